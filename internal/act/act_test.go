@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -109,13 +110,21 @@ func TestLaunchWaitsForNominations(t *testing.T) {
 	}
 }
 
-func TestLedgerRecordsOnAllOrFails(t *testing.T) {
+// Claims that are gone or being deleted are returned. The others are recorded all the same.
+func TestLedgerReturnsClaimsThatEnd(t *testing.T) {
 	a := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	b := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "b", Annotations: map[string]string{"kept": "yes"}}}
-	c := fake.NewClientBuilder().WithScheme(api.Scheme()).WithObjects(a, b).Build()
-	l := Ledger{Client: c}
-	if err := l.Record(t.Context(), []*apiv1.NodeClaim{a, b}, map[string]string{"token": "1"}); err != nil {
+	ending := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "ending", Finalizers: []string{"x/y"}}}
+	c := fake.NewClientBuilder().WithScheme(api.Scheme()).WithObjects(a, b, ending).Build()
+	stale := ending.DeepCopy()
+	if err := c.Delete(t.Context(), ending); err != nil {
 		t.Fatal(err)
+	}
+	missing := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "missing"}}
+	l := Ledger{Client: c}
+	gone, err := l.Record(t.Context(), []*apiv1.NodeClaim{a, missing, stale, b}, map[string]string{"token": "1"})
+	if err != nil || !slices.Equal(gone, []*apiv1.NodeClaim{missing, stale}) {
+		t.Fatalf("gone %v, error %v", gone, err)
 	}
 	var got apiv1.NodeClaim
 	if err := c.Get(t.Context(), client.ObjectKey{Name: "b"}, &got); err != nil {
@@ -124,8 +133,22 @@ func TestLedgerRecordsOnAllOrFails(t *testing.T) {
 	if got.Annotations["token"] != "1" || got.Annotations["kept"] != "yes" {
 		t.Errorf("annotations are %v", got.Annotations)
 	}
-	gone := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}
-	if err := l.Record(t.Context(), []*apiv1.NodeClaim{a, gone}, map[string]string{"token": "2"}); err == nil {
-		t.Error("recorded on a claim that is gone")
+}
+
+// A write that fails is an error, and does not end the writes of the other claims.
+func TestLedgerFails(t *testing.T) {
+	a, b := &apiv1.NodeClaim{}, &apiv1.NodeClaim{}
+	a.Name, b.Name = "a", "b"
+	c := fake.NewClientBuilder().WithScheme(api.Scheme()).WithObjects(a, b).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, w client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+			if o.GetName() == "a" {
+				return errors.New("no answer")
+			}
+			return w.Patch(ctx, o, p, options...)
+		},
+	}).Build()
+	gone, err := Ledger{Client: c}.Record(t.Context(), []*apiv1.NodeClaim{a, b}, map[string]string{"token": "1"})
+	if err == nil || len(gone) != 0 || b.Annotations["token"] != "1" || b.ResourceVersion == "" {
+		t.Errorf("gone %v, error %v, recorded on b: %v", gone, err, b.Annotations)
 	}
 }

@@ -70,7 +70,7 @@ func claimRequirements(n *model.PlannedNode) []apiv1.NodeSelectorRequirementWith
 	for i, t := range n.Options {
 		names[i] = t.Name
 		for _, o := range t.Offerings {
-			if _, ok := n.Requirements.Intersects(o.Requirements); ok && o.Available &&
+			if _, ok := n.Requirements.Intersects(o.Requirements); ok && o.Launchable() &&
 				!slices.Contains(capacityTypes, o.CapacityType) {
 				capacityTypes = append(capacityTypes, o.CapacityType)
 			}

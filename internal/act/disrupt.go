@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
 // parallelMarks bounds how many nodes are marked at once.
@@ -38,6 +38,9 @@ func (a *Actor) Draft(c *model.Command) []Launch {
 		claim.Name, claim.GenerateName = nameLike(claim.GenerateName), ""
 		annotate(claim, apiv1.ReplacesAnnotationKey, strings.Join(claims, ","))
 		annotate(claim, apiv1.ReplacedTypesAnnotationKey, strings.Join(slices.Compact(types), ","))
+		if c.Repair != nil {
+			annotate(claim, apiv1.RepairAttemptAnnotationKey, strconv.Itoa(c.Repair.Attempt))
+		}
 		if a.Turns && c.Scatters() {
 			annotate(claim, apiv1.MoveStageAnnotationKey, strconv.Itoa(i+1))
 		}
@@ -73,33 +76,30 @@ func (a *Actor) Replace(ctx context.Context, drafts []Launch) error {
 func (a *Actor) MarkAll(
 	ctx context.Context, c *model.Command, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
-	written, errs := make([][]client.Object, len(c.Nodes)), make([]error, len(c.Nodes))
-	var g errgroup.Group
-	g.SetLimit(parallelMarks)
-	for i, n := range c.Nodes {
-		g.Go(func() error {
-			written[i], errs[i] = a.Mark(ctx, n, c.Reason, waitFor, now)
-			return nil
-		})
-	}
-	err := errors.Join(g.Wait(), errors.Join(errs...))
-	return slices.Concat(written...), err
+	written := make([][]client.Object, len(c.Nodes))
+	errs := parallel.Do(ctx, len(c.Nodes), parallelMarks, func(i int) (err error) {
+		written[i], err = a.mark(ctx, c.Nodes[i], c, waitFor, now)
+		return err
+	})
+	return slices.Concat(written...), errors.Join(errs...)
 }
 
-// Mark makes the intent to disrupt n visible before anything is done: the claim says for which claims it waits, its
+// mark makes the intent to disrupt n visible before anything is done: the claim says for which claims it waits, its
 // condition why it goes, then the taint keeps new pods away. After a crash they show what was under way. It returns what was
 // written.
-func (a *Actor) Mark(
-	ctx context.Context, n *model.Node, reason apiv1.DisruptionReason, waitFor []string, now time.Time,
+func (a *Actor) mark(
+	ctx context.Context, n *model.Node, c *model.Command, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
 	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		claim := before.DeepCopy()
 		annotate(claim, apiv1.ReplacedByAnnotationKey, strings.Join(waitFor, ","))
+		annotate(claim, apiv1.TerminateFirstAnnotationKey, c.TerminateFirst)
+		annotateRepair(claim, c.Repair, now)
 		if err := Patch(ctx, a.Client, before, claim); err != nil {
 			return nil, err
 		}
 		before = claim.DeepCopy()
-		condition.SetTrueWithReason(claim, apiv1.ConditionTypeDisruptionReason, string(reason), string(reason), now)
+		condition.SetTrueWithReason(claim, apiv1.ConditionTypeDisruptionReason, string(c.Reason), string(c.Reason), now)
 		return claim, PatchStatus(ctx, a.Client, before, claim)
 	})
 	if err != nil {
@@ -134,6 +134,9 @@ func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, err
 		}
 		before = claim.DeepCopy()
 		annotate(claim, apiv1.ReplacedByAnnotationKey, "")
+		annotate(claim, apiv1.TerminateFirstAnnotationKey, "")
+		annotate(claim, apiv1.RepairConditionAnnotationKey, "")
+		annotate(claim, apiv1.RepairTerminationGracePeriodAnnotationKey, "")
 		return claim, Patch(ctx, a.Client, before, claim)
 	})
 	if err != nil {
@@ -153,18 +156,27 @@ func (a *Actor) Adopt(ctx context.Context, n *model.Node) ([]client.Object, erro
 	return []client.Object{claim}, nil
 }
 
-// Force sets the deadline of the node's claim to now, so that its end does not wait for pods. It returns what was written.
-func (a *Actor) Force(ctx context.Context, n *model.Node, now time.Time) ([]client.Object, error) {
-	claim := n.Claim.DeepCopy()
-	key := apiv1.NodeClaimTerminationTimestampAnnotationKey
-	if at, err := time.Parse(time.RFC3339, claim.Annotations[key]); err == nil && !at.After(now) {
-		return nil, nil
-	}
-	annotate(claim, key, now.UTC().Format(time.RFC3339))
-	if err := Patch(ctx, a.Client, n.Claim, claim); err != nil {
+// Expedite sets the deadline of the node's claim, after which its end does not wait for pods, unless it has an earlier one. It
+// returns what was written.
+func (a *Actor) Expedite(ctx context.Context, n *model.Node, deadline time.Time) ([]client.Object, error) {
+	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+		claim := before.DeepCopy()
+		Tighten(claim, deadline)
+		return claim, Patch(ctx, a.Client, before, claim)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("set deadline of claim: %w", err)
 	}
 	return []client.Object{claim}, nil
+}
+
+// Tighten sets the deadline of a claim, unless it has an earlier one. Nothing is written.
+func Tighten(claim *apiv1.NodeClaim, deadline time.Time) {
+	key := apiv1.NodeClaimTerminationTimestampAnnotationKey
+	if at, err := time.Parse(time.RFC3339, claim.Annotations[key]); err == nil && !at.After(deadline) {
+		return
+	}
+	annotate(claim, key, deadline.UTC().Format(time.RFC3339))
 }
 
 // annotate sets the annotation, or takes it off if the value is empty.

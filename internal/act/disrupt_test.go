@@ -145,7 +145,7 @@ func TestMarkAgainAfterConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &Actor{Client: c}
-	if _, err := a.Mark(t.Context(), n, apiv1.DisruptionReasonDrifted, []string{"next"}, time.Unix(0, 0)); err != nil {
+	if _, err := a.mark(t.Context(), n, &model.Command{Reason: apiv1.DisruptionReasonDrifted}, []string{"next"}, time.Unix(0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	get(claim)

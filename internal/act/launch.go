@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
 // An Actor writes to Kubernetes.
@@ -59,23 +59,18 @@ func (a *Actor) Launch(ctx context.Context, p *model.Plan) ([]Launch, error) {
 
 // create creates the claims of the drafts. It returns the drafts whose claim is there now.
 func (a *Actor) create(ctx context.Context, drafts []Launch) ([]Launch, error) {
-	errs := make([]error, len(drafts))
-	var g errgroup.Group
-	g.SetLimit(parallelCreates)
-	for i, d := range drafts {
-		g.Go(func() error {
-			if err := a.Client.Create(ctx, d.Claim); err != nil {
-				errs[i] = fmt.Errorf("create claim of pool %s: %w", d.Node.Pool.Name, err)
-			}
-			return nil
-		})
-	}
-	err := errors.Join(g.Wait(), errors.Join(errs...))
+	errs := parallel.Do(ctx, len(drafts), parallelCreates, func(i int) error {
+		d := drafts[i]
+		if err := a.Client.Create(ctx, d.Claim); err != nil {
+			return fmt.Errorf("create claim of pool %s: %w", d.Node.Pool.Name, err)
+		}
+		return nil
+	})
 	var made []Launch
 	for i, d := range drafts {
 		if errs[i] == nil {
 			made = append(made, d)
 		}
 	}
-	return made, err
+	return made, errors.Join(errs...)
 }

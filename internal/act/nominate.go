@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/nominate"
+	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
 // A Nominator writes nominations into the status of pods, and onto claims that their pods have theirs. Make one with NewNominator;
@@ -49,23 +49,18 @@ func (n *Nominator) Release(ctx context.Context, claims []nominate.Nominated) ([
 
 // writeAll writes each item in a slot of its own, until ctx is done. It returns what was stored, without items that were left out.
 func writeAll[T, O any](ctx context.Context, slots chan struct{}, items []T, write func(context.Context, T) (*O, error)) ([]*O, error) {
-	stored, errs := make([]*O, len(items)), make([]error, len(items))
-	var g errgroup.Group
-	g.SetLimit(parallelNominations)
-	for i, x := range items {
-		g.Go(func() error {
-			select {
-			case slots <- struct{}{}:
-				defer func() { <-slots }()
-				stored[i], errs[i] = write(ctx, x)
-			case <-ctx.Done():
-				errs[i] = ctx.Err()
-			}
-			return nil
-		})
-	}
-	err := errors.Join(g.Wait(), errors.Join(errs...))
-	return slices.DeleteFunc(stored, func(o *O) bool { return o == nil }), err
+	stored := make([]*O, len(items))
+	errs := parallel.Do(ctx, len(items), parallelNominations, func(i int) (err error) {
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+			stored[i], err = write(ctx, items[i])
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	return slices.DeleteFunc(stored, func(o *O) bool { return o == nil }), errors.Join(errs...)
 }
 
 // nominate writes one nomination; the pod is nil if there was nothing to write to.

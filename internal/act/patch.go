@@ -58,6 +58,18 @@ const tries = 5
 // Again calls write with o. After a conflict it reads the object from the API server, past any cache, and calls write with
 // the current one. If that is being deleted, or is another object of the same name, Again returns the conflict.
 func Again[T client.Object](ctx context.Context, live client.Reader, o T, write func(T) (T, error)) (T, error) {
+	return again(ctx, live, o, write, func(fresh T) bool { return fresh.GetDeletionTimestamp() == nil })
+}
+
+// AgainDeleting is Again for a write that is made to objects that are being deleted, too.
+func AgainDeleting[T client.Object](ctx context.Context, live client.Reader, o T, write func(T) (T, error)) (T, error) {
+	return again(ctx, live, o, write, func(T) bool { return true })
+}
+
+// again repeats write after conflicts while the object has the same UID and may be written.
+func again[T client.Object](
+	ctx context.Context, live client.Reader, o T, write func(T) (T, error), mayWrite func(T) bool,
+) (T, error) {
 	written, err := write(o)
 	for try := 1; try < tries && apierrors.IsConflict(err); try++ {
 		fresh, ok := o.DeepCopyObject().(T)
@@ -67,7 +79,7 @@ func Again[T client.Object](ctx context.Context, live client.Reader, o T, write 
 		if getErr := live.Get(ctx, client.ObjectKeyFromObject(o), fresh); getErr != nil {
 			return written, getErr
 		}
-		if fresh.GetUID() != o.GetUID() || fresh.GetDeletionTimestamp() != nil {
+		if fresh.GetUID() != o.GetUID() || !mayWrite(fresh) {
 			break
 		}
 		written, err = write(fresh)

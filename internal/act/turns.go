@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/move"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
 // Reserve closes nodes with room for pods that are about to move until it is their turn: the claim says whose pods it takes,
@@ -23,17 +23,12 @@ func (a *Actor) Reserve(ctx context.Context, destinations []move.Destination) ([
 	if !a.Turns {
 		return nil, nil
 	}
-	written, errs := make([][]client.Object, len(destinations)), make([]error, len(destinations))
-	var g errgroup.Group
-	g.SetLimit(parallelMarks)
-	for i, d := range destinations {
-		g.Go(func() error {
-			written[i], errs[i] = a.reserve(ctx, d)
-			return nil
-		})
-	}
-	err := errors.Join(g.Wait(), errors.Join(errs...))
-	return slices.Concat(written...), err
+	written := make([][]client.Object, len(destinations))
+	errs := parallel.Do(ctx, len(destinations), parallelMarks, func(i int) (err error) {
+		written[i], err = a.reserve(ctx, destinations[i])
+		return err
+	})
+	return slices.Concat(written...), errors.Join(errs...)
 }
 
 func (a *Actor) reserve(ctx context.Context, d move.Destination) ([]client.Object, error) {

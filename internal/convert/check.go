@@ -60,7 +60,7 @@ func (c *converter) verify(checker *admission.Checker, o *object) {
 				" v1beta1, set that apiVersion and convert it again")
 			continue
 		}
-		if o.doc.template != nil && o.doc.template.in(e.Error()+scalar(atPath(o.root, path))) {
+		if o.doc.template.in(e.Error() + scalar(atPath(o.root, path))) {
 			continue // the value is known only when the template is rendered
 		}
 		c.invalid(o, path, "the API server", e.ErrorBody(), "correct the value in the input")
@@ -159,25 +159,35 @@ func removeAt(root *yaml.Node, path string) *yaml.Node {
 	return take(atPath(root, path[:cut]), path[cut+1:]).value
 }
 
-// expressions names template expressions that did not make it into the output.
-func (c *converter) expressions(d *document) {
-	out, err := d.text()
-	if err != nil {
+// lostExpressions names template expressions that did not make it into the output, and statements that may be out of place.
+func (c *converter) lostExpressions() {
+	if len(c.expressions.list) == 0 {
 		return
 	}
-	kept := d.template.show(out)
-	for _, e := range d.template.expressions {
-		if !strings.Contains(kept, e) && output.FindStringSubmatch(e) == nil {
-			c.warn(d.objects[0], "", "removed the template expression %s with the field that contained it",
-				strings.Join(strings.Fields(e), " "))
+	texts := make([]string, len(c.docs))
+	for i, d := range c.docs {
+		if text, err := d.text(); err == nil {
+			texts[i] = text
 		}
 	}
-	before, after := statements(d.template.show(d.template.hidden)), statements(kept)
-	switch {
-	case !slices.Equal(before, after):
-		c.warn(d.objects[0], "", "template statements are in another order because fields were moved; fix: restore their order by hand")
-	case len(before) > 0:
-		c.warn(d.objects[0], "", "contains template statements; fix: check their placement")
+	all := strings.Join(texts, "")
+	for i, d := range c.docs {
+		if !d.legacy {
+			continue
+		}
+		for _, e := range d.template.own {
+			if !strings.Contains(all, e) && output.FindStringSubmatch(e) == nil {
+				c.warn(d.objects[0], "", "removed the template expression %s with the field that contained it",
+					strings.Join(strings.Fields(e), " "))
+			}
+		}
+		before, after := statements(d.template.show(strings.Join(d.template.raw, ""))), statements(texts[i])
+		switch {
+		case !slices.Equal(before, after):
+			c.warn(d.objects[0], "", "template statements are in another order because fields were moved; fix: restore their order by hand")
+		case len(before) > 0:
+			c.warn(d.objects[0], "", "contains template statements; fix: check their placement")
+		}
 	}
 }
 

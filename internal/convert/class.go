@@ -23,7 +23,7 @@ var specFields = []string{
 	"amiFamily", "amiSelectorTerms", "subnetSelectorTerms", "securityGroupSelectorTerms", "role", "instanceProfile",
 	"userData", "tags", "kubelet", "blockDeviceMappings", "metadataOptions", "detailedMonitoring", "instanceStorePolicy",
 	"associatePublicIPAddress", "context", "capacityReservationSelectorTerms", "placementGroupSelector", "ipPrefixCount",
-	"networkInterfaces", "connectionTracking", "cpuOptions",
+	"networkInterfaces", "connectionTracking", "cpuOptions", "enclaveOptions",
 }
 
 // class converts an AWSNodeTemplate or EC2NodeClass.

@@ -96,8 +96,12 @@ func (r Result) Text() []byte {
 
 // converter is the state of one conversion.
 type converter struct {
-	options  Options
-	docs     []*document
+	options Options
+	docs    []*document
+	// expressions are those of all files.
+	expressions *expressions
+	// keep are the blocks that are written as they stood.
+	keep     kept
 	warnings []Warning
 	// pools and classes are the objects that belong together.
 	pools   []*pool
@@ -105,34 +109,52 @@ type converter struct {
 	cluster string
 }
 
-// Convert converts files together, because a pool and its node class may lie in different ones. An error names file and
-// document, and nothing is returned with it.
+// Convert converts files together, because a pool and its node class may lie in different ones. A legacy document that cannot be
+// read is copied unchanged, with an invalid warning.
 func Convert(files []File, o Options) (Result, error) {
-	c := &converter{options: o}
-	for _, f := range files {
-		for i, part := range split(string(f.Data)) {
-			d, err := read(f.Name, i+1, part)
-			if err != nil {
-				return Result{}, err
-			}
-			c.docs = append(c.docs, d)
+	c, err := run(files, o, nil)
+	// The first run shows which blocks of templates do not change. The next one writes them as they stood.
+	for keep := c.keepable(); err == nil && len(keep) > 0; {
+		c, err = run(files, o, keep)
+		if err != nil || !c.dropWrong(keep) {
+			break
 		}
+		if len(keep) == 0 {
+			c, err = run(files, o, nil)
+		}
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return c.result(files)
+}
+
+// run converts files, and writes the blocks in keep as they stood.
+func run(files []File, o Options, keep kept) (*converter, error) {
+	texts := []string{o.Role, o.Cluster}
+	for _, f := range files {
+		texts = append(texts, string(f.Data))
+	}
+	c := &converter{options: o, expressions: newExpressions(texts...), keep: keep}
+	for _, f := range files {
+		c.readFile(f)
 	}
 	c.cluster = c.clusterName()
 	for _, d := range c.docs {
 		c.convert(d)
 	}
 	c.link()
-	for _, d := range c.docs {
-		if d.template != nil && d.legacy {
-			c.expressions(d)
-		}
-	}
+	c.lostExpressions()
 	if !o.Unchecked {
 		if err := c.check(); err != nil {
-			return Result{}, err
+			return c, err
 		}
 	}
+	return c, nil
+}
+
+// result returns the files as they go out.
+func (c *converter) result(files []File) (Result, error) {
 	r := Result{}
 	for _, f := range files {
 		text, err := c.text(f.Name)
@@ -148,6 +170,16 @@ func Convert(files []File, o Options) (Result, error) {
 	}
 	r.Warnings = c.ordered()
 	return r, nil
+}
+
+// readFile reads the documents of a file. What follows the first line of a script is part of the script.
+func (c *converter) readFile(f File) {
+	script := false
+	for i, part := range split(string(f.Data)) {
+		d := c.read(f.Name, i+1, part, script)
+		script = script || d.node == nil && scriptLine.MatchString(part.body)
+		c.docs = append(c.docs, d)
+	}
 }
 
 // Document converts the documents of one stream, for callers that have no files. name is what warnings call it.

@@ -79,7 +79,8 @@ func (p *pool) policyInTemplate(c *converter, policy *yaml.Node) {
 		return
 	}
 	const was, is = "WhenUnderutilized", "WhenEmptyOrUnderutilized"
-	if t.replace(policy.Value, was, is) {
+	if now, done := t.replace(policy.Value, was, is); done {
+		policy.Value = now
 		c.warn(p.object, "spec.disruption.consolidationPolicy", "%s in the template expression renamed to %s", was, is)
 		return
 	}

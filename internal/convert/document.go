@@ -17,13 +17,17 @@ import (
 type document struct {
 	part
 	file     string
-	number   int // from 1
-	template *template
+	number   int        // from 1
+	template *template  // never nil
 	node     *yaml.Node // the document node; nil if it is passed on as it is
 	list     *yaml.Node // the items, if the document is a List
 	legacy   bool       // one of its objects is converted
+	unread   bool       // it is legacy, but cannot be read
 	json     bool
 	objects  []*object
+	// blocks are what may be written as it stood, and keep the lines of those that are.
+	blocks []block
+	keep   []span
 }
 
 // An object is one manifest in a document.
@@ -42,48 +46,64 @@ type object struct {
 }
 
 // ours matches the apiVersion of a legacy document, also where it cannot be parsed.
-var ours = regexp.MustCompile(`(?m)^\s*(?:- )?["']?apiVersion["']?:\s*["']?([a-z.]*karpenter[a-z.]*/v1(?:alpha|beta)[0-9]+)`)
+var ours = regexp.MustCompile(`(?m)^\s*(?:- )?["']?apiVersion["']?:\s*["']?([a-z.]*karpenter[a-z0-9.]*/v1(?:alpha|beta)[0-9]+)`)
 
-// read parses one document. Documents without anything of ours are kept as text.
-func read(file string, number int, p part) (*document, error) {
-	d := &document{part: p, file: file, number: number}
+// read parses one document. Documents without anything of ours, and those that cannot be read, are kept as text. script says
+// that the document is a part of a script.
+func (c *converter) read(file string, number int, p part, script bool) *document {
+	d := &document{part: p, file: file, number: number, template: &template{expressions: c.expressions}}
 	if !strings.Contains(p.body, "karpenter") {
-		return d, nil
+		return d
 	}
-	hidden, t := hide(strings.TrimPrefix(p.body, "\ufeff"))
-	d.template = t
-	trimmed := strings.TrimSpace(hidden)
+	d.keep = c.keep[len(c.docs)]
+	d.template = c.expressions.hide(strings.TrimPrefix(p.body, "\ufeff"), d.keeps)
+	trimmed := strings.TrimSpace(d.template.hidden)
 	d.json = strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed))
-	node, err := parse(hidden)
-	if err != nil {
-		if found := ours.FindStringSubmatch(p.body); found == nil {
-			return d, nil // not ours to judge
-		}
-		return nil, fmt.Errorf("%s: document %d: %w%s", file, number, err, d.hint())
+	node, err := parse(d.template.hidden)
+	switch {
+	case err == nil && !script:
+	case ours.MatchString(p.body):
+		c.unreadable(d, script, err)
+		return d
+	default:
+		return d // not ours to judge
 	}
 	if node == nil || len(node.Content) == 0 || node.Content[0].Kind != yaml.MappingNode {
-		return d, nil
+		return d
 	}
-	t.settle(node)
+	d.template.settle(node)
 	spellNulls(node)
 	d.node = node
 	d.find(node.Content[0])
-	return d, nil
+	if d.legacy && !d.json && len(d.template.own) > 0 {
+		d.blocks = d.template.findBlocks(node)
+	}
+	return d
 }
 
-// heredoc matches what shells and Terraform put before text of their own.
-var heredoc = regexp.MustCompile(`<<[-~]?\s*["']?[A-Z]+\b`)
+var (
+	// heredoc matches what shells and Terraform put before text of their own.
+	heredoc = regexp.MustCompile(`<<[-~]?\s*["'\\]?[A-Z]+\b`)
+	// scriptLine matches a line of a script that is at the margin, where no manifest has such text.
+	scriptLine = regexp.MustCompile(`(?m)^(#!|[^\s#].*` + heredoc.String() + `)`)
+)
 
-// hint returns what may be wrong with a document that cannot be parsed.
-func (d *document) hint() string {
-	if heredoc.MatchString(d.body) {
-		return " (looks like a script or Terraform file: extract the manifest)"
+// unreadable says of a legacy document why it is not converted, and what to do.
+func (c *converter) unreadable(d *document, script bool, err error) {
+	text, fix := "part of a script or Terraform file, copied unchanged", "extract the manifest"
+	switch {
+	case script:
+	case heredoc.MatchString(d.body):
+		text, fix = fmt.Sprintf("%v, copied unchanged", err), "extract the manifest: this looks like a script or Terraform file"
+	case len(d.template.own) > 0:
+		text, fix = fmt.Sprintf("%v, copied unchanged", err), fmt.Sprintf("render it first, for example with helm template or envsubst: it contains"+
+			" template expressions such as %s", strings.Join(strings.Fields(d.template.own[0]), " "))
+	default:
+		text, fix = fmt.Sprintf("%v, copied unchanged", err), "correct the syntax"
 	}
-	if d.template == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (contains template expressions such as %s: render it first, for example with helm template or envsubst)",
-		strings.Join(strings.Fields(d.template.expressions[0]), " "))
+	c.warn(&object{doc: d}, "", "%s; fix: %s", text, fix)
+	c.warnings[len(c.warnings)-1].Invalid = true
+	d.unread = true
 }
 
 // parse reads one document with its comments. The library is known to panic on a few malformed inputs; that is an error here.
@@ -121,10 +141,7 @@ func (d *document) add(root *yaml.Node) {
 	if o.form == legacy.Foreign {
 		o.form, o.tell = mislabelled(root)
 	}
-	o.label = strings.TrimSpace(kind + " " + scalar(at(root, "metadata", "name")))
-	if d.template != nil {
-		o.label = d.template.show(o.label)
-	}
+	o.label = d.template.show(strings.TrimSpace(kind + " " + scalar(at(root, "metadata", "name"))))
 	d.objects = append(d.objects, o)
 	d.legacy = d.legacy || o.form != legacy.Foreign
 }
@@ -134,6 +151,26 @@ func (d *document) text() (string, error) {
 	if !d.legacy {
 		return d.separator + d.body, nil
 	}
+	var b strings.Builder
+	b.WriteString(d.separator)
+	for i, tree := range d.trees() {
+		if i > 0 {
+			b.WriteString("---\n")
+		}
+		if len(d.keep) > 0 {
+			tree = d.outlined(tree)
+		}
+		out, err := encode(tree, d.json)
+		if err != nil {
+			return "", fmt.Errorf("%s: document %d: %w", d.file, d.number, err)
+		}
+		b.WriteString(out)
+	}
+	return d.fill(d.template.showMoved(b.String()))
+}
+
+// trees returns what the document goes out as.
+func (d *document) trees() []*yaml.Node {
 	trees := []*yaml.Node{d.node}
 	if d.list != nil {
 		d.list.Content = nil
@@ -148,19 +185,7 @@ func (d *document) text() (string, error) {
 			trees = append(trees, made.root)
 		}
 	}
-	var b strings.Builder
-	b.WriteString(d.separator)
-	for i, tree := range trees {
-		if i > 0 {
-			b.WriteString("---\n")
-		}
-		out, err := encode(tree, d.json)
-		if err != nil {
-			return "", fmt.Errorf("%s: document %d: %w", d.file, d.number, err)
-		}
-		b.WriteString(out)
-	}
-	return d.template.showMoved(b.String()), nil
+	return trees
 }
 
 // encode writes a tree as YAML in block style.

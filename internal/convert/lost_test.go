@@ -2,8 +2,10 @@ package convert
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +40,75 @@ func TestNothingIsLostInSilence(t *testing.T) {
 	}
 	if shapes < 60 {
 		t.Errorf("%d shapes, want at least 60", shapes)
+	}
+}
+
+// No word that stands for an expression leaves the converter, in output or warnings, also when all files are converted together
+// and when they are damaged.
+func TestNoWordForAnExpressionIsLeft(t *testing.T) {
+	var all []File
+	for _, archive := range goldens(t) {
+		all = append(all, inputs(archive)...)
+	}
+	shapes, err := filepath.Glob("testdata/shapes/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range shapes {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range archive.Files {
+			all = append(all, File{f.Name, f.Data})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 40 {
+		var some []File
+		for range 4 {
+			f := all[rng.IntN(len(all))]
+			text := string(f.Data)
+			if rng.IntN(2) == 0 {
+				text = damage(rng, strings.Split(text, "\n"))
+			}
+			some = append(some, File{fmt.Sprint(len(some), f.Name), []byte(text)})
+		}
+		noWord(t, some, Options{Unchecked: true})
+	}
+	noWord(t, all, Options{})
+}
+
+func noWord(t *testing.T, files []File, o Options) {
+	t.Helper()
+	r, err := Convert(files, o)
+	text := fmt.Sprint(err) + string(r.Text())
+	for _, w := range r.Warnings {
+		text += w.String() + "\n"
+	}
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "karptpl") {
+			t.Errorf("a word for an expression is left: %s", line)
+		}
+	}
+}
+
+// What a warning quotes is complete: it can be read back as the value that was removed.
+func TestQuotedValuesAreComplete(t *testing.T) {
+	for _, in := range []string{
+		"{a: [1, two, {b: null}]}", `"two  spaces"`, `"` + strings.Repeat("long ", 500) + `"`, "a: |\n  line  one\n\n  line two\n",
+		"a: >\n  folded\n  text\n", "'it''s: # no comment'", "a: # comment\n  - b\n", "{nodefs.available: 10%, x: \"y, z\"}", "plain\n  on two lines",
+	} {
+		n, err := parse(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := brief(n.Content[0])
+		back, err := parse(out)
+		if err != nil || !equal(n.Content[0], back.Content[0]) || strings.Contains(out, "\n") {
+			t.Errorf("%q is quoted as %q: %v", in, out, err)
+		}
 	}
 }
 

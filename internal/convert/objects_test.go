@@ -1,31 +1,22 @@
 package convert
 
-import (
-	"strings"
-	"testing"
+import "testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-)
-
-func TestObjects(t *testing.T) {
-	old := schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1alpha5", Kind: "Provisioner"}
-	now := schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}
-	if c := (Objects{}); !c.Knows(old) || c.Knows(now) || c.Knows(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}) {
-		t.Error("it does not know which kinds are old")
-	}
-	text, warnings, err := Objects{}.Convert([][]byte{
-		[]byte(`{"apiVersion":"karpenter.sh/v1alpha5","kind":"Provisioner","metadata":{"name":"a"},"spec":{"providerRef":{"name":"c"},"kubeletConfiguration":{"maxPods":5}}}`),
-		[]byte(`{"apiVersion":"karpenter.k8s.aws/v1alpha1","kind":"AWSNodeTemplate","metadata":{"name":"c"},"spec":{"instanceProfile":"p"}}`),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"kind: NodePool", "kind: EC2NodeClass", "maxPods: 5"} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("no %q in\n%s", want, text)
+func TestIsLegacy(t *testing.T) {
+	for name, tt := range map[string]struct {
+		apiVersion, kind, object string
+		want                     bool
+	}{
+		"an older kind":            {"karpenter.sh/v1alpha5", "Provisioner", `{}`, true},
+		"v1":                       {"karpenter.sh/v1", "NodePool", `{"apiVersion":"karpenter.sh/v1","kind":"NodePool","spec":{}}`, false},
+		"v1 with older fields":     {"karpenter.sh/v1", "NodePool", `{"apiVersion":"karpenter.sh/v1","kind":"NodePool","spec":{"template":{"spec":{"kubelet":{"maxPods":5}}}}}`, true},
+		"another kind":             {"v1", "Pod", `{"spec":{"template":{"spec":{"kubelet":{}}}}}`, false},
+		"nothing that can be read": {"karpenter.sh/v1", "NodePool", `{`, false},
+		"a field that no API had":  {"karpenter.sh/v1", "NodePool", `{"apiVersion":"karpenter.sh/v1","kind":"NodePool","spec":{"x":1}}`, false},
+		"an empty older field":     {"karpenter.sh/v1", "NodePool", `{"apiVersion":"karpenter.sh/v1","kind":"NodePool","spec":{"provider":null}}`, false},
+	} {
+		if got := IsLegacy(tt.apiVersion, tt.kind, []byte(tt.object)); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
-	}
-	if len(warnings) == 0 || !strings.HasPrefix(warnings[0], "Provisioner a: spec") {
-		t.Errorf("warnings %q", warnings)
 	}
 }

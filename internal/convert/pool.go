@@ -82,7 +82,9 @@ func (c *converter) warn(o *object, field, format string, args ...any) {
 // convert converts the legacy objects of a document in place, and looks at all others.
 func (c *converter) convert(d *document) {
 	if !d.legacy {
-		c.look(d)
+		if !d.unread {
+			c.look(d)
+		}
 		return
 	}
 	budget := maxNodes

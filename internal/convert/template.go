@@ -25,42 +25,113 @@ var opening = regexp.MustCompile(`^(\{\{-?\s*(if|with|range|define|block)\b|\{%-
 // output matches Helm's way to write a value as YAML below its key.
 var output = regexp.MustCompile(`^\{\{-?\s*toYaml\s+(\S+|\([^|]*\))\s*\|\s*n?indent\s+\d+\s*-?\}\}$`)
 
-// A template is the expressions of a document, which stand in its text as words that YAML takes for plain scalars or, where
-// an expression has its line to itself, as comments.
-type template struct {
-	prefix      string
-	expressions []string
-	hidden      string // the text without them
+// expressions are the template expressions of all files of a conversion. Each is represented by a word that YAML reads as a plain
+// scalar. Equal expressions have equal words in all documents, so values can be compared and moved between documents.
+type expressions struct {
+	prefix string // what words begin with; it is in no input
+	list   []string
+	number map[string]int // indexes in list
 	// words match a word that stands for an expression, value one that is the whole value of a key, comment one
 	// that has its line to itself.
 	words, value, comment *regexp.Regexp
 }
 
-// hide replaces the expressions in text.
-func hide(source string) (string, *template) {
-	if !expression.MatchString(source) {
-		return source, nil
+// newExpressions returns the table of a conversion of these texts, empty.
+func newExpressions(texts ...string) *expressions {
+	x := &expressions{prefix: "karptpl", number: map[string]int{}}
+	for slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, x.prefix) }) {
+		x.prefix += "q"
 	}
-	t := &template{prefix: "karptpl"}
-	for strings.Contains(source, t.prefix) {
-		t.prefix += "q"
+	x.words = regexp.MustCompile(x.prefix + `(\d{4,})x`)
+	x.value = regexp.MustCompile(`(?m)(: +)(` + x.prefix + `\d{4,}x)[ \t]*$`)
+	x.comment = regexp.MustCompile(`(?m)^([ \t]*)#(` + x.prefix + `\d{4,}x)`)
+	return x
+}
+
+// word returns the word of an expression.
+func (x *expressions) word(expression string) string {
+	i, ok := x.number[expression]
+	if !ok {
+		i = len(x.list)
+		x.list, x.number[expression] = append(x.list, expression), i
 	}
-	t.words = regexp.MustCompile(t.prefix + `(\d{4,})x`)
-	t.value = regexp.MustCompile(`(?m)(: +)(` + t.prefix + `\d{4,}x)[ \t]*$`)
-	t.comment = regexp.MustCompile(`(?m)^([ \t]*)#(` + t.prefix + `\d{4,}x)`)
+	return fmt.Sprintf("%s%04dx", x.prefix, i)
+}
+
+// of returns the expression of a word, the word itself if there is none.
+func (x *expressions) of(word string) string {
+	var i int
+	if _, err := fmt.Sscanf(strings.TrimPrefix(word, x.prefix), "%d", &i); err != nil || i >= len(x.list) {
+		return word
+	}
+	return x.list[i]
+}
+
+// show puts the expressions back into text.
+func (x *expressions) show(text string) string {
+	text = x.comment.ReplaceAllString(text, "$1$2")
+	return x.words.ReplaceAllStringFunc(text, x.of)
+}
+
+// in reports whether text has an expression in it.
+func (x *expressions) in(text string) bool { return strings.Contains(text, x.prefix) }
+
+// showMoved is show for a document whose fields have moved: a value that was indented for its old place is written as JSON,
+// which needs no indentation.
+func (x *expressions) showMoved(text string) string {
+	text = x.value.ReplaceAllStringFunc(text, func(match string) string {
+		parts := x.value.FindStringSubmatch(match)
+		if m := output.FindStringSubmatch(x.show(parts[2])); m != nil {
+			return parts[1] + "{{ toJson " + m[1] + " }}"
+		}
+		return match
+	})
+	return x.show(text)
+}
+
+// A template is a document with its expressions hidden: they stand in its text as words or, where an expression has its line to
+// itself, as comments.
+type template struct {
+	*expressions
+	own    []string // the expressions of the document, in order
+	hidden string   // the text without them
+	// raw are its lines with words for all expressions, shown the same with lines that are nothing but expressions hidden.
+	raw, shown []string
+	// origin are the indexes in shown of the lines of hidden, which lacks those left out.
+	origin []int
+}
+
+// hide replaces the expressions in text. Comments and statements on lines of their own are left out where omit is true for the
+// line, counted from 0; nil omits none.
+func (x *expressions) hide(source string, omit func(line int) bool) *template {
+	t := &template{expressions: x}
 	// Expressions over several lines become one word first; then lines can be looked at alone.
 	source = expression.ReplaceAllStringFunc(source, func(e string) string {
-		t.expressions = append(t.expressions, e)
-		return t.word(len(t.expressions) - 1)
+		t.own = append(t.own, e)
+		return t.word(e)
 	})
-	t.hidden = t.lines(slices.Collect(strings.Lines(source)))
-	return t.hidden, t
+	t.hidden = source
+	if len(t.own) == 0 {
+		return t
+	}
+	t.raw = slices.Collect(strings.Lines(source))
+	t.shown = t.lines(t.raw)
+	var hidden strings.Builder
+	for i, line := range t.shown {
+		if omit != nil && omit(i) && strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue // not a blank line, which would detach comments that follow
+		}
+		t.origin = append(t.origin, i)
+		hidden.WriteString(line)
+	}
+	t.hidden = hidden.String()
+	return t
 }
 
 // lines hides the lines that are nothing but expressions. Statements often stand further left than what they surround; they
 // are put where it stands, so that the parser takes them for a part of it.
-func (t *template) lines(all []string) string {
-	var b strings.Builder
+func (t *template) lines(all []string) []string {
+	out := make([]string, 0, len(all))
 	before := ""        // the last line that is not blank
 	var blocks []string // what begins the first line inside each statement that is not closed yet
 	for i, line := range all {
@@ -78,12 +149,12 @@ func (t *template) lines(all []string) string {
 			blocks = append(blocks, t.indentAfter(all[i+1:]))
 			line = indented(line, blocks[len(blocks)-1])
 		}
-		b.WriteString(t.line(line, before))
+		out = append(out, t.line(line, before))
 		if t.says(trimmed) {
 			before = line
 		}
 	}
-	return b.String()
+	return out
 }
 
 // says reports whether a line has something of YAML's own.
@@ -111,8 +182,6 @@ func indented(line, indent string) string {
 
 func indentOf(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
 
-func (t *template) word(i int) string { return fmt.Sprintf("%s%04dx", t.prefix, i) }
-
 // alone reports whether a line is nothing but expressions.
 func (t *template) alone(trimmed string) bool {
 	return trimmed != "" && strings.TrimSpace(t.words.ReplaceAllString(trimmed, "")) == ""
@@ -134,58 +203,26 @@ func (t *template) line(line, before string) string {
 	return indent + "#" + trimmed + line[len(strings.TrimRight(line, "\r\n")):]
 }
 
-// show puts the expressions back into text.
-func (t *template) show(text string) string {
-	if t == nil {
-		return text
-	}
-	text = t.comment.ReplaceAllString(text, "$1$2")
-	return t.words.ReplaceAllStringFunc(text, func(word string) string {
-		var i int
-		if _, err := fmt.Sscanf(strings.TrimPrefix(word, t.prefix), "%d", &i); err != nil || i >= len(t.expressions) {
+// replace returns text with was replaced by is in the expressions that it stands for, and whether there was one.
+func (t *template) replace(text, was, is string) (out string, done bool) {
+	out = t.words.ReplaceAllStringFunc(text, func(word string) string {
+		e := t.of(word)
+		if !strings.Contains(e, was) {
 			return word
 		}
-		return t.expressions[i]
-	})
-}
-
-// showMoved is show for a document whose fields have moved: a value that was indented for its old place is written as JSON,
-// which needs no indentation.
-func (t *template) showMoved(text string) string {
-	if t == nil {
-		return text
-	}
-	text = t.value.ReplaceAllStringFunc(text, func(match string) string {
-		parts := t.value.FindStringSubmatch(match)
-		if m := output.FindStringSubmatch(t.show(parts[2])); m != nil {
-			return parts[1] + "{{ toJson " + m[1] + " }}"
+		now := strings.ReplaceAll(e, was, is)
+		if i := slices.Index(t.own, e); i >= 0 {
+			t.own[i] = now
 		}
-		return match
+		done = true
+		return t.word(now)
 	})
-	return t.show(text)
-}
-
-// in reports whether text has an expression in it.
-func (t *template) in(text string) bool { return t != nil && strings.Contains(text, t.prefix) }
-
-// replace puts a word in the place of another in the expressions that text stands for. It reports whether there was one.
-func (t *template) replace(text, was, is string) (done bool) {
-	for _, word := range t.words.FindAllStringSubmatch(text, -1) {
-		var i int
-		if _, err := fmt.Sscanf(word[1], "%d", &i); err != nil || i >= len(t.expressions) || !strings.Contains(t.expressions[i], was) {
-			continue
-		}
-		t.expressions[i], done = strings.ReplaceAll(t.expressions[i], was, is), true
-	}
-	return done
+	return out, done
 }
 
 // settle ties statements to the field that they surround: one that ends a block goes behind the field before it, so that it
 // moves along when the field does.
 func (t *template) settle(n *yaml.Node) {
-	if t == nil {
-		return
-	}
 	for i, child := range n.Content {
 		t.settle(child)
 		before := i - 1

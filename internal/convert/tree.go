@@ -164,7 +164,7 @@ func brief(n *yaml.Node) string {
 	if err != nil {
 		return n.Value
 	}
-	return strings.Join(strings.Fields(string(out)), " ")
+	return strings.TrimSpace(string(out))
 }
 
 // plain removes comments from a tree and gives its mappings and sequences a style.
@@ -172,7 +172,7 @@ func plain(n *yaml.Node, style yaml.Style) {
 	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
 	if n.Kind != yaml.ScalarNode {
 		n.Style = style
-	} else if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+	} else if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 || strings.Contains(n.Value, "\n") {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	for _, c := range n.Content {

@@ -85,7 +85,7 @@ func (c *Cluster) unread(check string, err error) {
 }
 
 // oldest and newest are the minor versions of Kubernetes 1 that are supported.
-const oldest, newest = 29, 36
+const oldest, newest = 29, 37
 
 // server checks the version of the API server.
 func (c *Cluster) server() error {
@@ -104,7 +104,7 @@ func (c *Cluster) server() error {
 		c.found("kubernetes", finding.Error, fmt.Sprintf("upgrade the cluster to 1.%d or newer", oldest), "version %s is not supported", v.GitVersion)
 	case minor > newest:
 		c.found("kubernetes", finding.Warning, "check whether a newer version of Karpenter supports it",
-			"version %s is newer than the newest tested version, 1.%d", v.GitVersion, newest)
+			"version %s is newer than the newest supported version, 1.%d", v.GitVersion, newest)
 	default:
 		c.found("kubernetes", finding.OK, "", "version %s", v.GitVersion)
 	}

@@ -38,34 +38,35 @@ func (f Finding) String() string {
 type Rule struct {
 	Name     string
 	Severity finding.Level
-	About    string
+	About    string // what it finds; in the manual as well
 }
 
 // Rules are all rules, by name.
 var Rules = []Rule{
-	{"arn-for-name", finding.Warning, "an ARN is used where the name of a role or instance profile is required"},
+	{"arn-for-name", finding.Warning, "the ARN of a role or instance profile where its name is required"},
 	{"bad-yaml", finding.Error, "the file is not valid YAML"},
-	{"budget-blocks-disruption", finding.Warning, "disruption budgets block a disruption reason permanently"},
-	{"budget-never-active", finding.Warning, "the schedule of a disruption budget never fires"},
-	{"duplicate-object", finding.Error, "two manifests define the same object"},
-	{"few-spot-types", finding.Warning, "a spot NodePool allows so few instance types that a shortage can affect all of them"},
-	{"few-spot-types-to-consolidate", finding.Note, "a spot NodePool allows too few instance types for spot-to-spot consolidation of single nodes"},
-	{"image-family-ends", finding.Warning, "the image family has no images for newer versions of Kubernetes"},
-	{"invalid-manifest", finding.Error, "the API server or the controller rejects the manifest"},
-	{"label-typo", finding.Warning, "a label is similar to a well-known label, but differs from it"},
-	{"legacy-kind", finding.Error, "a kind or version that is no longer served"},
-	{"legacy-label", finding.Warning, "a label or annotation that was renamed"},
-	{"min-values-unreachable", finding.Error, "minValues exceeds the number of values that the instance types have"},
-	{"missing-node-class", finding.Warning, "a NodePool refers to a node class that is not among the files"},
-	{"missing-pool", finding.Warning, "pods select a NodePool that is not among the files"},
-	{"no-limits", finding.Note, "a NodePool has no spec.limits"},
-	{"no-instance-types", finding.Error, "no instance type meets all requirements"},
+	{"budget-blocks-disruption", finding.Warning, "disruption budgets that block a disruption reason permanently"},
+	{"budget-never-active", finding.Warning, "a disruption budget whose schedule never fires"},
+	{"duplicate-object", finding.Error, "one object twice in a directory"},
+	{"few-spot-types", finding.Warning, "a spot NodePool with fewer than 5 instance types: a shortage can affect all of them"},
+	{"few-spot-types-to-consolidate", finding.Note, "a spot NodePool with fewer than 15 instance types: spot-to-spot consolidation of single nodes needs more"},
+	{"image-family-ends", finding.Warning, "an image family without images for newer versions of Kubernetes: AL2 has none for 1.33 and newer"},
+	{"invalid-manifest", finding.Error, "a manifest that the API server or the controller rejects"},
+	{"label-typo", finding.Warning, "a label that is similar to a well-known label, in NodePools, selectors, affinities and spread constraints"},
+	{"legacy-kind", finding.Error, "a kind or version before v1: run karpenter convert"},
+	{"legacy-label", finding.Warning, "a label or annotation that was renamed, or a pod annotation that blocks eviction by Cluster Autoscaler only"},
+	{"min-values-unreachable", finding.Error, "minValues above the number of values that the instance types have"},
+	{"missing-node-class", finding.Warning, "a NodePool whose node class is not among the files, although other node classes are"},
+	{"missing-pool", finding.Warning, "pods that select a NodePool that is not among the files, although other NodePools are"},
+	{"no-limits", finding.Note, "a NodePool without spec.limits"},
+	{"no-instance-types", finding.Error, "requirements that no instance type meets, with the one to relax"},
+	{"not-in-catalog", finding.Note, "a zone, or an instance type, family or generation, that is newer than the built-in catalog or misspelt"},
 	{"nothing-to-check", finding.Error, "the files contain no Kubernetes manifest"},
-	{"overlapping-pools", finding.Warning, "two NodePools accept the same pods and have the same weight"},
-	{"pdb-blocks-eviction", finding.Warning, "a PodDisruptionBudget blocks every eviction"},
-	{"unknown-kind", finding.Error, "a kind that no API group of Karpenter has"},
-	{"unknown-value", finding.Warning, "a value that no instance type has"},
-	{"zone-id", finding.Warning, "a zone ID is used where a zone name is required"},
+	{"overlapping-pools", finding.Warning, "NodePools that accept the same pods with the same weight"},
+	{"pdb-blocks-eviction", finding.Warning, "a PodDisruptionBudget that blocks every eviction, or two of them for one pod"},
+	{"unknown-kind", finding.Error, "a kind that no API group of Karpenter has: another group or version, Nodepool, no kind or no apiVersion"},
+	{"unknown-value", finding.Warning, "a value that no instance type has, in NodePools and in pods"},
+	{"zone-id", finding.Warning, "a zone ID where a zone name is required"},
 }
 
 // severity returns the severity of a rule.

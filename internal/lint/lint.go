@@ -24,6 +24,9 @@ type Options struct {
 	// Types returns the instance types of a region as nodes of a class, none for a region that it does not know; class is nil
 	// if the files have none. Rules about types are left out where there are none, and where it is nil.
 	Types func(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error)
+	// AsOf is the date of that table, for messages. Names are the instance types that AWS names, also those that it lacks.
+	AsOf  string
+	Names []string
 	// Judge returns why the controller rejects a class that the API server accepts, "" if it does not; nil skips the check.
 	Judge func(*awsv1.EC2NodeClass) string
 	// Region is the region of pools whose requirements name no zone. Default: us-east-1.

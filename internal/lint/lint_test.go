@@ -77,7 +77,7 @@ func TestGoldens(t *testing.T) {
 				got.Files = append(got.Files, f)
 			}
 		}
-		findings, err := Check(t.Context(), in, Options{Types: someTypes, Judge: noNegativePods})
+		findings, err := Check(t.Context(), in, Options{Types: someTypes, AsOf: "2025-05-28", Names: []string{"m5.24xlarge", "c6gd.large"}, Judge: noNegativePods})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ type pool struct {
 	pool   *apiv1.NodePool
 	set    require.Set           // what its nodes may be: requirements and labels
 	types  []*model.InstanceType // those that meet all requirements
-	judged bool                  // whether types are known at all
+	judged bool                  // whether all types that meet them are known
 }
 
 const requirements = "spec.template.spec.requirements"
@@ -115,11 +114,6 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-var (
-	zoneName = regexp.MustCompile(`^([a-z]{2}(?:-[a-z]+)+-[0-9]+)[a-z]$`)
-	zoneID   = regexp.MustCompile(`^[a-z]{3,4}[0-9]+-az[0-9]+$`)
-)
-
 // region is the region that a pool's zones lie in.
 func (l *linter) region(p *pool) string {
 	if zones, ok := p.set.Get(corev1.LabelTopologyZone); ok && zones.Operator() == require.In {
@@ -145,7 +139,6 @@ func (l *linter) types(p *pool) error {
 	if len(all) == 0 {
 		return nil // a region that the table does not have
 	}
-	p.judged = true
 	var known []require.Requirement
 	for r := range p.set.All() {
 		if class == nil && (r.Key() == corev1.LabelOSStable || r.Key() == corev1.LabelWindowsBuild) {
@@ -156,12 +149,13 @@ func (l *linter) types(p *pool) error {
 		}
 	}
 	set := require.NewSet(known...)
-	for _, t := range all {
-		if _, ok := t.Requirements.Intersects(set); ok && offered(t, set) {
-			p.types = append(p.types, t)
-		}
-	}
+	p.types = slices.DeleteFunc(slices.Clone(all), func(t *model.InstanceType) bool { return !meets(t, set) })
 	l.values(p, all)
+	newer := l.newerKeys(p, valuesOf(all))
+	if len(newer) > 0 && possible(all, set.Without(newer...)) {
+		return nil // types that the table lacks may meet the requirements
+	}
+	p.judged = true
 	if len(p.types) == 0 {
 		l.at(p.object, "no-instance-types", requirements, culprit(set, all), "no instance type in %s meets all requirements (%d checked,"+
 			" built-in catalog)", l.region(p), len(all))
@@ -186,9 +180,15 @@ func (l *linter) typesOf(region string, class *awsv1.EC2NodeClass) ([]*model.Ins
 	return all, err
 }
 
-// offered reports whether a type can be bought within set.
-func offered(t *model.InstanceType, set require.Set) bool {
-	return slices.ContainsFunc(t.Offerings, func(o model.Offering) bool {
+// possible reports whether a type meets the set.
+func possible(all []*model.InstanceType, set require.Set) bool {
+	return slices.ContainsFunc(all, func(t *model.InstanceType) bool { return meets(t, set) })
+}
+
+// meets reports whether a type can be bought within set.
+func meets(t *model.InstanceType, set require.Set) bool {
+	_, ok := t.Requirements.Intersects(set)
+	return ok && slices.ContainsFunc(t.Offerings, func(o model.Offering) bool {
 		_, ok := o.Requirements.Intersects(set)
 		return ok
 	})
@@ -200,7 +200,7 @@ func culprit(set require.Set, all []*model.InstanceType) string {
 	for _, key := range set.Keys() {
 		rest, n := set.Without(key), 0
 		for _, t := range all {
-			if _, ok := t.Requirements.Intersects(rest); ok && offered(t, rest) {
+			if meets(t, rest) {
 				n++
 			}
 		}
@@ -214,87 +214,6 @@ func culprit(set require.Set, all []*model.InstanceType) string {
 	}
 	return best
 }
-
-// valuesOf returns the values that types and their offerings have, by key.
-func valuesOf(all []*model.InstanceType) map[string]map[string]bool {
-	have := map[string]map[string]bool{}
-	note := func(set require.Set) {
-		for r := range set.All() {
-			for v := range r.Each() {
-				if have[r.Key()] == nil {
-					have[r.Key()] = map[string]bool{}
-				}
-				have[r.Key()][v] = true
-			}
-		}
-	}
-	for _, t := range all {
-		note(t.Requirements)
-		for _, o := range t.Offerings {
-			note(o.Requirements)
-		}
-	}
-	return have
-}
-
-// values finds values that no type has.
-func (l *linter) values(p *pool, all []*model.InstanceType) {
-	have := valuesOf(all)
-	for i, r := range p.pool.Spec.Template.Spec.Requirements {
-		key := l.rules.Canonical(r.Key)
-		if r.Operator != corev1.NodeSelectorOpIn && r.Operator != corev1.NodeSelectorOpNotIn || !l.rules.WellKnown.Has(key) {
-			continue
-		}
-		for j, v := range r.Values {
-			l.value(p.object, l.region(p), fmt.Sprintf("%s[%d].values[%d]", requirements, i, j), key, v, have[key])
-		}
-	}
-}
-
-// special are keys whose values a table of types cannot know.
-var special = []string{
-	awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible,
-	awsv1.LabelPlacementGroupID, awsv1.LabelPlacementGroupPartition, corev1.LabelWindowsBuild, awsv1.LabelNodeClass,
-	awsv1.LabelInstanceTenancy,
-}
-
-// closed are the values of keys that can have no others.
-var closed = map[string]map[string]bool{
-	apiv1.CapacityTypeLabelKey: {apiv1.CapacityTypeSpot: true, apiv1.CapacityTypeOnDemand: true, apiv1.CapacityTypeReserved: true},
-	corev1.LabelOSStable:       {"linux": true, "windows": true},
-}
-
-// value finds a value that no type of a region has.
-func (l *linter) value(o *object, region, field, key, v string, have map[string]bool) {
-	if all, ok := closed[key]; ok {
-		have = all
-	}
-	switch {
-	case key == corev1.LabelTopologyZone && zoneID.MatchString(v):
-		l.at(o, "zone-id", field, "use the key "+awsv1.LabelTopologyZoneID+", or the name of the zone as the value",
-			"%s is a zone ID, but values of %s are zone names such as us-east-1a", v, key)
-	case len(have) == 0 || have[v] || slices.Contains(special, key):
-	default:
-		known := make([]string, 0, len(have))
-		for k := range have {
-			known = append(known, k)
-		}
-		fix := "correct or remove the value"
-		if near := nearest(strings.ReplaceAll(strings.ToLower(v), "_", "-"), known, 1); near != "" {
-			fix = "change the value to " + near
-		}
-		if other := otherNames[v]; other != "" {
-			fix = "change the value to " + other
-		}
-		if key == corev1.LabelInstanceTypeStable || key == awsv1.LabelInstanceFamily {
-			fix += "; ignore this if the instance type is newer than the built-in catalog"
-		}
-		l.at(o, "unknown-value", field, fix, "no instance type in %s has %s=%s", region, key, v)
-	}
-}
-
-// otherNames are names of values elsewhere, and what they are called in Kubernetes.
-var otherNames = map[string]string{"x86_64": "amd64", "x86": "amd64", "aarch64": "arm64", "arm": "arm64", "ondemand": "on-demand"}
 
 // minValues finds more flexibility asked for than there is.
 func (l *linter) minValues(p *pool) {

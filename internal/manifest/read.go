@@ -27,8 +27,8 @@ type Options struct {
 
 // Legacy knows the kinds of earlier API versions.
 type Legacy interface {
-	// Knows reports whether objects of this kind and version are converted.
-	Knows(schema.GroupVersionKind) bool
+	// Knows reports whether an object of this kind and version, in JSON, is converted.
+	Knows(gvk schema.GroupVersionKind, object []byte) bool
 	// Convert returns a manifest, YAML or JSON, with the objects that stand for those given, all at once since one may need
 	// another; and what was lost or is to be looked at, a sentence each.
 	Convert(objects []Written) (manifest []byte, warnings []string, err error)

@@ -60,7 +60,7 @@ func (s *Set) convert(docs []*document, legacy Legacy) ([]*document, Errors) {
 	}
 	kept := docs[:0:0]
 	for _, d := range docs {
-		if d.kind != "" && legacy.Knows(d.gvk()) {
+		if d.kind != "" && legacy.Knows(d.gvk(), d.json) {
 			old = append(old, d)
 		} else {
 			kept = append(kept, d)

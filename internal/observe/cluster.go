@@ -20,6 +20,9 @@ import (
 
 // A Cluster is the latest known state. It is safe for concurrent use.
 type Cluster struct {
+	// Live reads past the cache, for Confirm; nil confirms nothing. It is set before the first use.
+	Live client.Reader
+
 	clock clock.Clock
 	// launching counts the callers that create claims just now.
 	launching atomic.Int64
@@ -29,8 +32,12 @@ type Cluster struct {
 	// snapshot has all changes but those in changed; nil there means that the object is gone.
 	snapshot *model.Snapshot
 	changed  map[model.Ref]client.Object
+	// taken is true from the first Snapshot.
+	taken bool
 	// assumed holds, for objects we wrote, the version that the watch has yet to reach.
 	assumed map[model.Ref]version
+	// removed are the UIDs of claims that the watch has lately shown to be gone.
+	removed removals
 	// waiting holds the pods that wait for a node since when they were first seen to.
 	waiting  map[types.UID]time.Time
 	promises map[string]promise
@@ -38,6 +45,7 @@ type Cluster struct {
 	wake     []func()
 	told     []func()
 	joins    []func()
+	capacity []func()
 	synced   []func() bool
 }
 
@@ -45,13 +53,10 @@ type Cluster struct {
 type version struct {
 	uid types.UID
 	rv  uint64
-	// unseen is when we created the object, while the watch has not shown it; zero otherwise.
+	// unseen is when we created the object or last confirmed it (see Confirm), while the watch has not shown it; zero
+	// otherwise.
 	unseen time.Time
 }
-
-// phantom is how long an object that we created is believed in though the watch never shows it. Then it was created and
-// deleted while the watch was broken, for which no event will come.
-const phantom = 2 * time.Minute
 
 // New returns an empty Cluster.
 func New(c clock.Clock) *Cluster {
@@ -68,12 +73,7 @@ func (c *Cluster) Snapshot() *model.Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock.Now()
-	for ref, v := range c.assumed {
-		if !v.unseen.IsZero() && now.Sub(v.unseen) > phantom {
-			delete(c.assumed, ref)
-			c.changed[ref] = nil
-		}
-	}
+	c.taken = true
 	if len(c.changed) > 0 {
 		c.snapshot = c.snapshot.Apply(delta(c.changed))
 		clear(c.changed)
@@ -179,9 +179,23 @@ func (c *Cluster) Set(o client.Object) {
 		return // the watch has not caught up with what we wrote
 	}
 	delete(c.assumed, ref)
+	changed := changesCapacity(c.known(ref), o)
 	wake := c.see(ref, o)
 	c.mu.Unlock()
 	c.call(wake, o)
+	if changed {
+		c.callCapacity()
+	}
+}
+
+// drop takes in that the object under ref is gone. It leaves nothing behind before the first snapshot, because a standby
+// replica takes none, and would keep an entry for every object that was ever deleted. mu is held.
+func (c *Cluster) drop(ref model.Ref) {
+	if !c.taken {
+		delete(c.changed, ref)
+		return
+	}
+	c.changed[ref] = nil
 }
 
 // see takes o in, with what follows from it for others, and reports whether that makes work. mu is held.
@@ -205,21 +219,54 @@ func (c *Cluster) Remove(o client.Object) {
 	if !ok {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if ours, known := c.assumed[ref]; known && ours.uid != o.GetUID() {
-		return // an earlier object of the same name
-	}
-	delete(c.assumed, ref)
-	c.changed[ref] = nil
-	delete(c.waiting, o.GetUID())
-	if p, ok := o.(*corev1.Pod); ok {
-		delete(c.promises, ref.Key)
-		c.backlog.gone(p)
+	if c.remove(ref, o) && changesCapacity(nil, o) {
+		c.callCapacity()
 	}
 }
 
-// Assume takes in objects as the API server returned them from our own writes.
+// remove takes the object out, unless it is an earlier one of the same name.
+func (c *Cluster) remove(ref model.Ref, o client.Object) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ours, known := c.assumed[ref]; known && ours.uid != o.GetUID() {
+		return false
+	}
+	delete(c.assumed, ref)
+	c.drop(ref)
+	switch o := o.(type) {
+	case *apiv1.NodeClaim:
+		c.removed.add(o.UID, c.clock.Now())
+	case *corev1.Pod:
+		delete(c.promises, ref.Key)
+		c.forget(o)
+	}
+	return true
+}
+
+// Replace takes in that the watch has shown o in the place of old, which had its name. If they have different UIDs, old is
+// gone, and the watch reports its end in no other way.
+func (c *Cluster) Replace(old, o client.Object) {
+	if old.GetUID() != o.GetUID() {
+		c.mu.Lock()
+		switch old := old.(type) {
+		case *apiv1.NodeClaim:
+			c.removed.add(old.UID, c.clock.Now())
+		case *corev1.Pod:
+			c.forget(old)
+		}
+		c.mu.Unlock()
+	}
+	c.Set(o)
+}
+
+// forget drops what is known of a pod by its UID and its place in the backlog. mu is held.
+func (c *Cluster) forget(o *corev1.Pod) {
+	delete(c.waiting, o.UID)
+	c.backlog.gone(o)
+}
+
+// Assume takes in objects as the API server returned them from our own writes. An object that the watch has shown to be gone
+// by then is ignored.
 func (c *Cluster) Assume(objects ...client.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,8 +277,8 @@ func (c *Cluster) Assume(objects ...client.Object) {
 		}
 		v := versionOf(o)
 		known := c.known(ref)
-		if known == nil && ref.Kind == model.KindPod {
-			continue // we create none: it is gone
+		if c.isGone(ref, known, v.uid) {
+			continue
 		}
 		if known != nil {
 			if k := versionOf(known); k.uid == v.uid && k.rv >= v.rv {
@@ -246,6 +293,15 @@ func (c *Cluster) Assume(objects ...client.Object) {
 	}
 }
 
+// isGone reports whether the object with the UID, under whose name known is now, was deleted. We create claims only, so any
+// other object that is not known is gone.
+func (c *Cluster) isGone(ref model.Ref, known client.Object, uid types.UID) bool {
+	if ref.Kind == model.KindClaim {
+		return c.removed.has(uid)
+	}
+	return known == nil || known.GetUID() != uid
+}
+
 // known returns the object under ref as of now, nil if there is none.
 func (c *Cluster) known(ref model.Ref) client.Object {
 	if o, ok := c.changed[ref]; ok {
@@ -254,7 +310,7 @@ func (c *Cluster) known(ref model.Ref) client.Object {
 	return c.current(ref)
 }
 
-// current returns the object of the snapshot, for the kinds that we write.
+// current returns the object of the snapshot, for the kinds that we write, and for pools.
 func (c *Cluster) current(ref model.Ref) client.Object {
 	switch ref.Kind {
 	case model.KindPod:
@@ -266,8 +322,12 @@ func (c *Cluster) current(ref model.Ref) client.Object {
 			return o
 		}
 	case model.KindNode:
-		if n, ok := c.snapshot.NodeByName(ref.Key); ok && n.Object != nil {
-			return n.Object
+		if o, ok := c.snapshot.RawNode(ref.Key); ok {
+			return o
+		}
+	case model.KindPool:
+		if p, ok := c.snapshot.Pool(ref.Key); ok {
+			return p.Object
 		}
 	}
 	return nil

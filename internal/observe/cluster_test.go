@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -72,11 +73,23 @@ func TestAssumeGivesWayToTheWatch(t *testing.T) {
 			c.Assume(claim("a", "1", 5))
 			c.Remove(claim("a", "1", 7))
 		}, ""},
-		{"a creation that the watch never shows is forgotten", func(c *Cluster, clock *clocktesting.FakeClock) {
-			c.Assume(claim("a", "1", 5))
+		{"an answer that is slower than the end of its object does not bring it back", func(c *Cluster, _ *clocktesting.FakeClock) {
+			c.Set(claim("a", "1", 5))
 			c.Snapshot()
-			clock.Step(phantom + time.Second)
+			c.Remove(claim("a", "1", 7))
+			c.Assume(claim("a", "1", 6))
 		}, ""},
+		{"nor does one of an object whose name is used again", func(c *Cluster, _ *clocktesting.FakeClock) {
+			c.Set(claim("a", "1", 5))
+			c.Replace(claim("a", "1", 5), claim("a", "2", 8))
+			c.Assume(claim("a", "1", 6))
+		}, "a@8 "},
+		{"a creation that the watch never shows counts until the API server is asked",
+			func(c *Cluster, clock *clocktesting.FakeClock) {
+				c.Assume(claim("a", "1", 5))
+				c.Snapshot()
+				clock.Step(phantom + time.Second)
+			}, "a@5 "},
 		{"an update that the watch has yet to show is not", func(c *Cluster, clock *clocktesting.FakeClock) {
 			c.Set(claim("a", "1", 5))
 			c.Assume(claim("a", "1", 6))
@@ -209,5 +222,52 @@ func TestAssumePod(t *testing.T) {
 	c.Assume(wrote)
 	if n := len(c.Snapshot().Pods()); n != 0 {
 		t.Errorf("%d pods, want none", n)
+	}
+}
+
+// Who waits for capacity to change is called after the snapshot shows it.
+func TestOnCapacity(t *testing.T) {
+	c := New(clocktesting.NewFakeClock(start))
+	seen := []string{}
+	c.OnCapacity(func() {
+		s := c.Snapshot()
+		seen = append(seen, fmt.Sprint(len(s.Claims()), " claims, ", len(s.Pools()), " pools"))
+	})
+	c.Set(pod("a", true))
+	c.Set(claim("a", "1", 1))
+	c.Remove(claim("a", "1", 2))
+	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "p"}}
+	c.Set(pool)
+	counted := pool.DeepCopy()
+	counted.Status.Resources = corev1.ResourceList{corev1.ResourceCPU: {}}
+	c.Set(counted)
+	ready := counted.DeepCopy()
+	ready.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeReady, Status: metav1.ConditionTrue}}
+	c.Set(ready)
+	if diff := cmp.Diff([]string{"1 claims, 0 pools", "0 claims, 0 pools", "0 claims, 1 pools", "0 claims, 1 pools"}, seen); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// Only pods that still wait learn that their claim was not launched.
+func TestPodsOfClaim(t *testing.T) {
+	c := New(clocktesting.NewFakeClock(start))
+	c.Set(claim("c1", "1", 1))
+	bound, ended, leaving := pod("bound", false), pod("ended", false), pod("leaving", true)
+	bound.Spec.NodeName, ended.Status.Phase = "n", corev1.PodFailed
+	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: start}, []string{"f"}
+	var pods []*model.Pod
+	for _, o := range []*corev1.Pod{pod("b", true), pod("a", true), bound, ended, leaving} {
+		c.Set(o)
+		pods = append(pods, model.NewPod(o))
+	}
+	c.Set(pod("other", true))
+	c.Promise("c1", pods, start.Add(time.Minute))
+	got := ""
+	for _, o := range c.PodsOf("c1") {
+		got += o.Name + " "
+	}
+	if got != "a b " {
+		t.Errorf("pods of the claim are %q, want those that wait", got)
 	}
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -143,6 +144,30 @@ func (c *Cluster) OnPromise(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.told = append(c.told, f)
+}
+
+// PodsOf returns the pods that were planned for the claim and still wait for a node, in the order of their keys.
+func (c *Cluster) PodsOf(claim string) []*corev1.Pod {
+	s := c.Snapshot()
+	var keys []string
+	for key, node := range s.Promises {
+		if p, there := s.Pod(key); node == claim && there && !p.Virtual() && awaitsNode(p.Object) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	pods := make([]*corev1.Pod, len(keys))
+	for i, key := range keys {
+		p, _ := s.Pod(key)
+		pods[i] = p.Object
+	}
+	return pods
+}
+
+// awaitsNode reports whether the pod is neither bound, nor ended, nor being deleted.
+func awaitsNode(pod *corev1.Pod) bool {
+	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	return pod.Spec.NodeName == "" && !ended && pod.DeletionTimestamp.IsZero()
 }
 
 // kept returns the promises that are valid: those for capacity in flight until it is initialized, those for an initialized node

@@ -29,7 +29,7 @@ func (c *Cluster) Watch(ctx context.Context, informers cache.Informers) error {
 		}
 		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { c.take(o, c.Set) },
-			UpdateFunc: func(_, o any) { c.take(o, c.Set) },
+			UpdateFunc: func(old, o any) { c.replace(old, o) },
 			DeleteFunc: func(o any) { c.take(o, c.Remove) },
 		})
 		if err != nil {
@@ -40,6 +40,14 @@ func (c *Cluster) Watch(ctx context.Context, informers cache.Informers) error {
 		c.mu.Unlock()
 	}
 	return nil
+}
+
+// replace takes in an update. After a relist it may be of another object with the same name.
+func (c *Cluster) replace(old, o any) {
+	before, ok := old.(client.Object)
+	if after, isObject := o.(client.Object); ok && isObject {
+		c.Replace(before, after)
+	}
 }
 
 // take unwraps what an informer hands over.

@@ -84,6 +84,8 @@ func standing(p *model.Pod) string {
 		return "static pod: managed by the kubelet of its node"
 	case p.Terminating():
 		return "is being deleted"
+	case p.OptsOut():
+		return "requires " + apiv1.NodePoolLabelKey + " DoesNotExist: Karpenter launches no nodes for it"
 	}
 	for _, c := range p.Object.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

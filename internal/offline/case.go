@@ -28,6 +28,8 @@ type Case struct {
 	// Spread holds what the scheduler makes selectors of for pods that say nothing about spread; its constraints are for the
 	// caller to set.
 	Spread topology.Defaults
+	// Static are nodes that static NodePools lack. Delta has them as nodes that are there.
+	Static []NodeResult
 	// Warnings are what a reader of the result should know, a sentence each.
 	Warnings []string
 }

@@ -36,7 +36,7 @@ func (a *assembly) addNodes() {
 	delete(owned, "id ")
 	delete(owned, "name ")
 	unknown := map[string]int{}
-	for _, o := range manifest.Of[*corev1.Node](a.set) {
+	for _, o := range slices.Concat(manifest.Of[*corev1.Node](a.set), a.static()) {
 		a.nodes[o.Name] = o
 		a.furnish(o, byType)
 		a.Delta.Nodes = append(a.Delta.Nodes, o)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/manifest"
@@ -43,12 +44,27 @@ func (a *assembly) addPods() {
 		}
 		a.Delta.Pods = append(a.Delta.Pods, p)
 	}
+	if n := a.optingOut(); n > 0 {
+		a.warn("left out %s with required node affinity %s DoesNotExist: Karpenter launches no nodes for them", units.Counted(n, "pod"),
+			apiv1.NodePoolLabelKey)
+	}
 	if elsewhere > 0 {
 		a.warn("left out %s of nodes that are not in the input", units.Counted(elsewhere, "pod"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.limits.unknown)) {
 		a.warn("%s is not in the input: %s", name, a.limits.unknown[name])
 	}
+}
+
+// optingOut counts the pods that no place is looked for because they exclude nodes of NodePools.
+func (a *assembly) optingOut() int {
+	n := 0
+	for _, p := range a.Delta.Pods {
+		if p.Spec.NodeName == "" && (&model.Pod{Object: p}).OptsOut() {
+			n++
+		}
+	}
+	return n
 }
 
 // wait makes p what the scheduler leaves behind when it finds no node.

@@ -12,7 +12,9 @@ type Result struct {
 	Placed   int `json:"placed"`
 	Existing int `json:"existing"`
 	// Nodes are to be launched.
-	Nodes         []NodeResult    `json:"nodes"`
+	Nodes []NodeResult `json:"nodes"`
+	// Static are to be launched for static NodePools, whatever pods there are.
+	Static        []NodeResult    `json:"static,omitempty"`
 	Unschedulable []RefusalResult `json:"unschedulable"`
 	// Commands are what disruption would do, PodsMoved how many pods that moves, and Blocked the nodes that it leaves alone.
 	Commands []CommandResult `json:"commands"`
@@ -20,7 +22,7 @@ type Result struct {
 	Proposed  []CommandResult `json:"proposed,omitempty"`
 	PodsMoved int             `json:"podsMoved"`
 	Blocked   []BlockedResult `json:"blocked"`
-	// CostPerHour is the price of Nodes; with disruption, that of all nodes there are after its commands.
+	// CostPerHour is the price of Nodes and Static; with disruption, that of all nodes there are after its commands.
 	CostPerHour float64 `json:"costPerHour"`
 	// FloorPerHour is a price that no nodes for the same pods go below.
 	FloorPerHour  float64 `json:"floorPerHour"`
@@ -82,6 +84,15 @@ func (r *Run) Result(reasons func(model.Refusal) []string) Result {
 		}
 	}
 	return out
+}
+
+// AddStatic adds the nodes of static NodePools and their price.
+func (r *Result) AddStatic(nodes []NodeResult) {
+	r.Static = nodes
+	for _, n := range nodes {
+		r.CostPerHour += n.PricePerHour
+		r.FloorPerHour += n.PricePerHour
+	}
 }
 
 func nodeResult(n *model.PlannedNode) NodeResult {

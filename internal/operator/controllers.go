@@ -13,7 +13,9 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/repair"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/apiclock"
 	"github.com/karpenter-go/karpenter/internal/controller/interruption"
 	"github.com/karpenter-go/karpenter/internal/controller/metrics"
 	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
@@ -25,11 +27,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/hydration"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/podevents"
+	"github.com/karpenter-go/karpenter/internal/controller/nodeclaim/reboot"
 	"github.com/karpenter-go/karpenter/internal/controller/nodepool"
 	"github.com/karpenter-go/karpenter/internal/controller/nomination"
+	"github.com/karpenter-go/karpenter/internal/controller/pod/deletioncost"
 	"github.com/karpenter-go/karpenter/internal/controller/provision"
 	"github.com/karpenter-go/karpenter/internal/controller/stagedmove"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
+	"github.com/karpenter-go/karpenter/internal/limits"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -48,6 +53,8 @@ type base struct {
 	nominate *nomination.Controller
 	moves    *stagedmove.Controller
 	throttle *throttle.Throttle
+	limits   *limits.Ledger
+	repair   *repair.Policies
 	features
 }
 
@@ -57,15 +64,25 @@ func controllers(
 ) ([]Controller, error) {
 	labels := apiv1.CoreLabels().With(provider.Cloud.Facts().Labels)
 	m := telemetry.NewMetrics(env.Metrics, labels.WellKnown.UnsortedList())
+	if c, ok := env.Clock.(*apiclock.Clock); ok {
+		c.Report(m.ClusterState.ClockOffsetSeconds.WithLabelValues().Set)
+	}
 	m.SetBuildInfo(p.Version.Number, p.Version.Commit)
 	b := base{
 		Env: env, settings: p.Settings, metrics: m, provider: provider.Cloud, labels: labels,
 		cluster: observe.New(env.Clock), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(), features: f,
+		limits: &limits.Ledger{},
 	}
+	b.cluster.Live = env.Live
 	if b.overlays != nil {
 		b.overlays.Labels = labels
 	}
 	b.throttle = b.newThrottle()
+	policies, err := repairPolicies(p.Settings, provider.Cloud.Facts())
+	if err != nil {
+		return nil, err
+	}
+	b.repair = policies
 	nominator, err := newNominator(b.Rest, b.Client, p.Settings)
 	if err != nil {
 		return nil, err
@@ -103,11 +120,14 @@ func (b base) deciding() []Controller {
 		&provision.Controller{
 			Cluster: b.cluster, Actor: actor, Cloud: b.offers("provisioner"), Clock: b.Clock, Events: b.Events,
 			Metrics: b.metrics, Timeline: b.timeline, Buffers: b.buffers, Daemons: b.daemons,
-			Spread: b.spread, Options: b.packing(), Throttle: b.throttle,
+			Spread: b.spread, Options: b.packing(), Throttle: b.throttle, Limits: b.limits,
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
 		},
 		b.disruption(actor),
 		b.nominate, b.moves, b.throttle,
+		&deletioncost.Controller{
+			Client: b.Client, Cluster: b.cluster, Metrics: b.metrics.DeletionCost, On: b.settings.FeatureGates.PodDeletionCostManagement,
+		},
 	}
 }
 
@@ -127,7 +147,7 @@ func (b base) claims() []Controller {
 	return []Controller{
 		&lifecycle.Controller{
 			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
-			Cloud: b.cloud("nodeclaim.lifecycle"), Health: b.health, DRA: !b.settings.IgnoreDRARequests, CPUMillis: cpu,
+			Cloud: b.cloud("nodeclaim.lifecycle"), Health: b.health, Planned: b.cluster, DRA: !b.settings.IgnoreDRARequests, CPUMillis: cpu,
 		},
 		&termination.Controller{
 			Client: b.Client, Live: b.Live, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
@@ -145,6 +165,9 @@ func (b base) claims() []Controller {
 		},
 		&garbagecollection.Controller{
 			Client: b.Client, Clock: b.Clock, Metrics: b.metrics, Cloud: b.cloud("nodeclaim.garbagecollection"),
+		},
+		&reboot.Controller{
+			Client: b.Client, Clock: b.Clock, Events: b.Events, Metrics: b.metrics, Cloud: b.cloud("nodeclaim.reboot"),
 		},
 		&hydration.Controller{Client: b.Client, Cloud: b.cloud("nodeclaim.hydration"), CPUMillis: cpu},
 		&podevents.Controller{Client: b.Client, Clock: b.Clock, Cloud: b.cloud("nodeclaim.podevents"), CPUMillis: cpu},

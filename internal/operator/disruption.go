@@ -1,25 +1,72 @@
 package operator
 
 import (
+	"context"
+	"fmt"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/repair"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/disruption"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
+	"github.com/karpenter-go/karpenter/internal/operator/settings"
 )
 
 // disruption returns the controller that takes nodes away.
 func (b base) disruption(actor *act.Actor) Controller {
 	gates := b.settings.FeatureGates
+	var shifted func(context.Context) []string
+	if shifter, ok := b.provider.(cloud.Shifter); ok {
+		shifted = shifter.ShiftedZones
+	}
+	var current func() bool
+	if p, ok := b.provider.(cloud.Pricer); ok {
+		current = p.PricesCurrent
+	}
 	return &disruption.Controller{
-		Cluster: b.cluster, Actor: actor, Cloud: b.offers("disruption"), Clock: b.Clock, Events: b.Events,
-		Metrics: b.metrics, Repair: gates.NodeRepair, Buffers: b.buffers, Daemons: b.daemons, Spread: b.spread,
+		PricesCurrent: current,
+		ShiftedZones:  shifted,
+		Cluster:       b.cluster, Actor: actor, Cloud: b.offers("disruption"), Clock: b.Clock, Events: b.Events,
+		Metrics: b.metrics, Buffers: b.buffers, Daemons: b.daemons, Spread: b.spread,
 		Options: disrupt.Options{
 			Pack:       b.packing(),
-			SpotToSpot: gates.SpotToSpotConsolidation, Static: gates.StaticCapacity,
-			Mode: b.settings.Mode,
+			SpotToSpot: gates.SpotToSpotConsolidation, IgnoreDeletionCost: gates.PodDeletionCostManagement, Static: gates.StaticCapacity,
+			TerminateFirst: terminateFirst(gates), Mode: b.settings.Mode,
+			Repair: b.repair, LegacyRepair: b.settings.LegacyNodeRepair,
 		},
-		Throttle: b.throttle,
+		Throttle: b.throttle, Limits: b.limits,
 	}
+}
+
+// terminateFirst returns the reasons for which a node may be terminated before it is replaced.
+func terminateFirst(gates settings.FeatureGates) (reasons []apiv1.DisruptionReason) {
+	if gates.TerminateFirstDrift {
+		reasons = append(reasons, apiv1.DisruptionReasonDrifted)
+	}
+	if gates.TerminateFirstRepair {
+		reasons = append(reasons, status.ReasonUnhealthy)
+	}
+	return reasons
+}
+
+// repairPolicies returns the checked policies of node repair, nil if the feature is off. A provider without any, or with wrong
+// ones, stops the program at its start.
+func repairPolicies(s *settings.Settings, facts cloud.Facts) (*repair.Policies, error) {
+	if !s.FeatureGates.NodeRepair {
+		return nil, nil
+	}
+	list := facts.RepairPolicies
+	if s.LegacyNodeRepair && facts.LegacyRepairPolicies != nil {
+		list = facts.LegacyRepairPolicies
+	}
+	policies, err := repair.Compile(list)
+	if err != nil {
+		return nil, fmt.Errorf("feature gate NodeRepair: %w", err)
+	}
+	return policies, nil
 }
 
 // newThrottle returns what holds the whole cluster back.

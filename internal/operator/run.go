@@ -23,6 +23,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/apiclock"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
@@ -41,7 +42,7 @@ type Provider struct {
 
 // An Env is what a provider may build on.
 type Env struct {
-	// Client reads through the cache, Live asks the API server.
+	// Client reads through the cache, and its own writes of nodes and claims at once. Live asks the API server.
 	Client client.Client
 	Live   client.Reader
 	Rest   *rest.Config
@@ -85,6 +86,9 @@ func Run(ctx context.Context, p Program) error {
 	for _, w := range p.Settings.Warnings() {
 		p.Log.Info(w)
 	}
+	now := apiclock.New(clock.RealClock{}, p.Log.WithName("clock"))
+	p.Rest = rest.CopyConfig(p.Rest)
+	p.Rest.Wrap(now.Wrap)
 	mgr, err := newManager(p)
 	if err != nil {
 		return err
@@ -107,6 +111,7 @@ func Run(ctx context.Context, p Program) error {
 	if err != nil {
 		return fmt.Errorf("start provider %s: %w", p.Settings.Provider, err)
 	}
+	env.Clock = now // the provider's times are not those of the API server
 	all, err := controllers(ctx, mgr, p, env, f, provider)
 	if err != nil {
 		return err
@@ -139,6 +144,13 @@ func newManager(p Program) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
 		Logger: p.Log,
+		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
+			c, err := client.New(config, options)
+			if err != nil {
+				return nil, fmt.Errorf("make client: %w", err)
+			}
+			return act.OwnWrites(c, clock.RealClock{}), nil
+		},
 		Metrics: metricsserver.Options{
 			BindAddress: address(s.MetricsPort), ExtraHandlers: profiling(s.EnableProfiling),
 		},

@@ -24,5 +24,8 @@ func lifetimeBuckets() []float64 {
 // powersOfTwo returns 2^0 to 2^last, in seconds.
 func powersOfTwo(last int) []float64 { return prometheus.ExponentialBuckets(1, 2, last+1) }
 
+// rebootBuckets are the bounds of how long reboots take: 10 s to 21 minutes.
+func rebootBuckets() []float64 { return prometheus.ExponentialBuckets(10, 2, 8) }
+
 // scoreBuckets are the bounds of the score of a consolidation, what it saves against what it disturbs.
 func scoreBuckets() []float64 { return []float64{.1, .25, .33, .5, 1, 2, 5, 10} }

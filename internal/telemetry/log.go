@@ -34,7 +34,7 @@ type LogOptions struct {
 	// Out takes one JSON object a line.
 	Out io.Writer
 	// Clock bounds repetition: of lines with the same level and message the first hundred in a second are written, then
-	// every hundredth. Nil writes them all.
+	// every hundredth. Of error lines with the same cause one a minute is written. Nil writes them all.
 	Clock clock.PassiveClock
 }
 
@@ -53,6 +53,7 @@ func NewLogger(o LogOptions) (logr.Logger, error) {
 	h = quiet{h}
 	if o.Clock != nil {
 		h = &sampled{Handler: h, counts: newLineCounts(o.Clock)}
+		h = &byCause{Handler: h, causes: &causes{clock: o.Clock, seen: map[string]*seenCause{}}}
 	}
 	return logr.FromSlogHandler(h), nil
 }

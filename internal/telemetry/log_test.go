@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -109,6 +110,36 @@ func TestLogDropsDebugLinesOfEvents(t *testing.T) {
 	log.V(1).Info("something else")
 	if got := lines(t, &out); len(got) != 2 {
 		t.Errorf("wrote %v, want two lines", got)
+	}
+}
+
+// Errors of the same cause are one line a minute, whichever objects they are about, with the number of those left out.
+func TestLogErrorsByCause(t *testing.T) {
+	var out bytes.Buffer
+	c := testclock.NewFakeClock(time.Unix(0, 0))
+	log, err := NewLogger(LogOptions{Out: &out, Clock: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fail := func(claim, request string) {
+		log.WithValues("name", claim).Error(
+			fmt.Errorf("launch instance of claim %s: EC2 CreateFleet, RequestID: %s: no connection", claim, request), "Reconciler error")
+	}
+	for n := range 20 {
+		fail(fmt.Sprint("default-", n%2), fmt.Sprint("c0ffee-", n))
+		c.Step(time.Second)
+	}
+	log.Error(errors.New("no such role"), "Reconciler error")
+	log.Error(nil, "an error line without an error")
+	log.Error(nil, "an error line without an error")
+	if got := lines(t, &out); len(got) != 4 || got[0]["repeated"] != nil {
+		t.Fatalf("wrote %v, want one line of the outage and three others", got)
+	}
+	out.Reset()
+	c.Step(time.Minute)
+	fail("default-3", "c0ffee-99")
+	if got := lines(t, &out); len(got) != 1 || got[0]["repeated"] != 19.0 {
+		t.Errorf("a minute later: %v, want one line that counts 19", got)
 	}
 }
 

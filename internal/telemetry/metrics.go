@@ -21,6 +21,7 @@ type Metrics struct {
 	ClusterState *ClusterStateMetrics
 	Cloud        *CloudMetrics
 	Throttle     *ThrottleMetrics
+	DeletionCost *DeletionCostMetrics
 	Interruption *InterruptionMetrics
 
 	declared []Declaration
@@ -41,6 +42,7 @@ func NewMetrics(reg prometheus.Registerer, wellKnownLabels []string) *Metrics {
 	m.Disruption = newDisruptionMetrics(d)
 	m.ClusterState = newClusterStateMetrics(d)
 	m.Cloud = newCloudMetrics(d.in("cloudprovider"))
+	m.DeletionCost = newDeletionCostMetrics(d.in("pod_deletion_cost"))
 	m.Throttle = newThrottleMetrics(d.in("throttle"))
 	m.Interruption = newInterruptionMetrics(d.in("interruption"))
 	return m

@@ -10,6 +10,8 @@ type ClusterStateMetrics struct {
 	UnsyncedTimeSeconds *prometheus.GaugeVec
 	// UtilizationPercent (resource_type), 0 to 100.
 	UtilizationPercent *prometheus.GaugeVec
+	// ClockOffsetSeconds has no labels.
+	ClockOffsetSeconds *prometheus.GaugeVec
 }
 
 func newClusterStateMetrics(d declarer) *ClusterStateMetrics {
@@ -20,6 +22,8 @@ func newClusterStateMetrics(d declarer) *ClusterStateMetrics {
 		UnsyncedTimeSeconds: s.gauge("unsynced_time_seconds", "Time for which the state cache has not been in sync, in seconds."),
 		UtilizationPercent: d.in("cluster").gauge("utilization_percent",
 			"Requests of all pods in percent of the allocatable resources of all nodes.", "resource_type"),
+		ClockOffsetSeconds: d.gauge("clock_offset_seconds",
+			"By how much the controller's clock is ahead of the API server's, in seconds; negative if it is behind. Beyond 30, the earlier one counts."),
 	}
 }
 
@@ -27,7 +31,8 @@ func newClusterStateMetrics(d declarer) *ClusterStateMetrics {
 type CloudMetrics struct {
 	// DurationSeconds (controller, method, provider).
 	DurationSeconds *prometheus.HistogramVec
-	// ErrorsTotal (controller, method, provider, error): error is cloud.Kind of the error.
+	// ErrorsTotal (controller, method, provider, error, nodepool): error is cloud.Kind of the error, nodepool that of the object
+	// that the call is about, empty if it is about none.
 	ErrorsTotal *prometheus.CounterVec
 }
 
@@ -36,6 +41,6 @@ func newCloudMetrics(d declarer) *CloudMetrics {
 		DurationSeconds: d.histogram("duration_seconds", "Duration of calls to the cloud provider in seconds.",
 			DurationBuckets(), "controller", "method", "provider"),
 		ErrorsTotal: d.counter("errors_total", "Failed calls to the cloud provider.",
-			"controller", "method", "provider", "error"),
+			"controller", "method", "provider", "error", "nodepool"),
 	}
 }

@@ -9,7 +9,7 @@ import (
 // StatusMetrics are about status conditions and deletion of the objects of one kind. Only some labels differ by kind:
 // Extra gives those that come last, in the order of WithLabelValues.
 type StatusMetrics struct {
-	// TransitionSeconds (type, status, Extra): how long a condition had another status before it got this one.
+	// TransitionSeconds (type, status, to_status, Extra): how long a condition had the status before it got to_status.
 	TransitionSeconds *prometheus.HistogramVec
 	// TransitionsTotal (type, status, reason, Extra).
 	TransitionsTotal *prometheus.CounterVec
@@ -59,7 +59,8 @@ func newStatusMetrics(d declarer, prefix string, extra ...string) *StatusMetrics
 	buckets := prometheus.ExponentialBuckets(0.5, 2, 15) // 0.5 s to 2 h 17 min
 	return &StatusMetrics{
 		TransitionSeconds: d.histogram(prefix+"status_condition_transition_seconds",
-			"Time that a condition had its previous status, in seconds.", buckets, with("type", "status")...),
+			"Time that a condition had its previous status, in seconds.", buckets,
+			with("type", "status", "to_status")...),
 		TransitionsTotal: d.counter(prefix+"status_condition_transitions_total",
 			"Transitions of the status of conditions.", with("type", "status", "reason")...),
 		Count: d.gauge(prefix+"status_condition_count", "Always 1, for each condition of each object.",

@@ -10,6 +10,8 @@ type DisruptionMetrics struct {
 	DecisionsTotal *prometheus.CounterVec
 	// DecisionsByNodepoolTotal (nodepool, decision, reason, consolidation_type).
 	DecisionsByNodepoolTotal *prometheus.CounterVec
+	// TerminateFirstDecisionsTotal (nodepool, reason, terminate_first_reason).
+	TerminateFirstDecisionsTotal *prometheus.CounterVec
 	// EligibleNodes (reason).
 	EligibleNodes *prometheus.GaugeVec
 	// ConsolidationTimeoutsTotal and FailedValidationsTotal (consolidation_type).
@@ -17,7 +19,7 @@ type DisruptionMetrics struct {
 	FailedValidationsTotal     *prometheus.CounterVec
 	// QueueFailuresTotal (decision, reason, consolidation_type).
 	QueueFailuresTotal *prometheus.CounterVec
-	// ConsolidationScore and ConsolidationMovesTotal (decision, nodepool, policy).
+	// ConsolidationScore and ConsolidationMovesTotal (decision, nodepool, policy); policy is as in the API.
 	ConsolidationScore      *prometheus.HistogramVec
 	ConsolidationMovesTotal *prometheus.CounterVec
 	// BlockedDollarsPerHour (nodepool, rule) and the counters that follow (nodepool) are beyond upstream's.
@@ -28,13 +30,16 @@ type DisruptionMetrics struct {
 
 func newDisruptionMetrics(d declarer) *DisruptionMetrics {
 	v, c := d.in("voluntary_disruption"), d.in("consolidation")
-	return &DisruptionMetrics{
+	m := &DisruptionMetrics{
 		DecisionEvaluationDurationSeconds: v.histogram("decision_evaluation_duration_seconds",
 			"Duration of decisions about disruption in seconds.", DurationBuckets(), "reason", "consolidation_type"),
 		DecisionsTotal: v.counter("decisions_total", "Decisions to disrupt.",
 			"decision", "reason", "consolidation_type"),
 		DecisionsByNodepoolTotal: v.counter("decisions_by_nodepool_total", "Decisions to disrupt, by NodePool.",
 			"nodepool", "decision", "reason", "consolidation_type"),
+		TerminateFirstDecisionsTotal: v.counter("terminate_first_decisions_total",
+			"Nodes terminated before their replacements were launched, by NodePool and cause.",
+			"nodepool", "reason", "terminate_first_reason"),
 		EligibleNodes: v.gauge("eligible_nodes", "Nodes that may be disrupted now.", "reason"),
 		ConsolidationTimeoutsTotal: v.counter("consolidation_timeouts_total",
 			"Searches for a consolidation that ended at their limit.", "consolidation_type"),
@@ -44,7 +49,7 @@ func newDisruptionMetrics(d declarer) *DisruptionMetrics {
 			"Decisions that could not be carried out.", "decision", "reason", "consolidation_type"),
 		ConsolidationScore: c.histogram("score", "Consolidation score: saved share of cost divided by disrupted share of pods.",
 			scoreBuckets(), "decision", "nodepool", "policy"),
-		ConsolidationMovesTotal: c.counter("moves_total", "Consolidations evaluated by their score.",
+		ConsolidationMovesTotal: c.counter("moves_total", "Consolidations that pay, by whether they were approved.",
 			"decision", "nodepool", "policy"),
 		BlockedDollarsPerHour: v.gauge("unrealized_savings_dollars_per_hour",
 			"Unrealized savings in USD/h, by the rule that blocks disruption.", "nodepool", "rule"),
@@ -52,4 +57,8 @@ func newDisruptionMetrics(d declarer) *DisruptionMetrics {
 			"Disrupted nodes that were launched as replacements less than a day before.", "nodepool"),
 		PodsMovedTotal: v.counter("pods_moved_total", "Pods that were rescheduled because their node was disrupted.", "nodepool"),
 	}
+	for _, kind := range []string{"multi", "single"} {
+		m.ConsolidationTimeoutsTotal.WithLabelValues(kind) // series that exist from the start, at 0
+	}
+	return m
 }

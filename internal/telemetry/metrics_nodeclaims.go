@@ -8,9 +8,10 @@ type NodeClaimMetrics struct {
 	CreatedTotal *prometheus.CounterVec
 	// TerminatedTotal (nodepool, capacity_type, zone).
 	TerminatedTotal *prometheus.CounterVec
-	// DisruptedTotal (reason, nodepool, capacity_type, consolidation_policy, termination_mode); reason is a Disrupted value.
+	// DisruptedTotal (reason, nodepool, capacity_type, consolidation_policy, termination_mode); reason is a Disrupted
+	// value, consolidation_policy is in SnakeCase.
 	DisruptedTotal *prometheus.CounterVec
-	// UnhealthyDisruptedTotal (condition, nodepool, capacity_type, image_id).
+	// UnhealthyDisruptedTotal (condition, nodepool, capacity_type, image_id, termination_mode); condition is in SnakeCase.
 	UnhealthyDisruptedTotal *prometheus.CounterVec
 	// InstanceTerminationDurationSeconds (nodepool): from asking the cloud to the instance being gone.
 	InstanceTerminationDurationSeconds *prometheus.HistogramVec
@@ -31,8 +32,8 @@ func newNodeClaimMetrics(d declarer) *NodeClaimMetrics {
 		DisruptedTotal: d.counter("disrupted_total", "NodeClaims that Karpenter started to disrupt, by reason.",
 			DisruptionLabels()...),
 		UnhealthyDisruptedTotal: d.counter("unhealthy_disrupted_total",
-			"NodeClaims terminated by node repair, by the condition of the node.",
-			"condition", "nodepool", "capacity_type", "image_id"),
+			"NodeClaims deleted or rebooted by node repair, by the condition of the node.",
+			"condition", "nodepool", "capacity_type", "image_id", "termination_mode"),
 		InstanceTerminationDurationSeconds: d.histogram("instance_termination_duration_seconds",
 			"Time from the request to terminate an instance until it is terminated, in seconds.", powersOfTwo(10), "nodepool"),
 		TerminationDurationSeconds: d.histogram("termination_duration_seconds",
@@ -40,18 +41,27 @@ func newNodeClaimMetrics(d declarer) *NodeClaimMetrics {
 	}
 }
 
+// Values of the label result of reboots.
+const (
+	RebootSucceeded       = "succeeded"
+	RebootProviderError   = "provider_error"
+	RebootRecoveryTimeout = "recovery_timeout"
+	RebootInvalidRequest  = "invalid_request"
+)
+
 // Values of the label reason of disruptions.
 const (
-	DisruptedUnderutilized        = "underutilized"
-	DisruptedEmpty                = "empty"
-	DisruptedDrifted              = "drifted"
-	DisruptedExpired              = "expired"
-	DisruptedUnhealthy            = "unhealthy"
-	DisruptedGarbageCollected     = "garbage_collected"
-	DisruptedInsufficientCapacity = "insufficient_capacity"
-	DisruptedNodeClassNotReady    = "nodeclass_not_ready"
-	DisruptedLaunchTimeout        = "launch_timeout"
-	DisruptedRegistrationTimeout  = "registration_timeout"
+	DisruptedUnderutilized         = "underutilized"
+	DisruptedEmpty                 = "empty"
+	DisruptedDrifted               = "drifted"
+	DisruptedExpired               = "expired"
+	DisruptedUnhealthy             = "unhealthy"
+	DisruptedGarbageCollected      = "garbage_collected"
+	DisruptedInsufficientCapacity  = "insufficient_capacity"
+	DisruptedNodeClassNotReady     = "nodeclass_not_ready"
+	DisruptedLaunchTimeout         = "launch_timeout"
+	DisruptedRegistrationTimeout   = "registration_timeout"
+	DisruptedInitializationTimeout = "initialization_timeout"
 	// DisruptedStaticScaleIn is for nodes of a static NodePool above its replicas, DisruptedUnusedReplacement for replacements whose
 	// command was cancelled and that no pod needs.
 	DisruptedStaticScaleIn     = "static_scale_in"

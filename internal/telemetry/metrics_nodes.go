@@ -22,6 +22,12 @@ type NodeMetrics struct {
 	// LifetimeDurationSeconds (nodepool): from the creation of the node to its end.
 	LifetimeDurationSeconds *prometheus.HistogramVec
 
+	// RebootsTotal and RebootDurationSeconds (result), a Reboot value: from the request to the end.
+	RebootsTotal          *prometheus.CounterVec
+	RebootDurationSeconds *prometheus.HistogramVec
+	// RebootRecoveryDurationSeconds: of reboots that succeeded, from the acceptance by the cloud to the end.
+	RebootRecoveryDurationSeconds prometheus.Histogram
+
 	Allocatable            *prometheus.GaugeVec
 	TotalPodRequests       *prometheus.GaugeVec
 	TotalPodLimits         *prometheus.GaugeVec
@@ -51,11 +57,17 @@ func newNodeMetrics(d declarer, wellKnownLabels []string) *NodeMetrics {
 			"Time from the deletion of a node until its finalizer is removed, in seconds.", "nodepool"),
 		LifetimeDurationSeconds: d.histogram("lifetime_duration_seconds",
 			"Age of nodes at their termination in seconds.", lifetimeBuckets(), "nodepool"),
+		RebootsTotal: d.counter("reboots_total", "Reboots of nodes by node repair, by result.", "result"),
+		RebootDurationSeconds: d.histogram("reboot_duration_seconds",
+			"Time from the request of a reboot until its end, in seconds.", rebootBuckets(), "result"),
+		RebootRecoveryDurationSeconds: d.histogram("reboot_recovery_duration_seconds",
+			"Time from the acceptance of a reboot by the cloud until the node is ready, in seconds.", rebootBuckets()).
+			WithLabelValues().(prometheus.Histogram),
 		Allocatable: d.gauge("allocatable", "Resources that pods can use, in cores, bytes or counts.", labels...),
 		TotalPodRequests: d.gauge("total_pod_requests",
-			"Requests of the pods on the node, excluding DaemonSet pods.", labels...),
+			"Requests of the pods on the node, including DaemonSet pods.", labels...),
 		TotalPodLimits: d.gauge("total_pod_limits",
-			"Limits of the pods on the node, excluding DaemonSet pods.", labels...),
+			"Limits of the pods on the node, including DaemonSet pods.", labels...),
 		TotalDaemonRequests: d.gauge("total_daemon_requests", "Requests of the DaemonSet pods on the node.", labels...),
 		TotalDaemonLimits:   d.gauge("total_daemon_limits", "Limits of the DaemonSet pods on the node.", labels...),
 		SystemOverhead: d.gauge("system_overhead",

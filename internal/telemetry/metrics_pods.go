@@ -2,8 +2,9 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// PodMetrics are about pods. The gauges of single pods end in Time and have the labels name and namespace; they exist only
-// while the pod has not come so far.
+// PodMetrics are about pods. The gauges of single pods end in TimeSeconds and have the labels name and namespace. They exist
+// only until the pod has reached that state. The metrics of binding also have the label dynamic_resources: whether the pod
+// has resource claims.
 type PodMetrics struct {
 	// State is 1 for each pod (PodStateLabels).
 	State *prometheus.GaugeVec
@@ -37,15 +38,16 @@ func PodStateLabels() []string {
 }
 
 func newPodMetrics(d declarer) *PodMetrics {
-	pod := []string{"name", "namespace"}
+	pod, dynamic := []string{"name", "namespace"}, "dynamic_resources"
+	binding := append(pod[:2:2], dynamic)
 	m := &PodMetrics{
 		State: d.gauge("state", "Always 1; the labels describe the state of the pod.", PodStateLabels()...),
 		StartupDurationSeconds: d.summary("startup_duration_seconds",
 			"Time from the creation of a pod until it is ready, in seconds."),
 		BoundDurationSeconds: d.histogram("bound_duration_seconds",
-			"Time from the creation of a pod until it is bound to a node, in seconds.", DurationBuckets()),
+			"Time from the creation of a pod until it is bound to a node, in seconds.", DurationBuckets(), dynamic),
 		ProvisioningBoundDurationSeconds: d.histogram("provisioning_bound_duration_seconds",
-			"Time from the planning decision for a pod until it is bound, in seconds.", DurationBuckets()),
+			"Time from the planning decision for a pod until it is bound, in seconds.", DurationBuckets(), dynamic),
 		ProvisioningStartupDurationSeconds: d.histogram("provisioning_startup_duration_seconds",
 			"Time from the planning decision for a pod until it is ready, in seconds.", DurationBuckets()),
 		SchedulingDecisionDurationSeconds: d.histogram("scheduling_decision_duration_seconds",
@@ -58,11 +60,11 @@ func newPodMetrics(d declarer) *PodMetrics {
 	m.UnstartedTimeSeconds = d.gauge("unstarted_time_seconds",
 		"Time since the creation of a pod that is not ready, in seconds.", pod...)
 	m.UnboundTimeSeconds = d.gauge("unbound_time_seconds",
-		"Time since the creation of a pod that is not bound, in seconds.", pod...)
+		"Time since the creation of a pod that is not bound, in seconds.", binding...)
 	m.ProvisioningUnstartedTimeSeconds = d.gauge("provisioning_unstarted_time_seconds",
 		"Time since the planning decision for a pod that is not ready, in seconds.", pod...)
 	m.ProvisioningUnboundTimeSeconds = d.gauge("provisioning_unbound_time_seconds",
-		"Time since the planning decision for a pod that is not bound, in seconds.", pod...)
+		"Time since the planning decision for a pod that is not bound, in seconds.", binding...)
 	m.ProvisioningSchedulingUndecidedTimeSeconds = d.gauge("provisioning_scheduling_undecided_time_seconds",
 		"Time since the first observation of a pod without a planning decision, in seconds.", pod...)
 	return m

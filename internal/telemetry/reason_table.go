@@ -17,7 +17,7 @@ type Reason struct {
 	Objects string
 	// Dedupe is how long the same event is not published again if the Event does not say; 0 stands for DefaultDedupe.
 	Dedupe time.Duration
-	// PerSecond and Burst bound how many are published for all objects together; 0 for no bound.
+	// PerSecond and Burst bound how many are published for all pods together; 0 for no bound.
 	PerSecond float64
 	Burst     int
 	// When says what has happened.
@@ -43,8 +43,8 @@ func Reasons() []Reason {
 			When: "a node that was launched for the pod could not run it, and the next launch is delayed"},
 		{Name: EventNoCompatibleInstanceTypes, Type: warning, Objects: "NodePool", Dedupe: short,
 			When: "no instance type matches the requirements of the NodePool"},
-		{Name: EventInsufficientCapacityError, Type: warning, Objects: "NodeClaim",
-			When: "the cloud has no capacity for any offering that the NodeClaim allows"},
+		{Name: EventInsufficientCapacityError, Type: warning, Objects: "NodeClaim, Pod", PerSecond: 5, Burst: 10,
+			When: "the cloud has no capacity for any offering that the NodeClaim allows, or that the NodeClaim planned for the pod allows"},
 		{Name: EventUnregisteredTaintMissing, Type: warning, Objects: "NodeClaim",
 			When: "the node registered without the taint karpenter.sh/unregistered"},
 		{Name: EventFailedConsistencyCheck, Type: warning, Objects: "NodeClaim",
@@ -80,8 +80,13 @@ func Reasons() []Reason {
 			When: "the node has a termination deadline, at which all its pods are deleted"},
 		{Name: EventAwaitingVolumeDetachment, Type: normal, Objects: "Node",
 			When: "volumes are still attached to the drained node"},
-		{Name: EventNodeRepairBlocked, Type: warning, Objects: nodeAndClaim, Dedupe: long,
-			When: "more than 20% of the nodes are unhealthy, so that node repair is suspended"},
+		{Name: EventNodeRepairBlocked, Type: warning, Objects: nodeAndClaim + ", NodePool", Dedupe: long,
+			When: "node repair waits: more than 20% of the nodes are unhealthy and another one is being repaired, or earlier repairs " +
+				"of the NodePool did not help"},
+		{Name: EventRebootObserved, Type: normal, Objects: "NodeClaim", Dedupe: 30 * time.Minute,
+			When: "the node that node repair reboots has booted again"},
+		{Name: EventRebootFailed, Type: warning, Objects: "NodeClaim", Dedupe: 30 * time.Minute,
+			When: "the node could not be rebooted, or did not become ready again; it is replaced"},
 		{Name: EventInvalidDoNotDisruptAnnotation, Type: warning, Objects: "Pod",
 			When: "annotation karpenter.sh/do-not-disrupt is neither true nor a positive duration, and is ignored"},
 		{Name: EventDoNotDisruptUntil, Type: normal, Objects: "Pod",
@@ -97,7 +102,7 @@ func Reasons() []Reason {
 		{Name: EventWaitingOnNodeClaimTermination, Type: normal, Objects: "EC2NodeClass",
 			When: "NodeClaims still use the deleted EC2NodeClass"},
 		{Name: EventZonalShiftActive, Type: warning, Objects: "NodePool",
-			When: "no nodes are launched in a zone of the NodePool because of a zonal shift"},
+			When: "no nodes are launched or disrupted voluntarily in a zone of the NodePool because of a zonal shift"},
 		{Name: EventZonalShiftCleared, Type: normal, Objects: "NodePool", When: "the zonal shift ended"},
 		{Name: EventSpotInterrupted, Type: warning, Objects: nodeAndClaim,
 			When: "EC2 reclaims the spot instance in two minutes"},
@@ -117,6 +122,8 @@ func Reasons() []Reason {
 			When: "the service-linked role for spot instances does not exist and cannot be created"},
 		{Name: EventNodeJoinDelayed, Type: warning, Objects: "NodeClaim", Dedupe: long,
 			When: "the node has not joined two minutes after launch; the message has the cause"},
+		{Name: EventTerminationWithheld, Type: warning, Objects: "EC2NodeClass, Node", Dedupe: long,
+			When: "instances were not terminated because they are too many at once, or an instance without NodeClaim because its node is in use"},
 	}
 }
 

@@ -26,6 +26,8 @@ const (
 	EventTerminationGracePeriodExpiring = "TerminationGracePeriodExpiring"
 	EventAwaitingVolumeDetachment       = "AwaitingVolumeDetachment"
 	EventNodeRepairBlocked              = "NodeRepairBlocked"
+	EventRebootObserved                 = "RebootObserved"
+	EventRebootFailed                   = "RebootFailed"
 	EventInvalidDoNotDisruptAnnotation  = "InvalidDoNotDisruptAnnotation"
 	EventDoNotDisruptUntil              = "DoNotDisruptUntil"
 	EventDoNotDisruptGracePeriodElapsed = "DoNotDisruptGracePeriodElapsed"
@@ -44,4 +46,5 @@ const (
 	EventTerminatingOnInterruption      = "TerminatingOnInterruption"
 	EventSpotSLRCreationFailed          = "SpotSLRCreationFailed"
 	EventNodeJoinDelayed                = "NodeJoinDelayed"
+	EventTerminationWithheld            = "TerminationWithheld"
 )

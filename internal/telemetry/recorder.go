@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
@@ -23,7 +24,7 @@ type Event struct {
 	Type string
 	// Reason is one of the Event constants, or the type of a condition.
 	Reason string
-	// Message is a sentence for people.
+	// Message is a sentence for people. What is beyond MaxMessage is cut off.
 	Message string
 	// Dedupe are the values that distinguish this event from others of the same reason; by default the UID of the object.
 	Dedupe []string
@@ -72,7 +73,7 @@ func NewRecorder(r record.EventRecorder, c clock.Clock) *EventRecorder {
 func (r *EventRecorder) Publish(events ...Event) {
 	for _, e := range events {
 		if r.due(e) {
-			r.sink.Event(e.Object, e.Type, e.Reason, e.Message)
+			r.sink.Event(e.Object, e.Type, e.Reason, Cut(e.Message))
 		}
 	}
 }
@@ -92,7 +93,8 @@ func (r *EventRecorder) due(e Event) bool {
 	if r.seen.has(key, now) {
 		return false
 	}
-	if limit := r.limits[reason]; limit != nil && !limit.AllowN(now, 1) {
+	_, aboutPod := e.Object.(*corev1.Pod)
+	if limit := r.limits[reason]; aboutPod && limit != nil && !limit.AllowN(now, 1) {
 		return false
 	}
 	r.seen.add(key, now.Add(r.windowOf(e, reason)))

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,6 +114,32 @@ func TestRecorderMemoryIsBounded(t *testing.T) {
 	r.Publish(Event{Object: pod("late"), Reason: EventEvicted})
 	if got := len(r.seen.until); got != 1 {
 		t.Errorf("remembers %d events after an hour, want only the new one", got)
+	}
+}
+
+// The rate of a reason is for pods: an event about another object is always published.
+func TestRateIsForPods(t *testing.T) {
+	r, s, _ := recorder()
+	node := func(i int) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint("node-", i))}}
+	}
+	for i := range 30 {
+		r.Publish(
+			Event{Object: pod(fmt.Sprint(i)), Reason: EventInsufficientCapacityError},
+			Event{Object: node(i), Reason: EventInsufficientCapacityError},
+		)
+	}
+	if len(s.told) != 40 {
+		t.Errorf("told %d, want 30 about nodes and the burst of 10 about pods", len(s.told))
+	}
+}
+
+func TestMessagesAreBounded(t *testing.T) {
+	r, s, _ := recorder()
+	r.Publish(Event{Object: pod("a"), Type: "Normal", Reason: EventEvicted, Message: strings.Repeat("x", 2000)})
+	want := "Normal Evicted " + strings.Repeat("x", MaxMessage-3) + "..."
+	if diff := cmp.Diff([]string{want}, s.told); diff != "" {
+		t.Error(diff)
 	}
 }
 

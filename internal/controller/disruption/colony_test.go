@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -47,6 +48,7 @@ type colony struct {
 	mu     sync.Mutex             // guards left and made: nodes are marked side by side
 	left   int                    // writes until the controller is killed
 	made   int                    // claims that a controller has created
+	joins  map[string]string      // further labels of nodes that join
 	short  int                    // nodes that provisioning lacked for pods that had to move
 	stages []string               // how many nodes were closed to pods and how many pods waited, whenever that changed
 }
@@ -333,6 +335,7 @@ func (o *colony) join(c *apiv1.NodeClaim) {
 		apiv1.NodePoolLabelKey: c.Labels[apiv1.NodePoolLabelKey], apiv1.NodeRegisteredLabelKey: "true",
 		corev1.LabelInstanceTypeStable: "large", corev1.LabelTopologyZone: "a", apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeOnDemand,
 	}}}
+	maps.Copy(n.Labels, o.joins)
 	n.Spec.ProviderID = c.Status.ProviderID
 	n.Status.Capacity = machine("large", 2, 0).Capacity.List()
 	n.Status.Allocatable = n.Status.Capacity

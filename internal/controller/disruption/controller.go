@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
@@ -18,6 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
+	"github.com/karpenter-go/karpenter/internal/limits"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 	"github.com/karpenter-go/karpenter/internal/singleton"
@@ -39,10 +45,14 @@ type Controller struct {
 	Daemons *inputs.Daemons
 	// Spread returns the constraints that the scheduler gives to pods without any; nil means none.
 	Spread *inputs.Spread
-	// Repair lets nodes that are beyond repair be replaced, by the policies of the provider.
-	Repair bool
+	// ShiftedZones is that of cloud.Shifter; nil if the provider is none.
+	ShiftedZones func(context.Context) []string
 	// Throttle holds the whole cluster back; nil holds nothing back.
 	Throttle *throttle.Throttle
+	// PricesCurrent reports whether prices are good enough to consolidate by; nil means always.
+	PricesCurrent func() bool
+	// Limits has the launches that snapshots do not show yet; nil means none.
+	Limits *limits.Ledger
 
 	state
 }
@@ -56,7 +66,9 @@ type state struct {
 	reassigned, rolledBack bool
 	heldBack               int // replacements that the throttle has held back in this pass
 	backoff                map[string]backoff
-	measured               map[string]bool // pools with gauges
+	types                  inputs.LastTypes
+	measured               map[string]bool      // pools with gauges
+	consolidationTypes     map[types.UID]string // consolidation types of marked nodes, by the UID of the claim
 }
 
 // Intervals of disruption.
@@ -67,8 +79,8 @@ const (
 	pause = time.Second
 	// settle is how long a mark stands before it is acted on, so that the watch shows pods that were bound just before it.
 	settle = 2 * time.Second
-	// patience is how long a marked node waits for its replacements to be initialized.
-	patience = 20 * time.Minute
+	// patience is how long a marked node waits for its replacements to be initialized, as in upstream.
+	patience = 10 * time.Minute
 	// promised is how long pods are expected to find their new place.
 	promised = time.Hour
 )
@@ -79,12 +91,19 @@ const reasonStaticScaleIn apiv1.DisruptionReason = telemetry.DisruptedStaticScal
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "disruption" }
 
-// Register adds the controller to mgr.
+// Register adds the controller to mgr. Changes of NodeClaims and NodePools trigger it once the cluster shows them: a watch of
+// its own could be ahead of the cluster, and the pass would not see the change.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
 		WatchesRawSource(singleton.Source()).
-		Watches(&apiv1.NodeClaim{}, singleton.Handler()).
+		WatchesRawSource(source.Func(c.watch)).
 		Complete(c)
+}
+
+// watch has changes of the cluster's capacity make a pass.
+func (c *Controller) watch(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	c.Cluster.OnCapacity(func() { queue.Add(singleton.Request()) })
+	return nil
 }
 
 // Reconcile makes one pass: what is under way is finished or taken back, then what may go is begun. It waits for nothing:
@@ -97,13 +116,21 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if wait := c.next.Sub(start); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
+	c.Cluster.ConfirmOrLog(ctx)
+	c.Limits.Begin(c.Name())
 	s := c.look(ctx)
 	c.Options.Pack.DefaultSpread = c.Spread.Of(ctx)
 	s = c.reassign(ctx, s)
 	c.rolledBack = false
+	c.forgetTypes(s)
+	c.noteHealth(ctx, s)
 	again, err := c.finish(ctx, s)
+	options := c.options(start)
+	if c.ShiftedZones != nil {
+		options.ShiftedZones = c.ShiftedZones(ctx)
+	}
 	began := c.Clock.Now()
-	d := disrupt.Decide(s, c.options(start), c.cursor)
+	d := disrupt.Decide(s, options, c.cursor)
 	c.cursor = d.Cursor
 	c.measure(ctx, s, d, c.Clock.Since(began))
 	if carryErr := c.carryOut(ctx, s, d); carryErr != nil {
@@ -129,25 +156,20 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 
 // look returns the cluster as it is now, with all that decisions ask for.
 func (c *Controller) look(ctx context.Context) *model.Snapshot {
-	return c.Buffers.Stock(ctx, c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, c.Cluster.Snapshot())))
+	return c.Buffers.Stock(ctx, c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, &c.types, c.Cluster.Snapshot())))
 }
 
 // options returns what this pass may do.
 func (c *Controller) options(now time.Time) disrupt.Options {
 	o := c.Options
 	o.Backoff = c.backoffs(now)
+	o.OldPrices = c.PricesCurrent != nil && !c.PricesCurrent()
 	o.Paused = o.Paused || c.Throttle.Limits().PauseDisruption
 	if left, bounded := c.Throttle.Left(throttle.Disrupt, now); bounded {
 		o.MaxNodes = left
 		if left == 0 {
 			o.MaxNodes = -1
 		}
-	}
-	if !c.Repair {
-		return o
-	}
-	for _, p := range c.Cloud.Facts().RepairPolicies {
-		o.Repair = append(o.Repair, disrupt.RepairPolicy{Type: p.Type, Status: p.Status, Toleration: p.Toleration})
 	}
 	return o
 }
@@ -163,7 +185,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 	for _, cmd := range d.Proposed {
 		c.tellWithheld(cmd, c.proposal(s, cmd))
 	}
-	errs = append(errs, c.launchStatic(ctx, d.Launches, s.Now))
+	errs = append(errs, c.launchStatic(ctx, s, d.Launches))
 	for _, n := range d.Surplus {
 		if err := c.Actor.End(ctx, n); err != nil {
 			errs = append(errs, err)
@@ -199,12 +221,20 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []
 // the claims that were created become surplus.
 func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command) error {
 	now := c.Clock.Now()
-	if cmd.Force {
+	switch {
+	case cmd.Force:
 		return c.force(ctx, cmd, now)
+	case cmd.Reboots():
+		return c.reboot(ctx, s, cmd, now)
 	}
 	if !c.Throttle.Allows(throttle.Replace, len(cmd.Replacements), now) {
 		c.heldBack += len(cmd.Replacements)
 		c.tellWithheld(*cmd, fmt.Sprintf("Not disrupted, %s: %s", c.Throttle.Why(throttle.Replace), cmd))
+		return nil // the next pass decides again
+	}
+	done, within := c.withinLimits(ctx, s, cmd)
+	defer done()
+	if !within {
 		return nil // the next pass decides again
 	}
 	drafts := c.Actor.Draft(cmd)
@@ -240,26 +270,22 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	if !status.Forced(cmd.Reason) {
 		c.Throttle.Done(throttle.Disrupt, len(cmd.Nodes), now)
 	}
+	if cmd.Repair != nil {
+		c.tellSelected(ctx, cmd)
+	}
 	c.tellMarked(ctx, s, cmd)
 	return ignoreConflict(err)
 }
 
-// force ends nodes that are beyond repair: by a deadline that is now.
-func (c *Controller) force(ctx context.Context, cmd *model.Command, now time.Time) error {
-	var errs []error
-	for _, n := range cmd.Nodes {
-		written, err := c.Actor.Force(ctx, n, now)
-		c.Cluster.Assume(written...)
-		if err == nil {
-			err = c.Actor.End(ctx, n)
-		}
-		if err != nil {
-			errs = append(errs, ignoreConflict(err))
-			continue
-		}
-		c.tellRepaired(ctx, n)
+// withinLimits reports whether the replacements of the command still keep the limits of their pools, in addition to what other
+// plans launch at the same time. done is to be called when the replacements are created, or will not be.
+func (c *Controller) withinLimits(ctx context.Context, s *model.Snapshot, cmd *model.Command) (done func(), ok bool) {
+	may, done := c.Limits.Take(c.Name(), verify.Rules{Labels: c.Options.Pack.Labels}, s, cmd.Replacements)
+	if !slices.Contains(may, false) {
+		return done, true
 	}
-	return errors.Join(errs...)
+	ctrl.LoggerFrom(ctx).Info("disruption postponed, another plan uses up the limits of the nodepool", "command", cmd.Decision())
+	return done, false
 }
 
 // ignoreConflict drops conflicts. The watch will deliver the other write, and the next pass decides with it.

@@ -207,3 +207,20 @@ func TestHalfMarksAreTakenBack(t *testing.T) {
 	w.pass(pause)
 	w.want(0, 0, 0)
 }
+
+// A node whose Node object is being deleted keeps its taint, although its claim is neither marked nor deleted yet: a pod
+// that is bound to it meanwhile would be evicted at once.
+func TestTaintOfDeletedNodeStays(t *testing.T) {
+	w := newWorld(t, "0", 1)
+	node := w.nodes()[0]
+	node.Spec.Taints, node.Finalizers = []corev1.Taint{apiv1.DisruptedNoScheduleTaint()}, []string{apiv1.TerminationFinalizer}
+	if err := w.client.Update(t.Context(), &node); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Delete(t.Context(), &node); err != nil {
+		t.Fatal(err)
+	}
+	w.watch()
+	w.pass(pause)
+	w.want(0, 0, 1)
+}

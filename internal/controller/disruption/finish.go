@@ -23,7 +23,7 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 	again = poll
 	var due []*model.Node
 	for _, n := range s.Nodes() {
-		if !n.Managed() || n.Deleting {
+		if !n.Managed() || n.Deleting || n.Rebooting() {
 			continue
 		}
 		if n.Object == nil || !marked(n) && !n.Disrupted() && n.Claim.Annotations[apiv1.ReplacedByAnnotationKey] == "" {
@@ -42,19 +42,34 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 	c.reserve(ctx, s, due, verdicts)
 	for _, n := range due {
 		if v := verdicts[n.Name]; !v.OK() {
-			c.Metrics.Disruption.FailedValidationsTotal.WithLabelValues(c.typeOf(n)).Inc()
+			if kind := c.typeOf(n); kind != "" { // upstream validates consolidation only
+				c.Metrics.Disruption.FailedValidationsTotal.WithLabelValues(kind).Inc()
+			}
 			c.backOff(n)
 			err = errors.Join(err, c.rollBack(ctx, n, v))
 			continue
 		}
 		reason := status.Reason(n)
-		if endErr := c.Actor.End(ctx, n); endErr != nil {
+		if endErr := c.end(ctx, n, reason); endErr != nil {
 			err = errors.Join(err, endErr)
 			continue
 		}
 		c.tellEnded(ctx, s, n, reason)
 	}
 	return again, err
+}
+
+// end deletes the claim of the node. The drain of a node that is repaired is bounded from now on, so that the launch of its
+// replacement takes nothing from it.
+func (c *Controller) end(ctx context.Context, n *model.Node, reason apiv1.DisruptionReason) error {
+	if bound, ok := status.RepairBound(n.Claim); ok && reason == status.ReasonUnhealthy {
+		written, err := c.Actor.Expedite(ctx, n, c.Clock.Now().Add(bound))
+		c.Cluster.Assume(written...)
+		if err != nil {
+			return err
+		}
+	}
+	return c.Actor.End(ctx, n)
 }
 
 // reserve closes the destinations of pods of the nodes that are about to be deleted, so that they can be opened in order. If

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -19,27 +20,36 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// measure sets the gauges that follow from a decision.
+// methods are the labels of the methods of disruption: their reason, and for consolidation and emptiness their type.
+func (c *Controller) methods() [][2]string {
+	list := [][2]string{
+		{telemetry.DisruptedEmpty, "empty"}, {telemetry.DisruptedDrifted, ""},
+		{telemetry.DisruptedUnderutilized, "multi"}, {telemetry.DisruptedUnderutilized, "single"},
+	}
+	if c.Options.Repair != nil {
+		list = append(list, [2]string{telemetry.DisruptedUnhealthy, ""})
+	}
+	return list
+}
+
+// measure sets the gauges that follow from a decision. One decision evaluates all methods, so the time that it took is that of
+// each.
 func (c *Controller) measure(ctx context.Context, s *model.Snapshot, d disrupt.Decision, took time.Duration) {
 	m := c.Metrics
-	m.Disruption.DecisionEvaluationDurationSeconds.WithLabelValues(
-		lower(apiv1.DisruptionReasonUnderutilized), "multi").Observe(took.Seconds())
+	for _, labels := range c.methods() {
+		m.Disruption.DecisionEvaluationDurationSeconds.WithLabelValues(labels[0], labels[1]).Observe(took.Seconds())
+	}
 	for _, reason := range budget.Reasons {
 		m.Disruption.EligibleNodes.WithLabelValues(lower(reason)).Set(float64(d.Stats.Eligible[reason]))
 	}
 	if d.Stats.Exhausted {
 		m.Disruption.ConsolidationTimeoutsTotal.WithLabelValues("single").Inc()
 	}
-	for _, score := range d.Stats.Scores {
-		decision := "rejected"
-		if score.Approved {
-			decision = "approved"
+	for _, move := range d.Stats.Moves {
+		if move.Scored && !math.IsInf(move.Score, 1) {
+			m.Disruption.ConsolidationScore.WithLabelValues(approval(move.ScoreApproved), move.Pool, string(move.Policy)).Observe(move.Score)
 		}
-		labels := []string{decision, score.Pool, string(apiv1.ConsolidationPolicyBalanced)}
-		if !math.IsInf(score.Value, 1) {
-			m.Disruption.ConsolidationScore.WithLabelValues(labels...).Observe(score.Value)
-		}
-		m.Disruption.ConsolidationMovesTotal.WithLabelValues(labels...).Inc()
+		m.Disruption.ConsolidationMovesTotal.WithLabelValues(approval(move.Approved), move.Pool, string(move.Policy)).Inc()
 	}
 	for _, p := range d.Stats.Panics {
 		m.Scheduler.PlanFaultsTotal.WithLabelValues(c.Name(), telemetry.FaultPanic).Inc()
@@ -51,6 +61,14 @@ func (c *Controller) measure(ctx context.Context, s *model.Snapshot, d disrupt.D
 		m.Disruption.BlockedDollarsPerHour.WithLabelValues(b.Node.Pool, b.Verdict.Rule.Word()).Add(b.Worth)
 	}
 	c.measurePools(s)
+}
+
+// approval returns the value of the label decision of moves.
+func approval(ok bool) string {
+	if ok {
+		return "approved"
+	}
+	return "rejected"
 }
 
 // measurePools sets the gauges of every pool as it was before the decision, and drops those of pools that are gone.
@@ -73,7 +91,7 @@ func (c *Controller) measurePools(s *model.Snapshot) {
 		a := before.Of(p.Name)
 		for _, reason := range budget.Reasons {
 			m.NodePools.AllowedDisruptions.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Left(reason)))
-			m.NodePools.NodesConsumingBudgets.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Disrupting))
+			m.NodePools.NodesConsumingBudgets.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Consuming(reason)))
 		}
 	}
 }
@@ -101,8 +119,42 @@ func consolidationType(method string) string {
 	return ""
 }
 
-// typeOf is consolidationType for a node of which only the mark is known.
+// remember keeps the consolidation type of a node that was marked. A restart loses it, see typeOf.
+func (c *Controller) remember(n *model.Node, kind string) {
+	if c.consolidationTypes == nil {
+		c.consolidationTypes = map[types.UID]string{}
+	}
+	c.consolidationTypes[n.Claim.UID] = kind
+}
+
+// forgetTypes drops the types of claims that are gone or no longer marked.
+func (c *Controller) forgetTypes(s *model.Snapshot) {
+	if len(c.consolidationTypes) == 0 {
+		return
+	}
+	kept := map[types.UID]string{}
+	for _, n := range s.Nodes() {
+		if kind, known := c.consolidationTypes[claimUID(n)]; known && marked(n) {
+			kept[n.Claim.UID] = kind
+		}
+	}
+	c.consolidationTypes = kept
+}
+
+// claimUID returns the UID of the claim of the node, empty if it has none.
+func claimUID(n *model.Node) types.UID {
+	if n.Claim == nil {
+		return ""
+	}
+	return n.Claim.UID
+}
+
+// typeOf is consolidationType for a marked node. Of a node that an earlier process marked only the mark is known: it counts as
+// consolidated alone.
 func (c *Controller) typeOf(n *model.Node) string {
+	if kind, known := c.consolidationTypes[n.Claim.UID]; known {
+		return kind
+	}
 	switch status.Reason(n) {
 	case apiv1.DisruptionReasonEmpty:
 		return "empty"

@@ -3,6 +3,7 @@ package disruption
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -75,7 +77,7 @@ func TestBudgetsAreMeasured(t *testing.T) {
 	w.want(1, 0, 1)
 	w.pass(poll)
 	expect(0, 0, 0, 2)
-	if got := held(); !slices.Equal(got, []int{3, 3, 1}) {
+	if got := held(); !slices.Equal(got, []int{4, 4, 1}) {
 		t.Errorf("%v series of the pool, want one for each reason and its price", got)
 	}
 	w.Cluster.Remove(pool)
@@ -99,5 +101,73 @@ func TestRedisruptionsAreCounted(t *testing.T) {
 		if got := testutil.ToFloat64(w.Metrics.Disruption.RedisruptionsTotal.WithLabelValues("default")); got != want {
 			t.Errorf("a node that came %v ago counts %v, want %v", age, got, want)
 		}
+	}
+}
+
+// The labels of metrics about a consolidation are those of dashboards: the policy of the NodePool in snake case, except for moves,
+// and the type that was decided.
+func TestConsolidationIsCounted(t *testing.T) {
+	w := newDearWorld(t)
+	registry := prometheus.NewRegistry()
+	w.Metrics = telemetry.NewMetrics(registry, nil)
+	expect := func(name, want string) {
+		t.Helper()
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), name); err != nil {
+			t.Error(err)
+		}
+	}
+	expect("karpenter_voluntary_disruption_consolidation_timeouts_total", `
+		# HELP karpenter_voluntary_disruption_consolidation_timeouts_total Searches for a consolidation that ended at their limit.
+		# TYPE karpenter_voluntary_disruption_consolidation_timeouts_total counter
+		karpenter_voluntary_disruption_consolidation_timeouts_total{consolidation_type="multi"} 0
+		karpenter_voluntary_disruption_consolidation_timeouts_total{consolidation_type="single"} 0
+	`)
+	pool := &apiv1.NodePool{}
+	w.get("default", pool)
+	pool.Spec.Disruption.ConsolidationPolicy = apiv1.ConsolidationPolicyWhenEmptyOrUnderutilized
+	w.update(pool)
+	w.Cluster.Set(pool)
+	w.pass(pause)
+	expect("karpenter_consolidation_moves_total", `
+		# HELP karpenter_consolidation_moves_total Consolidations that pay, by whether they were approved.
+		# TYPE karpenter_consolidation_moves_total counter
+		karpenter_consolidation_moves_total{decision="approved",nodepool="default",policy="WhenEmptyOrUnderutilized"} 1
+	`)
+	if n := testutil.CollectAndCount(w.Metrics.Disruption.ConsolidationScore); n != 0 {
+		t.Errorf("%d scores of a NodePool without policy Balanced", n)
+	}
+	if n := testutil.CollectAndCount(w.Metrics.Disruption.DecisionEvaluationDurationSeconds); n != 4 {
+		t.Errorf("%d series of decisions, want one for each method", n)
+	}
+	w.boot(w.replacement())
+	w.pass(poll)
+	expect("karpenter_nodeclaims_disrupted_total", `
+		# HELP karpenter_nodeclaims_disrupted_total NodeClaims that Karpenter started to disrupt, by reason.
+		# TYPE karpenter_nodeclaims_disrupted_total counter
+		karpenter_nodeclaims_disrupted_total{capacity_type="on-demand",consolidation_policy="when_empty_or_underutilized",nodepool="default",reason="underutilized",termination_mode="graceful"} 1
+	`)
+}
+
+// The type of a consolidation is remembered until the node is no longer marked. After a restart it is that of a single node.
+func TestTypeOfMarkedNodes(t *testing.T) {
+	w := newDearWorld(t)
+	w.pass(pause)
+	n, _ := w.Cluster.Snapshot().NodeByName("node-0")
+	if got := w.typeOf(n); got != "single" {
+		t.Fatalf("type is %q, want single", got)
+	}
+	w.remember(n, "multi")
+	w.forgetTypes(w.Cluster.Snapshot())
+	if got := w.typeOf(n); got != "multi" {
+		t.Errorf("type of a marked node is %q, want what was decided", got)
+	}
+	w.state = state{}
+	if got := w.typeOf(n); got != "single" {
+		t.Errorf("type after a restart is %q, want single", got)
+	}
+	w.remember(n, "multi")
+	w.forgetTypes(&model.Snapshot{})
+	if len(w.consolidationTypes) != 0 {
+		t.Errorf("types of nodes that are gone: %v", w.consolidationTypes)
 	}
 }

@@ -305,28 +305,6 @@ func TestLostPlaceTakesTheMarkBack(t *testing.T) {
 	w.want(0, 0, 0)
 }
 
-func TestRepairEndsByForce(t *testing.T) {
-	w := newWorld(t, "0", 6)
-	w.Repair = true
-	w.Cloud = &fakecloud.Cloud{Repairs: []cloud.RepairPolicy{
-		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: time.Minute},
-	}}
-	n := w.nodes()[0]
-	n.Status.Conditions[0].Status = corev1.ConditionFalse
-	n.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: w.clock.Now()}
-	w.updateStatus(&n)
-	w.watch()
-	w.pass(30 * time.Second)
-	w.want(0, 0, 0)
-	w.pass(time.Minute)
-	w.want(0, 1, 0)
-	for _, c := range w.claims() {
-		if c.DeletionTimestamp != nil && c.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] == "" {
-			t.Error("the claim ends without a deadline")
-		}
-	}
-}
-
 func TestCapPerMinute(t *testing.T) {
 	w := newWorld(t, "100%", 5)
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxDisruptions: 2}}

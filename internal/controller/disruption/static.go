@@ -4,19 +4,21 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// launchStatic launches the nodes that static pools lack, as many as the throttle allows now, and reports the others to the pools.
-func (c *Controller) launchStatic(ctx context.Context, nodes []model.PlannedNode, now time.Time) error {
+// launchStatic launches the nodes that static pools lack, as many as the throttle allows now, and reports the others to the
+// pools. Nodes that no longer keep the limits, because of a plan that is carried out at the same time, are left to the next pass.
+func (c *Controller) launchStatic(ctx context.Context, s *model.Snapshot, nodes []model.PlannedNode) error {
+	now := s.Now
 	var held []model.PlannedNode
 	if left, bounded := c.Throttle.Left(throttle.Launch, now); bounded && len(nodes) > left {
 		nodes, held = nodes[:left:left], nodes[left:]
@@ -26,7 +28,15 @@ func (c *Controller) launchStatic(ctx context.Context, nodes []model.PlannedNode
 	if len(nodes) == 0 {
 		return nil
 	}
-	launches, err := c.Actor.Launch(ctx, &model.Plan{Nodes: nodes})
+	may, done := c.Limits.Take(c.Name(), verify.Rules{Labels: c.Options.Pack.Labels}, s, nodes)
+	defer done()
+	var within []model.PlannedNode
+	for i, n := range nodes {
+		if may[i] {
+			within = append(within, n)
+		}
+	}
+	launches, err := c.Actor.Launch(ctx, &model.Plan{Nodes: within})
 	c.Throttle.Done(throttle.Launch, len(launches), now)
 	for _, l := range launches {
 		c.Cluster.Assume(l.Claim)

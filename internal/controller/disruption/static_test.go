@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
@@ -81,5 +83,36 @@ func TestStaticLaunchesArePaused(t *testing.T) {
 	w.pass(poll)
 	if n := len(w.claims()); n != 6 {
 		t.Errorf("%d claims while disruption is paused, want 6", n)
+	}
+}
+
+// A static pool is scaled when its replicas change, not at the next poll. Its status changes with each node and makes no pass.
+func TestStaticPoolIsScaledAtOnce(t *testing.T) {
+	w, _ := newStaticWorld(t)
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	if err := w.Controller.watch(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(pause)
+	for queue.Len() > 0 { // of the claims that were made
+		r, _ := queue.Get()
+		queue.Done(r)
+	}
+	pool := &apiv1.NodePool{}
+	w.get("default", pool)
+	pool.Status.Nodes = 6
+	w.Cluster.Set(pool)
+	if queue.Len() != 0 {
+		t.Error("a change of the status makes a pass")
+	}
+	pool = pool.DeepCopy()
+	pool.Spec.Replicas = ptr.To(int64(8))
+	w.Cluster.Set(pool)
+	if queue.Len() != 1 {
+		t.Fatal("a change of replicas makes no pass")
+	}
+	w.pass(pause)
+	if n := len(w.claims()); n != 8 {
+		t.Errorf("%d claims after the pass, want 8", n)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
-	"github.com/karpenter-go/karpenter/engine/disrupt/methods"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
@@ -39,7 +38,11 @@ func (c *Controller) tellLaunched(ctx context.Context, l act.Launch, reason stri
 func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *model.Command) {
 	kind := consolidationType(cmd.Method)
 	for _, n := range cmd.Nodes {
+		c.remember(n, kind)
 		c.Metrics.Disruption.DecisionsByNodepoolTotal.WithLabelValues(n.Pool, cmd.Decision(), lower(cmd.Reason), kind).Inc()
+		if cmd.TerminateFirst != "" {
+			c.Metrics.Disruption.TerminateFirstDecisionsTotal.WithLabelValues(n.Pool, lower(cmd.Reason), cmd.TerminateFirst).Inc()
+		}
 		if cmd.Reason == apiv1.DisruptionReasonUnderutilized && len(cmd.Replacements) > 0 {
 			c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationCandidate, cmd.String())
 		}
@@ -107,11 +110,18 @@ func (c *Controller) tellCancelled(ctx context.Context, n *model.Node, why model
 func (c *Controller) tellEnded(ctx context.Context, s *model.Snapshot, n *model.Node, reason apiv1.DisruptionReason) {
 	policy := ""
 	if p, ok := s.Pool(n.Pool); ok && consolidationType(c.typeOf(n)) != "" {
-		policy = string(p.Object.Spec.Disruption.ConsolidationPolicy)
+		policy = telemetry.SnakeCase(string(p.Object.Spec.Disruption.ConsolidationPolicy))
 	}
 	labels := []string{
 		lower(reason), n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], policy,
 		telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod),
+	}
+	if reason == status.ReasonUnhealthy {
+		var bound *time.Duration
+		if d, ok := status.RepairBound(n.Claim); ok {
+			bound = &d
+		}
+		c.countRepaired(n, n.Claim.Annotations[apiv1.RepairConditionAnnotationKey], bound)
 	}
 	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(labels...).Inc()
 	c.Metrics.Pods.DisruptionInitiatedTotal.WithLabelValues(labels...).Add(float64(len(n.Reschedulable())))
@@ -124,30 +134,21 @@ func (c *Controller) tellEnded(ctx context.Context, s *model.Snapshot, n *model.
 		"Node", klog.KRef("", n.Name))
 }
 
-func (c *Controller) tellRepaired(ctx context.Context, n *model.Node) {
-	condition := string(methods.UnhealthyCondition(n, c.options(c.Clock.Now()).Repair))
-	c.Metrics.NodeClaims.UnhealthyDisruptedTotal.WithLabelValues(
-		condition, n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], n.Claim.Status.ImageID).Inc()
-	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(lower(status.ReasonUnhealthy), n.Pool,
-		n.Labels[apiv1.CapacityTypeLabelKey], "", telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod)).Inc()
-	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating,
-		"Disrupting Node: Unhealthy (condition "+condition+" exceeded its repair toleration); budgets and do-not-disrupt are not applied")
-	ctrl.LoggerFrom(ctx).Info("deleting nodeclaim", "reason", lower(status.ReasonUnhealthy), "condition", condition,
-		"NodeClaim", klog.KRef("", n.Claim.Name), "Node", klog.KRef("", n.Name))
-}
-
-// cannotConsolidate begins the events about consolidations that are rejected.
-const cannotConsolidate = "Cannot consolidate Node: "
+// The first words of events about nodes that stay, and about consolidations that are rejected.
+const (
+	cannotDisrupt     = "Cannot disrupt Node: "
+	cannotConsolidate = "Cannot consolidate Node: "
+)
 
 // tellBlocked publishes events about blockers of nodes, if users can change them or they explain costs.
 func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 	for _, b := range d.Blocked {
 		switch b.Verdict.Rule {
-		case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace:
+		case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace, model.RuleLimit:
 			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked,
-				"Cannot disrupt Node: "+b.Verdict.String())
+				cannotDisrupt+b.Verdict.String())
 		case model.RuleUnhealthy:
-			c.publish(b.Node, corev1.EventTypeWarning, telemetry.EventNodeRepairBlocked, b.Verdict.String())
+			c.tellRepairBlocked(s, b)
 		case model.RulePayback:
 			if b.Verdict.Cause == model.CauseBalanced {
 				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, cannotConsolidate+b.Verdict.String())
@@ -155,10 +156,23 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 			}
 			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, cannotConsolidate+b.Verdict.String())
 		case model.RulePrice, model.RuleSpot, model.RuleUndo, model.RulePolicy:
+			if stopsDisruption(b.Verdict.Cause) {
+				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+b.Verdict.String())
+				continue
+			}
 			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, cannotConsolidate+b.Verdict.String())
 		}
 	}
 	c.tellPools(s)
+}
+
+// stopsDisruption reports whether the cause holds for all voluntary disruption of a node, not for consolidation alone.
+func stopsDisruption(cause model.Cause) bool {
+	switch cause {
+	case model.CausePaused, model.CausePoolPaused, model.CauseRateLimit, model.CauseZoneShifted:
+		return true
+	}
+	return false
 }
 
 // tellPools publishes events on pools whose budgets allow nothing.

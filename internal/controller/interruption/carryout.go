@@ -2,10 +2,8 @@ package interruption
 
 import (
 	"context"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/interruption"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/dismiss"
+	"github.com/karpenter-go/karpenter/internal/parallel"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -24,23 +23,15 @@ const workers = 10
 
 // carryOutAll carries out all actions and returns the notices of those that failed.
 func (c *Controller) carryOutAll(ctx context.Context, actions []interruption.Action) []cloud.Notice {
-	var mu sync.Mutex // guards failed
+	errs := parallel.Do(ctx, len(actions), workers, func(i int) error { return c.carryOut(ctx, actions[i]) })
 	var failed []cloud.Notice
-	var group errgroup.Group
-	group.SetLimit(workers)
-	for _, a := range actions {
-		group.Go(func() error {
-			if err := c.carryOut(ctx, a); err != nil {
-				ctrl.LoggerFrom(ctx).Error(err, "failed to delete nodeclaim, the message is handled again",
-					"NodeClaim", klog.KRef("", a.Claim.Name), "message-kind", a.Notice.Kind)
-				mu.Lock()
-				defer mu.Unlock()
-				failed = append(failed, a.Notice)
-			}
-			return nil
-		})
+	for i, err := range errs {
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "failed to delete nodeclaim, the message is handled again",
+				"NodeClaim", klog.KRef("", actions[i].Claim.Name), "message-kind", actions[i].Notice.Kind)
+			failed = append(failed, actions[i].Notice)
+		}
 	}
-	_ = group.Wait() // the functions return no error
 	return failed
 }
 

@@ -122,10 +122,11 @@ type failing struct {
 	pause time.Duration
 }
 
-// The pause after an error, which doubles from the first to the longest.
+// The pause after an error, which doubles from the first to the longest. The longest is short: a spot instance runs for two
+// minutes after its notice, and a source that works again must be read well within them.
 const (
 	retryFirst   = time.Second
-	retryLongest = 5 * time.Minute
+	retryLongest = 10 * time.Second
 )
 
 // again returns the pause before the next attempt, and whether the error is another one than before.

@@ -153,7 +153,7 @@ func TestSourceFails(t *testing.T) {
 	for range 10 {
 		run()
 	}
-	if got := run(); got != 5*time.Minute {
+	if got := run(); got != 10*time.Second {
 		t.Errorf("the longest pause is %v", got)
 	}
 	s.err = nil

@@ -149,14 +149,14 @@ func (c *Conditions) tellChanges(o client.Object, before, is sight) {
 		if had && was.Status == now.Status || !had && now.Status == metav1.ConditionUnknown {
 			continue // A condition that begins as Unknown says nothing yet.
 		}
-		from := "absent"
+		from, status := "absent", metav1.ConditionUnknown // a condition that does not exist counts as Unknown
 		began := o.GetCreationTimestamp().Time
 		if had {
-			from, began = string(was.Status), was.LastTransitionTime.Time
+			from, status, began = string(was.Status), was.Status, was.LastTransitionTime.Time
 		}
 		c.each(func(m *telemetry.StatusMetrics, extra []string) {
 			m.TransitionsTotal.WithLabelValues(with(extra, t, string(now.Status), now.Reason)...).Inc()
-			m.TransitionSeconds.WithLabelValues(with(extra, t, string(now.Status))...).
+			m.TransitionSeconds.WithLabelValues(with(extra, t, string(status), string(now.Status))...).
 				Observe(since(began, now.LastTransitionTime.Time))
 		}, is.labels)
 		c.tellEvent(o, from, now)

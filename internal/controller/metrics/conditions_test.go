@@ -77,8 +77,8 @@ func TestConditionChanges(t *testing.T) {
 	w.expect(`
 		`+count+`{`+of+`1
 		`+current+`{`+of+`2
-		`+transition+`_sum{`+kinds+`status="True",type="Launched"} 7
-		`+transition+`_count{`+kinds+`status="True",type="Launched"} 1
+		`+transition+`_sum{`+kinds+`status="Unknown",to_status="True",type="Launched"} 7
+		`+transition+`_count{`+kinds+`status="Unknown",to_status="True",type="Launched"} 1
 		`+transitions+`{`+kinds+`reason="Launched",status="True",type="Launched"} 1
 	`, count, current, transition, transitions)
 	w.expect(`operator_status_condition_transitions_total{group="karpenter.sh",kind="NodeClaim",`+kinds+
@@ -99,8 +99,8 @@ func TestFirstSight(t *testing.T) {
 		want    string
 	}{
 		"older": {-1, ""},
-		"younger": {1, transition + `_sum{nodeclass="linux",nodepool="default",status="True",type="Launched"} 4
-			` + transition + `_count{nodeclass="linux",nodepool="default",status="True",type="Launched"} 1`},
+		"younger": {1, transition + `_sum{nodeclass="linux",nodepool="default",status="Unknown",to_status="True",type="Launched"} 4
+			` + transition + `_count{nodeclass="linux",nodepool="default",status="Unknown",to_status="True",type="Launched"} 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, aClaim(tt.created))

@@ -46,7 +46,7 @@ func (c *NodePools) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 func perResource(vec *prometheus.GaugeVec, pool string, list corev1.ResourceList) []sample {
 	samples := make([]sample, 0, len(list))
 	for name, q := range list {
-		samples = append(samples, sample{vec, []string{string(name), pool}, q.AsApproximateFloat64()})
+		samples = append(samples, sample{vec, []string{telemetry.ResourceType(name), pool}, q.AsApproximateFloat64()})
 	}
 	return samples
 }

@@ -102,7 +102,7 @@ func (c *Nodes) rewrite(n *model.Node, last told) told {
 	}
 	for i, vec := range m.PerResource() {
 		for _, name := range is.resources {
-			vec.WithLabelValues(slices.Concat([]string{string(name)}, is.labels)...).Set(base(name, values[i][name]))
+			vec.WithLabelValues(slices.Concat([]string{telemetry.ResourceType(name)}, is.labels)...).Set(base(name, values[i][name]))
 		}
 	}
 	return is
@@ -113,16 +113,15 @@ func amounts(n *model.Node) []model.Resources {
 	limits, daemonLimits := model.Resources{}, model.Resources{}
 	for _, p := range n.Pods {
 		l := model.RequestsOf(resource.PodLimits(p.Object, resource.PodResourcesOptions{UseStatusResources: true}))
+		accumulate(limits, l)
 		if p.Daemon() {
 			accumulate(daemonLimits, l)
-		} else {
-			accumulate(limits, l)
 		}
 	}
 	overhead := n.Capacity.Minus(n.Allocatable)
 	delete(overhead, model.Nodes)
 	return []model.Resources{
-		n.Allocatable, n.Used.Minus(n.DaemonUsed), limits, n.DaemonUsed, daemonLimits, overhead,
+		n.Allocatable, n.Used, limits, n.DaemonUsed, daemonLimits, overhead,
 	}
 }
 
@@ -149,7 +148,7 @@ func (c *Nodes) tellUtilization(used, allocatable model.Resources) {
 	vec.Reset()
 	for name, have := range allocatable {
 		if have > 0 {
-			vec.WithLabelValues(string(name)).Set(100 * float64(used[name]) / float64(have))
+			vec.WithLabelValues(telemetry.ResourceType(name)).Set(100 * float64(used[name]) / float64(have))
 		}
 	}
 }

@@ -74,12 +74,12 @@ func TestNodes(t *testing.T) {
 		karpenter_nodes_total_daemon_requests{`+labels+`"cpu",zone="a"} 0.5
 		karpenter_nodes_total_daemon_requests{`+labels+`"memory",zone="a"} 1.073741824e+09
 		karpenter_nodes_total_daemon_requests{`+labels+`"pods",zone="a"} 1
-		karpenter_nodes_total_pod_limits{`+labels+`"cpu",zone="a"} 2
-		karpenter_nodes_total_pod_limits{`+labels+`"memory",zone="a"} 2.147483648e+09
+		karpenter_nodes_total_pod_limits{`+labels+`"cpu",zone="a"} 4
+		karpenter_nodes_total_pod_limits{`+labels+`"memory",zone="a"} 4.294967296e+09
 		karpenter_nodes_total_pod_limits{`+labels+`"pods",zone="a"} 0
-		karpenter_nodes_total_pod_requests{`+labels+`"cpu",zone="a"} 1
-		karpenter_nodes_total_pod_requests{`+labels+`"memory",zone="a"} 1.073741824e+09
-		karpenter_nodes_total_pod_requests{`+labels+`"pods",zone="a"} 1
+		karpenter_nodes_total_pod_requests{`+labels+`"cpu",zone="a"} 1.5
+		karpenter_nodes_total_pod_requests{`+labels+`"memory",zone="a"} 2.147483648e+09
+		karpenter_nodes_total_pod_requests{`+labels+`"pods",zone="a"} 2
 	`, allNodes()...)
 
 	// The pods go, the zone is corrected: nothing of the old series stays.
@@ -102,6 +102,30 @@ func TestNodes(t *testing.T) {
 		karpenter_cluster_state_node_count 0
 		karpenter_cluster_state_synced 1
 	`, allNodes()...)
+}
+
+// Resources are written in lower case and with underscores.
+func TestResourceTypes(t *testing.T) {
+	w := newWorld(t)
+	known := &cluster{observe.New(w.clock), true}
+	c := &Nodes{Cluster: known, Clock: w.clock, Metrics: w.metrics}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "n1"}}
+	node.Status.Allocatable = corev1.ResourceList{}
+	for _, name := range []corev1.ResourceName{"ephemeral-storage", "hugepages-2Mi", "vpc.amazonaws.com/pod-eni"} {
+		node.Status.Allocatable[name] = resource.MustParse("1")
+	}
+	node.Status.Capacity = node.Status.Allocatable
+	known.Set(node)
+	w.run(c, "", "")
+	const labels = `karpenter_nodes_allocatable{managed="false",node_name="n1",nodepool="",phase="",resource_type=`
+	w.expect(`
+		karpenter_cluster_utilization_percent{resource_type="ephemeral_storage"} 0
+		karpenter_cluster_utilization_percent{resource_type="hugepages_2mi"} 0
+		karpenter_cluster_utilization_percent{resource_type="vpc.amazonaws.com/pod_eni"} 0
+		`+labels+`"ephemeral_storage",zone=""} 1
+		`+labels+`"hugepages_2mi",zone=""} 1
+		`+labels+`"vpc.amazonaws.com/pod_eni",zone=""} 1
+	`, "karpenter_nodes_allocatable", "karpenter_cluster_utilization_percent")
 }
 
 // allNodes names all metrics of the controller but the time for which the state is not complete.

@@ -3,6 +3,8 @@ package metrics
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -121,9 +123,10 @@ func (c *Pods) follow(ctx context.Context, key types.NamespacedName, pod *corev1
 	}
 	bound, ready := boundSince(pod), readySince(pod)
 	if was.unbound && !bound.IsZero() {
-		c.Metrics.BoundDurationSeconds.WithLabelValues().Observe(since(pod.CreationTimestamp.Time, bound))
+		dynamic := dynamicResources(pod)
+		c.Metrics.BoundDurationSeconds.WithLabelValues(dynamic).Observe(since(pod.CreationTimestamp.Time, bound))
 		if counts {
-			c.Metrics.ProvisioningBoundDurationSeconds.WithLabelValues().Observe(since(m.schedulable, bound))
+			c.Metrics.ProvisioningBoundDurationSeconds.WithLabelValues(dynamic).Observe(since(m.schedulable, bound))
 		}
 	}
 	if was.unready && !ready.IsZero() {
@@ -150,9 +153,10 @@ func (c *Pods) gauges(pod *corev1.Pod, is wait, m moments, counts bool) []sample
 	age := since(pod.CreationTimestamp.Time, now)
 	var list []sample
 	if is.unbound {
-		list = append(list, sample{c.Metrics.UnboundTimeSeconds, labels, age})
+		binding := append(labels[:2:2], dynamicResources(pod))
+		list = append(list, sample{c.Metrics.UnboundTimeSeconds, binding, age})
 		if counts {
-			list = append(list, sample{c.Metrics.ProvisioningUnboundTimeSeconds, labels, since(m.schedulable, now)})
+			list = append(list, sample{c.Metrics.ProvisioningUnboundTimeSeconds, binding, since(m.schedulable, now)})
 		}
 		if !m.seen.IsZero() && m.decided.IsZero() {
 			list = append(list, sample{
@@ -167,6 +171,15 @@ func (c *Pods) gauges(pod *corev1.Pod, is wait, m moments, counts bool) []sample
 		}
 	}
 	return list
+}
+
+// dynamicResources returns the value of the label of that name: whether the pod has resource claims.
+func dynamicResources(pod *corev1.Pod) string {
+	claims := len(pod.Spec.ResourceClaims) > 0
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		claims = claims || slices.ContainsFunc(list, func(c corev1.Container) bool { return len(c.Resources.Claims) > 0 })
+	}
+	return strconv.FormatBool(claims)
 }
 
 // counts reports whether the pod enters the provisioning metrics. It does not if no place was found for it yet. Nor

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,6 +28,30 @@ const (
 
 // gauges are the metrics that exist only while a pod waits.
 func gauges() []string { return []string{unbound, unstarted, undecided, provUnbound, provUnstarted} }
+
+// isBound is the histogram of one pod without resource claims.
+func isBound(name string, seconds int) string {
+	const labels = `{dynamic_resources="false"} `
+	return fmt.Sprintf("%s_sum%s%d\n%s_count%s1\n", name, labels, seconds, name, labels)
+}
+
+// A pod has dynamic resources if it, or one of its containers, names resource claims.
+func TestDynamicResources(t *testing.T) {
+	uses := corev1.Container{Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}}
+	for name, tt := range map[string]struct {
+		spec corev1.PodSpec
+		want string
+	}{
+		"none":           {corev1.PodSpec{Containers: []corev1.Container{{}}}, "false"},
+		"pod":            {corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}}}, "true"},
+		"container":      {corev1.PodSpec{Containers: []corev1.Container{{}, uses}}, "true"},
+		"init container": {corev1.PodSpec{InitContainers: []corev1.Container{uses}}, "true"},
+	} {
+		if got := dynamicResources(&corev1.Pod{Spec: tt.spec}); got != tt.want {
+			t.Errorf("%s: dynamic_resources is %s, want %s", name, got, tt.want)
+		}
+	}
+}
 
 func aPod() *corev1.Pod {
 	return &corev1.Pod{
@@ -87,7 +112,7 @@ func TestPodTimes(t *testing.T) {
 	w.run(c, "ns", "web")
 	w.expect(`
 		`+undecided+`{name="web",namespace="ns"} 2
-		`+unbound+`{name="web",namespace="ns"} 12
+		`+unbound+`{dynamic_resources="false",name="web",namespace="ns"} 12
 		`+unstarted+`{name="web",namespace="ns"} 12
 	`, gauges()...)
 
@@ -99,9 +124,9 @@ func TestPodTimes(t *testing.T) {
 	decide(true) // the first time counts
 	w.run(c, "ns", "web")
 	w.expect(`
-		`+provUnbound+`{name="web",namespace="ns"} 4
+		`+provUnbound+`{dynamic_resources="false",name="web",namespace="ns"} 4
 		`+provUnstarted+`{name="web",namespace="ns"} 4
-		`+unbound+`{name="web",namespace="ns"} 17
+		`+unbound+`{dynamic_resources="false",name="web",namespace="ns"} 17
 		`+unstarted+`{name="web",namespace="ns"} 17
 	`, gauges()...)
 	w.expect(decision+"_sum 2\n"+decision+"_count 1", decision)
@@ -115,7 +140,7 @@ func TestPodTimes(t *testing.T) {
 		`+provUnstarted+`{name="web",namespace="ns"} 14
 		`+unstarted+`{name="web",namespace="ns"} 27
 	`, gauges()...)
-	w.expect(bound+"_sum 18\n"+bound+"_count 1\n"+provBound+"_sum 5\n"+provBound+"_count 1", bound, provBound)
+	w.expect(isBound(bound, 18)+isBound(provBound, 5), bound, provBound)
 
 	w.setStatus(corev1.PodRunning, map[corev1.PodConditionType]int{corev1.PodScheduled: 8, corev1.PodReady: 20})
 	if result := w.run(c, "ns", "web"); !result.IsZero() {
@@ -178,7 +203,7 @@ func TestUnhealthyPoolsAreNotTimed(t *testing.T) {
 	w.bind("n1")
 	w.setStatus(corev1.PodPending, map[corev1.PodConditionType]int{corev1.PodScheduled: 8})
 	w.run(c, "ns", "web")
-	w.expect(bound+"_sum 18\n"+bound+"_count 1", bound, provBound)
+	w.expect(isBound(bound, 18), bound, provBound)
 }
 
 func TestPodState(t *testing.T) {

@@ -72,7 +72,7 @@ func (h *Health) note(pool types.UID, ok bool, reason, message string) {
 
 // A Diagnosis is the health of a pool by its last registrations.
 type Diagnosis struct {
-	// Known is false if nothing is remembered; then nothing else is set.
+	// Known is false if too little is remembered: nothing, or a single failure. Then nothing else is set.
 	Known   bool
 	Healthy bool
 	// Reason and Message are those of the last failure if not Healthy.
@@ -80,7 +80,7 @@ type Diagnosis struct {
 }
 
 // Of returns the diagnosis of the pool. The pool is unhealthy if at least unhealthyAt of its remembered registrations
-// failed.
+// failed, and healthy if fewer failed and some node joined.
 func (h *Health) Of(pool types.UID) Diagnosis {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,7 +94,11 @@ func (h *Health) Of(pool types.UID) Diagnosis {
 			failures++
 		}
 	}
-	if failures < unhealthyAt {
+	switch {
+	case failures >= unhealthyAt:
+	case failures == len(r.outcomes):
+		return Diagnosis{}
+	default:
 		return Diagnosis{Known: true, Healthy: true}
 	}
 	return Diagnosis{Known: true, Reason: r.reason, Message: r.message}

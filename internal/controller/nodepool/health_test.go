@@ -18,7 +18,9 @@ func TestHealth(t *testing.T) {
 	}{
 		{"", Diagnosis{}},
 		{"+", Diagnosis{Known: true, Healthy: true}},
-		{"-", Diagnosis{Known: true, Healthy: true}},
+		{"-", Diagnosis{}},
+		{"-+", Diagnosis{Known: true, Healthy: true}},
+		{"+-", Diagnosis{Known: true, Healthy: true}},
 		{"--", Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "Node did not register in time"}},
 		{"-++-", Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "Node did not register in time"}},
 		{"-+++-", Diagnosis{Known: true, Healthy: true}}, // the first failure is forgotten
@@ -84,6 +86,9 @@ func TestRegistrationHealth(t *testing.T) {
 	}{
 		{"new pool", aPool(), []bool{false, false}, "Unknown", "AwaitingReconciliation", Diagnosis{}},
 		{"success", observed("Unknown", "x"), []bool{true}, "True", "NodeRegistrationHealthy",
+			Diagnosis{Known: true, Healthy: true}},
+		{"one failure", observed("Unknown", "x"), []bool{false}, "Unknown", "x", Diagnosis{}},
+		{"one failure of a healthy pool", observed("True", "NodeRegistrationHealthy"), []bool{false}, "True", "NodeRegistrationHealthy",
 			Diagnosis{Known: true, Healthy: true}},
 		{"failures", observed("True", "x"), []bool{true, false, false}, "False", "RegistrationFailed",
 			Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "Node did not register in time"}},

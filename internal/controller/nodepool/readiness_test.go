@@ -8,7 +8,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// The message of a NodePool has the cause from its node class, so that nobody has to look there. A NodePool stands in for a node
+// The message of a NodePool has the cause from its node class, so that one kubectl describe shows it. A NodePool stands in for a node
 // class whose Ready depends on other conditions.
 func TestJudgeClassNamesTheCause(t *testing.T) {
 	ref := &apiv1.NodeClassReference{Kind: "Class", Name: "default"}

@@ -18,6 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
+	"github.com/karpenter-go/karpenter/internal/limits"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 	"github.com/karpenter-go/karpenter/internal/singleton"
@@ -45,6 +46,8 @@ type Controller struct {
 	Mode string
 	// Throttle limits launches in the whole cluster; nil sets no limit.
 	Throttle *throttle.Throttle
+	// Limits has the launches that snapshots do not show yet; nil means none.
+	Limits *limits.Ledger
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax bound the wait for more pods.
@@ -59,6 +62,7 @@ type Controller struct {
 	why  map[types.UID]string
 	// launches is the history of the launches for pods, including those whose nodes could not run them.
 	launches launchbackoff.State
+	types    inputs.LastTypes
 	// failing are the pods for which planning failed lately, by UID.
 	failing map[types.UID]failure
 }
@@ -105,10 +109,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	c.looked = now
+	c.Cluster.ConfirmOrLog(ctx)
 	s := c.Cluster.Snapshot()
 	waiting := s.Pending()
 	c.Metrics.Scheduler.QueueDepth.WithLabelValues(c.Name(), "").Set(float64(len(waiting)))
-	c.measureZones(waiting)
 	s = c.Buffers.Stock(ctx, s)
 	c.launches = launchbackoff.Observe(c.launches, s)
 	if waiting = s.Pending(); len(waiting) == 0 && len(s.Displaced()) == 0 {
@@ -120,6 +124,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	c.last = s.Now
 	c.Cluster.Foretell()
+	c.Limits.Begin(c.Name())
 	err := c.round(ctx, c.Buffers.Stock(ctx, c.Cluster.Snapshot()))
 	return ctrl.Result{RequeueAfter: c.again(s.Now)}, err
 }
@@ -156,11 +161,14 @@ func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Durati
 
 // round plans, checks the plan, and carries it out.
 func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
-	s = c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, s))
+	s = c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, &c.types, s))
+	c.measureZones(s)
 	plan, waits := c.planWithPauses(ctx, s)
 	held, unapproved := c.holdBack(s, plan)
 	slowed := c.slow(plan, s.Now)
+	done := c.withinLimits(ctx, s, plan)
 	launches, err := c.launch(ctx, plan, s.Now)
+	done()
 	c.Throttle.Done(throttle.Launch, len(launches), s.Now)
 	for _, p := range plan.Placements {
 		c.promise(p.Node.Name, p.Pods, s.Now)

@@ -261,6 +261,34 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 }
 
+// A pod that excludes nodes of NodePools gets neither a node nor an event, and is not counted as unschedulable.
+func TestPodsThatOptOutAreLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "out", Namespace: "default", UID: "out"}}
+	p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: apiv1.NodePoolLabelKey, Operator: corev1.NodeSelectorOpDoesNotExist}},
+		}}}}}
+	p.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable},
+	}
+	w.Cluster.Set(p)
+	w.pend("web", 1, 1)
+	w.clock.Step(time.Second)
+	w.reconcile()
+	if got := testutil.ToFloat64(w.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(w.Name())); got != 0 {
+		t.Errorf("%v pods are counted as unschedulable", got)
+	}
+	for _, e := range *w.events {
+		if strings.HasPrefix(e, "out ") {
+			t.Errorf("event %q", e)
+		}
+	}
+	if n := len(w.claims()); n != 1 {
+		t.Errorf("%d claims, want 1 for the other pod", n)
+	}
+}
+
 // A pool whose types cannot be read is left out; the others are planned for.
 func TestProviderErrorStopsNobody(t *testing.T) {
 	w := newWorld(t)

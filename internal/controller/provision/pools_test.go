@@ -1,6 +1,8 @@
 package provision
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -56,6 +58,69 @@ func TestPoolsWithoutTypesAreTold(t *testing.T) {
 			w.reconcile()
 			if told := w.told(telemetry.EventNoCompatibleInstanceTypes); !slices.Equal(told, tt.want) {
 				t.Errorf("told %q, want %q", told, tt.want)
+			}
+		})
+	}
+}
+
+// A flaky cloud fails to list the instance types of some pools.
+type flaky struct {
+	*fakecloud.Cloud
+	fails map[string]error
+}
+
+func (f flaky) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*cloud.InstanceType, error) {
+	if err := f.fails[pool.Name]; err != nil {
+		return nil, err
+	}
+	return f.Cloud.InstanceTypes(ctx, pool)
+}
+
+// A pool whose types cannot be listed for a while keeps those it had. Its pods do not move to a pool of lower weight.
+func TestTypesCannotBeListed(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before bool // the types were listed before
+		change bool // the pool has changed since
+		err    error
+		want   string
+	}{
+		{"after they were known", true, false, errors.New("no answer"), "heavy"},
+		{"of a pool that changed since", true, true, errors.New("no answer"), "default"},
+		{"they were never known", false, false, errors.New("no answer"), "default"},
+		{"its node class is not ready", true, false, &cloud.NodeClassNotReadyError{}, "default"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			known, _ := w.Cluster.Snapshot().Pool("default")
+			heavy := known.Object.DeepCopy()
+			heavy.Name, heavy.UID, heavy.Spec.Weight = "heavy", "heavy", new(int32(10))
+			w.Cluster.Set(heavy)
+			fails := map[string]error{}
+			w.Cloud = flaky{w.cloud, fails}
+			if tt.before {
+				w.pend("early", 1, 7)
+				w.clock.Step(w.BatchMax)
+				w.reconcile()
+			}
+			fails["heavy"] = tt.err
+			if tt.change {
+				heavy = heavy.DeepCopy()
+				heavy.Generation++
+				w.Cluster.Set(heavy)
+			}
+			before := len(w.claims())
+			w.pend("late", 1, 7)
+			w.clock.Step(w.BatchMax)
+			w.reconcile()
+			n := 0
+			for _, c := range w.claims() {
+				if c.Labels[apiv1.NodePoolLabelKey] == tt.want {
+					n++
+				}
+			}
+			if all := len(w.claims()); all <= before || n == 0 || tt.want == "heavy" && n != all {
+				t.Errorf("%d of %d claims are of pool %s", n, all, tt.want)
 			}
 		})
 	}

@@ -20,6 +20,7 @@ func (c *Controller) settle() {
 	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(0)
 	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(0)
 	c.Metrics.Scheduler.BackoffPodsCount.WithLabelValues(c.Name()).Set(0)
+	c.Metrics.Scheduler.PendingPodsByEffectiveZoneCount.Reset()
 }
 
 // tell publishes events, metrics and log lines of a plan that was carried out.

@@ -1,38 +1,177 @@
 package provision
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
+	"github.com/karpenter-go/karpenter/engine/topology"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// measureZones counts the waiting pods by the one zone that their selectors and required affinity leave them.
-func (c *Controller) measureZones(pods []*model.Pod) {
+// measureZones counts the pending pods of a round by the one zone that is feasible for them.
+func (c *Controller) measureZones(s *model.Snapshot) {
 	gauge := c.Metrics.Scheduler.PendingPodsByEffectiveZoneCount
 	gauge.Reset()
+	var pods []*model.Pod
+	for _, p := range s.Pending() {
+		if !p.Virtual() && p.Object.Status.Phase == corev1.PodPending {
+			pods = append(pods, p)
+		}
+	}
+	z := newZones(s, pods, c.Options.Labels.Aliases)
 	for _, p := range pods {
-		gauge.WithLabelValues(c.Name(), zoneOf(p.Object)).Inc()
+		gauge.WithLabelValues(c.Name(), z.of(p)).Inc()
 	}
 }
 
-// zoneOf returns the only zone that the pod may go to, or that there are several or none.
-func zoneOf(o *corev1.Pod) string {
-	reqs := require.FromLabels(o.Spec.NodeSelector)
-	if a := o.Spec.Affinity; a != nil && a.NodeAffinity != nil {
-		required := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-		if required != nil && len(required.NodeSelectorTerms) > 0 {
-			reqs = reqs.And(require.FromSelector(required.NodeSelectorTerms[0].MatchExpressions))
+// zones are what the zones of pods depend on.
+type zones struct {
+	snapshot *model.Snapshot
+	aliases  map[string]string
+	// spreads are the spread constraints over zones of each pod with any, by pod key.
+	spreads map[string][]topology.Rule
+	// book numbers the terms of spreads. counts are the pods that each term selects, by zone.
+	book   *topology.Book
+	counts []map[string]int
+	// known are the zones of nodes and of offerings; nil if spreads is empty.
+	known map[string]bool
+}
+
+func newZones(s *model.Snapshot, pods []*model.Pod, aliases map[string]string) *zones {
+	z := &zones{snapshot: s, aliases: aliases, spreads: map[string][]topology.Rule{}, book: topology.NewBook()}
+	for _, p := range pods {
+		if len(p.Object.Spec.TopologySpreadConstraints) == 0 {
+			continue
+		}
+		for _, r := range topology.Of(p.Object, noNamespaces, nil) {
+			if r.Kind == topology.Spread && !r.Soft && r.Term.Key == corev1.LabelTopologyZone {
+				z.book.Number(r.Term)
+				z.spreads[p.Key] = append(z.spreads[p.Key], r)
+			}
 		}
 	}
-	zone, ok := reqs.Get(corev1.LabelTopologyZone)
-	switch {
-	case !ok || zone.Operator() != corev1.NodeSelectorOpIn || zone.Len() > 1:
-		return telemetry.ZoneFlexible
-	case zone.Len() == 0:
+	if len(z.spreads) > 0 {
+		z.count()
+	}
+	return z
+}
+
+// count fills counts and known.
+func (z *zones) count() {
+	z.known, z.counts = map[string]bool{}, make([]map[string]int, z.book.Len())
+	for i := range z.counts {
+		z.counts[i] = map[string]int{}
+	}
+	for _, pool := range z.snapshot.Pools() {
+		for _, t := range z.snapshot.Types(pool.Name) {
+			for i := range t.Offerings {
+				z.known[t.Offerings[i].Zone] = true
+			}
+		}
+	}
+	var selecting []int
+	for _, n := range z.snapshot.Nodes() {
+		zone, ok := n.Labels[corev1.LabelTopologyZone]
+		if !ok {
+			continue
+		}
+		z.known[zone] = true
+		for _, p := range n.Pods {
+			selecting = z.book.Selecting(selecting[:0], p.Object.Namespace, p.Object.Labels)
+			for _, term := range selecting {
+				z.counts[term][zone]++
+			}
+		}
+	}
+}
+
+// of returns the only zone that the pod can use, or that there are several or none. What its node selector and affinity, its
+// volumes and its spread constraints list must agree; what lists no zones is ignored.
+func (z *zones) of(p *model.Pod) string {
+	left := require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpExists)
+	strict, listed := selected(p.Object)
+	if listed {
+		left = left.Intersect(strict)
+	}
+	volumes, no := z.snapshot.VolumesOf(p)
+	if !no.OK() {
 		return telemetry.ZoneNone
 	}
-	only, _ := zone.Any()
-	return only
+	for _, v := range volumes {
+		if among, bound := z.ofVolume(v); bound {
+			left = left.Intersect(among)
+		}
+	}
+	for _, r := range z.spreads[p.Key] {
+		left = left.Intersect(z.ofSpread(r, strict, listed))
+	}
+	switch left.Len() {
+	case 0:
+		return telemetry.ZoneNone
+	case 1:
+		only, _ := left.Any()
+		return only
+	}
+	return telemetry.ZoneFlexible
 }
+
+// selected returns the zones that the node selector and the required affinity of the pod list. The terms of the affinity are
+// alternatives: if one of them lists no zones, none are listed.
+func selected(o *corev1.Pod) (among require.Requirement, listed bool) {
+	selector := require.FromLabels(o.Spec.NodeSelector)
+	alternatives := []require.Set{selector}
+	if a := o.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		alternatives = nil
+		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			alternatives = append(alternatives, selector.And(require.FromSelector(term.MatchExpressions)))
+		}
+	}
+	return union(alternatives)
+}
+
+// union returns the zones that the alternatives list together. They list none if one of them is free to use any zone.
+func union(alternatives []require.Set) (among require.Requirement, listed bool) {
+	var values []string
+	for _, set := range alternatives {
+		zone, ok := set.Get(corev1.LabelTopologyZone)
+		if !ok || zone.Operator() != corev1.NodeSelectorOpIn {
+			return require.Requirement{}, false
+		}
+		values = slices.AppendSeq(values, zone.Each())
+	}
+	return require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, values...), len(alternatives) > 0
+}
+
+func (z *zones) ofVolume(v model.Volume) (among require.Requirement, bound bool) {
+	alternatives := make([]require.Set, len(v.Topology))
+	for i, set := range v.Topology {
+		alternatives[i] = set.Normalize(z.aliases)
+	}
+	return union(alternatives)
+}
+
+// ofSpread returns the zones in which one more pod keeps the skew of the constraint.
+func (z *zones) ofSpread(r topology.Rule, strict require.Requirement, listed bool) require.Requirement {
+	counts := z.counts[z.book.Number(r.Term)]
+	eligible := slices.DeleteFunc(slices.Sorted(maps.Keys(z.known)), func(zone string) bool {
+		return r.HonorAffinity && listed && !strict.Has(zone)
+	})
+	least := 0
+	if len(eligible) >= max(r.MinDomains, 1) {
+		least = counts[slices.MinFunc(eligible, func(a, b string) int { return counts[a] - counts[b] })]
+	}
+	more := 0
+	if r.Self {
+		more = 1
+	}
+	allowed := slices.DeleteFunc(eligible, func(zone string) bool { return counts[zone]+more-least > r.MaxSkew })
+	return require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, allowed...)
+}
+
+// noNamespaces is for rules of affinity, which are not used here.
+func noNamespaces(labels.Selector) []string { return nil }

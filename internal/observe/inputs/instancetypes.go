@@ -5,59 +5,86 @@ import (
 	"errors"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/parallel"
 	"github.com/karpenter-go/karpenter/internal/timeout"
 )
 
 // patience is how long one pool's instance types may take before a round goes on without it.
 const patience = 15 * time.Second
 
-// WithInstanceTypes returns s with the instance types of every usable or static pool that the provider manages. A pool whose types cannot be had
-// is left without any for this round, and logged: the others go on.
-func WithInstanceTypes(ctx context.Context, c clock.Clock, provider cloud.Provider, s *model.Snapshot) *model.Snapshot {
+// LastTypes are the instance types that pools had last. The zero value is empty. It may be lost: then a pool whose types cannot
+// be listed has none. It is not safe for concurrent use.
+type LastTypes struct {
+	pools map[string]typesOfPool
+}
+
+// typesOfPool are the types of one version of a pool.
+type typesOfPool struct {
+	uid        types.UID
+	generation int64
+	list       []*model.InstanceType
+}
+
+// of returns the last types of the pool, if it has not changed since.
+func (l *LastTypes) of(o *apiv1.NodePool) ([]*model.InstanceType, bool) {
+	known, ok := l.pools[o.Name]
+	return known.list, ok && known.uid == o.UID && known.generation == o.Generation
+}
+
+// WithInstanceTypes returns s with the instance types of every usable or static pool that the provider manages. A pool whose
+// types cannot be listed keeps those of last time, so that its pods do not move to pools of lower weight. If there are none, or
+// its node class is not ready, it has no types in this round. Both are logged.
+func WithInstanceTypes(
+	ctx context.Context, c clock.Clock, provider cloud.Provider, last *LastTypes, s *model.Snapshot,
+) *model.Snapshot {
 	ctx, cancel := timeout.Context(ctx, c, patience)
 	defer cancel()
 	pools := s.Pools()
-	found, errs := make([][]*model.InstanceType, len(pools)), make([]error, len(pools))
-	var g errgroup.Group
-	for i, p := range pools {
-		if !provider.Facts().Manages(p.Object.Spec.Template.Spec.NodeClassRef) || !p.Usable().OK() && !p.Static() {
-			continue
+	found := make([][]*model.InstanceType, len(pools))
+	errs := parallel.Do(ctx, len(pools), 0, func(i int) (err error) {
+		p := pools[i]
+		if provider.Facts().Manages(p.Object.Spec.Template.Spec.NodeClassRef) && (p.Usable().OK() || p.Static()) {
+			found[i], err = provider.InstanceTypes(ctx, p.Object)
 		}
-		g.Go(func() error {
-			found[i], errs[i] = provider.InstanceTypes(ctx, p.Object)
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return s
-	}
-	types := make(map[string][]*model.InstanceType, len(pools))
+		return err
+	})
+	all, next := make(map[string][]*model.InstanceType, len(pools)), make(map[string]typesOfPool, len(pools))
 	for i, p := range pools {
-		if errs[i] != nil {
-			tellSkipped(ctx, p, errs[i])
-			continue
+		list, ok := found[i], errs[i] == nil
+		if !ok {
+			list, ok = instead(ctx, p, errs[i], last)
 		}
-		types[p.Name] = found[i]
+		if ok {
+			all[p.Name], next[p.Name] = list, typesOfPool{p.Object.UID, p.Object.Generation, list}
+		}
 	}
-	return s.Apply(model.Delta{Types: types})
+	last.pools = next
+	return s.Apply(model.Delta{Types: all})
 }
 
-// tellSkipped logs that a NodePool has no instance types. It is no error while its node class is not ready: the conditions of
-// the NodePool report that.
-func tellSkipped(ctx context.Context, p *model.Pool, err error) {
+// instead returns the types of a NodePool for which the provider returned err, false if there are none. It is no error while
+// the node class is not ready: the conditions of the NodePool report that.
+func instead(ctx context.Context, p *model.Pool, err error, last *LastTypes) ([]*model.InstanceType, bool) {
 	const message = "skipping NodePool: instance types unavailable"
 	log := ctrl.LoggerFrom(ctx).WithValues("NodePool", klog.KRef("", p.Name))
 	var notReady *cloud.NodeClassNotReadyError
 	if errors.As(err, &notReady) {
 		log.Info(message, "error", err.Error())
-		return
+		return nil, false
 	}
-	log.Error(err, message)
+	list, ok := last.of(p.Object)
+	if !ok {
+		log.Error(err, message)
+		return nil, false
+	}
+	log.Error(err, "failed to list instance types, those of last time stay in use")
+	return list, true
 }

@@ -35,12 +35,12 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&s.KubeClientBurst, "kube-client-burst", 300, "Maximum burst of requests to the API server")
 	flagtype.Bool(fs, &s.EnableProfiling, "enable-profiling", false, "Serve /debug/pprof on the metrics port")
 	flagtype.Bool(fs, &s.DisableControllerWarmup, "disable-controller-warmup", true,
-		"Do not fill caches of replicas that are not the leader")
+		"No effect, accepted for compatibility: all replicas fill their caches")
 	flagtype.Bool(fs, &s.DisableLeaderElection, "disable-leader-election", false,
 		"Run without leader election; for a single replica only")
 	flagtype.Bool(fs, &s.DisableClusterStateObservability, "disable-cluster-state-observability", false,
 		"Omit metrics of single pods, nodes, NodePools and conditions")
-	fs.StringVar(&s.LeaderElectionName, "leader-election-name", "karpenter-leader-election", "Name of the leader election Lease")
+	fs.StringVar(&s.LeaderElectionName, "leader-election-name", "karpenter-leader-election", "Name of the Lease of the leader election, in the release namespace")
 	fs.StringVar(&s.LeaderElectionNamespace, "leader-election-namespace", "",
 		"Namespace of the leader election Lease; empty means the namespace of the pod")
 	fs.Int64Var(&s.MemoryLimit, "memory-limit", -1, "Memory limit of the container in bytes; -1 means unknown")
@@ -81,6 +81,8 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 		"Maximum replacement nodes launched per minute; 0 means unlimited")
 	flagtype.Bool(fs, &s.IgnoreDRARequests, "ignore-dra-requests", true,
 		"Ignore pods that use spec.resourceClaims (dynamic resource allocation)")
+	flagtype.Bool(fs, &s.LegacyNodeRepair, "legacy-node-repair", false,
+		"With gate NodeRepair: end unhealthy nodes at once, without budgets and before a replacement is there")
 	fs.StringVar(&s.raw.featureGates, "feature-gates", "", "Feature gates as Name=true,Name=false")
 	fs.StringVar(&s.raw.schedulerConfig, "scheduler-config", "",
 		"Default topology spread constraints of kube-scheduler, as YAML or JSON of a podTopologySpread")
@@ -94,7 +96,7 @@ func variables() map[string]string {
 		"enable-profiling", "disable-controller-warmup", "disable-leader-election",
 		"disable-cluster-state-observability", "leader-election-name", "leader-election-namespace", "memory-limit",
 		"cpu-requests", "log-level", "log-output-paths", "log-error-output-paths", "batch-max-duration",
-		"batch-idle-duration", "preference-policy", "min-values-policy", "ignore-dra-requests", "feature-gates",
+		"batch-idle-duration", "preference-policy", "min-values-policy", "ignore-dra-requests", "legacy-node-repair", "feature-gates",
 		"scheduler-config", "pause-launches", "max-launches-per-minute", "pause-disruption", "max-disruptions-per-minute", "max-replacements-per-minute",
 		"node-overhead-cost", "max-node-cpu", "new-node-headroom", "nominate-pods", "enforcement-mode",
 	} {

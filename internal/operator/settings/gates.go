@@ -10,7 +10,7 @@ import (
 
 // FeatureGates are features that can be switched off or on.
 type FeatureGates struct {
-	// NodeRepair replaces nodes that are beyond repair. Off by default.
+	// NodeRepair replaces or reboots nodes whose conditions report a failure. Off by default.
 	NodeRepair bool
 	// ReservedCapacity uses capacity that is reserved and paid for. On by default.
 	ReservedCapacity bool
@@ -22,6 +22,14 @@ type FeatureGates struct {
 	StaticCapacity bool
 	// CapacityBuffer keeps room for pods to come. Off by default.
 	CapacityBuffer bool
+	// TerminateFirstDrift ends a drifted node before its replacement is launched, if only its own capacity is left for that. Off
+	// by default.
+	TerminateFirstDrift bool
+	// TerminateFirstRepair does the same for nodes to be repaired. Off by default.
+	TerminateFirstRepair bool
+	// PodDeletionCostManagement writes controller.kubernetes.io/pod-deletion-cost, so that ReplicaSets scale in on the nodes
+	// that are to go first. Off by default.
+	PodDeletionCostManagement bool
 }
 
 // DefaultFeatureGates are the gates of which nothing is said.
@@ -30,12 +38,15 @@ func DefaultFeatureGates() FeatureGates { return FeatureGates{ReservedCapacity: 
 // byName gives access to the gates by their names.
 func (g *FeatureGates) byName() map[string]*bool {
 	return map[string]*bool{
-		"NodeRepair":              &g.NodeRepair,
-		"ReservedCapacity":        &g.ReservedCapacity,
-		"SpotToSpotConsolidation": &g.SpotToSpotConsolidation,
-		"NodeOverlay":             &g.NodeOverlay,
-		"StaticCapacity":          &g.StaticCapacity,
-		"CapacityBuffer":          &g.CapacityBuffer,
+		"NodeRepair":                &g.NodeRepair,
+		"ReservedCapacity":          &g.ReservedCapacity,
+		"SpotToSpotConsolidation":   &g.SpotToSpotConsolidation,
+		"NodeOverlay":               &g.NodeOverlay,
+		"StaticCapacity":            &g.StaticCapacity,
+		"CapacityBuffer":            &g.CapacityBuffer,
+		"TerminateFirstDrift":       &g.TerminateFirstDrift,
+		"TerminateFirstRepair":      &g.TerminateFirstRepair,
+		"PodDeletionCostManagement": &g.PodDeletionCostManagement,
 	}
 }
 

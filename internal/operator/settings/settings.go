@@ -68,7 +68,10 @@ type Settings struct {
 	MaxReplacementsPerMinute int
 	// IgnoreDRARequests leaves out pods that claim dynamic resources.
 	IgnoreDRARequests bool
-	FeatureGates      FeatureGates
+	// LegacyNodeRepair ends unhealthy nodes at once and outside of disruption budgets, as before NodeRepair was voluntary. It has
+	// no effect without the gate NodeRepair.
+	LegacyNodeRepair bool
+	FeatureGates     FeatureGates
 	// Scheduler is the decoded SCHEDULER_CONFIG.
 	Scheduler SchedulerConfig
 

@@ -32,6 +32,9 @@ func (s *Settings) Complete() {
 	if err != nil {
 		s.fail("feature-gates", err)
 	}
+	if s.LegacyNodeRepair && !gates.NodeRepair {
+		s.warnings = append(s.warnings, "--legacy-node-repair has no effect: feature gate NodeRepair is off")
+	}
 	s.Scheduler = SchedulerConfig{}
 	if err := yaml.UnmarshalStrict([]byte(s.raw.schedulerConfig), &s.Scheduler); err != nil {
 		s.fail("scheduler-config", fmt.Errorf("decode: %w", err))
@@ -67,6 +70,9 @@ func (s *Settings) Validate() error {
 		string(PreferencePolicyRespect), string(PreferencePolicyIgnore))
 	v.oneOf("min-values-policy", string(s.MinValuesPolicy),
 		string(MinValuesPolicyStrict), string(MinValuesPolicyBestEffort))
+	if s.LegacyNodeRepair && s.FeatureGates.TerminateFirstRepair {
+		v.fail("legacy-node-repair", errors.New("cannot be used with feature gate TerminateFirstRepair: switch one of them off"))
+	}
 	v.oneOf("enforcement-mode", s.Mode, ModeAuto, ModeDryRun, ModeApprove)
 	v.notNegative("max-launches-per-minute", s.MaxLaunchesPerMinute)
 	v.notNegative("max-disruptions-per-minute", s.MaxDisruptionsPerMinute)

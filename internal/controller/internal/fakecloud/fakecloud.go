@@ -39,6 +39,8 @@ type Cloud struct {
 	TypesErr error
 	// NodeName is the name of nodes that Create returns.
 	NodeName string
+	// OnReboot is called by Reboot, nil for a cloud that accepts every reboot.
+	OnReboot func(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error
 	// Repairs are the repair policies.
 	Repairs []cloud.RepairPolicy
 
@@ -172,4 +174,12 @@ func (c *Cloud) Lose(claim *apiv1.NodeClaim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.instances, claim.UID)
+}
+
+// Reboot implements cloud.Provider.
+func (c *Cloud) Reboot(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error {
+	if c.OnReboot == nil {
+		return nil
+	}
+	return c.OnReboot(ctx, claim, operationID)
 }

@@ -26,8 +26,21 @@ const (
 	claimsByProvider  = "status.providerID"
 )
 
-// managed reports whether the node is of one of the provider's node classes.
-func (c *Controller) managed(node *corev1.Node) bool {
+// managed reports whether the node is of one of the provider's node classes: by its label, or by its claim if the label was
+// taken off.
+func (c *Controller) managed(ctx context.Context, node *corev1.Node) (bool, error) {
+	if c.labelled(node) {
+		return true, nil
+	}
+	claim, err := c.claimOf(ctx, node)
+	if err != nil || claim == nil {
+		return false, err
+	}
+	return c.Cloud.Facts().Manages(claim.Spec.NodeClassRef), nil
+}
+
+// labelled reports whether the node has the label of one of the provider's node classes.
+func (c *Controller) labelled(node *corev1.Node) bool {
 	for _, class := range c.Cloud.Facts().NodeClasses {
 		if _, ok := node.Labels[class.Group+"/"+strings.ToLower(class.Kind)]; ok {
 			return true
@@ -97,12 +110,18 @@ func (c *Controller) setDrained(d *departure) {
 	}
 }
 
-// saveConditions writes what changed on the claim. A claim that is gone needs no conditions.
+// saveConditions writes the conditions that changed on the claim. Conditions that others write at the same time are kept.
+// A claim that is gone needs no conditions.
 func (c *Controller) saveConditions(ctx context.Context, before, claim *apiv1.NodeClaim) error {
 	if claim == nil {
 		return nil
 	}
-	if err := act.PatchStatus(ctx, c.Client, before, claim); err != nil {
+	_, err := act.AgainDeleting(ctx, c.live(), before, func(stored *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
+		next := stored.DeepCopy()
+		condition.CopyChanged(next, before, claim)
+		return next, act.PatchStatus(ctx, c.Client, stored, next)
+	})
+	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if !condition.IsTrue(before, apiv1.ConditionTypeDrained) && condition.IsTrue(claim, apiv1.ConditionTypeDrained) {

@@ -16,14 +16,15 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // Controller ends nodes. All fields but Live and CPUMillis are needed.
 type Controller struct {
 	Client client.Client
-	// Live reads past the cache of Client, so that a pod bound a moment ago is not missed before the instance is ended.
-	// Without it the cache is trusted.
+	// Live reads past the cache of Client: pods before the instance is ended, so that none bound a moment ago is missed, and
+	// what was written by others after a conflict. Without it the cache is trusted.
 	Live    client.Reader
 	Clock   clock.Clock
 	Events  telemetry.Recorder
@@ -52,8 +53,10 @@ func (c *Controller) Name() string { return "node.termination" }
 
 // Waits that no event cuts short.
 const (
-	// conflictDelay is the wait after a conflict, until the cache has the other write.
-	conflictDelay = 100 * time.Millisecond
+	// conflictDelay is the wait after several conflicts in a row.
+	conflictDelay = time.Second
+	// claimDelay is the wait for the cache to show that the claim was deleted. The event of the claim ends it sooner.
+	claimDelay = 5 * time.Second
 	// unreadyPoll is how often to check with the cloud that the instance of a node that is not ready still exists.
 	unreadyPoll = 5 * time.Second
 	// endingPollMin and endingPollMax bound how often to check with the cloud whether the instance is terminated.
@@ -80,12 +83,14 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, fmt.Errorf("get node %s: %w", req.Name, err)
 	}
-	if node.DeletionTimestamp.IsZero() || !c.managed(node) ||
-		!controllerutil.ContainsFinalizer(node, apiv1.TerminationFinalizer) {
+	if node.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(node, apiv1.TerminationFinalizer) {
 		return ctrl.Result{}, nil
 	}
+	if ours, err := c.managed(ctx, node); err != nil || !ours {
+		return ctrl.Result{}, err
+	}
 	result, err := c.depart(ctx, node)
-	if apierrors.IsConflict(err) {
+	if act.Conflict(err) {
 		return ctrl.Result{RequeueAfter: conflictDelay}, nil
 	}
 	return result, err
@@ -103,21 +108,15 @@ func (c *Controller) depart(ctx context.Context, node *corev1.Node) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	unready := !ready(node)
-	if unready {
-		gone, err := c.instanceGone(ctx, node)
-		if err != nil {
-			return ctrl.Result{}, err
-		}
-		if gone {
-			return ctrl.Result{}, c.release(ctx, node)
-		}
+	if unready && c.instanceGone(ctx, node) {
+		return ctrl.Result{}, c.conclude(ctx, node, claim)
 	}
-	if err := c.cordon(ctx, node); err != nil {
+	if node, err = c.cordon(ctx, node); err != nil {
 		return ctrl.Result{}, err
 	}
 	if deleted {
-		// What was read of the claim is old now; its event brings us back, the delay is for one that has none.
-		return ctrl.Result{RequeueAfter: conflictDelay}, nil
+		// What was read of the claim is out of date now.
+		return ctrl.Result{RequeueAfter: claimDelay}, nil
 	}
 	result, err := c.advance(ctx, c.newDeparture(ctx, node, claim))
 	if err != nil {
@@ -175,8 +174,10 @@ func (c *Controller) steps(ctx context.Context, d *departure) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	if decision.Drained() && c.Live != nil {
-		// The scheduler may have bound a pod just before it saw the taint, and the cache may not know of it yet.
+	if decision.Drained() && (decision.Detached() || !drained(d.claim)) && c.Live != nil {
+		// The scheduler may have bound a pod just before it saw the taint, and the cache may not know of it yet. So the pods
+		// are read live before the claim is told that they are gone, and before the instance is ended, but not at each event
+		// of the time between, when volumes are waited for.
 		if decision, err = c.decide(ctx, d, c.Live); err != nil {
 			return outcome{}, err
 		}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
@@ -63,6 +64,28 @@ func TestStateOnTheWay(t *testing.T) {
 		"Drained": "True/Drained", "VolumesDetached": "False/TerminationGracePeriodElapsed",
 		"InstanceTerminating": "True/InstanceTerminating",
 	})
+}
+
+// The claim of a node whose instance is gone says so, also if the cloud never accepted to end it: a finalizer of another
+// component may keep the Node, and its claim must not count against disruption budgets.
+func TestInstanceGoneIsTold(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Node){
+		"ready": func(*corev1.Node) {}, "not ready": unready,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, leavingClaim(), leavingNode(change, func(n *corev1.Node) {
+				n.Finalizers = append(n.Finalizers, "example.com/other")
+			}))
+			w.lost = true
+			w.run(time.Second)
+			if got := w.node().Finalizers; len(got) != 1 {
+				t.Errorf("finalizers are %v, want the other one", got)
+			}
+			if !condition.IsTrue(w.claim(), apiv1.ConditionTypeInstanceTerminating) {
+				t.Errorf("conditions are %v, want InstanceTerminating", w.claim().Status.Conditions)
+			}
+		})
+	}
 }
 
 func TestMetrics(t *testing.T) {
@@ -132,7 +155,7 @@ func TestNotOurs(t *testing.T) {
 		change func(*corev1.Node)
 	}{
 		{"not being deleted", func(n *corev1.Node) { n.DeletionTimestamp = nil }},
-		{"of another provider", func(n *corev1.Node) { delete(n.Labels, "example.com/testnodeclass") }},
+		{"of another provider", func(n *corev1.Node) { delete(n.Labels, "example.com/testnodeclass") }}, // nor is its claim
 		{"without our finalizer", func(n *corev1.Node) { n.Finalizers = []string{"example.com/other"} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -142,6 +165,18 @@ func TestNotOurs(t *testing.T) {
 				t.Errorf("touched: taints %v, %q", w.node().Spec.Taints, w.story)
 			}
 		})
+	}
+}
+
+// A node whose label of the node class was taken off by hand is known by its claim.
+func TestLabelTakenOff(t *testing.T) {
+	w := newWorld(t, leavingNode(func(n *corev1.Node) { delete(n.Labels, "example.com/testnodeclass") }),
+		leavingClaim(func(c *apiv1.NodeClaim) {
+			c.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: "example.com", Kind: "TestNodeClass", Name: "a"}
+		}), pod("web"))
+	w.run(time.Minute)
+	if w.node() != nil {
+		t.Errorf("the node keeps its finalizer: %q", w.story)
 	}
 }
 

@@ -6,22 +6,35 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// cordon keeps new pods off the node, and new connections of load balancers.
-func (c *Controller) cordon(ctx context.Context, node *corev1.Node) error {
-	before := node.DeepCopy()
-	if act.Cordon(node) {
-		taint := apiv1.DisruptedNoScheduleTaint()
-		ctrl.LoggerFrom(ctx).Info("tainted node", "taint-key", taint.Key, "taint-effect", taint.Effect)
+// cordon keeps new pods off the node, and new connections of load balancers. It returns the node as it was written.
+func (c *Controller) cordon(ctx context.Context, node *corev1.Node) (*corev1.Node, error) {
+	return act.AgainDeleting(ctx, c.live(), node, func(before *corev1.Node) (*corev1.Node, error) {
+		node := before.DeepCopy()
+		tainted := act.Cordon(node)
+		if node.Labels[corev1.LabelNodeExcludeBalancers] != apiv1.ExcludeBalancersLabelValue {
+			node.Labels[corev1.LabelNodeExcludeBalancers] = apiv1.ExcludeBalancersLabelValue
+		}
+		err := act.Patch(ctx, c.Client, before, node)
+		if err == nil && tainted {
+			taint := apiv1.DisruptedNoScheduleTaint()
+			ctrl.LoggerFrom(ctx).Info("tainted node", "taint-key", taint.Key, "taint-effect", taint.Effect)
+		}
+		return node, err
+	})
+}
+
+// live reads past the cache, if that is possible.
+func (c *Controller) live() client.Reader {
+	if c.Live != nil {
+		return c.Live
 	}
-	if node.Labels[corev1.LabelNodeExcludeBalancers] != apiv1.ExcludeBalancersLabelValue {
-		node.Labels[corev1.LabelNodeExcludeBalancers] = apiv1.ExcludeBalancersLabelValue
-	}
-	return act.Patch(ctx, c.Client, before, node)
+	return c.Client
 }
 
 // ready reports whether the node has the condition Ready.

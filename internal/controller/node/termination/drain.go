@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/drain"
+	"github.com/karpenter-go/karpenter/internal/parallel"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -31,9 +31,9 @@ func (c *Controller) drain(ctx context.Context, d *departure, decision *drain.De
 	c.setDraining(d)
 	deletions := decision.Delete[:min(maxRequests, len(decision.Delete))]
 	evictions := decision.Evict[:min(maxRequests-len(deletions), len(decision.Evict))]
-	deleting := c.together(len(deletions), func(i int) error { return c.deleteByForce(ctx, d, deletions[i]) })
+	deleting := c.together(ctx, len(deletions), func(i int) error { return c.deleteByForce(ctx, d, deletions[i]) })
 	holds := make([]*drain.Hold, len(evictions))
-	evicting := c.together(len(evictions), func(i int) (err error) {
+	evicting := c.together(ctx, len(evictions), func(i int) (err error) {
 		holds[i], err = c.evict(ctx, d, evictions[i])
 		return err
 	})
@@ -60,17 +60,8 @@ func (c *Controller) drain(ctx context.Context, d *departure, decision *drain.De
 }
 
 // together calls do for each i below n, some at a time, and joins what went wrong, in order.
-func (c *Controller) together(n int, do func(i int) error) error {
-	errs := make([]error, n)
-	var g errgroup.Group
-	g.SetLimit(cmp.Or(c.atOnce, requestsAtOnce))
-	for i := range n {
-		g.Go(func() error {
-			errs[i] = do(i)
-			return nil
-		})
-	}
-	return errors.Join(g.Wait(), errors.Join(errs...))
+func (c *Controller) together(ctx context.Context, n int, do func(i int) error) error {
+	return errors.Join(parallel.Do(ctx, n, cmp.Or(c.atOnce, requestsAtOnce), do)...)
 }
 
 // tellHeld publishes what keeps pods on the node, and what became of requests not to be disrupted.

@@ -44,6 +44,11 @@ func (c *Controller) volumesDone(d *departure, decision *drain.Decision) bool {
 	return decision.Detached()
 }
 
+// drained reports whether the claim says that all pods have left.
+func drained(claim *apiv1.NodeClaim) bool {
+	return claim != nil && condition.IsTrue(claim, apiv1.ConditionTypeDrained)
+}
+
 // ending reports whether the cloud has accepted the end of the claim's instance.
 func ending(claim *apiv1.NodeClaim) bool {
 	return claim != nil && condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating)
@@ -62,17 +67,17 @@ func (c *Controller) endInstance(ctx context.Context, d *departure) (outcome, er
 		claim.Status.ProviderID = d.node.Spec.ProviderID
 	}
 	err := c.Cloud.Delete(ctx, claim)
-	if errors.Is(err, cloud.ErrNotFound) {
-		return outcome{gone: true}, nil
-	}
-	if err != nil {
+	gone := errors.Is(err, cloud.ErrNotFound)
+	if err != nil && !gone {
 		return outcome{}, fmt.Errorf("end the instance of node %s: %w", d.node.Name, err)
 	}
 	if d.claim != nil {
+		// An instance that is gone counts as terminating too. If the finalizer of another component keeps the Node, the claim
+		// then no longer counts against disruption budgets.
 		condition.SetTrue(d.claim, apiv1.ConditionTypeInstanceTerminating, d.now)
 		since = condition.Get(d.claim, apiv1.ConditionTypeInstanceTerminating).LastTransitionTime.Time
 	}
-	return outcome{after: endingPoll(d.now.Sub(since))}, nil
+	return outcome{gone: gone, after: endingPoll(d.now.Sub(since))}, nil
 }
 
 // endingPoll is how long to wait before asking the cloud again: half of what it has taken so far, so that an end is seen
@@ -81,26 +86,41 @@ func endingPoll(taken time.Duration) time.Duration {
 	return min(max(taken/2, endingPollMin), endingPollMax)
 }
 
-// instanceGone reports whether the cloud no longer knows the instance of the node.
-func (c *Controller) instanceGone(ctx context.Context, node *corev1.Node) (bool, error) {
+// instanceGone reports whether the cloud no longer knows the instance of the node. If the cloud does not answer, the node is
+// drained like any other.
+func (c *Controller) instanceGone(ctx context.Context, node *corev1.Node) bool {
 	if node.Spec.ProviderID == "" {
-		return false, nil
+		return false
 	}
 	_, err := c.Cloud.Get(ctx, node.Spec.ProviderID)
-	if errors.Is(err, cloud.ErrNotFound) {
-		return true, nil
+	if err != nil && !errors.Is(err, cloud.ErrNotFound) {
+		ctrl.LoggerFrom(ctx).Error(err, "failed to check whether the instance of a node that is not ready exists, the node is drained")
+		return false
 	}
-	if err != nil {
-		return false, fmt.Errorf("get the instance of node %s: %w", node.Name, err)
+	return err != nil
+}
+
+// conclude removes the finalizer of a node whose instance is gone, and says so on the claim.
+func (c *Controller) conclude(ctx context.Context, node *corev1.Node, claim *apiv1.NodeClaim) error {
+	if claim != nil {
+		before := claim.DeepCopy()
+		condition.SetTrue(claim, apiv1.ConditionTypeInstanceTerminating, c.Clock.Now())
+		if err := c.saveConditions(ctx, before, claim); err != nil {
+			return err
+		}
 	}
-	return false, nil
+	return c.release(ctx, node)
 }
 
 // release removes the finalizer of the node.
 func (c *Controller) release(ctx context.Context, node *corev1.Node) error {
-	before := node.DeepCopy()
-	controllerutil.RemoveFinalizer(node, apiv1.TerminationFinalizer)
-	if err := act.Patch(ctx, c.Client, before, node); err != nil {
+	before := node
+	_, err := act.AgainDeleting(ctx, c.live(), node, func(stored *corev1.Node) (*corev1.Node, error) {
+		next := stored.DeepCopy()
+		controllerutil.RemoveFinalizer(next, apiv1.TerminationFinalizer)
+		return next, act.Patch(ctx, c.Client, stored, next)
+	})
+	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	c.attempts.forget(before.UID)

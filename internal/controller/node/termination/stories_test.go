@@ -195,6 +195,17 @@ var stories = []struct {
 			15.125s node gone`,
 	},
 	{
+		name:    "a node that does not answer is drained also while the cloud does not answer",
+		objects: []client.Object{leavingNode(unready), leavingClaim(), pod("web")},
+		setUp:   func(w *world) { w.silent = true },
+		want: `
+			0s evicted web
+			0s event web Evicted: Evicted pod: Forceful Termination (node node-1 is being drained)
+			5s gone web
+			5s instance ending
+			15.125s node gone`,
+	},
+	{
 		name:    "a node without a claim is drained, and its instance ended all the same",
 		objects: []client.Object{leavingNode(), pod("web")},
 		want: `

@@ -3,6 +3,7 @@ package termination
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,6 +54,7 @@ type world struct {
 	endsAfter   time.Duration        // how long the cloud takes to end the instance
 	ending      time.Time            // when it was asked to; zero: not yet
 	lost        bool                 // the instance ended by itself
+	silent      bool                 // the cloud answers no Get
 	detach      map[string]time.Time // attachment name: when it goes
 }
 
@@ -290,6 +292,9 @@ func (c fakeCloud) gone() bool {
 }
 
 func (c fakeCloud) Get(_ context.Context, id string) (*cloud.Instance, error) {
+	if c.w.silent {
+		return nil, errors.New("service unavailable")
+	}
 	if id != providerID || c.gone() {
 		return nil, fmt.Errorf("get %s: %w", id, cloud.ErrNotFound)
 	}

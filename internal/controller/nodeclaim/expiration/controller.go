@@ -2,11 +2,13 @@ package expiration
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
@@ -23,6 +25,8 @@ type Controller struct {
 	Cloud   cloud.Provider
 	// CPUMillis is what the process may use; it decides how many claims are worked on at once.
 	CPUMillis int64
+
+	pace pace
 }
 
 // Name is the controller's name in logs and metrics.
@@ -45,6 +49,23 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if left := at.Sub(c.Clock.Now()); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	if !claim.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	var all apiv1.NodeClaimList
+	if err := c.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return ctrl.Result{}, fmt.Errorf("list claims: %w", err)
+	}
+	staying := 0
+	for i := range all.Items {
+		if all.Items[i].DeletionTimestamp.IsZero() {
+			staying++
+		}
+	}
+	if wait := c.pace.take(c.Clock.Now(), staying); wait > 0 {
+		ctrl.LoggerFrom(ctx).V(1).Info("expiry postponed, many nodeclaims expire at once", "wait", wait.String())
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	_, err = dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, string(lifecycle.DeleteExpired))
 	return ctrl.Result{}, err

@@ -1,11 +1,13 @@
 package expiration
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
@@ -54,5 +56,47 @@ func TestExpiration(t *testing.T) {
 				t.Errorf("disrupted_total is %v, want %v", n, want)
 			}
 		})
+	}
+}
+
+// Claims that expire all at once are deleted a fifth at a time, and ten at least.
+func TestMassExpiry(t *testing.T) {
+	for _, tt := range []struct {
+		claims int
+		want   []int // deleted after each window
+	}{
+		{10, []int{10}},
+		{24, []int{10, 20, 24}},
+		{100, []int{20, 36, 48, 58, 68}}, // a fifth of those that stay,
+	} {
+		var objects []client.Object
+		for i := range tt.claims {
+			claim := world.Claim(fmt.Sprintf("a%d", i))
+			claim.Finalizers = []string{apiv1.TerminationFinalizer}
+			claim.Spec.ExpireAfter = apiv1.MustParseNillableDuration("1h")
+			objects = append(objects, claim)
+		}
+		w := world.New(t, objects...)
+		c := &Controller{Client: w.Client, Clock: w.Clock, Metrics: w.Metrics, Cloud: w.Cloud}
+		w.Clock.Step(time.Hour)
+		for _, want := range tt.want {
+			deleted := 0
+			for i := range tt.claims {
+				name := types.NamespacedName{Name: fmt.Sprintf("a%d", i)}
+				result, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: name})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !w.GetClaim(name.Name).DeletionTimestamp.IsZero() {
+					deleted++
+				} else if result.RequeueAfter != window {
+					t.Errorf("%d claims: one that waits is looked at after %s, want %s", tt.claims, result.RequeueAfter, window)
+				}
+			}
+			if deleted != want {
+				t.Errorf("%d claims: %d are deleted, want %d", tt.claims, deleted, want)
+			}
+			w.Clock.Step(window)
+		}
 	}
 }

@@ -37,6 +37,12 @@ type Health interface {
 	Fail(poolUID types.UID, reason, message string)
 }
 
+// Planned knows which pods were planned for which claim.
+type Planned interface {
+	// PodsOf returns the pods that were planned for the claim and still wait for a node, in the order of their names.
+	PodsOf(claim string) []*corev1.Pod
+}
+
 // A Controller takes claims through their life.
 type Controller struct {
 	Client client.Client
@@ -48,6 +54,8 @@ type Controller struct {
 	Cloud   cloud.Provider
 	// Health records registrations of each pool; nil to record none.
 	Health Health
+	// Planned are the pods that learn that their claim was not launched; nil if none do.
+	Planned Planned
 	// DRA holds initialization back until drivers of dynamic resources have published.
 	DRA bool
 	// CPUMillis is what the process may use; it decides how many claims are worked on at once.
@@ -151,10 +159,30 @@ func (c *Controller) look(ctx context.Context, claim *apiv1.NodeClaim) (v lifecy
 			v.Hook.Err = err.Error()
 		}
 	}
-	if c.DRA && !condition.IsTrue(claim, apiv1.ConditionTypeInitialized) {
+	if condition.IsTrue(claim, apiv1.ConditionTypeInitialized) {
+		return v, hookErr, nil
+	}
+	if condition.IsTrue(claim, apiv1.ConditionTypeRegistered) && !v.Now.Before(lifecycle.InitializationTimeoutAt(claim)) {
+		if v.Pods, err = c.podsOf(ctx, v.Nodes[0].Name); err != nil {
+			return v, hookErr, err
+		}
+	}
+	if c.DRA {
 		v.Slices, err = c.slicesOf(ctx, v.Nodes[0].Name)
 	}
 	return v, hookErr, err
+}
+
+func (c *Controller) podsOf(ctx context.Context, node string) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	if err := c.Client.List(ctx, &list, client.MatchingFields{lookup.IndexPodNodeName: node}); err != nil {
+		return nil, fmt.Errorf("list pods of node %s: %w", node, err)
+	}
+	pods := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = &list.Items[i]
+	}
+	return pods, nil
 }
 
 func (c *Controller) slicesOf(ctx context.Context, node string) ([]*resourcev1.ResourceSlice, error) {

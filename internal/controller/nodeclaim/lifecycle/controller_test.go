@@ -18,6 +18,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // health records what was noted of pools.
@@ -228,6 +229,23 @@ func TestLaunchRefused(t *testing.T) {
 	}
 }
 
+// planned are the pods that were planned for claims.
+type planned map[string][]*corev1.Pod
+
+func (p planned) PodsOf(claim string) []*corev1.Pod { return p[claim] }
+
+// The pods of a claim for which there is no capacity learn that. The text is as long as an event may be.
+func TestPodsLearnOfMissingCapacity(t *testing.T) {
+	b := newBench(t, world.Claim("a"))
+	one := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "one", UID: "one"}}
+	b.Planned = planned{"a": {one}, "b": {{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other", UID: "other"}}}}
+	b.World.Cloud.OnCreate = func(context.Context, *apiv1.NodeClaim) error {
+		return &cloud.InsufficientCapacityError{Err: errors.New("none left")}
+	}
+	b.pass("a")
+	b.want("events", b.World.Events.Told(), "Warning InsufficientCapacityError a\nWarning InsufficientCapacityError one")
+}
+
 // providerWrites changes the claim as a provider does that notes a launch before it makes the call.
 func (b *bench) providerWrites(name string) {
 	b.t.Helper()
@@ -245,7 +263,7 @@ func TestLaunchFailsAndIsTriedAgain(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"plain error", errors.New("throttled " + strings.Repeat("x", 400)), "Unknown LaunchFailed"},
+		{"plain error", errors.New("throttled " + strings.Repeat("x", 2000)), "Unknown LaunchFailed"},
 		{"with a reason", &cloud.LaunchError{Reason: "BadTemplate", Message: "m", Err: errors.New("e")}, "Unknown BadTemplate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -259,8 +277,8 @@ func TestLaunchFailsAndIsTriedAgain(t *testing.T) {
 			}
 			b.want("Launched", b.Condition("a", "Launched"), tt.want)
 			for _, c := range b.GetClaim("a").Status.Conditions {
-				if c.Type == "Launched" && len(c.Message) > maxMessage {
-					t.Errorf("message has %d bytes, want at most %d", len(c.Message), maxMessage)
+				if c.Type == "Launched" && len(c.Message) > telemetry.MaxMessage {
+					t.Errorf("message has %d bytes, want at most %d", len(c.Message), telemetry.MaxMessage)
 				}
 			}
 			b.World.Cloud.OnCreate = func(_ context.Context, claim *apiv1.NodeClaim) error {
@@ -310,16 +328,30 @@ func TestTimeouts(t *testing.T) {
 		b.wantTimeout("registration_timeout", "spot")
 		b.want("Registered", b.Condition("a", "Registered"), "Unknown NodeNotFound")
 	})
-	t.Run("never for initialization", func(t *testing.T) {
+	t.Run("initialization", func(t *testing.T) {
 		b := newBench(t, world.Claim("a"))
 		b.pass("a")
 		node := world.Node("n1", "fake://zone-a/i-1")
 		node.Status.Conditions[0].Status = corev1.ConditionFalse
 		b.Add(node)
 		b.pass("a")
-		b.Clock().Step(300 * time.Hour)
-		if r := b.pass("a"); r.RequeueAfter != 0 || !b.GetClaim("a").DeletionTimestamp.IsZero() {
-			t.Errorf("a claim that waits for its node to be ready is given up or timed: %v", r)
+		b.Clock().Step(time.Hour - time.Second)
+		if r := b.pass("a"); r.RequeueAfter != time.Second || !b.GetClaim("a").DeletionTimestamp.IsZero() {
+			t.Errorf("looks again after %v, want 1s", r.RequeueAfter)
+		}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: corev1.PodSpec{NodeName: "n1"}}
+		b.Add(pod)
+		b.Clock().Step(time.Second)
+		if r := b.pass("a"); r.RequeueAfter != 10*time.Minute || !b.GetClaim("a").DeletionTimestamp.IsZero() {
+			t.Errorf("a node with a pod is given up or not looked at again: %v", r)
+		}
+		if err := b.World.Client.Delete(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		b.Clock().Step(10 * time.Minute)
+		b.pass("a")
+		if b.GetClaim("a").DeletionTimestamp.IsZero() {
+			t.Error("a node without pods that is not initialized in time is not given up")
 		}
 		b.want("Initialized", b.Condition("a", "Initialized"), "Unknown NodeNotReady")
 	})

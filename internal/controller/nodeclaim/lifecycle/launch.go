@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -18,12 +18,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-const (
-	// reasonLaunchFailed is the reason of Launched when the provider gave none.
-	reasonLaunchFailed = "LaunchFailed"
-	// maxMessage bounds the message of Launched, in bytes.
-	maxMessage = 300
-)
+// reasonLaunchFailed is the reason of Launched when the provider gave none.
+const reasonLaunchFailed = "LaunchFailed"
 
 // launch has an instance made and reports whether the claim can be judged further.
 func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err error) {
@@ -123,10 +119,7 @@ func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) 
 	var class *cloud.NodeClassNotReadyError
 	switch {
 	case errors.As(err, &capacity):
-		p.Events.Publish(telemetry.Event{
-			Object: p.claim, Type: corev1.EventTypeWarning, Reason: telemetry.EventInsufficientCapacityError,
-			Message: cut("NodeClaim " + p.claim.Name + " was not launched, is deleted and its pods are planned again: " + capacity.Error()),
-		})
+		p.tellNoCapacity(capacity)
 		ctrl.LoggerFrom(ctx).Error(err, "failed launching nodeclaim")
 		p.giveUp = lifecycle.DeleteInsufficientCapacity
 		return false, nil
@@ -140,16 +133,24 @@ func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) 
 	if errors.As(err, &failed) {
 		reason, message = failed.Reason, failed.Message
 	}
-	condition.SetUnknown(p.claim, apiv1.ConditionTypeLaunched, reason, cut(message), p.view.Now)
+	condition.SetUnknown(p.claim, apiv1.ConditionTypeLaunched, reason, telemetry.Cut(message), p.view.Now)
 	p.failure = err
 	// A launch that took all the time there was is given up at once.
 	return !p.view.Now.Before(a.Deadline), nil
 }
 
-// cut bounds a message, at a whole character.
-func cut(s string) string {
-	if len(s) <= maxMessage {
-		return s
+// tellNoCapacity publishes on the claim, and on the pods that were planned for it, that it was not launched.
+func (p *pass) tellNoCapacity(err *cloud.InsufficientCapacityError) {
+	tell := func(o runtime.Object, message string) {
+		p.Events.Publish(telemetry.Event{
+			Object: o, Type: corev1.EventTypeWarning, Reason: telemetry.EventInsufficientCapacityError, Message: message,
+		})
 	}
-	return strings.ToValidUTF8(s[:maxMessage-3], "") + "..."
+	tell(p.claim, "NodeClaim "+p.claim.Name+" was not launched, is deleted and its pods are planned again: "+err.Error())
+	if p.Planned == nil {
+		return
+	}
+	for _, pod := range p.Planned.PodsOf(p.claim.Name) {
+		tell(pod, "NodeClaim "+p.claim.Name+" for this pod was not launched, the pod is planned again: "+err.Error())
+	}
 }

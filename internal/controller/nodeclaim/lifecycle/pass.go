@@ -54,7 +54,11 @@ func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
 	if wait := p.remember(); wait {
 		return ctrl.Result{}, nil
 	}
-	condition.Initialize(p.claim, p.Clock.Now())
+	if p.claim.DeletionTimestamp.IsZero() {
+		// A deletion is a new generation, and the root would be brought up to date with it. Package termination writes the status
+		// at the same moment.
+		condition.Initialize(p.claim, p.Clock.Now())
+	}
 	if err := p.lookAgain(ctx); err != nil {
 		return ctrl.Result{}, err
 	}

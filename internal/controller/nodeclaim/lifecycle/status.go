@@ -38,11 +38,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 // overlay gives claim what the status of found has become since it was that of stored.
 func overlay(claim, stored, found *apiv1.NodeClaim) {
 	to, was, is := &claim.Status, &stored.Status, &found.Status
-	for _, c := range is.Conditions {
-		if old := condition.Get(stored, c.Type); old == nil || *old != c {
-			condition.Set(claim, c, c.LastTransitionTime.Time)
-		}
-	}
+	condition.CopyChanged(claim, stored, found)
 	if is.NodeName != was.NodeName {
 		to.NodeName = is.NodeName
 	}

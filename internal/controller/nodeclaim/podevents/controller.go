@@ -140,7 +140,10 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	ours = slices.DeleteFunc(ours, func(claim *apiv1.NodeClaim) bool { return !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) })
+	ours = slices.DeleteFunc(ours, func(claim *apiv1.NodeClaim) bool {
+		// A claim that is being deleted is not consolidated. Its pods leave by the hundred, and its status has other writers.
+		return !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) || !claim.DeletionTimestamp.IsZero()
+	})
 	if len(ours) == 0 {
 		return ctrl.Result{}, nil
 	}
@@ -163,14 +166,15 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return claims.Settle(ctrl.Result{}, errors.Join(errs...))
 }
 
-// note writes the moment onto the claim if it is news.
+// note writes the moment onto the claim if it is news. The field has no other writer, so the write needs no lock: it would only
+// conflict with deletions by users that the cache does not show yet.
 func (c *Controller) note(ctx context.Context, node string, claim *apiv1.NodeClaim, last time.Time) error {
 	if !last.Truncate(time.Second).After(claim.Status.LastPodEventTime.Time) { // the API keeps whole seconds
 		return nil
 	}
 	before := claim.DeepCopy()
 	claim.Status.LastPodEventTime = metav1.NewTime(last)
-	if err := act.PatchStatus(ctx, c.Client, before, claim); err != nil {
+	if err := act.MergeStatus(ctx, c.Client, before, claim); err != nil {
 		return err
 	}
 	c.remember(node, moments{written: c.Clock.Now()})

@@ -1,0 +1,116 @@
+// Package apiclock decides what time it is for decisions about objects of the API server.
+//
+// Ages are differences between the clock of this machine and timestamps of the API server. If this machine's clock jumps
+// forward, every node seems to be expired and every launch overdue at once. So the two clocks are compared: each answer of
+// the API server has its time. While they differ by more than Tolerance, the earlier one counts. So nothing is deleted
+// because of its age before it is old enough by both clocks.
+//
+// State may be lost: the first answer of the API server restores it.
+package apiclock
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+)
+
+// Tolerance is by how much the two clocks may differ.
+const Tolerance = 30 * time.Second
+
+// A Clock is the clock of this machine, corrected by that of the API server if they differ by more than Tolerance. Timers are
+// those of this machine. It is safe for concurrent use.
+type Clock struct {
+	clock.WithDelayedExecution
+	Log logr.Logger
+
+	mu sync.Mutex
+	// server is what the API server's clock had at local, this machine's. Both are zero before the first answer.
+	server, local time.Time
+	// offset is by how much this machine's clock was ahead at the last answer, negative if it was behind.
+	offset time.Duration
+	// report takes the offset in seconds.
+	report func(float64)
+}
+
+// New returns a Clock that counts by c until the API server has answered.
+func New(c clock.WithDelayedExecution, log logr.Logger) *Clock {
+	return &Clock{WithDelayedExecution: c, Log: log}
+}
+
+// Now returns the time of this machine, or that of the API server if it is earlier by more than Tolerance.
+func (c *Clock) Now() time.Time {
+	now := c.WithDelayedExecution.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server.IsZero() {
+		return now
+	}
+	// Sub uses the monotonic clock, so a jump of the clock since the last answer does not count as time that has passed.
+	server := c.server.Add(now.Sub(c.local))
+	if now.Round(0).Sub(server) > Tolerance {
+		return server
+	}
+	return now
+}
+
+// Since returns how long ago t was.
+func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// Report has f called with the offset in seconds whenever it is measured.
+func (c *Clock) Report(f func(float64)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report = f
+	f(c.offset.Seconds())
+}
+
+// Wrap returns next with each answer compared with the clock.
+func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		start := c.WithDelayedExecution.Now()
+		answer, err := next.RoundTrip(r)
+		if err == nil {
+			if date, parseErr := http.ParseTime(answer.Header.Get("Date")); parseErr == nil {
+				c.observe(date, start)
+			}
+		}
+		return answer, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// observe compares the clocks by an answer of the given date to a request of the given start. The date is in whole seconds, so
+// the API server's clock was between the date and a second later when it answered, which was at most the duration of the
+// request ago.
+func (c *Clock) observe(date, start time.Time) {
+	now := c.WithDelayedExecution.Now()
+	latest := date.Add(time.Second + now.Sub(start))
+	offset := time.Duration(0)
+	switch wall := now.Round(0); {
+	case wall.Before(date):
+		offset = wall.Sub(date)
+	case wall.After(latest):
+		offset = wall.Sub(latest)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if differed, differs := beyond(c.offset), beyond(offset); differs != differed {
+		if differs {
+			c.Log.Info("clock differs from the API server's, the earlier time counts for ages and deadlines", "offset", offset.String())
+		} else {
+			c.Log.Info("clock agrees with the API server's again")
+		}
+	}
+	c.server, c.local, c.offset = now.Round(0).Add(-offset), now, offset
+	if c.report != nil {
+		c.report(offset.Seconds())
+	}
+}
+
+func beyond(offset time.Duration) bool { return offset.Abs() > Tolerance }

@@ -1,0 +1,147 @@
+package disruption
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/repair"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// noteHealth writes on claims since when conditions of their nodes fail. What cannot be written is written in the next pass.
+func (c *Controller) noteHealth(ctx context.Context, s *model.Snapshot) {
+	if c.Options.Repair == nil {
+		return
+	}
+	var changed []act.Health
+	for _, n := range s.Nodes() {
+		if n.Claim == nil || n.Object == nil || !n.Registered || n.Deleting {
+			continue
+		}
+		value := c.Options.Repair.Observe(n.Object, n.Claim, s.Now)
+		if value != n.Claim.Annotations[apiv1.UnhealthySinceAnnotationKey] {
+			changed = append(changed, act.Health{Node: n, Value: value})
+		}
+	}
+	written, err := c.Actor.NoteHealth(ctx, changed)
+	c.Cluster.Assume(written...)
+	if err = ignoreConflict(err); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "failed to note health of nodes")
+	}
+}
+
+// force ends unhealthy nodes by a deadline that is now.
+func (c *Controller) force(ctx context.Context, cmd *model.Command, now time.Time) error {
+	var errs []error
+	for _, n := range cmd.Nodes {
+		written, err := c.Actor.Expedite(ctx, n, now)
+		c.Cluster.Assume(written...)
+		if err == nil {
+			err = c.Actor.End(ctx, n)
+		}
+		if err != nil {
+			errs = append(errs, ignoreConflict(err))
+			continue
+		}
+		c.tellForced(ctx, n, now)
+	}
+	return errors.Join(errs...)
+}
+
+// reboot requests the reboot of an unhealthy node, which controller nodeclaim.reboot carries out.
+func (c *Controller) reboot(ctx context.Context, s *model.Snapshot, cmd *model.Command, now time.Time) error {
+	n := cmd.Nodes[0]
+	c.tellSelected(ctx, cmd)
+	written, err := c.Actor.RequestReboot(ctx, n, cmd.Repair, now)
+	c.Cluster.Assume(written...)
+	if err != nil || len(written) == 0 {
+		return ignoreConflict(err)
+	}
+	c.tellMarked(ctx, s, cmd)
+	c.countRepaired(n, string(cmd.Repair.Condition), cmd.Repair.DrainBound)
+	labels := c.disruptedLabels(n)
+	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(labels...).Inc()
+	c.Metrics.Pods.DisruptionInitiatedTotal.WithLabelValues(labels...).Add(float64(len(n.Reschedulable())))
+	ctrl.LoggerFrom(ctx).Info("committed node reboot", "Node", klog.KRef("", n.Name), "NodeClaim", klog.KRef("", n.Claim.Name),
+		"condition", cmd.Repair.Condition)
+	return nil
+}
+
+// tellSelected logs why a node is repaired, and how.
+func (c *Controller) tellSelected(ctx context.Context, cmd *model.Command) {
+	r := cmd.Repair
+	action := repair.ReplaceNode
+	if r.Reboot {
+		action = repair.RebootNode
+	}
+	log := ctrl.LoggerFrom(ctx).WithValues("Node", klog.KRef("", cmd.Nodes[0].Name), "condition", r.Condition, "status", r.Status,
+		"reason", r.Reason, "reason-regex", r.ReasonRegex, "fallback", r.ReasonRegex == "", "action", action,
+		"eligible-at", r.EligibleAt.UTC().Format(time.RFC3339))
+	if r.Escalated {
+		log = log.WithValues("reboot-escalated", true)
+	}
+	if r.DrainBound != nil {
+		log = log.WithValues("termination-grace-period", r.DrainBound.String(), "termination-grace-period-condition", r.DrainBoundBy)
+	}
+	log.Info("selected repair policy")
+}
+
+// tellForced reports that an unhealthy node is removed with its pods.
+func (c *Controller) tellForced(ctx context.Context, n *model.Node, now time.Time) {
+	policies := c.Options.Repair.Replacing()
+	r, _, _ := policies.Decide(policies.Matches(n.Object, n.Claim), now)
+	c.countRepaired(n, string(r.Condition), nil)
+	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(c.disruptedLabels(n)...).Inc()
+	c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionTerminating, "Disrupting Node: Unhealthy (condition "+
+		string(r.Condition)+" exceeded its repair toleration); budgets and do-not-disrupt are not applied")
+	ctrl.LoggerFrom(ctx).Info("deleting nodeclaim", "reason", lower(status.ReasonUnhealthy), "condition", r.Condition,
+		"NodeClaim", klog.KRef("", n.Claim.Name), "Node", klog.KRef("", n.Name))
+}
+
+// disruptedLabels returns the labels of metrics about disruption, for a node that is repaired.
+func (c *Controller) disruptedLabels(n *model.Node) []string {
+	return []string{
+		lower(status.ReasonUnhealthy), n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], "",
+		telemetry.TerminationMode(n.Claim.Spec.TerminationGracePeriod),
+	}
+}
+
+// countRepaired counts a node that is repaired. Without a bound of its drain, that of the claim applies.
+func (c *Controller) countRepaired(n *model.Node, condition string, bound *time.Duration) {
+	grace := n.Claim.Spec.TerminationGracePeriod
+	if bound != nil {
+		grace = &metav1.Duration{Duration: *bound}
+	}
+	c.Metrics.NodeClaims.UnhealthyDisruptedTotal.WithLabelValues(telemetry.SnakeCase(condition), n.Pool,
+		n.Labels[apiv1.CapacityTypeLabelKey], n.Claim.Status.ImageID, telemetry.TerminationMode(grace)).Inc()
+}
+
+// tellRepairBlocked publishes why an unhealthy node is not repaired. What holds all repair of a NodePool is a warning, on the
+// NodePool as well.
+func (c *Controller) tellRepairBlocked(s *model.Snapshot, b model.Blocked) {
+	if b.Verdict.Cause != model.CauseNone {
+		c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+b.Verdict.String())
+		return
+	}
+	events := []telemetry.Event{
+		{Object: b.Node.Object, Dedupe: []string{string(b.Node.Object.UID)}},
+		{Object: b.Node.Claim, Dedupe: []string{string(b.Node.Claim.UID)}},
+	}
+	if p, ok := s.Pool(b.Node.Pool); ok {
+		events = append(events, telemetry.Event{Object: p.Object, Dedupe: []string{string(p.Object.UID)}})
+	}
+	for _, e := range events {
+		e.Type, e.Reason, e.Message = corev1.EventTypeWarning, telemetry.EventNodeRepairBlocked, "Not repaired: "+b.Verdict.String()
+		c.Events.Publish(e)
+	}
+}

@@ -1,0 +1,217 @@
+package reboot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/repair"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/lookup"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// atOnce is how many reboots are worked on at once, and callAgain when the cloud is called again after an error.
+const (
+	atOnce    = 10
+	callAgain = 5 * time.Second
+)
+
+// A Controller reboots nodes.
+type Controller struct {
+	Client  client.Client
+	Clock   clock.Clock
+	Events  telemetry.Recorder
+	Metrics *telemetry.Metrics
+	Cloud   cloud.Provider
+
+	mu       sync.Mutex // guards accepted
+	accepted map[string]bool
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "nodeclaim.reboot" }
+
+// Register adds the controller to mgr.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	facts := c.Cloud.Facts()
+	b := claims.Over(mgr, c, facts, atOnce).Watches(&corev1.Node{}, lookup.FromNode(c.Client, facts))
+	return claims.Complete(b, c)
+}
+
+// Reconcile takes the reboot of a claim's node one step further.
+func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
+	if claim == nil || err != nil || !condition.IsTrue(claim, apiv1.ConditionTypeRebooting) {
+		return ctrl.Result{}, err
+	}
+	nodes, err := lookup.NodesOf(ctx, c.Client, claim)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	v := repair.View{Now: c.Clock.Now(), Claim: claim}
+	if len(nodes) == 1 {
+		v.Node = nodes[0].DeepCopy()
+	}
+	return claims.Settle(c.advance(ctx, v))
+}
+
+// advance carries out the next step.
+func (c *Controller) advance(ctx context.Context, v repair.View) (ctrl.Result, error) {
+	d := &pods{Controller: c, node: v.Node, now: v.Now}
+	if v.Node != nil {
+		if err := d.read(ctx); err != nil {
+			return ctrl.Result{}, err
+		}
+		v.Waiting = d.decision.Remaining()
+	}
+	step := repair.Next(v)
+	if v.Node != nil {
+		issued := condition.Get(v.Claim, apiv1.ConditionTypeRebooting).Reason == apiv1.ReasonRebootIssued
+		if err := act.Fence(ctx, c.Client, v.Node, step.Fenced, issued); err != nil {
+			return ctrl.Result{}, client.IgnoreNotFound(err)
+		}
+	}
+	if step.Booted {
+		c.publish(v.Claim, corev1.EventTypeNormal, telemetry.EventRebootObserved, "Node has booted again")
+	}
+	switch {
+	case step.Result != repair.RebootRunning:
+		return ctrl.Result{}, c.end(ctx, v, step)
+	case step.Issued:
+		return ctrl.Result{RequeueAfter: step.Requeue}, c.noteIssued(ctx, v)
+	case step.Call:
+		return c.call(ctx, v)
+	case step.Drain:
+		if err := d.evict(ctx); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{RequeueAfter: step.Requeue}, nil
+}
+
+// call has the cloud reboot the instance. What it needs is written before.
+func (c *Controller) call(ctx context.Context, v repair.View) (ctrl.Result, error) {
+	if err := act.NoteReboot(ctx, c.Client, v.Claim, v.Node.Status.NodeInfo.BootID, v.Now); err != nil {
+		return ctrl.Result{}, err
+	}
+	if operation := operationID(v.Claim); !c.known(operation) {
+		err := c.Cloud.Reboot(ctx, v.Claim, operation)
+		var refused *cloud.RebootError
+		switch {
+		case errors.Is(err, cloud.ErrNotFound):
+			v.Node = nil // the instance is gone, so the claim goes, too
+			return ctrl.Result{}, c.end(ctx, v, repair.Step{Result: repair.RebootProviderError, Cause: err.Error()})
+		case errors.Is(err, cloud.ErrRebootNotSupported), errors.As(err, &refused):
+			return ctrl.Result{}, c.end(ctx, v, repair.Step{Result: repair.RebootProviderError, Cause: err.Error()})
+		case err != nil:
+			ctrl.LoggerFrom(ctx).Error(err, "failed to reboot instance, tried again")
+			return ctrl.Result{RequeueAfter: callAgain}, nil
+		}
+		c.remember(operation)
+	}
+	return ctrl.Result{RequeueAfter: time.Millisecond}, c.noteIssued(ctx, v)
+}
+
+// operationID is the same for all calls of one reboot.
+func operationID(claim *apiv1.NodeClaim) string {
+	requested := condition.Get(claim, apiv1.ConditionTypeRebooting).LastTransitionTime
+	return fmt.Sprintf("%s-%d-%s", claim.UID, requested.UnixNano(), claim.Annotations[apiv1.RebootPreBootIDAnnotationKey])
+}
+
+func (c *Controller) known(operation string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.accepted[operation]
+}
+
+func (c *Controller) remember(operation string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.accepted == nil {
+		c.accepted = map[string]bool{}
+	}
+	c.accepted[operation] = true
+}
+
+// noteIssued writes that the cloud has accepted the reboot. The node counts as initialized again when it is ready.
+func (c *Controller) noteIssued(ctx context.Context, v repair.View) error {
+	before := v.Claim.DeepCopy()
+	message := condition.Get(v.Claim, apiv1.ConditionTypeRebooting).Message
+	condition.SetTrueWithReason(v.Claim, apiv1.ConditionTypeRebooting, apiv1.ReasonRebootIssued, message, v.Now)
+	condition.SetUnknown(v.Claim, apiv1.ConditionTypeInitialized, apiv1.ReasonRebooting, message, v.Now)
+	return act.PatchStatus(ctx, c.Client, before, v.Claim)
+}
+
+// end writes how the reboot ended. If the node or its instance is gone, it deletes the claim.
+func (c *Controller) end(ctx context.Context, v repair.View, step repair.Step) error {
+	requested := condition.Get(v.Claim, apiv1.ConditionTypeRebooting).LastTransitionTime
+	issued := condition.Get(v.Claim, apiv1.ConditionTypeInitialized)
+	operation, deadline, gone := operationID(v.Claim), time.Time{}, v.Node == nil
+	if bound, bounded, err := repair.RebootBound(v.Claim); gone && bounded && err == nil {
+		deadline = v.Now.Add(bound)
+	}
+	if v.Node != nil {
+		if err := act.Fence(ctx, c.Client, v.Node, false, false); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	if err := act.EndReboot(ctx, c.Client, v.Claim, deadline); err != nil {
+		return err
+	}
+	before := v.Claim.DeepCopy()
+	reason := apiv1.ReasonRebootFailed
+	if step.Result == repair.RebootSucceeded {
+		reason = apiv1.ReasonRebootSucceeded
+	}
+	condition.SetFalse(v.Claim, apiv1.ConditionTypeRebooting, reason, step.Cause, v.Now)
+	condition.Clear(v.Claim, apiv1.ConditionTypeDisruptionReason)
+	if err := act.PatchStatus(ctx, c.Client, before, v.Claim); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	delete(c.accepted, operation)
+	c.mu.Unlock()
+	c.told(ctx, v, step, v.Now.Sub(requested.Time))
+	if step.Result == repair.RebootSucceeded && issued != nil {
+		c.Metrics.Nodes.RebootRecoveryDurationSeconds.Observe(v.Now.Sub(issued.LastTransitionTime.Time).Seconds())
+	}
+	if !gone {
+		return nil
+	}
+	_, err := act.DeleteClaim(ctx, c.Client, v.Claim)
+	return err
+}
+
+// told reports how the reboot ended.
+func (c *Controller) told(ctx context.Context, v repair.View, step repair.Step, took time.Duration) {
+	c.Metrics.Nodes.RebootsTotal.WithLabelValues(string(step.Result)).Inc()
+	c.Metrics.Nodes.RebootDurationSeconds.WithLabelValues(string(step.Result)).Observe(took.Seconds())
+	log := ctrl.LoggerFrom(ctx).WithValues("NodeClaim", klog.KRef("", v.Claim.Name), "reason", step.Result)
+	log.Info("reboot reached terminal outcome")
+	if step.Result != repair.RebootSucceeded {
+		log.Info("reboot failed, replacing node", "result", step.Result, "cause", step.Cause)
+		c.publish(v.Claim, corev1.EventTypeWarning, telemetry.EventRebootFailed, "Reboot failed: "+step.Cause)
+	}
+}
+
+// publish publishes an event on the claim, once for each reboot.
+func (c *Controller) publish(claim *apiv1.NodeClaim, kind, reason, message string) {
+	at := condition.Get(claim, apiv1.ConditionTypeRebooting).LastTransitionTime
+	c.Events.Publish(telemetry.Event{
+		Object: claim, Type: kind, Reason: reason, Message: message,
+		Dedupe: []string{string(claim.UID), at.UTC().Format(time.RFC3339)},
+	})
+}

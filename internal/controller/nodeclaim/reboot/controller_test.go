@@ -1,0 +1,231 @@
+package reboot
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
+)
+
+// A rig is a node whose reboot was requested, and what was asked of the cloud.
+type rig struct {
+	*testing.T
+	*world.World
+	c     *Controller
+	calls []string
+	err   error // what the cloud answers
+}
+
+func newRig(t *testing.T, bound string, pods ...string) *rig {
+	t.Helper()
+	claim := world.Claim("a")
+	claim.Status.ProviderID = "fake:///a"
+	claim.Annotations = map[string]string{apiv1.RebootTerminationGracePeriodAnnotationKey: bound}
+	node := world.Node("node-a", "fake:///a")
+	node.Labels = map[string]string{apiv1.NodeInitializedLabelKey: "true"}
+	node.Status.NodeInfo.BootID = "old"
+	objects := []client.Object{claim, node}
+	for _, name := range pods {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+		p.Spec.NodeName = "node-a"
+		objects = append(objects, p)
+	}
+	r := &rig{T: t, World: world.New(t, objects...)}
+	r.Cloud.OnReboot = func(_ context.Context, _ *apiv1.NodeClaim, operation string) error {
+		r.calls = append(r.calls, operation)
+		return r.err
+	}
+	stored := r.GetClaim("a")
+	for _, kind := range []string{apiv1.ConditionTypeLaunched, apiv1.ConditionTypeRegistered, apiv1.ConditionTypeInitialized} {
+		condition.SetTrue(stored, kind, r.Clock.Now())
+	}
+	condition.SetTrueWithReason(stored, apiv1.ConditionTypeDisruptionReason, "Unhealthy", "", r.Clock.Now())
+	condition.SetTrueWithReason(stored, apiv1.ConditionTypeRebooting, apiv1.ReasonRebootRequested, "rebooting for GPU/XID48", r.Clock.Now())
+	if err := r.Client.Status().Update(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	r.restart()
+	return r
+}
+
+// restart makes a new controller, as a new process would.
+func (r *rig) restart() {
+	r.c = &Controller{Client: r.Client, Clock: r.Clock, Events: r.Events, Metrics: r.Metrics, Cloud: r.Cloud}
+}
+
+// after lets time pass and reconciles until nothing is due at once.
+func (r *rig) after(d time.Duration) {
+	r.Helper()
+	r.Clock.Step(d)
+	for range 5 {
+		result, err := r.c.Reconcile(r.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "a"}})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if result.RequeueAfter == 0 || result.RequeueAfter >= time.Second {
+			return
+		}
+	}
+}
+
+// boot gives the node another boot ID, and makes it ready or not.
+func (r *rig) boot(status corev1.ConditionStatus) {
+	r.Helper()
+	n := r.GetNode("node-a")
+	n.Status.NodeInfo.BootID = "new"
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+	if err := r.Client.Status().Update(r.Context(), n); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// state is the condition Rebooting, whether the node has the taint, and how often the cloud was called.
+func (r *rig) state() string {
+	c := condition.Get(r.GetClaim("a"), apiv1.ConditionTypeRebooting)
+	words := []string{c.Reason}
+	for _, t := range r.GetNode("node-a").Spec.Taints {
+		if t.Key == apiv1.RebootingTaintKey {
+			words = append(words, "fenced")
+		}
+	}
+	return strings.Join(append(words, strings.Repeat("x", len(r.calls))), " ")
+}
+
+func (r *rig) want(state string) {
+	r.Helper()
+	if got := r.state(); got != state {
+		r.Errorf("after %s: %q, want %q", r.Clock.Since(world.Start), got, state)
+	}
+}
+
+// count returns how many reboots ended with the result.
+func (r *rig) count(result string) float64 {
+	return r.Count("karpenter_nodes_reboots_total", "result="+result)
+}
+
+func TestRebootSucceeds(t *testing.T) {
+	r := newRig(t, "5m0s")
+	r.after(time.Second)
+	r.want("RebootRequested fenced ")
+	r.after(4 * time.Second)
+	r.want("RebootIssued fenced x")
+	if c := condition.Get(r.GetClaim("a"), apiv1.ConditionTypeInitialized); c.Status != metav1.ConditionUnknown || c.Reason != apiv1.ReasonRebooting {
+		t.Errorf("Initialized is %+v", c)
+	}
+	if _, labelled := r.GetNode("node-a").Labels[apiv1.NodeInitializedLabelKey]; labelled {
+		t.Error("the node counts as initialized")
+	}
+	r.boot(corev1.ConditionFalse)
+	r.after(time.Minute)
+	r.want("RebootIssued x")
+	if !strings.Contains(r.Events.Told(), "RebootObserved") {
+		t.Errorf("told %s", r.Events.Told())
+	}
+	r.boot(corev1.ConditionTrue)
+	r.after(time.Minute)
+	r.want("RebootSucceeded x")
+	claim := r.GetClaim("a")
+	if condition.Get(claim, apiv1.ConditionTypeDisruptionReason) != nil || claim.Annotations[apiv1.RebootPreBootIDAnnotationKey] != "" {
+		t.Errorf("marks are left: %v", claim.Annotations)
+	}
+	if r.count("succeeded") != 1 {
+		t.Error("the reboot is not counted")
+	}
+}
+
+// A new leader goes on where the old one was: the first call of the cloud bounds all of them together.
+func TestRebootIsGivenUp(t *testing.T) {
+	r := newRig(t, "0s")
+	r.err = errors.New("throttled")
+	r.after(5 * time.Second)
+	r.want("RebootRequested fenced x")
+	r.restart()
+	r.after(4 * time.Minute)
+	r.want("RebootRequested fenced xx")
+	if r.calls[0] != r.calls[1] {
+		t.Errorf("operations differ: %v", r.calls)
+	}
+	r.restart()
+	r.after(time.Minute)
+	r.want("RebootFailed xx")
+	if !r.GetClaim("a").DeletionTimestamp.IsZero() || r.count("provider_error") != 1 {
+		t.Error("the node is to stay until repair replaces it")
+	}
+}
+
+func TestRebootEnds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		bound  string
+		err    error
+		wait   time.Duration
+		result string
+	}{
+		"not supported": {"0s", cloud.ErrRebootNotSupported, 0, "provider_error"},
+		"refused":       {"0s", &cloud.RebootError{Err: errors.New("no permission")}, 0, "provider_error"},
+		"never ready":   {"0s", nil, 20 * time.Minute, "recovery_timeout"},
+		"bad bound":     {"soon", nil, 0, "invalid_request"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, tt.bound)
+			r.err = tt.err
+			r.after(5 * time.Second)
+			r.after(tt.wait)
+			if got := condition.Get(r.GetClaim("a"), apiv1.ConditionTypeRebooting).Reason; got != apiv1.ReasonRebootFailed {
+				t.Errorf("condition is %s", got)
+			}
+			if r.count(tt.result) != 1 || !strings.Contains(r.Events.Told(), "RebootFailed") {
+				t.Errorf("result is not %s, told %s", tt.result, r.Events.Told())
+			}
+			if strings.Contains(r.state(), "fenced") {
+				t.Error("the node keeps the taint")
+			}
+		})
+	}
+}
+
+// An instance that is gone takes its claim along.
+func TestRebootOfMissingInstance(t *testing.T) {
+	r := newRig(t, "0s")
+	r.err = cloud.ErrNotFound
+	r.after(5 * time.Second)
+	claim := &apiv1.NodeClaim{}
+	if err := r.Client.Get(t.Context(), client.ObjectKey{Name: "a"}, claim); err == nil && claim.DeletionTimestamp.IsZero() {
+		t.Error("the claim stays")
+	}
+}
+
+// Pods are evicted until the deadline; then those that stay ride the reboot. A bound of zero evicts none.
+func TestDrainBeforeReboot(t *testing.T) {
+	r := newRig(t, "1m0s", "web")
+	held := &corev1.Pod{}
+	if err := r.Client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "web"}, held); err != nil {
+		t.Fatal(err)
+	}
+	held.Annotations = map[string]string{apiv1.DoNotDisruptAnnotationKey: "true"}
+	if err := r.Client.Update(t.Context(), held); err != nil {
+		t.Fatal(err)
+	}
+	r.after(30 * time.Second)
+	r.want("RebootRequested fenced ")
+	r.after(30 * time.Second)
+	r.want("RebootIssued fenced x")
+}
+
+func TestRegister(t *testing.T) {
+	mgr := world.Manager(t)
+	if err := (&Controller{Client: mgr.GetClient(), Cloud: &fakecloud.Cloud{}}).Register(mgr); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,67 @@
+package reboot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/engine/drain"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// maxEvictions bounds the evictions of one reconcile.
+const maxEvictions = 50
+
+// pods are the pods of a node that is about to be rebooted.
+type pods struct {
+	*Controller
+	node     *corev1.Node
+	now      time.Time
+	decision drain.Decision
+}
+
+// read decides which pods leave before the reboot. Pods of DaemonSets stay, and so does what PodDisruptionBudgets and
+// do-not-disrupt hold until the deadline.
+func (p *pods) read(ctx context.Context) error {
+	list := &corev1.PodList{}
+	if err := p.Client.List(ctx, list, client.MatchingFields{"spec.nodeName": p.node.Name}); err != nil {
+		return fmt.Errorf("list pods of node %s: %w", p.node.Name, err)
+	}
+	state := drain.State{Now: p.now}
+	for i := range list.Items {
+		if owner := metav1.GetControllerOf(&list.Items[i]); owner == nil || owner.Kind != "DaemonSet" {
+			state.Pods = append(state.Pods, &list.Items[i])
+		}
+	}
+	p.decision = drain.Decide(state)
+	return nil
+}
+
+// evict evicts the pods of the current tier. What a PodDisruptionBudget refuses is tried again in the next reconcile.
+func (p *pods) evict(ctx context.Context) error {
+	var errs []error
+	for _, pod := range p.decision.Evict[:min(maxEvictions, len(p.decision.Evict))] {
+		err := p.Client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{
+			ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
+		})
+		switch {
+		case err == nil:
+			p.Events.Publish(telemetry.Event{
+				Object: pod, Type: corev1.EventTypeNormal, Reason: telemetry.EventEvicted,
+				Message: fmt.Sprintf("Evicted pod: node %s is being rebooted", p.node.Name),
+			})
+		case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsTooManyRequests(err), apierrors.IsInternalError(err):
+		default:
+			errs = append(errs, fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,134 @@
+package deletioncost
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/deletioncost"
+	"github.com/karpenter-go/karpenter/internal/observe"
+	"github.com/karpenter-go/karpenter/internal/singleton"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// A Controller writes deletion costs of pods. There is one for the cluster.
+type Controller struct {
+	Client  client.Client
+	Cluster *observe.Cluster
+	Metrics *telemetry.DeletionCostMetrics
+	// On says that costs are written. Otherwise those that were written are removed, once.
+	On bool
+}
+
+const (
+	// period is the time between two passes.
+	period = time.Minute
+	// perPass bounds how many pods are written in one pass, and soon is the time until the next one if there are more. The
+	// client's rate limit is shared with controllers that launch nodes.
+	perPass = 500
+	soon    = 10 * time.Second
+)
+
+// Name returns the controller's name.
+func (c *Controller) Name() string { return "pod.deletioncost" }
+
+// Register adds the controller to mgr.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).WatchesRawSource(singleton.Source()).Complete(c)
+}
+
+// Reconcile writes the costs that have changed, lowest first.
+func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	if !c.Cluster.Synced() {
+		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
+	}
+	costs := c.decide()
+	now, later := costs[:min(perPass, len(costs))], costs[min(perPass, len(costs)):]
+	c.measure(later)
+	for i, cost := range now {
+		if err := c.write(ctx, cost); err != nil {
+			c.measure(costs[i:])
+			if apierrors.IsForbidden(err) && !c.On {
+				ctrl.LoggerFrom(ctx).Error(err, "failed to remove deletion costs of pods, they remain until the pods end",
+					"annotation", corev1.PodDeletionCost, "pods", len(costs)-i)
+				return ctrl.Result{}, nil
+			}
+			return ctrl.Result{}, err
+		}
+	}
+	switch {
+	case len(later) > 0:
+		return ctrl.Result{RequeueAfter: soon}, nil
+	case c.On || len(now) > 0:
+		return ctrl.Result{RequeueAfter: period}, nil
+	}
+	return ctrl.Result{}, nil
+}
+
+func (c *Controller) decide() []deletioncost.Cost {
+	if c.On {
+		return deletioncost.Decide(c.Cluster.Snapshot())
+	}
+	return deletioncost.Withdraw(c.Cluster.Snapshot())
+}
+
+// measure sets the gauge to the nodes with pods that are not written yet.
+func (c *Controller) measure(pending []deletioncost.Cost) {
+	c.Metrics.NodesWithPendingAnnotationWrites.Reset()
+	seen := map[string]bool{}
+	for _, cost := range pending {
+		if !seen[cost.Node.Name] {
+			seen[cost.Node.Name] = true
+			c.Metrics.NodesWithPendingAnnotationWrites.WithLabelValues(cost.Node.Pool).Inc()
+		}
+	}
+}
+
+// write writes the cost of one pod. A pod that is gone or was written by others is left to the next pass.
+func (c *Controller) write(ctx context.Context, cost deletioncost.Cost) error {
+	pod := cost.Pod.Object.DeepCopy()
+	annotate(pod, cost.Value)
+	err := c.patch(ctx, pod, client.MergeFromWithOptions(cost.Pod.Object, client.MergeFromWithOptimisticLock{}))
+	result := telemetry.WriteUpdated
+	switch {
+	case apierrors.IsNotFound(err):
+		err, result = nil, telemetry.WriteNotFound
+	case apierrors.IsConflict(err):
+		err, result = nil, telemetry.WriteConflict
+	case err != nil:
+		err, result = fmt.Errorf("write deletion cost of pod %s: %w", cost.Pod.Key, err), telemetry.WriteError
+	default:
+		c.Cluster.Assume(pod)
+	}
+	c.Metrics.PodAnnotationWritesTotal.WithLabelValues(result).Inc()
+	return err
+}
+
+// patch sends the patch. Without the feature gate the chart does not grant the right to patch pods, only their status. The API
+// server accepts changes of annotations there as well.
+func (c *Controller) patch(ctx context.Context, pod *corev1.Pod, patch client.Patch) error {
+	if c.On {
+		return c.Client.Patch(ctx, pod, patch)
+	}
+	return c.Client.Status().Patch(ctx, pod, patch)
+}
+
+// annotate sets the cost and marks it as ours, or removes both if it is empty.
+func annotate(pod *corev1.Pod, value string) {
+	for _, key := range []string{corev1.PodDeletionCost, apiv1.WrittenDeletionCostAnnotationKey} {
+		if value == "" {
+			delete(pod.Annotations, key)
+			continue
+		}
+		if pod.Annotations == nil {
+			pod.Annotations = map[string]string{}
+		}
+		pod.Annotations[key] = value
+	}
+}

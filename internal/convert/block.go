@@ -1,0 +1,259 @@
+package convert
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A block is the value of a key in a template, a mapping or sequence over several lines with statements between them. A parser
+// takes the statements for comments and attaches them to fields, which does not always keep their place. If the conversion leaves
+// the value as it is, the block is therefore written as it stood.
+type block struct {
+	value, was *yaml.Node // in the tree, and as it was read
+	span                  // statements in it are balanced
+	indent     int        // of its first line with a field or item
+}
+
+// A span is lines of a document, from 0, both included.
+type span struct{ first, last int }
+
+// kept are the blocks to write as they stood, by the index of their document.
+type kept map[int][]span
+
+// keeps reports whether a line is in a block to keep.
+func (d *document) keeps(line int) bool {
+	return slices.ContainsFunc(d.keep, func(s span) bool { return s.first <= line && line <= s.last })
+}
+
+// findBlocks returns the blocks below n, outer ones before those inside them.
+func (t *template) findBlocks(n *yaml.Node) []block {
+	var out []block
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 {
+			if b, ok := t.block(n.Content[i-1], child); ok {
+				out = append(out, b)
+			}
+		}
+		out = append(out, t.findBlocks(child)...)
+	}
+	return out
+}
+
+// block returns the block of a key and its value, and false if the value has no statements or cannot be kept.
+func (t *template) block(key, value *yaml.Node) (block, bool) {
+	if value.Kind != yaml.MappingNode && value.Kind != yaml.SequenceNode || value.Style&yaml.FlowStyle != 0 || value.Line <= key.Line ||
+		key.Line > len(t.origin) {
+		return block{}, false
+	}
+	b := block{value: value, was: clone(value), span: span{t.origin[key.Line-1] + 1, -1}, indent: -1}
+	for i := b.first; i < len(t.raw); i++ {
+		if t.aside(i) {
+			continue
+		}
+		indent := len(indentOf(t.raw[i]))
+		item := value.Kind == yaml.SequenceNode && strings.HasPrefix(strings.TrimSpace(t.raw[i]), "-")
+		if indent < key.Column-1 || indent == key.Column-1 && !item {
+			break
+		}
+		b.last = i
+		if b.indent < 0 {
+			b.indent = indent
+		}
+	}
+	return b, b.indent >= 0 && t.balance(&b)
+}
+
+// aside reports whether a line of the document is blank, a comment or a statement.
+func (t *template) aside(line int) bool {
+	text := strings.TrimSpace(t.shown[line])
+	return text == "" || strings.HasPrefix(text, "#")
+}
+
+// balance extends the block to the lines that end its statements. It returns false if there are no statements, or other lines
+// come before their ends.
+func (t *template) balance(b *block) bool {
+	depth, statements := 0, 0
+	for i := b.first; i < len(t.raw); i++ {
+		if i > b.last && (depth == 0 || !t.aside(i)) {
+			break
+		}
+		for _, word := range t.words.FindAllString(t.raw[i], -1) {
+			switch e := t.of(word); {
+			case closing.MatchString(e):
+				depth--
+			case opening.MatchString(e):
+				depth++
+				statements++
+			}
+			if depth < 0 {
+				return false
+			}
+		}
+		b.last = max(b.last, i)
+	}
+	return depth == 0 && statements > 0
+}
+
+// unchanged reports whether the conversion left the value as it was. It may have appended items to a sequence.
+func (b *block) unchanged() bool {
+	n := len(b.was.Content)
+	if b.value.Kind != b.was.Kind || len(b.value.Content) < n || b.value.Kind == yaml.MappingNode && len(b.value.Content) > n {
+		return false
+	}
+	for i := range n {
+		if !same(b.value.Content[i], b.was.Content[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// same reports whether two trees are equal, comments aside.
+func same(a, b *yaml.Node) bool {
+	return a.Kind == b.Kind && a.Tag == b.Tag && a.Value == b.Value && a.Style == b.Style && slices.EqualFunc(a.Content, b.Content, same)
+}
+
+// keepable returns the blocks of all documents that the conversion left as they were, without those inside others.
+func (c *converter) keepable() kept {
+	out := kept{}
+	for i, d := range c.docs {
+		end := -1
+		for _, b := range d.blocks {
+			if d.legacy && b.first > end && b.unchanged() {
+				out[i] = append(out[i], b.span)
+				end = b.last
+			}
+		}
+	}
+	return out
+}
+
+// dropWrong removes the documents from k whose text is wrong with their blocks, and reports whether there were any.
+func (c *converter) dropWrong(k kept) bool {
+	before := len(k)
+	for i := range k {
+		d := c.docs[i]
+		text, err := d.text()
+		if err != nil || !d.legacy || !d.means(text) {
+			delete(k, i)
+		}
+	}
+	return len(k) < before
+}
+
+// means reports whether text has the values of the document's trees. Values with expressions are not compared.
+func (d *document) means(text string) bool {
+	parts := split(text)
+	trees := d.trees()
+	if len(parts) != len(trees) {
+		return false
+	}
+	for i, p := range parts {
+		n, err := parse(d.template.hide(p.body, nil).hidden)
+		if err != nil || len(n.Content) == 0 || !d.alike(n.Content[0], root(trees[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// root returns the mapping of a document node.
+func root(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.DocumentNode {
+		return n.Content[0]
+	}
+	return n
+}
+
+// alike reports whether two trees have the same values, expressions aside.
+func (d *document) alike(a, b *yaml.Node) bool {
+	if a.Kind == yaml.ScalarNode && b.Kind == yaml.ScalarNode {
+		return a.Value == b.Value || null(a) && null(b) || d.template.in(a.Value) && d.template.in(b.Value)
+	}
+	return a.Kind == b.Kind && slices.EqualFunc(a.Content, b.Content, d.alike)
+}
+
+// outlined returns a copy of a tree with a word in place of each block to keep.
+func (d *document) outlined(n *yaml.Node) *yaml.Node {
+	out := *n
+	out.Content = make([]*yaml.Node, len(n.Content))
+	for i, child := range n.Content {
+		out.Content[i] = d.outlined(child)
+		if n.Kind != yaml.MappingNode || i%2 == 0 {
+			continue
+		}
+		j := slices.IndexFunc(d.blocks, func(b block) bool { return b.value == child && slices.Contains(d.keep, b.span) })
+		if j < 0 {
+			continue
+		}
+		b := d.blocks[j]
+		// Comments on lines of their own inside the block are in its text: what is left stood behind it.
+		key := out.Content[i-1]
+		key.FootComment = strings.TrimSpace(strings.Join(append(ownLines(out.Content[i]), key.FootComment), "\n"))
+		short := &yaml.Node{Kind: child.Kind, Tag: child.Tag, Content: []*yaml.Node{text(d.blockWord(j))}}
+		if child.Kind == yaml.MappingNode {
+			short.Content = append(short.Content, text("x"))
+		} else {
+			short.Content = append(short.Content, out.Content[i].Content[len(b.was.Content):]...)
+		}
+		out.Content[i] = short
+	}
+	return &out
+}
+
+// ownLines returns the comments of a tree that have lines of their own.
+func ownLines(n *yaml.Node) []string {
+	var out []string
+	for _, comment := range []string{n.HeadComment, n.FootComment} {
+		if comment != "" {
+			out = append(out, comment)
+		}
+	}
+	for _, child := range n.Content {
+		out = append(out, ownLines(child)...)
+	}
+	return out
+}
+
+// blockWord is the word in place of a block. It is none of those for expressions.
+func (d *document) blockWord(i int) string { return fmt.Sprintf("%sblock%04dx", d.template.prefix, i) }
+
+// indents matches expressions whose result is indented for their place.
+var indents = regexp.MustCompile(`\|\s*n?indent\b`)
+
+// fill puts the blocks back into text. Lines of a block that has moved to another column are moved as well; a block with expressions
+// that depend on the column is an error.
+func (d *document) fill(text string) (string, error) {
+	for i, b := range d.blocks {
+		place := regexp.MustCompile(`(?m)^( *)(?:- ` + d.blockWord(i) + `|` + d.blockWord(i) + `: x)\n`)
+		at := place.FindStringSubmatchIndex(text)
+		if at == nil {
+			continue
+		}
+		shift := at[3] - at[2] - b.indent
+		lines := slices.Clone(d.template.raw[b.first : b.last+1])
+		stood := d.template.show(strings.Join(lines, ""))
+		if shift != 0 && indents.MatchString(stood) {
+			return "", fmt.Errorf("line %d depends on its indentation", b.first+1)
+		}
+		for j, line := range lines {
+			switch {
+			case strings.TrimSpace(line) == "":
+			case shift > 0:
+				lines[j] = strings.Repeat(" ", shift) + line
+			default:
+				lines[j] = line[min(-shift, len(indentOf(line))):]
+			}
+		}
+		moved := d.template.show(strings.Join(lines, ""))
+		if !strings.HasSuffix(moved, "\n") {
+			moved += "\n"
+		}
+		text = text[:at[0]] + moved + text[at[1]:]
+	}
+	return text, nil
+}

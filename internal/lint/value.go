@@ -1,0 +1,175 @@
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+var (
+	zoneName = regexp.MustCompile(`^([a-z]{2}(?:-[a-z]+)+-[0-9]+)[a-z]$`)
+	zoneID   = regexp.MustCompile(`^[a-z]{3,4}[0-9]+-az[0-9]+$`)
+)
+
+// valuesOf returns the values that types and their offerings have, by key.
+func valuesOf(all []*model.InstanceType) map[string]map[string]bool {
+	have := map[string]map[string]bool{}
+	note := func(set require.Set) {
+		for r := range set.All() {
+			for v := range r.Each() {
+				if have[r.Key()] == nil {
+					have[r.Key()] = map[string]bool{}
+				}
+				have[r.Key()][v] = true
+			}
+		}
+	}
+	for _, t := range all {
+		note(t.Requirements)
+		for _, o := range t.Offerings {
+			note(o.Requirements)
+		}
+	}
+	return have
+}
+
+// values finds values that no type has.
+func (l *linter) values(p *pool, all []*model.InstanceType) {
+	have := valuesOf(all)
+	for i, r := range p.pool.Spec.Template.Spec.Requirements {
+		key := l.rules.Canonical(r.Key)
+		if r.Operator != corev1.NodeSelectorOpIn && r.Operator != corev1.NodeSelectorOpNotIn || !l.rules.WellKnown.Has(key) {
+			continue
+		}
+		for j, v := range r.Values {
+			l.value(p.object, l.region(p), fmt.Sprintf("%s[%d].values[%d]", requirements, i, j), key, v, have[key])
+		}
+	}
+}
+
+// special are keys whose values a table of types cannot know.
+var special = []string{
+	awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible,
+	awsv1.LabelPlacementGroupID, awsv1.LabelPlacementGroupPartition, corev1.LabelWindowsBuild, awsv1.LabelNodeClass,
+	awsv1.LabelInstanceTenancy,
+}
+
+// closed are the values of keys that can have no others.
+var closed = map[string]map[string]bool{
+	apiv1.CapacityTypeLabelKey: {apiv1.CapacityTypeSpot: true, apiv1.CapacityTypeOnDemand: true, apiv1.CapacityTypeReserved: true},
+	corev1.LabelOSStable:       {"linux": true, "windows": true},
+}
+
+// value finds a value that no type of a region has.
+func (l *linter) value(o *object, region, field, key, v string, have map[string]bool) {
+	if all, ok := closed[key]; ok {
+		have = all
+	}
+	switch {
+	case key == corev1.LabelTopologyZone && zoneID.MatchString(v):
+		l.at(o, "zone-id", field, "use the key "+awsv1.LabelTopologyZoneID+", or the name of the zone as the value",
+			"%s is a zone ID, but values of %s are zone names such as us-east-1a", v, key)
+	case len(have) == 0 || have[v] || slices.Contains(special, key):
+	case l.newer(region, key, v, have):
+		l.at(o, "not-in-catalog", field, "check the spelling; what depends on this value is not checked",
+			"the built-in catalog of %s has no %s=%s in %s", l.options.AsOf, key, v, region)
+	default:
+		known := make([]string, 0, len(have))
+		for k := range have {
+			known = append(known, k)
+		}
+		fix := "correct or remove the value"
+		if near := nearest(strings.ReplaceAll(strings.ToLower(v), "_", "-"), known, 1); near != "" {
+			fix = "change the value to " + near
+		}
+		if other := otherNames[v]; other != "" {
+			fix = "change the value to " + other
+		}
+		l.at(o, "unknown-value", field, fix, "no instance type in %s has %s=%s", region, key, v)
+	}
+}
+
+// otherNames are names of values elsewhere, and what they are called in Kubernetes.
+var otherNames = map[string]string{"x86_64": "amd64", "x86": "amd64", "aarch64": "arm64", "arm": "arm64", "ondemand": "on-demand"}
+
+// familyName splits the name of an instance family into category and generation.
+var familyName = regexp.MustCompile(`^([a-z]+)([0-9]+)[a-z0-9-]*$`)
+
+// newer reports whether types or zones may have the value that are newer than the table: zones of the region, types and families
+// that AWS names, and those of a generation that the table lacks. have are the values of the table.
+func (l *linter) newer(region, key, v string, have map[string]bool) bool {
+	switch key {
+	case corev1.LabelTopologyZone:
+		m := zoneName.FindStringSubmatch(v)
+		return m != nil && m[1] == region
+	case awsv1.LabelTopologyZoneID:
+		return zoneID.MatchString(v)
+	case awsv1.LabelInstanceGeneration:
+		n, err := strconv.Atoi(v)
+		last := latest("", have)
+		return err == nil && n > last && n <= last+3
+	case corev1.LabelInstanceTypeStable:
+		family, size, ok := strings.Cut(v, ".")
+		return slices.Contains(l.options.Names, v) || ok && size != "" && newGeneration(family, have)
+	case awsv1.LabelInstanceFamily:
+		return slices.ContainsFunc(l.options.Names, func(name string) bool { return strings.HasPrefix(name, v+".") }) || newGeneration(v, have)
+	}
+	return false
+}
+
+// newGeneration reports whether a family is of a category that the table has, and of a generation of it that the table lacks.
+func newGeneration(family string, have map[string]bool) bool {
+	m := familyName.FindStringSubmatch(family)
+	if m == nil {
+		return false
+	}
+	n, err := strconv.Atoi(m[2])
+	last := latest(m[1], have)
+	return err == nil && last > 0 && n > last && n <= last+3
+}
+
+// latest returns the largest generation of a category among names of types, families or, for the category "", generations. It is
+// 0 if there is none.
+func latest(category string, have map[string]bool) int {
+	most := 0
+	for name := range have {
+		generation, ok := strings.CutPrefix(name, category)
+		if !ok {
+			continue
+		}
+		end := strings.IndexFunc(generation, func(r rune) bool { return r < '0' || r > '9' })
+		if end >= 0 {
+			generation = generation[:end]
+		}
+		if n, err := strconv.Atoi(generation); err == nil {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
+// newerKeys returns the keys that a pool requires to be In a list with such a value.
+func (l *linter) newerKeys(p *pool, have map[string]map[string]bool) []string {
+	var keys []string
+	for r := range p.set.All() {
+		if r.Operator() != require.In || !l.rules.WellKnown.Has(r.Key()) {
+			continue
+		}
+		for v := range r.Each() {
+			if !have[r.Key()][v] && l.newer(l.region(p), r.Key(), v, have[r.Key()]) {
+				keys = append(keys, r.Key())
+				break
+			}
+		}
+	}
+	return keys
+}

@@ -1,0 +1,104 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// phantom is how long the watch may take to show a claim that we created before the API server is asked whether it exists. A
+// claim that was created and deleted while the watch was broken has no event.
+const phantom = 2 * time.Minute
+
+// Confirm asks the API server, past the cache, for the claims that we created more than phantom ago and that the watch has not
+// shown. Those that do not exist are dropped. The others are kept as the API server returned them, because the watch is
+// stalled. If the API server does not answer, all are kept.
+func (c *Cluster) Confirm(ctx context.Context) error {
+	unseen := c.unseen()
+	if c.Live == nil || len(unseen) == 0 {
+		return nil
+	}
+	var list apiv1.NodeClaimList
+	if err := c.Live.List(ctx, &list); err != nil {
+		return fmt.Errorf("list claims that the watch has not shown: %w", err)
+	}
+	found := make(map[types.UID]*apiv1.NodeClaim, len(list.Items))
+	for i := range list.Items {
+		found[list.Items[i].UID] = &list.Items[i]
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.Now()
+	for _, ref := range unseen {
+		v, ok := c.assumed[ref]
+		if !ok || v.unseen.IsZero() {
+			continue // the watch has shown it meanwhile
+		}
+		o, exists := found[v.uid]
+		if !exists {
+			delete(c.assumed, ref)
+			c.drop(ref)
+			continue
+		}
+		v = versionOf(o)
+		v.unseen = now
+		c.assumed[ref] = v
+		c.see(ref, o)
+	}
+	return nil
+}
+
+// ConfirmOrLog is Confirm for a caller that goes on without an answer.
+func (c *Cluster) ConfirmOrLog(ctx context.Context) {
+	if err := c.Confirm(ctx); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "failed to confirm claims, they count as existing")
+	}
+}
+
+// unseen returns the claims that we created more than phantom ago and that the watch has not shown.
+func (c *Cluster) unseen() []model.Ref {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var refs []model.Ref
+	for ref, v := range c.assumed {
+		if !v.unseen.IsZero() && c.clock.Since(v.unseen) > phantom {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+// removals are UIDs of objects that are gone, oldest first. They are kept for phantom, which is longer than an answer to a
+// write of ours takes.
+type removals struct {
+	order []removal
+	uids  map[types.UID]bool
+}
+
+type removal struct {
+	uid types.UID
+	at  time.Time
+}
+
+func (r *removals) add(uid types.UID, now time.Time) {
+	for len(r.order) > 0 && now.Sub(r.order[0].at) > phantom {
+		delete(r.uids, r.order[0].uid)
+		r.order = r.order[1:]
+	}
+	if uid == "" || r.uids[uid] {
+		return
+	}
+	if r.uids == nil {
+		r.uids = map[types.UID]bool{}
+	}
+	r.uids[uid] = true
+	r.order = append(r.order, removal{uid: uid, at: now})
+}
+
+func (r *removals) has(uid types.UID) bool { return r.uids[uid] }

@@ -1,0 +1,44 @@
+// Package parallel runs a function for many items at once. A panic costs its item only: it becomes the item's error, because
+// a panic of a goroutine that nothing recovers ends the process.
+package parallel
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/go-logr/logr"
+)
+
+// Do calls do for each i below n, at most limit at a time, and waits for all. It returns the errors by i. A panic is logged
+// with the logger of ctx. A limit of 0 sets no limit.
+func Do(ctx context.Context, n, limit int, do func(i int) error) []error {
+	errs := make([]error, n)
+	if limit <= 0 || limit > n {
+		limit = n
+	}
+	slots := make(chan struct{}, max(1, limit))
+	var all sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = recovered(ctx, i, do)
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+// recovered calls do and makes an error of a panic.
+func recovered(ctx context.Context, i int, do func(int) error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v", v)
+			logr.FromContextOrDiscard(ctx).Error(err, "internal error: one of several operations failed, the others go on",
+				"stack", string(debug.Stack()))
+		}
+	}()
+	return do(i)
+}

@@ -1,0 +1,55 @@
+package parallel
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+)
+
+// A panic is the error of its item, and is logged with its stack. The other items are done.
+func TestPanicCostsOneItem(t *testing.T) {
+	var log strings.Builder
+	ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{}))
+	var done atomic.Int32
+	failed := errors.New("failed")
+	errs := Do(ctx, 5, 2, func(i int) error {
+		switch i {
+		case 1:
+			var m map[string]int
+			m["a"] = 1
+		case 3:
+			return failed
+		}
+		done.Add(1)
+		return nil
+	})
+	if done.Load() != 3 || errs[0] != nil || errs[2] != nil || errs[4] != nil || !errors.Is(errs[3], failed) {
+		t.Errorf("%d items were done, errors are %v", done.Load(), errs)
+	}
+	if errs[1] == nil || !strings.Contains(errs[1].Error(), "nil map") {
+		t.Errorf("the error of the item that panicked is %v", errs[1])
+	}
+	if !strings.Contains(log.String(), "do_test.go") {
+		t.Errorf("the log has no stack of the panic: %s", log.String())
+	}
+}
+
+// No more than the limit run at once.
+func TestLimit(t *testing.T) {
+	var now, most atomic.Int32
+	Do(t.Context(), 50, 3, func(int) error {
+		most.Store(max(most.Load(), now.Add(1)))
+		now.Add(-1)
+		return nil
+	})
+	if most.Load() > 3 {
+		t.Errorf("%d ran at once, want at most 3", most.Load())
+	}
+	if errs := Do(t.Context(), 0, 0, nil); len(errs) != 0 {
+		t.Errorf("no items have errors %v", errs)
+	}
+}

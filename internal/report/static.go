@@ -1,0 +1,29 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/karpenter-go/karpenter/engine/units"
+	"github.com/karpenter-go/karpenter/internal/offline"
+)
+
+// Static renders the nodes to launch for static NodePools. Nodes that follow each other and are alike are one line.
+func (s Style) Static(nodes []offline.NodeResult) string {
+	var b strings.Builder
+	b.WriteString(s.bold(units.Counted(len(nodes), "node")+" of static NodePools") + "\n\n")
+	t := &table{right: map[int]bool{0: true, 5: true}}
+	t.add("NODES", "TYPE", "ZONE", "CAPACITY", "POOL", "$/H")
+	total := 0.0
+	for i := 0; i < len(nodes); {
+		n, same := nodes[i], 0
+		for ; i < len(nodes) && nodes[i].Pool == n.Pool; i++ {
+			same++
+		}
+		price := float64(same) * n.PricePerHour
+		total += price
+		t.add(units.Grouped(same), n.InstanceType, n.Zone, n.CapacityType, n.Pool, dollars(price))
+	}
+	t.write(&b, "", s.dim)
+	b.WriteString("\n" + s.Money(total, 0) + "\n")
+	return b.String()
+}

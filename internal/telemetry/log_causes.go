@@ -1,0 +1,112 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"k8s.io/utils/clock"
+)
+
+// causeEvery is how often a line about the same cause is written.
+const causeEvery = time.Minute
+
+// LogKeyRepeated is how many error lines of the same cause were left out since the last one.
+const LogKeyRepeated = "repeated"
+
+// byCause writes of error lines with the same cause the first, and then one a minute, with the number of those that were left out.
+// An outage of the cloud fails the same call for every NodeClaim, again and again.
+type byCause struct {
+	slog.Handler
+	causes *causes
+}
+
+func (b *byCause) Handle(ctx context.Context, r slog.Record) error {
+	text := errorOf(r)
+	if r.Level < slog.LevelError || text == "" {
+		return b.Handler.Handle(ctx, r)
+	}
+	omitted, write := b.causes.admit(r.Message + ": " + causeOf(text))
+	if !write {
+		return nil
+	}
+	if omitted > 0 {
+		r = r.Clone()
+		r.AddAttrs(slog.Int(LogKeyRepeated, omitted))
+	}
+	return b.Handler.Handle(ctx, r)
+}
+
+func (b *byCause) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &byCause{b.Handler.WithAttrs(attrs), b.causes}
+}
+
+func (b *byCause) WithGroup(name string) slog.Handler {
+	return &byCause{b.Handler.WithGroup(name), b.causes}
+}
+
+// errorOf returns the error of a line, "" if there is none.
+func errorOf(r slog.Record) (text string) {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "err" {
+			text = a.Value.String()
+		}
+		return text == ""
+	})
+	return text
+}
+
+// causeOf returns the error without words that have a digit or a hyphen: these are names of objects and ids of requests.
+func causeOf(text string) string {
+	words := strings.Fields(text)
+	for n, w := range words {
+		if strings.ContainsFunc(w, func(r rune) bool { return r == '-' || unicode.IsDigit(r) }) {
+			words[n] = "*"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// causes counts lines by cause. It is shared by a logger and all that are derived from it.
+type causes struct {
+	clock clock.PassiveClock
+
+	mu   sync.Mutex // guards seen
+	seen map[string]*seenCause
+}
+
+// A seenCause is a cause of which a line was written within causeEvery, or was left out since.
+type seenCause struct {
+	written time.Time
+	omitted int
+}
+
+// manyCauses is how many causes are counted before those that have ended are dropped.
+const manyCauses = 1000
+
+// admit reports whether a line about the cause is to be written, and how many were left out since the last one.
+func (c *causes) admit(cause string) (omitted int, write bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.Now()
+	s := c.seen[cause]
+	if s != nil && now.Sub(s.written) < causeEvery {
+		s.omitted++
+		return 0, false
+	}
+	if s != nil {
+		omitted = s.omitted
+	}
+	if len(c.seen) >= manyCauses {
+		for k, old := range c.seen {
+			if now.Sub(old.written) >= causeEvery {
+				delete(c.seen, k)
+			}
+		}
+	}
+	c.seen[cause] = &seenCause{written: now}
+	return omitted, true
+}

@@ -1,0 +1,43 @@
+package telemetry
+
+import (
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ResourceType returns the value of the label resource_type for a resource: in lower case, with _ for -. Slashes and dots stay.
+func ResourceType(name corev1.ResourceName) string {
+	return strings.ToLower(strings.ReplaceAll(string(name), "-", "_"))
+}
+
+// SnakeCase returns a name of the API as a label value: WhenEmptyOrUnderutilized becomes when_empty_or_underutilized. An
+// abbreviation is one word: KWOKUnhealthy becomes kwok_unhealthy.
+func SnakeCase(name string) string {
+	var b strings.Builder
+	letters := []rune(name)
+	for i, r := range letters {
+		if unicode.IsUpper(r) && i > 0 {
+			after := unicode.IsLower(letters[i-1]) || unicode.IsDigit(letters[i-1])
+			before := i+1 < len(letters) && unicode.IsLower(letters[i+1])
+			if after || before {
+				b.WriteByte('_')
+			}
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// MaxMessage is the longest text of an event, and of a failed launch in a condition, in bytes.
+const MaxMessage = 1024
+
+// Cut bounds a text to MaxMessage, at a whole character. A text that was cut ends in three dots.
+func Cut(s string) string {
+	const dots = "..."
+	if len(s) <= MaxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:MaxMessage-len(dots)], "") + dots
+}
