@@ -35,6 +35,9 @@ func newAWS(
 	if err := rest.LoadTLSFiles(kube); err != nil {
 		return operator.Provider{}, fmt.Errorf("read the cluster's CA bundle: %w", err)
 	}
+	for _, w := range own.Warnings() {
+		env.Log.Info(w)
+	}
 	s := *own
 	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
 	p, err := aws.New(ctx, aws.Config{

@@ -25,8 +25,10 @@ func convertCommand() *cobra.Command {
 		Long: "Convert manifests of older API versions to v1: Provisioner, AWSNodeTemplate, Machine, and NodePool,\n" +
 			"EC2NodeClass and NodeClaim of v1beta1. Print the result to standard output and warnings to standard error.\n\n" +
 			"Documents of v1 and of other kinds are copied unchanged. A warning names each field that was changed or removed.\n" +
-			"Convert a NodePool together with its node class: some fields move from one to the other.\n" +
-			"Exit code 1 if the output is invalid in v1; each invalid field is listed as an error.",
+			"Convert a NodePool together with its node class: some fields move from one to the other. Templates (Helm, Terraform,\n" +
+			"envsubst, Jinja) are converted with their expressions in place.\n" +
+			"Exit code 1 if the output is invalid in v1, or if a document is not valid YAML: each such field or document is listed\n" +
+			"as an error, and the output is complete.",
 		Example: "  karpenter convert -f old.yaml | kubectl apply -f -\n" +
 			"  karpenter convert -f manifests/ --output-dir converted/\n" +
 			"  kubectl get provisioners,awsnodetemplates -o yaml | karpenter convert -f -",
@@ -35,7 +37,7 @@ func convertCommand() *cobra.Command {
 	c.Flags().StringArrayVarP(&files, "filename", "f", nil, filesUsage)
 	c.Flags().StringVar(&dir, "output-dir", "", "Directory to write one file per input file to, instead of standard output")
 	c.Flags().StringVar(&options.Role, "role", "", "IAM role of node classes without role and instanceProfile (default KarpenterNodeRole-CLUSTER)")
-	c.Flags().StringVar(&options.Cluster, "cluster-name", "", "Name of the cluster, for placeholders (default: the value of the discovery tags)")
+	c.Flags().StringVar(&options.Cluster, "cluster-name", "", "Name of the cluster, for roles and tags that the manifests lack (default: the value of the discovery tags, or CLUSTER_NAME)")
 	c.Flags().BoolVar(&options.IgnoreDefaults, "ignore-defaults", false, "Do not add the requirements that Provisioners had by default")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if len(files) == 0 {
@@ -62,7 +64,7 @@ func convertCommand() *cobra.Command {
 			_, err = cmd.OutOrStdout().Write(result.Text())
 		}
 		if n := result.Invalid(); err == nil && n > 0 {
-			return fmt.Errorf("%s: the output is complete, but invalid in v1 where an error is listed", units.Counted(n, "error"))
+			return fmt.Errorf("%s: the output is complete, but invalid where an error is listed", units.Counted(n, "error"))
 		}
 		return err
 	}

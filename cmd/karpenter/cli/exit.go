@@ -12,7 +12,9 @@ const (
 	exitBadInput    = 1
 	exitUsage       = 2
 	exitUnreachable = 3
-	exitInterrupted = 130 // 128 + SIGINT, as shells report it
+	// exitUnschedulable is for callers that ask for it with a flag.
+	exitUnschedulable = 4
+	exitInterrupted   = 130 // 128 + SIGINT, as shells report it
 )
 
 // coded is an error with an exit code.

@@ -3,7 +3,6 @@ package cli
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/karpenter-go/karpenter/api/legacy"
 	"github.com/karpenter-go/karpenter/internal/convert"
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
@@ -14,8 +13,8 @@ type converter struct{}
 var _ manifest.Legacy = converter{}
 
 // Knows implements manifest.Legacy.
-func (converter) Knows(gvk schema.GroupVersionKind) bool {
-	return legacy.FormOf(gvk.GroupVersion().String(), gvk.Kind) != legacy.Foreign
+func (converter) Knows(gvk schema.GroupVersionKind, object []byte) bool {
+	return convert.IsLegacy(gvk.GroupVersion().String(), gvk.Kind, object)
 }
 
 // Convert implements manifest.Legacy. Each object is a file of its own, so that warnings name the place where it was

@@ -25,7 +25,8 @@ func lintCommand(version operator.Version) *cobra.Command {
 		Short: "Find mistakes in manifests",
 		Long: "Find mistakes in manifests: objects that the API server or the controller would reject, requirements that no instance\n" +
 			"type meets, NodePools that overlap, disruption budgets that are always or never active, spot NodePools with few\n" +
-			"instance types. Print each finding with its fix. Nothing is sent over the network.\n\n" +
+			"instance types. Print each finding with its fix. Nothing is sent over the network.\n" +
+			"Instance types and zones are those of the built-in catalog. Values that may be newer than the catalog are notes.\n\n" +
 			"Exit code 1 if there are errors, or if the input has no manifest. With warnings and notes alone it is 0.",
 		Example: "  karpenter lint -f manifests/\n" +
 			"  karpenter lint -f pool.yaml -o json | jq '.[].message'\n" +
@@ -50,7 +51,9 @@ func lintCommand(version operator.Version) *cobra.Command {
 		for i, f := range read {
 			in[i] = lint.File(f)
 		}
-		findings, err := lint.Check(cmd.Context(), in, lint.Options{Types: typesForLint, Judge: judge, Region: region})
+		findings, err := lint.Check(cmd.Context(), in, lint.Options{
+			Types: typesForLint, AsOf: catalog.AsOf(), Names: catalog.Names(), Judge: judge, Region: region,
+		})
 		if err != nil {
 			return err
 		}

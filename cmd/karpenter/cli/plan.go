@@ -46,7 +46,7 @@ func planCommand() *cobra.Command {
 		tellFaults(cmd, run)
 		e := explain.New(run.Snapshot, run.Options.Labels)
 		if out == asJSON {
-			return printJSON(cmd.OutOrStdout(), resultOf(run, d, e))
+			return printJSON(cmd.OutOrStdout(), resultOf(run, nil, d, e))
 		}
 		style := styleOf(cmd.OutOrStdout())
 		_, err = io.WriteString(cmd.OutOrStdout(), style.Plan(run.Plan, e)+"\n"+style.Disruption(d))

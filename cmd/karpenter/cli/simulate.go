@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -31,6 +32,8 @@ type simulation struct {
 	// gates are the feature gates as text, gatesRead the same after check.
 	gates     string
 	gatesRead settings.FeatureGates
+	// failing makes unschedulable pods an error.
+	failing bool
 }
 
 func simulateCommand() *cobra.Command {
@@ -42,13 +45,15 @@ func simulateCommand() *cobra.Command {
 			"and why. With --consolidate also show which of the nodes would be disrupted.\n\n" +
 			"The decisions are those of the controller. No cluster and no cloud account is needed. Pods without nodeName are\n" +
 			"pending; nodes with their pods are existing capacity. Without a NodePool, one named default is used: on-demand,\n" +
-			"no limits. Instance types and prices are those of the built-in catalog.",
+			"no limits. Static NodePools get their nodes first. Instance types and prices are those of the built-in catalog.\n\n" +
+			"Exit code 0 also if pods are unschedulable; with --fail-on-unschedulable it is 4 then.",
 		Example: "  karpenter simulate -f deployment.yaml\n" +
 			"  karpenter simulate -f manifests/ -f nodepool.yaml --region eu-west-1\n" +
 			"  kubectl get nodepools,nodes,pods,daemonsets -A -o json | karpenter simulate -f -\n" +
 			"  kubectl get nodepools,nodes,pods,pdb -A -o json | karpenter simulate --consolidate -f -\n" +
 			"  karpenter simulate -f manifests/ --price-book book.yaml\n" +
 			"  karpenter simulate -f cluster.json --consolidate --feature-gates SpotToSpotConsolidation=true\n" +
+			"  karpenter simulate -f manifests/ --fail-on-unschedulable    # in CI\n" +
 			"  karpenter simulate -f pods.json --catalog types.json -o json | jq .costPerHour",
 		Args: noArgs,
 		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
@@ -63,6 +68,8 @@ func simulateCommand() *cobra.Command {
 	s.output.addFlag(c)
 	c.Flags().IntVar(&s.repeat, "repeat", 1, "Number of runs; the reported times are their median")
 	c.Flags().BoolVar(&s.consolidate, "consolidate", false, "Also show which of the given nodes would be disrupted, and the savings")
+	c.Flags().BoolVar(&s.failing, "fail-on-unschedulable", false,
+		"Exit with code 4 if pods are unschedulable; pods with scheduling gates do not count")
 	c.Flags().StringVar(&s.gates, "feature-gates", "",
 		"Feature gates as Name=true,Name=false. SpotToSpotConsolidation=true allows --consolidate to replace spot nodes by cheaper"+
 			" spot nodes; other gates have no effect here")
@@ -115,21 +122,49 @@ func (s *simulation) run(cmd *cobra.Command) error {
 		d = run.Disrupt(disrupt.Options{SpotToSpot: s.gatesRead.SpotToSpotConsolidation, Simulate: true}, time.Now)
 		p.pause()
 	}
+	if err := s.print(cmd, c, run, d); err != nil {
+		return err
+	}
+	if n := unschedulable(run.Plan); s.failing && n > 0 {
+		return coded{exitUnschedulable, fmt.Errorf("%s unschedulable", units.Counted(n, "pod"))}
+	}
+	return nil
+}
+
+// print writes the answer; d may be nil.
+func (s *simulation) print(cmd *cobra.Command, c *offline.Case, run *offline.Run, d *offline.Disruption) error {
 	e := explain.New(run.Snapshot, run.Options.Labels)
 	if s.output == asJSON {
-		return printJSON(cmd.OutOrStdout(), resultOf(run, d, e))
+		return printJSON(cmd.OutOrStdout(), resultOf(run, c.Static, d, e))
 	}
 	style := styleOf(cmd.OutOrStdout())
-	text := style.Plan(run.Plan, e)
-	if d != nil {
-		text += "\n" + style.Disruption(d)
+	var parts []string
+	if len(c.Static) > 0 {
+		parts = append(parts, style.Static(c.Static))
 	}
-	_, err = io.WriteString(cmd.OutOrStdout(), text)
+	if len(c.Static) == 0 || run.Pending() > 0 {
+		parts = append(parts, style.Plan(run.Plan, e))
+	}
+	if d != nil {
+		parts = append(parts, style.Disruption(d))
+	}
+	_, err := io.WriteString(cmd.OutOrStdout(), strings.Join(parts, "\n"))
 	return err
 }
 
-// resultOf returns the run as JSON has it; d may be nil.
-func resultOf(run *offline.Run, d *offline.Disruption, e *explain.Explainer) offline.Result {
+// unschedulable counts the pods without a place. Pods with scheduling gates are left out, since no place is looked for.
+func unschedulable(p *model.Plan) int {
+	n := 0
+	for _, r := range p.Refusals {
+		if r.Reasons[0].Verdict.Cause != model.CauseGate {
+			n += len(r.Pods)
+		}
+	}
+	return n
+}
+
+// resultOf returns the run as JSON has it. static are nodes of static NodePools to launch; d may be nil.
+func resultOf(run *offline.Run, static []offline.NodeResult, d *offline.Disruption, e *explain.Explainer) offline.Result {
 	out := run.Result(func(r model.Refusal) []string {
 		var reasons []string
 		for _, f := range e.Refusal(r) {
@@ -137,6 +172,7 @@ func resultOf(run *offline.Run, d *offline.Disruption, e *explain.Explainer) off
 		}
 		return reasons
 	})
+	out.AddStatic(static)
 	if d != nil {
 		d.Result(&out)
 	}
