@@ -126,7 +126,7 @@ resource "aws_iam_role_policy_attachment" "controller" {
 
 resource "aws_sqs_queue" "interruption" {
   name                      = local.queue
-  message_retention_seconds = 300
+  message_retention_seconds = 3600
   sqs_managed_sse_enabled   = true
   tags                      = var.tags
 }
@@ -142,6 +142,7 @@ resource "aws_sqs_queue_policy" "interruption" {
         Principal = { Service = ["events.amazonaws.com", "sqs.amazonaws.com"] }
         Action    = "sqs:SendMessage"
         Resource  = aws_sqs_queue.interruption.arn
+        Condition = { StringEquals = { "aws:SourceAccount" = data.aws_caller_identity.current.account_id } }
       },
       {
         Sid       = "OnlyWithTLS"

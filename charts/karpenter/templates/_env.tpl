@@ -37,11 +37,34 @@
       resource: limits.memory
 {{- with .Values.settings.featureGates }}
 - name: FEATURE_GATES
-  value: {{ printf "NodeRepair=%v,ReservedCapacity=%v,SpotToSpotConsolidation=%v,NodeOverlay=%v,StaticCapacity=%v,CapacityBuffer=%v" (default false .nodeRepair) (default false .reservedCapacity) (default false .spotToSpotConsolidation) (default false .nodeOverlay) (default false .staticCapacity) (default false .capacityBuffer) | quote }}
+  value: {{ printf "NodeRepair=%v,ReservedCapacity=%v,SpotToSpotConsolidation=%v,NodeOverlay=%v,StaticCapacity=%v,CapacityBuffer=%v,TerminateFirstDrift=%v,TerminateFirstRepair=%v,PodDeletionCostManagement=%v" (default false .nodeRepair) (default false .reservedCapacity) (default false .spotToSpotConsolidation) (default false .nodeOverlay) (default false .staticCapacity) (default false .capacityBuffer) (default false .terminateFirstDrift) (default false .terminateFirstRepair) (default false .podDeletionCostManagement) | quote }}
 {{- end }}
-{{- with .Values.settings.awsFeatureGates }}
+{{- if and .Values.settings.legacyNodeRepair (dig "terminateFirstRepair" false (default dict .Values.settings.featureGates)) }}
+{{- fail "settings.legacyNodeRepair and settings.featureGates.terminateFirstRepair exclude each other: set one of them to false" }}
+{{- end }}
+{{- $aws := default dict .Values.settings.awsFeatureGates }}
+{{- $gpu := get $aws "draNVIDIAGPU" }}
+{{- $efa := get $aws "draEFA" }}
+{{- $ignore := .Values.settings.ignoreDRARequests }}
+{{- if .Values.settings.enableDRA }}
+{{- range $key, $value := dict "awsFeatureGates.draNVIDIAGPU" $gpu "awsFeatureGates.draEFA" $efa "ignoreDRARequests" $ignore }}
+{{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
+{{- fail (printf "settings.%s is set together with settings.enableDRA, which sets it: remove one of them" $key) }}
+{{- end }}
+{{- end }}
+{{- $gpu = true }}
+{{- $efa = true }}
+{{- end }}
+{{- if or (eq (toString $gpu) "true") (eq (toString $efa) "true") }}
+{{- $ignore = false }}
+{{- end }}
 - name: AWS_FEATURE_GATES
-  value: {{ printf "NodeClassCEL=%v" (default false .nodeClassCEL) | quote }}
+  value: {{ printf "NodeClassCEL=%v,DRANVIDIAGPU=%v,DRAEFA=%v,RebootForRepair=%v" (default false $aws.nodeClassCEL) (eq (toString $gpu) "true") (eq (toString $efa) "true") (default false $aws.rebootForRepair) | quote }}
+- name: IGNORE_DRA_REQUESTS
+  value: {{ ne (toString $ignore) "false" | quote }}
+{{- if .Values.settings.legacyNodeRepair }}
+- name: LEGACY_NODE_REPAIR
+  value: "true"
 {{- end }}
 {{- $settings := list
   (list "BATCH_MAX_DURATION" "batchMaxDuration")
@@ -55,9 +78,10 @@
   (list "VM_MEMORY_OVERHEAD_PERCENT" "vmMemoryOverheadPercent")
   (list "INTERRUPTION_QUEUE" "interruptionQueue")
   (list "RESERVED_ENIS" "reservedENIs")
-  (list "IGNORE_DRA_REQUESTS" "ignoreDRARequests")
+  (list "LEADER_ELECTION_NAME" "leaderElectionName")
   (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval")
-  (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval") }}
+  (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval")
+  (list "SECURITY_GROUP_REFRESH_INTERVAL" "securityGroupRefreshInterval") }}
 {{- range $settings }}
 {{- $value := index $.Values.settings (index . 1) }}
 {{- if not (kindIs "invalid" $value) }}
