@@ -28,7 +28,23 @@ func build(source []sourceType, limits map[string]limit) document {
 		doc.Types = append(doc.Types, t)
 	}
 	doc.Regions = regions(source)
+	doc.BranchENIs = branchesOfOthers(doc.Types, limits)
 	return doc
+}
+
+// branchesOfOthers returns the branch interfaces of the types that are not in the list, such as those that are newer than
+// the source of instances. EC2 itself does not publish them.
+func branchesOfOthers(types []instanceType, limits map[string]limit) map[string]int {
+	out := map[string]int{}
+	for name, l := range limits {
+		if l.IsTrunkingCompatible && l.BranchInterface > 0 {
+			out[name] = l.BranchInterface
+		}
+	}
+	for _, t := range types {
+		delete(out, t.Name)
+	}
+	return out
 }
 
 // facts returns what is known of one type by itself.

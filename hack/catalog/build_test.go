@@ -75,6 +75,8 @@ func TestBuild(t *testing.T) {
 		"x9.large":   {Interface: 3, IPv4PerInterface: 10, Cards: []int{3}, Hypervisor: "nitro", IsTrunkingCompatible: true, BranchInterface: 9},
 		"x9.8xlarge": {Interface: 8, IPv4PerInterface: 30, Cards: []int{8}, Hypervisor: "nitro", BranchInterface: 54},
 		"t9.micro":   {Interface: 2, IPv4PerInterface: 2, Cards: []int{2}, Hypervisor: "nitro"},
+		"n9.large":   {Interface: 3, IPv4PerInterface: 10, Cards: []int{3}, Hypervisor: "nitro", IsTrunkingCompatible: true, BranchInterface: 20},
+		"n9.micro":   {Interface: 2, IPv4PerInterface: 2, Cards: []int{2}, Hypervisor: "nitro"},
 	}
 	doc := build(source, limits)
 
@@ -97,6 +99,9 @@ func TestBuild(t *testing.T) {
 	}
 	if !doc.Types[0].Burstable || doc.Types[0].MemoryMiB != 512 {
 		t.Errorf("t9.micro is %+v, want burstable with 512 MiB", doc.Types[0])
+	}
+	if diff := cmp.Diff(map[string]int{"n9.large": 20}, doc.BranchENIs); diff != "" {
+		t.Errorf("branch interfaces of newer types differ (-want +got):\n%s", diff)
 	}
 	want := []region{{
 		Name:   "us-east-1",

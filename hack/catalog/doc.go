@@ -16,7 +16,7 @@
 //     (Apache-2.0): network interfaces, addresses, branch interfaces, network
 //     cards, hypervisor, bare metal.
 //
-// A type is kept if both know it. Local zones and wavelength zones are left out.
+// A type is kept if both know it; of one that is newer than the first source only the branch interfaces are. Local zones and wavelength zones are left out.
 //
 // # Document
 //
@@ -55,6 +55,7 @@
 //	    "accelerators": [{"name": "Inferentia", "manufacturer": "AWS", "count": 1}],
 //	    "efas": 1, "encryption": true, "enclaves": true, "clusterPlacement": true
 //	  }],
+//	  "branchENIs": {"m9g.large": 9},       of types that only the second source knows
 //	  "regions": [{                         sorted by name
 //	    "name": "us-east-1",
 //	    "zones": [{"name": "us-east-1a", "id": "use1-az1"}],

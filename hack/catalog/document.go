@@ -7,7 +7,9 @@ type document struct {
 	AsOf      asOf           `json:"asOf"`
 	Sources   []provenance   `json:"sources"`
 	Types     []instanceType `json:"types"`
-	Regions   []region       `json:"regions"`
+	// BranchENIs are the branch interfaces of types that are in the table of limits only.
+	BranchENIs map[string]int `json:"branchENIs"`
+	Regions    []region       `json:"regions"`
 }
 
 // asOf says how old each kind of fact is, as dates.

@@ -21,8 +21,10 @@ func TestDifferencesAreSeen(t *testing.T) {
 		"who may take the role": {"terraform/main.tf", `["sts:AssumeRole", "sts:TagSession"]`, `["sts:AssumeRole"]`},
 		"where from":            {"terraform/main.tf", `{ "aws:SourceAccount" = data.aws_caller_identity.current.account_id }`, `{ "aws:SourceAccount" = "*" }`},
 		"a policy of AWS":       {"terraform/main.tf", `    "AmazonSSMManagedInstanceCore",` + "\n", ""},
-		"kept longer":           {"terraform/main.tf", "= 300", "= 600"},
+		"kept longer":           {"terraform/main.tf", "= 3600", "= 600"},
 		"not encrypted":         {"terraform/main.tf", "sqs_managed_sse_enabled   = true", "sqs_managed_sse_enabled   = false"},
+		"queue for any account": {"terraform/main.tf", `Condition = { StringEquals = { "aws:SourceAccount" = data.aws_caller_identity.current.account_id } }`, ""},
+		"stack: queue for any":  {stackFile, "            Condition:\n              StringEquals:\n                aws:SourceAccount: !Ref AWS::AccountId\n", ""},
 		"without TLS":           {"terraform/main.tf", `"aws:SecureTransport" = "false"`, `"aws:SecureTransport" = "true"`},
 		"another event":         {"terraform/main.tf", "Rebalance Recommendation", "Rebalance"},
 		"another source":        {"terraform/main.tf", `source = "aws.health"`, `source = "aws.ec2"`},
@@ -32,7 +34,7 @@ func TestDifferencesAreSeen(t *testing.T) {
 		"stack: action":         {stackFile, `"ec2:DescribeImages",`, `"ec2:DescribeImages", "ec2:DescribeVpcs",`},
 		"stack: event less":     {stackFile, `["AWS Health Event"]`, `["AWS Health"]`},
 		"stack: policy less":    {stackFile, "        - !Ref DiscoveryPolicy\n", ""},
-		"stack: kept longer":    {stackFile, "MessageRetentionPeriod: 300", "MessageRetentionPeriod: 600"},
+		"stack: kept longer":    {stackFile, "MessageRetentionPeriod: 3600", "MessageRetentionPeriod: 600"},
 		"stack: default":        {stackFile, "Default: karpenter", "Default: controller"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,13 +42,12 @@ func generate() (map[string][]byte, error) {
 	files["deploy/cloudformation/karpenter.yaml"] = text
 	for _, p := range policy.All(policy.Scope{
 		Partition: "${partition}", Region: "${region}", Account: "${account}", Cluster: "${cluster}",
-		NodeRole: "${node_role}", Queue: "${queue}",
+		NodeRole: "${node_role}", Queue: "${queue}", Suffix: "${url_suffix}",
 	}) {
 		document, err := p.Document()
 		if err != nil {
 			return nil, err
 		}
-		document = bytes.ReplaceAll(document, []byte(`"ec2.amazonaws.com"`), []byte(`"ec2.${url_suffix}"`))
 		files["deploy/terraform/policies/"+p.Name+".json.tftpl"] = document
 	}
 	return files, nil
@@ -60,14 +59,13 @@ func cloudformation() ([]byte, error) {
 	var list []named
 	for _, p := range policy.All(policy.Scope{
 		Partition: "${AWS::Partition}", Region: "${AWS::Region}", Account: "${AWS::AccountId}", Cluster: "${ClusterName}",
-		NodeRole: "KarpenterNodeRole-${ClusterName}", Queue: "${ClusterName}",
+		NodeRole: "KarpenterNodeRole-${ClusterName}", Queue: "${ClusterName}", Suffix: "${AWS::URLSuffix}",
 	}) {
 		document, err := p.Document()
 		if err != nil {
 			return nil, err
 		}
-		text := strings.ReplaceAll(string(document), `"ec2.amazonaws.com"`, `"ec2.${AWS::URLSuffix}"`)
-		indented := strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n        ")
+		indented := strings.ReplaceAll(strings.TrimSpace(string(document)), "\n", "\n        ")
 		list = append(list, named{p.Name, p.Why, indented})
 	}
 	t, err := template.New("stack").Parse(stack)

@@ -1,10 +1,10 @@
-// Command docs writes the parts of the manual that the code knows best: docs/metrics.md, docs/events.md and
-// docs/settings.md.
+// Command docs writes the parts of the manual that the code knows best: docs/metrics.md, docs/events.md,
+// docs/settings.md and docs/lint.md.
 //
 // The core's metrics and events come from the declarations in internal/telemetry. Providers declare their own metrics
 // beside the code that writes them, so these are read from the source: every prometheus.New… call below provider/ whose
 // options are literals. A call that cannot be read is an error, so that no metric stays undocumented. Settings are read
-// from the flags.
+// from the flags, rules of lint from internal/lint.
 //
 //	cd hack && go run ./docs
 //

@@ -49,6 +49,7 @@ var (
 	b = prometheus.NewCounter(prometheus.CounterOpts{Name: "karpenter_y_total", Help: "Ys."})
 	c = prometheus.NewRegistry()
 	d = other.NewCounter(name)
+	e = prometheus.NewDesc("karpenter_z", "Zs.", []string{"zone"}, nil)
 )`
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "p.go", source, parser.SkipObjectResolution)
@@ -62,6 +63,7 @@ var (
 	want := []telemetry.Declaration{
 		{Name: "karpenter_x_bytes", Type: "gauge", Labels: []string{"zone", "type"}, Help: "Size of x."},
 		{Name: "karpenter_y_total", Type: "counter", Help: "Ys."},
+		{Name: "karpenter_z", Type: "gauge", Labels: []string{"zone"}, Help: "Zs."},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -74,6 +76,9 @@ func TestUnreadableDeclarations(t *testing.T) {
 		`prometheus.NewCounter(prometheus.CounterOpts{Name: name})`,
 		`prometheus.NewCounterVec(prometheus.CounterOpts{Name: "a"}, labels)`,
 		`prometheus.NewCounterVec(prometheus.CounterOpts{Name: "a"}, []string{label})`,
+		`prometheus.NewDesc(name, "Zs.", nil, nil)`,
+		`prometheus.NewDesc("karpenter_z", help, nil, nil)`,
+		`prometheus.NewDesc("karpenter_z", "Zs.", labels, nil)`,
 	} {
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, "p.go", "package p\nvar a = "+source, parser.SkipObjectResolution)

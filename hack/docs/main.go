@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/karpenter-go/karpenter/hack/upstream"
 )
 
 func main() {
@@ -52,6 +54,12 @@ func generate(root string) (map[string][]byte, error) {
 	files[filepath.Join("docs", "metrics.md")] = metricsPage(ofProviders)
 	files[filepath.Join("docs", "events.md")] = eventsPage()
 	files[filepath.Join("docs", "settings.md")] = settingsPage()
+	files[filepath.Join("docs", "lint.md")] = lintPage()
+	names, err := upstream.Names()
+	if err != nil {
+		return nil, err
+	}
+	files[filepath.Join("docs", "upstream-names.md")] = upstreamPage(names)
 	return files, nil
 }
 

@@ -24,9 +24,7 @@ func metricsPage(ofProviders []telemetry.Declaration) []byte {
 
 For operators who monitor the controller. [Alerts](alerts.md) suggests alerts and panels. Karpenter serves its metrics at
 ` + "`/metrics`" + ` on the metrics port (8080). Names and labels are those of upstream Karpenter, so dashboards and alerts keep
-working; [differences](compat.md#operations) are few. The AWS provider also serves the gauges
-` + "`karpenter_cloudprovider_instance_type_offering_available`, `_offering_price_estimate`, `_cpu_cores` and `_memory_bytes`" + ` of each
-instance type. There are also the metrics of controller-runtime
+working: [names of Karpenter 1.15](upstream-names.md#metrics). There are also the metrics of controller-runtime
 (` + "`controller_runtime_*`, `workqueue_*`, `rest_client_*`" + `) and of the Go runtime.
 
 Metrics that count are counters and end in ` + "`_total`" + `. Durations are in seconds, sizes in bytes, CPU in cores, prices in US

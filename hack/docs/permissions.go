@@ -12,7 +12,7 @@ import (
 // placeholders are written so that envsubst fills them in.
 var placeholders = policy.Scope{
 	Partition: "${AWS_PARTITION}", Region: "${AWS_REGION}", Account: "${AWS_ACCOUNT_ID}", Cluster: "${CLUSTER_NAME}",
-	NodeRole: "${NODE_ROLE}", Queue: "${INTERRUPTION_QUEUE}",
+	NodeRole: "${NODE_ROLE}", Queue: "${INTERRUPTION_QUEUE}", Suffix: "${AWS_DNS_SUFFIX}",
 }
 
 // permissionFiles returns the policies of the controller on AWS, and the page about them.
@@ -39,7 +39,8 @@ for ` + "`envsubst`" + `. A test runs the controller through all it does against
 does is denied, and nothing in them goes unused.
 
 ` + "```" + `sh account
-export AWS_PARTITION=aws AWS_REGION=us-east-1 AWS_ACCOUNT_ID=123456789012 CLUSTER_NAME=production
+export AWS_PARTITION=aws AWS_DNS_SUFFIX=amazonaws.com # in China aws-cn and amazonaws.com.cn, in GovCloud aws-us-gov and amazonaws.com
+export AWS_REGION=us-east-1 AWS_ACCOUNT_ID=123456789012 CLUSTER_NAME=production
 export NODE_ROLE=KarpenterNodeRole-production INTERRUPTION_QUEUE=production
 for p in deploy/aws/*.json; do
   name=Karpenter-$CLUSTER_NAME-$(basename $p .json)
@@ -71,11 +72,13 @@ The chart creates all roles; they are in [charts/karpenter/templates](../charts/
 
 | Role | Allows |
 |---|---|
-| ClusterRole of the core | reads NodePools, NodeClaims, NodeOverlays, CapacityBuffers, pods, nodes, volumes, namespaces, workloads, PDBs, ResourceQuotas and events |
+| ClusterRole of the core | reads NodePools, NodeClaims, NodeOverlays, pods, nodes, volumes, namespaces, DaemonSets, LimitRanges and PDBs |
+| | with ` + "`settings.featureGates.capacityBuffer`" + `: reads CapacityBuffers, PodTemplates, workloads and ResourceQuotas |
+| | with ` + "`settings.schedulerConfig`" + `: reads Services, and the workloads that own pods |
 | | writes NodeClaims, nodes, events and the status of NodePools, NodeOverlays and CapacityBuffers; evicts and deletes pods |
 | | with ` + "`extraPermissions.nominations`" + ` (default): writes the status of pods |
 | ClusterRole of the provider | reads and writes EC2NodeClasses or KWOKNodeClasses |
-| Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` all ConfigMaps of the namespace |
+| Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + ` |
 | Role in kube-system | reads the Service ` + "`kube-dns`" + ` and the ConfigMap ` + "`aws-auth`" + ` |
 
 ` + "`karpenter doctor cluster --as system:serviceaccount:NAMESPACE:NAME`" + ` checks the permissions of the controller.

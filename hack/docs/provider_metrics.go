@@ -64,7 +64,8 @@ func declarations(set *token.FileSet, file *ast.File) ([]telemetry.Declaration, 
 	return list, errors.Join(errs...)
 }
 
-// metricKind returns the type of metric that f makes, if f is one of prometheus' constructors.
+// metricKind returns the type of metric that f makes, if f is one of prometheus' constructors. It is desc for a description, of
+// which providers make gauges.
 func metricKind(f ast.Expr) (kind string, ok bool) {
 	selector, ok := f.(*ast.SelectorExpr)
 	if !ok {
@@ -75,11 +76,45 @@ func metricKind(f ast.Expr) (kind string, ok bool) {
 	}
 	name, isNew := strings.CutPrefix(selector.Sel.Name, "New")
 	name = strings.ToLower(strings.TrimSuffix(name, "Vec"))
-	return name, isNew && slices.Contains([]string{"counter", "gauge", "histogram", "summary"}, name)
+	return name, isNew && slices.Contains([]string{"counter", "gauge", "histogram", "summary", "desc"}, name)
+}
+
+// described reads a call of NewDesc: name, help and labels.
+func described(call *ast.CallExpr) (telemetry.Declaration, error) {
+	d := telemetry.Declaration{Type: "gauge"}
+	var err error
+	if d.Name, err = literal(call.Args[0]); err != nil {
+		return d, fmt.Errorf("name: %w", err)
+	}
+	if d.Help, err = literal(call.Args[1]); err != nil {
+		return d, fmt.Errorf("help: %w", err)
+	}
+	d.Labels, err = labelsOf(call.Args[2])
+	return d, err
+}
+
+// labelsOf reads a literal list of labels.
+func labelsOf(e ast.Expr) ([]string, error) {
+	list, ok := e.(*ast.CompositeLit)
+	if !ok {
+		return nil, errors.New("the labels of the metric are not a literal")
+	}
+	var labels []string
+	for _, e := range list.Elts {
+		text, err := literal(e)
+		if err != nil {
+			return nil, fmt.Errorf("labels: %w", err)
+		}
+		labels = append(labels, text)
+	}
+	return labels, nil
 }
 
 // declaration reads the options and the labels of a call.
 func declaration(kind string, call *ast.CallExpr) (telemetry.Declaration, error) {
+	if kind == "desc" {
+		return described(call)
+	}
 	d := telemetry.Declaration{Type: kind}
 	options, ok := call.Args[0].(*ast.CompositeLit)
 	if !ok {
@@ -107,18 +142,9 @@ func declaration(kind string, call *ast.CallExpr) (telemetry.Declaration, error)
 	if len(call.Args) < 2 {
 		return d, nil
 	}
-	labels, ok := call.Args[1].(*ast.CompositeLit)
-	if !ok {
-		return d, errors.New("the labels of the metric are not a literal")
-	}
-	for _, e := range labels.Elts {
-		text, err := literal(e)
-		if err != nil {
-			return d, fmt.Errorf("labels: %w", err)
-		}
-		d.Labels = append(d.Labels, text)
-	}
-	return d, nil
+	var err error
+	d.Labels, err = labelsOf(call.Args[1])
+	return d, err
 }
 
 // literal returns the value of a string literal, or of several joined by +.

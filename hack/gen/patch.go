@@ -184,7 +184,6 @@ var awsClaimKeys = []string{
 	"instance-gpu-count", "instance-gpu-manufacturer", "instance-gpu-memory", "instance-gpu-name",
 	"instance-hypervisor", "instance-local-nvme", "instance-memory", "instance-network-bandwidth",
 	"instance-size", "instance-tenancy",
-	"nitro-sandbox",
 	"placement-group-id", "placement-group-partition",
 }
 

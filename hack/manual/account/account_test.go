@@ -31,7 +31,7 @@ func TestTemplates(t *testing.T) {
 		"policy field":       {"\"Effect\": \"Allow\",\n              \"Resource\"", "\"Efect\": \"Allow\",\n              \"Resource\"", "Syntax errors"},
 		"policy effect":      {"Effect: Allow", "Effect: allow", `effect "allow"`},
 		"invalid attribute":  {"    Condition: MakeAccessEntry\n", "    Conditions: MakeAccessEntry\n", "invalid attribute Conditions"},
-		"number as text":     {"MessageRetentionPeriod: 300", `MessageRetentionPeriod: "300"`, "MessageRetentionPeriod is string"},
+		"number as text":     {"MessageRetentionPeriod: 3600", `MessageRetentionPeriod: "3600"`, "MessageRetentionPeriod is string"},
 		"text as a list":     {"RoleName: !Sub \"KarpenterNodeRole-${ClusterName}\"", "RoleName: [!Ref ClusterName]", "RoleName is []interface"},
 		"a list as text":     {"Queues: [!Ref InterruptionQueue]", "Queues: !Ref InterruptionQueue", "Queues is string"},
 		"unknown within":     {"Targets: [{Id: KarpenterQueue,", "Targets: [{ID: KarpenterQueue,", "Targets[0] has no property ID"},

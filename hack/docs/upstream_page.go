@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/hack/upstream"
+)
+
+// sectionTitles are the sections of the page in order, with the titles of their columns.
+var sectionTitles = []struct {
+	section, title string
+	columns        []string
+}{
+	{"metrics", "Metrics", []string{"Metric", "Type", "Labels", "Values"}},
+	{"events", "Events", []string{"Reason", "Type", "Objects"}},
+	{"conditions", "Conditions", []string{"Type", "Objects"}},
+	{"flags", "Flags and environment variables", []string{"Flag", "Variable", "Default"}},
+	{"gates", "Feature gates", []string{"Gate", "Default"}},
+	{"chart", "Chart values", []string{"Value", "Default"}},
+	{"annotations", "Annotations", []string{"Annotation", "Objects"}},
+	{"labels", "Labels", []string{"Label", "Objects"}},
+	{"taints", "Taints", []string{"Taint", "Effect"}},
+}
+
+// upstreamPage renders docs/upstream-names.md.
+func upstreamPage(names map[string][]upstream.Name) []byte {
+	var b bytes.Buffer
+	b.WriteString(generated + `
+# Names of Karpenter 1.15
+
+For users of upstream Karpenter 1.15 who move dashboards, manifests or values. Each name of core 1.15.1 and of the AWS provider 1.15.1,
+and whether it is the same here. A test compares each row with the code. What only this project has: [compatibility](compat.md#only-here).
+
+- NODE stands for the labels ` + "`node_name`, `phase`, `managed`" + ` and one label for each well-known label of nodes.
+- KIND stands for ` + "`nodeclaim`, `nodepool`, `node`, `capacitybuffer`" + ` or a node class.
+- Values lists the label values that upstream fixes.
+- A dash as default stands for a value that is a list or an object.
+`)
+	for _, s := range sectionTitles {
+		fmt.Fprintf(&b, "\n## %s\n\n| %s | Here |\n|%s\n", s.title, strings.Join(s.columns, " | "), strings.Repeat("---|", len(s.columns)+1))
+		for _, n := range names[s.section] {
+			cells := make([]string, 0, len(n.Columns)+2)
+			cells = append(cells, "`"+n.Name+"`")
+			for _, c := range n.Columns {
+				cells = append(cells, plainCell(c))
+			}
+			fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(cells, " | "), stateOf(n))
+		}
+	}
+	return b.Bytes()
+}
+
+// plainCell writes a column of the file for readers.
+func plainCell(text string) string {
+	if text == "" || text == "-" {
+		return "–"
+	}
+	return text
+}
+
+// stateOf writes the note for readers.
+func stateOf(n upstream.Name) string {
+	if n.Note == "" {
+		return "same"
+	}
+	return n.Note
+}

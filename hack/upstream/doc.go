@@ -1,0 +1,5 @@
+// Package upstream lists the names of upstream Karpenter: metrics, events, conditions, flags and so on. Its file names.txt has them,
+// with a note on each that differs here.
+//
+// Begin with Names. Breaches checks what a controller exposes against the metrics of the list.
+package upstream
