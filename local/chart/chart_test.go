@@ -155,6 +155,9 @@ func TestBadValues(t *testing.T) {
 		"settings.aws":           {`{settings: {aws: {clusterName: demo, interruptionQueueName: q}}}`, "settings.aws.interruptionQueueName: use settings.interruptionQueue"},
 		"webhook":                {`{webhook: {enabled: false}}`, "webhook: use nothing"},
 		"controller.clusterName": {`{controller: {clusterName: demo}}`, "controller.clusterName: use settings.clusterName"},
+		"DRA twice":              {`{settings: {clusterName: a, enableDRA: true, ignoreDRARequests: false}}`, "settings.ignoreDRARequests is set together"},
+		"DRA gate twice":         {`{settings: {clusterName: a, enableDRA: true, awsFeatureGates: {draEFA: false}}}`, "settings.awsFeatureGates.draEFA is set together"},
+		"two ways to repair":     {`{settings: {clusterName: a, legacyNodeRepair: true, featureGates: {terminateFirstRepair: true}}}`, "exclude each other"},
 		"drift gate":             {`{settings: {clusterName: a, featureGates: {drift: true}}}`, "drift is always on"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -188,6 +191,76 @@ func TestDefaultsAreUpstreams(t *testing.T) {
 			t.Errorf("%s (-upstream +ours):\n%s", path, diff)
 		}
 	}
+}
+
+// A release that had upstream's chart keeps its values: with helm upgrade --reuse-values all of upstream's keys are given.
+func TestReusedValuesRender(t *testing.T) {
+	v := map[string]any{}
+	for path, value := range upstreamDefaults(t) {
+		set(v, strings.Split(path, "."), value)
+	}
+	set(v, []string{"controller", "image"}, map[string]any{"repository": "public.ecr.aws/karpenter/controller", "tag": "1.15.1",
+		"digest": "sha256:" + strings.Repeat("0", 64)})
+	set(v, []string{"settings", "clusterName"}, "demo")
+	if _, err := Render(load(t, "karpenter"), release(v)); err != nil {
+		t.Error(err)
+	}
+	// Charts before 1.15 wrote this default out.
+	set(v, []string{"settings", "ignoreDRARequests"}, true)
+	if _, err := Render(load(t, "karpenter"), release(v)); err != nil {
+		t.Error(err)
+	}
+}
+
+// Settings that depend on each other become one consistent environment.
+func TestEnvironment(t *testing.T) {
+	for name, tt := range map[string]struct {
+		set  string
+		want []string
+	}{
+		"defaults": {`{}`, []string{`"NodeClassCEL=false,DRANVIDIAGPU=false,DRAEFA=false,RebootForRepair=false"`,
+			"IGNORE_DRA_REQUESTS\n              value: \"true\""}},
+		"DRA": {`{enableDRA: true}`, []string{`"NodeClassCEL=false,DRANVIDIAGPU=true,DRAEFA=true,RebootForRepair=false"`,
+			"IGNORE_DRA_REQUESTS\n              value: \"false\""}},
+		"one DRA gate": {`{awsFeatureGates: {draEFA: true}}`, []string{`"NodeClassCEL=false,DRANVIDIAGPU=false,DRAEFA=true,RebootForRepair=false"`,
+			"IGNORE_DRA_REQUESTS\n              value: \"false\""}},
+		"DRA pods counted": {`{ignoreDRARequests: false}`, []string{"IGNORE_DRA_REQUESTS\n              value: \"false\""}},
+		"repair": {`{legacyNodeRepair: true, featureGates: {nodeRepair: true}, awsFeatureGates: {rebootForRepair: true}}`,
+			[]string{"LEGACY_NODE_REPAIR\n              value: \"true\"", "NodeRepair=true", "RebootForRepair=true"}},
+		"deletion cost": {`{featureGates: {podDeletionCostManagement: true}}`,
+			[]string{"PodDeletionCostManagement=true", `verbs: ["delete", "patch"]`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var settings map[string]any
+			if err := yaml.Unmarshal([]byte(tt.set), &settings); err != nil {
+				t.Fatal(err)
+			}
+			settings["clusterName"] = "demo"
+			files, err := Render(load(t, "karpenter"), release(map[string]any{"settings": settings}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := Join(files)
+			for _, want := range tt.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("rendered without %s", want)
+				}
+			}
+		})
+	}
+}
+
+// set sets the value at a path.
+func set(m map[string]any, path []string, value any) {
+	for ; len(path) > 1; path = path[1:] {
+		next, ok := m[path[0]].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			m[path[0]] = next
+		}
+		m = next
+	}
+	m[path[0]] = value
 }
 
 func normal(t *testing.T, v any) any {

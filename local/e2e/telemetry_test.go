@@ -2,10 +2,14 @@ package e2e
 
 import (
 	"bufio"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/karpenter-go/karpenter/hack/upstream"
 )
 
 // The controller reports what it does: events on pods and claims, which kubectl
@@ -74,6 +78,22 @@ func TestControllerTells(t *testing.T) {
 		}
 		return ""
 	})
+	s.wantUpstreamLabels()
+}
+
+// wantUpstreamLabels checks the labels of all metrics that upstream has as well, and the label values that upstream fixes.
+func (s *scene) wantUpstreamLabels() {
+	s.t.Helper()
+	breaches, seen, err := upstream.Breaches(slices.Collect(maps.Keys(s.metrics())))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, b := range breaches {
+		s.t.Errorf("metrics differ from upstream's: %s", b)
+	}
+	if seen < 50 {
+		s.t.Errorf("the controller exposes %d metrics of upstream, want at least 50", seen)
+	}
 }
 
 // samples are metrics by name and labels, as they are exposed.

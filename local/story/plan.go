@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // A Plan is what the controller says it has decided, in USD per hour.
@@ -36,19 +38,11 @@ func parsePlan(line []byte) (Plan, bool) {
 // String is the plan as a sentence.
 func (p Plan) String() string {
 	if p.Nodes == 0 {
-		return fmt.Sprintf("plan: %s fit nodes that are there", count(p.Existing, "pod"))
+		return fmt.Sprintf("plan: %s fit on existing nodes", units.Counted(p.Existing, "pod"))
 	}
-	return fmt.Sprintf("plan: %s on %s, %s; $%.4f/h, and no way to do it below $%.4f/h",
-		count(p.Pods, "pod"), count(p.Nodes, "new node"), strings.Join(p.InstanceTypes, ", "),
+	return fmt.Sprintf("plan: %s on %s, %s; $%.4f/h, lower bound $%.4f/h",
+		units.Counted(p.Pods, "pod"), units.Counted(p.Nodes, "new node"), strings.Join(p.InstanceTypes, ", "),
 		p.PricePerHour, p.FloorPerHour)
-}
-
-// count is "1 pod" or "3 pods".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // readPlans returns the plans in what is there of a log, and where it ends.

@@ -76,7 +76,7 @@ func TestTellerTellsNewsOnce(t *testing.T) {
 	}
 	want := []string{
 		"3 pods pending",
-		"plan: 3 pods on 2 new nodes, 2 x c7a.large; $0.5000/h, and no way to do it below $0.2500/h",
+		"plan: 3 pods on 2 new nodes, 2 x c7a.large; $0.5000/h, lower bound $0.2500/h",
 		"CreateFleet: 1 spot instance, any of 3 offerings of 2 types",
 		"claim default-x launched: c7a.2xlarge, spot, us-east-1a",
 		"node ip-10-0-0-1 registered",

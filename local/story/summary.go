@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // row is one node of the summary.
@@ -131,7 +132,7 @@ func printSummary(w io.Writer, rows []row, plans []Plan) error {
 		pods += r.pods
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\n", r.node, r.instanceType, r.zone, r.capacity, r.pods, usd)
 	}
-	fmt.Fprintf(table, "%s\t\t\t\t%d\t%.4f\n", count(len(rows), "node"), pods, total)
+	fmt.Fprintf(table, "%s\t\t\t\t%d\t%.4f\n", units.Counted(len(rows), "node"), pods, total)
 	if nodes, floor := planned(plans); nodes == len(rows) {
 		fmt.Fprintf(table, "floor\t\t\t\t\t%.4f\n", floor)
 	}

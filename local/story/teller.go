@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
@@ -41,7 +42,7 @@ func (t *teller) sawPods(pods []corev1.Pod) {
 	}
 	if t.pending == 0 && running < t.want && pending+running == t.want {
 		t.pending = pending
-		t.say(count(pending, "pod") + " pending")
+		t.say(units.Counted(pending, "pod") + " pending")
 	}
 	step := max(1, t.want/10)
 	if running >= t.running+step || running != t.running && running == t.want {

@@ -29,7 +29,7 @@ var upstreamKeys = []string{
 	"karpenter.sh/do-not-sync-taints", poolHashKey, poolHashVersionKey, classHashKey, classHashVersionKey, claimFinalizer, classFinalizer,
 	"karpenter.sh/nodeclaim-min-values-relaxed", "karpenter.sh/stored-version-migrated",
 	"karpenter.k8s.aws/ec2nodeclass", "karpenter.k8s.aws/tagged", "karpenter.k8s.aws/instance-profile-name",
-	"compatibility.karpenter.k8s.aws/cluster-name-tagged", "karpenter.k8s.aws/nitro-sandbox",
+	"compatibility.karpenter.k8s.aws/cluster-name-tagged",
 }
 
 // harmlessKeys are ours; upstream has no rule for any of them.
