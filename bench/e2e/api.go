@@ -102,6 +102,9 @@ func (a *API) send(ctx context.Context, method, contentType string, o sent) erro
 		return err
 	}
 	defer response.Body.Close()
+	if method == http.MethodDelete && response.StatusCode == http.StatusNotFound {
+		return nil // it is gone already
+	}
 	if response.StatusCode >= http.StatusMultipleChoices {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
 		return fmt.Errorf("%s %s: %s: %s", method, o.path, response.Status, text)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -19,36 +20,63 @@ var requestTotal = regexp.MustCompile(`^apiserver_request_total\{(.*)\} (\S+)$`)
 // requestLabel is one label of a counter.
 var requestLabel = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
-// Requests returns how many writes the API server has answered so far, by verb and resource, the most frequent first.
-func (a *API) Requests(ctx context.Context) (string, error) {
+// A tally is how many writes the API server has answered.
+type tally struct {
+	// byName are those of all kinds by verb and resource.
+	byName map[string]int
+	// writes are those of nodes and claims, their status included, conflicts those of them that met another write.
+	writes, conflicts int
+	// conflicting are these conflicts by verb and resource.
+	conflicting map[string]int
+}
+
+// since returns what has come to t since an earlier tally.
+func (t tally) since(before tally) tally {
+	t.writes, t.conflicts, t.conflicting = t.writes-before.writes, t.conflicts-before.conflicts, maps.Clone(t.conflicting)
+	for name, n := range before.conflicting {
+		t.conflicting[name] -= n
+	}
+	maps.DeleteFunc(t.conflicting, func(_ string, n int) bool { return n == 0 })
+	return t
+}
+
+// counts reads what the API server has answered so far.
+func (a *API) counts(ctx context.Context) (tally, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server+"/metrics", nil)
 	if err != nil {
-		return "", err
+		return tally{}, err
 	}
 	response, err := a.client.Do(request)
 	if err != nil {
-		return "", err
+		return tally{}, err
 	}
 	defer response.Body.Close()
-	counts, err := countWrites(response.Body)
+	return countWrites(response.Body)
+}
+
+// Requests returns how many writes the API server has answered so far, by verb and resource, the most frequent first.
+func (a *API) Requests(ctx context.Context) (string, error) {
+	t, err := a.counts(ctx)
 	if err != nil {
 		return "", err
 	}
-	names := make([]string, 0, len(counts))
-	for name := range counts {
-		names = append(names, name)
-	}
+	return mostFrequent(t.byName), nil
+}
+
+// mostFrequent lists counts, the highest first.
+func mostFrequent(counts map[string]int) string {
+	names := slices.Collect(maps.Keys(counts))
 	slices.SortFunc(names, func(x, y string) int { return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y)) })
 	const shown = 12
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s %d", name, counts[name])
 	}
-	return strings.Join(names[:min(shown, len(names))], ", "), nil
+	return strings.Join(names[:min(shown, len(names))], ", ")
 }
 
-// countWrites reads metrics and returns the writes by verb and resource.
-func countWrites(metrics io.Reader) (map[string]int, error) {
-	counts := map[string]int{}
+// countWrites reads metrics.
+func countWrites(metrics io.Reader) (tally, error) {
+	t := tally{byName: map[string]int{}, conflicting: map[string]int{}}
 	lines := bufio.NewScanner(metrics)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -62,17 +90,24 @@ func countWrites(metrics io.Reader) (map[string]int, error) {
 		}
 		n, err := strconv.ParseFloat(match[2], 64)
 		if err != nil {
-			return nil, fmt.Errorf("read metrics: %q: %w", lines.Text(), err)
+			return t, fmt.Errorf("read metrics: %q: %w", lines.Text(), err)
 		}
 		switch labels["verb"] {
 		case "GET", "LIST", "WATCH", "CONNECT":
 			continue
 		}
-		resource := labels["resource"]
+		name := labels["verb"] + " " + labels["resource"]
 		if sub := labels["subresource"]; sub != "" {
-			resource += "/" + sub
+			name += "/" + sub
 		}
-		counts[labels["verb"]+" "+resource] += int(n)
+		t.byName[name] += int(n)
+		if resource := labels["resource"]; resource == "nodes" || resource == "nodeclaims" {
+			t.writes += int(n)
+			if labels["code"] == "409" {
+				t.conflicts += int(n)
+				t.conflicting[name] += int(n)
+			}
+		}
 	}
-	return counts, lines.Err()
+	return t, lines.Err()
 }

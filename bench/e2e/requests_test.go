@@ -13,11 +13,17 @@ apiserver_request_total{code="200",resource="pods",subresource="status",verb="PA
 apiserver_request_total{code="409",resource="pods",subresource="status",verb="PATCH",version="v1"} 1
 apiserver_request_total{code="201",resource="pods",subresource="",verb="POST",version="v1"} 3
 apiserver_request_total{code="200",resource="pods",subresource="",verb="LIST",version="v1"} 9
+apiserver_request_total{code="409",resource="nodeclaims",subresource="status",verb="PATCH",version="v1"} 2
+apiserver_request_total{code="200",resource="nodes",subresource="",verb="DELETE",version="v1"} 5
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int{"PATCH pods/status": 8, "POST pods": 3}, got); diff != "" {
+	want := map[string]int{"PATCH pods/status": 8, "POST pods": 3, "PATCH nodeclaims/status": 2, "DELETE nodes": 5}
+	if diff := cmp.Diff(want, got.byName); diff != "" {
 		t.Error(diff)
+	}
+	if got.writes != 7 || got.conflicts != 2 {
+		t.Errorf("%d writes and %d conflicts, want 7 and 2", got.writes, got.conflicts)
 	}
 }

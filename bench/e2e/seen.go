@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -137,4 +140,35 @@ func (s *Seen) RanAt(i int) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ranTimes[i]
+}
+
+// names returns the names of the objects of the kind.
+func (s *Seen) names(k kind) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.now[k]))
+}
+
+// settled waits until there are n nodes of that generation, no others, and n pods that run.
+func (s *Seen) settled(ctx context.Context, n int, generation string, limit time.Duration) error {
+	return eventually(ctx, limit, func() (bool, string) {
+		right, wrong := s.generations(generation)
+		l := s.Look()
+		return right == n && wrong == 0 && l.Running == n && l.Pods == n,
+			fmt.Sprintf("%d of %d nodes are of generation %s, %d are not, %d of %d pods run", right, n, generation, wrong, l.Running, n)
+	})
+}
+
+// generations returns how many nodes are of the generation, and how many are not.
+func (s *Seen) generations(generation string) (right, wrong int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.now[nodes] {
+		if o.Metadata.Labels[generationLabel] == generation {
+			right++
+		} else {
+			wrong++
+		}
+	}
+	return right, wrong
 }

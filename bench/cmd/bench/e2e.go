@@ -21,7 +21,8 @@ func endToEnd(args []string) error {
 	f := flag.NewFlagSet("bench e2e", flag.ContinueOnError)
 	o := e2e.Options{Log: os.Stderr}
 	f.StringVar(&o.Bin, "bin", "bin", "where karpenter and karpenter-local are")
-	sizes := f.String("pods", "1000", "how many pods come, several numbers separated by commas")
+	sizes := f.String("pods", "1000", "how many pods come, several numbers separated by commas; empty for no scale-up")
+	mass := f.String("mass", "", "measure a mass drift and a mass deletion of that many nodes too, several numbers separated by commas")
 	profile := f.String("profile", string(workload.Micro), "shape of the pods; those that ask for nothing but resources")
 	f.Uint64Var(&o.Seed, "seed", 7, "seed of chance")
 	f.IntVar(&o.MaxCPU, "max-cpu", 0, "the most cores of a node, 0 for any number")
@@ -55,6 +56,11 @@ func endToEnd(args []string) error {
 	if err != nil {
 		return err
 	}
+	table, err := competeMass(ctx, o, *mass, *logs, who)
+	if err != nil {
+		return err
+	}
+	text += table
 	fmt.Print(text)
 	if *into != "" {
 		return e2e.Write(*into, text)
@@ -65,6 +71,9 @@ func endToEnd(args []string) error {
 // compete measures every contender with every number of pods, and returns the tables.
 func compete(ctx context.Context, o e2e.Options, sizes, logs string, who []contender) (string, error) {
 	text := machine() + "\n"
+	if sizes == "" {
+		return text, nil
+	}
 	var up, down strings.Builder
 	for size := range strings.SplitSeq(sizes, ",") {
 		var err error
@@ -76,7 +85,7 @@ func compete(ctx context.Context, o e2e.Options, sizes, logs string, who []conte
 				o.Logs = filepath.Join(logs, fmt.Sprintf("%s-%d", size, i))
 			}
 			o.Name, o.Controller = c.name, c.program
-			result, err := oneCluster(ctx, o)
+			result, err := inDirectory(ctx, o, o.UpLimit+o.DownLimit, e2e.Run)
 			if err != nil {
 				return "", err
 			}
@@ -92,6 +101,37 @@ func compete(ctx context.Context, o e2e.Options, sizes, logs string, who []conte
 	return text, nil
 }
 
+// competeMass measures a mass drift and a mass deletion with every contender that has a controller, and returns the table.
+func competeMass(ctx context.Context, o e2e.Options, sizes, logs string, who []contender) (string, error) {
+	if sizes == "" {
+		return "", nil
+	}
+	text := "\n" + e2e.Mass
+	for size := range strings.SplitSeq(sizes, ",") {
+		nodes, err := strconv.Atoi(size)
+		if err != nil {
+			return "", fmt.Errorf("-mass: %w", err)
+		}
+		for i, c := range who {
+			if c.program == "" {
+				continue
+			}
+			if logs != "" {
+				o.Logs = filepath.Join(logs, fmt.Sprintf("mass-%d-%d", nodes, i))
+			}
+			o.Name, o.Controller = c.name, c.program
+			result, err := inDirectory(ctx, o, 2*o.DownLimit+o.UpLimit, func(ctx context.Context, o e2e.Options) (e2e.MassResult, error) {
+				return e2e.RunMass(ctx, o, nodes)
+			})
+			if err != nil {
+				return "", err
+			}
+			text += result.Row()
+		}
+	}
+	return text, nil
+}
+
 // A contender is a controller that is measured; without a program there is none.
 type contender struct{ name, program string }
 
@@ -103,7 +143,7 @@ func contenders(bin, peer string, none bool) ([]contender, error) {
 		if err != nil {
 			return nil, err
 		}
-		who = append(who, contender{"upstream v1.14.1", program})
+		who = append(who, contender{"upstream v1.15.0", program})
 	}
 	if none {
 		who = append(who, contender{"none, nodes come with the last pod", ""})
@@ -111,8 +151,9 @@ func contenders(bin, peer string, none bool) ([]contender, error) {
 	return who, nil
 }
 
-// oneCluster measures one cluster in a directory that is gone afterwards.
-func oneCluster(ctx context.Context, o e2e.Options) (r e2e.Result, err error) {
+// inDirectory measures one cluster in a directory that is gone afterwards. most is the time that the run may take besides
+// start and stop.
+func inDirectory[R any](ctx context.Context, o e2e.Options, most time.Duration, run func(context.Context, e2e.Options) (R, error)) (r R, err error) {
 	root, err := os.MkdirTemp("", "karpenter-bench-")
 	if err != nil {
 		return r, err
@@ -120,7 +161,7 @@ func oneCluster(ctx context.Context, o e2e.Options) (r e2e.Result, err error) {
 	defer os.RemoveAll(root)
 	o.Dir = filepath.Join(root, "cluster")
 	const around = 3 * time.Minute // start, manifests, stop
-	ctx, cancel := context.WithTimeout(ctx, o.UpLimit+o.DownLimit+around)
+	ctx, cancel := context.WithTimeout(ctx, most+around)
 	defer cancel()
-	return e2e.Run(ctx, o)
+	return run(ctx, o)
 }

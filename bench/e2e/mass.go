@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+)
+
+// Mass is the head of the table that MassResult.Row fills.
+const Mass = `| Controller | Nodes | All replaced after drift | All deleted together | Writes to nodes and claims in the deletion | Conflicts |
+|---|---|---|---|---|---|
+`
+
+// A MassResult is what a mass drift and a mass deletion came to.
+type MassResult struct {
+	// Name is that of the controller, Nodes how many there were.
+	Name  string
+	Nodes int
+	// Drift is the time from the change of the NodePool until all nodes are new and all pods run on them. Deletion is the time
+	// from the deletion of all nodes, claims and pods until no node and no claim exists.
+	Drift, Deletion time.Duration
+	// Writes are the writes to nodes and claims during the deletion, of all clients, Conflicts those answered with a conflict.
+	Writes, Conflicts int
+}
+
+// Row returns the result as a row of the table.
+func (r MassResult) Row() string {
+	return fmt.Sprintf("| %s | %d | %s | %s | %d | %d |\n", r.Name, r.Nodes, seconds(r.Drift), seconds(r.Deletion), r.Writes, r.Conflicts)
+}
+
+// massApp is the deployment of a mass run.
+const massApp = "mass"
+
+// generationLabel is the label of the NodePool's template whose change makes nodes drift.
+const generationLabel = "bench.example.com/generation"
+
+// RunMass makes n nodes with one pod each, has all of them drift, and then deletes all nodes, claims and pods at once. The
+// deletion is repeated every two seconds, as impatient users do. The NodePool allows all nodes to be disrupted at a time.
+func RunMass(ctx context.Context, o Options, n int) (r MassResult, err error) {
+	r.Name, r.Nodes = o.Name, n
+	if _, err := os.Lstat(o.Logs); err == nil {
+		return r, fmt.Errorf("keep logs in %s: it is there already; name another directory", o.Logs)
+	}
+	c := &Cluster{Bin: o.Bin, Dir: o.Dir, Controller: o.Controller}
+	defer func() { err = errors.Join(err, c.keepLogs(o.Logs), c.Down(ctx)) }()
+	if err := c.Up(ctx); err != nil {
+		return r, err
+	}
+	api, err := c.API(ctx)
+	if err != nil {
+		return r, err
+	}
+	watching, stop := context.WithCancel(ctx)
+	seen, wait := Watch(watching, api)
+	defer wait()
+	defer stop()
+	// A pod of three cores on nodes of four: one for each node.
+	const cores, request = 4, "3"
+	if err := c.Apply(ctx, generation(pool("Never", cores, o.Boot), "1")...); err != nil {
+		return r, err
+	}
+	fmt.Fprintf(o.Log, "%s: making %d nodes\n", r.Name, n)
+	if err := api.send(ctx, http.MethodPost, "application/json", sent{deploymentsPath, massDeployment(n, request)}); err != nil {
+		return r, err
+	}
+	if err := seen.settled(ctx, n, "1", o.UpLimit); err != nil {
+		return r, fmt.Errorf("make %d nodes: %w", n, err)
+	}
+	if err := r.drift(ctx, c, seen, o, cores); err != nil {
+		return r, fmt.Errorf("drift of %d nodes: %w", n, err)
+	}
+	if err := r.deletion(ctx, api, seen, o); err != nil {
+		return r, fmt.Errorf("deletion of %d nodes: %w", n, err)
+	}
+	return r, nil
+}
+
+// drift changes the NodePool and waits until all nodes are new.
+func (r *MassResult) drift(ctx context.Context, c *Cluster, seen *Seen, o Options, cores int) error {
+	begun := time.Now()
+	if err := c.Apply(ctx, generation(pool("Never", cores, o.Boot), "2")...); err != nil {
+		return err
+	}
+	err := seen.settled(ctx, r.Nodes, "2", o.DownLimit)
+	r.Drift = time.Since(begun)
+	fmt.Fprintf(o.Log, "%d nodes replaced after %.1fs\n", r.Nodes, r.Drift.Seconds())
+	return err
+}
+
+// deletion deletes everything at once, again and again, until nothing is left.
+func (r *MassResult) deletion(ctx context.Context, a *API, seen *Seen, o Options) error {
+	before, err := a.counts(ctx)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := a.scale(ctx, []App{{Name: massApp}}); err != nil {
+		return err
+	}
+	var last time.Time
+	var failed error
+	err = eventually(ctx, o.DownLimit, func() (bool, string) {
+		left, again := len(seen.names(nodes))+len(seen.names(claims)), time.Since(last) >= 2*time.Second
+		if again {
+			last = time.Now()
+			for k, path := range paths {
+				failed = errors.Join(failed, a.deleteAll(ctx, path, seen.names(kind(k))))
+			}
+		}
+		return left == 0 || failed != nil, fmt.Sprintf("%d nodes and claims are left", left)
+	})
+	r.Deletion = time.Since(begun)
+	after, countErr := a.counts(ctx)
+	during := after.since(before)
+	r.Writes, r.Conflicts = during.writes, during.conflicts
+	fmt.Fprintf(o.Log, "%d nodes deleted after %.1fs: %d writes to nodes and claims, %d conflicts (%s)\n",
+		r.Nodes, r.Deletion.Seconds(), r.Writes, r.Conflicts, mostFrequent(during.conflicting))
+	return errors.Join(err, failed, countErr)
+}
+
+// deleteAll deletes the named objects at path. Those that are gone are no error.
+func (a *API) deleteAll(ctx context.Context, path string, names []string) error {
+	objects := make([]sent, len(names))
+	for i, name := range names {
+		objects[i] = sent{path + "/" + name, manifest{"apiVersion": "v1", "kind": "DeleteOptions"}}
+	}
+	return a.each(ctx, http.MethodDelete, "application/json", objects)
+}
+
+// generation gives the NodePool's template the label that makes nodes drift when it changes.
+func generation(objects []any, value string) []any {
+	for _, o := range objects {
+		m, _ := o.(manifest)
+		if m["kind"] != "NodePool" {
+			continue
+		}
+		spec, _ := m["spec"].(manifest)
+		template, _ := spec["template"].(manifest)
+		template["metadata"] = manifest{"labels": manifest{generationLabel: value}}
+	}
+	return objects
+}
+
+// massDeployment returns a deployment of n pods that ask for that many cores and have no grace period.
+func massDeployment(n int, cores string) any {
+	labels := manifest{"app": massApp}
+	return manifest{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": manifest{"name": massApp, "namespace": "default"},
+		"spec": manifest{
+			"replicas": n, "selector": manifest{"matchLabels": labels},
+			"template": manifest{
+				"metadata": manifest{"labels": labels},
+				"spec": manifest{
+					"terminationGracePeriodSeconds": 0,
+					"containers": []any{manifest{
+						"name": "app", "image": "app", "resources": manifest{"requests": manifest{"cpu": cores}},
+					}},
+				},
+			},
+		},
+	}
+}
