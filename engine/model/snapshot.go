@@ -1,6 +1,7 @@
 package model
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -125,6 +126,9 @@ func (s *Snapshot) RawNode(name string) (*corev1.Node, bool) { return s.raw.node
 
 // Pods returns all pods in key order.
 func (s *Snapshot) Pods() []*Pod { return s.raw.pods.values() }
+
+// EachPod iterates over the pods by key, in no order and without a copy.
+func (s *Snapshot) EachPod() iter.Seq2[string, *Pod] { return s.raw.pods.each() }
 
 // Pod returns the pod with the key namespace/name.
 func (s *Snapshot) Pod(key string) (*Pod, bool) { return s.raw.pods.get(key) }

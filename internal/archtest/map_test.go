@@ -16,7 +16,7 @@ type room struct {
 
 // engineRooms are all rooms of the engine.
 var engineRooms = []string{
-	"engine/units", "engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack", "engine/drain",
+	"engine/units", "engine/model", "engine/require", "engine/volume", "engine/topology", "engine/binpack", "engine/pack", "engine/drain",
 	"engine/lifecycle", "engine/repair",
 	"engine/disrupt", "engine/disrupt/status", "engine/disrupt/budget", "engine/disrupt/move", "engine/disrupt/problem",
 	"engine/disrupt/methods", "engine/disrupt/consolidate", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer",
@@ -32,15 +32,16 @@ var rooms = []room{
 	{"engine/units", nil, "how amounts are printed depends on no decision"},
 	{"engine/require", []string{"api"}, "the algebra of labels knows labels, and nothing of who asks"},
 	{"engine/model", []string{"api", "engine/require", "engine/units"}, "the words of decisions do not depend on who decides"},
+	{"engine/volume", []string{"engine/model", "engine/require"}, "what a volume requires does not depend on who places the pod"},
 	{"engine/topology", []string{"api", "engine/model", "engine/require"}, "counting domains needs no solver"},
 	{"engine/binpack/vector", nil, "arithmetic knows nothing of what the numbers stand for"},
 	{"engine/binpack/lp", []string{"engine/binpack/vector"}, "linear programming knows nothing of what is packed"},
 	{"engine/binpack/typeset", nil, "a set of numbers knows nothing of what they stand for"},
 	{"engine/binpack", []string{"engine/binpack/vector", "engine/binpack/lp", "engine/binpack/typeset"}, "the packing solver is numbers: it can be used for any problem of its form"},
 	{"engine/pack/encode", nil, "an encoding of pods does not depend on who compares them"},
-	{"engine/pack/catalog", []string{"api", "engine/binpack/vector", "engine/model", "engine/units", "engine/require", "engine/binpack", "engine/binpack/typeset", "engine/pack/encode"},
+	{"engine/pack/catalog", []string{"api", "engine/binpack/vector", "engine/model", "engine/units", "engine/require", "engine/volume", "engine/binpack", "engine/binpack/typeset", "engine/pack/encode"},
 		"what may be launched does not depend on which pods are placed"},
-	{"engine/pack/compile", []string{"api", "engine/binpack/vector", "engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack/encode", "engine/pack/catalog"},
+	{"engine/pack/compile", []string{"api", "engine/binpack/vector", "engine/model", "engine/require", "engine/volume", "engine/topology", "engine/binpack", "engine/pack/encode", "engine/pack/catalog"},
 		"a compiled problem does not know the phases that solve it"},
 	{"engine/pack/existing", []string{"api", "engine/binpack/vector", "engine/model", "engine/require", "engine/topology", "engine/pack/catalog", "engine/pack/compile"},
 		"capacity that exists is used before it is known what is launched"},

@@ -19,8 +19,7 @@ func TestPanicCostsOneItem(t *testing.T) {
 	errs := Do(ctx, 5, 2, func(i int) error {
 		switch i {
 		case 1:
-			var m map[string]int
-			m["a"] = 1
+			panic("map is nil")
 		case 3:
 			return failed
 		}
@@ -30,7 +29,7 @@ func TestPanicCostsOneItem(t *testing.T) {
 	if done.Load() != 3 || errs[0] != nil || errs[2] != nil || errs[4] != nil || !errors.Is(errs[3], failed) {
 		t.Errorf("%d items were done, errors are %v", done.Load(), errs)
 	}
-	if errs[1] == nil || !strings.Contains(errs[1].Error(), "nil map") {
+	if errs[1] == nil || !strings.Contains(errs[1].Error(), "map is nil") {
 		t.Errorf("the error of the item that panicked is %v", errs[1])
 	}
 	if !strings.Contains(log.String(), "do_test.go") {

@@ -200,7 +200,7 @@ func (b *PDBs) AllowAtOnce(taken Taken, evictions []Eviction) model.Verdict {
 		}
 		if before+e.pods > x.allowed {
 			return model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
-				"PodDisruptionBudget %s does not allow the eviction of %s at the same time, and they fit on no other node before this one is terminated",
+				"PodDisruptionBudget %s does not allow the eviction of %s at once, and they fit on no other node while this one exists",
 				x.name, units.Counted(e.pods, "pod")),
 				Hint: "set spec.template.spec.terminationGracePeriod in the NodePool, or let the PodDisruptionBudget allow more"}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/units"
+	"github.com/karpenter-go/karpenter/engine/volume"
 )
 
 // attachPrefix is the prefix of the name of a dimension of attached volumes. The name of the CSI driver follows.
@@ -60,7 +61,7 @@ func NewVolumes(s *model.Snapshot, d *Dimensions, pods []*model.Pod) *Volumes {
 	if len(drivers) == 0 {
 		return v
 	}
-	v.learned = s.SeenAttachLimits()
+	v.learned = volume.SeenAttachLimits(s)
 	limited := v.limitedDrivers()
 	v.at = map[string]int{}
 	for _, driver := range slices.Sorted(maps.Keys(drivers)) {
@@ -126,7 +127,7 @@ func (v *Volumes) Of(pod *model.Pod) []VolumeKey {
 	if len(pod.Object.Spec.Volumes) == 0 {
 		return nil
 	}
-	volumes, _ := v.snapshot.VolumesOf(pod)
+	volumes, _ := volume.Of(v.snapshot, pod)
 	var out []VolumeKey
 	for _, x := range volumes {
 		if k := (VolumeKey{x.Driver, x.Key}); x.Driver != "" && !slices.Contains(out, k) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/volume"
 )
 
 // limitInFlight sets Attachable and Attached of a node in flight. Attachable is the lowest limit of all types that the
@@ -40,7 +41,7 @@ func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 	if len(limits) == 0 {
 		return
 	}
-	used := c.Snapshot.AttachedTo(n.Node)
+	used := volume.AttachedTo(c.Snapshot, n.Node)
 	n.Attachable, n.Attached = map[string]int{}, map[string]bool{}
 	for driver, limit := range limits {
 		n.Attachable[driver] = limit - len(used[driver])
@@ -61,7 +62,7 @@ func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 // attachLimits returns how many volumes of each driver a node can attach. For a driver that has not reported a limit on
 // the node, it uses Volumes.Limit of the instance type.
 func attachLimits(c *compiler, n *model.Node) map[string]int {
-	limits := c.Snapshot.AttachLimits(n)
+	limits := volume.AttachLimits(c.Snapshot, n)
 	if !c.Volumes.Limited() {
 		return limits
 	}

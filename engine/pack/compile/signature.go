@@ -9,6 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/pack/encode"
+	"github.com/karpenter-go/karpenter/engine/volume"
 )
 
 // A signer encodes the fields of a pod that kube-scheduler reads, except labels. Pods with equal encodings and equal
@@ -66,7 +67,7 @@ func nodeRequirements(pod *model.Pod) string {
 
 // signVolumes appends the CSI drivers and topologies of the pod's volumes, and what they use of attach limits.
 func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
-	volumes, no := s.c.Snapshot.VolumesOf(pod)
+	volumes, no := volume.Of(s.c.Snapshot, pod)
 	b = encode.String(b, no.Subject)
 	for _, v := range volumes {
 		b = encode.String(b, v.Driver)

@@ -11,6 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/encode"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
+	"github.com/karpenter-go/karpenter/engine/volume"
 )
 
 // A Stage is the requirements of a class together with some of its preferences, which are treated as requirements. Pods
@@ -76,7 +77,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 		return no
 	}
 	s.Required = c.Intern.Terms(required)
-	volumes, no := c.Snapshot.VolumesOf(pod)
+	volumes, no := volume.Of(c.Snapshot, pod)
 	if !no.OK() {
 		return no
 	}
@@ -152,7 +153,7 @@ func preferredTerms(spec *corev1.PodSpec) []require.Set {
 
 // withVolumes returns required narrowed to the nodes to which the volumes can be attached. It also sets s.Drivers. The
 // verdict is not OK if there are no such nodes.
-func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []model.Volume) ([]require.Set, model.Verdict) {
+func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []volume.Volume) ([]require.Set, model.Verdict) {
 	for _, v := range volumes {
 		if v.Driver != "" {
 			if s.Drivers == nil {

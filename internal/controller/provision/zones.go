@@ -10,6 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
+	"github.com/karpenter-go/karpenter/engine/volume"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -98,7 +99,7 @@ func (z *zones) of(p *model.Pod) string {
 	if listed {
 		left = left.Intersect(strict)
 	}
-	volumes, no := z.snapshot.VolumesOf(p)
+	volumes, no := volume.Of(z.snapshot, p)
 	if !no.OK() {
 		return telemetry.ZoneNone
 	}
@@ -147,7 +148,7 @@ func union(alternatives []require.Set) (among require.Requirement, listed bool) 
 	return require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, values...), len(alternatives) > 0
 }
 
-func (z *zones) ofVolume(v model.Volume) (among require.Requirement, bound bool) {
+func (z *zones) ofVolume(v volume.Volume) (among require.Requirement, bound bool) {
 	alternatives := make([]require.Set, len(v.Topology))
 	for i, set := range v.Topology {
 		alternatives[i] = set.Normalize(z.aliases)

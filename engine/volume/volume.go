@@ -1,4 +1,7 @@
-package model
+// Package volume computes what the volumes of a pod require of its node: the topology that each volume allows, and the
+// CSI driver whose attach limit counts it. It reads PersistentVolumeClaims, PersistentVolumes, StorageClasses and CSINodes
+// from a snapshot.
+package volume
 
 import (
 	"fmt"
@@ -9,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
@@ -28,12 +32,12 @@ type Volume struct {
 // bindCompleted is the annotation of a claim that is completely bound to its volume.
 const bindCompleted = "pv.kubernetes.io/bind-completed"
 
-// VolumesOf returns the volumes of p that must be attached, in the order of its spec. The verdict names the first claim
+// Of returns the volumes of p that must be attached, in the order of its spec. The verdict names the first claim
 // that no node can satisfy at present.
-func (s *Snapshot) VolumesOf(p *Pod) ([]Volume, Verdict) {
+func Of(s *model.Snapshot, p *model.Pod) ([]Volume, model.Verdict) {
 	var out []Volume
 	for i := range p.Object.Spec.Volumes {
-		v, uses, no := s.volume(p.Object, &p.Object.Spec.Volumes[i])
+		v, uses, no := volumeOf(s, p.Object, &p.Object.Spec.Volumes[i])
 		if !no.OK() {
 			return nil, no
 		}
@@ -41,11 +45,11 @@ func (s *Snapshot) VolumesOf(p *Pod) ([]Volume, Verdict) {
 			out = append(out, v)
 		}
 	}
-	return out, Verdict{}
+	return out, model.Verdict{}
 }
 
-// volume returns what one volume of the spec requires. uses is false if nothing is attached for it.
-func (s *Snapshot) volume(pod *corev1.Pod, v *corev1.Volume) (out Volume, uses bool, no Verdict) {
+// volumeOf returns what one volume of the spec requires. uses is false if nothing is attached for it.
+func volumeOf(s *model.Snapshot, pod *corev1.Pod, v *corev1.Volume) (out Volume, uses bool, no model.Verdict) {
 	var name string
 	switch {
 	case v.PersistentVolumeClaim != nil:
@@ -53,9 +57,9 @@ func (s *Snapshot) volume(pod *corev1.Pod, v *corev1.Volume) (out Volume, uses b
 	case v.Ephemeral != nil:
 		name = pod.Name + "-" + v.Name // Kubernetes creates a claim with this name
 	case v.AWSElasticBlockStore != nil:
-		return Volume{Key: afterSlash(v.AWSElasticBlockStore.VolumeID), Driver: ebsDriver}, true, Verdict{}
+		return Volume{Key: afterSlash(v.AWSElasticBlockStore.VolumeID), Driver: ebsDriver}, true, model.Verdict{}
 	default:
-		return Volume{}, false, Verdict{}
+		return Volume{}, false, model.Verdict{}
 	}
 	key := pod.Namespace + "/" + name
 	claim, ok := s.VolumeClaim(key)
@@ -63,40 +67,40 @@ func (s *Snapshot) volume(pod *corev1.Pod, v *corev1.Volume) (out Volume, uses b
 	case ok && v.Ephemeral != nil && !metav1.IsControlledBy(claim, pod):
 		return Volume{}, true, refuseClaim(key, "exists, but is not owned by this pod", "delete or rename it; it has the name of ephemeral volume "+v.Name)
 	case ok:
-		if out, no = s.volumeOf(key, claim); no.OK() {
-			no = s.exclusive(key, claim, pod)
+		if out, no = claimed(s, key, claim); no.OK() {
+			no = exclusive(s, key, claim, pod)
 		}
 	case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
-		out, no = s.unbound(key, &v.Ephemeral.VolumeClaimTemplate.Spec, nil)
+		out, no = unbound(s, key, &v.Ephemeral.VolumeClaimTemplate.Spec, nil)
 	default:
 		no = refuseClaim(key, "does not exist", "create PersistentVolumeClaim "+key)
-		no.Cause, no.Key = CauseMissing, "PersistentVolumeClaim "+key
+		no.Cause, no.Key = model.CauseMissing, "PersistentVolumeClaim "+key
 	}
 	return out, true, no
 }
 
 // refuseClaim returns a refusal because of one claim, with its fix.
-func refuseClaim(key, why, fix string) Verdict {
-	return Verdict{Rule: RuleVolume, Subject: fmt.Sprintf("PersistentVolumeClaim %s %s", key, why), Hint: fix}
+func refuseClaim(key, why, fix string) model.Verdict {
+	return model.Verdict{Rule: model.RuleVolume, Subject: fmt.Sprintf("PersistentVolumeClaim %s %s", key, why), Hint: fix}
 }
 
 // missingClass returns a refusal because the StorageClass of an unbound claim does not exist.
-func missingClass(key, class string) Verdict {
+func missingClass(key, class string) model.Verdict {
 	v := refuseClaim(key, fmt.Sprintf("is unbound and StorageClass %q does not exist", class),
 		"create StorageClass "+class+", or name another in the claim")
-	v.Cause, v.Key = CauseMissing, "StorageClass "+class
+	v.Cause, v.Key = model.CauseMissing, "StorageClass "+class
 	return v
 }
 
-// volumeOf returns what the volume of a claim requires.
-func (s *Snapshot) volumeOf(key string, claim *corev1.PersistentVolumeClaim) (Volume, Verdict) {
+// claimed returns what the volume of a claim requires.
+func claimed(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaim) (Volume, model.Verdict) {
 	switch {
 	case claim.DeletionTimestamp != nil:
 		return Volume{}, refuseClaim(key, "is being deleted", "create it again once it is deleted")
 	case claim.Status.Phase == corev1.ClaimLost:
 		return Volume{}, refuseClaim(key, "has phase Lost", "restore the PersistentVolume, or create the claim again")
 	case claim.Spec.VolumeName == "":
-		return s.unbound(key, &claim.Spec, claim.Annotations)
+		return unbound(s, key, &claim.Spec, claim.Annotations)
 	}
 	volume, ok := s.Volume(claim.Spec.VolumeName)
 	switch {
@@ -117,22 +121,22 @@ func (s *Snapshot) volumeOf(key string, claim *corev1.PersistentVolumeClaim) (Vo
 		return Volume{}, refuseClaim(key, fmt.Sprintf("is bound to PersistentVolume %q, whose node affinity admits no node", volume.Name),
 			"change spec.nodeAffinity of PersistentVolume "+volume.Name)
 	}
-	return out, Verdict{}
+	return out, model.Verdict{}
 }
 
 // exclusive returns a refusal if the claim is ReadWriteOncePod and another pod that uses it is bound.
-func (s *Snapshot) exclusive(key string, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) Verdict {
+func exclusive(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) model.Verdict {
 	if pod.Spec.NodeName != "" || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
-		return Verdict{}
+		return model.Verdict{}
 	}
 	user := ""
-	for _, p := range s.raw.pods.each() {
+	for _, p := range s.EachPod() {
 		if p.Bound() && !p.Terminal() && mounts(p.Object, pod.Namespace, claim.Name) && (user == "" || p.Key < user) {
 			user = p.Key
 		}
 	}
 	if user == "" {
-		return Verdict{}
+		return model.Verdict{}
 	}
 	return refuseClaim(key, "has access mode ReadWriteOncePod and is used by pod "+user, "delete pod "+user+", or use another access mode")
 }
@@ -147,7 +151,7 @@ func mounts(pod *corev1.Pod, namespace, claim string) bool {
 
 // unbound returns what a claim without a volume requires. The volume will be created for the pod's node, within the
 // topology that the storage class allows.
-func (s *Snapshot) unbound(key string, claim *corev1.PersistentVolumeClaimSpec, annotations map[string]string) (Volume, Verdict) {
+func unbound(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaimSpec, annotations map[string]string) (Volume, model.Verdict) {
 	name := annotations[corev1.BetaStorageClassAnnotation]
 	if name == "" && claim.StorageClassName != nil {
 		name = *claim.StorageClassName
@@ -169,12 +173,12 @@ func (s *Snapshot) unbound(key string, claim *corev1.PersistentVolumeClaimSpec, 
 		return Volume{}, refuseClaim(key, fmt.Sprintf("is unbound, and allowedTopologies of StorageClass %q admit no node", name),
 			"change allowedTopologies of StorageClass "+name)
 	}
-	return out, Verdict{}
+	return out, model.Verdict{}
 }
 
 // AttachLimits returns the attach limit of each CSI driver on n, nil while they are not known. A missing driver has no
 // limit.
-func (s *Snapshot) AttachLimits(n *Node) map[string]int {
+func AttachLimits(s *model.Snapshot, n *model.Node) map[string]int {
 	if n.Object == nil {
 		return nil
 	}
@@ -193,14 +197,14 @@ func (s *Snapshot) AttachLimits(n *Node) map[string]int {
 
 // SeenAttachLimits returns the attach limits that nodes report, by instance type and CSI driver. Of different limits
 // for one type the lowest applies. New nodes of the type are assumed to have it.
-func (s *Snapshot) SeenAttachLimits() map[string]map[string]int {
+func SeenAttachLimits(s *model.Snapshot) map[string]map[string]int {
 	var out map[string]map[string]int
 	for _, n := range s.Nodes() {
 		name := n.Labels[corev1.LabelInstanceTypeStable]
 		if name == "" {
 			continue
 		}
-		for driver, limit := range s.AttachLimits(n) {
+		for driver, limit := range AttachLimits(s, n) {
 			if out == nil {
 				out = map[string]map[string]int{}
 			}
@@ -217,11 +221,11 @@ func (s *Snapshot) SeenAttachLimits() map[string]map[string]int {
 
 // AttachedTo returns the keys of the volumes that the pods on n use, by driver; nil if they use none. Claims whose
 // volume is not known are ignored.
-func (s *Snapshot) AttachedTo(n *Node) map[string]map[string]bool {
+func AttachedTo(s *model.Snapshot, n *model.Node) map[string]map[string]bool {
 	var used map[string]map[string]bool
 	for _, p := range n.Pods {
 		for i := range p.Object.Spec.Volumes {
-			v, uses, no := s.volume(p.Object, &p.Object.Spec.Volumes[i])
+			v, uses, no := volumeOf(s, p.Object, &p.Object.Spec.Volumes[i])
 			if !uses || !no.OK() || v.Driver == "" {
 				continue
 			}

@@ -1,4 +1,4 @@
-package model_test
+package volume_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/volume"
 )
 
 // A disk is the PersistentVolumeClaim "data" of pod "web" with its volume: one of ebs in zone a, made by class "gp3".
@@ -102,7 +103,7 @@ func (d *disk) snapshot() *model.Snapshot {
 }
 
 // text renders volumes, or the reason why there are none.
-func text(volumes []model.Volume, no model.Verdict) string {
+func text(volumes []volume.Volume, no model.Verdict) string {
 	if !no.OK() {
 		return no.String()
 	}
@@ -117,7 +118,7 @@ func text(volumes []model.Volume, no model.Verdict) string {
 	return strings.Join(parts, ", ")
 }
 
-func TestVolumesOf(t *testing.T) {
+func TestOf(t *testing.T) {
 	const claim = "PersistentVolumeClaim default/data "
 	for _, tt := range []struct {
 		name  string
@@ -198,8 +199,8 @@ func TestVolumesOf(t *testing.T) {
 			tt.given(d)
 			s := d.snapshot()
 			p, _ := s.Pod("default/web")
-			if got := text(s.VolumesOf(p)); got != tt.want {
-				t.Errorf("VolumesOf = %q, want %q", got, tt.want)
+			if got := text(volume.Of(s, p)); got != tt.want {
+				t.Errorf("Of = %q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -218,13 +219,13 @@ func topologies(terms ...string) []corev1.TopologySelectorTerm {
 	return out
 }
 
-func TestVolumesOfNothingAllocateNothing(t *testing.T) {
+func TestOfNothingAllocateNothing(t *testing.T) {
 	d := newDisk()
 	d.pod.Spec.Volumes = d.pod.Spec.Volumes[:1]
 	s := d.snapshot()
 	p := s.Pods()[0]
-	if n := testing.AllocsPerRun(100, func() { s.VolumesOf(p) }); n > 0 {
-		t.Errorf("VolumesOf allocates %v times for a pod without claims", n)
+	if n := testing.AllocsPerRun(100, func() { volume.Of(s, p) }); n > 0 {
+		t.Errorf("Of allocates %v times for a pod without claims", n)
 	}
 }
 
@@ -249,10 +250,10 @@ func TestAttachments(t *testing.T) {
 	})
 	n1, _ := s.NodeByName("n1")
 	n2, _ := s.NodeByName("n2")
-	if got := fmt.Sprint(s.AttachLimits(n1), s.AttachedTo(n1)); got != "map[ebs.csi.aws.com:2] map[ebs.csi.aws.com:map[vol-1:true]]" {
+	if got := fmt.Sprint(volume.AttachLimits(s, n1), volume.AttachedTo(s, n1)); got != "map[ebs.csi.aws.com:2] map[ebs.csi.aws.com:map[vol-1:true]]" {
 		t.Errorf("n1: %s", got)
 	}
-	if limits, used := s.AttachLimits(n2), s.AttachedTo(n2); limits != nil || used != nil {
+	if limits, used := volume.AttachLimits(s, n2), volume.AttachedTo(s, n2); limits != nil || used != nil {
 		t.Errorf("n2: %v %v, want nothing known and nothing attached", limits, used)
 	}
 }
