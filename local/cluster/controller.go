@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,7 @@ func (c *Cluster) grant(ctx context.Context, k keys) error {
 		Name: ControllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
 		Values: map[string]any{"settings": map[string]any{
 			"provider": c.state.Settings.Provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(),
+			"featureGates": gateValues(c.state.Settings.FeatureGates),
 		}},
 	})
 	if err != nil {
@@ -99,6 +101,20 @@ func (c *Cluster) grant(ctx context.Context, k keys) error {
 	}
 	c.step("service account %s has the rights of the chart", account.GetName())
 	return nil
+}
+
+// gateValues returns the values of the chart for feature gates that are given as for the flag --feature-gates. The chart
+// grants some permissions only with the gate that needs them. What is not of the form Gate=true or Gate=false is omitted:
+// the controller reports it.
+func gateValues(flag string) map[string]any {
+	values := map[string]any{}
+	for _, gate := range strings.Split(flag, ",") {
+		name, text, _ := strings.Cut(strings.TrimSpace(gate), "=")
+		if on, err := strconv.ParseBool(text); err == nil && name != "" {
+			values[strings.ToLower(name[:1])+name[1:]] = on
+		}
+	}
+	return values
 }
 
 // controller describes the controller as a part.
