@@ -3,6 +3,7 @@ package kwok
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,41 +87,40 @@ func TestDriftOfBufferedNode(t *testing.T) {
 	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
 }
 
-// sicken sets an unhealthy condition on the nodes, since an hour ago. All have it before repair acts on the first.
+// unhealthy is a condition for which the provider repairs nodes half a minute after they were created, with a drain of at
+// most 45 seconds.
+const unhealthy corev1.NodeConditionType = "KWOKUnhealthy"
+
+// sicken sets the condition unhealthy on the nodes, since an hour ago.
 func (c *corner) sicken(nodes ...corev1.Node) {
 	c.t.Helper()
-	if len(nodes) > 1 {
-		c.sickFor(0, nodes...)
-	}
-	c.sickFor(time.Hour, nodes...)
-}
-
-func (c *corner) sickFor(d time.Duration, nodes ...corev1.Node) {
-	c.t.Helper()
-	since := metav1.NewTime(time.Now().Add(-d))
 	for _, n := range nodes {
 		c.poll(func() string {
 			if err := c.Get(c.t.Context(), clientKey(&n), &n); err != nil {
 				c.t.Fatal(err)
 			}
-			for i := range n.Status.Conditions {
-				if r := &n.Status.Conditions[i]; r.Type == corev1.NodeReady {
-					r.Status, r.Reason, r.LastTransitionTime = corev1.ConditionFalse, "DiskOnFire", since
-				}
-			}
+			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
+				Type: unhealthy, Status: corev1.ConditionTrue, Reason: "DiskFailed", LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Hour)),
+			})
 			err := c.Status().Update(c.t.Context(), &n)
-			return missing(err == nil, "node %s cannot be made sick: %v", n.Name, err)
+			return missing(err == nil, "condition of node %s cannot be set: %v", n.Name, err)
 		})
 	}
 }
 
-// A node that has been unhealthy for too long is replaced at once, in spite of a budget of 0, a pod with do-not-disrupt, a
-// PodDisruptionBudget, and an hour of grace.
+// A node that has been unhealthy for too long is replaced within the budget for the reason Unhealthy, in spite of a budget of
+// 0 for other reasons. A pod with do-not-disrupt, a PodDisruptionBudget, and an hour of grace hold up the drain only for the
+// time that the provider allows for the condition.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "repair")
 	c.pool(func(p *apiv1.NodePool) {
-		p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "0"}}
+		p.Spec.Disruption.Budgets = []apiv1.Budget{
+			{Nodes: "0", Reasons: []apiv1.DisruptionReason{
+				apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonUnderutilized,
+			}},
+			{Nodes: "1", Reasons: []apiv1.DisruptionReason{apiv1.DisruptionReasonUnhealthy}},
+		}
 		p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
 	})
 	c.deploy("web", 1, "1", func(t *corev1.PodTemplateSpec) {
@@ -146,11 +146,12 @@ func TestRepair(t *testing.T) {
 	c.awaitRunning("web", 1)
 }
 
-// If too many nodes of a pool are unhealthy at a time, none is replaced, since the cause is likely not in the nodes.
-func TestRepairIsHeldBack(t *testing.T) {
+// If many nodes of a pool are unhealthy at a time, they are replaced one after the other, since the cause may not be in the
+// nodes. An event on those that wait says so.
+func TestRepairOfMany(t *testing.T) {
 	t.Parallel()
-	c := newCorner(t, "repair-blocked")
-	c.pool()
+	c := newCorner(t, "repair-many")
+	c.pool(func(p *apiv1.NodePool) { p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "100%"}} })
 	c.deploy("web", 3, "1", apart)
 	c.awaitRunning("web", 3)
 	nodes := c.awaitNodes(3)
@@ -160,13 +161,18 @@ func TestRepairIsHeldBack(t *testing.T) {
 		var events corev1.EventList
 		c.list(&events)
 		for _, e := range events.Items {
-			if e.Reason == "NodeRepairBlocked" && before[e.InvolvedObject.Name] {
+			if e.Reason == "NodeRepairBlocked" && before[e.InvolvedObject.Name] && strings.Contains(e.Message, "one node at a time") {
 				return ""
 			}
 		}
-		return "no event says that repair is held back"
+		return "no event says that repair is limited"
 	})
-	c.keeps(before, 3*time.Second)
+	c.poll(func() string {
+		now := names(c.nodes())
+		return missing(len(now) == 3 && !now[nodes[0].Name] && !now[nodes[1].Name] && now[nodes[2].Name],
+			"nodes are %v, of which %s and %s were unhealthy", now, nodes[0].Name, nodes[1].Name)
+	})
+	c.awaitRunning("web", 3)
 }
 
 // Pods of two half-empty nodes move onto one.
