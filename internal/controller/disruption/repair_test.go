@@ -18,7 +18,7 @@ import (
 const gpu corev1.NodeConditionType = "GPUReady"
 
 // policies replace a node 10 minutes after its GPU fails, or reboot it if the reason is Stuck. A drain takes 5 minutes.
-func policies(t *testing.T) *repair.Policies {
+func policies(t testing.TB) *repair.Policies {
 	t.Helper()
 	bound := 5 * time.Minute
 	replace := repair.Policy{
