@@ -32,6 +32,9 @@ const (
 	// ReplacedByAnnotationKey (NodeClaim) lists, by comma, the claims whose initialization the claim waits for before it
 	// goes. Empty: it waits for none.
 	ReplacedByAnnotationKey = ExtGroup + "/replaced-by"
+	// DisruptionBegunAnnotationKey (NodeClaim) is when this controller began to disrupt the node (RFC 3339). It equals the last
+	// transition of the condition DisruptionReason. If the two differ, another controller set the condition.
+	DisruptionBegunAnnotationKey = ExtGroup + "/disruption-begun"
 	// TerminateFirstAnnotationKey (NodeClaim) is why the claim is deleted before capacity for its pods is launched:
 	// no-reserved-capacity or static-at-limit. It is set while the claim is disrupted.
 	TerminateFirstAnnotationKey = ExtGroup + "/terminate-first"

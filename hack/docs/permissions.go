@@ -73,6 +73,7 @@ The chart creates all roles; they are in [charts/karpenter/templates](../charts/
 | Role | Allows |
 |---|---|
 | ClusterRole of the core | reads NodePools, NodeClaims, NodeOverlays, pods, nodes, volumes, namespaces, DaemonSets, LimitRanges and PDBs |
+| | with ` + "`settings.ignoreDRARequests: false`" + ` or a gate of dynamic resources: reads ResourceSlices |
 | | with ` + "`settings.featureGates.capacityBuffer`" + `: reads CapacityBuffers, PodTemplates, workloads and ResourceQuotas |
 | | with ` + "`settings.schedulerConfig`" + `: reads Services, and the workloads that own pods |
 | | writes NodeClaims, nodes, events and the status of NodePools, NodeOverlays and CapacityBuffers; evicts and deletes pods |

@@ -34,7 +34,7 @@ type here map[string]map[string][]string
 
 // whatIsHere reads the code below root.
 func whatIsHere(root string) (here, error) {
-	h := here{"metrics": {}, "events": {}, "flags": {}, "gates": {}}
+	h := here{"metrics": {}, "events": {}, "flags": {}, "gates": {}, "gates of AWS": {}}
 	ofProviders, err := providerMetrics(filepath.Join(root, "provider"))
 	if err != nil {
 		return nil, err
@@ -44,10 +44,8 @@ func whatIsHere(root string) (here, error) {
 		h["events"][r.Name] = []string{r.Type, strings.ReplaceAll(r.Objects, ",", "")}
 	}
 	h.addFlags()
-	gates := reflect.ValueOf(settings.DefaultFeatureGates())
-	for i := range gates.NumField() {
-		h["gates"][gates.Type().Field(i).Name] = []string{fmt.Sprint(gates.Field(i).Bool())}
-	}
+	h.addGates("gates", reflect.ValueOf(settings.DefaultFeatureGates()))
+	h.addGates("gates of AWS", reflect.ValueOf(aws.FeatureGates{}))
 	if h["chart"], err = chartValues(filepath.Join(root, "charts/karpenter/values.yaml")); err != nil {
 		return nil, err
 	}
@@ -55,10 +53,17 @@ func whatIsHere(root string) (here, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, section := range []string{"conditions", "annotations", "labels", "taints"} {
+	for _, section := range []string{"conditions", "annotations", "labels", "taints", "finalizers"} {
 		h[section] = used
 	}
 	return h, nil
+}
+
+// addGates adds the fields of a struct of gates with their defaults.
+func (h here) addGates(section string, gates reflect.Value) {
+	for i := range gates.NumField() {
+		h[section][gates.Type().Field(i).Name] = []string{fmt.Sprint(gates.Field(i).Bool())}
+	}
 }
 
 // wellKnownLabels are the labels of nodes under the AWS provider, as labels of metrics.

@@ -18,10 +18,12 @@ var sectionTitles = []struct {
 	{"conditions", "Conditions", []string{"Type", "Objects"}},
 	{"flags", "Flags and environment variables", []string{"Flag", "Variable", "Default"}},
 	{"gates", "Feature gates", []string{"Gate", "Default"}},
+	{"gates of AWS", "Feature gates of the AWS provider", []string{"Gate", "Default"}},
 	{"chart", "Chart values", []string{"Value", "Default"}},
 	{"annotations", "Annotations", []string{"Annotation", "Objects"}},
 	{"labels", "Labels", []string{"Label", "Objects"}},
 	{"taints", "Taints", []string{"Taint", "Effect"}},
+	{"finalizers", "Finalizers", []string{"Finalizer", "Objects"}},
 }
 
 // upstreamPage renders docs/upstream-names.md.
@@ -36,6 +38,7 @@ and whether it is the same here. A test compares each row with the code. What on
 - NODE stands for the labels ` + "`node_name`, `phase`, `managed`" + ` and one label for each well-known label of nodes.
 - KIND stands for ` + "`nodeclaim`, `nodepool`, `node`, `capacitybuffer`" + ` or a node class.
 - Values lists the label values that upstream fixes.
+- *Limited* names are read or written as upstream does, but do not do everything that they do there.
 - A dash as default stands for a value that is a list or an object.
 `)
 	for _, s := range sectionTitles {

@@ -15,14 +15,14 @@ type Name struct {
 	Name string
 	// Columns are those after the name, as many as the section has; a column without text is empty.
 	Columns []string
-	// Note is "differs: how" or "absent: why", empty if the name is the same here.
+	// Note is "differs: how", "limited: how" or "absent: why", empty if the name is the same here.
 	Note string
 }
 
 // Columns are how many columns come after the name, by section.
 var Columns = map[string]int{
-	"metrics": 3, "events": 2, "conditions": 1, "flags": 2, "gates": 1, "chart": 1, "annotations": 1, "labels": 1, "taints": 1,
-	"dashboards": 1,
+	"metrics": 3, "events": 2, "conditions": 1, "flags": 2, "gates": 1, "gates of AWS": 1, "chart": 1, "annotations": 1,
+	"labels": 1, "taints": 1, "finalizers": 1, "dashboards": 1,
 }
 
 // Names returns the lines of each section of names.txt.
@@ -57,7 +57,8 @@ func ParseName(line string, width int) (Name, error) {
 		cells[i] = strings.TrimSpace(cells[i])
 	}
 	n := Name{Name: cells[0], Columns: cells[1:]}
-	if last := cells[len(cells)-1]; strings.HasPrefix(last, "absent: ") || strings.HasPrefix(last, "differs: ") {
+	last := cells[len(cells)-1]
+	if slices.ContainsFunc([]string{"absent: ", "differs: ", "limited: "}, func(kind string) bool { return strings.HasPrefix(last, kind) }) {
 		n.Note, n.Columns = last, n.Columns[:len(n.Columns)-1]
 	}
 	if len(n.Columns) > width {

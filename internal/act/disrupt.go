@@ -92,6 +92,7 @@ func (a *Actor) mark(
 ) ([]client.Object, error) {
 	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		claim := before.DeepCopy()
+		annotate(claim, apiv1.DisruptionBegunAnnotationKey, now.UTC().Format(time.RFC3339))
 		annotate(claim, apiv1.ReplacedByAnnotationKey, strings.Join(waitFor, ","))
 		annotate(claim, apiv1.TerminateFirstAnnotationKey, c.TerminateFirst)
 		annotateRepair(claim, c.Repair, now)
@@ -133,6 +134,7 @@ func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, err
 			return nil, err
 		}
 		before = claim.DeepCopy()
+		annotate(claim, apiv1.DisruptionBegunAnnotationKey, "")
 		annotate(claim, apiv1.ReplacedByAnnotationKey, "")
 		annotate(claim, apiv1.TerminateFirstAnnotationKey, "")
 		annotate(claim, apiv1.RepairConditionAnnotationKey, "")

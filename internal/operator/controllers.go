@@ -67,6 +67,7 @@ func controllers(
 	if c, ok := env.Clock.(*apiclock.Clock); ok {
 		c.Report(m.ClusterState.ClockOffsetSeconds.WithLabelValues().Set)
 	}
+	p.Panics.Export(m.RecoveredPanicsTotal.WithLabelValues())
 	m.SetBuildInfo(p.Version.Number, p.Version.Commit)
 	b := base{
 		Env: env, settings: p.Settings, metrics: m, provider: provider.Cloud, labels: labels,

@@ -64,6 +64,8 @@ type Program struct {
 	Settings *settings.Settings
 	Rest     *rest.Config
 	Log      logr.Logger
+	// Panics are those that Log has counted; nil if it counts none.
+	Panics *telemetry.Panics
 	// Version is shown in logs, metrics and the user agent.
 	Version Version
 	// Provider makes the provider; it may ask the cloud and fail.

@@ -36,6 +36,8 @@ type LogOptions struct {
 	// Clock bounds repetition: of lines with the same level and message the first hundred in a second are written, then
 	// every hundredth. Of error lines with the same cause one a minute is written. Nil writes them all.
 	Clock clock.PassiveClock
+	// Panics counts recovered panics. Nil counts none.
+	Panics *Panics
 }
 
 // NewLogger returns a logger that writes JSON. It reports a level that does not exist.
@@ -54,6 +56,9 @@ func NewLogger(o LogOptions) (logr.Logger, error) {
 	if o.Clock != nil {
 		h = &sampled{Handler: h, counts: newLineCounts(o.Clock)}
 		h = &byCause{Handler: h, causes: &causes{clock: o.Clock, seen: map[string]*seenCause{}}}
+	}
+	if o.Panics != nil {
+		h = &countsPanics{Handler: h, panics: o.Panics}
 	}
 	return logr.FromSlogHandler(h), nil
 }

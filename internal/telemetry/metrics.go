@@ -11,7 +11,10 @@ import (
 // is karpenter_nodeclaims_created_total. The comment of a group gives the labels in the order of WithLabelValues.
 type Metrics struct {
 	// BuildInfo is 1 for the running build (version, goversion, goarch, commit).
-	BuildInfo    *prometheus.GaugeVec
+	BuildInfo *prometheus.GaugeVec
+	// RecoveredPanicsTotal has no labels; see Panics.
+	RecoveredPanicsTotal *prometheus.CounterVec
+
 	NodeClaims   *NodeClaimMetrics
 	Nodes        *NodeMetrics
 	NodePools    *NodePoolMetrics
@@ -34,6 +37,8 @@ func NewMetrics(reg prometheus.Registerer, wellKnownLabels []string) *Metrics {
 	d := declarer{reg: reg, namespace: Namespace, declared: &m.declared}
 	m.BuildInfo = d.gauge("build_info", "Always 1; the labels describe the running build.",
 		"version", "goversion", "goarch", "commit")
+	m.RecoveredPanicsTotal = d.counter("recovered_panics_total",
+		"Panics that failed one operation, plan or batch, while the controller went on. The log has the stack.")
 	m.NodeClaims = newNodeClaimMetrics(d.in("nodeclaims"))
 	m.Nodes = newNodeMetrics(d.in("nodes"), wellKnownLabels)
 	m.NodePools = newNodePoolMetrics(d.in("nodepools"))

@@ -54,6 +54,9 @@ type Options struct {
 	// Chart is the directory of the Helm chart that says what the controller
 	// may do.
 	Chart string
+	// Values are values of the chart, for this start alone: the controller gets the rights and the environment that the chart
+	// makes of them. Names, ports and endpoints of the cluster win. nil is for the defaults of the chart.
+	Values map[string]any
 	// DieWithParent stops the cluster when the calling process ends, however
 	// it ends.
 	DieWithParent bool

@@ -10,8 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,19 +53,19 @@ func (c *Cluster) startController(ctx context.Context, k keys) error {
 	if c.options.Controller == "" {
 		return nil
 	}
-	return c.startAll(ctx, []spec{c.controller(c.state)})
+	part := c.controller(c.state)
+	env, err := c.chartEnvironment()
+	if err != nil {
+		return err
+	}
+	part.env = append(env, part.env...) // the last one wins
+	return c.startAll(ctx, []spec{part})
 }
 
 // grant applies the rights of the chart, and nothing else of it, and writes a
 // kubeconfig that holds them.
 func (c *Cluster) grant(ctx context.Context, k keys) error {
-	granted, err := rights.Render(c.options.Chart, chart.Release{
-		Name: ControllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
-		Values: map[string]any{"settings": map[string]any{
-			"provider": c.state.Settings.Provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(),
-			"featureGates": gateValues(c.state.Settings.FeatureGates),
-		}},
-	})
+	granted, err := rights.Render(c.options.Chart, c.release())
 	if err != nil {
 		return err
 	}
@@ -115,6 +118,34 @@ func gateValues(flag string) map[string]any {
 		}
 	}
 	return values
+}
+
+// release is the release of the chart that the controller stands for.
+func (c *Cluster) release() chart.Release {
+	values := map[string]any{"settings": map[string]any{
+		"provider": c.state.Settings.Provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(),
+		"featureGates": gateValues(c.state.Settings.FeatureGates),
+	}}
+	return chart.Release{
+		Name: ControllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
+		Values: util.CoalesceTables(values, runtime.DeepCopyJSON(c.options.Values)),
+	}
+}
+
+// chartEnvironment returns what the chart makes of Options.Values for the environment of the controller, nothing without values.
+func (c *Cluster) chartEnvironment() ([]string, error) {
+	if c.options.Values == nil {
+		return nil, nil
+	}
+	loaded, err := loader.LoadDir(c.options.Chart)
+	if err != nil {
+		return nil, fmt.Errorf("load chart: %w", err)
+	}
+	files, err := chart.Render(loaded, c.release())
+	if err != nil {
+		return nil, err
+	}
+	return chart.Environment(files)
 }
 
 // controller describes the controller as a part.

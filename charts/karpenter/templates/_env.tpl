@@ -55,13 +55,10 @@
 {{- $gpu = true }}
 {{- $efa = true }}
 {{- end }}
-{{- if or (eq (toString $gpu) "true") (eq (toString $efa) "true") }}
-{{- $ignore = false }}
-{{- end }}
 - name: AWS_FEATURE_GATES
   value: {{ printf "NodeClassCEL=%v,DRANVIDIAGPU=%v,DRAEFA=%v,RebootForRepair=%v" (default false $aws.nodeClassCEL) (eq (toString $gpu) "true") (eq (toString $efa) "true") (default false $aws.rebootForRepair) | quote }}
 - name: IGNORE_DRA_REQUESTS
-  value: {{ ne (toString $ignore) "false" | quote }}
+  value: {{ ne (include "karpenter.watchesDRA" .) "true" | quote }}
 {{- if .Values.settings.legacyNodeRepair }}
 - name: LEGACY_NODE_REPAIR
   value: "true"
@@ -144,4 +141,11 @@
   value: "true"
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* Whether the controller watches ResourceSlices: "true", or nothing. */}}
+{{- define "karpenter.watchesDRA" -}}
+{{- $aws := default dict .Values.settings.awsFeatureGates }}
+{{- $gates := list .Values.settings.enableDRA (get $aws "draNVIDIAGPU") (get $aws "draEFA") }}
+{{- if or (eq (toString .Values.settings.ignoreDRARequests) "false") (has "true" (toStrings $gates)) }}true{{ end }}
 {{- end }}

@@ -74,8 +74,9 @@ func runController(ctx context.Context, version operator.Version, core *settings
 		return coded{exitUsage, fmt.Errorf("--log-output-paths (LOG_OUTPUT_PATHS): %w", err)}
 	}
 	defer closeLog()
+	panics := &telemetry.Panics{}
 	log, err := telemetry.NewLogger(telemetry.LogOptions{
-		Level: core.LogLevel, Commit: version.Commit, Out: out, Clock: clock.RealClock{},
+		Level: core.LogLevel, Commit: version.Commit, Out: out, Clock: clock.RealClock{}, Panics: panics,
 	})
 	if err != nil {
 		return coded{exitUsage, err}
@@ -85,7 +86,7 @@ func runController(ctx context.Context, version operator.Version, core *settings
 		return err
 	}
 	err = operator.Run(ctx, operator.Program{
-		Settings: core, Rest: kube, Log: log, Version: version,
+		Settings: core, Rest: kube, Log: log, Panics: panics, Version: version,
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
 			return clouds.open(ctx, env, core)
 		},

@@ -29,14 +29,23 @@ func (p *Problem) MayDisrupt(c *Candidate) model.Verdict {
 		return policyVerdict(model.CausePaused, "")
 	case c.Pool.Object.Annotations[apiv1.DisruptionPausedAnnotationKey] == "true":
 		return policyVerdict(model.CausePoolPaused, n.Pool)
-	case slices.Contains(p.Options.ShiftedZones, n.Labels[corev1.LabelTopologyZone]):
-		v := policyVerdict(model.CauseZoneShifted, n.Pool)
-		v.Subject = n.Labels[corev1.LabelTopologyZone]
-		return v
+	case p.zoneShifted(n):
+		return zoneShiftedVerdict(n)
 	case n.Object != nil && n.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true":
 		return model.Verdict{Rule: model.RuleAnnotation, Subject: "node " + n.Name}
 	}
 	return p.backoff(n)
+}
+
+// zoneShifted reports whether traffic is shifted away from the zone of the node.
+func (p *Problem) zoneShifted(n *model.Node) bool {
+	return slices.Contains(p.Options.ShiftedZones, n.Labels[corev1.LabelTopologyZone])
+}
+
+func zoneShiftedVerdict(n *model.Node) model.Verdict {
+	v := policyVerdict(model.CauseZoneShifted, n.Pool)
+	v.Subject = n.Labels[corev1.LabelTopologyZone]
+	return v
 }
 
 // backoff returns a refusal if a disruption of the node was rolled back recently.
@@ -51,7 +60,8 @@ func (p *Problem) backoff(n *model.Node) model.Verdict {
 }
 
 // MayRepair returns a refusal if an unhealthy node must not be repaired. It does not check the pods. A registered node
-// may be repaired before it is initialized, and although it has do-not-disrupt.
+// may be repaired before it is initialized, and although it has do-not-disrupt. In a zone from which traffic is shifted
+// away instances neither end nor reboot, so the node would use up budgets until the shift is over.
 func (p *Problem) MayRepair(c *Candidate) model.Verdict {
 	n := c.Node
 	switch {
@@ -60,6 +70,8 @@ func (p *Problem) MayRepair(c *Candidate) model.Verdict {
 	case n.Object.Annotations[apiv1.DoNotRepairAnnotationKey] == "true":
 		return model.Verdict{Rule: model.RuleUnhealthy, Cause: model.CauseDoNotRepair,
 			Subject: "node is unhealthy, and has annotation " + apiv1.DoNotRepairAnnotationKey}
+	case p.zoneShifted(n):
+		return zoneShiftedVerdict(n)
 	}
 	return p.backoff(n)
 }

@@ -43,6 +43,16 @@ func Reason(n *model.Node) apiv1.DisruptionReason {
 	return ""
 }
 
+// Begun reports whether the controller itself marked the node. If not, another controller began to disrupt it, and what
+// replaces the node is not known.
+func Begun(n *model.Node) bool {
+	mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
+	if mark == nil {
+		return false
+	}
+	return n.Claim.Annotations[apiv1.DisruptionBegunAnnotationKey] == mark.LastTransitionTime.UTC().Format(time.RFC3339)
+}
+
 // TerminatesFirst reports whether the node is terminated before capacity for its pods is launched.
 func TerminatesFirst(n *model.Node) bool {
 	return n.Claim != nil && n.Claim.Annotations[apiv1.TerminateFirstAnnotationKey] != ""

@@ -208,6 +208,31 @@ func TestHalfMarksAreTakenBack(t *testing.T) {
 	w.want(0, 0, 0)
 }
 
+// Upstream Karpenter marks nodes with the same condition and taint, and keeps in memory which claims replace them. Its marks are
+// removed, even those of forced reasons, since its replacements may not have come up.
+func TestMarksOfAnotherControllerAreRemoved(t *testing.T) {
+	reasons := []apiv1.DisruptionReason{
+		apiv1.DisruptionReasonUnhealthy, apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonUnderutilized,
+	}
+	w := newWorld(t, "0", len(reasons))
+	for i, c := range w.claims() {
+		c.Annotations = map[string]string{apiv1.DisruptionBegunAnnotationKey: "2026-01-05T11:00:00Z"} // of an earlier disruption
+		w.update(&c)
+		condition.SetTrueWithReason(&c, apiv1.ConditionTypeDisruptionReason, string(reasons[i]), string(reasons[i]), w.clock.Now())
+		w.updateStatus(&c)
+	}
+	for _, n := range w.nodes() {
+		n.Spec.Taints = []corev1.Taint{apiv1.DisruptedNoScheduleTaint()}
+		w.update(&n)
+	}
+	w.watch()
+	w.want(4, 0, 4)
+	w.pass(settle)
+	w.want(0, 0, 0)
+	w.pass(poll)
+	w.want(0, 0, 0)
+}
+
 // A node whose Node object is being deleted keeps its taint, although its claim is neither marked nor deleted yet: a pod
 // that is bound to it meanwhile would be evicted at once.
 func TestTaintOfDeletedNodeStays(t *testing.T) {

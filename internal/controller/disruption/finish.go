@@ -90,12 +90,19 @@ func marked(n *model.Node) bool {
 // partlyMarked is the reason to remove the marks of a node that has only one of them because the other write was lost.
 const partlyMarked = "taint " + apiv1.DisruptedTaintKey + " and condition DisruptionReason do not agree; both were removed"
 
+// foreignMark is the reason to remove the marks of another controller, such as upstream Karpenter before a migration. Which
+// claims replace the node is not known then, so the disruption is decided anew.
+const foreignMark = "the disruption was begun by another controller; it is decided again"
+
 // waits returns how long the marked node has to wait at least before it may be deleted. It returns a no if it must stay: the
-// mark is incomplete, or a replacement was not initialized.
+// mark is incomplete or of another controller, or a replacement was not initialized.
 func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, model.Verdict) {
 	mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
 	if !marked(n) || !n.Disrupted() {
 		return 0, model.Verdict{Rule: model.RulePolicy, Subject: partlyMarked}
+	}
+	if !status.Begun(n) {
+		return 0, model.Verdict{Rule: model.RulePolicy, Subject: foreignMark}
 	}
 	wait := max(0, mark.LastTransitionTime.Add(settle).Sub(s.Now))
 	for _, name := range status.ReplacedBy(n.Claim) {

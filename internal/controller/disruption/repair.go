@@ -31,12 +31,26 @@ func (c *Controller) noteHealth(ctx context.Context, s *model.Snapshot) {
 		value := c.Options.Repair.Observe(n.Object, n.Claim, s.Now)
 		if value != n.Claim.Annotations[apiv1.UnhealthySinceAnnotationKey] {
 			changed = append(changed, act.Health{Node: n, Value: value})
+			c.tellMatched(ctx, n)
 		}
 	}
 	written, err := c.Actor.NoteHealth(ctx, changed)
 	c.Cluster.Assume(written...)
 	if err = ignoreConflict(err); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "failed to note health of nodes")
+	}
+}
+
+// tellMatched logs, for debugging, the policies that match the conditions of a node, after these have changed.
+func (c *Controller) tellMatched(ctx context.Context, n *model.Node) {
+	log := ctrl.LoggerFrom(ctx).V(1).WithValues("Node", klog.KRef("", n.Name))
+	matches := c.Options.Repair.Matches(n.Object, n.Claim)
+	for _, m := range matches {
+		log.Info("matched repair policy", "condition", m.ConditionType, "status", m.ConditionStatus, "reason", m.Reason,
+			"reason-regex", m.ReasonRegex, "fallback", m.ReasonRegex == "", "action", m.Action, "eligible-at", m.EligibleAt.UTC().Format(time.RFC3339))
+	}
+	if len(matches) == 0 {
+		log.Info("no longer matches any repair policy")
 	}
 }
 

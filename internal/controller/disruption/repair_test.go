@@ -18,7 +18,7 @@ import (
 const gpu corev1.NodeConditionType = "GPUReady"
 
 // policies replace a node 10 minutes after its GPU fails, or reboot it if the reason is Stuck. A drain takes 5 minutes.
-func policies(t *testing.T) *repair.Policies {
+func policies(t testing.TB) *repair.Policies {
 	t.Helper()
 	bound := 5 * time.Minute
 	replace := repair.Policy{
@@ -151,5 +151,33 @@ func TestLegacyRepairEndsByForce(t *testing.T) {
 		if c.DeletionTimestamp != nil && c.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey] == "" {
 			t.Error("the claim ends without a deadline")
 		}
+	}
+}
+
+// A NodePool has the event about exhausted budgets for the reason Unhealthy only if repair asks for a budget.
+func TestBudgetEventForRepairNeedsRepair(t *testing.T) {
+	for name, tt := range map[string]struct {
+		set  func(*world)
+		want bool
+	}{
+		"repair is off":    {func(*world) {}, false},
+		"repair is on":     {func(w *world) { w.Options.Repair = policies(t) }, true},
+		"legacy repair is": {func(w *world) { w.Options.Repair, w.Options.LegacyRepair = policies(t), true }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "0", 2)
+			events := &ear{}
+			w.Events = events
+			tt.set(w)
+			w.pass(poll)
+			var unhealthy, drifted bool
+			for _, e := range events.heard {
+				unhealthy = unhealthy || strings.Contains(e.Message, "for reason Unhealthy")
+				drifted = drifted || strings.Contains(e.Message, "for reason Drifted")
+			}
+			if unhealthy != tt.want || !drifted {
+				t.Errorf("events for Unhealthy %v and Drifted %v, want %v and true", unhealthy, drifted, tt.want)
+			}
+		})
 	}
 }

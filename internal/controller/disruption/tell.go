@@ -175,11 +175,14 @@ func stopsDisruption(cause model.Cause) bool {
 	return false
 }
 
-// tellPools publishes events on pools whose budgets allow nothing.
+// tellPools publishes events on pools whose budgets allow nothing, for each reason that asks for a budget.
 func (c *Controller) tellPools(s *model.Snapshot) {
 	budgets := budget.Of(s, false)
 	for _, p := range s.Pools() {
 		for _, reason := range budget.Reasons {
+			if reason == status.ReasonUnhealthy && (c.Options.Repair == nil || c.Options.LegacyRepair) {
+				continue // no budget is asked for
+			}
 			if a := budgets.Of(p.Name); a.Nodes > 0 && a.Allowed[reason] == 0 {
 				c.Events.Publish(telemetry.Event{
 					Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventDisruptionBlocked,

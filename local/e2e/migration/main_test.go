@@ -71,9 +71,14 @@ func rigOf() rig.Rig {
 }
 
 // start runs our controller until stop is called or the test ends.
-func (p *place) start(t *testing.T) (stop func()) {
+func (p *place) start(t *testing.T) (stop func()) { return p.startWith(t, nil) }
+
+// startWith is start with values of the chart.
+func (p *place) startWith(t *testing.T, values map[string]any) (stop func()) {
 	t.Helper()
-	local, err := rigOf().Open(string(p.Cluster.Dir()))
+	r := rigOf()
+	r.Values = values
+	local, err := r.Open(string(p.Cluster.Dir()))
 	if err != nil {
 		t.Fatal(err)
 	}

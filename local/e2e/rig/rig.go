@@ -25,6 +25,8 @@ type Rig struct {
 	// Scheduler is the path of another kube-scheduler, and Arguments are more arguments of parts, by part; see cluster.Options.
 	Scheduler string
 	Arguments map[string][]string
+	// Values are values of the chart for the controller; see cluster.Options.
+	Values map[string]any
 	// Bare leaves the controller out: another one runs, or a test starts it.
 	Bare bool
 	// Patience bounds each wait of a Place; nothing is asserted about speed.
@@ -93,6 +95,7 @@ func (r Rig) open(dir string, onEnd func(part string, how error)) (*cluster.Clus
 		Chart:         r.Chart,
 		Scheduler:     r.Scheduler,
 		Arguments:     r.Arguments,
+		Values:        r.Values,
 		Settings:      r.Settings,
 		DieWithParent: true,
 		OnEnd:         onEnd,

@@ -14,6 +14,10 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
+// maxCost bounds the evaluation of an expression, in the cost units of CEL. Arithmetic over the variables costs less than a hundred;
+// nested loops over lists would take any time.
+const maxCost = 100_000
+
 // A Subject is an instance type as expressions see it.
 type Subject struct {
 	Type             string // instance_type
@@ -105,7 +109,7 @@ func compile(field, text string) (expression, error) {
 	if out := ast.OutputType(); out != cel.IntType && out != cel.DoubleType {
 		return expression{}, fmt.Errorf("%s: %q comes to a %s, want a number", field, text, out)
 	}
-	program, err := env.Program(ast)
+	program, err := env.Program(ast, cel.CostLimit(maxCost))
 	if err != nil {
 		return expression{}, fmt.Errorf("%s: %q: %w", field, text, err)
 	}

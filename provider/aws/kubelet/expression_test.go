@@ -101,3 +101,20 @@ func TestBadExpressions(t *testing.T) {
 		t.Errorf("with another mistake beside it: %v", err)
 	}
 }
+
+// An expression whose evaluation would take very long is an error, within a bounded time.
+func TestCostOfExpressionsIsBounded(t *testing.T) {
+	digits := "[0,1,2,3,4,5,6,7,8,9]"
+	loops := "1"
+	for _, variable := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		loops = digits + ".map(" + variable + ", " + loops + ").size()"
+	}
+	c, err := Parse(section(t, `maxPods: "`+loops+`"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Resolve(Subject{Type: "m5.large", VCPUs: 2, MemoryMiB: 8192, ENIs: 3, IPsPerENI: 10, MaxPods: 29})
+	if err == nil || !strings.Contains(err.Error(), "cost limit") {
+		t.Errorf("error is %v, want one about the cost limit", err)
+	}
+}

@@ -22,8 +22,10 @@ type Book struct {
 	isolated bool
 	ignored  prometheus.Gauge
 
-	// tried is true from the end of the first Refresh.
-	tried atomic.Bool
+	// current is true from the first spot prices on, or after patience without them. begun is the Unix time of the first
+	// Refresh, 0 before it.
+	current atomic.Bool
+	begun   atomic.Int64
 
 	write sync.Mutex // serialises changes and guards seen; readers do not take it
 	// seen is when EC2 last returned each spot price.

@@ -132,19 +132,38 @@ func TestFallback(t *testing.T) {
 	wantPrice(t, "m5.large in an unknown region", 0.096)(other.OnDemand("m5.large"))
 }
 
-// Prices are current after the first attempt to refresh them, whether it succeeds or not.
+// Prices are current when spot prices have come, or ten minutes of attempts have failed.
 func TestCurrent(t *testing.T) {
-	for _, err := range []error{nil, errors.New("no answer")} {
-		b := book(t, "us-east-1", &lists{err: err}, &history{err: err})
-		if b.Current() {
-			t.Error("the shipped prices are current")
-		}
-		if got := b.Refresh(t.Context(), time.Now()); err != nil && got == nil {
-			t.Error("a failed refresh is not told")
-		}
-		if !b.Current() {
-			t.Errorf("prices are not current after a refresh that returned %v", err)
-		}
+	denied, start := errors.New("denied"), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name    string
+		listErr error
+		spotErr error
+		calls   []time.Duration // when Refresh is called
+		want    []bool          // whether prices are current then
+	}{
+		{"both come", nil, nil, []time.Duration{0, time.Minute, 10 * time.Minute}, []bool{true, true, true}},
+		{"list prices are denied", denied, nil, []time.Duration{0, time.Minute, 10 * time.Minute}, []bool{true, true, true}},
+		{"spot prices are denied", nil, denied, []time.Duration{0, 7 * time.Minute, 15 * time.Minute}, []bool{false, false, true}},
+		{"both are denied", denied, denied, []time.Duration{0, 9 * time.Minute, 10 * time.Minute}, []bool{false, false, true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tenancies := map[string][]string{"Shared": {product("m5.large", "USD", "0.2")}, "Dedicated": {product("m5.metal", "USD", "5")}}
+			spot := []ec2types.SpotPrice{spotPrice("m5.large", "a", "0.03", 1)}
+			b := book(t, "us-east-1", &lists{byTenancy: tenancies, err: tt.listErr}, &history{records: spot, err: tt.spotErr})
+			if b.Current() {
+				t.Error("the shipped prices are current")
+			}
+			for i, after := range tt.calls {
+				err := b.Refresh(t.Context(), start.Add(after))
+				if (err == nil) != (tt.listErr == nil && tt.spotErr == nil) {
+					t.Errorf("after %s: error %v", after, err)
+				}
+				if b.Current() != tt.want[i] {
+					t.Errorf("after %s: current is %v, want %v", after, b.Current(), tt.want[i])
+				}
+			}
+		})
 	}
 }
 

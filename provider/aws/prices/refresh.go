@@ -44,12 +44,20 @@ func (b *Book) Refresh(ctx context.Context, now time.Time) error {
 	}()
 	spotErr = b.refreshSpot(ctx, now)
 	<-done
-	b.tried.Store(true)
+	b.begun.CompareAndSwap(0, now.Unix())
+	if spotErr == nil || now.Sub(time.Unix(b.begun.Load(), 0)) >= patience {
+		b.current.Store(true)
+	}
 	return errors.Join(listErr, spotErr)
 }
 
-// Current reports whether prices were refreshed since the start, or one attempt failed.
-func (b *Book) Current() bool { return b.tried.Load() }
+// patience is how long spot prices may fail to come until the prices of the build count as current. A missing permission must
+// not stop consolidation for good.
+const patience = 10 * time.Minute
+
+// Current reports whether spot prices were refreshed since the start, or could not be for ten minutes. List prices of the build
+// are near enough: they change rarely.
+func (b *Book) Current() bool { return b.current.Load() }
 
 // Listed reports whether list prices can be asked for in this region. GovCloud has no Pricing API.
 func (b *Book) Listed() bool { return !b.isolated && !strings.HasPrefix(b.region, "us-gov") }
