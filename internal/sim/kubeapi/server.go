@@ -1,0 +1,246 @@
+package kubeapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/admission"
+)
+
+// A Config says what a Server has.
+type Config struct {
+	// Scheme has the types of all kinds.
+	Scheme *runtime.Scheme
+	Kinds  []Kind
+	// Now returns the time of the server.
+	Now func() time.Time
+	// Seed determines the names and uids that the server gives.
+	Seed uint64
+	// Admission checks objects of custom kinds and sets their defaults. Nil accepts all.
+	Admission *admission.Checker
+	// History is how many changes a watch can be behind before it gets the error 410. Default 1,000.
+	History int
+}
+
+// A Server holds the objects of a cluster.
+type Server struct {
+	cfg     Config
+	tables  map[schema.GroupVersionResource]*table
+	kinds   map[schema.GroupVersionKind]*table
+	names   *rand.Rand
+	version uint64
+	// Written is called after each change with the object before and after it. Before is nil for a new object and after is
+	// nil for one that is gone. Neither may be changed.
+	Written func(before, after client.Object)
+}
+
+// New makes a server without objects.
+func New(cfg Config) *Server {
+	if cfg.History == 0 {
+		cfg.History = 1000
+	}
+	s := &Server{
+		cfg: cfg, tables: map[schema.GroupVersionResource]*table{}, kinds: map[schema.GroupVersionKind]*table{},
+		names: rand.New(rand.NewPCG(cfg.Seed, 0x6b756265)), version: 100,
+	}
+	for _, k := range cfg.Kinds {
+		t := &table{kind: k, server: s, objects: map[key]*entry{}}
+		s.tables[k.Resource()], s.kinds[k.GroupVersionKind] = t, t
+	}
+	return s
+}
+
+// A Request is one call of a client.
+type Request struct {
+	Context     context.Context
+	Method      string
+	Path        string
+	Query       url.Values
+	ContentType string
+	Body        []byte
+}
+
+// A Response is the answer to a Request. Watch is set instead of Body if the answer is a stream.
+type Response struct {
+	Code  int
+	Body  []byte
+	Watch *Watch
+}
+
+// target is what the path of a request names.
+type target struct {
+	table       *table
+	key         key
+	subresource string
+}
+
+// errUnknown is the answer to paths that the server does not have.
+var errUnknown = &apierrors.StatusError{ErrStatus: metav1.Status{
+	Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+	Message: "the server could not find the requested resource",
+}}
+
+// Serve carries out one request.
+func (s *Server) Serve(r *Request) Response {
+	if r.Context == nil {
+		r.Context = context.Background()
+	}
+	if body, ok := s.discover(r); ok {
+		return Response{Code: http.StatusOK, Body: body}
+	}
+	t, err := s.parse(r.Path)
+	if err != nil {
+		return failure(err)
+	}
+	if r.Method == http.MethodGet && t.key.name == "" && r.Query.Get("watch") != "" && r.Query.Get("watch") != "false" {
+		w, err := t.table.watch(t.key.namespace, r.Query)
+		if err != nil {
+			return failure(err)
+		}
+		return Response{Code: http.StatusOK, Watch: w}
+	}
+	code, body, err := s.dispatch(t, r)
+	if err != nil {
+		return failure(err)
+	}
+	return Response{Code: code, Body: body}
+}
+
+// dispatch carries out a request for an object or a list.
+func (s *Server) dispatch(t target, r *Request) (code int, body []byte, err error) {
+	switch {
+	case r.Method == http.MethodGet && t.key.name == "":
+		body, err = t.table.list(t.key.namespace, r.Query)
+	case r.Method == http.MethodGet:
+		var e *entry
+		if e, err = t.table.get(t.key); err == nil {
+			body = e.json
+		}
+	case r.Method == http.MethodPost && t.subresource == "eviction":
+		return s.evict(t, r)
+	case r.Method == http.MethodPost && t.subresource == "binding":
+		return s.bind(t, r)
+	case r.Method == http.MethodPost && t.key.name == "":
+		return s.create(t, r)
+	case r.Method == http.MethodPut:
+		body, err = s.put(t, r)
+	case r.Method == http.MethodPatch:
+		body, err = s.patch(t, r)
+	case r.Method == http.MethodDelete && t.key.name != "":
+		body, err = s.remove(t, r)
+	case r.Method == http.MethodDelete:
+		body, err = s.removeAll(t, r)
+	default:
+		err = apierrors.NewMethodNotSupported(t.table.kind.Resource().GroupResource(), r.Method)
+	}
+	return http.StatusOK, body, err
+}
+
+// failure returns the answer that tells an error.
+func failure(err error) Response {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		status = apierrors.NewInternalError(err)
+	}
+	st := status.Status()
+	st.APIVersion, st.Kind = "v1", "Status"
+	body, err := json.Marshal(st)
+	if err != nil {
+		body = []byte(err.Error())
+	}
+	return Response{Code: int(st.Code), Body: body}
+}
+
+// parse reads /api/v1/… and /apis/GROUP/VERSION/… paths.
+func (s *Server) parse(path string) (target, error) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	var gv schema.GroupVersion
+	switch {
+	case len(parts) >= 3 && parts[0] == "api":
+		gv, parts = schema.GroupVersion{Version: parts[1]}, parts[2:]
+	case len(parts) >= 4 && parts[0] == "apis":
+		gv, parts = schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:]
+	default:
+		return target{}, errUnknown
+	}
+	var t target
+	if parts[0] == "namespaces" && len(parts) >= 3 && !(len(parts) == 3 && parts[2] == "status") {
+		t.key.namespace, parts = parts[1], parts[2:]
+	}
+	t.table = s.tables[gv.WithResource(parts[0])]
+	if t.table == nil || len(parts) > 3 {
+		return target{}, errUnknown
+	}
+	if len(parts) > 1 {
+		t.key.name = parts[1]
+	}
+	if len(parts) > 2 {
+		t.subresource = parts[2]
+	}
+	return t, nil
+}
+
+// table returns the table of the kind of a typed object.
+func (s *Server) tableOf(o client.Object) (*table, error) {
+	kinds, _, err := s.cfg.Scheme.ObjectKinds(o)
+	if err != nil {
+		return nil, fmt.Errorf("kind of %T: %w", o, err)
+	}
+	for _, k := range kinds {
+		if t := s.kinds[k]; t != nil {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("kind %s is not served", kinds[0])
+}
+
+// List returns all objects of type T in the order of their namespaces and names. They may not be changed.
+func List[T client.Object](s *Server) []T {
+	var zero T
+	t, err := s.tableOf(zero)
+	if err != nil {
+		panic(err) // a kind that Config lacks: a mistake in the program
+	}
+	out := make([]T, 0, len(t.objects))
+	for _, e := range t.sorted() {
+		out = append(out, e.object.(T))
+	}
+	return out
+}
+
+// Find returns the object of type T with a name, and false if there is none. It may not be changed.
+func Find[T client.Object](s *Server, namespace, name string) (T, bool) {
+	var zero T
+	t, err := s.tableOf(zero)
+	if err != nil {
+		panic(err) // a kind that Config lacks: a mistake in the program
+	}
+	e := t.objects[key{namespace, name}]
+	if e == nil {
+		return zero, false
+	}
+	return e.object.(T), true
+}
+
+// Len returns the number of objects of type T.
+func Len[T client.Object](s *Server) int {
+	var zero T
+	t, err := s.tableOf(zero)
+	if err != nil {
+		panic(err) // a kind that Config lacks: a mistake in the program
+	}
+	return len(t.objects)
+}
