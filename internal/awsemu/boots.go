@@ -51,6 +51,13 @@ func (b *boots) of(name string) control.Boot {
 	return control.Boot{}
 }
 
+// Settle does what is due in the account, and returns when more is due, the zero time for never. It is for callers that step
+// machines themselves; Run does it too.
+func (e *Emulator) Settle() time.Time { return hardware{e}.Settle() }
+
+// Changed is signalled when machines come or go.
+func (e *Emulator) Changed() <-chan struct{} { return hardware{e}.Changed() }
+
 // hardware shows the account's instances to package machine.
 type hardware struct{ e *Emulator }
 

@@ -70,6 +70,11 @@ type Program struct {
 	Version Version
 	// Provider makes the provider; it may ask the cloud and fail.
 	Provider func(ctx context.Context, env Env) (Provider, error)
+	// Metrics takes the metrics; nil means the registry that the manager serves.
+	Metrics prometheus.Registerer
+	// Manager changes the options of the manager; nil leaves them. Simulations run several programs in one process, without
+	// ports.
+	Manager func(*ctrl.Options)
 }
 
 // A Version names a build.
@@ -88,6 +93,9 @@ func Run(ctx context.Context, p Program) error {
 	for _, w := range p.Settings.Warnings() {
 		p.Log.Info(w)
 	}
+	if p.Metrics == nil {
+		p.Metrics = ctrlmetrics.Registry
+	}
 	now := apiclock.New(clock.RealClock{}, p.Log.WithName("clock"))
 	p.Rest = rest.CopyConfig(p.Rest)
 	p.Rest.Wrap(now.Wrap)
@@ -104,7 +112,7 @@ func Run(ctx context.Context, p Program) error {
 	}
 	env := Env{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: clock.RealClock{},
-		Events: events, Metrics: ctrlmetrics.Registry, Ledger: act.Ledger{Client: mgr.GetClient()},
+		Events: events, Metrics: p.Metrics, Ledger: act.Ledger{Client: mgr.GetClient()},
 		Writer: act.Writer{Client: mgr.GetClient()}, Log: p.Log,
 	}
 	f := featuresOf(ctx, mgr, p.Settings, p.Log)
@@ -143,7 +151,7 @@ func newManager(p Program) (ctrl.Manager, error) {
 	// The lease has a client of its own, so that a busy controller does not lose it to its own rate limit.
 	lease := rest.CopyConfig(p.Rest)
 	lease.UserAgent = "karpenter-lease/" + p.Version.Number
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	options := ctrl.Options{
 		Scheme: scheme,
 		Logger: p.Log,
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
@@ -162,7 +170,11 @@ func newManager(p Program) (ctrl.Manager, error) {
 		LeaderElectionNamespace:       s.LeaderElectionNamespace,
 		LeaderElectionConfig:          lease,
 		LeaderElectionReleaseOnCancel: true,
-	})
+	}
+	if p.Manager != nil {
+		p.Manager(&options)
+	}
+	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}

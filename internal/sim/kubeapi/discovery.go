@@ -46,6 +46,13 @@ func (s *Server) discover(r *Request) ([]byte, bool) {
 	return body, err == nil
 }
 
+// Describes reports whether a request is for what the server has, not for objects. Such requests may be served at any time,
+// from any goroutine.
+func (s *Server) Describes(r *Request) bool {
+	_, ok := s.discover(r)
+	return ok
+}
+
 // allowed answers an access review with yes.
 func allowed(body []byte) any {
 	var review authorizationv1.SelfSubjectAccessReview

@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+
+	"github.com/karpenter-go/karpenter/internal/operator"
+	"github.com/karpenter-go/karpenter/internal/operator/settings"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/provider/aws"
+)
+
+// A replica is one process of the operator.
+type replica struct {
+	link *link
+	stop context.CancelFunc
+	done atomic.Bool
+	err  error
+}
+
+// start starts a replica.
+func (w *World) start(name string) *replica {
+	ctx, stop := context.WithCancel(context.Background())
+	r := &replica{link: &link{world: w, name: name}, stop: stop}
+	w.replicas[name] = r
+	go func() {
+		r.err = w.operate(ctx, r)
+		r.done.Store(true)
+	}()
+	return r
+}
+
+// kill ends a replica as kill -9 does: from now on its calls have no effect.
+func (w *World) kill(r *replica) {
+	r.link.cut = true
+	for _, s := range r.link.open {
+		s.end()
+	}
+	r.stop()
+	delete(w.replicas, r.link.name)
+	w.dead = append(w.dead, r)
+}
+
+// operate runs the operator until ctx is done.
+func (w *World) operate(ctx context.Context, r *replica) error {
+	core, own, err := settingsOf(w.Options.Args)
+	if err != nil {
+		return err
+	}
+	log, err := telemetry.NewLogger(telemetry.LogOptions{Level: w.Options.LogLevel, Out: w.logs(r.link.name)})
+	if err != nil {
+		return fmt.Errorf("make logger: %w", err)
+	}
+	registry := prometheus.NewRegistry()
+	return operator.Run(ctx, operator.Program{
+		Settings: core, Rest: w.Server.RestConfig(kube{r.link}), Log: log, Metrics: registry,
+		Manager: func(o *ctrl.Options) {
+			o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
+			o.Controller = config.Controller{SkipNameValidation: new(true)}
+		},
+		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
+			return w.provider(ctx, r, env, core, own)
+		},
+	})
+}
+
+// settingsOf returns the settings of the operator and of the provider for aws, as flags set them.
+func settingsOf(args []string) (*settings.Settings, *aws.Settings, error) {
+	flags := pflag.NewFlagSet("sim", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	core, own := settings.AddFlags(flags), aws.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		return nil, nil, fmt.Errorf("parse flags: %w", err)
+	}
+	core.Complete()
+	if err := core.Validate(); err != nil {
+		return nil, nil, fmt.Errorf("validate settings: %w", err)
+	}
+	if err := own.Validate(); err != nil {
+		return nil, nil, fmt.Errorf("validate settings: %w", err)
+	}
+	return core, own, nil
+}
+
+// provider makes the provider for aws over the emulator.
+func (w *World) provider(
+	ctx context.Context, r *replica, env operator.Env, core *settings.Settings, own *aws.Settings,
+) (operator.Provider, error) {
+	versions, err := discovery.NewDiscoveryClientForConfig(env.Rest)
+	if err != nil {
+		return operator.Provider{}, fmt.Errorf("create discovery client: %w", err)
+	}
+	s := *own
+	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
+	p, err := aws.New(ctx, aws.Config{
+		AWS: awssdk.Config{
+			Region: region, BaseEndpoint: awssdk.String("http://aws.sim"), HTTPClient: account{r.link},
+			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+		},
+		Client: env.Client, Reader: env.Live, Writer: env.Writer, Discovery: versions, Clock: clock.RealClock{},
+		Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: recorder{env.Events}, Overlay: env.Overlay,
+		Namespace: core.LeaderElectionNamespace,
+	})
+	if err != nil {
+		return operator.Provider{}, fmt.Errorf("make provider: %w", err)
+	}
+	out := operator.Provider{Cloud: p}
+	for _, c := range p.Controllers() {
+		out.Controllers = append(out.Controllers, c)
+	}
+	return out, nil
+}
+
+// recorder hands events of the provider to the recorder of the operator.
+type recorder struct{ events telemetry.Recorder }
+
+func (r recorder) Event(object client.Object, eventType, reason, message string) {
+	r.events.Publish(telemetry.Event{Object: object, Type: eventType, Reason: reason, Message: message})
+}
+
+// grace is how long a replica that was stopped may take to end.
+const grace = 5 * time.Minute

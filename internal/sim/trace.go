@@ -1,0 +1,48 @@
+package sim
+
+import (
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
+)
+
+// A Trace is the sequence of all writes to the API server and all calls to the cloud, with their times.
+type Trace struct {
+	sum   hash.Hash64
+	lines int
+	start time.Time
+	// Out takes each line as text if it is not nil.
+	Out io.Writer
+}
+
+func newTrace() *Trace { return &Trace{sum: fnv.New64a(), start: time.Now()} }
+
+// Hash returns a number that is equal for equal traces.
+func (t *Trace) Hash() string { return fmt.Sprintf("%016x", t.sum.Sum64()) }
+
+// Lines returns the number of writes and calls.
+func (t *Trace) Lines() int { return t.lines }
+
+func (t *Trace) add(format string, args ...any) {
+	t.lines++
+	line := fmt.Sprintf("%9.3f ", time.Since(t.start).Seconds()) + fmt.Sprintf(format, args...) + "\n"
+	io.WriteString(t.sum, line)
+	if t.Out != nil {
+		io.WriteString(t.Out, line)
+	}
+}
+
+// kube adds a write to the API server. Events and leases are left out, since their names and holders are random.
+func (t *Trace) kube(who string, q *kubeapi.Request, r kubeapi.Response) {
+	if q.Method == http.MethodGet || quietKind(q.Path) {
+		return
+	}
+	t.add("%s %s %s %d", who, q.Method, q.Path, r.Code)
+}
+
+func (t *Trace) cloud(who, op string) { t.add("%s %s", who, op) }

@@ -1,0 +1,230 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
+)
+
+// An answer ends a call.
+type answer struct {
+	response *http.Response
+	err      error
+}
+
+// errDown is what clients see whose process or server is away.
+var errDown = errors.New("connect: connection refused")
+
+// A link is the network of one process. All of its calls to the API server and to the cloud go over it.
+type link struct {
+	world *World
+	name  string
+	// cut is true when the process is dead. Its calls fail and have no effect.
+	cut bool
+	// open are the streams of its watches.
+	open []*stream
+}
+
+// send parks a call at the driver until answer comes or the caller gives up.
+func (l *link) send(ctx context.Context, key string, admit func(reply func(answer))) (*http.Response, error) {
+	done := make(chan answer, 1)
+	var once sync.Once
+	l.world.driver.Arrive(l.name+" "+key, func() {
+		admit(func(a answer) { once.Do(func() { done <- a }) })
+	})
+	select {
+	case a := <-done:
+		return a.response, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// kube is the way to the API server.
+type kube struct{ *link }
+
+// RoundTrip implements http.RoundTripper.
+func (k kube) RoundTrip(r *http.Request) (*http.Response, error) {
+	q, err := kubeapi.ReadRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	w := k.world
+	if w.Server.Describes(q) {
+		// Clients hold locks while they ask what the server has, and nobody would notice a delay.
+		return kubeapi.HTTP(r, w.Server.Serve(q), nil, time.Now()), nil
+	}
+	// The query is left out: clients choose the length of their watches at random.
+	return k.send(r.Context(), q.Method+" "+q.Path+" "+string(q.Body), func(reply func(answer)) {
+		delay, fate := w.faults.kube(k.name, q)
+		w.driver.After(delay, func() {
+			if k.cut {
+				reply(answer{err: errDown})
+				return
+			}
+			switch fate.kind {
+			case refuse:
+				reply(answer{err: errDown})
+				return
+			case fail:
+				reply(answer{response: kubeapi.HTTP(r, fate.response, nil, time.Now())})
+				return
+			}
+			resp := w.Server.Serve(q)
+			w.trace.kube(k.name, q, resp)
+			if fate.kind == lose {
+				if resp.Watch != nil {
+					resp.Watch.Close()
+				}
+				w.driver.After(fate.after, func() { reply(answer{err: fmt.Errorf("read: %w", io.ErrUnexpectedEOF)}) })
+				return
+			}
+			if resp.Watch == nil {
+				reply(answer{response: kubeapi.HTTP(r, resp, nil, time.Now())})
+				return
+			}
+			s := k.stream(resp.Watch)
+			reply(answer{response: kubeapi.HTTP(r, resp, s, time.Now())})
+		})
+	})
+}
+
+// account is the way to the cloud. It implements the SDK's HTTP client.
+type account struct{ *link }
+
+// Do carries out a call of the SDK.
+func (a account) Do(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, fmt.Errorf("read the request's body: %w", err)
+		}
+		r.Body.Close()
+	}
+	w := a.world
+	op := operation(r, body)
+	return a.send(r.Context(), "cloud "+op+" "+string(body), func(reply func(answer)) {
+		delay, fate := w.faults.cloud(a.name, op)
+		w.driver.After(delay, func() {
+			switch {
+			case a.cut || fate.kind == refuse:
+				reply(answer{err: errDown})
+				return
+			case fate.kind == hang:
+				return
+			}
+			w.trace.cloud(a.name, op)
+			// A handler may wait, as a long poll does. So it has a goroutine of its own.
+			in := r.Clone(context.WithoutCancel(r.Context()))
+			in.Body = io.NopCloser(bytes.NewReader(body))
+			go func() {
+				rec := httptest.NewRecorder()
+				w.Emulator.ServeHTTP(rec, in)
+				if fate.kind == lose {
+					reply(answer{err: fmt.Errorf("read: %w", io.ErrUnexpectedEOF)})
+					return
+				}
+				resp := rec.Result()
+				resp.Request = r
+				reply(answer{response: resp})
+			}()
+		})
+	})
+}
+
+// operation names a call of the AWS API: service and operation.
+func operation(r *http.Request, body []byte) string {
+	if target := r.Header.Get("X-Amz-Target"); target != "" {
+		return target[strings.LastIndex(target, ".")+1:]
+	}
+	if _, rest, ok := strings.Cut(string(body), "Action="); ok {
+		name, _, _ := strings.Cut(rest, "&")
+		return name
+	}
+	return r.Method + " " + r.URL.Path
+}
+
+// A stream carries the events of a watch to a client.
+type stream struct {
+	link  *link
+	watch *kubeapi.Watch
+	// due is when the last scheduled event arrives: events of one watch keep their order.
+	due time.Time
+
+	mu     sync.Mutex // guards what follows
+	cond   *sync.Cond
+	data   bytes.Buffer
+	closed bool
+}
+
+// stream makes the stream of a watch.
+func (l *link) stream(w *kubeapi.Watch) *stream {
+	s := &stream{link: l, watch: w, due: time.Now()}
+	s.cond = sync.NewCond(&s.mu)
+	l.open = append(l.open, s)
+	for range w.Pending() {
+		s.schedule()
+	}
+	w.Ready = s.schedule
+	world := l.world
+	world.driver.After(world.driver.Dice(l.name+" watch "+w.Plural()).Between(5*time.Minute, 10*time.Minute), s.end)
+	return s
+}
+
+// schedule lets the next event arrive after a delay.
+func (s *stream) schedule() {
+	world := s.link.world
+	at := time.Now().Add(world.faults.watch(s.link.name, s.watch.Plural()))
+	if at.Before(s.due) {
+		at = s.due
+	}
+	s.due = at
+	world.driver.At(at, func() {
+		line := s.watch.Next()
+		if line == nil {
+			return
+		}
+		s.mu.Lock()
+		s.data.Write(line)
+		s.mu.Unlock()
+		s.cond.Broadcast()
+	})
+}
+
+// Read implements io.Reader. It waits for the next event.
+func (s *stream) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.data.Len() == 0 && !s.closed {
+		s.cond.Wait()
+	}
+	if s.data.Len() == 0 {
+		return 0, io.EOF
+	}
+	return s.data.Read(p)
+}
+
+// Close implements io.Closer; the client calls it.
+func (s *stream) Close() error {
+	s.link.world.driver.Arrive(s.link.name+" close "+s.watch.Plural(), s.end)
+	return nil
+}
+
+// end ends the stream. It is called on the driver's goroutine.
+func (s *stream) end() {
+	s.watch.Close()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cond.Broadcast()
+}
