@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"time"
 
@@ -40,12 +41,16 @@ type Server struct {
 	cfg     Config
 	tables  map[schema.GroupVersionResource]*table
 	kinds   map[schema.GroupVersionKind]*table
+	types   map[reflect.Type]*table
 	names   *rand.Rand
 	version uint64
-	// Written is called after each change with the object before and after it. Before is nil for a new object and after is
-	// nil for one that is gone. Neither may be changed.
-	Written func(before, after client.Object)
+	written []func(before, after client.Object)
 }
+
+// OnWrite has f called after each change with the object before and after it. Before is nil for a new object and after is
+// nil for one that was removed. F may change neither, and may not write to the server. Several functions are called in the
+// order in which they were added.
+func (s *Server) OnWrite(f func(before, after client.Object)) { s.written = append(s.written, f) }
 
 // New makes a server without objects.
 func New(cfg Config) *Server {
@@ -53,12 +58,17 @@ func New(cfg Config) *Server {
 		cfg.History = 1000
 	}
 	s := &Server{
-		cfg: cfg, tables: map[schema.GroupVersionResource]*table{}, kinds: map[schema.GroupVersionKind]*table{},
+		cfg: cfg, tables: map[schema.GroupVersionResource]*table{}, kinds: map[schema.GroupVersionKind]*table{}, types: map[reflect.Type]*table{},
 		names: rand.New(rand.NewPCG(cfg.Seed, 0x6b756265)), version: 100,
 	}
 	for _, k := range cfg.Kinds {
 		t := &table{kind: k, server: s, objects: map[key]*entry{}}
 		s.tables[k.Resource()], s.kinds[k.GroupVersionKind] = t, t
+		o, err := cfg.Scheme.New(k.GroupVersionKind)
+		if err != nil {
+			panic(err) // a kind that the scheme lacks: a mistake in the program
+		}
+		s.types[reflect.TypeOf(o)] = t
 	}
 	return s
 }
@@ -193,18 +203,12 @@ func (s *Server) parse(path string) (target, error) {
 	return t, nil
 }
 
-// table returns the table of the kind of a typed object.
+// tableOf returns the table of the kind of a typed object, which may be nil.
 func (s *Server) tableOf(o client.Object) (*table, error) {
-	kinds, _, err := s.cfg.Scheme.ObjectKinds(o)
-	if err != nil {
-		return nil, fmt.Errorf("kind of %T: %w", o, err)
+	if t := s.types[reflect.TypeOf(o)]; t != nil {
+		return t, nil
 	}
-	for _, k := range kinds {
-		if t := s.kinds[k]; t != nil {
-			return t, nil
-		}
-	}
-	return nil, fmt.Errorf("kind %s is not served", kinds[0])
+	return nil, fmt.Errorf("the server does not have the kind of %T", o)
 }
 
 // List returns all objects of type T in the order of their namespaces and names. They may not be changed.
