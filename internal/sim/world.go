@@ -119,7 +119,7 @@ func (w *World) serve(scheme *runtime.Scheme) error {
 	w.Server = kubeapi.New(kubeapi.Config{
 		Scheme: scheme, Now: time.Now, Seed: w.Options.Seed, Admission: checker, Kinds: append(kubeapi.BuiltIn(), ownKinds()...),
 	})
-	w.Server.Written = func(before, after client.Object) { w.changed() }
+	w.Server.OnWrite(func(before, after client.Object) { w.changed() })
 	if w.Client, err = w.Server.Client(); err != nil {
 		return err
 	}

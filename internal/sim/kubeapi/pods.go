@@ -68,6 +68,9 @@ func (s *Server) evict(t target, r *Request) (int, []byte, error) {
 	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != pod.UID {
 		return 0, nil, apierrors.NewConflict(t.table.kind.Resource().GroupResource(), pod.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s)", *p.UID, pod.UID))
 	}
+	if len(options.DryRun) > 0 || dryRun(r) {
+		return success(http.StatusCreated)
+	}
 	if guarded(pod) {
 		if err := s.charge(pod); err != nil {
 			return 0, nil, err

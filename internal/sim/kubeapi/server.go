@@ -44,10 +44,13 @@ type Server struct {
 	types   map[reflect.Type]*table
 	names   *rand.Rand
 	version uint64
-	// Written is called after each change with the object before and after it. Before is nil for a new object and after is
-	// nil for one that is gone. Neither may be changed.
-	Written func(before, after client.Object)
+	written []func(before, after client.Object)
 }
+
+// OnWrite has f called after each change with the object before and after it. Before is nil for a new object and after is
+// nil for one that was removed. F may change neither, and may not write to the server. Several functions are called in the
+// order in which they were added.
+func (s *Server) OnWrite(f func(before, after client.Object)) { s.written = append(s.written, f) }
 
 // New makes a server without objects.
 func New(cfg Config) *Server {
@@ -55,16 +58,17 @@ func New(cfg Config) *Server {
 		cfg.History = 1000
 	}
 	s := &Server{
-		cfg: cfg, tables: map[schema.GroupVersionResource]*table{}, kinds: map[schema.GroupVersionKind]*table{},
-		types: map[reflect.Type]*table{},
+		cfg: cfg, tables: map[schema.GroupVersionResource]*table{}, kinds: map[schema.GroupVersionKind]*table{}, types: map[reflect.Type]*table{},
 		names: rand.New(rand.NewPCG(cfg.Seed, 0x6b756265)), version: 100,
 	}
 	for _, k := range cfg.Kinds {
 		t := &table{kind: k, server: s, objects: map[key]*entry{}}
 		s.tables[k.Resource()], s.kinds[k.GroupVersionKind] = t, t
-		if o, err := cfg.Scheme.New(k.GroupVersionKind); err == nil {
-			s.types[reflect.TypeOf(o)] = t
+		o, err := cfg.Scheme.New(k.GroupVersionKind)
+		if err != nil {
+			panic(err) // a kind that the scheme lacks: a mistake in the program
 		}
+		s.types[reflect.TypeOf(o)] = t
 	}
 	return s
 }
@@ -199,18 +203,21 @@ func (s *Server) parse(path string) (target, error) {
 	return t, nil
 }
 
-// tableOf returns the table of objects of type T. A type that Config lacks is a mistake in the program, and panics.
-func tableOf[T client.Object](s *Server) *table {
-	t := s.types[reflect.TypeFor[T]()]
-	if t == nil {
-		panic(fmt.Sprintf("%s is not served", reflect.TypeFor[T]()))
+// tableOf returns the table of the kind of a typed object, which may be nil.
+func (s *Server) tableOf(o client.Object) (*table, error) {
+	if t := s.types[reflect.TypeOf(o)]; t != nil {
+		return t, nil
 	}
-	return t
+	return nil, fmt.Errorf("the server does not have the kind of %T", o)
 }
 
 // List returns all objects of type T in the order of their namespaces and names. They may not be changed.
 func List[T client.Object](s *Server) []T {
-	t := tableOf[T](s)
+	var zero T
+	t, err := s.tableOf(zero)
+	if err != nil {
+		panic(err) // a kind that Config lacks: a mistake in the program
+	}
 	out := make([]T, 0, len(t.objects))
 	for _, e := range t.sorted() {
 		out = append(out, e.object.(T))
@@ -220,13 +227,24 @@ func List[T client.Object](s *Server) []T {
 
 // Find returns the object of type T with a name, and false if there is none. It may not be changed.
 func Find[T client.Object](s *Server, namespace, name string) (T, bool) {
-	e := tableOf[T](s).objects[key{namespace, name}]
+	var zero T
+	t, err := s.tableOf(zero)
+	if err != nil {
+		panic(err) // a kind that Config lacks: a mistake in the program
+	}
+	e := t.objects[key{namespace, name}]
 	if e == nil {
-		var zero T
 		return zero, false
 	}
 	return e.object.(T), true
 }
 
 // Len returns the number of objects of type T.
-func Len[T client.Object](s *Server) int { return len(tableOf[T](s).objects) }
+func Len[T client.Object](s *Server) int {
+	var zero T
+	t, err := s.tableOf(zero)
+	if err != nil {
+		panic(err) // a kind that Config lacks: a mistake in the program
+	}
+	return len(t.objects)
+}

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // A Watch is a stream of changes. Events wait in it until Next takes them. Whoever carries them to the client decides when,
@@ -107,8 +108,17 @@ func (w *Watch) add(c change) {
 		w.push(event(watch.Modified, c.after.json))
 	case is:
 		w.push(event(watch.Added, c.after.json))
-	case was:
+	case was && c.after == nil:
 		w.push(event(watch.Deleted, c.before.json))
+	case was:
+		// The object does not match the selectors any more. The event has its last matching state, and the version of the change.
+		last := c.before.object.DeepCopyObject().(client.Object)
+		last.SetResourceVersion(strconv.FormatUint(c.version, 10))
+		e, err := w.table.encode(last, c.version)
+		if err != nil {
+			panic(err) // it was encoded before
+		}
+		w.push(event(watch.Deleted, e.json))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -30,44 +33,49 @@ func (s *Server) create(t target, r *Request) (int, []byte, error) {
 	if o.GetNamespace() == "" {
 		o.SetNamespace(t.key.namespace)
 	}
-	if !t.table.kind.Namespaced {
+	e, err := s.insert(t.table, r, o)
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusCreated, e.json, nil
+}
+
+// insert adds a new object to a table.
+func (s *Server) insert(t *table, r *Request, o client.Object) (*entry, error) {
+	if o.GetResourceVersion() != "" {
+		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+	}
+	if !t.kind.Namespaced {
 		o.SetNamespace("")
 	}
 	if o.GetName() == "" && o.GetGenerateName() != "" {
 		o.SetName(o.GetGenerateName() + s.suffix())
 	}
 	if o.GetName() == "" {
-		return 0, nil, apierrors.NewBadRequest("name or generateName is required")
+		return nil, apierrors.NewBadRequest("name or generateName is required")
 	}
 	k := key{o.GetNamespace(), o.GetName()}
-	if t.table.objects[k] != nil {
-		return 0, nil, apierrors.NewAlreadyExists(t.table.kind.Resource().GroupResource(), k.name)
+	if t.objects[k] != nil {
+		return nil, apierrors.NewAlreadyExists(t.kind.Resource().GroupResource(), k.name)
 	}
-	if t.table.kind.Custom {
+	if t.kind.Custom {
 		clearStatus(o)
 	}
 	o.SetUID(types.UID(s.uid()))
 	o.SetCreationTimestamp(s.time())
 	o.SetDeletionTimestamp(nil)
-	if t.table.kind.Generation {
+	if t.kind.Generation {
 		o.SetGeneration(1)
 	}
 	s.defaults(o)
-	if o, err = s.admit(r.Context, t.table, o, nil); err != nil {
-		return 0, nil, err
+	o, err := s.admit(r.Context, t, o, nil)
+	if err != nil {
+		return nil, err
 	}
 	if dryRun(r) {
-		e, err := t.table.encode(o, s.version)
-		if err != nil {
-			return 0, nil, err
-		}
-		return http.StatusCreated, e.json, nil
+		return t.encode(o, s.version)
 	}
-	e, err := t.table.store(k, o)
-	if err != nil {
-		return 0, nil, err
-	}
-	return http.StatusCreated, e.json, nil
+	return t.store(k, o)
 }
 
 // put replaces an object or its status.
@@ -80,7 +88,18 @@ func (s *Server) put(t target, r *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.update(t, r, old, o)
+	if t.table.kind.Custom && o.GetResourceVersion() == "" {
+		return nil, apierrors.NewInvalid(t.table.kind.GroupKind(), t.key.name, field.ErrorList{field.Invalid(
+			field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
+	}
+	return jsonOf(s.update(t, r, old, o))
+}
+
+func jsonOf(e *entry, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return e.json, nil
 }
 
 // patch changes an object or its status by a patch of any of the three kinds.
@@ -95,13 +114,19 @@ func (s *Server) patch(t target, r *Request) ([]byte, error) {
 		data, err = jsonpatch.MergePatch(old.json, r.Body)
 	case types.JSONPatchType:
 		var p jsonpatch.Patch
-		if p, err = jsonpatch.DecodePatch(r.Body); err == nil {
-			data, err = p.Apply(old.json)
+		if p, err = jsonpatch.DecodePatch(r.Body); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		if data, err = p.Apply(old.json); err != nil {
+			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 		}
 	case types.StrategicMergePatchType:
+		if t.table.kind.Custom {
+			return nil, unsupported(kind)
+		}
 		data, err = strategicpatch.StrategicMergePatch(old.json, r.Body, old.object)
 	default:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("patches of type %s are not supported", kind))
+		return nil, unsupported(kind)
 	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
@@ -110,11 +135,16 @@ func (s *Server) patch(t target, r *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.update(t, r, old, o)
+	return jsonOf(s.update(t, r, old, o))
+}
+
+// unsupported is the answer to a patch of a type that the kind does not have.
+func unsupported(kind types.PatchType) error {
+	return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", schema.GroupResource{}, "", fmt.Sprintf("patches of type %s are not supported", kind), 0, false)
 }
 
 // update writes a new version of an object.
-func (s *Server) update(t target, r *Request, old *entry, o client.Object) ([]byte, error) {
+func (s *Server) update(t target, r *Request, old *entry, o client.Object) (*entry, error) {
 	k := t.table.kind
 	if v := o.GetResourceVersion(); v != "" && v != strconv.FormatUint(old.version, 10) {
 		return nil, apierrors.NewConflict(k.Resource().GroupResource(), t.key.name,
@@ -132,7 +162,37 @@ func (s *Server) update(t target, r *Request, old *entry, o client.Object) ([]by
 	} else if k.Status {
 		copyStatus(o, before)
 	}
-	// Clients cannot change these.
+	keepIdentity(o, before)
+	if k := firstNewFinalizer(o, before); k != "" {
+		return nil, apierrors.NewInvalid(t.table.kind.GroupKind(), t.key.name, field.ErrorList{field.Forbidden(
+			field.NewPath("metadata", "finalizers"), "no new finalizers can be added if the object is being deleted, found new finalizers "+k)})
+	}
+	var err error
+	if o, err = s.admit(r.Context, t.table, o, before); err != nil {
+		return nil, err
+	}
+	if equality.Semantic.DeepEqual(o, before) {
+		return old, nil
+	}
+	if k.Generation && t.subresource != "status" && specChanged(o, before) {
+		o.SetGeneration(before.GetGeneration() + 1)
+	}
+	if dryRun(r) {
+		return t.table.encode(o, old.version)
+	}
+	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && ended(o) {
+		e, err := t.table.encode(o, old.version)
+		if err != nil {
+			return nil, err
+		}
+		_, err = t.table.store(t.key, nil)
+		return e, err
+	}
+	return t.table.store(t.key, o)
+}
+
+// keepIdentity sets the metadata that clients cannot change to that of the object before.
+func keepIdentity(o, before client.Object) {
 	o.SetUID(before.GetUID())
 	o.SetCreationTimestamp(before.GetCreationTimestamp())
 	o.SetDeletionTimestamp(before.GetDeletionTimestamp())
@@ -142,37 +202,20 @@ func (s *Server) update(t target, r *Request, old *entry, o client.Object) ([]by
 	o.SetName(before.GetName())
 	o.SetResourceVersion(before.GetResourceVersion())
 	o.SetManagedFields(nil)
-	o.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind)
-	var err error
-	if o, err = s.admit(r.Context, t.table, o, before); err != nil {
-		return nil, err
+	o.GetObjectKind().SetGroupVersionKind(before.GetObjectKind().GroupVersionKind())
+}
+
+// firstNewFinalizer returns a finalizer that an update adds to an object that is being deleted, empty if there is none.
+func firstNewFinalizer(o, before client.Object) string {
+	if before.GetDeletionTimestamp() == nil {
+		return ""
 	}
-	if equality.Semantic.DeepEqual(o, before) {
-		return old.json, nil
-	}
-	if k.Generation && t.subresource != "status" && specChanged(o, before) {
-		o.SetGeneration(before.GetGeneration() + 1)
-	}
-	if dryRun(r) {
-		e, err := t.table.encode(o, old.version)
-		if err != nil {
-			return nil, err
+	for _, f := range o.GetFinalizers() {
+		if !slices.Contains(before.GetFinalizers(), f) {
+			return f
 		}
-		return e.json, nil
 	}
-	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && ended(o) {
-		e, err := t.table.encode(o, old.version)
-		if err != nil {
-			return nil, err
-		}
-		_, err = t.table.store(t.key, nil)
-		return e.json, err
-	}
-	e, err := t.table.store(t.key, o)
-	if err != nil {
-		return nil, err
-	}
-	return e.json, nil
+	return ""
 }
 
 // ended reports whether an object that is being deleted waits for nothing but its finalizers. A pod also waits for its kubelet.
@@ -216,9 +259,12 @@ func (s *Server) delete(t *table, k key, old *entry, options metav1.DeleteOption
 	}
 	at := metav1.NewTime(s.time().Add(seconds(grace)))
 	if was := old.object.GetDeletionTimestamp(); was != nil {
-		if g := old.object.GetDeletionGracePeriodSeconds(); g == nil || grace >= *g {
+		g := old.object.GetDeletionGracePeriodSeconds()
+		if g == nil || grace >= *g {
 			return old.json, nil
 		}
+		// A shorter grace period counts from the time of the first deletion.
+		at = metav1.NewTime(was.Add(seconds(grace) - seconds(*g)))
 	}
 	o := old.object.DeepCopyObject().(client.Object)
 	o.SetDeletionTimestamp(&at)
@@ -240,12 +286,20 @@ func graceOf(o client.Object, options metav1.DeleteOptions) int64 {
 		return 0
 	}
 	if options.GracePeriodSeconds != nil {
-		return max(0, *options.GracePeriodSeconds)
+		return atLeast(*options.GracePeriodSeconds)
 	}
 	if pod.Spec.TerminationGracePeriodSeconds != nil {
-		return max(0, *pod.Spec.TerminationGracePeriodSeconds)
+		return atLeast(*pod.Spec.TerminationGracePeriodSeconds)
 	}
 	return corev1.DefaultTerminationGracePeriodSeconds
+}
+
+// atLeast returns a grace period as kube-apiserver reads it: a negative one is a second.
+func atLeast(grace int64) int64 {
+	if grace < 0 {
+		return 1
+	}
+	return grace
 }
 
 // removeAll deletes all objects that the selectors of a query match.
@@ -254,12 +308,18 @@ func (s *Server) removeAll(t target, r *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	var options metav1.DeleteOptions
+	if len(r.Body) > 0 {
+		if err := json.Unmarshal(r.Body, &options); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	}
 	for _, e := range append([]*entry(nil), t.table.sorted()...) {
 		if !match.matches(e) {
 			continue
 		}
 		k := key{e.object.GetNamespace(), e.object.GetName()}
-		if _, err := s.delete(t.table, k, e, metav1.DeleteOptions{}); err != nil {
+		if _, err := s.delete(t.table, k, e, options); err != nil {
 			return nil, err
 		}
 	}
