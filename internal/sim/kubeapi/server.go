@@ -37,14 +37,12 @@ type Config struct {
 
 // A Server holds the objects of a cluster.
 type Server struct {
-	cfg     Config
-	tables  map[schema.GroupVersionResource]*table
-	kinds   map[schema.GroupVersionKind]*table
-	names   *rand.Rand
-	version uint64
-	// Written is called after each change with the object before and after it. Before is nil for a new object and after is
-	// nil for one that is gone. Neither may be changed.
-	Written func(before, after client.Object)
+	cfg       Config
+	tables    map[schema.GroupVersionResource]*table
+	kinds     map[schema.GroupVersionKind]*table
+	names     *rand.Rand
+	version   uint64
+	listeners []func(before, after client.Object)
 }
 
 // New makes a server without objects.
@@ -61,6 +59,12 @@ func New(cfg Config) *Server {
 		s.tables[k.Resource()], s.kinds[k.GroupVersionKind] = t, t
 	}
 	return s
+}
+
+// OnWrite has f called after each change, with the object before and after it. Before is nil for a new object, and after is
+// nil for one that is gone. Neither may be changed. Functions are called in the order in which they were added.
+func (s *Server) OnWrite(f func(before, after client.Object)) {
+	s.listeners = append(s.listeners, f)
 }
 
 // A Request is one call of a client.

@@ -133,11 +133,8 @@ func (t *table) store(k key, object client.Object) (*entry, error) {
 	return c.after, nil
 }
 
-// tell calls Written.
+// tell calls the functions of OnWrite.
 func (s *Server) tell(before, after *entry) {
-	if s.Written == nil {
-		return
-	}
 	var b, a client.Object
 	if before != nil {
 		b = before.object
@@ -145,7 +142,9 @@ func (s *Server) tell(before, after *entry) {
 	if after != nil {
 		a = after.object
 	}
-	s.Written(b, a)
+	for _, f := range s.listeners {
+		f(b, a)
+	}
 }
 
 // encode returns an entry of object, which must not be changed afterwards.
