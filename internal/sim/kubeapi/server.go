@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ type Server struct {
 	cfg       Config
 	tables    map[schema.GroupVersionResource]*table
 	kinds     map[schema.GroupVersionKind]*table
+	types     map[reflect.Type]*table
 	names     *rand.Rand
 	version   uint64
 	listeners []func(before, after client.Object)
@@ -52,11 +54,15 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{
 		cfg: cfg, tables: map[schema.GroupVersionResource]*table{}, kinds: map[schema.GroupVersionKind]*table{},
+		types: map[reflect.Type]*table{},
 		names: rand.New(rand.NewPCG(cfg.Seed, 0x6b756265)), version: 100,
 	}
 	for _, k := range cfg.Kinds {
 		t := &table{kind: k, server: s, objects: map[key]*entry{}}
 		s.tables[k.Resource()], s.kinds[k.GroupVersionKind] = t, t
+		if o, err := cfg.Scheme.New(k.GroupVersionKind); err == nil {
+			s.types[reflect.TypeOf(o)] = t
+		}
 	}
 	return s
 }
@@ -197,27 +203,18 @@ func (s *Server) parse(path string) (target, error) {
 	return t, nil
 }
 
-// table returns the table of the kind of a typed object.
-func (s *Server) tableOf(o client.Object) (*table, error) {
-	kinds, _, err := s.cfg.Scheme.ObjectKinds(o)
-	if err != nil {
-		return nil, fmt.Errorf("kind of %T: %w", o, err)
+// tableOf returns the table of objects of type T. A type that Config lacks is a mistake in the program, and panics.
+func tableOf[T client.Object](s *Server) *table {
+	t := s.types[reflect.TypeFor[T]()]
+	if t == nil {
+		panic(fmt.Sprintf("%s is not served", reflect.TypeFor[T]()))
 	}
-	for _, k := range kinds {
-		if t := s.kinds[k]; t != nil {
-			return t, nil
-		}
-	}
-	return nil, fmt.Errorf("kind %s is not served", kinds[0])
+	return t
 }
 
 // List returns all objects of type T in the order of their namespaces and names. They may not be changed.
 func List[T client.Object](s *Server) []T {
-	var zero T
-	t, err := s.tableOf(zero)
-	if err != nil {
-		panic(err) // a kind that Config lacks: a mistake in the program
-	}
+	t := tableOf[T](s)
 	out := make([]T, 0, len(t.objects))
 	for _, e := range t.sorted() {
 		out = append(out, e.object.(T))
@@ -227,24 +224,13 @@ func List[T client.Object](s *Server) []T {
 
 // Find returns the object of type T with a name, and false if there is none. It may not be changed.
 func Find[T client.Object](s *Server, namespace, name string) (T, bool) {
-	var zero T
-	t, err := s.tableOf(zero)
-	if err != nil {
-		panic(err) // a kind that Config lacks: a mistake in the program
-	}
-	e := t.objects[key{namespace, name}]
+	e := tableOf[T](s).objects[key{namespace, name}]
 	if e == nil {
+		var zero T
 		return zero, false
 	}
 	return e.object.(T), true
 }
 
 // Len returns the number of objects of type T.
-func Len[T client.Object](s *Server) int {
-	var zero T
-	t, err := s.tableOf(zero)
-	if err != nil {
-		panic(err) // a kind that Config lacks: a mistake in the program
-	}
-	return len(t.objects)
-}
+func Len[T client.Object](s *Server) int { return len(tableOf[T](s).objects) }
