@@ -167,14 +167,12 @@ func (s *Scheduler) bound(pod *corev1.Pod) {
 
 // gone observes that a pending pod no longer exists or has ended.
 func (s *Scheduler) gone(pod *corev1.Pod) {
-	e := s.queue.entries[pod.UID]
-	s.queue.drop(pod.UID)
-	switch {
-	case e != nil && e.waiting != nil:
+	if e := s.queue.entries[pod.UID]; e != nil && e.waiting != nil {
 		s.release(e)
-	case pod.Status.NominatedNodeName != "":
+	} else if pod.Status.NominatedNodeName != "" {
 		s.vacated(pod)
 	}
+	s.queue.drop(pod.UID)
 }
 
 // vacated makes ready the pods that gain from a nomination that ended: those that had to leave its capacity free.
