@@ -132,6 +132,23 @@ func TestUnschedulableCondition(t *testing.T) {
 	c.wantPlaces("p=fits")
 }
 
+// A filter that limits the nodes before they are looked at gives one reason for all others.
+func TestUnschedulableOnNamedNode(t *testing.T) {
+	c := newCluster(t, 1)
+	c.create(node("named", "1", "z"), node("a", "8", "z"), node("b", "8", "z"), pod("p", "2", func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchFields: []corev1.NodeSelectorRequirement{{
+					Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{"named"},
+				}},
+			}}},
+		}}
+	}))
+	c.step()
+	c.wantCondition("p", corev1.PodReasonUnschedulable, "0/3 nodes are available: 1 Insufficient cpu, 1 Insufficient memory, "+
+		"2 node(s) didn't satisfy plugin(s) [NodeAffinity].")
+}
+
 // wantCondition checks the condition PodScheduled, and returns since when it is false.
 func (c *cluster) wantCondition(pod, reason, message string) metav1.Time {
 	c.t.Helper()

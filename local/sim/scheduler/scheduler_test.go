@@ -290,6 +290,41 @@ func TestAntiAffinity(t *testing.T) {
 	}
 }
 
+func near(p *corev1.Pod) {
+	p.Labels = map[string]string{"app": "follower"}
+	p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelTopologyZone, LabelSelector: selectApp(),
+		}},
+	}}
+}
+
+func TestAffinityWaitsForTheOtherPod(t *testing.T) {
+	c := newCluster(t, 1)
+	c.create(node("a", "8", "za"), node("b", "2", "zb"), pod("p1", "1", near))
+	c.step()
+	c.wantPlaces("p1=")
+	c.create(pod("p2", "1", func(p *corev1.Pod) { p.Spec.NodeName = "b" }))
+	c.step()
+	c.wantPlaces("p1=b p2=b")
+}
+
+func TestSeesNewLabelsOfRunningPods(t *testing.T) {
+	c := newCluster(t, 1)
+	c.create(node("n", "8", "z"), pod("p1", "1"))
+	c.step()
+	c.create(pod("p2", "1", apart))
+	c.step()
+	c.wantPlaces("p1=n p2=")
+	other := c.pod("p1").DeepCopy()
+	other.Labels = map[string]string{"app": "b"}
+	if err := c.client.Update(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	c.step()
+	c.wantPlaces("p1=n p2=n")
+}
+
 func TestSameSeedSameBindings(t *testing.T) {
 	run := func(seed uint64) string {
 		c := newCluster(t, seed)

@@ -221,7 +221,6 @@ func (s *Scheduler) release(e *entry) {
 	w := e.waiting
 	s.forgetWait(w)
 	s.fail(s.profile.cache.ForgetPod(klog.Logger{}, w.assumed))
-	s.queue.nominate(e)
 	s.happened(framework.EventAssignedPodDelete, w.assumed, nil)
 }
 

@@ -108,6 +108,32 @@ func TestWaitsForClaims(t *testing.T) {
 	c.wantPlaces("p=" + on + " q=" + other + " r=")
 }
 
+// A pod that waits on the node of its nomination counts once.
+func TestNominatedPodWaitsForClaims(t *testing.T) {
+	c := newCluster(t, 1)
+	c.create(node("n", "4", "z"), class("fast", "disks.example.com"), claim("data", "fast"), pod("p", "2", mount("data")))
+	c.nominate("p", "n")
+	c.step()
+	c.create(pod("q", "2"), pod("r", "2"))
+	c.step()
+	c.wantPlaces("p= q=n r=")
+}
+
+func TestTriesAgainWhenStorageIsThere(t *testing.T) {
+	c := newCluster(t, 1)
+	c.create(node("n", "4", "z"), pod("p", "2", mount("data")))
+	c.step()
+	c.wantCondition("p", corev1.PodReasonUnschedulable,
+		`0/1 nodes are available: persistentvolumeclaim "data" not found.`)
+	c.create(volume("v", "fast", "z"), claim("data", "fast"))
+	c.step()
+	c.wantCondition("p", corev1.PodReasonUnschedulable,
+		"0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.")
+	c.bindClaim("data", "v")
+	c.step()
+	c.wantPlaces("p=n")
+}
+
 func TestWaitSurvivesRestart(t *testing.T) {
 	c, on := waiting(t)
 	c.restart(2)
