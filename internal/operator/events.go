@@ -16,7 +16,7 @@ import (
 
 // eventRecorder returns a recorder of core/v1 events, the API that kubectl describe and upstream's users read. It ends
 // with ctx.
-func eventRecorder(ctx context.Context, mgr ctrl.Manager) (telemetry.Recorder, error) {
+func eventRecorder(ctx context.Context, mgr ctrl.Manager, now clock.Clock) (telemetry.Recorder, error) {
 	kube, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("make client for events: %w", err)
@@ -24,5 +24,5 @@ func eventRecorder(ctx context.Context, mgr ctrl.Manager) (telemetry.Recorder, e
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kube.CoreV1().Events("")})
 	recorder := broadcaster.NewRecorder(mgr.GetScheme(), corev1.EventSource{Component: telemetry.Component})
-	return telemetry.NewRecorder(recorder, clock.RealClock{}), nil
+	return telemetry.NewRecorder(recorder, now), nil
 }

@@ -59,6 +59,12 @@ type Env struct {
 	Log     logr.Logger
 }
 
+// A Clock is what the program takes its time from.
+type Clock interface {
+	clock.WithTicker
+	clock.WithDelayedExecution
+}
+
 // A Program is what to run.
 type Program struct {
 	Settings *settings.Settings
@@ -72,6 +78,8 @@ type Program struct {
 	Provider func(ctx context.Context, env Env) (Provider, error)
 	// Metrics takes the metrics; nil means the registry that the manager serves.
 	Metrics prometheus.Registerer
+	// Clock is the time of the process; nil means the time of the machine.
+	Clock Clock
 	// Manager changes the options of the manager; nil leaves them. Simulations run several programs in one process, without
 	// ports.
 	Manager func(*ctrl.Options)
@@ -96,7 +104,10 @@ func Run(ctx context.Context, p Program) error {
 	if p.Metrics == nil {
 		p.Metrics = ctrlmetrics.Registry
 	}
-	now := apiclock.New(clock.RealClock{}, p.Log.WithName("clock"))
+	if p.Clock == nil {
+		p.Clock = clock.RealClock{}
+	}
+	now := apiclock.New(p.Clock, p.Log.WithName("clock"))
 	p.Rest = rest.CopyConfig(p.Rest)
 	p.Rest.Wrap(now.Wrap)
 	mgr, err := newManager(p)
@@ -106,12 +117,12 @@ func Run(ctx context.Context, p Program) error {
 	if err := addIndexes(ctx, mgr); err != nil {
 		return err
 	}
-	events, err := eventRecorder(ctx, mgr)
+	events, err := eventRecorder(ctx, mgr, p.Clock)
 	if err != nil {
 		return err
 	}
 	env := Env{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: clock.RealClock{},
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: p.Clock,
 		Events: events, Metrics: p.Metrics, Ledger: act.Ledger{Client: mgr.GetClient()},
 		Writer: act.Writer{Client: mgr.GetClient()}, Log: p.Log,
 	}
@@ -159,7 +170,7 @@ func newManager(p Program) (ctrl.Manager, error) {
 			if err != nil {
 				return nil, fmt.Errorf("make client: %w", err)
 			}
-			return act.OwnWrites(c, clock.RealClock{}), nil
+			return act.OwnWrites(c, p.Clock), nil
 		},
 		Metrics: metricsserver.Options{
 			BindAddress: address(s.MetricsPort), ExtraHandlers: profiling(s.EnableProfiling),

@@ -30,6 +30,122 @@ type fate struct {
 	after    time.Duration // until the caller learns that an answer is lost
 }
 
+// A strike is a fault that lasts.
+type strike struct {
+	Event
+	until time.Time
+	// rate is the share of calls that it affects, delay by how much it delays them.
+	rate  float64
+	delay time.Duration
+	// match limits it to an operation of the cloud or a kind of objects; empty means all.
+	match string
+	// of limits it to a replica; empty means all.
+	of string
+}
+
+// faults decides what happens to calls.
+type faults struct {
+	driver *Driver
+	active []*strike
+	// struck counts how often each fault had an effect.
+	struck map[string]int
+}
+
+// start makes a strike active.
+func (f *faults) start(s *strike) {
+	s.until = time.Now().Add(s.For)
+	f.active = append(f.active, s)
+}
+
+// each calls do with the strikes of a verb that are active for a replica and a subject.
+func (f *faults) each(verb, who, subject string, do func(s *strike)) {
+	now := time.Now()
+	for _, s := range f.active {
+		if s.Verb == verb && now.Before(s.until) && (s.of == "" || s.of == who) && (s.match == "" || strings.HasPrefix(subject, s.match)) {
+			do(s)
+		}
+	}
+}
+
+// hits reports whether a strike of a verb affects a call.
+func (f *faults) hits(d Dice, verb, who, subject string) (hit bool) {
+	f.each(verb, who, subject, func(s *strike) { hit = hit || d.Chance(s.rate) })
+	if hit {
+		f.struck[verb]++
+	}
+	return hit
+}
+
+// added returns by how much strikes of a verb delay a call.
+func (f *faults) added(verb, who, subject string) (delay time.Duration) {
+	f.each(verb, who, subject, func(s *strike) { delay += s.delay })
+	if delay > 0 {
+		f.struck[verb]++
+	}
+	return delay
+}
+
+// held returns how long a replica is held.
+func (f *faults) held(who string) (delay time.Duration) {
+	f.each("hold", who, "", func(s *strike) { delay = max(delay, time.Until(s.until)) })
+	if delay > 0 {
+		f.struck["hold"]++
+	}
+	return delay
+}
+
+// kube returns when a call to the API server is carried out, and what happens to it.
+func (f *faults) kube(who string, q *kubeapi.Request) (time.Duration, fate) {
+	d := f.driver.Dice(who + q.Method + q.Path)
+	delay := d.Between(time.Millisecond, 10*time.Millisecond)
+	delay += f.added("api-slow", who, q.Path) + f.held(who)
+	write := q.Method != http.MethodGet
+	switch {
+	case f.hits(d, "api-down", who, q.Path), f.hits(d, "partition", who, q.Path):
+		return delay, fate{kind: refuse}
+	case f.hits(d, "api-errors", who, q.Path):
+		return delay, fate{kind: fail, response: failure(d, q)}
+	case write && f.hits(d, "api-lost", who, q.Path):
+		return delay, fate{kind: lose, after: d.Between(time.Second, 20*time.Second)}
+	}
+	return delay, fate{}
+}
+
+// cloud returns when a call to the cloud is carried out, and what happens to it.
+func (f *faults) cloud(who, op string) (time.Duration, fate) {
+	d := f.driver.Dice(who + op)
+	delay := d.Between(20*time.Millisecond, 300*time.Millisecond)
+	delay += f.added("cloud-slow", who, op) + f.held(who)
+	switch {
+	case f.hits(d, "cloud-down", who, op):
+		return delay, fate{kind: refuse}
+	case f.hits(d, "cloud-errors", who, op):
+		return delay, fate{kind: fail}
+	case f.hits(d, "cloud-hang", who, op):
+		return delay, fate{kind: hang}
+	case f.hits(d, "cloud-lost", who, op):
+		return delay, fate{kind: lose}
+	}
+	return delay, fate{}
+}
+
+// watch returns how late an event of a watch arrives.
+func (f *faults) watch(who, plural string) time.Duration {
+	delay := f.driver.Dice(who+" event "+plural).Between(time.Millisecond, 20*time.Millisecond)
+	return delay + f.added("watch-delay", who, plural) + f.held(who)
+}
+
+// quiet reports whether no fault is active.
+func (f *faults) quiet() bool {
+	now := time.Now()
+	for _, s := range f.active {
+		if now.Before(s.until) {
+			return false
+		}
+	}
+	return true
+}
+
 // quietKind reports whether a path is of a kind whose writes say nothing about decisions.
 func quietKind(path string) bool {
 	return strings.Contains(path, "/events") || strings.Contains(path, "/leases")
@@ -38,7 +154,10 @@ func quietKind(path string) bool {
 // status returns the answer to a call that fails with an error of the API server.
 func status(err *apierrors.StatusError) kubeapi.Response {
 	err.ErrStatus.APIVersion, err.ErrStatus.Kind = "v1", "Status"
-	body, _ := json.Marshal(err.ErrStatus)
+	body, merr := json.Marshal(err.ErrStatus)
+	if merr != nil {
+		panic(merr) // a struct of strings
+	}
 	return kubeapi.Response{Code: int(err.ErrStatus.Code), Body: body}
 }
 
@@ -51,28 +170,8 @@ func failure(d Dice, q *kubeapi.Request) kubeapi.Response {
 		return status(apierrors.NewServiceUnavailable("etcdserver: leader changed"))
 	case 2:
 		if q.Method == http.MethodPut || q.Method == http.MethodPatch {
-			return status(apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, q.Path, nil))
+			return status(apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, q.Path, errDown))
 		}
 	}
 	return status(apierrors.NewInternalError(errDown))
-}
-
-// faults decides what happens to calls.
-type faults struct {
-	driver *Driver
-}
-
-// kube returns when a call to the API server is carried out, and what happens to it.
-func (f *faults) kube(who string, q *kubeapi.Request) (time.Duration, fate) {
-	return f.driver.Dice(who+q.Method+q.Path).Between(time.Millisecond, 10*time.Millisecond), fate{}
-}
-
-// cloud returns when a call to the cloud is carried out, and what happens to it.
-func (f *faults) cloud(who, op string) (time.Duration, fate) {
-	return f.driver.Dice(who+op).Between(20*time.Millisecond, 300*time.Millisecond), fate{}
-}
-
-// watch returns how late an event of a watch arrives.
-func (f *faults) watch(who, plural string) time.Duration {
-	return f.driver.Dice(who+" event "+plural).Between(time.Millisecond, 20*time.Millisecond)
 }

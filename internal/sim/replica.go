@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -25,23 +27,85 @@ import (
 
 // A replica is one process of the operator.
 type replica struct {
-	link *link
-	stop context.CancelFunc
-	done atomic.Bool
-	err  error
+	link  *link
+	stop  context.CancelFunc
+	clock *shifted
+	done  atomic.Bool
+	err   error
 }
 
 // start starts a replica.
 func (w *World) start(name string) *replica {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &replica{link: &link{world: w, name: name}, stop: stop}
+	r := &replica{link: &link{world: w, name: name, crashAfter: -1}, stop: stop, clock: &shifted{}}
 	w.replicas[name] = r
 	go func() {
 		r.err = w.operate(ctx, r)
 		r.done.Store(true)
+		w.driver.Arrive(name+" exit", func() { w.exited(r) })
 	}()
 	return r
 }
+
+// exited starts a replica again that ended by itself, as the kubelet does. A replica that was killed is started by restart.
+func (w *World) exited(r *replica) {
+	if w.closing || w.replicas[r.link.name] != r {
+		return
+	}
+	w.exits++
+	w.trace.add("%s exits", r.link.name)
+	w.restart(r)
+}
+
+// restart kills a replica if it still runs, and starts it again after a while.
+func (w *World) restart(r *replica) {
+	name := r.link.name
+	w.kill(r)
+	w.starting[name] = true
+	w.driver.After(w.driver.Dice(name+" restart").Between(2*time.Second, 12*time.Second), func() {
+		delete(w.starting, name)
+		if !w.closing {
+			w.start(name)
+		}
+	})
+}
+
+// running returns the replicas that run, in the order of their names.
+func (w *World) running() (all []*replica) {
+	for _, name := range slices.Sorted(maps.Keys(w.replicas)) {
+		all = append(all, w.replicas[name])
+	}
+	return all
+}
+
+// leader returns the replica that holds the lease, else the first that runs, nil if none does.
+func (w *World) leader() *replica {
+	all := w.running()
+	for _, r := range all {
+		if r.link.leads {
+			return r
+		}
+	}
+	if len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// A shifted clock is ahead of the bubble's time.
+type shifted struct {
+	clock.RealClock
+	ahead atomic.Int64
+}
+
+// jump moves the clock ahead.
+func (c *shifted) jump(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// Now implements clock.PassiveClock.
+func (c *shifted) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+// Since implements clock.PassiveClock.
+func (c *shifted) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // kill ends a replica as kill -9 does: from now on its calls have no effect.
 func (w *World) kill(r *replica) {
@@ -56,17 +120,17 @@ func (w *World) kill(r *replica) {
 
 // operate runs the operator until ctx is done.
 func (w *World) operate(ctx context.Context, r *replica) error {
-	core, own, err := settingsOf(w.Options.Args)
+	core, own, err := settingsOf(w.scenario.Flags)
 	if err != nil {
 		return err
 	}
-	log, err := telemetry.NewLogger(telemetry.LogOptions{Level: w.Options.LogLevel, Out: w.logs(r.link.name)})
+	log, err := telemetry.NewLogger(telemetry.LogOptions{Level: w.options.LogLevel, Out: w.logs(r.link.name)})
 	if err != nil {
 		return fmt.Errorf("make logger: %w", err)
 	}
 	registry := prometheus.NewRegistry()
 	return operator.Run(ctx, operator.Program{
-		Settings: core, Rest: w.Server.RestConfig(kube{r.link}), Log: log, Metrics: registry,
+		Settings: core, Rest: w.Server.RestConfig(kube{r.link}), Log: log, Metrics: registry, Clock: r.clock,
 		Manager: func(o *ctrl.Options) {
 			o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
 			o.Controller = config.Controller{SkipNameValidation: new(true)}
@@ -82,6 +146,10 @@ func settingsOf(args []string) (*settings.Settings, *aws.Settings, error) {
 	flags := pflag.NewFlagSet("sim", pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	core, own := settings.AddFlags(flags), aws.AddFlags(flags)
+	args = append([]string{
+		"--cluster-name=" + clusterName, "--cluster-ca-bundle=Q0E=", "--cluster-endpoint=" + endpoint,
+		"--interruption-queue=" + clusterName, "--leader-election-namespace=kube-system",
+	}, args...)
 	if err := flags.Parse(args); err != nil {
 		return nil, nil, fmt.Errorf("parse flags: %w", err)
 	}
@@ -110,7 +178,7 @@ func (w *World) provider(
 			Region: region, BaseEndpoint: awssdk.String("http://aws.sim"), HTTPClient: account{r.link},
 			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 		},
-		Client: env.Client, Reader: env.Live, Writer: env.Writer, Discovery: versions, Clock: clock.RealClock{},
+		Client: env.Client, Reader: env.Live, Writer: env.Writer, Discovery: versions, Clock: r.clock,
 		Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: recorder{env.Events}, Overlay: env.Overlay,
 		Namespace: core.LeaderElectionNamespace,
 	})

@@ -16,8 +16,8 @@ type Trace struct {
 	sum   hash.Hash64
 	lines int
 	start time.Time
-	// Out takes each line as text if it is not nil.
-	Out io.Writer
+	// out takes each line as text if it is not nil.
+	out io.Writer
 }
 
 func newTrace() *Trace { return &Trace{sum: fnv.New64a(), start: time.Now()} }
@@ -32,8 +32,8 @@ func (t *Trace) add(format string, args ...any) {
 	t.lines++
 	line := fmt.Sprintf("%9.3f ", time.Since(t.start).Seconds()) + fmt.Sprintf(format, args...) + "\n"
 	io.WriteString(t.sum, line)
-	if t.Out != nil {
-		io.WriteString(t.Out, line)
+	if t.out != nil {
+		io.WriteString(t.out, line)
 	}
 }
 

@@ -30,6 +30,10 @@ type link struct {
 	name  string
 	// cut is true when the process is dead. Its calls fail and have no effect.
 	cut bool
+	// crashAfter is after how many more writes and calls the process is killed; negative for never.
+	crashAfter int
+	// leads is true after the process wrote the lease, until another did.
+	leads bool
 	// open are the streams of its watches.
 	open []*stream
 }
@@ -79,8 +83,10 @@ func (k kube) RoundTrip(r *http.Request) (*http.Response, error) {
 				reply(answer{response: kubeapi.HTTP(r, fate.response, nil, time.Now())})
 				return
 			}
-			resp := w.Server.Serve(q)
-			w.trace.kube(k.name, q, resp)
+			resp := w.serveKube(k.link, q)
+			if k.cut {
+				return
+			}
 			if fate.kind == lose {
 				if resp.Watch != nil {
 					resp.Watch.Close()
@@ -121,15 +127,25 @@ func (a account) Do(r *http.Request) (*http.Response, error) {
 				reply(answer{err: errDown})
 				return
 			case fate.kind == hang:
+				w.driver.After(callTimeout, func() { reply(answer{err: context.DeadlineExceeded}) })
 				return
 			}
 			w.trace.cloud(a.name, op)
+			if fate.kind == fail {
+				reply(answer{response: unavailable(r)})
+				return
+			}
+			last := !strings.HasPrefix(op, "Describe") && !strings.HasPrefix(op, "Get") && a.link.countdown()
 			// A handler may wait, as a long poll does. So it has a goroutine of its own.
 			in := r.Clone(context.WithoutCancel(r.Context()))
 			in.Body = io.NopCloser(bytes.NewReader(body))
 			go func() {
 				rec := httptest.NewRecorder()
 				w.Emulator.ServeHTTP(rec, in)
+				if last {
+					w.driver.Arrive(a.name+" crash", func() { w.crashNow(a.link) })
+					return
+				}
 				if fate.kind == lose {
 					reply(answer{err: fmt.Errorf("read: %w", io.ErrUnexpectedEOF)})
 					return
@@ -140,6 +156,57 @@ func (a account) Do(r *http.Request) (*http.Response, error) {
 			}()
 		})
 	})
+}
+
+// callTimeout is how long the SDK's client waits for an answer, as provider/aws sets it.
+const callTimeout = 4 * time.Minute
+
+// unavailable is the answer of a load balancer in front of AWS.
+func unavailable(r *http.Request) *http.Response {
+	rec := httptest.NewRecorder()
+	http.Error(rec, "<html><body><h1>503 Service Unavailable</h1></body></html>", http.StatusServiceUnavailable)
+	resp := rec.Result()
+	resp.Request = r
+	return resp
+}
+
+// serveKube carries out a call of a replica to the API server.
+func (w *World) serveKube(l *link, q *kubeapi.Request) kubeapi.Response {
+	w.writer = l.name
+	defer func() { w.writer = "" }()
+	if q.Method != http.MethodGet {
+		w.judge.call(l, q)
+	}
+	resp := w.Server.Serve(q)
+	w.trace.kube(l.name, q, resp)
+	if q.Method == http.MethodGet || resp.Code >= 300 {
+		return resp
+	}
+	if strings.Contains(q.Path, "/leases/") {
+		for _, r := range w.replicas {
+			r.link.leads = r.link == l
+		}
+	} else if !quietKind(q.Path) && l.countdown() {
+		w.crashNow(l)
+	}
+	return resp
+}
+
+// countdown counts a write or call, and reports whether the process is to be killed after it.
+func (l *link) countdown() bool {
+	if l.crashAfter < 0 {
+		return false
+	}
+	l.crashAfter--
+	return l.crashAfter < 0
+}
+
+// crashNow kills the process of a link.
+func (w *World) crashNow(l *link) {
+	if r := w.replicas[l.name]; r != nil && r.link == l && !l.cut {
+		w.trace.add("%s is killed", l.name)
+		w.restart(r)
+	}
 }
 
 // operation names a call of the AWS API: service and operation.

@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"time"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -22,45 +26,59 @@ import (
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/internal/awsemu"
 	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
+	"github.com/karpenter-go/karpenter/internal/sim/cluster"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
 const (
 	region      = "us-east-1"
 	clusterName = "sim"
+	endpoint    = "https://api.sim:6443"
 )
 
 // Start is when every simulation begins.
 var Start = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 
-// Options say what a World has.
+// Options say how a scenario is played.
 type Options struct {
-	Seed uint64
-	// Args are flags of the operator beside those that the simulation sets.
-	Args []string
-	// LogLevel is that of the operator's logs, and Log takes them; nil drops them.
-	LogLevel string
+	// Scheduler makes the scheduler of the cluster.
+	Scheduler func(server *kubeapi.Server, seed uint64) (Actor, error)
+	// Log takes the logs of the operator; nil drops them. LogLevel is debug, info or error.
 	Log      io.Writer
+	LogLevel string
 	// Trace takes the writes and calls as text if it is not nil.
 	Trace io.Writer
-	// Sells are patterns of the instance types that EC2 sells.
-	Sells []string
 }
+
+// sells are the instance types that EC2 sells in simulations. Few keep them fast.
+var sells = []string{"m5.*", "c5.*", "r5.*", "m6g.*", "t3.*"}
 
 // A World is a cluster and an account with the operator in it. It must be made and used inside a testing/synctest bubble.
 type World struct {
-	Options  Options
 	Server   *kubeapi.Server
 	Emulator *awsemu.Emulator
 	// Client reads and writes without delay or faults.
 	Client client.Client
 
+	options  Options
+	scenario *Scenario
+	cluster  *cluster.Cluster
+	account  *ec2.Client
 	driver   *Driver
 	faults   *faults
 	trace    *Trace
-	replicas map[string]*replica
-	dead     []*replica
+	judge    *judge
 	actors   []*actorState
+	// replicas are those that run, starting those that will, by name.
+	replicas map[string]*replica
+	starting map[string]bool
+	dead     []*replica
+	exits    int
+	closing  bool
+	// writer is the replica whose call the API server carries out now.
+	writer string
+	// disturbed is when the last event is over, or when it happened.
+	disturbed time.Time
 }
 
 // actorState is when an actor is called next.
@@ -74,40 +92,73 @@ type actorState struct {
 // which may be an error in another bubble, months away.
 var quietErrors sync.Once
 
-// New makes a world without workloads and starts nothing.
-func New(o Options) (*World, error) {
+// newWorld makes the world of a scenario and applies its first file.
+func newWorld(sc *Scenario, o Options) (*World, error) {
 	quietErrors.Do(func() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] })
 	time.Sleep(time.Until(Start))
 	scheme := api.Scheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register Kubernetes kinds: %w", err)
 	}
-	o.Args = append([]string{
-		"--cluster-name=" + clusterName, "--cluster-ca-bundle=Q0E=", "--cluster-endpoint=https://api.sim:6443",
-		"--interruption-queue=" + clusterName, "--leader-election-namespace=kube-system",
-	}, o.Args...)
-	driver := NewDriver(o.Seed)
+	driver := NewDriver(sc.Seed)
 	w := &World{
-		Options: o, driver: driver, faults: &faults{driver: driver}, trace: newTrace(), replicas: map[string]*replica{},
+		options: o, scenario: sc, driver: driver, faults: &faults{driver: driver, struck: map[string]int{}}, trace: newTrace(),
+		replicas: map[string]*replica{}, starting: map[string]bool{}, disturbed: time.Now(),
 	}
-	w.trace.Out = o.Trace
+	w.trace.out = o.Trace
+	w.judge = newJudge(w)
 	if err := w.serve(scheme); err != nil {
 		return nil, err
 	}
+	if err := w.open(); err != nil {
+		return nil, err
+	}
+	w.cluster = cluster.New(w.Server, cluster.Options{Seed: sc.Seed})
+	for _, a := range w.cluster.Actors() {
+		w.add(a)
+	}
+	scheduler, err := o.Scheduler(w.Server, sc.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("make scheduler: %w", err)
+	}
+	w.add(scheduler)
+	if text, ok := sc.file("cluster.yaml"); ok {
+		if err := w.apply(text); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// open makes the account, with instances in it that are not the operator's.
+func (w *World) open() error {
 	var err error
 	w.Emulator, err = awsemu.New(awsemu.Config{
-		Seed: o.Seed, Region: region, Sells: o.Sells, Queue: clusterName,
-		Cluster: awsemu.Cluster{Name: clusterName, Endpoint: "https://api.sim:6443", CA: "Q0E="},
+		Seed: w.scenario.Seed, Region: region, Sells: sells, Queue: clusterName,
+		Cluster: awsemu.Cluster{Name: clusterName, Endpoint: endpoint, CA: "Q0E="},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make account: %w", err)
+		return fmt.Errorf("make account: %w", err)
 	}
 	machines, err := w.machines()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	w.Add(machines)
-	return w, nil
+	w.add(machines)
+	w.account = ec2.New(ec2.Options{
+		Region: region, BaseEndpoint: awssdk.String("http://aws.sim"), HTTPClient: &http.Client{Transport: inProcess{w.Emulator}},
+		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+	})
+	return w.judge.placeStrangers()
+}
+
+// terminate ends an instance without the operator's knowledge.
+func (w *World) terminate(id string) error {
+	_, err := w.account.TerminateInstances(context.Background(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+	if err != nil {
+		return fmt.Errorf("terminate %s: %w", id, err)
+	}
+	return nil
 }
 
 // serve makes the API server.
@@ -117,9 +168,12 @@ func (w *World) serve(scheme *runtime.Scheme) error {
 		return fmt.Errorf("read CRDs: %w", err)
 	}
 	w.Server = kubeapi.New(kubeapi.Config{
-		Scheme: scheme, Now: time.Now, Seed: w.Options.Seed, Admission: checker, Kinds: append(kubeapi.BuiltIn(), ownKinds()...),
+		Scheme: scheme, Now: time.Now, Seed: w.scenario.Seed, Admission: checker, Kinds: append(kubeapi.BuiltIn(), ownKinds()...),
 	})
-	w.Server.OnWrite(func(before, after client.Object) { w.changed() })
+	w.Server.OnWrite(func(before, after client.Object) {
+		w.changed()
+		w.judge.written(before, after)
+	})
 	if w.Client, err = w.Server.Client(); err != nil {
 		return err
 	}
@@ -170,8 +224,8 @@ func (m *machines) Step(time.Time) (time.Time, error) {
 	return next, nil
 }
 
-// Add adds an actor.
-func (w *World) Add(a Actor) { w.actors = append(w.actors, &actorState{Actor: a}) }
+// add adds an actor.
+func (w *World) add(a Actor) { w.actors = append(w.actors, &actorState{Actor: a}) }
 
 // changed lets all actors look at the objects soon.
 func (w *World) changed() {
@@ -198,7 +252,8 @@ func (w *World) schedule(a *actorState, at time.Time) {
 		a.due = time.Time{}
 		next, err := a.Step(time.Now())
 		if err != nil {
-			panic(fmt.Sprintf("actor %s: %v", a.Name(), err))
+			w.judge.violate("simulation", "actor %s: %v", a.Name(), err)
+			return
 		}
 		if !next.IsZero() {
 			w.schedule(a, next)
@@ -206,24 +261,20 @@ func (w *World) schedule(a *actorState, at time.Time) {
 	})
 }
 
-// Run lets the world go on for a while.
-func (w *World) Run(d time.Duration) {
-	w.changed()
-	w.driver.Run(time.Now().Add(d), func() bool { return true })
-}
-
-// Close ends all replicas.
-func (w *World) Close() {
-	for _, r := range w.replicas {
-		w.kill(r)
-	}
-	w.driver.Run(time.Now().Add(grace), func() bool { return true })
-}
-
 // logs returns where a replica logs to.
-func (w *World) logs(string) io.Writer {
-	if w.Options.Log == nil {
-		return io.Discard
+func (w *World) logs(name string) io.Writer { return &logs{world: w, name: name} }
+
+// logs passes the lines of a replica on, and lets the judge read them.
+type logs struct {
+	world *World
+	name  string
+}
+
+// Write takes one line.
+func (l *logs) Write(line []byte) (int, error) {
+	l.world.judge.logged(l.name, line)
+	if l.world.options.Log != nil {
+		return l.world.options.Log.Write(line)
 	}
-	return w.Options.Log
+	return len(line), nil
 }

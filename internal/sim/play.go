@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A Violation is an invariant that did not hold.
+type Violation struct {
+	// At is the time since the beginning.
+	At time.Duration
+	// Rule names the invariant, Detail says what was seen.
+	Rule, Detail string
+}
+
+// String returns the violation as one line.
+func (v Violation) String() string { return fmt.Sprintf("%s %s: %s", short(v.At.Round(time.Second)), v.Rule, v.Detail) }
+
+// A Result is what came of a simulation.
+type Result struct {
+	Violations []Violation
+	// Hash is equal for equal traces, of which Lines is the length.
+	Hash  string
+	Lines int
+	// Struck counts how often each fault had an effect.
+	Struck map[string]int
+	// Launches and Terminations count instances, Disruptions nodes that were disrupted voluntarily.
+	Launches, Terminations, Disruptions int
+	// Length is the virtual time that was simulated.
+	Length time.Duration
+}
+
+// Play plays a scenario. It stops at the first violation. An error means that the scenario could not be played.
+func Play(t *testing.T, sc *Scenario, o Options) (result Result, err error) {
+	synctest.Test(t, func(*testing.T) {
+		var w *World
+		if w, err = newWorld(sc, o); err != nil {
+			return
+		}
+		w.play()
+		w.close()
+		result = w.result()
+	})
+	return result, err
+}
+
+// play starts the replicas and lets all events happen.
+func (w *World) play() {
+	for i := range max(1, w.scenario.Replicas) {
+		w.start("karpenter-" + strconv.Itoa(i))
+	}
+	for _, e := range w.scenario.Events {
+		w.driver.After(e.At, func() {
+			if err := w.happen(e); err != nil {
+				w.judge.violate("scenario", "%v", err)
+			}
+		})
+	}
+	w.changed()
+	length := w.scenario.Length
+	if length == 0 {
+		length = DefaultLength
+	}
+	end := time.Now().Add(w.scenario.End() + length)
+	w.judge.start(end)
+	w.driver.Run(end, func() bool { return len(w.judge.violations) == 0 })
+}
+
+// close ends all replicas.
+func (w *World) close() {
+	w.closing = true
+	for _, r := range w.running() {
+		w.kill(r)
+	}
+	w.driver.Run(time.Now().Add(grace), func() bool { return true })
+}
+
+func (w *World) result() Result {
+	return Result{
+		Violations: w.judge.violations, Hash: w.trace.Hash(), Lines: w.trace.Lines(), Struck: w.faults.struck,
+		Launches: w.judge.launches, Terminations: w.judge.terminations, Disruptions: w.judge.disruptions,
+		Length: time.Since(w.trace.start),
+	}
+}
