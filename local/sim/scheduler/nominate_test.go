@@ -101,6 +101,21 @@ func TestNominationToFutureNode(t *testing.T) {
 	c.wantPlaces("p=future")
 }
 
+// The end of a nomination helps pods of no higher priority only: others do not have to leave its capacity free.
+func TestEndOfNominationOfLowerPriority(t *testing.T) {
+	c := newCluster(t, 1)
+	c.create(node("n", "2", "z"), pod("high", "4", priority(1)),
+		pod("low", "2", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"not": "there"} }))
+	c.step()
+	c.nominate("high", "future")
+	c.nominate("low", "n")
+	c.nominate("low", "")
+	c.step()
+	if got := c.pod("high").Status.NominatedNodeName; got != "future" {
+		t.Errorf("high is nominated to %q: it was tried again", got)
+	}
+}
+
 func TestUnschedulableCondition(t *testing.T) {
 	c := newCluster(t, 1)
 	c.create(pod("p", "2"))

@@ -174,6 +174,50 @@ func TestChoosesExistingVolume(t *testing.T) {
 	c.wantPlaces("p=b")
 }
 
+// Small claims come first, so that the large volumes are left for the large ones.
+func TestChoosesSmallestVolume(t *testing.T) {
+	c := newCluster(t, 1)
+	sized := func(list corev1.ResourceList, size string) { list[corev1.ResourceStorage] = resource.MustParse(size) }
+	large, v2, v3 := claim("large", "local"), volume("v2", "local", "z"), volume("v3", "local", "z")
+	sized(large.Spec.Resources.Requests, "2Gi")
+	sized(v2.Spec.Capacity, "2Gi")
+	sized(v3.Spec.Capacity, "3Gi")
+	c.create(node("n", "2", "z"), class("local", "kubernetes.io/no-provisioner"), claim("small", "local"), large, v2, v3,
+		pod("p", "1", mount("large"), mount("small")))
+	c.step()
+	for name, want := range map[string]string{"v2": "small", "v3": "large"} {
+		v, _ := kubeapi.Find[*corev1.PersistentVolume](c.server, "", name)
+		if v.Spec.ClaimRef == nil || v.Spec.ClaimRef.Name != want {
+			t.Errorf("volume %s is reserved for %v, want %s", name, v.Spec.ClaimRef, want)
+		}
+	}
+}
+
+func TestEphemeralClaim(t *testing.T) {
+	c := newCluster(t, 1)
+	template := claim("", "fast")
+	c.create(node("n", "2", "z"), class("fast", "disks.example.com"), pod("p", "1", func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{
+			Ephemeral: &corev1.EphemeralVolumeSource{
+				VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: template.Spec},
+			},
+		}}}
+	}))
+	c.step()
+	c.wantPlaces("p=")
+	own := claim("p-scratch", "fast")
+	own.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c.pod("p"), corev1.SchemeGroupVersion.WithKind("Pod"))}
+	c.create(own)
+	c.step()
+	if got := c.claim("p-scratch").Annotations[selectedNode]; got != "n" {
+		t.Fatalf("the claim is annotated with node %q, want n", got)
+	}
+	c.create(volume("v", "fast", "z"))
+	c.bindClaim("p-scratch", "v")
+	c.step()
+	c.wantPlaces("p=n")
+}
+
 func TestGivesUpClaims(t *testing.T) {
 	for _, test := range []struct {
 		name    string
