@@ -424,9 +424,15 @@ func (j *judge) logged(who string, line []byte) {
 // placeStrangers launches instances that are not the operator's: one without tags, and one of another cluster.
 func (j *judge) placeStrangers() error {
 	ctx := context.Background()
-	images, err := j.world.account.DescribeImages(ctx, &ec2.DescribeImagesInput{Owners: []string{"amazon"}})
+	images, err := j.world.account.DescribeImages(ctx, &ec2.DescribeImagesInput{
+		Owners: []string{"amazon"}, Filters: []ec2types.Filter{{Name: awssdk.String("architecture"), Values: []string{"x86_64"}}},
+	})
 	if err != nil || len(images.Images) == 0 {
 		return fmt.Errorf("list images: %d found, %w", len(images.Images), err)
+	}
+	subnets, err := j.world.account.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{})
+	if err != nil || len(subnets.Subnets) == 0 {
+		return fmt.Errorf("list subnets: %d found, %w", len(subnets.Subnets), err)
 	}
 	for _, tags := range [][]ec2types.Tag{nil, {
 		{Key: awssdk.String("karpenter.sh/nodepool"), Value: awssdk.String("default")},
@@ -436,6 +442,7 @@ func (j *judge) placeStrangers() error {
 	}} {
 		in := &ec2.RunInstancesInput{
 			ImageId: images.Images[0].ImageId, InstanceType: "m5.large", MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
+			SubnetId: subnets.Subnets[0].SubnetId,
 		}
 		if tags != nil {
 			in.TagSpecifications = []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: tags}}

@@ -6,6 +6,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
 // A Violation is an invariant that did not hold.
@@ -17,7 +21,9 @@ type Violation struct {
 }
 
 // String returns the violation as one line.
-func (v Violation) String() string { return fmt.Sprintf("%s %s: %s", short(v.At.Round(time.Second)), v.Rule, v.Detail) }
+func (v Violation) String() string {
+	return fmt.Sprintf("%s %s: %s", short(v.At.Round(time.Second)), v.Rule, v.Detail)
+}
 
 // A Result is what came of a simulation.
 type Result struct {
@@ -41,6 +47,7 @@ func Play(t *testing.T, sc *Scenario, o Options) (result Result, err error) {
 			return
 		}
 		w.play()
+		w.tellEvents()
 		w.close()
 		result = w.result()
 	})
@@ -83,5 +90,15 @@ func (w *World) result() Result {
 		Violations: w.judge.violations, Hash: w.trace.Hash(), Lines: w.trace.Lines(), Struck: w.faults.struck,
 		Launches: w.judge.launches, Terminations: w.judge.terminations, Disruptions: w.judge.disruptions,
 		Length: time.Since(w.trace.start),
+	}
+}
+
+// tellEvents adds the events of Kubernetes to the log.
+func (w *World) tellEvents() {
+	if w.options.Log == nil {
+		return
+	}
+	for _, e := range kubeapi.List[*corev1.Event](w.Server) {
+		fmt.Fprintf(w.options.Log, "event %s %dx %s/%s %s: %s\n", e.LastTimestamp.Format(time.TimeOnly), e.Count, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
 	}
 }

@@ -134,6 +134,8 @@ func (w *World) operate(ctx context.Context, r *replica) error {
 		Manager: func(o *ctrl.Options) {
 			o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
 			o.Controller = config.Controller{SkipNameValidation: new(true)}
+			// The manager does not end the goroutines of a recorder for leases with a configuration of their own.
+			o.LeaderElectionConfig = nil
 		},
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
 			return w.provider(ctx, r, env, core, own)

@@ -188,3 +188,18 @@ func parseEvent(words []string) (e Event, err error) {
 	}
 	return e, nil
 }
+
+// documents returns the documents of cluster.yaml.
+func (s *Scenario) documents() []string {
+	text, _ := s.file("cluster.yaml")
+	return strings.Split(text, "---\n")
+}
+
+// setDocuments replaces the documents of cluster.yaml.
+func (s *Scenario) setDocuments(docs []string) {
+	for i := range s.Files {
+		if s.Files[i].Name == "cluster.yaml" {
+			s.Files[i].Text = strings.Join(docs, "---\n")
+		}
+	}
+}

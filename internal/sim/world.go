@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand"
 	"net/http"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -96,6 +98,9 @@ var quietErrors sync.Once
 func newWorld(sc *Scenario, o Options) (*World, error) {
 	quietErrors.Do(func() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] })
 	time.Sleep(time.Until(Start))
+	utilrand.Seed(int64(sc.Seed))
+	//lint:ignore SA1019 the libraries' jitter comes from this source
+	rand.Seed(int64(sc.Seed))
 	scheme := api.Scheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register Kubernetes kinds: %w", err)

@@ -3,7 +3,6 @@ package launch
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -109,9 +108,14 @@ type Launcher struct {
 	deaf     atomic.Bool              // EC2 launched in a dry run
 }
 
+// spread returns a duration below most that differs between processes: it depends on when they started.
+func spread(started time.Time, most time.Duration) time.Duration {
+	return time.Duration(uint64(started.UnixNano()) % uint64(most))
+}
+
 // New returns a Launcher whose fleet calls end with ctx.
 func New(ctx context.Context, c Config) *Launcher {
-	l := &Launcher{Config: c, memory: newMemory(c.Clock), approved: ttl.New[string, bool](c.Clock, approvedLife-approvedSpread+rand.N(2*approvedSpread))}
+	l := &Launcher{Config: c, memory: newMemory(c.Clock), approved: ttl.New[string, bool](c.Clock, approvedLife-approvedSpread+spread(c.Clock.Now(), 2*approvedSpread))}
 	l.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "karpenter_cloudprovider_instance_launch_failures_total",
 		Help: "Offerings that EC2 refused to launch, by reason.",
