@@ -28,7 +28,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // world is a cluster on virtual time with a scheduler that binds pods at once.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	now    time.Time
 	server *kubeapi.Server
 	*Cluster
@@ -36,7 +36,7 @@ type world struct {
 	log []string
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
+func newWorld(t testing.TB, seed uint64) *world {
 	t.Helper()
 	w := &world{t: t, now: start}
 	w.server = kubeapi.New(kubeapi.Config{Scheme: scheme.Scheme, Kinds: kubeapi.BuiltIn(), Seed: seed, Now: func() time.Time { return w.now }})
