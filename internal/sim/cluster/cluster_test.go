@@ -38,8 +38,13 @@ type world struct {
 
 func newWorld(t testing.TB, seed uint64) *world {
 	t.Helper()
+	return newWorldWith(t, Options{Seed: seed})
+}
+
+func newWorldWith(t testing.TB, o Options) *world {
+	t.Helper()
 	w := &world{t: t, now: start}
-	w.server = kubeapi.New(kubeapi.Config{Scheme: scheme.Scheme, Kinds: kubeapi.BuiltIn(), Seed: seed, Now: func() time.Time { return w.now }})
+	w.server = kubeapi.New(kubeapi.Config{Scheme: scheme.Scheme, Kinds: kubeapi.BuiltIn(), Seed: o.Seed, Now: func() time.Time { return w.now }})
 	w.server.OnWrite(func(before, after client.Object) {
 		o := after
 		if o == nil {
@@ -47,7 +52,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 		}
 		w.log = append(w.log, fmt.Sprintf("%s %s %s/%s %v", w.now.Format("15:04:05.000"), kindOf(o), o.GetNamespace(), o.GetName(), after == nil))
 	})
-	w.Cluster = New(w.server, Options{Seed: seed})
+	w.Cluster = New(w.server, o)
 	return w
 }
 

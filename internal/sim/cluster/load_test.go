@@ -7,7 +7,9 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 )
 
 func TestLoadFollowsDemand(t *testing.T) {
@@ -83,8 +85,9 @@ func populate(w *world, nodes int, replicas int32) {
 }
 
 // history runs a cluster with failures and returns its writes.
-func history(t *testing.T, seed uint64) []string {
-	w := newWorld(t, seed)
+func history(t *testing.T, o Options) []string {
+	t.Helper()
+	w := newWorldWith(t, o)
 	populate(w, 6, 6)
 	w.run(5 * time.Minute)
 	if err := w.Kubelets.Kill("node-01"); err != nil {
@@ -97,17 +100,51 @@ func history(t *testing.T, seed uint64) []string {
 }
 
 func TestSameSeedSameWrites(t *testing.T) {
-	a, b, c := history(t, 3), history(t, 3), history(t, 4)
-	if !slices.Equal(a, b) {
-		for i := range min(len(a), len(b)) {
-			if a[i] != b[i] {
-				t.Fatalf("write %d differs: %q and %q", i, a[i], b[i])
+	for _, latency := range []time.Duration{0, time.Second} {
+		a, b := history(t, Options{Seed: 3, Latency: latency}), history(t, Options{Seed: 3, Latency: latency})
+		if !slices.Equal(a, b) {
+			for i := range min(len(a), len(b)) {
+				if a[i] != b[i] {
+					t.Fatalf("write %d differs: %q and %q", i, a[i], b[i])
+				}
 			}
+			t.Fatalf("%d and %d writes", len(a), len(b))
 		}
-		t.Fatalf("%d and %d writes", len(a), len(b))
+		if slices.Equal(a, history(t, Options{Seed: 4, Latency: latency})) {
+			t.Error("another seed gives the same writes")
+		}
 	}
-	if slices.Equal(a, c) {
-		t.Error("another seed gives the same writes")
+}
+
+// Whatever the order in which actors react, workloads become what they should be.
+func TestLatencyChangesNoResult(t *testing.T) {
+	for seed := range uint64(10) {
+		w := newWorldWith(t, Options{Seed: seed, Latency: 3 * time.Second})
+		for i := range 4 {
+			w.addNode(fmt.Sprintf("node-%d", i), fmt.Sprintf("z%d", i%2))
+		}
+		create(w, StorageClass("gp3"))
+		create(w, Deployment("default", "web", 8, Template("web", "1", "1Gi")))
+		create(w, Budget("default", "web", "2"))
+		create(w, StatefulSet("default", "db", 3, Template("db", "1", "1Gi"), "gp3"))
+		create(w, DaemonSet("kube-system", "agent", Template("agent", "100m", "100Mi")))
+		create(w, Job("default", "batch", 4, 2, "20s", Template("batch", "1", "1Gi")))
+		w.run(2 * time.Minute)
+		edit(w, "default", "web", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "web:2" })
+		w.remove(w.podsOf("db")[1])
+		w.run(3 * time.Minute)
+		w.wantReady("web", 8)
+		w.wantReady("db", 3)
+		w.wantReady("agent", 4)
+		if n := len(slices.DeleteFunc(w.podsOf("web"), func(p *corev1.Pod) bool { return p.Spec.Containers[0].Image != "web:2" })); n != 8 {
+			t.Errorf("seed %d: %d pods have the new template", seed, n)
+		}
+		if s := find[*batchv1.Job](w, "default", "batch").Status; s.Succeeded != 4 || s.Failed != 0 {
+			t.Errorf("seed %d: the job has %+v", seed, s)
+		}
+		if s := find[*policyv1.PodDisruptionBudget](w, "default", "web").Status; s.DisruptionsAllowed != 2 {
+			t.Errorf("seed %d: the budget has %+v", seed, s)
+		}
 	}
 }
 
