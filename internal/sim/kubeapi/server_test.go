@@ -141,6 +141,9 @@ func TestCreateGetList(t *testing.T) {
 			t.Errorf("list with %v is %v, want %v", tt.options, got, tt.want)
 		}
 	}
+	if err := f.client.List(t.Context(), &corev1.PodList{}, client.MatchingFields{"spec.color": "red"}); !apierrors.IsBadRequest(err) {
+		t.Errorf("a list by a field that pods do not have: %v", err)
+	}
 	if got := names(List[*corev1.Pod](f.server)); !slices.Equal(got, []string{"default/a", "default/b", "other/c"}) {
 		t.Errorf("List returns %v", got)
 	}
