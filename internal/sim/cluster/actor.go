@@ -31,13 +31,18 @@ type Actor struct {
 	name        string
 	reconcilers map[string]reconcile // by kind
 	any         reconcile            // of all other kinds, if it is set
-	// dirty are objects that changed, and due are times at which objects need attention without a change.
+	// dirty are objects that changed, and due are times at which objects need attention.
 	dirty map[ref]bool
 	due   map[ref]time.Time
+	// latency is the longest time between a change and the reaction to it.
+	latency time.Duration
+	seed    uint64
 }
 
-func newActor(name string) *Actor {
-	return &Actor{name: name, reconcilers: map[string]reconcile{}, dirty: map[ref]bool{}, due: map[ref]time.Time{}}
+func newActor(name string, c *Cluster) *Actor {
+	return &Actor{
+		name: name, reconcilers: map[string]reconcile{}, dirty: map[ref]bool{}, due: map[ref]time.Time{}, latency: c.latency, seed: c.seed,
+	}
 }
 
 // Name returns the name of the actor.
@@ -74,15 +79,22 @@ func (a *Actor) Step(now time.Time) (time.Time, error) {
 				return time.Time{}, fmt.Errorf("%s: %s %s/%s: %w", a.name, r.kind, r.namespace, r.name, err)
 			}
 			if !next.IsZero() {
-				a.due[r] = next
+				a.due[r] = earliest(a.due[r], next)
 			}
 		}
 	}
 	return a.next(), nil
 }
 
-// take removes and returns the objects that changed or are due.
+// take removes and returns the objects that changed or are due. With a latency, objects that changed are due later.
 func (a *Actor) take(now time.Time) []ref {
+	if a.latency > 0 {
+		for r := range a.dirty {
+			at := now.Add(between(0, a.latency, a.seed, a.name, r.kind, r.namespace, r.name, now.String()))
+			a.due[r] = earliest(a.due[r], at)
+		}
+		clear(a.dirty)
+	}
 	for r, at := range a.due {
 		if !at.After(now) {
 			a.dirty[r] = true

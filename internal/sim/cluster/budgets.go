@@ -109,7 +109,8 @@ func stamp(b *policyv1.PodDisruptionBudget, before map[string]metav1.Condition, 
 	}
 }
 
-// forgetDisrupted drops disrupted pods that were deleted, or that nobody deleted in time. It returns when the next is due.
+// forgetDisrupted drops disrupted pods that were deleted, or that were not deleted within disruptedFor. It returns when the next
+// expires.
 func forgetDisrupted(b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, now time.Time) (next time.Time) {
 	kept := map[string]metav1.Time{}
 	for _, pod := range pods {

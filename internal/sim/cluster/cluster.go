@@ -20,6 +20,9 @@ type Options struct {
 	Seed uint64
 	// VolumesPerNode is how many volumes of a driver can be attached to a node. Default 25.
 	VolumesPerNode int32
+	// Latency is the longest time between a change of an object and the reaction of an actor to it, which is drawn for each
+	// change. Default 0: actors react in the Step after the change.
+	Latency time.Duration
 }
 
 // A Cluster is the actors of one API server.
@@ -31,8 +34,9 @@ type Cluster struct {
 	Volumes   *Volumes
 	Load      *Load
 
-	server *kubeapi.Server
-	seed   uint64
+	server  *kubeapi.Server
+	seed    uint64
+	latency time.Duration
 	// objects are all objects, and uids theirs. Pods are the names of pods by node, and owned those of objects by the uid of
 	// an owner.
 	objects map[ref]client.Object
@@ -50,7 +54,7 @@ func New(server *kubeapi.Server, o Options) *Cluster {
 		o.VolumesPerNode = 25
 	}
 	c := &Cluster{
-		server: server, seed: o.Seed, objects: map[ref]client.Object{}, uids: map[types.UID]bool{}, pods: map[string]map[ref]bool{},
+		server: server, seed: o.Seed, latency: o.Latency, objects: map[ref]client.Object{}, uids: map[types.UID]bool{}, pods: map[string]map[ref]bool{},
 		owned: map[types.UID]map[ref]bool{}, attachments: map[string]map[ref]bool{}, claiming: map[ref]map[ref]bool{},
 	}
 	c.Kubelets = newKubelets(c)

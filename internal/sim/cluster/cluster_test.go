@@ -28,7 +28,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // world is a cluster on virtual time with a scheduler that binds pods at once.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	now    time.Time
 	server *kubeapi.Server
 	*Cluster
@@ -36,10 +36,15 @@ type world struct {
 	log []string
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
+func newWorld(t testing.TB, seed uint64) *world {
+	t.Helper()
+	return newWorldWith(t, Options{Seed: seed})
+}
+
+func newWorldWith(t testing.TB, o Options) *world {
 	t.Helper()
 	w := &world{t: t, now: start}
-	w.server = kubeapi.New(kubeapi.Config{Scheme: scheme.Scheme, Kinds: kubeapi.BuiltIn(), Seed: seed, Now: func() time.Time { return w.now }})
+	w.server = kubeapi.New(kubeapi.Config{Scheme: scheme.Scheme, Kinds: kubeapi.BuiltIn(), Seed: o.Seed, Now: func() time.Time { return w.now }})
 	w.server.OnWrite(func(before, after client.Object) {
 		o := after
 		if o == nil {
@@ -47,7 +52,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		}
 		w.log = append(w.log, fmt.Sprintf("%s %s %s/%s %v", w.now.Format("15:04:05.000"), kindOf(o), o.GetNamespace(), o.GetName(), after == nil))
 	})
-	w.Cluster = New(w.server, Options{Seed: seed})
+	w.Cluster = New(w.server, o)
 	return w
 }
 

@@ -185,7 +185,7 @@ func (d *daemons) dropUnbound(nodes map[string]bool) error {
 	return nil
 }
 
-// update deletes pods of an older template, at most maxUnavailable at a time. Others take their place later.
+// update deletes pods of an older template, at most maxUnavailable at a time. place creates their replacements.
 func (d *daemons) update(now time.Time, wanted map[string]bool) error {
 	if d.set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 		return nil

@@ -17,7 +17,7 @@ type Garbage struct {
 }
 
 func newGarbage(c *Cluster) *Garbage {
-	g := &Garbage{Actor: newActor("garbage-collector"), c: c}
+	g := &Garbage{Actor: newActor("garbage-collector", c), c: c}
 	g.any = g.object
 	return g
 }

@@ -49,7 +49,7 @@ type kubelet struct {
 }
 
 func newKubelets(c *Cluster) *Kubelets {
-	k := &Kubelets{Actor: newActor("kubelets"), c: c, nodes: map[string]*kubelet{}, pods: map[types.UID]time.Time{}}
+	k := &Kubelets{Actor: newActor("kubelets", c), c: c, nodes: map[string]*kubelet{}, pods: map[types.UID]time.Time{}}
 	k.reconcilers["Node"], k.reconcilers["Pod"] = k.node, k.pod
 	return k
 }

@@ -169,3 +169,67 @@ func TestNoExecuteEvictsAtOnce(t *testing.T) {
 		t.Errorf("pods are %d, the first on %q, want one pending", len(pods), pods[0].Spec.NodeName)
 	}
 }
+
+// A machine that is stopped takes the annotation off its node, which has no kubelet from then on.
+func TestStoppedMachine(t *testing.T) {
+	w := newWorld(t, 1)
+	w.addNode("a", "z1")
+	create(w, Deployment("default", "web", 1, Template("web", "1", "1Gi")))
+	w.run(10 * time.Second)
+	pod := w.podsOf("web")[0]
+	edit(w, "", "a", func(n *corev1.Node) { n.Annotations = nil })
+	w.remove(pod)
+	w.run(41 * time.Second)
+	if c := nodeCondition(find[*corev1.Node](w, "", "a"), corev1.NodeReady); c.Status != corev1.ConditionUnknown {
+		t.Errorf("Ready is %s", c.Status)
+	}
+	find[*corev1.Pod](w, "default", pod.Name)
+	edit(w, "", "a", func(n *corev1.Node) { n.Annotations = map[string]string{kwokNode: "fake"} })
+	w.run(10 * time.Second)
+	if !ready(find[*corev1.Node](w, "", "a")) {
+		t.Error("the node is not ready after its machine started again")
+	}
+	if _, ok := kubeapi.Find[*corev1.Pod](w.server, "default", pod.Name); ok {
+		t.Error("the kubelet that started again did not end the deleted pod")
+	}
+	w.wantReady("web", 1)
+}
+
+// A new node of the name of a dead one has a kubelet.
+func TestSameNameAgain(t *testing.T) {
+	w := newWorld(t, 1)
+	old := w.addNode("a", "z1")
+	w.run(10 * time.Second)
+	if err := w.Kubelets.Kill("a"); err != nil {
+		t.Fatal(err)
+	}
+	w.run(time.Minute)
+	w.remove(old)
+	w.addNode("a", "z1")
+	w.run(10 * time.Second)
+	if !ready(find[*corev1.Node](w, "", "a")) {
+		t.Error("the new node is not ready")
+	}
+	if err := w.Kubelets.Kill("missing"); err == nil {
+		t.Error("a node that does not exist was killed")
+	}
+}
+
+func TestHostNetworkNeedsNoReadyNode(t *testing.T) {
+	w := newWorld(t, 1)
+	w.addNode("a", "z1")
+	if err := w.Kubelets.MakeNotReady("a"); err != nil {
+		t.Fatal(err)
+	}
+	template := Template("net", "100m", "100Mi")
+	template.Spec.HostNetwork = true
+	template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	create(w, DaemonSet("kube-system", "net", template))
+	template = Template("agent", "100m", "100Mi")
+	template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	create(w, DaemonSet("kube-system", "agent", template))
+	w.run(10 * time.Second)
+	if a, b := w.podsOf("net")[0].Status.Phase, w.podsOf("agent")[0].Status.Phase; a != corev1.PodRunning || b != corev1.PodPending {
+		t.Errorf("the pod with the network of the host is %s, the other one is %s", a, b)
+	}
+}

@@ -30,7 +30,7 @@ type NodeLifecycle struct {
 }
 
 func newNodeLifecycle(c *Cluster) *NodeLifecycle {
-	l := &NodeLifecycle{Actor: newActor("node-lifecycle"), c: c, since: map[types.UID]time.Time{}}
+	l := &NodeLifecycle{Actor: newActor("node-lifecycle", c), c: c, since: map[types.UID]time.Time{}}
 	l.reconcilers["Node"], l.reconcilers["Pod"] = l.node, l.pod
 	return l
 }

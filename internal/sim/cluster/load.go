@@ -84,7 +84,7 @@ type decision struct {
 }
 
 func newLoad(c *Cluster) *Load {
-	return &Load{Actor: newActor("load"), c: c, scaled: map[ref]*scaler{}}
+	return &Load{Actor: newActor("load", c), c: c, scaled: map[ref]*scaler{}}
 }
 
 // Scale lets a Deployment follow a curve from the next Step on.

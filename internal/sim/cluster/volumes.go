@@ -33,7 +33,7 @@ type Volumes struct {
 
 func newVolumes(c *Cluster, limit int32) *Volumes {
 	v := &Volumes{
-		Actor: newActor("volumes"), c: c, limit: limit, unused: map[types.UID]time.Time{}, provisioned: map[types.UID]time.Time{},
+		Actor: newActor("volumes", c), c: c, limit: limit, unused: map[types.UID]time.Time{}, provisioned: map[types.UID]time.Time{},
 	}
 	v.reconcilers = map[string]reconcile{
 		"PersistentVolumeClaim": v.claim, "PersistentVolume": v.volume, "VolumeAttachment": v.attachment, "Pod": v.pod, "Node": v.node,

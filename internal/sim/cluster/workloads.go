@@ -36,7 +36,7 @@ type Workloads struct {
 
 func newWorkloads(c *Cluster) *Workloads {
 	w := &Workloads{
-		Actor: newActor("workloads"), c: c, budgets: map[ref]labels.Selector{}, daemons: map[ref]bool{}, failures: map[types.UID]failures{},
+		Actor: newActor("workloads", c), c: c, budgets: map[ref]labels.Selector{}, daemons: map[ref]bool{}, failures: map[types.UID]failures{},
 	}
 	w.reconcilers = map[string]reconcile{
 		"Deployment": w.deployment, "ReplicaSet": w.replicaSet, "StatefulSet": w.statefulSet, "DaemonSet": w.daemonSet, "Job": w.job,

@@ -11,7 +11,12 @@
 //   - admission of our own kinds by the schemas and CEL rules of their CRDs;
 //   - discovery, /version and access reviews, which allow everything.
 //
-// It has no authentication, quotas, webhooks or server-side apply. Each request is one step: Server.Serve does all of it
+// It has no authentication, quotas, webhooks, server-side apply, pagination or metadata-only answers. Namespaces need not
+// exist, and of kinds of Kubernetes only what controllers observe gets defaults or is validated. Dependents of deleted owners are
+// deleted by package cluster, whatever the propagation policy says.
+//
+// Parts of a simulation that are not under test write typed objects with Create, Update, UpdateStatus and Delete, and follow
+// writes with OnWrite. Each request is one step: Server.Serve does all of it
 // before it returns, and nothing happens between requests. Time comes from Config.Now. Names and uids come from
 // Config.Seed, so the same requests in the same order give the same objects.
 //

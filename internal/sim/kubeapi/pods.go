@@ -107,7 +107,10 @@ func (s *Server) charge(pod *corev1.Pod) error {
 		return nil
 	}
 	if len(budgets) > 1 {
-		return apierrors.NewInternalError(fmt.Errorf("this pod has more than one PodDisruptionBudget, which the eviction subresource does not support"))
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+		}}
 	}
 	b := budgets[0].DeepCopy()
 	if !ready(pod) {

@@ -68,7 +68,7 @@ func (t *table) get(k key) (*entry, error) {
 
 // list returns a list of the objects that the selectors of a query match.
 func (t *table) list(namespace string, q url.Values) ([]byte, error) {
-	match, err := selectorOf(namespace, q)
+	match, err := t.selector(namespace, q)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,8 @@ type selector struct {
 	fields    fields.Selector
 }
 
-func selectorOf(namespace string, q url.Values) (selector, error) {
+// selector returns what a query is limited to. Fields that the kind does not have are an error.
+func (t *table) selector(namespace string, q url.Values) (selector, error) {
 	s := selector{namespace: namespace, labels: labels.Everything(), fields: fields.Everything()}
 	var err error
 	if text := q.Get("labelSelector"); text != "" {
@@ -188,6 +189,16 @@ func selectorOf(namespace string, q url.Values) (selector, error) {
 	if text := q.Get("fieldSelector"); text != "" {
 		if s.fields, err = fields.ParseSelector(text); err != nil {
 			return s, apierrors.NewBadRequest(err.Error())
+		}
+		sample, err := t.server.cfg.Scheme.New(t.kind.GroupVersionKind)
+		if err != nil {
+			return s, fmt.Errorf("make %s: %w", t.kind.Kind, err)
+		}
+		known := fieldsOf(sample.(client.Object))
+		for _, r := range s.fields.Requirements() {
+			if !known.Has(r.Field) {
+				return s, apierrors.NewBadRequest("field label not supported: " + r.Field)
+			}
 		}
 	}
 	return s, nil
@@ -211,10 +222,13 @@ func fieldsOf(o client.Object) fields.Set {
 	case *corev1.Pod:
 		set["spec.nodeName"], set["status.phase"] = o.Spec.NodeName, string(o.Status.Phase)
 		set["status.nominatedNodeName"] = o.Status.NominatedNodeName
+		set["spec.restartPolicy"], set["spec.schedulerName"] = string(o.Spec.RestartPolicy), o.Spec.SchedulerName
+	case *corev1.Node:
+		set["spec.unschedulable"] = strconv.FormatBool(o.Spec.Unschedulable)
 	case *corev1.Event:
 		set["involvedObject.name"], set["involvedObject.kind"] = o.InvolvedObject.Name, o.InvolvedObject.Kind
 		set["involvedObject.namespace"], set["involvedObject.uid"] = o.InvolvedObject.Namespace, string(o.InvolvedObject.UID)
-		set["reason"] = o.Reason
+		set["reason"], set["type"] = o.Reason, o.Type
 	}
 	return set
 }

@@ -67,7 +67,7 @@ func (w *Watch) Bookmark() {
 
 // watch begins a watch as a query describes it.
 func (t *table) watch(namespace string, q url.Values) (*Watch, error) {
-	match, err := selectorOf(namespace, q)
+	match, err := t.selector(namespace, q)
 	if err != nil {
 		return nil, err
 	}

@@ -304,7 +304,7 @@ func atLeast(grace int64) int64 {
 
 // removeAll deletes all objects that the selectors of a query match.
 func (s *Server) removeAll(t target, r *Request) ([]byte, error) {
-	match, err := selectorOf(t.key.namespace, r.Query)
+	match, err := t.table.selector(t.key.namespace, r.Query)
 	if err != nil {
 		return nil, err
 	}
