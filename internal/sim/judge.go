@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
@@ -283,7 +284,7 @@ func (j *judge) written(before, after client.Object) {
 			delete(j.marked, n.Name)
 		}
 	}
-	if j.world.writer != "" && after != nil && j.world.faults.quiet() && j.calm() > settled {
+	if j.world.writer != "" && after != nil && j.world.faults.quiet() && j.calm() > settled && !j.expires() {
 		switch after.(type) {
 		case *corev1.Event, *corev1.ConfigMap:
 		default:
@@ -292,6 +293,14 @@ func (j *judge) written(before, after client.Object) {
 			}
 		}
 	}
+}
+
+// expires reports whether nodes of a pool expire within a simulation. Such a world never settles.
+func (j *judge) expires() bool {
+	return slices.ContainsFunc(kubeapi.List[*apiv1.NodePool](j.world.Server), func(p *apiv1.NodePool) bool {
+		d := p.Spec.Template.Spec.ExpireAfter.Duration
+		return d != nil && *d < 24*time.Hour
+	})
 }
 
 // nodeWritten checks the budgets when a node is marked for disruption.
@@ -316,8 +325,13 @@ func (j *judge) nodeWritten(before client.Object, n *corev1.Node) {
 	}
 	j.marked[n.Name] = reason
 	j.disruptions++
-	j.checkBudget(n, c, reason)
+	if voluntary[reason] {
+		j.checkBudget(n, c, reason)
+	}
 }
+
+// voluntary are the reasons that budgets bound.
+var voluntary = map[string]bool{"Underutilized": true, "Empty": true, "Drifted": true, "Unhealthy": true}
 
 func hasTaint(n *corev1.Node, key string) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
@@ -331,12 +345,13 @@ func (j *judge) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
 		return
 	}
 	total, marked := 0, 0
-	for _, o := range kubeapi.List[*corev1.Node](j.world.Server) {
-		if o.Labels[apiv1.NodePoolLabelKey] != name {
+	for _, o := range kubeapi.List[*apiv1.NodeClaim](j.world.Server) {
+		// A node whose instance is being terminated does not count any more, as upstream has it.
+		if o.Labels[apiv1.NodePoolLabelKey] != name || condition.IsTrue(o, apiv1.ConditionTypeInstanceTerminating) {
 			continue
 		}
 		total++
-		if _, ok := j.marked[o.Name]; ok {
+		if voluntary[j.marked[o.Status.NodeName]] {
 			marked++
 		}
 	}
@@ -399,7 +414,7 @@ func (j *judge) claimGone(c *apiv1.NodeClaim) {
 func lease(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind == "Lease" }
 
 // internalErrors are texts of log lines that tell of a defect.
-var internalErrors = []string{"panic", "failed verification", "internal error"}
+var internalErrors = []string{"panic", "failed verification", "internal error:"}
 
 // logged reads a line of a replica's log. It may be called from any goroutine.
 func (j *judge) logged(who string, line []byte) {
@@ -407,7 +422,7 @@ func (j *judge) logged(who string, line []byte) {
 		return
 	}
 	for _, text := range internalErrors {
-		if bytes.Contains(bytes.ToLower(line), []byte(text)) {
+		if bytes.Contains(line, []byte(text)) {
 			var m map[string]any
 			detail := string(line)
 			if json.Unmarshal(line, &m) == nil {
@@ -430,7 +445,9 @@ func (j *judge) placeStrangers() error {
 	if err != nil || len(images.Images) == 0 {
 		return fmt.Errorf("list images: %d found, %w", len(images.Images), err)
 	}
-	subnets, err := j.world.account.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{})
+	subnets, err := j.world.account.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{
+		Filters: []ec2types.Filter{{Name: awssdk.String("availability-zone"), Values: []string{"us-east-1a"}}},
+	})
 	if err != nil || len(subnets.Subnets) == 0 {
 		return fmt.Errorf("list subnets: %d found, %w", len(subnets.Subnets), err)
 	}

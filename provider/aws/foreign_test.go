@@ -67,7 +67,7 @@ func newForeign(t *testing.T, url string) *foreign {
 	if err := settings.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	limiter := hasty{limit.New(nil)}
+	limiter := hasty{limit.New(nil, clock.RealClock{})}
 	f.config.Retryer = func() awssdk.Retryer { return limiter }
 	p, err := aws.New(t.Context(), aws.Config{
 		AWS: f.config, Client: kube, Reader: kube, Writer: act.Writer{Client: kube}, Discovery: kubernetes{}, Clock: clock.RealClock{}, Settings: *settings,

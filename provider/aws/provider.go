@@ -131,7 +131,7 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	measured := limit.NewMetrics(c.Metrics, c.Clock)
 	c.AWS.APIOptions = append(slices.Clone(c.AWS.APIOptions), measured.Install)
 	if c.AWS.Retryer == nil {
-		limiter := limit.New(measured)
+		limiter := limit.New(measured, c.Clock)
 		c.AWS.Retryer = func() awssdk.Retryer { return limiter } // one for all clients
 	}
 	p := build(ctx, c, table)

@@ -4,18 +4,21 @@ package limit
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"k8s.io/utils/clock"
 )
 
 // A Limiter decides about retries and the pace of calls. It is safe for concurrent use, and one serves all clients. What it
 // has adapted to may be lost: AWS says it again.
 type Limiter struct {
 	plain *retry.Standard // decides what is tried again, and when
+	clock clock.Clock
 
 	mu      sync.Mutex // guards modes
 	modes   map[string]*retry.AdaptiveMode
@@ -24,9 +27,9 @@ type Limiter struct {
 
 var _ aws.RetryerV2 = (*Limiter)(nil)
 
-// New returns a Limiter that throttles nothing yet. m may be nil.
-func New(m *Metrics) *Limiter {
-	return &Limiter{plain: retry.NewStandard(), modes: map[string]*retry.AdaptiveMode{}, counted: m}
+// New returns a Limiter that throttles nothing yet. It waits by c. m may be nil.
+func New(m *Metrics, c clock.Clock) *Limiter {
+	return &Limiter{plain: retry.NewStandard(), clock: c, modes: map[string]*retry.AdaptiveMode{}, counted: m}
 }
 
 // IsErrorRetryable implements aws.Retryer.
@@ -49,9 +52,26 @@ func (l *Limiter) GetRetryToken(ctx context.Context, err error) (func(error) err
 // GetInitialToken implements aws.Retryer.
 func (l *Limiter) GetInitialToken() func(error) error { return func(error) error { return nil } }
 
+// pause is how long a call waits before it tries again to get a token. The SDK's own wait can round to nothing. Then the SDK
+// tries in a loop until the clock has moved.
+const pause = 20 * time.Millisecond
+
 // GetAttemptToken waits until the operation of ctx may be called.
 func (l *Limiter) GetAttemptToken(ctx context.Context) (func(error) error, error) {
-	return l.of(ctx).GetAttemptToken(ctx)
+	mode := l.of(ctx)
+	for {
+		release, err := mode.GetAttemptToken(ctx)
+		if err == nil {
+			return release, nil
+		}
+		timer := l.clock.NewTimer(pause)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("wait until AWS may be called again: %w", ctx.Err())
+		}
+	}
 }
 
 // of returns the limiter of the operation that ctx is about.
@@ -60,7 +80,7 @@ func (l *Limiter) of(ctx context.Context) *retry.AdaptiveMode {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.modes[key] == nil {
-		l.modes[key] = retry.NewAdaptiveMode()
+		l.modes[key] = retry.NewAdaptiveMode(func(o *retry.AdaptiveModeOptions) { o.FailOnNoAttemptTokens = true })
 	}
 	return l.modes[key]
 }

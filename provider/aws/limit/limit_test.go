@@ -35,7 +35,7 @@ func TestOneLimiterAnOperation(t *testing.T) {
 	}))
 	defer server.Close()
 	m := NewMetrics(prometheus.NewRegistry(), clock.RealClock{})
-	limiter := New(m)
+	limiter := New(m, clock.RealClock{})
 	client := ec2.New(ec2.Options{
 		Region: "us-east-1", BaseEndpoint: aws.String(server.URL), Retryer: limiter,
 		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
