@@ -44,7 +44,7 @@ func (a *Placement) fewWait() bool {
 		left += len(a.Waiting[i])
 		nominated += len(a.Nominated[i])
 	}
-	return left > 0 && left <= min(maxWaiting, nominated) && !a.problem.AnyLeaving()
+	return left > 0 && left <= min(maxWaiting, nominated) && !a.problem.AnyDisplaced()
 }
 
 // MakeRoom places pods of the class on nodes from which it moves nominated pods to other nodes. It prefers nodes that
