@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// refusals returns the pods without a place, by class, each with the reason of every pool.
+// refusals returns the pods that the plan places on no node, by class, each with the reason of every pool.
 func (d *draft) refusals() []model.Refusal {
 	left := 0
 	for _, c := range d.problem.Classes {
@@ -138,8 +138,8 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 	return model.Verdict{Rule: model.RuleEffort}
 }
 
-// explainDaemonAffinity returns a verdict if a required affinity of the stage selects pods of DaemonSets on new nodes, and
-// only uncertain ones, or if other pods must meet part of the affinity.
+// explainDaemonAffinity returns a verdict on an affinity of the stage that selects pods of DaemonSets on new nodes, if
+// they may not meet it: none of them is certain, or other affinity of the stage selects no DaemonSet.
 func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
@@ -152,7 +152,7 @@ func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	return model.Verdict{}
 }
 
-// topologyVerdict returns the verdict on a constraint of the class, with the DaemonSets whose pods it counts.
+// topologyVerdict returns the verdict on a constraint of the given kind, with the DaemonSets whose pods it counts.
 func (d *draft) topologyVerdict(kind topology.Kind, g *compile.Group) model.Verdict {
 	v := model.Verdict{Rule: model.RuleTopology, Cause: causes[kind], Key: d.problem.Keys[g.Key].Label}
 	if names := d.problem.DaemonsOf(g); len(names) > 0 {
@@ -182,7 +182,7 @@ func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *ca
 	return v
 }
 
-// explainDaemons returns a verdict with the names of the DaemonSets whose pods on new nodes keep pods of the class off.
+// explainDaemons returns a verdict that names the DaemonSets whose pods keep the class off new nodes.
 func (d *draft) explainDaemons(c *compile.Class, s *compile.Stage) model.Verdict {
 	names := d.problem.BlockingDaemons(c, s)
 	return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseDaemons, Subject: daemonSets(names)}
