@@ -151,7 +151,7 @@ func undominated(list []*candidate, mayDominate func(*candidate) bool) []*candid
 	return kept
 }
 
-// dominates reports whether c holds every pattern that other holds, and costs no price group more.
+// dominates reports whether c holds every pattern that other holds, and each price group pays at most as much for c.
 func (c *candidate) dominates(other *candidate) bool {
 	if c.catalog != other.catalog || c.holds < other.holds {
 		return false

@@ -20,7 +20,7 @@ func countOf(counts []Count, group int) int {
 type conflictState struct {
 	present, limit []int
 	stamp          []int
-	bin            int // the number of the bin, from 1
+	bin            int // number of the current bin, from 1
 }
 
 func newConflictState(groups int) *conflictState {

@@ -38,7 +38,7 @@ type scratch struct {
 	conflicts            *conflictState
 	filling              filling
 	parts                []part
-	refused              []int // see filling.refused
+	refused              []int // memory for filling.refused
 }
 
 func newBuilder(in *instance, d *demand, c *candidates, p *pricing) *builder {
@@ -57,8 +57,8 @@ type filling struct {
 	free      []int64
 	held      []int       // indices of the shared demands that the bin already meets; free no longer includes their capacity
 	open      []*itemType // the item types to add, by falling value
-	// refused[k] is the number of this pattern if no further copy of conflict class k can be added to it, not even after
-	// copies of other classes.
+	// refused[k] equals the number of this pattern if no further copy of conflict class k can be added to it. Adding
+	// copies of other classes does not change that.
 	refused []int
 }
 

@@ -41,7 +41,7 @@ type fit struct {
 // An itemClass is the items of one item type with equal counts and bounds. One of its items can replace another in a
 // bin.
 type itemClass struct {
-	number int // the number of the conflict class, see item.class
+	number int // the number of the conflict class: all items with equal counts and bounds
 	items  []*item
 	head   int // all items before this index are packed
 }

@@ -86,7 +86,7 @@ func (l perNodeCounts) admits(s *assign.Segment) bool {
 }
 
 // meetsAffinity reports whether the pods on the node meet the required affinity over the hostname of the segment's
-// pods. A rule is also met if kube-scheduler's first-pod exception applies, see compile.Rule.Affinity.
+// pods. If no pod meets a rule yet, a pod may meet it by itself (kube-scheduler's first-pod exception).
 func (l perNodeCounts) meetsAffinity(s *assign.Segment, a *assign.Assignment) bool {
 	for i := range s.Rules {
 		r := &s.Rules[i]

@@ -54,7 +54,7 @@ func (d *draft) refusals() []model.Refusal {
 	return out
 }
 
-// reasons returns for each pool why it takes no more pods of the class.
+// reasons returns for each pool why it can launch no more nodes for pods of the class.
 func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 	p := d.problem.Catalog
 	switch {
@@ -70,7 +70,7 @@ func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 	return append(out, p.Unusable...)
 }
 
-// explain returns why the pool takes no pod of the class. It considers only required constraints.
+// explain returns why the pool can launch no node for a pod of the class. It considers only required constraints.
 func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	last := c.Last()
 	if taint, refused := last.Tolerations.Refuse(pool.Taints); refused {
@@ -92,8 +92,8 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	return best
 }
 
-// explainRest returns why the pool takes no pod of the class although one of its instance types holds such a pod. The
-// reason is a DaemonSet, a limit, minValues, or constraints on other pods.
+// explainRest returns why the pool can launch no node for the class, although one of its types holds a pod. The reason
+// is a DaemonSet, a limit, minValues, or constraints on other pods.
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
 	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons.Filter()}

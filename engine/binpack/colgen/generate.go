@@ -64,7 +64,7 @@ type generator struct {
 	byPrice []bin     // all bin types, by rising price
 	value   []float64 // value[i] is the current dual price of item i, in dollars per hour
 	left    []int     // left[i] is the number of remaining copies of item i
-	open    []entry   // the items with remaining copies, by falling value; list updates it
+	open    []entry   // the items with remaining copies, by falling value; set by method list
 	gaps    gapTable
 	buf     []int64 // memory for gapTable.set
 	master  master

@@ -102,8 +102,8 @@ func (g *generator) solveMaster(goal float64) {
 	}
 }
 
-// evaluate uses each column j whose value exceeds its price times[j] times. It returns the total excess of value over
-// price, and subtracts the used copies of item i from missing[i].
+// evaluate uses column j times[j] times if its value exceeds its price, for each j. It returns the total excess of
+// value over price, and subtracts the used copies of item i from missing[i].
 func (m *master) evaluate(value, missing []float64) float64 {
 	gain, from := 0.0, int32(0)
 	for j, end := range m.ends {

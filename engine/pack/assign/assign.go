@@ -226,9 +226,9 @@ func (a *Assignment) Enter(c *compile.Class, s *compile.Stage, ch *Choice, n int
 	}
 }
 
-// MayBeFirst reports whether kube-scheduler's first-pod exception applies to an affinity rule of the class that is
-// being placed: no pod matches the rule, so it suffices that the pod itself does. Before final is set, no unplaced pod
-// of another class may match either.
+// MayBeFirst reports whether a pod of the class that is being placed may satisfy an affinity rule by itself, because no
+// other pod does (kube-scheduler's first-pod exception). Before final is set, no unplaced pod of another class may
+// match the rule either.
 func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 	if !a.Placed.Counts.IsFirst(r) {
 		return false

@@ -109,7 +109,7 @@ func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile
 }
 
 // affinityGroups returns the topology groups of the stage's affinity over the hostname. mayLead says that a pod of c
-// may come first, because the first-pod exception applies to all of these groups (see MayBeFirst).
+// may come first, because it may satisfy all of this affinity by itself (see MayBeFirst).
 func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups []int, mayLead bool) {
 	defer func(was *compile.Class) { a.placing = was }(a.placing)
 	a.placing, mayLead = c, true

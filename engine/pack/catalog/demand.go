@@ -43,7 +43,7 @@ type Tolerations struct {
 	ID            int
 	List          []corev1.Toleration
 	ToleratesSoft bool
-	also          *Tolerations // those of another pod on the same node, which must tolerate a taint too; nil for none
+	also          *Tolerations // the tolerations of another pod on the node, which must tolerate each taint too; nil for none
 }
 
 // An Interner gives equal demands, node terms and tolerations one pointer and one ID each.

@@ -24,8 +24,7 @@ type Fit struct {
 	Restricted bool
 }
 
-// A PoolFit is the part of a Fit for one pool. Set is nil if the pods do not tolerate the pool's taints or no type
-// holds one.
+// A PoolFit is the part of a Fit for one pool. Set is nil if the pool's taints or all its types exclude the pods.
 type PoolFit struct {
 	Set   *OfferSet
 	Types typeset.Set
@@ -142,8 +141,8 @@ func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
 	return out
 }
 
-// withDaemons returns the types i of m that the filter admits, given the DaemonSets that may run on a new node of type
-// i with an offering of s.
+// withDaemons returns the types i of m that the filter admits. It passes to the filter the DaemonSets that may run on a
+// new node of type i with an offering of s.
 func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, filter PresenceFilter) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {

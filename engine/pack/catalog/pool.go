@@ -154,7 +154,7 @@ func (p *Pool) DaemonsOn(s *OfferSet, i int) []Presence {
 }
 
 // PresencesWithin returns the DaemonSets selected by Watch whose pods may run on a new node of type i with labels that
-// meet reqs. A Presence is certain if it is so for every offering that reqs allow. The result is never nil.
+// meet reqs. A Presence is certain if it is certain for every offering that reqs allow. The result is never nil.
 func (p *Pool) PresencesWithin(reqs require.Set, i int) []Presence {
 	t := p.Types[i]
 	out := []Presence{}

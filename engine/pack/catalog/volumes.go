@@ -226,8 +226,7 @@ func (v *Volumes) SharedDemands() []binpack.SharedDemand {
 	return out
 }
 
-// TooManyVolumes returns the verdict on pods with more volumes of a driver than any instance type attaches. by is how
-// many.
+// TooManyVolumes returns the verdict on pods with too many volumes of a driver for any instance type. by is the excess.
 func TooManyVolumes(driver string, by int64) model.Verdict {
 	return model.Verdict{Rule: model.RuleVolume,
 		Subject: fmt.Sprintf("needs %s of CSI driver %s than any instance type can attach", units.Counted(int(by), "more volume"), driver),

@@ -44,8 +44,8 @@ type Spec struct {
 	// Members are the topology groups that count the pods: indices in Problem.Groups, rising. NodeMembers are those of
 	// Members over the hostname.
 	Members, NodeMembers []int
-	// Free says that the pods have no topology constraints and no host ports, and that no required affinity or
-	// anti-affinity selects them.
+	// Free says that the pods have no topology constraints and no host ports, and that required affinity or anti-affinity
+	// does not select them.
 	Free     bool
 	Priority int32
 
@@ -140,8 +140,8 @@ func classify(c *compiler) {
 	sortClasses(c)
 }
 
-// retainTerms removes the terms that no running pod's anti-affinity (repulsion), no DaemonSet and no tried ruleSet
-// uses. tried is the result of shareWork.
+// retainTerms removes the terms that are not in use: by anti-affinity of running pods (repulsions), by DaemonSets or by
+// tried ruleSets. tried is the result of shareWork.
 func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
 	if tried == nil {
 		return

@@ -25,8 +25,8 @@ type GroupCount struct {
 	Present, Certain []int32
 	// Limit is the largest number of the group's pods that anti-affinity of the pods in the domain allows there.
 	Limit []int32
-	// UnsettledClosed says that anti-affinity of DaemonSet pods keeps the group's pods off nodes whose value of the label
-	// is not known yet.
+	// UnsettledClosed says that the group's pods must avoid nodes whose value of the label is not known yet, because of
+	// anti-affinity of DaemonSet pods.
 	UnsettledClosed bool
 	// Eligible says whether the domain has, or may get, a node on which the group counts pods. As in kube-scheduler, only
 	// eligible domains count for the global minimum.
@@ -226,8 +226,8 @@ func (p *Problem) MinOnOtherNodes(group int) int32 {
 // AnyDisplaced reports whether some pod to be placed still runs on a node that is being deleted.
 func (p *Problem) AnyDisplaced() bool { return len(p.terms.displaced) > 0 }
 
-// Allows returns how many pods with the rule may be placed in domain d of its group. mayBeFirst reports whether
-// kube-scheduler's first-pod exception applies, see Rule.Affinity.
+// Allows returns how many pods with the rule may be placed in domain d of its group. mayBeFirst reports whether a pod
+// may satisfy an affinity rule by itself (kube-scheduler's first-pod exception).
 func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 	if d < 0 {
 		if r.Kind == topology.Apart && d == Outside {
@@ -260,8 +260,8 @@ func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 	return math.MaxInt32
 }
 
-// IsFirst reports whether kube-scheduler's first-pod exception applies to a rule of affinity. The pod must match the
-// rule itself, and no other pod may match any required affinity of the pod.
+// IsFirst reports whether kube-scheduler's first-pod exception applies to an affinity rule: the pod satisfies its
+// affinity by itself. The pod must match the rule itself, and no other pod may match any required affinity of the pod.
 func (c *Counts) IsFirst(r *Rule) bool {
 	return r.Self && c.groups[r.Group].Total == 0 &&
 		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].Total > 0 })

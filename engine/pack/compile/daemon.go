@@ -228,7 +228,7 @@ func countDaemons(c *compiler) {
 		for _, m := range d.Members {
 			switch g, n := c.Groups[m], &c.Counts.groups[m]; {
 			case g.Kind == topology.Near:
-				n.Total++ // so the first-pod exception does not apply, see Rule.Affinity
+				n.Total++ // a matching pod may exist, so pods cannot satisfy the affinity by themselves
 			case g.Kind == topology.Apart && g.Key != HostKey:
 				for _, domain := range domainsOnNewNodes(c, i, g.Key) {
 					n.Present[domain]++
@@ -299,7 +299,7 @@ func (p *Problem) countsNewDaemons(group int) *Daemon {
 	}
 	for _, key := range append([]int{g.Key}, g.OtherKeys...) {
 		if k := p.Keys[key]; key != HostKey && len(k.Reach) == 0 && !k.Open {
-			return nil // new nodes lack the label, so they do not count
+			return nil // new nodes lack the label, so the group does not count pods on them
 		}
 	}
 	for _, i := range g.Daemons {

@@ -21,7 +21,7 @@ type Group struct {
 	// Filter selects the nodes whose pods count, for spread with nodeAffinityPolicy or nodeTaintsPolicy Honor.
 	Filter catalog.NodeFilter
 	// OtherKeys are the topology keys of the other required spread constraints of the pods with this one. As in
-	// kube-scheduler, a node without one of these labels does not count.
+	// kube-scheduler, pods on a node without one of these labels are not counted.
 	OtherKeys []int
 	// Hard says that some rule with this group is required.
 	Hard bool
@@ -34,7 +34,7 @@ type Group struct {
 	// Preloaded is the largest number of DaemonSet pods on any new node that the group counts. It is set only for spread
 	// over the hostname.
 	Preloaded int
-	// Static says, for spread over the hostname, that no new node and no node in flight can count for the group.
+	// Static says, for spread over the hostname, that the group counts pods on no new node and no node in flight.
 	// MinOnOthers is then the result of MinOnOtherNodes.
 	Static      bool
 	MinOnOthers int32
@@ -278,13 +278,13 @@ func namespaceIndex(s *model.Snapshot) topology.Namespaces {
 	}
 }
 
-// Lacks reports whether a node lacks a label of OtherKeys, so that the group does not count it. domain returns the
+// Lacks reports whether a node lacks a label of OtherKeys, so that the group counts no pods on it. domain returns the
 // node's domain of a key.
 func (g *Group) Lacks(domain func(key int) int) bool {
 	return slices.ContainsFunc(g.OtherKeys, func(key int) bool { return key != HostKey && domain(key) == Outside })
 }
 
-// findStaticSpreads sets Static and MinOnOthers of the spread groups over the hostname for which no new node counts.
+// findStaticSpreads sets Static and MinOnOthers of the spread groups over the hostname that count pods on no new node.
 // The global minimum of such a group may exceed zero, because no empty node can be added.
 func (c *compiler) findStaticSpreads() {
 	for i, g := range c.Groups {
@@ -294,12 +294,12 @@ func (c *compiler) findStaticSpreads() {
 	}
 }
 
-// InFlightCounts reports whether some node in flight may count for the group.
+// InFlightCounts reports whether the group may count pods on some node in flight.
 func (p *Problem) InFlightCounts(g *Group) bool {
 	return slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.InFlight && !g.Lacks(n.Domain) })
 }
 
-// newNodeCounts reports whether some pool can launch a node that counts for the group.
+// newNodeCounts reports whether some pool can launch a node on which the group counts pods.
 func (p *Problem) newNodeCounts(g *Group) bool {
 	return slices.ContainsFunc(p.Catalog.Pools, func(pool *catalog.Pool) bool {
 		return g.Filter.Tolerates(pool) && slices.ContainsFunc(p.CountingTerms(g), func(term require.Set) bool {
@@ -309,8 +309,8 @@ func (p *Problem) newNodeCounts(g *Group) bool {
 	})
 }
 
-// CountingTerms returns alternative label requirements. A node that meets none of them does not count for the group.
-// Each includes the labels of OtherKeys.
+// CountingTerms returns alternative label requirements. The group counts pods only on nodes that meet one of them. Each
+// includes the labels of OtherKeys.
 func (p *Problem) CountingTerms(g *Group) []require.Set {
 	with, terms := require.Set{}, []require.Set{{}}
 	for _, key := range g.OtherKeys {

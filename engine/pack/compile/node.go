@@ -97,8 +97,8 @@ func leastDemand(c *compiler) []int64 {
 	return least
 }
 
-// compileNode returns the Node for m. It returns nil for a NodeClaim without an instance that is being deleted or that
-// has no instance type. least is the result of leastDemand.
+// compileNode returns the Node for m. For a NodeClaim without an instance it returns nil if the claim is being deleted
+// or no instance type fits it. least is the result of leastDemand.
 func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	n := &Node{Node: m, Index: -1}
 	switch {

@@ -42,8 +42,8 @@ type Rule struct {
 	MaxSkew    int  // for spread, as in the API
 	MinDomains int  // for spread, as in the API
 	// Affinity is set for required affinity: the groups of all required affinity of the pod. They decide on
-	// kube-scheduler's first-pod exception: if no pod matches any required affinity of a pod, it suffices that the pod
-	// itself does.
+	// kube-scheduler's first-pod exception: if no other pod matches any required affinity of a pod, the pod may satisfy it
+	// by itself.
 	Affinity []int
 }
 
@@ -124,7 +124,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	return model.Verdict{}
 }
 
-// heaviest returns the index of the preference of the kind with the largest weight, of equals the first, or -1.
+// heaviest returns the index of the preference of the kind with the largest weight: the first such one, or -1.
 func heaviest(rules []topology.Rule, kind topology.Kind) int {
 	best := -1
 	for i, r := range rules {

@@ -24,7 +24,8 @@ type Placement struct {
 	// Late says that all new nodes are planned, and only the remaining pods are being placed. So a pod cannot take a
 	// domain that is needed for pods on new nodes.
 	Late bool
-	// MayBeFirst reports whether kube-scheduler's first-pod exception applies to the rule, see compile.Rule.Affinity.
+	// MayBeFirst reports whether a pod may satisfy the affinity rule by itself, because no other pod does. This is
+	// kube-scheduler's first-pod exception (compile.Rule.Affinity).
 	MayBeFirst func(*compile.Rule) bool
 
 	problem *compile.Problem
@@ -43,8 +44,8 @@ type Step struct {
 // A nodeState is the free capacity of a node, and the pods placed on it.
 type nodeState struct {
 	room       []int64         // free capacity by dimension
-	attachable map[string]int  // see compile.Node.Attachable
-	attached   map[string]bool // see compile.Node.Attached
+	attachable map[string]int  // how many more volumes of each limited CSI driver fit
+	attached   map[string]bool // the attached volumes, by compile.Node.Attached's key
 	affinity   map[int]bool    // for a node in flight, the affinity groups that count a pod placed on it
 	pods       []*model.Pod
 	movable    []movable
