@@ -90,7 +90,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 			return len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0
 		})
 		for i, x := range c.list {
-			x.index = i // types that are no candidates can still become options of an opened bin
+			x.index = i // the removed types can still become options of a bin
 		}
 	}
 	c.byPrice = slices.Clone(c.list)

@@ -53,7 +53,7 @@ const (
 // pairs returns an upper bound on the pairs of items that one iteration evaluates, over all bin types.
 func pairs(items int) int { return items * items * binsPerItem }
 
-// Feasible reports whether an iteration over this number of items stays within the limit for the effort.
+// Feasible reports whether an iteration over this number of items evaluates at most maxPairs pairs per unit of effort.
 func Feasible(items, effort int) bool { return pairs(items) <= effort*maxPairs }
 
 // A generator is the state of one call of Generate.

@@ -31,7 +31,7 @@ type Assignment struct {
 	launching   map[launchKey]bool             // results of launchesIn
 }
 
-// Presets are what earlier assignments of the same problem have shown.
+// Presets restrict an assignment by what earlier assignments of the same problem have shown.
 type Presets struct {
 	// Quotas limit how many pods of a class get each Choice.
 	Quotas Quotas

@@ -191,7 +191,7 @@ type NodeFilter struct {
 	Tolerations *Tolerations
 }
 
-// Tolerates reports whether nodes with the taints of p pass the filter.
+// Tolerates reports whether the taints of p let its nodes pass the filter.
 func (f NodeFilter) Tolerates(p *Pool) bool {
 	return f.Tolerations == nil || !f.Tolerations.RefuseHard(p.Taints)
 }

@@ -74,7 +74,7 @@ func (s *Spec) placementRank() int {
 // A signature is the encoding of a pod without its labels, see signer.
 type signature struct {
 	text   string
-	rules  int // index of the ruleSet
+	rules  int // index in the list of ruleSets of classify
 	demand *catalog.Demand
 }
 

@@ -105,7 +105,7 @@ func countRunning(c *compiler, group int, n *Node, terminating bool) {
 	counts.Total++
 }
 
-// countPorts counts host ports that are in use on n in the groups of conflicting ports.
+// countPorts counts each of the host ports, which are in use on n, in the groups of the ports that conflict with it.
 func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 	if n.Index < 0 {
 		return

@@ -136,8 +136,8 @@ func expectedDaemons(c *compiler, daemons []catalog.DaemonPod, reqs require.Set,
 	})
 }
 
-// watchDaemons finds out on which new nodes DaemonSets may run. It sets Daemon.OnNewNodes, Group.Preloaded and
-// Pool.SetPreload.
+// watchDaemons finds out on which new nodes DaemonSets may run. It sets Daemon.OnNewNodes and Group.Preloaded, and
+// calls Pool.SetPreload.
 func watchDaemons(c *compiler) {
 	if len(c.Daemons) == 0 {
 		return
