@@ -41,6 +41,8 @@ func Reasons() []Reason {
 			When: "the constraints of the pod are invalid, or no node that can be launched is feasible for it"},
 		{Name: EventLaunchBackoff, Type: warning, Objects: "Pod",
 			When: "a node that was launched for the pod could not run it, and the next launch is delayed"},
+		{Name: EventNominationsIgnored, Type: warning, Objects: "NodePool", Dedupe: long,
+			When: "most nominated pods of a scheduler are bound to other nodes, so new nodes are planned with free capacity"},
 		{Name: EventNoCompatibleInstanceTypes, Type: warning, Objects: "NodePool", Dedupe: short,
 			When: "no instance type matches the requirements of the NodePool"},
 		{Name: EventInsufficientCapacityError, Type: warning, Objects: "NodeClaim, Pod", PerSecond: 5, Burst: 10,
