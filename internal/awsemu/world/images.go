@@ -139,7 +139,7 @@ func bottlerocketImages(k, version string, date time.Time, latest bool) []Image 
 				Name: fmt.Sprintf("bottlerocket-%s-%s-v%s-%08x", product, arch, version, date.Unix()),
 				Arch: arch, Family: Bottlerocket, Variant: variant, Kubernetes: k,
 				Description: "bottlerocket-" + product, Owner: "092701018921", OwnerAlias: "amazon",
-				Created: date, Release: "v" + version, RootDevice: "/dev/xvda", RootGiB: 6,
+				Created: date, Release: "v" + version, RootDevice: "/dev/xvda", RootGiB: 2,
 				Parameters: []string{path + version + "/image_id"},
 			}
 			if latest {
