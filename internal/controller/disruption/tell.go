@@ -48,7 +48,7 @@ func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *mod
 		}
 		if p, ok := s.Pool(n.Pool); ok && cmd.Reason == apiv1.DisruptionReasonUnderutilized &&
 			p.Object.Spec.Disruption.ConsolidationPolicy == apiv1.ConsolidationPolicyBalanced {
-			c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationApproved, cmd.String())
+			c.tellApproved(p, n, cmd)
 		}
 		if recent(n, c.Clock.Now()) {
 			c.Metrics.Disruption.RedisruptionsTotal.WithLabelValues(n.Pool).Inc()
@@ -58,6 +58,24 @@ func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *mod
 	c.Metrics.Disruption.DecisionsTotal.WithLabelValues(cmd.Decision(), lower(cmd.Reason), kind).Inc()
 	ctrl.LoggerFrom(ctx).Info("disrupting node(s)", "reason", lower(cmd.Reason), "decision", cmd.Decision(),
 		"nodes", cmd.Names(), "replacements", len(cmd.Replacements), "pods", cmd.Moves(), "savings-per-hour", cmd.Saves)
+}
+
+// tellApproved publishes that the score of a consolidation is high enough: on the node, or, if there are several, on the NodePool.
+func (c *Controller) tellApproved(p *model.Pool, n *model.Node, cmd *model.Command) {
+	if len(cmd.Nodes) == 1 {
+		c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationApproved, cmd.String())
+		return
+	}
+	c.Events.Publish(telemetry.Event{
+		Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventConsolidationApproved, Message: cmd.String(),
+		Dedupe: append([]string{p.Name}, cmd.Names()...),
+	})
+}
+
+// tellInvalid reports that the consolidation of a node is not valid any more.
+func (c *Controller) tellInvalid(n *model.Node, kind string, why model.Verdict) {
+	c.Metrics.Disruption.FailedValidationsTotal.WithLabelValues(kind).Inc()
+	c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, cannotConsolidate+why.String())
 }
 
 // recent reports whether the node was launched less than a day ago in the place of others.
