@@ -29,10 +29,21 @@ func (c *Controller) publish(n *model.Node, kind, reason, message string) {
 }
 
 func (c *Controller) tellLaunched(ctx context.Context, l act.Launch, reason string) {
-	c.Metrics.NodeClaims.CreatedTotal.WithLabelValues(reason, l.Node.Pool.Name, fmt.Sprint(l.Node.MinValuesRelaxed)).Inc()
+	c.Metrics.NodeClaims.CreatedTotal.WithLabelValues(createdFor(reason), l.Node.Pool.Name, fmt.Sprint(l.Node.MinValuesRelaxed)).Inc()
 	ctrl.LoggerFrom(ctx).Info("created nodeclaim", "reason", reason, "NodePool", klog.KRef("", l.Node.Pool.Name),
 		"NodeClaim", klog.KRef("", l.Claim.Name), "pods", len(l.Node.Pods), "requests", l.Claim.Spec.Resources.Requests,
 		"options", len(l.Node.Options), "cheapest", l.Node.Options[0].Name, "price-per-hour", l.Node.Price())
+}
+
+// createdFor returns the label reason of a created claim. Upstream has the reasons of voluntary disruption and repair there, and
+// counts all other claims as provisioned: those of static NodePools, and those in the place of expired nodes.
+func createdFor(reason string) string {
+	for _, voluntary := range budget.Reasons {
+		if reason == lower(voluntary) {
+			return reason
+		}
+	}
+	return "provisioned"
 }
 
 func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *model.Command) {

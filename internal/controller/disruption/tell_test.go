@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -76,4 +77,22 @@ func TestInvalidConsolidation(t *testing.T) {
 	w.want(0, 0, 0)
 	wantAbout(t, heard, telemetry.EventConsolidationRejected, "claim-0", "node-0")
 	wantAbout(t, heard, telemetry.EventDisruptionCancelled, "claim-0", "node-0")
+}
+
+// Claims are counted under the reasons of upstream.
+func TestReasonsOfCreatedClaims(t *testing.T) {
+	for reason, want := range map[string]string{
+		"underutilized": "underutilized", "empty": "empty", "drifted": "drifted", "unhealthy": "unhealthy",
+		"expired": "provisioned", "static": "provisioned",
+	} {
+		if got := createdFor(reason); got != want {
+			t.Errorf("claims for %s are counted as %s, want %s", reason, got, want)
+		}
+	}
+	w, _ := newStaticWorld(t)
+	w.pass(pause)
+	created := w.Metrics.NodeClaims.CreatedTotal
+	if n := testutil.ToFloat64(created.WithLabelValues("provisioned", "default", "false")); n == 0 || testutil.CollectAndCount(created) != 1 {
+		t.Errorf("%v claims of the static NodePool are counted as provisioned, in %d series", n, testutil.CollectAndCount(created))
+	}
 }
