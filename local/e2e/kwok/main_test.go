@@ -32,7 +32,8 @@ var (
 )
 
 // gates are all that upstream has.
-const gates = "NodeRepair=true,ReservedCapacity=true,SpotToSpotConsolidation=true,NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true"
+const gates = "NodeRepair=true,ReservedCapacity=true,SpotToSpotConsolidation=true,NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true," +
+	"TerminateFirstDrift=true,TerminateFirstRepair=true,PodDeletionCostManagement=true"
 
 // sideBySide is how many tests run at a time: they mostly wait.
 const sideBySide = "8"
