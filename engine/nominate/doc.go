@@ -9,6 +9,8 @@
 //   - It keeps no state. Snapshot.Promises has the node of each planned pod; after a restart, the nominations have it.
 //   - A nomination is a hint. kube-scheduler clears it after a failed attempt, and Decide then returns it again. Nominations
 //     by other writers are never changed.
+//   - Outcomes has state of its own: whether schedulers bind pods to their nominated nodes. Provisioning reads it, Decide does
+//     not.
 //   - No node waits longer than maxWaitForNominations for the nominations of other nodes. Package lifecycle bounds how long a
 //     node waits for its own.
 package nominate

@@ -45,7 +45,7 @@ settings are under ` + "`settings`" + `, named in camel case: [charts](charts.md
 	b.WriteString("\n## KWOK\n\n")
 	flagTable(&b, sets[2])
 	b.WriteString("\n## Feature gates\n\nGiven as `--feature-gates Name=true,Name=false`. A gate that does not exist is an error if it is switched on, and a" +
-		" log line if\nit is switched off. `--aws-feature-gates` ignores gates that do not exist. Meanings, and the gates of the AWS" +
+		" log line if\nit is switched off. `--aws-feature-gates` ignores the latter. Meanings, and the gates of the AWS" +
 		" provider:\n[feature gates](feature-gates.md).\n\n| Gate | Default |\n|---|---|\n")
 	gates := reflect.ValueOf(settings.DefaultFeatureGates())
 	for i := range gates.NumField() {

@@ -41,6 +41,18 @@ func Breaches(series []string) (breaches []string, seen int, err error) {
 	return slices.Sorted(maps.Keys(wrong)), len(found), nil
 }
 
+// Series returns the series of a scrape in the text format, each without its value.
+func Series(scrape string) []string {
+	var series []string
+	for line := range strings.Lines(scrape) {
+		line = strings.TrimSpace(line)
+		if space := strings.LastIndexByte(line, ' '); space > 0 && !strings.HasPrefix(line, "#") {
+			series = append(series, line[:space])
+		}
+	}
+	return series
+}
+
 // lookUp finds the metric of a series. Series of conditions have the kind in their name, those of histograms an ending.
 func lookUp(metrics map[string]Name, series string) (Name, bool) {
 	for _, name := range []string{series, ofType.ReplaceAllString(series, "")} {

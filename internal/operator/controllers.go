@@ -121,7 +121,7 @@ func (b base) deciding() []Controller {
 		&provision.Controller{
 			Cluster: b.cluster, Actor: actor, Cloud: b.offers("provisioner"), Clock: b.Clock, Events: b.Events,
 			Metrics: b.metrics, Timeline: b.timeline, Buffers: b.buffers, Daemons: b.daemons,
-			Spread: b.spread, Options: b.packing(), Throttle: b.throttle, Limits: b.limits,
+			Spread: b.spread, Options: b.packing(), Throttle: b.throttle, Limits: b.limits, Nominations: b.nominate.Tally,
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
 		},
 		b.disruption(actor),

@@ -17,6 +17,8 @@ type SchedulerMetrics struct {
 	PendingPodsByEffectiveZoneCount *prometheus.GaugeVec
 	// NominationsTotal (action): NominationWritten or NominationCleared.
 	NominationsTotal *prometheus.CounterVec
+	// NominatedPodsBoundTotal (scheduler, node): node is BoundAsNominated or BoundElsewhere.
+	NominatedPodsBoundTotal *prometheus.CounterVec
 	// ReplannedPodsTotal (controller) counts the pods that were not bound to the node that they were planned for.
 	ReplannedPodsTotal *prometheus.CounterVec
 	// UnusableLaunchesTotal (nodepool) counts the new nodes that could not run the pods they were launched for.
@@ -31,6 +33,13 @@ type SchedulerMetrics struct {
 const (
 	NominationWritten = "written"
 	NominationCleared = "cleared"
+)
+
+// Values of the label node of NominatedPodsBoundTotal.
+const (
+	BoundAsNominated = "nominated"
+	// BoundElsewhere is for pods whose nominated node accepted pods when they were bound to another one.
+	BoundElsewhere = "other"
 )
 
 // Values of the label fault of PlanFaultsTotal.
@@ -65,6 +74,8 @@ func newSchedulerMetrics(d declarer) *SchedulerMetrics {
 			"Pending pods by the only zone that is feasible for them, or \"flexible\" or \"none\".", "controller", "zone"),
 		NominationsTotal: d.counter("nominations_total",
 			"Nominations of pods to nodes, written or cleared.", "action"),
+		NominatedPodsBoundTotal: d.counter("nominated_pods_bound_total",
+			"Nominated pods that were bound, by scheduler: to the nominated node, or to another one.", "scheduler", "node"),
 		ReplannedPodsTotal: d.counter("replanned_pods_total",
 			"Pods that were planned again because they were not bound to the planned node.", "controller"),
 		UnusableLaunchesTotal: d.counter("unusable_launches_total",

@@ -43,7 +43,7 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 	for _, n := range due {
 		if v := verdicts[n.Name]; !v.OK() {
 			if kind := c.typeOf(n); kind != "" { // upstream validates consolidation only
-				c.Metrics.Disruption.FailedValidationsTotal.WithLabelValues(kind).Inc()
+				c.tellInvalid(n, kind, v)
 			}
 			c.backOff(n)
 			err = errors.Join(err, c.rollBack(ctx, n, v))

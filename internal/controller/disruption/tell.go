@@ -29,10 +29,21 @@ func (c *Controller) publish(n *model.Node, kind, reason, message string) {
 }
 
 func (c *Controller) tellLaunched(ctx context.Context, l act.Launch, reason string) {
-	c.Metrics.NodeClaims.CreatedTotal.WithLabelValues(reason, l.Node.Pool.Name, fmt.Sprint(l.Node.MinValuesRelaxed)).Inc()
+	c.Metrics.NodeClaims.CreatedTotal.WithLabelValues(createdFor(reason), l.Node.Pool.Name, fmt.Sprint(l.Node.MinValuesRelaxed)).Inc()
 	ctrl.LoggerFrom(ctx).Info("created nodeclaim", "reason", reason, "NodePool", klog.KRef("", l.Node.Pool.Name),
 		"NodeClaim", klog.KRef("", l.Claim.Name), "pods", len(l.Node.Pods), "requests", l.Claim.Spec.Resources.Requests,
 		"options", len(l.Node.Options), "cheapest", l.Node.Options[0].Name, "price-per-hour", l.Node.Price())
+}
+
+// createdFor returns the label reason of a created claim. Upstream has the reasons of voluntary disruption and repair there, and
+// counts all other claims as provisioned: those of static NodePools, and those in the place of expired nodes.
+func createdFor(reason string) string {
+	for _, voluntary := range budget.Reasons {
+		if reason == lower(voluntary) {
+			return reason
+		}
+	}
+	return "provisioned"
 }
 
 func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *model.Command) {
@@ -48,7 +59,7 @@ func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *mod
 		}
 		if p, ok := s.Pool(n.Pool); ok && cmd.Reason == apiv1.DisruptionReasonUnderutilized &&
 			p.Object.Spec.Disruption.ConsolidationPolicy == apiv1.ConsolidationPolicyBalanced {
-			c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationApproved, cmd.String())
+			c.tellApproved(p, n, cmd)
 		}
 		if recent(n, c.Clock.Now()) {
 			c.Metrics.Disruption.RedisruptionsTotal.WithLabelValues(n.Pool).Inc()
@@ -58,6 +69,24 @@ func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *mod
 	c.Metrics.Disruption.DecisionsTotal.WithLabelValues(cmd.Decision(), lower(cmd.Reason), kind).Inc()
 	ctrl.LoggerFrom(ctx).Info("disrupting node(s)", "reason", lower(cmd.Reason), "decision", cmd.Decision(),
 		"nodes", cmd.Names(), "replacements", len(cmd.Replacements), "pods", cmd.Moves(), "savings-per-hour", cmd.Saves)
+}
+
+// tellApproved publishes that the score of a consolidation is high enough: on the node, or, if there are several, on the NodePool.
+func (c *Controller) tellApproved(p *model.Pool, n *model.Node, cmd *model.Command) {
+	if len(cmd.Nodes) == 1 {
+		c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationApproved, cmd.String())
+		return
+	}
+	c.Events.Publish(telemetry.Event{
+		Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventConsolidationApproved, Message: cmd.String(),
+		Dedupe: append([]string{p.Name}, cmd.Names()...),
+	})
+}
+
+// tellInvalid reports that the consolidation of a node is not valid any more.
+func (c *Controller) tellInvalid(n *model.Node, kind string, why model.Verdict) {
+	c.Metrics.Disruption.FailedValidationsTotal.WithLabelValues(kind).Inc()
+	c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, cannotConsolidate+why.String())
 }
 
 // recent reports whether the node was launched less than a day ago in the place of others.

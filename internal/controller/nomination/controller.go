@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/nominate"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/observe"
@@ -35,6 +36,8 @@ type Controller struct {
 	joins atomic.Bool
 	// forbidden is set for good once the API server has refused to patch pods/status.
 	forbidden atomic.Bool
+	// outcomes are where nominated pods were bound; nil means none. Other controllers read them.
+	outcomes atomic.Pointer[nominate.Outcomes]
 }
 
 // Intervals between passes.
@@ -90,6 +93,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	c.joins.Store(false)
 	launching := c.Cluster.Launches() // read before the snapshot, which then has the promises of launches that have ended
 	s := c.Cluster.Snapshot()
+	c.observe(s)
 	on := c.On && !c.forbidden.Load()
 	d := nominate.Decide(s, nominate.Options{On: on, Launching: launching})
 	if c.forbidden.Load() {
@@ -111,6 +115,33 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{RequeueAfter: recheckInterval}, nil
+}
+
+// Tally returns how many of the last nominated pods of a scheduler were bound, and how many of these elsewhere. It may be called
+// at any time.
+func (c *Controller) Tally(scheduler string) nominate.Tally {
+	o := c.outcomes.Load()
+	if o == nil {
+		return nominate.Tally{}
+	}
+	return o.Of(scheduler)
+}
+
+// observe counts where nominated pods were bound since the last pass.
+func (c *Controller) observe(s *model.Snapshot) {
+	var before nominate.Outcomes
+	if o := c.outcomes.Load(); o != nil {
+		before = *o
+	}
+	after, fresh := before.Observe(s)
+	c.outcomes.Store(&after)
+	for _, f := range fresh {
+		node := telemetry.BoundElsewhere
+		if f.Followed {
+			node = telemetry.BoundAsNominated
+		}
+		c.Metrics.NominatedPodsBoundTotal.WithLabelValues(f.Scheduler, node).Inc()
+	}
 }
 
 // nominate writes nominations and counts them. It returns how many were stored, and whether none failed.

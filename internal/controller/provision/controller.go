@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/launchbackoff"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/nominate"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
@@ -48,6 +49,8 @@ type Controller struct {
 	Throttle *throttle.Throttle
 	// Limits has the launches that snapshots do not show yet; nil means none.
 	Limits *limits.Ledger
+	// Nominations returns where the nominated pods of a scheduler were bound; nil means that all schedulers follow nominations.
+	Nominations func(scheduler string) nominate.Tally
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax bound the wait for more pods.
@@ -176,6 +179,7 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	c.breakPromises(s, plan)
 	c.countReplanned(s, plan, launches)
 	c.tell(ctx, s, plan, launches, waits)
+	c.tellIgnored(s, launches)
 	c.tellWithheld(ctx, held, "mode DryRun", "Mode DryRun: would launch %s")
 	c.tellUnapproved(ctx, s, launches, unapproved)
 	limit := c.Throttle.Why(throttle.Launch)

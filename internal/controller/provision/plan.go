@@ -31,6 +31,9 @@ func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[stri
 	options := c.Options
 	options.DefaultSpread = c.Spread.Of(ctx)
 	options.Leave = c.withFailing(s, leave)
+	if ignored := c.ignored(s); ignored != "" {
+		options.Slack = max(options.Slack, ignoredSlack)
+	}
 	checked := pack.Steps{Solve: c.solve}.SolveChecked(s, options)
 	faults := c.Metrics.Scheduler.PlanFaultsTotal
 	for _, v := range checked.Violations {

@@ -70,7 +70,7 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&s.NewNodeHeadroom, "new-node-headroom", 0, "Fraction (0 to 0.5) of cpu and memory kept free on new nodes, "+
 		"for a scheduler that does not follow nominations; costs rise by about the same fraction")
 	flagtype.Bool(fs, &s.NominatePods, "nominate-pods", true,
-		"Set status.nominatedNodeName of planned pods, and open replacement nodes one at a time; needs Kubernetes 1.33 or newer")
+		"Set status.nominatedNodeName of planned pods, and open replacement nodes one at a time; tested with Kubernetes 1.33 and newer")
 	flagtype.Bool(fs, &s.PauseLaunches, "pause-launches", false, "Stop launching nodes, replacements included")
 	flagtype.Bool(fs, &s.PauseDisruption, "pause-disruption", false, "Stop voluntary disruption (expiry and node repair continue)")
 	fs.IntVar(&s.MaxLaunchesPerMinute, "max-launches-per-minute", 0,

@@ -69,6 +69,7 @@ func (c *Controller) endInstance(ctx context.Context, d *departure) (outcome, er
 	err := c.Cloud.Delete(ctx, claim)
 	gone := errors.Is(err, cloud.ErrNotFound)
 	if err != nil && !gone {
+		c.tellFailed(d, err)
 		return outcome{}, fmt.Errorf("end the instance of node %s: %w", d.node.Name, err)
 	}
 	if d.claim != nil {
@@ -78,6 +79,19 @@ func (c *Controller) endInstance(ctx context.Context, d *departure) (outcome, er
 		since = condition.Get(d.claim, apiv1.ConditionTypeInstanceTerminating).LastTransitionTime.Time
 	}
 	return outcome{gone: gone, after: endingPoll(d.now.Sub(since))}, nil
+}
+
+// tellFailed publishes on the node and its claim that the cloud did not end the instance.
+func (c *Controller) tellFailed(d *departure, err error) {
+	e := telemetry.Event{
+		Object: d.node, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedTermination,
+		Message: "Instance could not be terminated, tried again: " + err.Error(),
+	}
+	c.Events.Publish(e)
+	if d.claim != nil {
+		e.Object = d.claim
+		c.Events.Publish(e)
+	}
 }
 
 // endingPoll is how long to wait before asking the cloud again: half of what it has taken so far, so that an end is seen

@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // setDeadline annotates the claim with the end of its termination grace period, which package termination reads.
@@ -50,6 +51,10 @@ func (p *pass) endInstance(ctx context.Context) (gone bool, err error) {
 		return true, nil
 	}
 	if err != nil {
+		p.Events.Publish(telemetry.Event{
+			Object: p.claim, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedTermination,
+			Message: "Instance could not be terminated, tried again: " + err.Error(),
+		})
 		return false, fmt.Errorf("end instance: %w", err)
 	}
 	return false, nil
