@@ -27,7 +27,7 @@ var Reasons = [...]apiv1.DisruptionReason{
 // is only not ready does not count for repair.
 type NodePools struct {
 	pools map[string]*Allowance
-	// simulated says that nodes without a claim count as well, and that nodes need not be ready.
+	// simulated is true if nodes without a claim count as well, and nodes need not be ready.
 	simulated bool
 }
 
