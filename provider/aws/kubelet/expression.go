@@ -163,7 +163,7 @@ func (c Config) Resolve(s Subject) (Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// reserve sets a reserved amount, rounded to steps of 10 millicores of cpu or 16 MiB of memory.
+// reserve sets a reserved amount. It is rounded up to a multiple of 10 millicores of cpu or 16 MiB of memory.
 func (c *Config) reserve(field string, n int64) {
 	section, name, _ := strings.Cut(field, ".")
 	into := &c.KubeReserved

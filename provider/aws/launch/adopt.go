@@ -81,8 +81,7 @@ func (l *Launcher) adoptAll(ctx context.Context, uids []types.UID) []batch.Resul
 	return out
 }
 
-// outcome returns what there is of the call that the claim was last part of: instances by id, and the number of claims
-// with the token of the call.
+// outcome returns the outcome of the last call for the claim: its instances by ID, and the claims with its token.
 func (l *Launcher) outcome(ctx context.Context, uid types.UID) ([]instances.Instance, []Carrier, error) {
 	var claims apiv1.NodeClaimList
 	if err := l.Claims.List(ctx, &claims); err != nil {

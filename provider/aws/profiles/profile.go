@@ -159,8 +159,7 @@ func (p *Profiles) roles(ctx context.Context, name string) (roles []string, exis
 	return rolesOf(out.InstanceProfile), true, nil
 }
 
-// make creates the profile with the role. If the profile exists already, it is used, and its role is replaced if
-// necessary.
+// make creates the profile with the role. If the profile exists already, only the role is added.
 func (p *Profiles) make(ctx context.Context, class *awsv1.EC2NodeClass, name, role string) error {
 	roles, exists, err := p.roles(ctx, name)
 	if err != nil {

@@ -39,7 +39,7 @@ type Launches interface {
 type Writer interface {
 	// Merge writes the difference between before and obj, without optimistic locking.
 	Merge(ctx context.Context, before, obj client.Object) error
-	// DeleteNode deletes the node if its UID has not changed, and reports whether it existed.
+	// DeleteNode deletes the node with the same name and UID, and reports whether it existed.
 	DeleteNode(ctx context.Context, node *corev1.Node) (deleted bool, err error)
 }
 
