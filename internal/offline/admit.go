@@ -168,7 +168,7 @@ func faults(spec *corev1.PodSpec, at string) (out [][2]string) {
 	return out
 }
 
-// amounts returns mistakes in amounts, such as negative ones.
+// amounts returns the mistakes in amounts of resources, such as negative ones and requests above the limit.
 func amounts(r corev1.ResourceRequirements, at string) (out [][2]string) {
 	zero := resource.Quantity{}
 	for _, list := range []struct {

@@ -113,7 +113,7 @@ func Run(ctx context.Context, p Program) error {
 	if err != nil {
 		return fmt.Errorf("start provider %s: %w", p.Settings.Provider, err)
 	}
-	env.Clock = now // the provider uses env.Clock before this line, because times of the cloud are not those of the API server
+	env.Clock = now // until here env.Clock is the local clock, for the provider: times of the cloud do not come from the API server
 	all, err := controllers(ctx, mgr, p, env, f, provider)
 	if err != nil {
 		return err

@@ -2,9 +2,10 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// ThrottleMetrics are about what holds the whole cluster back. They are beyond upstream's.
+// ThrottleMetrics are the metrics of limits and pauses that apply to the whole cluster. They do not exist in upstream
+// Karpenter.
 type ThrottleMetrics struct {
-	// Paused (what) is 1 while launches, or disruption, are paused.
+	// Paused (action) is 1 while the action, launches or disruption, is paused.
 	Paused *prometheus.GaugeVec
 	// HeldBack (what: launches, replacements, static) is how many nodes were not launched when that was last decided: for pods
 	// that wait, in the place of others, and for pools of a fixed size.
