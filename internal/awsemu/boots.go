@@ -141,5 +141,5 @@ func (h hardware) Log(id, line string) { h.e.world.Log(id, line) }
 // Changed is signalled when machines come or go.
 func (h hardware) Changed() <-chan struct{} { return h.e.world.Changed() }
 
-// Settle does what is due in the account, and returns when more is due.
+// Settle executes the events of the account that are due, and returns the time of the next one.
 func (h hardware) Settle() time.Time { return h.e.world.Settle() }
