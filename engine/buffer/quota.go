@@ -26,7 +26,7 @@ func NewQuotas(quotas []*corev1.ResourceQuota) *Quotas {
 	return q
 }
 
-// A Ration is how many pods the quotas of a namespace allow for a buffer.
+// A Ration is the number of pods that the quotas of a namespace allow for a buffer.
 type Ration struct {
 	// Most is the highest number of pods.
 	Most int32

@@ -14,8 +14,8 @@ const (
 	LaunchTimeout = 5 * time.Minute
 	// RegistrationTimeout is the age at which a claim without a registered node is deleted.
 	RegistrationTimeout = 15 * time.Minute
-	// InitializationTimeout is how long after its registration a claim whose node is not initialized is deleted, if the node
-	// runs no pods.
+	// InitializationTimeout is the time after its registration at which a claim whose node is not initialized is
+	// deleted, if the node runs no pods.
 	InitializationTimeout = time.Hour
 )
 

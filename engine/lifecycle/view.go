@@ -41,12 +41,12 @@ type Hook struct {
 // pending reports whether the hook delays the registration.
 func (h Hook) pending() bool { return h.Wait > 0 || h.Err != "" }
 
-// An InstanceState is whether the claim's instance is known to be gone.
+// An InstanceState tells whether the claim's instance is known not to exist.
 type InstanceState uint8
 
 const (
 	// InstanceUnknown means that the provider was not called in this pass.
 	InstanceUnknown InstanceState = iota
-	// InstanceGone means that the provider has no such instance, or never launched one.
+	// InstanceGone is the state if the provider has no instance of the claim: it was terminated or never launched.
 	InstanceGone
 )

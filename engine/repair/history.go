@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// memory is how long repairs of a claim count.
+	// memory is the time for which the repairs of a claim are counted.
 	memory = 24 * time.Hour
 	// maxReboots is how many reboots of a node are tried within memory. Then it is replaced.
 	maxReboots = 2

@@ -7,8 +7,8 @@ import "github.com/prometheus/client_golang/prometheus"
 type ThrottleMetrics struct {
 	// Paused (action) is 1 while the action, launches or disruption, is paused.
 	Paused *prometheus.GaugeVec
-	// HeldBack (what: launches, replacements, static) is how many nodes were not launched when that was last decided: for pods
-	// that wait, in the place of others, and for pools of a fixed size.
+	// HeldBack (action: launches, replacements, static) is the number of nodes that the last decision did not launch
+	// because of a limit: for pending pods, as replacements, and for static NodePools.
 	HeldBack *prometheus.GaugeVec
 }
 

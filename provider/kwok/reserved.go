@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// bridged is how long the ledger counts a launch. After that, the labels of its claim have the reservation.
+// bridged is the time for which the ledger counts a launch. After that, the labels of its claim have the reservation.
 const bridged = time.Minute
 
 // A ledger records recent launches in reservations. Earlier launches are counted by the labels of nodes and claims, so

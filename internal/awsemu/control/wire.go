@@ -54,7 +54,7 @@ type Quota struct {
 	VCPUs    int    `json:"vcpus"`
 }
 
-// Throttle lets Op through Rate times a second, after Burst calls at once.
+// Throttle limits the calls of Op by a token bucket with Rate tokens per second and the size Burst.
 type Throttle struct {
 	Op    string  `json:"op"` // "CreateFleet", "ec2:Describe*", "*"
 	Rate  float64 `json:"rate"`

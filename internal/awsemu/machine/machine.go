@@ -49,7 +49,7 @@ type Cloud interface {
 	Machines() []Machine
 	// Log adds a line to a machine's console output.
 	Log(id, line string)
-	// Changed is signalled when machines come or go.
+	// Changed returns a channel that is signalled when instances are launched or terminated.
 	Changed() <-chan struct{}
 	// Settle does what is due in the account and returns when more is due,
 	// the zero time for never.

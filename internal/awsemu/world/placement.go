@@ -13,7 +13,7 @@ const perSpread = 7
 type PlacementGroup struct {
 	ID, Name string
 	Strategy string // cluster, spread or partition
-	// Partitions is their number, 0 unless the strategy is partition.
+	// Partitions is the number of partitions, 0 unless the strategy is partition.
 	Partitions int
 	Tags       map[string]string
 }

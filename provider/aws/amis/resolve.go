@@ -37,10 +37,10 @@ var (
 
 const (
 	publicLife = 24 * time.Hour
-	// latestLife is how long a parameter is cached whose image changes with each release.
+	// latestLife is the cache time of a parameter whose image changes with each release.
 	latestLife = time.Hour
 	customLife = 5 * time.Minute
-	// missingLife is how long it is cached that a parameter does not exist. Some regions lack some variants.
+	// missingLife is the cache time of the fact that a parameter does not exist, as for some variants in some regions.
 	missingLife = 5 * time.Minute
 )
 

@@ -24,7 +24,7 @@ var _ QueueAPI = (*sqs.Client)(nil)
 const (
 	// perCall is the largest number of messages that SQS returns or deletes in one call.
 	perCall = 10
-	// patience is how long a call waits for the first message, in seconds.
+	// patience is the maximum time that a call waits for the first message, in seconds.
 	patience = 20
 	// hide is the visibility timeout in seconds. A message that is not deleted within this time is delivered again.
 	hide = 20

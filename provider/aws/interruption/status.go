@@ -25,7 +25,7 @@ var _ StatusAPI = (*ec2.Client)(nil)
 
 const (
 	pollEvery = time.Minute
-	// lasting is how long a status check must have failed before the instance is unhealthy.
+	// lasting is the least time that a status check must have failed for the instance to be unhealthy.
 	lasting = 2 * time.Minute
 )
 

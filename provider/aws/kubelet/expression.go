@@ -23,8 +23,8 @@ type Subject struct {
 	Type             string // instance_type
 	VCPUs, MemoryMiB int64  // vcpus, memory_mib
 	ENIs, IPsPerENI  int64  // default_enis, ips_per_eni
-	// MaxPods is the variable max_pods. For the expression of maxPods it is the default of the family. For the others
-	// it is the value of maxPods.
+	// MaxPods is the variable max_pods. In the expression for maxPods it is the default of the image family. In the
+	// other expressions it is the value of maxPods.
 	MaxPods int64
 }
 

@@ -24,7 +24,7 @@ type API interface {
 
 var _ API = (*ec2.Client)(nil)
 
-// life is how long a result is cached.
+// life is the time for which a result is cached.
 const life = time.Minute
 
 // A Group is a placement group.

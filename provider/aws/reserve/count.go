@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// count is how many instances are left in a reservation.
+// count is the number of instances left in a reservation.
 type count struct{ free int }
 
 // sync sets the counts to those of EC2. These include all launches before the call.

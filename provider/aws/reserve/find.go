@@ -29,7 +29,7 @@ type API interface {
 var _ API = (*ec2.Client)(nil)
 
 const (
-	// life is how long a result is cached.
+	// life is the time for which a result is cached.
 	life = time.Minute
 	// returnedLife is how long returnOnce keeps an entry.
 	returnedLife = 15 * time.Minute
