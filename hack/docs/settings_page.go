@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
-// settingsPage renders docs/settings.md from the flags themselves, so that no default can be wrong.
+// settingsPage renders docs/settings.md from the flags of the program.
 func settingsPage() []byte {
 	sets := [3]*pflag.FlagSet{}
 	for i := range sets {
@@ -67,7 +67,7 @@ func flagTable(b *bytes.Buffer, fs *pflag.FlagSet) {
 	}
 }
 
-// splitUsage takes the variable in brackets off the end of a flag's help.
+// splitUsage splits a flag's help into the text and the environment variable in brackets at its end.
 func splitUsage(usage string) (meaning, variable string) {
 	meaning, rest, ok := strings.Cut(usage, " [")
 	if !ok {
@@ -76,7 +76,7 @@ func splitUsage(usage string) (meaning, variable string) {
 	return meaning, strings.TrimSuffix(rest, "]")
 }
 
-// code marks text as code; nothing becomes a dash.
+// code formats text as code; an empty text becomes a dash.
 func code(text string) string {
 	if text == "" {
 		return "–"

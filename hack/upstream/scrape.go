@@ -14,9 +14,9 @@ var (
 	ofType    = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// Breaches compares the series of a scrape, each written as name{label="value",...}, with the metrics of Names: which have other
-// labels, and which have a label value that upstream does not have. Series of other metrics are ignored. seen counts the listed
-// metrics that the scrape has.
+// Breaches compares the series of a scrape, each in the form name{label="value",...}, with the metrics of Names. It
+// returns a text for each series with other labels than upstream, or with a label value that upstream does not have.
+// Series of other metrics are ignored. seen counts the listed metrics that the scrape has.
 func Breaches(series []string) (breaches []string, seen int, err error) {
 	names, err := Names()
 	if err != nil {

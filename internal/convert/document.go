@@ -19,13 +19,13 @@ type document struct {
 	file     string
 	number   int        // from 1
 	template *template  // never nil
-	node     *yaml.Node // the document node; nil if it is passed on as it is
+	node     *yaml.Node // the document node; nil if the document is copied unchanged
 	list     *yaml.Node // the items, if the document is a List
 	legacy   bool       // one of its objects is converted
-	unread   bool       // it is legacy, but cannot be read
+	unread   bool       // it is legacy, but cannot be parsed
 	json     bool
 	objects  []*object
-	// blocks are what may be written as it stood, and keep the lines of those that are.
+	// blocks are the blocks that may be copied from the input. keep has the lines of those that are copied.
 	blocks []block
 	keep   []span
 }
@@ -36,20 +36,21 @@ type object struct {
 	root  *yaml.Node // a mapping
 	form  legacy.Form
 	label string // kind and name in the input
-	// tell are the fields by which an object that says v1 shows that it is older; none if it says what it is.
+	// tell has the fields because of which an object with apiVersion v1 is treated as older. It is empty if the
+	// apiVersion is right.
 	tell []string
 	// made are objects that the conversion adds after this one.
 	made []*object
-	// lifted says of fields of spec, by name, in which mapping they stood in the input (its path), for warnings while the
-	// object is converted.
+	// lifted has the path of the mapping, in the input, of fields that were moved to spec, by name. Warnings use these
+	// paths.
 	lifted map[string]string
 }
 
-// ours matches the apiVersion of a legacy document, also where it cannot be parsed.
+// ours matches the apiVersion of a legacy document, even if the document cannot be parsed.
 var ours = regexp.MustCompile(`(?m)^\s*(?:- )?["']?apiVersion["']?:\s*["']?([a-z.]*karpenter[a-z0-9.]*/v1(?:alpha|beta)[0-9]+)`)
 
-// read parses one document. Documents without anything of ours, and those that cannot be read, are kept as text. script says
-// that the document is a part of a script.
+// read parses one document. Documents without objects of Karpenter, and those that cannot be parsed, are kept as text.
+// script is true if the document is a part of a script.
 func (c *converter) read(file string, number int, p part, script bool) *document {
 	d := &document{part: p, file: file, number: number, template: &template{expressions: c.expressions}}
 	if !strings.Contains(p.body, "karpenter") {
@@ -66,7 +67,7 @@ func (c *converter) read(file string, number int, p part, script bool) *document
 		c.unreadable(d, script, err)
 		return d
 	default:
-		return d // not ours to judge
+		return d // not an object of Karpenter, so errors do not matter
 	}
 	if node == nil || len(node.Content) == 0 || node.Content[0].Kind != yaml.MappingNode {
 		return d
@@ -82,13 +83,13 @@ func (c *converter) read(file string, number int, p part, script bool) *document
 }
 
 var (
-	// heredoc matches what shells and Terraform put before text of their own.
+	// heredoc matches the start of a here-document in shells and Terraform.
 	heredoc = regexp.MustCompile(`<<[-~]?\s*["'\\]?[A-Z]+\b`)
-	// scriptLine matches a line of a script that is at the margin, where no manifest has such text.
+	// scriptLine matches a line of a script without indentation, which cannot occur in a manifest.
 	scriptLine = regexp.MustCompile(`(?m)^(#!|[^\s#].*` + heredoc.String() + `)`)
 )
 
-// unreadable says of a legacy document why it is not converted, and what to do.
+// unreadable adds a warning that a legacy document cannot be converted, with the reason and a fix.
 func (c *converter) unreadable(d *document, script bool, err error) {
 	text, fix := "part of a script or Terraform file, copied unchanged", "extract the manifest"
 	switch {
@@ -106,7 +107,8 @@ func (c *converter) unreadable(d *document, script bool, err error) {
 	d.unread = true
 }
 
-// parse reads one document with its comments. The library is known to panic on a few malformed inputs; that is an error here.
+// parse parses one document with its comments. The YAML library panics on a few malformed inputs; parse returns an
+// error for them.
 func parse(source string) (node *yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -120,7 +122,7 @@ func parse(source string) (node *yaml.Node, err error) {
 	return node, nil
 }
 
-// find notes the objects of a document.
+// find stores the objects of a document.
 func (d *document) find(root *yaml.Node) {
 	items := get(root, "items")
 	if !strings.HasSuffix(scalar(get(root, "kind")), "List") || items == nil || items.Kind != yaml.SequenceNode {
@@ -146,7 +148,7 @@ func (d *document) add(root *yaml.Node) {
 	d.legacy = d.legacy || o.form != legacy.Foreign
 }
 
-// text returns the document as it goes out.
+// text returns the converted document.
 func (d *document) text() (string, error) {
 	if !d.legacy {
 		return d.separator + d.body, nil
@@ -169,7 +171,7 @@ func (d *document) text() (string, error) {
 	return d.fill(d.template.showMoved(b.String()))
 }
 
-// trees returns what the document goes out as.
+// trees returns the trees of the output: the document, and the objects that the conversion added.
 func (d *document) trees() []*yaml.Node {
 	trees := []*yaml.Node{d.node}
 	if d.list != nil {
@@ -208,7 +210,7 @@ func encode(tree *yaml.Node, fromJSON bool) (text string, err error) {
 	return b.String(), nil
 }
 
-// unquote turns the style of JSON into that of YAML.
+// unquote changes the style of a tree from JSON to YAML.
 func unquote(n *yaml.Node) {
 	n.Style = 0
 	for _, c := range n.Content {

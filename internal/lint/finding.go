@@ -22,7 +22,7 @@ type Finding struct {
 	Fix     string `json:"fix"`
 }
 
-// String returns the finding in two lines, as compilers write theirs.
+// String returns the finding in two lines, in the format of compilers: file:line: message.
 func (f Finding) String() string {
 	where := ""
 	if f.Object != "" {
@@ -41,7 +41,7 @@ type Rule struct {
 	About    string // what it finds; in the manual as well
 }
 
-// Rules are all rules, by name.
+// Rules are all rules, sorted by name.
 var Rules = []Rule{
 	{"arn-for-name", finding.Warning, "the ARN of a role or instance profile where its name is required"},
 	{"bad-yaml", finding.Error, "the file is not valid YAML"},
@@ -75,7 +75,7 @@ func severity(rule string) finding.Level {
 	return Rules[i].Severity
 }
 
-// sorted orders findings by place.
+// sorted sorts findings by file and line, and removes duplicates.
 func sorted(list []Finding) []Finding {
 	slices.SortStableFunc(list, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule),

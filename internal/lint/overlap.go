@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// overlaps finds pools that accept the same pods and have the same weight. It reports each once, with all such pools that were
-// read before it.
+// overlaps reports NodePools that accept the same pods and have the same weight. It reports each NodePool once, with
+// all such NodePools that were read before it.
 func (l *linter) overlaps() {
 	for i, a := range l.pools {
 		var others []string
@@ -28,7 +28,8 @@ func (l *linter) overlaps() {
 	}
 }
 
-// overlap reports whether a pod may suit both pools and nothing says which comes first. Pools with replicas wait for no pods.
+// overlap reports whether a pod may fit both NodePools, and their weights are equal. It is false for static NodePools,
+// since pods do not cause their launches.
 func overlap(a, b *pool) bool {
 	if weight(a) != weight(b) || a.pool.Spec.Replicas != nil || b.pool.Spec.Replicas != nil || !sameTaints(a, b) {
 		return false
@@ -48,7 +49,7 @@ func weight(p *pool) int32 {
 	return *p.pool.Spec.Weight
 }
 
-// sameTaints reports whether both pools repel the same pods.
+// sameTaints reports whether both NodePools have the same NoSchedule and NoExecute taints.
 func sameTaints(a, b *pool) bool { return slices.Equal(taints(a), taints(b)) }
 
 func taints(p *pool) []string {

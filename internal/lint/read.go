@@ -14,13 +14,13 @@ import (
 	k8syaml "sigs.k8s.io/yaml"
 )
 
-// A File is manifests to look at.
+// A File is a file with manifests to check.
 type File struct {
 	Name string
 	Data []byte
 }
 
-// An object is one manifest and where it stands.
+// An object is one manifest and its position in a file.
 type object struct {
 	file    string
 	node    *yaml.Node
@@ -31,8 +31,7 @@ func (o *object) label() string {
 	return strings.TrimSpace(o.content.GetKind() + " " + o.content.GetName())
 }
 
-// read returns the objects of a file; the items of a List count as objects. What cannot be read is a finding, and ends
-// the file.
+// read adds the objects of a file, and the items of each List. It stops at text that is not YAML and adds a finding.
 func (l *linter) read(f File) {
 	decoder := yaml.NewDecoder(bytes.NewReader(f.Data))
 	for {
@@ -42,7 +41,7 @@ func (l *linter) read(f File) {
 			return
 		}
 		if err != nil && answers(f.Data) {
-			return // no manifests, but what some command printed
+			return // the output of a command, without manifests
 		}
 		if err != nil {
 			l.found(Finding{Rule: "bad-yaml", File: f.Name, Line: lineOf(err), Message: "not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: "),
@@ -55,8 +54,8 @@ func (l *linter) read(f File) {
 	}
 }
 
-// answers reports whether data is JSON values one after the other, without a manifest among them: such as what several calls
-// of a cloud's command line printed.
+// answers reports whether data is a sequence of JSON values without a manifest, such as the outputs of several AWS CLI
+// commands.
 func answers(data []byte) bool {
 	for d := json.NewDecoder(bytes.NewReader(data)); ; {
 		var value struct{ Kind *string }
@@ -69,7 +68,7 @@ func answers(data []byte) bool {
 	}
 }
 
-// decode reads one document. The library is known to panic on a few malformed inputs; that is an error here.
+// decode reads one document. The YAML library panics on a few malformed inputs; decode returns an error for them.
 func decode(d *yaml.Decoder, into *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -81,7 +80,7 @@ func decode(d *yaml.Decoder, into *yaml.Node) (err error) {
 
 var inLine = regexp.MustCompile(`line (\d+)`)
 
-// lineOf reads the line out of an error of the YAML library, 1 if there is none.
+// lineOf returns the line number in an error of the YAML library, or 1 if it has none.
 func lineOf(err error) int {
 	if m := inLine.FindStringSubmatch(err.Error()); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil && n > 0 {
@@ -91,7 +90,7 @@ func lineOf(err error) int {
 	return 1
 }
 
-// add notes an object, or those in a list.
+// add adds an object, or the items of a list.
 func (l *linter) add(file string, node *yaml.Node) {
 	if node.Kind == yaml.SequenceNode {
 		for _, item := range node.Content {
@@ -113,7 +112,7 @@ func (l *linter) add(file string, node *yaml.Node) {
 		return
 	}
 	if version, _ := content["apiVersion"].(string); content["kind"] == nil && !strings.Contains(version, "karpenter") {
-		return // no manifest: a values file, for example
+		return // not a manifest, but a values file, for example
 	}
 	u := &unstructured.Unstructured{}
 	if u.UnmarshalJSON(asJSON) != nil && !strings.HasSuffix(u.GetKind(), "List") {
@@ -139,7 +138,7 @@ func child(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// line returns where a field stands, or the nearest thing around it that is there. Keys may have dots in them.
+// line returns the line of a field, or of the innermost enclosing field that exists. Keys may contain dots.
 func (o *object) line(field string) int {
 	n, at := o.node, o.node.Line
 	for field != "" {
@@ -152,8 +151,8 @@ func (o *object) line(field string) int {
 	return max(1, at)
 }
 
-// descend follows the first step of a path and returns what is there, the rest of the path, and the line. Of several keys
-// that the path may begin with, the longest is meant.
+// descend follows the first step of a path. It returns the node there, the rest of the path, and the line. If the path
+// begins with several keys of the object, because keys may contain dots, it takes the longest.
 func descend(n *yaml.Node, path string) (next *yaml.Node, rest string, line int) {
 	if n.Kind == yaml.SequenceNode {
 		inside, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
@@ -174,7 +173,7 @@ func descend(n *yaml.Node, path string) (next *yaml.Node, rest string, line int)
 	return next, rest, line
 }
 
-// value returns the text at a field.
+// value returns the text of a field.
 func (o *object) value(field string) (string, bool) {
 	n := o.node
 	for field != "" {

@@ -249,7 +249,7 @@ func TestDefaultPool(t *testing.T) {
 	}
 }
 
-// A pool is ready whatever its status says, unless its class is given and says no.
+// A NodePool counts as ready whatever its status, unless its class is given and is not ready.
 func TestReadiness(t *testing.T) {
 	pool := `
 apiVersion: karpenter.sh/v1

@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// static returns the nodes that static NodePools lack, and adds them to Static. Each is of the cheapest type and offering that
-// the template of its NodePool allows. Pending pods may go to them, as they may go to nodes on their way in a cluster.
+// static returns the nodes that static NodePools lack, and adds them to Static. Each has the cheapest type and offering
+// that the template of its NodePool allows. Pending pods may be placed on them, as on nodes that are being launched.
 func (a *assembly) static() []*corev1.Node {
 	var out []*corev1.Node
 	for _, o := range a.Delta.Pools {

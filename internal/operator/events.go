@@ -14,8 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// eventRecorder returns a recorder of core/v1 events, the API that kubectl describe and upstream's users read. It ends
-// with ctx.
+// eventRecorder returns a recorder of core/v1 events, which kubectl describe shows. It ends when ctx is done.
 func eventRecorder(ctx context.Context, mgr ctrl.Manager) (telemetry.Recorder, error) {
 	kube, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {

@@ -2,11 +2,13 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// SchedulerMetrics are about the solver, in provisioning and in simulations of disruption.
+// SchedulerMetrics are the metrics of the solver (package pack), which assigns pods to nodes, for provisioning and for
+// simulations of disruption.
 type SchedulerMetrics struct {
 	// SchedulingDurationSeconds (controller).
 	SchedulingDurationSeconds *prometheus.HistogramVec
-	// QueueDepth and UnfinishedWorkSeconds (controller, scheduling_id): one round each; deleted when the round is over.
+	// QueueDepth and UnfinishedWorkSeconds (controller, scheduling_id) have a series for each running call of the
+	// solver, which is deleted at its end.
 	QueueDepth            *prometheus.GaugeVec
 	UnfinishedWorkSeconds *prometheus.GaugeVec
 	// IgnoredPodsCount has no labels.
@@ -19,13 +21,16 @@ type SchedulerMetrics struct {
 	NominationsTotal *prometheus.CounterVec
 	// NominatedPodsBoundTotal (scheduler, node): node is BoundAsNominated or BoundElsewhere.
 	NominatedPodsBoundTotal *prometheus.CounterVec
-	// ReplannedPodsTotal (controller) counts the pods that were not bound to the node that they were planned for.
+	// ReplannedPodsTotal (controller) counts the pods that were not bound to the node on which the solver had placed
+	// them.
 	ReplannedPodsTotal *prometheus.CounterVec
-	// UnusableLaunchesTotal (nodepool) counts the new nodes that could not run the pods they were launched for.
+	// UnusableLaunchesTotal (nodepool) counts the new nodes that could not run the pods for which they were launched.
 	UnusableLaunchesTotal *prometheus.CounterVec
-	// PlanFaultsTotal (controller, fault) counts violations and panics of plans; what they concern is left out.
+	// PlanFaultsTotal (controller, fault) counts the plans of the solver that violate a scheduling rule, and panics of
+	// the solver. The pods and nodes concerned are removed from the plan.
 	PlanFaultsTotal *prometheus.CounterVec
-	// BackoffPodsCount (controller): pods that wait for another launch because nodes of the last ones could not run them.
+	// BackoffPodsCount (controller) is the number of pods for which the next launch is delayed, because the nodes
+	// launched before could not run them.
 	BackoffPodsCount *prometheus.GaugeVec
 }
 
@@ -44,7 +49,7 @@ const (
 
 // Values of the label fault of PlanFaultsTotal.
 const (
-	// FaultViolation is for what the check of a plan objected to.
+	// FaultViolation is for a violation that the check of a plan (package verify) found.
 	FaultViolation = "violation"
 	// FaultPanic is for a panic of the solver or of the check.
 	FaultPanic = "panic"
@@ -52,9 +57,9 @@ const (
 
 // Values of the label zone for pods that are not tied to one zone.
 const (
-	// ZoneFlexible is for pods that may go to more than one zone.
+	// ZoneFlexible is for pods that can run in more than one zone.
 	ZoneFlexible = "flexible"
-	// ZoneNone is for pods that may go nowhere.
+	// ZoneNone is for pods that can run in no zone.
 	ZoneNone = "none"
 )
 

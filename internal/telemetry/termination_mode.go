@@ -9,8 +9,8 @@ const (
 	TerminationForceful = "forceful"
 )
 
-// TerminationMode says how a claim with the termination grace period ends: graceful waits for every pod for ever, eventual
-// only so long, forceful not at all.
+// TerminationMode returns how long a NodeClaim with the given terminationGracePeriod waits for its pods on deletion:
+// graceful (nil) without a limit, eventual until the end of the period, forceful (0) not at all.
 func TerminationMode(grace *metav1.Duration) string {
 	switch {
 	case grace == nil:

@@ -1,4 +1,4 @@
-// Package rawcluster makes clusters with pods of arbitrary bytes, for fuzz tests.
+// Package rawcluster creates clusters for fuzz tests. Their pods are derived from arbitrary bytes by package rawpods.
 package rawcluster
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/rawpods"
 )
 
-// base is the cluster that pods come to. The pool default takes every ordinary pod and has no limit.
+// base is the cluster to which pods are added. The pool default admits every ordinary pod and has no limits.
 const base = `
 pools:
 - {name: default}
@@ -41,7 +41,8 @@ disks:
 - {name: disk-a, namespace: tenant-b, class: wait, zones: [b]}
 `
 
-// From returns the objects of a cluster with pods that b makes, some of which run, and three ordinary pods that wait.
+// From returns the objects of a cluster with pods derived from b, some of which run, and three pending pods in the
+// namespace rawpods.Ordinary.
 func From(t testing.TB, b *rawpods.Bytes) model.Delta {
 	c := parse(t)
 	for i := range 3 {
@@ -50,7 +51,8 @@ func From(t testing.TB, b *rawpods.Bytes) model.Delta {
 	return withPods(t, c, b, "", "", "", "node-0", "node-1", "node-2")
 }
 
-// Busy returns the objects of a cluster of which most pods that b makes run, on nodes that may be consolidated.
+// Busy returns the objects of a cluster in which most of the pods derived from b run, on nodes that may be
+// consolidated.
 func Busy(t testing.TB, b *rawpods.Bytes) model.Delta {
 	c := parse(t)
 	for i := range c.Nodes {
@@ -67,7 +69,7 @@ func Busy(t testing.TB, b *rawpods.Bytes) model.Delta {
 	return withPods(t, c, b, "node-0", "node-1", "node-2", "node-0", "")
 }
 
-// Budgets returns budgets as the API server accepts them.
+// Budgets returns disruption budgets derived from b. The API server accepts each of them.
 func Budgets(b *rawpods.Bytes) []apiv1.Budget {
 	var out []apiv1.Budget
 	for range rawpods.Pick(b, 1, 0, 2, 3) {
@@ -84,7 +86,7 @@ func Budgets(b *rawpods.Bytes) []apiv1.Budget {
 	return out
 }
 
-// parse returns base.
+// parse returns base as a Cluster.
 func parse(t testing.TB) *scenario.Cluster {
 	t.Helper()
 	c := &scenario.Cluster{}
@@ -94,7 +96,8 @@ func parse(t testing.TB) *scenario.Cluster {
 	return c
 }
 
-// withPods returns the objects of the cluster with pods that b makes, each on one of the nodes; the empty name is none.
+// withPods returns the objects of the cluster with pods derived from b, each bound to one of the nodes. A pod for which
+// the empty name is chosen is not bound.
 func withPods(t testing.TB, c *scenario.Cluster, b *rawpods.Bytes, nodes ...string) model.Delta {
 	t.Helper()
 	d, err := c.Delta()
@@ -111,7 +114,8 @@ func withPods(t testing.TB, c *scenario.Cluster, b *rawpods.Bytes, nodes ...stri
 	return d
 }
 
-// bind has the pod run on the node. What a kubelet would not admit is little: it requests 100m of cpu at most.
+// bind binds the pod to the node. Each container requests only 100m of cpu, so that the kubelet of the node could have
+// admitted the pod.
 func bind(p *corev1.Pod, node string) {
 	p.Spec.NodeName, p.Status = node, corev1.PodStatus{Phase: corev1.PodRunning}
 	for _, containers := range [][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {

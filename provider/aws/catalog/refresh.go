@@ -21,7 +21,7 @@ type API interface {
 
 var _ API = (*ec2.Client)(nil)
 
-// Refresh asks EC2 for all types and where they are sold. After an error the old answer stays in use.
+// Refresh reads all types and their zones from EC2. After an error, the earlier types stay in use.
 func (c *Catalog) Refresh(ctx context.Context) error {
 	var inv Inventory
 	group, ctx := errgroup.WithContext(ctx)

@@ -1,5 +1,5 @@
-// Package limit limits and measures the calls to AWS. Each operation has its own limiter, which is open until AWS throttles the
-// operation and then adapts: a storm on one API slows down that API alone.
+// Package limit limits and measures the calls to AWS. Each operation has its own limiter. It does not delay calls until
+// AWS throttles the operation, and then adapts its rate. So throttling of one operation does not slow down others.
 package limit
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 )
 
-// A Limiter decides about retries and the pace of calls. It is safe for concurrent use, and one serves all clients. What it
-// has adapted to may be lost: AWS says it again.
+// A Limiter decides about retries and the rate of calls. It is safe for concurrent use, and all clients share one. Its
+// state may be lost, because AWS then throttles again.
 type Limiter struct {
-	plain *retry.Standard // decides what is tried again, and when
+	plain *retry.Standard // decides which errors are retried, and when
 
 	mu      sync.Mutex // guards modes
 	modes   map[string]*retry.AdaptiveMode
@@ -24,7 +24,7 @@ type Limiter struct {
 
 var _ aws.RetryerV2 = (*Limiter)(nil)
 
-// New returns a Limiter that throttles nothing yet. m may be nil.
+// New returns a Limiter that does not delay calls yet. m may be nil.
 func New(m *Metrics) *Limiter {
 	return &Limiter{plain: retry.NewStandard(), modes: map[string]*retry.AdaptiveMode{}, counted: m}
 }
@@ -54,7 +54,7 @@ func (l *Limiter) GetAttemptToken(ctx context.Context) (func(error) error, error
 	return l.of(ctx).GetAttemptToken(ctx)
 }
 
-// of returns the limiter of the operation that ctx is about.
+// of returns the limiter of the operation in ctx.
 func (l *Limiter) of(ctx context.Context) *retry.AdaptiveMode {
 	key := awsmiddleware.GetServiceID(ctx) + "/" + awsmiddleware.GetOperationName(ctx)
 	l.mu.Lock()
