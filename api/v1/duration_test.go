@@ -73,3 +73,42 @@ func TestNillableDurationRoundTrip(t *testing.T) {
 		}
 	})
 }
+
+// A duration that the patterns of the CRDs allow is read, however long it is: an object that cannot be read would hide all
+// others of its kind.
+func TestLongDurations(t *testing.T) {
+	list := `{"items": [
+		{"metadata": {"name": "long"}, "spec": {
+			"disruption": {"consolidateAfter": "99999999999h", "budgets": [{"nodes": "1", "schedule": "@daily", "duration": "99999999999h30m"}]},
+			"template": {"spec": {"expireAfter": "99999999999999999999s", "terminationGracePeriod": "9223372036855s"}}}},
+		{"metadata": {"name": "other"}, "spec": {"template": {"spec": {"terminationGracePeriod": "1h30m"}}}}]}`
+	var pools apiv1.NodePoolList
+	if err := json.Unmarshal([]byte(list), &pools); err != nil {
+		t.Fatal(err)
+	}
+	long, other := pools.Items[0].Spec, pools.Items[1].Spec
+	for field, got := range map[string]time.Duration{
+		"consolidateAfter":       *long.Disruption.ConsolidateAfter.Duration,
+		"duration":               long.Disruption.Budgets[0].Duration.Duration,
+		"expireAfter":            *long.Template.Spec.ExpireAfter.Duration,
+		"terminationGracePeriod": long.Template.Spec.TerminationGracePeriod.Duration,
+	} {
+		if got != apiv1.LongestDuration {
+			t.Errorf("%s is %s, want the longest duration", field, got)
+		}
+	}
+	if got := other.Template.Spec.TerminationGracePeriod.Duration; got != 90*time.Minute {
+		t.Errorf("terminationGracePeriod of the other is %s", got)
+	}
+	// A claim takes the grace period over from its pool, and the API server must accept it.
+	b, err := json.Marshal(long.Template.Spec.TerminationGracePeriod)
+	if err != nil || string(b) != `"2562047h0m0s"` {
+		t.Errorf("the grace period is written as %s (%v)", b, err)
+	}
+	for _, text := range []string{`"30d"`, `""`, `"-"`, `"1h30"`, `90`, `{}`} {
+		var d apiv1.Duration
+		if err := json.Unmarshal([]byte(text), &d); err == nil {
+			t.Errorf("%s is read as %s", text, d)
+		}
+	}
+}
