@@ -58,6 +58,10 @@ func (l *linter) limits(o *object, np *apiv1.NodePool) {
 		l.at(o, "no-limits", "spec", "set spec.limits, for example {cpu: 1000}, to bound the cost of a mistake in a workload",
 			"spec.limits is not set: the number of nodes is unbounded")
 	}
+	if most, ok := np.Spec.Limits[model.Nodes]; ok && np.Spec.Replicas != nil && most.CmpInt64(*np.Spec.Replicas) < 0 {
+		l.at(o, "replicas-above-limit", "spec.replicas", "raise spec.limits.nodes, or lower spec.replicas",
+			"spec.replicas is %d, but spec.limits.nodes is %s: no more nodes than that are launched", *np.Spec.Replicas, most.String())
+	}
 }
 
 // key finds labels that look like a well-known one.
