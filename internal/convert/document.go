@@ -23,6 +23,7 @@ type document struct {
 	list     *yaml.Node // the items, if the document is a List
 	legacy   bool       // one of its objects is converted
 	unread   bool       // it is legacy, but cannot be read
+	repeated string     // a key that branches of the template set once each
 	json     bool
 	objects  []*object
 	// blocks are what may be written as it stood, and keep the lines of those that are.
@@ -60,6 +61,11 @@ func (c *converter) read(file string, number int, p part, script bool) *document
 	trimmed := strings.TrimSpace(d.template.hidden)
 	d.json = strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed))
 	node, err := parse(d.template.hidden)
+	if err == nil && len(d.template.own) == 0 && ours.MatchString(p.body) {
+		if key := repeated(node); key != nil { // the branches of a template may set a key once each
+			err = fmt.Errorf("not valid YAML: line %d: key %q is set twice", key.Line, key.Value)
+		}
+	}
 	switch {
 	case err == nil && !script:
 	case ours.MatchString(p.body):
@@ -70,6 +76,13 @@ func (c *converter) read(file string, number int, p part, script bool) *document
 	}
 	if node == nil || len(node.Content) == 0 || node.Content[0].Kind != yaml.MappingNode {
 		return d
+	}
+	if c.torn[len(c.docs)] {
+		c.unreadable(d, false, errors.New("template whose branches set the same field, or end within a field that moves"))
+		return d
+	}
+	if key := repeated(node); key != nil {
+		d.repeated = key.Value
 	}
 	d.template.settle(node)
 	spellNulls(node)
@@ -104,6 +117,23 @@ func (c *converter) unreadable(d *document, script bool, err error) {
 	c.warn(&object{doc: d}, "", "%s; fix: %s", text, fix)
 	c.warnings[len(c.warnings)-1].Invalid = true
 	d.unread = true
+}
+
+// repeated returns the first key that a mapping sets twice, nil if there is none. One of the values would be lost.
+func repeated(n *yaml.Node) *yaml.Node {
+	first := map[string]bool{}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value != "<<" {
+			if first[child.Value] {
+				return child
+			}
+			first[child.Value] = true
+		}
+		if key := repeated(child); key != nil {
+			return key
+		}
+	}
+	return nil
 }
 
 // parse reads one document with its comments. The library is known to panic on a few malformed inputs; that is an error here.

@@ -11,7 +11,7 @@ import (
 
 // split cuts a source into its documents. Nothing is decoded yet.
 func split(s *source) ([]*document, *Error) {
-	s.data = bytes.TrimPrefix(s.data, []byte("\xef\xbb\xbf"))
+	s.data = bytes.TrimPrefix(UTF8(s.data), []byte("\xef\xbb\xbf"))
 	if looksLikeJSON(s.data) || strings.HasSuffix(s.name, ".json") && hasContent(s.data) {
 		return splitJSON(s)
 	}
@@ -123,6 +123,9 @@ const noYAML = "not valid YAML: "
 // yamlMessage returns the first line of the YAML library's error, without its prefixes and line number, after noYAML.
 func yamlMessage(err error) string {
 	first, _, _ := strings.Cut(yamlNoise.ReplaceAllString(err.Error(), ""), "\n")
+	if first == "found character that cannot start any token" {
+		first = "a tab or another character that cannot begin a value; indent with spaces"
+	}
 	return noYAML + first
 }
 
