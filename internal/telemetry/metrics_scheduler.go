@@ -21,6 +21,8 @@ type SchedulerMetrics struct {
 	ReplannedPodsTotal *prometheus.CounterVec
 	// UnusableLaunchesTotal (nodepool) counts the new nodes that could not run the pods they were launched for.
 	UnusableLaunchesTotal *prometheus.CounterVec
+	// LaunchedDollarsPerHourTotal (namespace) counts prices of new nodes, divided equally among the pods they were launched for.
+	LaunchedDollarsPerHourTotal *prometheus.CounterVec
 	// PlanFaultsTotal (controller, fault) counts violations and panics of plans; what they concern is left out.
 	PlanFaultsTotal *prometheus.CounterVec
 	// BackoffPodsCount (controller): pods that wait for another launch because nodes of the last ones could not run them.
@@ -69,6 +71,9 @@ func newSchedulerMetrics(d declarer) *SchedulerMetrics {
 			"Pods that were planned again because they were not bound to the planned node.", "controller"),
 		UnusableLaunchesTotal: d.counter("unusable_launches_total",
 			"Launched nodes that could not run the pods they were launched for.", "nodepool"),
+		LaunchedDollarsPerHourTotal: d.counter("launched_dollars_per_hour_total",
+			"Prices of the nodes launched for pending pods of a namespace, in US dollars per hour. The price of a node is divided "+
+				"equally among the pods it was launched for.", "namespace"),
 		PlanFaultsTotal: d.counter("plan_faults_total",
 			"Internal errors of the planner: violated rules and panics. The pods concerned were left out of the plan.",
 			"controller", "fault"),
