@@ -87,7 +87,7 @@ func (c *converter) read(file string, number int, p part, script bool) *document
 	d.template.settle(node)
 	spellNulls(node)
 	d.node = node
-	d.find(node.Content[0])
+	d.find(node.Content[0], nil, nil)
 	if d.legacy && !d.json && len(d.template.own) > 0 {
 		d.blocks = d.template.findBlocks(node)
 	}
@@ -150,19 +150,36 @@ func parse(source string) (node *yaml.Node, err error) {
 	return node, nil
 }
 
-// find notes the objects of a document.
-func (d *document) find(root *yaml.Node) {
+// find notes the objects below root. apiVersion and kind are those of an item that does not say them, nil if there are none.
+func (d *document) find(root, apiVersion, kind *yaml.Node) {
+	if kind != nil && root.Kind == yaml.MappingNode && get(root, "kind") == nil {
+		root.Content = append([]*yaml.Node{text("apiVersion"), text(apiVersion.Value), text("kind"), text(kind.Value)}, root.Content...)
+	}
 	items := get(root, "items")
 	if !strings.HasSuffix(scalar(get(root, "kind")), "List") || items == nil || items.Kind != yaml.SequenceNode {
 		d.add(root)
 		return
 	}
-	d.list = items
-	for _, item := range items.Content {
-		if item.Kind == yaml.MappingNode {
-			d.add(item)
-		}
+	if d.list == nil {
+		d.list = items
 	}
+	apiVersion, kind = d.typed(root)
+	for _, item := range items.Content {
+		d.find(item, apiVersion, kind)
+	}
+}
+
+// typed returns the version and kind of the items of a list such as a NodePoolList, whose items need not say them; nil if root is
+// no list of a legacy kind. The list becomes one of any kind: a legacy list has no place for converted items.
+func (d *document) typed(root *yaml.Node) (apiVersion, kind *yaml.Node) {
+	of := strings.TrimSuffix(scalar(get(root, "kind")), "List")
+	version := scalar(get(root, "apiVersion"))
+	if legacy.FormOf(version, of) == legacy.Foreign {
+		return nil, nil
+	}
+	set(root, "apiVersion", text("v1"))
+	set(root, "kind", text("List"))
+	return text(version), text(of)
 }
 
 func (d *document) add(root *yaml.Node) {

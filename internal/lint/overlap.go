@@ -10,6 +10,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
+// mostNamed is how many pools a finding names.
+const mostNamed = 5
+
 // overlaps finds pools that accept the same pods and have the same weight. It reports each once, with all such pools that were
 // read before it.
 func (l *linter) overlaps() {
@@ -19,6 +22,9 @@ func (l *linter) overlaps() {
 			if overlap(a, b) {
 				others = append(others, fmt.Sprintf("NodePool %s (%s, line %d)", b.pool.Name, b.file, b.node.Line))
 			}
+		}
+		if more := len(others) - mostNamed; more > 0 {
+			others = append(others[:mostNamed], fmt.Sprintf("%d more", more))
 		}
 		if len(others) > 0 {
 			l.at(a.object, "overlapping-pools", "spec.weight", "set a different spec.weight, or a taint, label or requirement that"+

@@ -141,10 +141,13 @@ func lineOf(err error) int {
 }
 
 // add notes an object, or those in a list.
-func (l *linter) add(file string, node *yaml.Node) {
+func (l *linter) add(file string, node *yaml.Node) { l.addOf(file, node, "", "") }
+
+// addOf is add for what a list of apiVersion and kind has: its items need not say what they are.
+func (l *linter) addOf(file string, node *yaml.Node, apiVersion, kind string) {
 	if node.Kind == yaml.SequenceNode {
 		for _, item := range node.Content {
-			l.add(file, item)
+			l.addOf(file, item, apiVersion, kind)
 		}
 		return
 	}
@@ -161,6 +164,12 @@ func (l *linter) add(file string, node *yaml.Node) {
 	if json.Unmarshal(asJSON, &content) != nil {
 		return
 	}
+	if content != nil && content["kind"] == nil && kind != "" {
+		content["apiVersion"], content["kind"] = apiVersion, kind
+		if asJSON, err = json.Marshal(content); err != nil {
+			return
+		}
+	}
 	if version, _ := content["apiVersion"].(string); content["kind"] == nil && !strings.Contains(version, "karpenter") {
 		return // no manifest: a values file, for example
 	}
@@ -169,7 +178,8 @@ func (l *linter) add(file string, node *yaml.Node) {
 		u.Object = content
 	}
 	if items := child(node, "items"); strings.HasSuffix(u.GetKind(), "List") && items != nil {
-		l.add(file, items)
+		of := strings.TrimSuffix(u.GetKind(), "List")
+		l.addOf(file, items, u.GetAPIVersion(), of)
 		return
 	}
 	o := &object{file: file, node: node, content: u}

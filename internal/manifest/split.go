@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -185,6 +186,7 @@ func (d *document) list(array []byte, apiVersion, kind string) ([]*document, *Er
 		})
 		if one.kind == "" {
 			one.apiVersion, one.kind = apiVersion, kind
+			one.json = named(item, apiVersion, kind)
 		}
 		out = append(out, one)
 	})
@@ -192,6 +194,18 @@ func (d *document) list(array []byte, apiVersion, kind string) ([]*document, *Er
 		return nil, d.fail(nil, err.Error())
 	}
 	return out, nil
+}
+
+// named returns a JSON object with an apiVersion and a kind before its fields; anything else is returned as it is.
+func named(item []byte, apiVersion, kind string) []byte {
+	if len(item) == 0 || item[0] != '{' || kind == "" {
+		return item
+	}
+	rest, comma := bytes.TrimLeft(item[1:], " \t\r\n"), ","
+	if len(rest) > 0 && rest[0] == '}' {
+		comma = ""
+	}
+	return append(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q%s`, apiVersion, kind, comma), rest...)
 }
 
 // text returns a JSON string without its quotes, or "" if it is none.
