@@ -165,6 +165,22 @@ func TestReplacementComesFirst(t *testing.T) {
 	}
 }
 
+// Until the provider has current prices, no node is replaced by a cheaper one.
+func TestOldPricesReplaceNothing(t *testing.T) {
+	w := newDearWorld(t)
+	current := false
+	w.PricesCurrent = func() bool { return current }
+	w.pass(pause)
+	if r := w.replacement(); r != nil {
+		t.Errorf("%s was launched by prices of the build", r.Name)
+	}
+	current = true
+	w.pass(pause)
+	if w.replacement() == nil {
+		t.Error("nothing was launched when prices were current")
+	}
+}
+
 // A replacement that is given up takes the mark back, and the next one is not asked for by the same command.
 func TestFailedReplacementTakesTheMarkBack(t *testing.T) {
 	w := newDearWorld(t)
