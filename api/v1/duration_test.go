@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -72,6 +73,29 @@ func TestNillableDurationRoundTrip(t *testing.T) {
 			t.Errorf("%s came back as %s, raw %s", want, got, got.Raw)
 		}
 	})
+}
+
+// A limit that cannot be read allows nothing, and hides no other NodePool.
+func TestUnreadableLimits(t *testing.T) {
+	var pools apiv1.NodePoolList
+	text := `{"items": [{"spec": {"limits": {"cpu": "1e1.5", "memory": "10Gi", "nodes": 3}}}, {"spec": {"limits": null}}, {"spec": {}}]}`
+	if err := json.Unmarshal([]byte(text), &pools); err != nil {
+		t.Fatal(err)
+	}
+	limits := pools.Items[0].Spec.Limits
+	for name, want := range map[corev1.ResourceName]string{"cpu": "0", "memory": "10Gi", "nodes": "3"} {
+		if q, ok := limits[name]; !ok || q.String() != want {
+			t.Errorf("%s is %s, %v, want %s", name, q.String(), ok, want)
+		}
+	}
+	for _, p := range pools.Items[1:] {
+		if p.Spec.Limits != nil {
+			t.Errorf("limits are %v, want none", p.Spec.Limits)
+		}
+	}
+	if err := json.Unmarshal([]byte(`["cpu"]`), &limits); err == nil {
+		t.Error("a list is read as limits")
+	}
 }
 
 // A duration that the patterns of the CRDs allow is read, however long it is: an object that cannot be read would hide all
