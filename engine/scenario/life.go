@@ -30,7 +30,7 @@ func (l Life) set(c *apiv1.NodeClaim) {
 		c.Spec.ExpireAfter = apiv1.NillableDuration{Duration: &l.Expires.Duration}
 	}
 	if l.Grace.Duration > 0 {
-		c.Spec.TerminationGracePeriod = &l.Grace
+		c.Spec.TerminationGracePeriod = &apiv1.Duration{Duration: l.Grace.Duration}
 	}
 	for i := range c.Status.Conditions {
 		c.Status.Conditions[i].LastTransitionTime = metav1.Time{Time: epoch.Add(-l.Since.Duration)}

@@ -1,14 +1,15 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
 // A Ledger writes annotations to claims, so that a provider can record a launch before it calls the cloud.
@@ -23,15 +24,11 @@ func (l Ledger) Record(
 	ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string,
 ) (gone []*apiv1.NodeClaim, err error) {
 	ended := make([]bool, len(claims))
-	var g errgroup.Group // one failure must not cancel the other writes
-	g.SetLimit(parallelCreates)
-	for n, claim := range claims {
-		g.Go(func() (err error) {
-			ended[n], err = l.record(ctx, claim, annotations)
-			return err
-		})
-	}
-	err = g.Wait()
+	// One failure must not end the writes of the others midway.
+	err = cmp.Or(parallel.Do(ctx, len(claims), parallelCreates, func(n int) (err error) {
+		ended[n], err = l.record(ctx, claims[n], annotations)
+		return err
+	})...)
 	for n, claim := range claims {
 		if ended[n] {
 			gone = append(gone, claim)

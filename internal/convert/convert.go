@@ -101,8 +101,10 @@ type converter struct {
 	docs    []*document
 	// expressions are those of all files.
 	expressions *expressions
-	// keep has the blocks that are copied from the input.
+	// keep are the blocks that are written as they stood, torn the indexes of documents that are copied unchanged because their
+	// templates would not survive the conversion.
 	keep     kept
+	torn     map[int]bool
 	warnings []Warning
 	// pools and classes are the NodePools and EC2NodeClasses of the output.
 	pools   []*pool
@@ -113,16 +115,9 @@ type converter struct {
 // Convert converts files together, because a NodePool and its node class may be in different files. A legacy document
 // that cannot be read is copied unchanged, with an invalid warning.
 func Convert(files []File, o Options) (Result, error) {
-	c, err := run(files, o, nil)
-	// After the first run it is known which blocks of templates do not change. The next run copies them from the input.
-	for keep := c.keepable(); err == nil && len(keep) > 0; {
-		c, err = run(files, o, keep)
-		if err != nil || !c.dropWrong(keep) {
-			break
-		}
-		if len(keep) == 0 {
-			c, err = run(files, o, nil)
-		}
+	c, err := settle(files, o, nil)
+	if torn := c.tornTemplates(); err == nil && len(torn) > 0 {
+		c, err = settle(files, o, torn)
 	}
 	if err != nil {
 		return Result{}, err
@@ -130,13 +125,30 @@ func Convert(files []File, o Options) (Result, error) {
 	return c.result(files)
 }
 
-// run converts files, and copies the blocks in keep from the input.
-func run(files []File, o Options, keep kept) (*converter, error) {
+// settle converts files, and writes the blocks of templates that do not change as they stood. The documents in torn are copied
+// unchanged.
+func settle(files []File, o Options, torn map[int]bool) (*converter, error) {
+	c, err := run(files, o, nil, torn)
+	// The first run shows which blocks of templates do not change. The next one writes them as they stood.
+	for keep := c.keepable(); err == nil && len(keep) > 0; {
+		c, err = run(files, o, keep, torn)
+		if err != nil || !c.dropWrong(keep) {
+			break
+		}
+		if len(keep) == 0 {
+			c, err = run(files, o, nil, torn)
+		}
+	}
+	return c, err
+}
+
+// run converts files, and writes the blocks in keep as they stood.
+func run(files []File, o Options, keep kept, torn map[int]bool) (*converter, error) {
 	texts := []string{o.Role, o.Cluster}
 	for _, f := range files {
 		texts = append(texts, string(f.Data))
 	}
-	c := &converter{options: o, expressions: newExpressions(texts...), keep: keep}
+	c := &converter{options: o, expressions: newExpressions(texts...), keep: keep, torn: torn}
 	for _, f := range files {
 		c.readFile(f)
 	}

@@ -22,7 +22,8 @@ type document struct {
 	node     *yaml.Node // the document node; nil if the document is copied unchanged
 	list     *yaml.Node // the items, if the document is a List
 	legacy   bool       // one of its objects is converted
-	unread   bool       // it is legacy, but cannot be parsed
+	unread   bool       // it is legacy, but cannot be read
+	repeated string     // a key that branches of the template set once each
 	json     bool
 	objects  []*object
 	// blocks are the blocks that may be copied from the input. keep has the lines of those that are copied.
@@ -61,6 +62,11 @@ func (c *converter) read(file string, number int, p part, script bool) *document
 	trimmed := strings.TrimSpace(d.template.hidden)
 	d.json = strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed))
 	node, err := parse(d.template.hidden)
+	if err == nil && len(d.template.own) == 0 && ours.MatchString(p.body) {
+		if key := repeated(node); key != nil { // the branches of a template may set a key once each
+			err = fmt.Errorf("not valid YAML: line %d: key %q is set twice", key.Line, key.Value)
+		}
+	}
 	switch {
 	case err == nil && !script:
 	case ours.MatchString(p.body):
@@ -72,10 +78,17 @@ func (c *converter) read(file string, number int, p part, script bool) *document
 	if node == nil || len(node.Content) == 0 || node.Content[0].Kind != yaml.MappingNode {
 		return d
 	}
+	if c.torn[len(c.docs)] {
+		c.unreadable(d, false, errors.New("template whose branches set the same field, or end within a field that moves"))
+		return d
+	}
+	if key := repeated(node); key != nil {
+		d.repeated = key.Value
+	}
 	d.template.settle(node)
 	spellNulls(node)
 	d.node = node
-	d.find(node.Content[0])
+	d.find(node.Content[0], nil, nil)
 	if d.legacy && !d.json && len(d.template.own) > 0 {
 		d.blocks = d.template.findBlocks(node)
 	}
@@ -107,8 +120,24 @@ func (c *converter) unreadable(d *document, script bool, err error) {
 	d.unread = true
 }
 
-// parse parses one document with its comments. The YAML library panics on a few malformed inputs; parse returns an
-// error for them.
+// repeated returns the first key that a mapping sets twice, nil if there is none. One of the values would be lost.
+func repeated(n *yaml.Node) *yaml.Node {
+	first := map[string]bool{}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value != "<<" {
+			if first[child.Value] {
+				return child
+			}
+			first[child.Value] = true
+		}
+		if key := repeated(child); key != nil {
+			return key
+		}
+	}
+	return nil
+}
+
+// parse reads one document with its comments. The library is known to panic on a few malformed inputs; that is an error here.
 func parse(source string) (node *yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -122,19 +151,36 @@ func parse(source string) (node *yaml.Node, err error) {
 	return node, nil
 }
 
-// find stores the objects of a document.
-func (d *document) find(root *yaml.Node) {
+// find notes the objects below root. apiVersion and kind are those of an item that does not say them, nil if there are none.
+func (d *document) find(root, apiVersion, kind *yaml.Node) {
+	if kind != nil && root.Kind == yaml.MappingNode && get(root, "kind") == nil {
+		root.Content = append([]*yaml.Node{text("apiVersion"), text(apiVersion.Value), text("kind"), text(kind.Value)}, root.Content...)
+	}
 	items := get(root, "items")
 	if !strings.HasSuffix(scalar(get(root, "kind")), "List") || items == nil || items.Kind != yaml.SequenceNode {
 		d.add(root)
 		return
 	}
-	d.list = items
-	for _, item := range items.Content {
-		if item.Kind == yaml.MappingNode {
-			d.add(item)
-		}
+	if d.list == nil {
+		d.list = items
 	}
+	apiVersion, kind = d.typed(root)
+	for _, item := range items.Content {
+		d.find(item, apiVersion, kind)
+	}
+}
+
+// typed returns the version and kind of the items of a list such as a NodePoolList, whose items need not say them; nil if root is
+// no list of a legacy kind. The list becomes one of any kind: a legacy list has no place for converted items.
+func (d *document) typed(root *yaml.Node) (apiVersion, kind *yaml.Node) {
+	of := strings.TrimSuffix(scalar(get(root, "kind")), "List")
+	version := scalar(get(root, "apiVersion"))
+	if legacy.FormOf(version, of) == legacy.Foreign {
+		return nil, nil
+	}
+	set(root, "apiVersion", text("v1"))
+	set(root, "kind", text("List"))
+	return text(version), text(of)
 }
 
 func (d *document) add(root *yaml.Node) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -16,6 +17,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/legacy"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -156,22 +158,44 @@ func (l *linter) object(ctx context.Context, o *object) error {
 	switch gvk.Kind {
 	case "NodePool":
 		p := &apiv1.NodePool{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, p); err != nil {
-			return fmt.Errorf("decode %s: %w", o.label(), err)
+		if l.decode(o, stored, p) {
+			return l.pool(o, p)
 		}
-		return l.pool(o, p)
 	case "EC2NodeClass":
 		c := &awsv1.EC2NodeClass{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, c); err != nil {
-			return fmt.Errorf("decode %s: %w", o.label(), err)
+		if l.decode(o, stored, c) {
+			l.class(o, c)
 		}
-		l.class(o, c)
+	case "NodeOverlay":
+		l.decode(o, stored, &overlayv1alpha1.NodeOverlay{})
+	case "NodeClaim":
+		l.decode(o, stored, &apiv1.NodeClaim{})
 	}
 	return nil
 }
 
-// duplicates reports objects with the same kind and name, since the last one would overwrite the others. It compares
-// only objects in the same directory, because directories are often alternatives, such as the overlays of environments.
+// decode reads an object that the API server accepts, as the controller does. It reports whether the controller can read it.
+func (l *linter) decode(o *object, stored *unstructured.Unstructured, into any) bool {
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, into)
+	if err == nil {
+		return true
+	}
+	// The error does not name the field. It is the one without which the object can be read.
+	culprit := "spec"
+	walk(o.content.Object, "", func(path, _ string) {
+		without := stored.DeepCopy()
+		remove(without.Object, field.ErrorList{{Field: path}})
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(without.Object, into) == nil {
+			culprit = path
+		}
+	})
+	l.at(o, "invalid-manifest", culprit, "change the value: while such an object exists, the controller can read no "+o.content.GetKind(),
+		"the API server accepts the value, and the controller cannot read it: %v", err)
+	return false
+}
+
+// duplicates finds objects of which the last one given would win. Directories are looked at apart: they are often
+// alternatives, such as the overlays of environments.
 func (l *linter) duplicates() {
 	first := map[string]*object{}
 	for _, o := range l.objects {

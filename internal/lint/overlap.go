@@ -10,8 +10,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// overlaps reports NodePools that accept the same pods and have the same weight. It reports each NodePool once, with
-// all such NodePools that were read before it.
+// mostNamed is how many pools a finding names.
+const mostNamed = 5
+
+// overlaps finds pools that accept the same pods and have the same weight. It reports each once, with all such pools that were
+// read before it.
 func (l *linter) overlaps() {
 	for i, a := range l.pools {
 		var others []string
@@ -19,6 +22,9 @@ func (l *linter) overlaps() {
 			if overlap(a, b) {
 				others = append(others, fmt.Sprintf("NodePool %s (%s, line %d)", b.pool.Name, b.file, b.node.Line))
 			}
+		}
+		if more := len(others) - mostNamed; more > 0 {
+			others = append(others[:mostNamed], fmt.Sprintf("%d more", more))
 		}
 		if len(others) > 0 {
 			l.at(a.object, "overlapping-pools", "spec.weight", "set a different spec.weight, or a taint, label or requirement that"+

@@ -2,10 +2,13 @@ package lint
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -57,6 +60,20 @@ func (l *linter) limits(o *object, np *apiv1.NodePool) {
 	if len(np.Spec.Limits) == 0 && np.Spec.Replicas == nil {
 		l.at(o, "no-limits", "spec", "set spec.limits, for example {cpu: 1000}, to bound the cost of a mistake in a workload",
 			"spec.limits is not set: the number of nodes is unbounded")
+	}
+	for _, name := range slices.Sorted(maps.Keys(np.Spec.Limits)) {
+		text, found, err := unstructured.NestedString(o.content.Object, "spec", "limits", string(name))
+		if !found || err != nil {
+			continue
+		}
+		if _, err := resource.ParseQuantity(text); err != nil {
+			l.at(o, "invalid-manifest", "spec.limits."+string(name), "write a number with a unit, for example 100 or 64Gi",
+				"the API server accepts the value, and the controller cannot read it: the limit counts as 0, which allows no nodes")
+		}
+	}
+	if most, ok := np.Spec.Limits[model.Nodes]; ok && np.Spec.Replicas != nil && most.CmpInt64(*np.Spec.Replicas) < 0 {
+		l.at(o, "replicas-above-limit", "spec.replicas", "raise spec.limits.nodes, or lower spec.replicas",
+			"spec.replicas is %d, but spec.limits.nodes is %s: no more nodes than that are launched", *np.Spec.Replicas, most.String())
 	}
 }
 

@@ -157,7 +157,9 @@ func (d *document) decodeOurs(ctx context.Context, k kind) (out decoded) {
 	}
 	stored, problems := checker.Create(ctx, raw)
 	for _, p := range problems {
-		out.errs = append(out.errs, d.mistake(parsePath(strings.TrimPrefix(p.Field, "<nil>")), problemText(p)))
+		e := d.mistake(parsePath(p.Field), problemText(p))
+		e.Field = p.Field // a path with dots in its keys cannot be cut for certain
+		out.errs = append(out.errs, e)
 	}
 	if len(out.errs) > 0 {
 		return out

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 // split splits a source into its documents, without decoding them.
 func split(s *source) ([]*document, *Error) {
-	s.data = bytes.TrimPrefix(s.data, []byte("\xef\xbb\xbf"))
+	s.data = bytes.TrimPrefix(UTF8(s.data), []byte("\xef\xbb\xbf"))
 	if looksLikeJSON(s.data) || strings.HasSuffix(s.name, ".json") && hasContent(s.data) {
 		return splitJSON(s)
 	}
@@ -123,6 +124,9 @@ const noYAML = "not valid YAML: "
 // yamlMessage returns the first line of the YAML library's error, without its prefixes and line number, after noYAML.
 func yamlMessage(err error) string {
 	first, _, _ := strings.Cut(yamlNoise.ReplaceAllString(err.Error(), ""), "\n")
+	if first == "found character that cannot start any token" {
+		first = "a tab or another character that cannot begin a value; indent with spaces"
+	}
 	return noYAML + first
 }
 
@@ -183,6 +187,7 @@ func (d *document) list(array []byte, apiVersion, kind string) ([]*document, *Er
 		})
 		if one.kind == "" {
 			one.apiVersion, one.kind = apiVersion, kind
+			one.json = named(item, apiVersion, kind)
 		}
 		out = append(out, one)
 	})
@@ -192,7 +197,19 @@ func (d *document) list(array []byte, apiVersion, kind string) ([]*document, *Er
 	return out, nil
 }
 
-// text returns a JSON string without its quotes, or "" if value is not a string.
+// named returns a JSON object with an apiVersion and a kind before its fields; anything else is returned as it is.
+func named(item []byte, apiVersion, kind string) []byte {
+	if len(item) == 0 || item[0] != '{' || kind == "" {
+		return item
+	}
+	rest, comma := bytes.TrimLeft(item[1:], " \t\r\n"), ","
+	if len(rest) > 0 && rest[0] == '}' {
+		comma = ""
+	}
+	return append(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q%s`, apiVersion, kind, comma), rest...)
+}
+
+// text returns a JSON string without its quotes, or "" if it is none.
 func text(value []byte) string {
 	if len(value) < 2 || value[0] != '"' {
 		return ""

@@ -28,6 +28,13 @@ func (a *assembly) static() []*corev1.Node {
 		if limit, ok := pool.Limits[model.Nodes]; ok {
 			want = min(want, limit)
 		}
+		if want > mostMade {
+			a.errs = append(a.errs, a.set.Error(o, "NodePool", "spec.replicas", fmt.Sprintf("is %d, at most %d nodes are simulated", want, mostMade)))
+			continue
+		}
+		if want < *o.Spec.Replicas {
+			a.warn("NodePool %s: spec.replicas is %d, but spec.limits.nodes is %d: no more nodes than that are launched", pool.Name, *o.Spec.Replicas, want)
+		}
 		missing := int(want) - a.given(pool.Name)
 		if missing <= 0 {
 			continue

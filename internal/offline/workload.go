@@ -110,7 +110,10 @@ func (r *roster) of(w workload) []*corev1.Pod {
 	return out
 }
 
-// expand returns the pods that are missing in the workloads of the input.
+// mostMade bounds how many pods or nodes are made for one object, so that a typing error in its number does not exhaust memory.
+const mostMade = 1_000_000
+
+// expand returns the pods that the given workloads lack.
 func (a *assembly) expand(given []*corev1.Pod) []*corev1.Pod {
 	r := newRoster(given)
 	var out []*corev1.Pod
@@ -119,6 +122,10 @@ func (a *assembly) expand(given []*corev1.Pod) []*corev1.Pod {
 			for _, one := range f {
 				a.errs = append(a.errs, a.set.Error(w.object, w.kind, one[0], one[1]))
 			}
+			continue
+		}
+		if w.want > mostMade {
+			a.errs = append(a.errs, a.set.Error(w.object, w.kind, "spec", fmt.Sprintf("asks for %d pods, at most %d are simulated", w.want, mostMade)))
 			continue
 		}
 		a.limits.admit(&w.template.Spec, w.object.GetNamespace())

@@ -31,7 +31,12 @@ func Do(ctx context.Context, n, limit int, do func(i int) error) []error {
 	return errs
 }
 
-// recovered calls do and returns a panic as an error.
+// All calls the functions at once and waits for them. It returns their errors in their order, as Do does.
+func All(ctx context.Context, functions ...func() error) []error {
+	return Do(ctx, len(functions), 0, func(i int) error { return functions[i]() })
+}
+
+// recovered calls do and makes an error of a panic.
 func recovered(ctx context.Context, i int, do func(int) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -26,6 +26,8 @@ type SchedulerMetrics struct {
 	ReplannedPodsTotal *prometheus.CounterVec
 	// UnusableLaunchesTotal (nodepool) counts the new nodes that could not run the pods for which they were launched.
 	UnusableLaunchesTotal *prometheus.CounterVec
+	// LaunchedDollarsPerHourTotal (namespace) counts prices of new nodes, divided equally among the pods they were launched for.
+	LaunchedDollarsPerHourTotal *prometheus.CounterVec
 	// PlanFaultsTotal (controller, fault) counts the plans of the solver that violate a scheduling rule, and panics of
 	// the solver. The pods and nodes concerned are removed from the plan.
 	PlanFaultsTotal *prometheus.CounterVec
@@ -85,6 +87,9 @@ func newSchedulerMetrics(d declarer) *SchedulerMetrics {
 			"Pods that were planned again because they were not bound to the planned node.", "controller"),
 		UnusableLaunchesTotal: d.counter("unusable_launches_total",
 			"Launched nodes that could not run the pods they were launched for.", "nodepool"),
+		LaunchedDollarsPerHourTotal: d.counter("launched_dollars_per_hour_total",
+			"Prices of the nodes launched for pending pods of a namespace, in US dollars per hour. The price of a node is divided "+
+				"equally among the pods it was launched for.", "namespace"),
 		PlanFaultsTotal: d.counter("plan_faults_total",
 			"Internal errors of the planner: violated rules and panics. The pods concerned were left out of the plan.",
 			"controller", "fault"),

@@ -1,6 +1,6 @@
 package telemetry
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import apiv1 "github.com/karpenter-go/karpenter/api/v1"
 
 // Values of the label termination_mode.
 const (
@@ -9,9 +9,9 @@ const (
 	TerminationForceful = "forceful"
 )
 
-// TerminationMode returns how long a NodeClaim with the given terminationGracePeriod waits for its pods on deletion:
-// graceful (nil) without a limit, eventual until the end of the period, forceful (0) not at all.
-func TerminationMode(grace *metav1.Duration) string {
+// TerminationMode says how a claim with the termination grace period ends: graceful waits for every pod for ever, eventual
+// only so long, forceful not at all.
+func TerminationMode(grace *apiv1.Duration) string {
 	switch {
 	case grace == nil:
 		return TerminationGraceful

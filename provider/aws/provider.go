@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -30,6 +31,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/breaker"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
@@ -116,9 +118,9 @@ var (
 	_ cloud.Pricer   = (*Provider)(nil)
 )
 
-// New connects to AWS and reads the instance types. It returns an error if EC2 cannot be reached, if permissions are
-// missing, or if the version of Kubernetes cannot be read. Batched calls that continue after their callers stop when
-// ctx is done.
+// New connects to AWS and reads what EC2 sells. It returns an error if EC2 cannot be reached, may not be used, or the
+// version of Kubernetes cannot be read. While EC2 throttles or fails, the Provider knows no instance types: nodes can be
+// drained, and the task providers.instancetype reads the types later. Calls that outlive their callers end with ctx.
 func New(ctx context.Context, c Config) (*Provider, error) {
 	if c.AWS.Region == "" {
 		return nil, errors.New("connect to AWS: no region; set AWS_REGION")
@@ -141,7 +143,11 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 		return nil, err
 	}
 	if err := p.catalog.Refresh(ctx); err != nil {
-		return nil, fmt.Errorf("connect to EC2 in %s: %w", c.AWS.Region, err)
+		err = fmt.Errorf("connect to EC2 in %s: %w", c.AWS.Region, err)
+		if !fault.Server(err) && !fault.Throttled(err) {
+			return nil, err
+		}
+		log.FromContext(ctx).Error(err, "instance types are not known yet, nodes are drained but none are launched")
 	}
 	return p, nil
 }

@@ -63,7 +63,7 @@ func refills(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionRea
 		m := membersOf(st, c.Pool)
 		missing += max(0, int(*c.Pool.Object.Spec.Replicas)-len(m.active)-m.pending-m.deleting)
 	}
-	if v := st.Budgets.Allow(slices.Repeat([]string{c.Pool.Name}, 1+missing), reason); !v.OK() {
+	if v := st.Budgets.Allow(slices.Repeat([]string{c.Pool.Name}, 1+min(missing, mostLaunches)), reason); !v.OK() {
 		return v
 	}
 	if reason != apiv1.DisruptionReasonDrifted {

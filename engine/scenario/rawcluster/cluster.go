@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -76,7 +75,7 @@ func Budgets(b *rawpods.Bytes) []apiv1.Budget {
 		budget := apiv1.Budget{Nodes: rawpods.Pick(b, "100%", "0", "1", "99%", "0%", "9223372036854775807", "99999999999999999999")}
 		if schedule := rawpods.Pick(b, "", "", "* * * * *", "@daily", "0 0 30 2 *", "0 0 29 2 *", "61 * * * *", "@hourly"); schedule != "" {
 			budget.Schedule = &schedule
-			budget.Duration = &metav1.Duration{Duration: rawpods.Pick(b, time.Minute, time.Hour, 0, 87600*time.Hour, time.Duration(math.MaxInt64))}
+			budget.Duration = &apiv1.Duration{Duration: rawpods.Pick(b, time.Minute, time.Hour, 0, 87600*time.Hour, time.Duration(math.MaxInt64))}
 		}
 		if reason := rawpods.Pick(b, "", "Empty", "Drifted", "Underutilized"); reason != "" {
 			budget.Reasons = []apiv1.DisruptionReason{apiv1.DisruptionReason(reason)}

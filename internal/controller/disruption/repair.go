@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -136,7 +135,7 @@ func (c *Controller) disruptedLabels(n *model.Node) []string {
 func (c *Controller) countRepaired(n *model.Node, condition string, bound *time.Duration) {
 	grace := n.Claim.Spec.TerminationGracePeriod
 	if bound != nil {
-		grace = &metav1.Duration{Duration: *bound}
+		grace = &apiv1.Duration{Duration: *bound}
 	}
 	c.Metrics.NodeClaims.UnhealthyDisruptedTotal.WithLabelValues(telemetry.SnakeCase(condition), n.Pool,
 		n.Labels[apiv1.CapacityTypeLabelKey], n.Claim.Status.ImageID, telemetry.TerminationMode(grace)).Inc()

@@ -183,6 +183,7 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	}
 	c.breakPromises(s, plan)
 	c.countReplanned(s, plan, launches)
+	c.countPrices(launches)
 	c.tell(ctx, s, plan, launches, waits)
 	c.tellIgnored(s, launches)
 	c.tellWithheld(ctx, held, "mode DryRun", "Mode DryRun: would launch %s")
@@ -190,6 +191,16 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	limit := c.Throttle.Why(throttle.Launch)
 	c.tellWithheld(ctx, slowed, limit, "Not launched, "+limit+": %s")
 	return err
+}
+
+// countPrices counts the prices of new nodes by the namespaces of the pods they are launched for.
+func (c *Controller) countPrices(launches []act.Launch) {
+	for _, l := range launches {
+		for _, p := range l.Node.Pods {
+			share := l.Node.Price() / float64(len(l.Node.Pods))
+			c.Metrics.Scheduler.LaunchedDollarsPerHourTotal.WithLabelValues(p.Object.Namespace).Add(share)
+		}
+	}
 }
 
 // launch creates the plan's claims, and records for which pods they are.

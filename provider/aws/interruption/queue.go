@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -9,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"golang.org/x/sync/errgroup"
+
+	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
 // QueueAPI is the part of SQS that receives and deletes messages.
@@ -85,22 +87,19 @@ func (q *queue) receive(ctx context.Context) ([]sqstypes.Message, error) {
 	}
 	var mu sync.Mutex // guards all
 	all := first
-	var group errgroup.Group
-	for range receivers {
-		group.Go(func() error {
-			for {
-				more, err := q.some(ctx, url, 0)
-				mu.Lock()
-				all = append(all, more...)
-				enough := len(all) >= round
-				mu.Unlock()
-				if err != nil || len(more) == 0 || enough {
-					return err
-				}
+	errs := parallel.Do(ctx, receivers, 0, func(int) error {
+		for {
+			more, err := q.some(ctx, url, 0)
+			mu.Lock()
+			all = append(all, more...)
+			enough := len(all) >= round
+			mu.Unlock()
+			if err != nil || len(more) == 0 || enough {
+				return err
 			}
-		})
-	}
-	if err := group.Wait(); err != nil && len(all) == 0 {
+		}
+	})
+	if err := cmp.Or(errs...); err != nil && len(all) == 0 {
 		return nil, err
 	}
 	return all, nil // messages that could not be received now are received in the next round
@@ -126,30 +125,25 @@ func (q *queue) remove(ctx context.Context, done []sqstypes.Message) (int, error
 	if err != nil {
 		return 0, err
 	}
-	var group errgroup.Group
-	group.SetLimit(receivers)
 	removed := make([]int, (len(done)+perCall-1)/perCall)
-	for n := range removed {
+	errs := parallel.Do(ctx, len(removed), receivers, func(n int) error {
 		part := done[n*perCall : min((n+1)*perCall, len(done))]
-		group.Go(func() error {
-			in := &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(url)}
-			for i, m := range part {
-				in.Entries = append(in.Entries, sqstypes.DeleteMessageBatchRequestEntry{
-					Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle,
-				})
-			}
-			out, err := q.api.DeleteMessageBatch(ctx, in)
-			if err != nil {
-				return fmt.Errorf("delete from queue %s: %w", q.name, err)
-			}
-			removed[n] = len(part) - len(out.Failed)
-			return nil
-		})
-	}
-	err = group.Wait()
+		in := &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(url)}
+		for i, m := range part {
+			in.Entries = append(in.Entries, sqstypes.DeleteMessageBatchRequestEntry{
+				Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle,
+			})
+		}
+		out, err := q.api.DeleteMessageBatch(ctx, in)
+		if err != nil {
+			return fmt.Errorf("delete from queue %s: %w", q.name, err)
+		}
+		removed[n] = len(part) - len(out.Failed)
+		return nil
+	})
 	sum := 0
 	for _, n := range removed {
 		sum += n
 	}
-	return sum, err
+	return sum, cmp.Or(errs...)
 }

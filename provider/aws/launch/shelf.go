@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -9,10 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/internal/parallel"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
@@ -22,8 +23,8 @@ const (
 	shelfLife = time.Hour
 	// idleLife is how long a template is kept after its last launch. Templates cost nothing, but creating one costs a call.
 	idleLife = time.Hour
-	// parallel is how many templates are created at the same time.
-	parallel = 8
+	// atOnce is how many templates are made at once.
+	atOnce = 8
 )
 
 // A Shelf manages the launch templates of a cluster in EC2. It is safe for concurrent use. Its state is a cache that
@@ -52,12 +53,7 @@ func NewShelf(api TemplateAPI, cluster string, c clock.PassiveClock) *Shelf {
 // Ensure creates those of the templates that do not exist. Calls for the same template wait for each other, others do
 // not.
 func (s *Shelf) Ensure(ctx context.Context, templates []Template) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for _, t := range templates {
-		group.Go(func() error { return s.ensure(ctx, t) })
-	}
-	return group.Wait()
+	return cmp.Or(parallel.Do(ctx, len(templates), atOnce, func(i int) error { return s.ensure(ctx, templates[i]) })...)
 }
 
 func (s *Shelf) slot(name string) *slot {

@@ -1,6 +1,7 @@
 package prices
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,8 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	pricingtypes "github.com/aws/aws-sdk-go-v2/service/pricing/types"
-	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
 // Products is the part of the Pricing API that returns list prices.
@@ -36,14 +38,8 @@ var (
 // Refresh reads list prices and the spot prices at now, concurrently. If one of them fails, the other is still updated.
 // The error joins the failures. The earlier prices of the failed part stay in use.
 func (b *Book) Refresh(ctx context.Context, now time.Time) error {
-	var listErr, spotErr error
-	done := make(chan struct{})
-	go func() { // Refresh waits for it
-		defer close(done)
-		listErr = b.refreshOnDemand(ctx)
-	}()
-	spotErr = b.refreshSpot(ctx, now)
-	<-done
+	errs := parallel.All(ctx, func() error { return b.refreshOnDemand(ctx) }, func() error { return b.refreshSpot(ctx, now) })
+	listErr, spotErr := errs[0], errs[1]
 	b.begun.CompareAndSwap(0, now.Unix())
 	if spotErr == nil || now.Sub(time.Unix(b.begun.Load(), 0)) >= patience {
 		b.current.Store(true)
@@ -67,16 +63,10 @@ func (b *Book) refreshOnDemand(ctx context.Context) error {
 		return nil
 	}
 	var shared, metal map[string]float64
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		shared, err = b.list(ctx, "Shared", "Compute Instance")
-		return err
-	})
-	group.Go(func() (err error) {
-		metal, err = b.list(ctx, "Dedicated", "Compute Instance (bare metal)")
-		return err
-	})
-	if err := group.Wait(); err != nil {
+	errs := parallel.All(ctx,
+		func() (err error) { shared, err = b.list(ctx, "Shared", "Compute Instance"); return err },
+		func() (err error) { metal, err = b.list(ctx, "Dedicated", "Compute Instance (bare metal)"); return err })
+	if err := cmp.Or(errs...); err != nil {
 		return fmt.Errorf("list on-demand prices: %w", err)
 	}
 	if len(shared) == 0 || len(metal) == 0 {
