@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -117,12 +118,45 @@ func (c *Checker) check(ctx context.Context, object, old *unstructured.Unstructu
 		errs = append(errs, validation.ValidateCustomResource(nil, stored.Object, k.schema)...)
 	}
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, k.structural, stored.Object)...)
+	errs = append(errs, notText(stored.Object)...)
+	locate(errs)
 	if len(errs) > 0 {
 		// Like the server: rules may rely on a schema that holds.
 		return stored, errs
 	}
 	found, _ := k.rules.Validate(ctx, nil, k.structural, stored.Object, before, celconfig.RuntimeCELCostBudget)
 	return stored, append(errs, found...)
+}
+
+// notText returns an error for each label and annotation that is not a string. Schemas of CRDs do not cover metadata. The server
+// cannot decode such an object.
+func notText(object map[string]any) field.ErrorList {
+	var errs field.ErrorList
+	metadata, _ := object["metadata"].(map[string]any)
+	for _, name := range []string{"annotations", "labels"} {
+		path := field.NewPath("metadata", name)
+		switch values := metadata[name].(type) {
+		case nil:
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(values)) {
+				if _, ok := values[key].(string); !ok && values[key] != nil {
+					errs = append(errs, field.Invalid(path.Child(key), values[key], "must be of type string"))
+				}
+			}
+		default:
+			errs = append(errs, field.Invalid(path, field.OmitValueType{}, "must be an object with strings"))
+		}
+	}
+	return errs
+}
+
+// locate sets the fields of errors that name their field in the text only.
+func locate(errs field.ErrorList) {
+	for _, e := range errs {
+		if at := strings.LastIndex(e.Detail, " in "); e.Field == (*field.Path)(nil).String() && at >= 0 {
+			e.Field, e.Detail = e.Detail[at+len(" in "):], e.Detail[:at]
+		}
+	}
 }
 
 // decode does what the server does to an object before it validates it.

@@ -2,7 +2,9 @@ package admission_test
 
 import (
 	"context"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +102,46 @@ func TestUnknownKind(t *testing.T) {
 	}
 	if _, errs := checker.Create(context.Background(), o); len(errs) != 1 {
 		t.Errorf("got %v, want one error", errs)
+	}
+}
+
+// Errors have the path of their field, also those about metadata, and those of which the library gives the path in the text only.
+func TestFieldsOfErrors(t *testing.T) {
+	checker, err := admission.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := func(metadata, spec map[string]any) *unstructured.Unstructured {
+		metadata["name"] = "default"
+		spec["template"] = map[string]any{"spec": map[string]any{
+			"requirements": []any{}, "nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+		}}
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": metadata, "spec": spec,
+		}}
+	}
+	for _, tt := range []struct {
+		name   string
+		object *unstructured.Unstructured
+		want   []string
+	}{
+		{"good", pool(map[string]any{"labels": map[string]any{"a": "1"}}, map[string]any{}), nil},
+		{"label", pool(map[string]any{"labels": map[string]any{"a": true}}, map[string]any{}), []string{"metadata.labels.a"}},
+		{"annotations", pool(map[string]any{"annotations": map[string]any{"b": int64(1), "a": int64(1), "c": "1"}}, map[string]any{}),
+			[]string{"metadata.annotations.a", "metadata.annotations.b"}},
+		{"list of annotations", pool(map[string]any{"annotations": []any{"a"}}, map[string]any{}), []string{"metadata.annotations"}},
+		{"number too large", pool(map[string]any{}, map[string]any{"replicas": 1e20}), []string{"spec.replicas"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, errs := checker.Create(context.Background(), tt.object)
+			fields := map[string]bool{}
+			for _, e := range errs {
+				fields[e.Field] = true
+			}
+			if got := slices.Sorted(maps.Keys(fields)); !slices.Equal(got, tt.want) {
+				t.Errorf("errors %v are about %q, want %q", errs, got, tt.want)
+			}
+		})
 	}
 }
 

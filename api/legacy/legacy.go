@@ -34,7 +34,7 @@ const (
 	Machine
 )
 
-// forms are the kinds by name, whatever their version, as long as it is not v1.
+// forms are the kinds by name.
 var forms = map[string]Form{
 	"Provisioner":     Provisioner,
 	"AWSNodeTemplate": NodeTemplate,
@@ -55,7 +55,8 @@ func FormOf(apiVersion, kind string) Form {
 	if !strings.Contains(group, "karpenter") {
 		return Foreign
 	}
-	if version == "v1" && form != Provisioner && form != NodeTemplate && form != Machine {
+	old := form == Provisioner || form == NodeTemplate || form == Machine // kinds that no later version has
+	if !old && !strings.HasPrefix(version, "v1alpha") && !strings.HasPrefix(version, "v1beta") {
 		return Foreign
 	}
 	return form

@@ -1,7 +1,5 @@
 package v1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 // Disruption says when nodes of a pool may be taken away by choice.
 type Disruption struct {
 	// Time without pods being added or removed before the node can be consolidated: a
@@ -63,7 +61,7 @@ type Budget struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$`
 	// +optional
-	Duration *metav1.Duration `json:"duration,omitempty"`
+	Duration *Duration `json:"duration,omitempty"`
 }
 
 // ConsolidationPolicy says which nodes consolidation looks at.

@@ -3,12 +3,65 @@ package v1
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"time"
 )
 
 // Never is how a NillableDuration without a duration is written.
 const Never = "Never"
+
+// A Duration is written as a Go duration such as "1h30m".
+//
+// The patterns of the CRDs allow longer durations than time.Duration holds. Such a value is LongestDuration. An error
+// would keep the controller from reading any object of the kind, because a list is decoded as a whole.
+//
+// The type has this name and this field because hashes depend on them.
+//
+// +kubebuilder:validation:Type=string
+type Duration struct {
+	time.Duration
+}
+
+// LongestDuration is 292 years, in whole hours. The patterns of the CRDs allow it as it is written.
+const LongestDuration = math.MaxInt64 / time.Hour * time.Hour
+
+// MarshalJSON writes Go's form.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
+
+// UnmarshalJSON reads a Go duration.
+func (d *Duration) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return fmt.Errorf("decode duration: %w", err)
+	}
+	parsed, err := parseDuration(s)
+	if err != nil {
+		return err
+	}
+	d.Duration = parsed
+	return nil
+}
+
+// ToUnstructured lets the converter to unstructured objects treat the value as
+// the string it is in JSON.
+func (d Duration) ToUnstructured() any { return d.String() }
+
+// whole matches durations as the CRDs allow them.
+var whole = regexp.MustCompile(`^([0-9]+[hms])+$`)
+
+// parseDuration parses a Go duration. One that is too long is LongestDuration.
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil && whole.MatchString(s) {
+		return LongestDuration, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("parse duration: %w", err)
+	}
+	return d, nil
+}
 
 // NillableDuration is a duration that may be "Never". A nil Duration means
 // Never (or, in the zero value, nothing was said).
@@ -46,9 +99,9 @@ func ParseNillableDuration(s string) (NillableDuration, error) {
 		// a value that is absent: Karpenter's does not.
 		return NillableDuration{}, nil
 	}
-	d, err := time.ParseDuration(s)
+	d, err := parseDuration(s)
 	if err != nil {
-		return NillableDuration{}, fmt.Errorf("parse duration: %w", err)
+		return NillableDuration{}, err
 	}
 	return NillableDuration{Duration: &d, Raw: raw}, nil
 }

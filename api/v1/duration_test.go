@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -72,4 +73,66 @@ func TestNillableDurationRoundTrip(t *testing.T) {
 			t.Errorf("%s came back as %s, raw %s", want, got, got.Raw)
 		}
 	})
+}
+
+// A limit that cannot be read allows nothing, and hides no other NodePool.
+func TestUnreadableLimits(t *testing.T) {
+	var pools apiv1.NodePoolList
+	text := `{"items": [{"spec": {"limits": {"cpu": "1e1.5", "memory": "10Gi", "nodes": 3}}}, {"spec": {"limits": null}}, {"spec": {}}]}`
+	if err := json.Unmarshal([]byte(text), &pools); err != nil {
+		t.Fatal(err)
+	}
+	limits := pools.Items[0].Spec.Limits
+	for name, want := range map[corev1.ResourceName]string{"cpu": "0", "memory": "10Gi", "nodes": "3"} {
+		if q, ok := limits[name]; !ok || q.String() != want {
+			t.Errorf("%s is %s, %v, want %s", name, q.String(), ok, want)
+		}
+	}
+	for _, p := range pools.Items[1:] {
+		if p.Spec.Limits != nil {
+			t.Errorf("limits are %v, want none", p.Spec.Limits)
+		}
+	}
+	if err := json.Unmarshal([]byte(`["cpu"]`), &limits); err == nil {
+		t.Error("a list is read as limits")
+	}
+}
+
+// A duration that the patterns of the CRDs allow is read, however long it is: an object that cannot be read would hide all
+// others of its kind.
+func TestLongDurations(t *testing.T) {
+	list := `{"items": [
+		{"metadata": {"name": "long"}, "spec": {
+			"disruption": {"consolidateAfter": "99999999999h", "budgets": [{"nodes": "1", "schedule": "@daily", "duration": "99999999999h30m"}]},
+			"template": {"spec": {"expireAfter": "99999999999999999999s", "terminationGracePeriod": "9223372036855s"}}}},
+		{"metadata": {"name": "other"}, "spec": {"template": {"spec": {"terminationGracePeriod": "1h30m"}}}}]}`
+	var pools apiv1.NodePoolList
+	if err := json.Unmarshal([]byte(list), &pools); err != nil {
+		t.Fatal(err)
+	}
+	long, other := pools.Items[0].Spec, pools.Items[1].Spec
+	for field, got := range map[string]time.Duration{
+		"consolidateAfter":       *long.Disruption.ConsolidateAfter.Duration,
+		"duration":               long.Disruption.Budgets[0].Duration.Duration,
+		"expireAfter":            *long.Template.Spec.ExpireAfter.Duration,
+		"terminationGracePeriod": long.Template.Spec.TerminationGracePeriod.Duration,
+	} {
+		if got != apiv1.LongestDuration {
+			t.Errorf("%s is %s, want the longest duration", field, got)
+		}
+	}
+	if got := other.Template.Spec.TerminationGracePeriod.Duration; got != 90*time.Minute {
+		t.Errorf("terminationGracePeriod of the other is %s", got)
+	}
+	// A claim takes the grace period over from its pool, and the API server must accept it.
+	b, err := json.Marshal(long.Template.Spec.TerminationGracePeriod)
+	if err != nil || string(b) != `"2562047h0m0s"` {
+		t.Errorf("the grace period is written as %s (%v)", b, err)
+	}
+	for _, text := range []string{`"30d"`, `""`, `"-"`, `"1h30"`, `90`, `{}`} {
+		var d apiv1.Duration
+		if err := json.Unmarshal([]byte(text), &d); err == nil {
+			t.Errorf("%s is read as %s", text, d)
+		}
+	}
 }

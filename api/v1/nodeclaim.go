@@ -77,7 +77,7 @@ type NodeClaimSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
 	// +optional
-	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`
+	TerminationGracePeriod *Duration `json:"terminationGracePeriod,omitempty"`
 
 	// Age at which the node is replaced, as a duration in h, m and s, or Never.
 	// Default: 720h (30 days).

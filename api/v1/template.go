@@ -2,7 +2,6 @@ package v1
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // NodeClaimTemplate is what every claim of a pool starts from.
@@ -65,7 +64,7 @@ type NodeClaimTemplateSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
 	// +optional
-	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`
+	TerminationGracePeriod *Duration `json:"terminationGracePeriod,omitempty"`
 
 	// Age at which a node is replaced, as a duration in h, m and s, or Never.
 	// Disruption budgets do not apply to expiry. Default: 720h (30 days).

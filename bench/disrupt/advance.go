@@ -12,14 +12,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Fleet is a fleet that decisions are carried out on.
+// A Fleet is a simulated cluster on which decisions are executed.
 type Fleet struct {
 	*model.Snapshot
 	launched int
 }
 
-// CarryOut returns the fleet once the decision's commands are done: pods are where the commands put them, replacements are
-// up.
+// CarryOut changes the fleet to the state after the decision's commands: pods are on the nodes planned for them,
+// replacements are initialized.
 func (f *Fleet) CarryOut(d disrupt.Decision) {
 	for i := range d.Commands {
 		c := &d.Commands[i]
@@ -58,7 +58,7 @@ func (f *Fleet) land(replacements []model.PlannedNode) model.Delta {
 	return change
 }
 
-// Price returns what the fleet costs, in dollars per hour.
+// Price returns the price of the fleet in dollars per hour.
 func (f *Fleet) Price() float64 {
 	total := 0.0
 	for _, n := range f.Nodes() {

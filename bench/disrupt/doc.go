@@ -1,2 +1,3 @@
-// Package disrupt measures engine/disrupt: time and memory of a full pass over a fleet, and what a fleet costs after it.
+// Package disrupt measures engine/disrupt: time and memory of a full pass over a fleet, and the price of the fleet
+// after it.
 package disrupt

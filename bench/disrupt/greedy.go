@@ -10,21 +10,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// An Outcome is what became of a fleet.
+// An Outcome is the result of a consolidation of a fleet.
 type Outcome struct {
 	Price float64 // dollars per hour afterwards
 	Moved int     // pods that had to move
-	Nodes int     // nodes that are left
+	Nodes int     // remaining nodes
 }
 
-// columns are the resources that a greedy drain looks at.
+// columns are the resources that Greedy considers.
 var columns = [...]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
 
-// A bin is a node as a greedy drain sees it.
+// A bin is the state of a node in Greedy.
 type bin struct {
 	node *model.Node
 	free [len(columns)]int64
-	// gone says that it was drained, taken that it has pods of others and so stays.
+	// gone is true if the node was drained. taken is true if it has pods of drained nodes and must therefore stay.
 	gone, taken bool
 }
 
@@ -37,8 +37,8 @@ func (b *bin) holds(p *model.Pod) bool {
 	return true
 }
 
-// Greedy drains a fleet the plain way: node after node, the least used first, as long as all of its pods find room on those
-// that are left, first fit. It launches nothing.
+// Greedy consolidates a fleet by a simple heuristic: it drains one node after another, the least used first, if all of
+// its pods fit on the remaining nodes by first fit. It launches no nodes.
 func Greedy(s *model.Snapshot) Outcome {
 	var bins []*bin
 	for _, n := range s.Nodes() {
@@ -68,7 +68,7 @@ func Greedy(s *model.Snapshot) Outcome {
 	return out
 }
 
-// empty moves the pods of a node to the others. If one of them finds no room all stay, and it returns false.
+// empty moves the pods of a node to the others. If one of them fits on no node, it moves none and returns false.
 func empty(from *bin, bins []*bin) bool {
 	before := map[*bin]bin{}
 	for _, p := range from.node.Reschedulable() {

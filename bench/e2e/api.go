@@ -58,7 +58,7 @@ func (c *Cluster) API(ctx context.Context) (*API, error) {
 	return &API{server: config.Clusters[0].Cluster.Server, client: &http.Client{Transport: transport}}, nil
 }
 
-// each sends one request for each of the objects, some side by side, and returns what went wrong.
+// each sends one request for each of the objects, some concurrently, and returns the errors.
 func (a *API) each(ctx context.Context, method, contentType string, objects []sent) error {
 	const sideBySide = 8
 	queue := make(chan sent, len(objects))
@@ -81,7 +81,7 @@ func (a *API) each(ctx context.Context, method, contentType string, objects []se
 	return errors.Join(errs...)
 }
 
-// A sent object goes to a path of the API.
+// A sent is an object with the API path for its request.
 type sent struct {
 	path   string
 	object any
@@ -119,7 +119,7 @@ type change struct {
 	Object object
 }
 
-// An object is what is looked at of pods, nodes and claims.
+// An object has the fields of pods, nodes and claims that are used here.
 type object struct {
 	Metadata struct {
 		Name              string

@@ -15,11 +15,11 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// A Cluster is a control plane on this machine with Karpenter in it.
+// A Cluster is a control plane on this machine with a Karpenter controller.
 type Cluster struct {
-	// Bin is where karpenter and karpenter-local are, Dir where the cluster keeps its state.
+	// Bin is the directory of karpenter and karpenter-local, Dir that of the cluster's state.
 	Bin, Dir string
-	// Controller is the program that looks after nodes; empty is none.
+	// Controller is the program of the controller; empty for none.
 	Controller string
 }
 
@@ -67,7 +67,7 @@ func (c *Cluster) keepLogs(to string) error {
 	return os.CopyFS(to, os.DirFS(filepath.Join(c.Dir, "logs")))
 }
 
-// Apply makes or changes objects.
+// Apply creates or changes objects.
 func (c *Cluster) Apply(ctx context.Context, objects ...any) error {
 	list, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *Cluster) Apply(ctx context.Context, objects ...any) error {
 	return err
 }
 
-// Types returns what the provider has for Linux on amd64, bought on demand, with no more cores than that; 0 is any number.
+// Types returns the provider's types for Linux on amd64, on demand, with at most maxCPU cores; 0 stands for any number.
 func (c *Cluster) Types(ctx context.Context, maxCPU int) ([]catalogue.Type, error) {
 	out, err := c.run(ctx, nil, "karpenter", "catalog", "--provider", "kwok", "-o", "json")
 	if err != nil {
@@ -99,14 +99,14 @@ func (c *Cluster) Types(ctx context.Context, maxCPU int) ([]catalogue.Type, erro
 	return kept, nil
 }
 
-// Usage is what the controller has used so far.
+// Usage is the resource usage of the controller so far.
 type Usage struct {
-	// PeakMB is the most memory that was resident, CPU its processor time.
+	// PeakMB is the maximum resident memory, CPU the CPU time.
 	PeakMB int
 	CPU    time.Duration
 }
 
-// Usage reads what the controller has used so far, nothing if there is none.
+// Usage returns the resource usage of the controller so far; zero if there is none.
 func (c *Cluster) Usage(ctx context.Context) (Usage, error) {
 	if c.Controller == "" {
 		return Usage{}, nil
@@ -151,7 +151,7 @@ func usageOf(pid int) (u Usage, err error) {
 	if err != nil {
 		return u, err
 	}
-	_, after, _ := strings.Cut(string(stat), ") ") // the name before may hold anything
+	_, after, _ := strings.Cut(string(stat), ") ") // the name before may contain any character
 	fields := strings.Fields(after)
 	const user, system, tick = 11, 12, 10 * time.Millisecond
 	if len(fields) <= system {

@@ -1,7 +1,7 @@
-// Package e2e measures the whole on a real API server: how long it takes until pods run on new nodes, how many nodes that
-// takes, and how fast the fleet gets cheap again when most pods are gone.
+// Package e2e measures controllers on a real API server: the time until pods run on new nodes, the number of these
+// nodes, and how fast the price falls after most pods were deleted.
 //
-// It drives the programs that users run, bin/karpenter-local and bin/karpenter, and watches the API server as any client.
-// Nodes have no machines (the kwok provider), so it measures Karpenter and Kubernetes alone. A run takes its cluster down
-// when it is done, when its time is up, and when it is interrupted.
+// It runs the programs of users, bin/karpenter-local and bin/karpenter, and watches the API server like any client.
+// Nodes have no machines (the kwok provider), so it measures Karpenter and Kubernetes alone. A run takes its cluster
+// down when it is done, when its time is up, and when it is interrupted.
 package e2e

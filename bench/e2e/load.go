@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/bench/workload"
 )
 
-// An App is pods of one size.
+// An App is a deployment of equal pods.
 type App struct {
 	Name     string
 	Replicas int
@@ -92,7 +92,7 @@ func (a *API) make(ctx context.Context, apps []App) error {
 	return a.each(ctx, http.MethodPost, "application/json", objects)
 }
 
-// scale gives the deployments the number of pods that the apps have now.
+// scale sets the replicas of the deployments to those of the apps.
 func (a *API) scale(ctx context.Context, apps []App) error {
 	objects := make([]sent, len(apps))
 	for i, app := range apps {
@@ -101,11 +101,12 @@ func (a *API) scale(ctx context.Context, apps []App) error {
 	return a.each(ctx, http.MethodPatch, "application/merge-patch+json", objects)
 }
 
-// coresLabel is how many cores an instance type has.
+// coresLabel is the label with the number of cores of an instance type.
 const coresLabel = "karpenter.kwok.sh/instance-cpu"
 
-// pool returns a node class and a pool for Linux on amd64, on demand, that consolidates after the time given and may take any
-// number of nodes away at once. Nodes have no more cores than maxCPU, any number if that is 0, and join that long after their launch.
+// pool returns a node class and a pool for Linux on amd64, on demand, with the given consolidateAfter, whose nodes may
+// all be disrupted at once. Nodes have at most maxCPU cores, any number if it is 0, and join the time boot after their
+// launch.
 func pool(consolidateAfter string, maxCPU int, boot time.Duration) []any {
 	const group, class = "karpenter.kwok.sh", "KWOKNodeClass"
 	is := func(key, operator, value string) manifest {
@@ -139,8 +140,8 @@ func pool(consolidateAfter string, maxCPU int, boot time.Duration) []any {
 	}
 }
 
-// ready makes nodes with more room than the pods need, of cores and as many GiB times eight: what an autoscaler does that
-// takes no time and knows no price.
+// ready makes more nodes than the pods need, each with a number of cores and eight GiB per core. This simulates an
+// autoscaler that takes no time and ignores prices.
 func (a *API) ready(ctx context.Context, all []*corev1.Pod) error {
 	const cores, perNode = 64, 250
 	var need int64

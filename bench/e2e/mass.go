@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Mass is the head of the table that MassResult.Row fills.
+// Mass is the header of the table of MassResult.Row.
 const Mass = `| Controller | Nodes | All replaced after drift | All deleted together | Writes to nodes and claims in the deletion | Conflicts |
 |---|---|---|---|---|---|
 `
 
-// A MassResult is what a mass drift and a mass deletion came to.
+// A MassResult is the result of a mass drift and a mass deletion.
 type MassResult struct {
-	// Name is that of the controller, Nodes how many there were.
+	// Name is that of the controller, Nodes the number of nodes.
 	Name  string
 	Nodes int
 	// Drift is the time from the change of the NodePool until all nodes are new and all pods run on them. Deletion is the time
@@ -37,8 +37,9 @@ const massApp = "mass"
 // generationLabel is the label of the NodePool's template whose change makes nodes drift.
 const generationLabel = "bench.example.com/generation"
 
-// RunMass makes n nodes with one pod each, has all of them drift, and then deletes all nodes, claims and pods at once. The
-// deletion is repeated every two seconds, as impatient users do. The NodePool allows all nodes to be disrupted at a time.
+// RunMass creates n nodes with one pod each, makes all of them drift, and then deletes all nodes, claims and pods at
+// once. The deletion is repeated every two seconds, as some users do. The NodePool allows all nodes to be disrupted at
+// a time.
 func RunMass(ctx context.Context, o Options, n int) (r MassResult, err error) {
 	r.Name, r.Nodes = o.Name, n
 	if _, err := os.Lstat(o.Logs); err == nil {
@@ -90,7 +91,7 @@ func (r *MassResult) drift(ctx context.Context, c *Cluster, seen *Seen, o Option
 	return err
 }
 
-// deletion deletes everything at once, again and again, until nothing is left.
+// deletion deletes all objects at once, repeatedly, until none are left.
 func (r *MassResult) deletion(ctx context.Context, a *API, seen *Seen, o Options) error {
 	before, err := a.counts(ctx)
 	if err != nil {
@@ -121,7 +122,7 @@ func (r *MassResult) deletion(ctx context.Context, a *API, seen *Seen, o Options
 	return errors.Join(err, failed, countErr)
 }
 
-// deleteAll deletes the named objects at path. Those that are gone are no error.
+// deleteAll deletes the named objects at path. Missing objects are not an error.
 func (a *API) deleteAll(ctx context.Context, path string, names []string) error {
 	objects := make([]sent, len(names))
 	for i, name := range names {
@@ -130,7 +131,7 @@ func (a *API) deleteAll(ctx context.Context, path string, names []string) error 
 	return a.each(ctx, http.MethodDelete, "application/json", objects)
 }
 
-// generation gives the NodePool's template the label that makes nodes drift when it changes.
+// generation sets the label of the NodePool's template whose change makes nodes drift.
 func generation(objects []any, value string) []any {
 	for _, o := range objects {
 		m, _ := o.(manifest)
@@ -144,7 +145,7 @@ func generation(objects []any, value string) []any {
 	return objects
 }
 
-// massDeployment returns a deployment of n pods that ask for that many cores and have no grace period.
+// massDeployment returns a deployment of n pods that request the given number of cores and have no grace period.
 func massDeployment(n int, cores string) any {
 	labels := manifest{"app": massApp}
 	return manifest{

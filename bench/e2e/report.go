@@ -17,7 +17,7 @@ const (
 `
 )
 
-// Rows returns the result as a row of each table; without a controller there is none of the scale-in.
+// Rows returns the result as a row of each table. Without a controller, the row for the scale-in is empty.
 func (r Result) Rows() (up, down string) {
 	who, made := r.Name, seconds(r.Made)
 	if r.MaxCPU > 0 {
@@ -52,7 +52,7 @@ func (r Result) course() string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// The marks between which Write puts what was measured last.
+// The marks between which Write replaces the text.
 const (
 	begin = "<!-- make bench-e2e writes from here -->\n"
 	end   = "<!-- to here -->\n"

@@ -14,23 +14,23 @@ import (
 	"strings"
 )
 
-// requestTotal is a counter of the API server with its labels and its value.
+// requestTotal matches a line of the API server's counter of requests, with labels and value.
 var requestTotal = regexp.MustCompile(`^apiserver_request_total\{(.*)\} (\S+)$`)
 
-// requestLabel is one label of a counter.
+// requestLabel matches one label of a counter.
 var requestLabel = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
-// A tally is how many writes the API server has answered.
+// A tally has numbers of write requests to the API server.
 type tally struct {
-	// byName are those of all kinds by verb and resource.
+	// byName has the writes of all kinds by verb and resource.
 	byName map[string]int
-	// writes are those of nodes and claims, their status included, conflicts those of them that met another write.
+	// writes is the number for nodes and claims, including their status, conflicts the number of those with a conflict.
 	writes, conflicts int
-	// conflicting are these conflicts by verb and resource.
+	// conflicting has these conflicts by verb and resource.
 	conflicting map[string]int
 }
 
-// since returns what has come to t since an earlier tally.
+// since returns the difference between t and an earlier tally.
 func (t tally) since(before tally) tally {
 	t.writes, t.conflicts, t.conflicting = t.writes-before.writes, t.conflicts-before.conflicts, maps.Clone(t.conflicting)
 	for name, n := range before.conflicting {
@@ -40,7 +40,7 @@ func (t tally) since(before tally) tally {
 	return t
 }
 
-// counts reads what the API server has answered so far.
+// counts reads the current tally from the API server's metrics.
 func (a *API) counts(ctx context.Context) (tally, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server+"/metrics", nil)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *API) counts(ctx context.Context) (tally, error) {
 	return countWrites(response.Body)
 }
 
-// Requests returns how many writes the API server has answered so far, by verb and resource, the most frequent first.
+// Requests returns the numbers of writes so far as text, by verb and resource, the most frequent first.
 func (a *API) Requests(ctx context.Context) (string, error) {
 	t, err := a.counts(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func mostFrequent(counts map[string]int) string {
 	return strings.Join(names[:min(shown, len(names))], ", ")
 }
 
-// countWrites reads metrics.
+// countWrites returns the tally in the text of metrics.
 func countWrites(metrics io.Reader) (tally, error) {
 	t := tally{byName: map[string]int{}, conflicting: map[string]int{}}
 	lines := bufio.NewScanner(metrics)

@@ -15,58 +15,61 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// Options are what is measured.
+// Options are the options of a measurement.
 type Options struct {
-	// Bin is where karpenter and karpenter-local are, Dir where a cluster may keep its state.
+	// Bin is the directory of karpenter and karpenter-local, Dir that for the cluster's state.
 	Bin, Dir string
-	// Controller is the program that looks after nodes, and Name what it is called in reports. Without one, nodes with more room
-	// than enough are there as soon as the last pod is: what then passes no autoscaler can save. There is no scale-in then.
+	// Controller is the program of the controller, and Name its name in reports. Without one, more than enough nodes
+	// are created as soon as the last pod exists, to measure the time that no autoscaler can avoid. There is no
+	// scale-in then.
 	Controller, Name string
 	// MaxCPU is the most cores that a node may have, 0 for any number.
 	MaxCPU int
-	// Pods is how many pods come; a quarter of each deployment stays.
+	// Pods is the number of created pods; a quarter of each deployment remains after the scale-in.
 	Pods    int
 	Profile workload.Profile
 	Seed    uint64
-	// ConsolidateAfter is the pool's.
+	// ConsolidateAfter is the setting of the NodePool.
 	ConsolidateAfter time.Duration
-	// Boot is how long a machine takes from its launch until its node joins; without a controller, until the nodes are there after
-	// the last pod is.
+	// Boot is the time from the launch of a machine until its node joins; without a controller, from the creation of
+	// the last pod until the nodes are created.
 	Boot time.Duration
 	// UpOnly ends the run when all pods run.
 	UpOnly bool
-	// Again takes all pods away instead of a quarter, keeps the nodes, and makes the pods once more: what then passes is
-	// Kubernetes' time, and no autoscaler's.
+	// Again deletes all pods instead of scaling in, keeps the nodes, and creates the pods once more, to measure the
+	// time that Kubernetes takes without an autoscaler.
 	Again bool
-	// UpLimit and DownLimit bound the two halves.
+	// UpLimit and DownLimit are the time limits of scale-up and scale-in.
 	UpLimit, DownLimit time.Duration
-	// Log is called with each event. Logs is a directory that does not exist yet, for the logs of the cluster; empty keeps none.
+	// Each event is written to Log. Logs is a new directory for the logs of the cluster; empty keeps none.
 	Log  io.Writer
 	Logs string
 }
 
-// A Result is what one run came to.
+// A Result is the result of one run.
 type Result struct {
-	// Name is that of the controller, Pods how many came, Left how many stayed, MaxCPU as in Options.
+	// Name is that of the controller, Pods the number of created pods, Left the number after the scale-in, MaxCPU as in
+	// Options.
 	Name               string
 	Pods, Left, MaxCPU int
-	// Made is how long it took from the first pod to the last, which is Kubernetes' work. FirstClaim and AllRun are the times
-	// from when all pods existed; FirstClaim is negative if claims came before that, and 0 if there were none.
+	// Made is the time from the creation of the first pod to that of the last, which depends on Kubernetes only.
+	// FirstClaim and AllRun are times since all pods existed. FirstClaim is negative if there were claims before, and 0
+	// if there were none.
 	Made, FirstClaim, AllRun time.Duration
-	// HalfRun and MostRun are when half and nine in ten of the pods ran.
+	// HalfRun and MostRun are the times until 50% and 90% of the pods ran.
 	HalfRun, MostRun time.Duration
-	// Planned is how many claims there were when the first pod ran, Needed how many nodes when all did. OverFloor is the
-	// price of these over the floor.
+	// Planned is the number of claims when the first pod ran, Needed the number of nodes when all pods ran. OverFloor
+	// is the ratio of their price to the lower bound.
 	Planned, Needed int
 	OverFloor       float64
-	// Near is the time from the scale-in until the price was within 5% of the floor for the pods left; negative if it never
-	// was. Finally is the price over the floor at the end, Settled when it last changed.
+	// Near is the time from the scale-in until the price was within 5% of the floor for the pods left; negative if it
+	// never was. Finally is the ratio of price and lower bound at the end, Settled the time of its last change.
 	Near, Settled time.Duration
 	Finally       float64
 	FinalNodes    int
-	// HalfAgain and MostAgain are, for Again, HalfRun and MostRun of pods whose nodes were there before them.
+	// HalfAgain and MostAgain are, for Options.Again, HalfRun and MostRun of the pods created on existing nodes.
 	HalfAgain, MostAgain time.Duration
-	// Course is the price over the floor in the course of time.
+	// Course is the ratio of price and lower bound over time.
 	Course []Point
 	Usage  Usage
 }
@@ -78,10 +81,10 @@ type Point struct {
 	OverFloor float64
 }
 
-// near is how close to the floor is close enough.
+// near is the ratio of price and lower bound at which Result.Near is measured.
 const near = 1.05
 
-// Run measures one cluster from nothing to nothing.
+// Run starts one cluster, measures it and stops it.
 func Run(ctx context.Context, o Options) (r Result, err error) {
 	r.Name, r.MaxCPU = o.Name, o.MaxCPU
 	if _, err := os.Lstat(o.Logs); err == nil {
@@ -189,7 +192,7 @@ func up(ctx context.Context, a *API, seen *Seen, apps []App, types []catalogue.T
 	return nil
 }
 
-// again takes all pods away and makes them once more, for the nodes that are there.
+// again deletes all pods and creates them once more, on the existing nodes.
 func again(ctx context.Context, a *API, seen *Seen, apps []App, o Options, r *Result) error {
 	none := slices.Clone(apps)
 	for i := range none {
@@ -198,7 +201,7 @@ func again(ctx context.Context, a *API, seen *Seen, apps []App, o Options, r *Re
 	if err := a.scale(ctx, none); err != nil {
 		return err
 	}
-	looks := 0 // a watch that begins anew shows nothing for a moment
+	looks := 0 // a restarted watch has no objects for a moment
 	err := eventually(ctx, o.DownLimit, func() (bool, string) {
 		l := seen.Look()
 		if looks++; l.Pods > 0 {
@@ -226,7 +229,7 @@ func again(ctx context.Context, a *API, seen *Seen, apps []App, o Options, r *Re
 	return nil
 }
 
-// down takes most pods away and watches the price fall until it has not changed for long.
+// down deletes most pods and records the price until it has not changed for a long time.
 func down(ctx context.Context, a *API, seen *Seen, left []App, types []catalogue.Type, o Options, r *Result) error {
 	lowest, err := floorOf(left, types)
 	if err != nil {
@@ -243,7 +246,7 @@ func down(ctx context.Context, a *API, seen *Seen, left []App, types []catalogue
 	return eventually(ctx, o.DownLimit, func() (bool, string) {
 		l, at := seen.Look(), time.Since(begun)
 		over := l.Price / lowest
-		if math.Abs(over-last) > 1e-9 { // prices are added up in any order
+		if math.Abs(over-last) > 1e-9 { // the order of the sum, and so rounding, may differ
 			last, r.Settled = over, at
 			r.Course = append(r.Course, Point{At: at, Nodes: l.Nodes, OverFloor: over})
 		}
@@ -257,12 +260,12 @@ func down(ctx context.Context, a *API, seen *Seen, left []App, types []catalogue
 	})
 }
 
-// floorOf returns the least that nodes for the apps' pods can cost.
+// floorOf returns the lower bound of the price of nodes for the apps' pods.
 func floorOf(apps []App, types []catalogue.Type) (float64, error) {
 	return floor.Price(&workload.Cluster{Catalogue: types, Pods: Pods(apps)}, "on-demand")
 }
 
-// eventually asks twice a second until done says yes, and returns what it lacks when the time is up.
+// eventually calls done twice a second until it returns true. After limit it returns an error with lacks.
 func eventually(ctx context.Context, limit time.Duration, done func() (ok bool, lacks string)) error {
 	timeout := time.After(limit)
 	tick := time.NewTicker(500 * time.Millisecond)

@@ -13,7 +13,7 @@ import (
 // priceLabel holds a node's price in dollars per hour.
 const priceLabel = "eks-node-viewer/instance-price"
 
-// A kind is one kind of object that is watched.
+// A kind is a watched kind of objects.
 type kind int
 
 const (
@@ -23,38 +23,38 @@ const (
 	kinds
 )
 
-// paths are where the kinds are watched.
+// paths are the API paths of the kinds.
 var paths = [kinds]string{"/api/v1/namespaces/default/pods", "/api/v1/nodes", "/apis/karpenter.sh/v1/nodeclaims"}
 
-// Seen is what the API server has shown. It is safe for concurrent use.
+// Seen has the objects and times from watches of the API server. It is safe for concurrent use.
 type Seen struct {
 	// mu guards all below.
 	mu sync.Mutex
-	// now are the objects there are, ever the names of all there were.
+	// now has the existing objects, ever the names of all objects that ever existed.
 	now  [kinds]map[string]object
 	ever [kinds]map[string]bool
-	// first and last are when the first and the newest object of a kind were shown.
+	// first and last are the times of the first events of the first and the newest object of a kind.
 	first, last [kinds]time.Time
-	// claimsThen is how many claims there had been when the first pod was shown to run.
+	// claimsThen is the number of claims so far when the first pod ran.
 	claimsThen int
-	// ran are when pods were first shown to run, by name, and in order.
+	// ran has the names of pods that have run. ranTimes has the times when pods started to run, in order.
 	ran      map[string]bool
 	ranTimes []time.Time
 }
 
-// A Look is what is there at one moment.
+// A Look is the state at one time.
 type Look struct {
 	// Pods are those without a deletion timestamp, Running those of them that run.
 	Pods, Running int
-	// Nodes are all that are paid for, those that go included, Price what they cost in dollars per hour.
+	// Nodes is the number of nodes, including those that are being deleted. Price is their price in dollars per hour.
 	Nodes int
 	Price float64
-	// Claims is how many there have been so far, Planned how many there had been when the first pod ran.
+	// Claims is the number of claims so far, Planned the number when the first pod ran.
 	Claims, Planned int
-	// FirstPod and LastPod are when the first and the newest pod were shown, FirstClaim when the first claim was, zero if there
-	// has been none.
+	// FirstPod, LastPod and FirstClaim are the times of the first events of the first pod, the newest pod and the first
+	// claim; zero if there was none.
 	FirstPod, LastPod, FirstClaim time.Time
-	// HalfRan and MostRan are when half and nine in ten of all pods that ever ran had been shown to run.
+	// HalfRan and MostRan are the times when 50% and 90% of all pods that ever ran had started to run.
 	HalfRan, MostRan time.Time
 }
 
@@ -75,7 +75,7 @@ func Watch(ctx context.Context, a *API) (s *Seen, wait func()) {
 	return s, watchers.Wait
 }
 
-// take takes in one change.
+// take applies one change.
 func (s *Seen) take(k kind, c change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *Seen) take(k kind, c change) {
 	}
 }
 
-// Look returns what is there now.
+// Look returns the current state.
 func (s *Seen) Look() Look {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,14 +128,14 @@ func (s *Seen) Look() Look {
 	return l
 }
 
-// Ran returns how many pods have been shown to run so far.
+// Ran returns the number of pods that have run so far.
 func (s *Seen) Ran() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.ranTimes)
 }
 
-// RanAt returns when the pod with that number, from 0, was shown to run.
+// RanAt returns the time when the i-th pod, from 0, started to run.
 func (s *Seen) RanAt(i int) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *Seen) names(k kind) []string {
 	return slices.Sorted(maps.Keys(s.now[k]))
 }
 
-// settled waits until there are n nodes of that generation, no others, and n pods that run.
+// settled waits until there are exactly n nodes, all of that generation, and n running pods.
 func (s *Seen) settled(ctx context.Context, n int, generation string, limit time.Duration) error {
 	return eventually(ctx, limit, func() (bool, string) {
 		right, wrong := s.generations(generation)

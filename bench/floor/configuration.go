@@ -12,21 +12,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A configuration relaxation buys fractions of nodes like the plain one, but each is a fraction of a node that holds whole
-// pods. It chooses how often each set of pods that fits on a type is launched, so that all pods are held at the least cost
-// (Gilmore and Gomory, 1961). The sets are too many to list: those that lower the cost are found one after another, by dynamic
-// programming over cpu and memory. Other requirements of pods can only raise the cost of a plan.
+// A configuration relaxation uses fractions of nodes like the plain one (Price), but each is a fraction of a node with
+// whole pods. It chooses how often each set of pods that fits on a type is launched, so that all pods are held at the
+// least cost (Gilmore and Gomory, 1961). The sets are too many to list: those that lower the cost are found one after
+// another, by dynamic programming over cpu and memory. Other requirements of pods can only raise the cost of a plan.
 type configuration struct {
 	items []item
 	bins  []bin
 	full  grid // has all bins
-	part  grid // has those that are cheap for what they hold, and what is smaller
+	part  grid // has the bins that are cheap for their capacity, and smaller ones
 }
 
 // An item is a set of pods with equal requests, in cells of the grid.
 type item struct{ cpu, memory, count int }
 
-// A bin is a type, in cells of the grid.
+// A bin is an instance type, in cells of the grid.
 type bin struct {
 	cpu, memory int
 	price       float64
@@ -34,36 +34,37 @@ type bin struct {
 
 func (b bin) holds(it item) bool { return b.cpu >= it.cpu && b.memory >= it.memory }
 
-// A set is how often items are on one bin.
+// A set is the contents of one bin: items with their numbers.
 type set struct {
 	price   float64
 	entries []entry
 }
 
-// An entry is an item of a set, and how often it is there.
+// An entry is an item of a set and its number.
 type entry struct {
 	item  int
 	count float64
 }
 
-// cells bounds the grid in each direction. Where it cuts requests into pieces that are not whole, they are rounded down: the
-// bound is a lower one then, and no less true.
+// cells is the maximum size of the grid in each direction. If requests are not multiples of a cell then, they are
+// rounded down, which makes the bound lower but still valid.
 const cells = 1536
 
-// The search for the bound: it ends when the bound is within gap of the relaxation's cost. Every fullRound-th round looks at
-// all bins and yields a bound; prices are drawn towards those of the best bound by pull, which keeps them from swinging.
+// The search for the bound ends when the bound is within gap of the relaxation's cost. Every fullRound-th round
+// searches all bins and yields a bound. Prices are moved towards those of the best bound by the factor pull, so that
+// they do not oscillate.
 const (
 	gap       = 1e-4
 	fullRound = 10
 	pull      = 0.5
 )
 
-// Configuration returns a floor like Price that knows what fits together, at most so many rounds of search long; with fewer it
-// is lower.
+// Configuration returns a lower bound like Price, but considers which pods fit together on a node. It searches for at
+// most the given number of rounds; with fewer rounds the bound is lower.
 //
-// Each bound comes from prices for the pods: if no set of pods on any type is worth more than f times what the type costs, no
-// plan is cheaper than the worth of all pods divided by f (Farley, 1990). cost is that of the sets that are known at the end:
-// the bound cannot come above it.
+// Each bound comes from prices for the pods: if no set of pods on any type is worth more than f times the price of the
+// type, no plan is cheaper than the worth of all pods divided by f (Farley, 1990). cost is the cost of the relaxation
+// with the sets found; the bound is at most cost.
 func Configuration(c *workload.Cluster, rounds int, capacityTypes ...string) (bound, cost float64, err error) {
 	k, err := newConfiguration(c, capacityTypes)
 	if err != nil || len(k.items) == 0 {
@@ -92,7 +93,7 @@ func Configuration(c *workload.Cluster, rounds int, capacityTypes ...string) (bo
 			return bound, cost, err
 		}
 		for i, v := range m.worth {
-			if y[i] = max(v, 0); (round+1)%(2*fullRound) > 0 { // every second bound is that of the prices themselves
+			if y[i] = max(v, 0); (round+1)%(2*fullRound) > 0 { // every second bound uses the unchanged prices
 				y[i] = pull*center[i] + (1-pull)*y[i]
 			}
 		}
@@ -145,7 +146,7 @@ func newConfiguration(c *workload.Cluster, capacityTypes []string) (*configurati
 	return k, nil
 }
 
-// cell is the size of a cell: what divides all requests, or more if the grid were too large then.
+// cell returns the size of a cell: the greatest common divisor of all requests, or more if the grid would be too large.
 func cell(name corev1.ResourceName, requests, rooms []model.Resources) int64 {
 	divisor, most := int64(0), int64(0)
 	for _, r := range requests {
@@ -161,7 +162,7 @@ func cell(name corev1.ResourceName, requests, rooms []model.Resources) int64 {
 	return max(divisor, most/cells, 1)
 }
 
-// dropDominated leaves out bins that hold no more than a cheaper one, and sorts the others by price.
+// dropDominated removes bins with no more capacity than a cheaper one, and sorts the others by price.
 func (k *configuration) dropDominated() {
 	slices.SortFunc(k.bins, func(a, b bin) int {
 		return cmp.Or(cmp.Compare(a.price, b.price), b.cpu-a.cpu, b.memory-a.memory)
@@ -175,7 +176,8 @@ func (k *configuration) dropDominated() {
 	k.bins = kept
 }
 
-// cheap is the share of its price that a bin must be worth, by the prices of the plain relaxation, to be searched most often.
+// cheap is the minimum ratio of a bin's worth, by the prices of the plain relaxation, to its price for the bin to be
+// searched in every round.
 const cheap = 0.97
 
 // plain returns the worth of each item by the plain relaxation's prices of cpu and memory, and sets the part of the bins that

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// A resource is what the relaxation covers, and in what unit, so that all numbers are near one.
+// A resource is a resource that the relaxation considers, with a unit in which all numbers are near one.
 type resource struct {
 	name corev1.ResourceName
 	unit float64
@@ -28,8 +28,9 @@ var resources = []resource{
 	{corev1.ResourceCPU, 1000}, {corev1.ResourceMemory, 1 << 30}, {corev1.ResourcePods, 1}, {"nvidia.com/gpu", 1}, {model.Nodes, 1},
 }
 
-// Price returns the floor in dollars per hour for the pods of c that have no node, when all capacity is new and bought as
-// one of the given capacity types. Daemons take their share of every node; a type that they fill is left out.
+// Price returns the floor in dollars per hour for the pods of c that have no node, if all capacity is new and has one
+// of the given capacity types. The requests of daemons are subtracted from every node; a type without remaining
+// capacity is left out.
 //
 // Besides resource requests it considers one constraint: pods with anti-affinity to each other by host need a node each. Other
 // constraints can only raise the price.
@@ -82,7 +83,7 @@ func Hosts(c *workload.Cluster) int64 {
 	return most
 }
 
-// Overhead returns what DaemonSets request on every node.
+// Overhead returns the requests of DaemonSets on every node.
 func Overhead(c *workload.Cluster) model.Resources {
 	sum := model.Resources{}
 	for _, d := range c.Daemons {
@@ -101,7 +102,8 @@ func cheapest(t *catalogue.Type, capacityTypes []string) float64 {
 	return price
 }
 
-// cover returns the least cost of fractional numbers of rooms that together hold need.
+// cover returns the least cost of fractional numbers of nodes, with capacities rooms, whose total capacity is at least
+// need.
 func cover(need model.Resources, rooms []model.Resources, prices []float64) (float64, error) {
 	var rows []resource
 	for _, r := range resources {
@@ -112,7 +114,7 @@ func cover(need model.Resources, rooms []model.Resources, prices []float64) (flo
 	if len(rows) == 0 {
 		return 0, nil
 	}
-	// Each row: what the rooms hold, less what is left over, is what is needed.
+	// Each row: capacity minus unused capacity equals need.
 	columns := len(rooms) + len(rows)
 	a, b, cost := mat.NewDense(len(rows), columns, nil), make([]float64, len(rows)), make([]float64, columns)
 	copy(cost, prices)

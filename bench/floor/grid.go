@@ -1,17 +1,17 @@
 package floor
 
-// A grid holds the best set of items for every amount of cpu and memory up to a width and a height, in cells.
+// A grid has the most valuable set of items for every amount of CPU and memory up to a width and a height, in cells.
 type grid struct {
 	width, height int
 	worth         []float64
-	// taken says, for each unit of each item, in which cells the best set of the units up to it has this one.
+	// taken has, for each unit of each item, the cells in which the best set of the units up to this one contains it.
 	taken [][]uint64
 }
 
 // include makes the grid large enough for the bin.
 func (g *grid) include(b bin) { g.width, g.height = max(g.width, b.cpu), max(g.height, b.memory) }
 
-// search returns the set that is worth most on each bin of the grid, and the most that one is worth per dollar.
+// search returns the most valuable set for each bin of the grid, and the maximum value per dollar.
 func (k *configuration) search(g *grid, y []float64) (sets []set, over float64) {
 	var units []int // the item of each
 	for i, it := range k.items {
@@ -43,7 +43,8 @@ func (k *configuration) search(g *grid, y []float64) (sets []set, over float64) 
 	return sets, over
 }
 
-// offer adds one unit of an item to the sets that gain by it. Cells are gone through from the last, so that it is added once.
+// offer adds one unit of an item to the sets whose value increases. It iterates from the last cell, so that the unit is
+// added only once to each set.
 func (g *grid) offer(it item, worth float64, taken []uint64) {
 	rows := g.height + 1
 	for c := g.width; c >= it.cpu; c-- {

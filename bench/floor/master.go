@@ -8,12 +8,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A master chooses among the sets that are known how often each is launched, fractions allowed, so that all items are held at
-// the least cost: the revised simplex method with the inverse of the basis. Its prices are the worth of a unit of each item.
+// A master computes how often each known set is launched, as fractions, so that all items are placed at the least cost.
+// It uses the revised simplex method with the inverse of the basis. Its prices are the worth of a unit of each item.
 type master struct {
 	need  []float64
 	known []set
-	// basis has the set of each row; -1-i stands for a unit of item i too many.
+	// basis has the set of each row; -1-i stands for the surplus of item i.
 	basis   []int
 	inverse [][]float64 // by column
 	level   []float64   // how often each set of the basis is launched
@@ -21,14 +21,15 @@ type master struct {
 	pivots  int
 }
 
-// zero is what counts as none; least is how small a pivot may be; after refresh of them the inverse is found anew.
+// Values below zero count as 0. least is the smallest allowed pivot. After refresh pivots the inverse is computed
+// again.
 const (
 	zero    = 1e-9
 	least   = 1e-7
 	refresh = 300
 )
 
-// newMaster starts with each item by itself on the cheapest bin that holds it.
+// newMaster starts with each item alone on the cheapest bin in which it fits.
 func newMaster(k *configuration) *master {
 	n := len(k.items)
 	m := &master{level: make([]float64, n), worth: make([]float64, n)}
@@ -66,7 +67,7 @@ func (m *master) solve(more []set) (float64, error) {
 	return cost, nil
 }
 
-// entering returns what lowers the cost most, a set or a unit too many, and by how much, as a negative number.
+// entering returns the set or surplus that lowers the cost most, and the change of the cost, a negative number.
 func (m *master) entering() (j int, gain float64) {
 	for i := range m.known {
 		v := m.known[i].price
@@ -85,7 +86,7 @@ func (m *master) entering() (j int, gain float64) {
 	return j, gain
 }
 
-// enter brings j into the basis, in place of what runs out first.
+// enter adds j to the basis and removes the element whose level becomes zero first.
 func (m *master) enter(j int, gain float64) {
 	dir := make([]float64, len(m.need))
 	add := func(item int, count float64) {
@@ -128,7 +129,7 @@ func (m *master) enter(j int, gain float64) {
 	m.basis[row] = j
 }
 
-// invert finds the inverse of the basis anew, and what follows from it: small errors add up over many pivots.
+// invert computes the inverse of the basis and the dependent values again, because errors accumulate over many pivots.
 func (m *master) invert() error {
 	n := len(m.need)
 	basis := mat.NewDense(n, n, nil)

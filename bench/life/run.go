@@ -23,10 +23,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// settle is how long a mark stands before it is acted on.
+// settle is the time between marking and deleting a node.
 const settle = 2 * time.Second
 
-// Tick advances the world by a second.
+// Tick advances the World by a second.
 func (w *World) Tick() {
 	w.now = w.now.Add(time.Second)
 	w.join()
@@ -39,7 +39,7 @@ func (w *World) Tick() {
 	w.disrupt()
 }
 
-// join brings up the nodes whose time has come.
+// join makes the nodes join whose boot time has elapsed.
 func (w *World) join() {
 	for _, n := range w.sorted() {
 		if n.joined || w.now.Before(n.up) {
@@ -56,7 +56,7 @@ func (w *World) join() {
 	}
 }
 
-// provision plans for pods that wait, and launches.
+// provision makes a plan for pending pods, and launches its nodes.
 func (w *World) provision() {
 	if len(w.waiting()) == 0 {
 		return
@@ -74,7 +74,7 @@ func (w *World) provision() {
 	}
 }
 
-// refuse notes what the check of plans and commands objects to.
+// refuse records violations that the check of plans and commands found.
 func (w *World) refuse(violations []verify.Violation) {
 	for _, v := range violations {
 		w.Refused = append(w.Refused, v.String())
@@ -87,7 +87,7 @@ func (w *World) promise(to string, pods []*model.Pod) {
 	}
 }
 
-// calm says which claims have been quiet for long enough.
+// calm sets the condition Consolidatable of claims after consolidateAfter.
 func (w *World) calm() {
 	pool := w.s.Pools()[0].Object
 	for _, n := range w.sorted() {
@@ -134,7 +134,7 @@ func (w *World) finish() {
 	}
 }
 
-// reserve closes the nodes that have room for pods of the leaving ones.
+// reserve taints the destination nodes of the pods on nodes that are about to be deleted.
 func (w *World) reserve(s *model.Snapshot, leaving []*node) {
 	var nodes []*model.Node
 	for _, n := range leaving {
@@ -153,7 +153,7 @@ func (w *World) reserve(s *model.Snapshot, leaving []*node) {
 	}
 }
 
-// handOver opens the replacements whose turn it is.
+// handOver removes the taints of the reserved nodes of the next stage, see move.StageOf.
 func (w *World) handOver() {
 	h := move.StageOf(w.look())
 	opens := h.Due
@@ -168,8 +168,8 @@ func (w *World) handOver() {
 	}
 }
 
-// drain evicts the pods of nodes that go, side by side, and ends the nodes that have none. Owners make other pods at once,
-// which the scheduler puts where it likes.
+// drain evicts the pods of all nodes that are being deleted, and removes nodes without pods. The owners create new pods
+// immediately, which the scheduler may place on any node.
 func (w *World) drain() {
 	s := w.look()
 	var queues [][]*corev1.Pod
@@ -202,7 +202,7 @@ func (w *World) drain() {
 	}
 }
 
-// end takes a node away.
+// end removes a node.
 func (w *World) end(n *node) {
 	delete(w.nodes, n.claim.Name)
 	w.d.Claims = slices.DeleteFunc(w.d.Claims, func(o *apiv1.NodeClaim) bool { return o.Name == n.claim.Name })
@@ -211,7 +211,7 @@ func (w *World) end(n *node) {
 		model.Ref{Kind: model.KindClaim, Key: n.claim.Name}, model.Ref{Kind: model.KindNode, Key: n.object.Name})
 }
 
-// disrupt decides, and begins what was decided.
+// disrupt makes a decision, and begins its commands.
 func (w *World) disrupt() {
 	s := w.look()
 	d := disrupt.Decide(s, w.Options, w.cursor)
@@ -252,8 +252,8 @@ func (w *World) mark(n *node, why apiv1.DisruptionReason, waits []string) {
 	w.wrote(n)
 }
 
-// Shrink leaves so many pods of each app, in name order, as ReplicaSets do: of nodes with several pods of one app some go
-// first, then the youngest.
+// Shrink reduces the pods of each app to the result of to, in the order of ReplicaSets: pods on nodes with several pods
+// of the app are deleted first, then the youngest.
 func (w *World) Shrink(to func(app, replicas int) int) {
 	apps := map[string][]*corev1.Pod{}
 	for _, p := range w.pods {

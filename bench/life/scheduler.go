@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A size is cores in thousandths, bytes of memory, and a number of pods.
+// A size is millicores, bytes of memory, and a number of pods.
 type size [3]int64
 
 func sizeOf(r model.Resources) size {
@@ -42,8 +42,8 @@ func (w *World) waiting() []*corev1.Pod {
 	return list
 }
 
-// schedule binds the pods that find room: where they are nominated to, else to the node with the best score. Nominations keep
-// room from pods without one, so those whose node is up come first.
+// schedule binds the pods that fit on a node: the nominated one, else the one with the best score. Pods whose nominated
+// node has joined come first, because nominations reserve capacity.
 func (w *World) schedule(pods []*corev1.Pod) {
 	nodes := w.sorted()
 	var others []*corev1.Pod
@@ -72,7 +72,7 @@ func (w *World) choose(p *corev1.Pod, nodes []*node) *node {
 	return w.best(p, nodes, w.promises[key(p)])
 }
 
-// best returns the node with that name if it has room for the pod, else the one with room and the best score, if any.
+// best returns the node with the given name if the pod fits there, else the fitting node with the best score, if any.
 func (w *World) best(p *corev1.Pod, nodes []*node, nominated string) *node {
 	want := w.requests[key(p)]
 	var open []*node
@@ -98,7 +98,8 @@ func (w *World) best(p *corev1.Pod, nodes []*node, nominated string) *node {
 	})
 }
 
-// score is LeastAllocated and BalancedAllocation, each of weight one, from 0 to 200.
+// score returns the sum of kube-scheduler's scores LeastAllocated and BalancedAllocation, each with weight one, from 0
+// to 200.
 func score(n *node, want size) float64 {
 	var used [2]float64
 	for k := range used {
@@ -107,7 +108,7 @@ func score(n *node, want size) float64 {
 	return 100*(1-(used[0]+used[1])/2) + 100*(1-math.Abs(used[0]-used[1])/2)
 }
 
-// spreads is PodTopologySpread by host with the default constraints, from 0 to 100.
+// spreads returns the scores of PodTopologySpread by host with the default constraints, from 0 to 100.
 func spreads(app string, nodes []*node) []float64 {
 	raw := make([]float64, len(nodes))
 	least, most := math.Inf(1), 0.0
@@ -121,7 +122,7 @@ func spreads(app string, nodes []*node) []float64 {
 	return raw
 }
 
-// lot decides between nodes of one score.
+// lot returns a pseudo-random number that decides between nodes with equal scores.
 func lot(p *corev1.Pod, n *node) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(p.Name + "/" + n.object.Name))

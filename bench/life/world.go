@@ -21,22 +21,23 @@ import (
 
 // A World is a cluster in virtual time. Make one with New.
 type World struct {
-	// Boot is how long a node takes from its launch until it takes pods.
+	// Boot is the time from the launch of a node until it accepts pods.
 	Boot time.Duration
-	// Stagger is the most that a node takes beyond Boot.
+	// Stagger is the maximum additional time of a node beyond Boot.
 	Stagger time.Duration
-	// Lost is the share of pods without their nomination in any second; a scheduler erases them when a pod is tried before its
-	// node is up. With 0 those that wait for a node that is not up yet leave room on others alone, too.
+	// Lost is the fraction of pods that lose their nomination in any second, since kube-scheduler clears it when it
+	// tries a pod before its node has joined. With 0, pods that wait for their node are never placed on other nodes.
 	Lost float64
-	// Turns has the replacements of a command take their pods one after another.
+	// Turns is true if the pods move to the replacements of a command in stages.
 	Turns bool
-	// Options are those of disruption.
+	// Options are the options of disrupt.Decide.
 	Options disrupt.Options
-	// Moved counts pods that were evicted, Launched nodes, Commands decisions that were carried out.
+	// Moved is the number of evicted pods, Launched that of launched nodes, Commands that of executed commands.
 	Moved, Launched, Commands int
-	// Refused is what the check of plans and commands objected to; a controller would not have carried those out.
+	// Refused has the violations that the check of plans and commands found; a controller would not have executed
+	// these.
 	Refused []string
-	// Told is called with a line for each event; nil to drop the lines.
+	// Told is called with a line for each event, if it is not nil.
 	Told func(string)
 
 	now      time.Time
@@ -50,7 +51,7 @@ type World struct {
 	made     int
 }
 
-// A node is capacity, up or on its way.
+// A node is a node that has joined or was launched.
 type node struct {
 	claim  *apiv1.NodeClaim
 	object *corev1.Node
@@ -59,18 +60,19 @@ type node struct {
 	pods   map[string]bool
 	apps   map[string]int
 	price  float64
-	up     time.Time // when it comes up
+	up     time.Time // time at which the node joins
 	joined bool
-	// marked is when it was marked to go, zero if it was not; waits are the claims that have to be up before.
+	// marked is the time at which the node was marked for disruption, zero if it was not. waits are the claims of its
+	// replacements.
 	marked time.Time
 	waits  []string
 	going  bool
 }
 
-// epoch is when worlds begin.
+// epoch is the initial time of every World.
 var epoch = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// New returns a world with a pool and its instance types, and nothing else.
+// New returns a World with only a NodePool and its instance types.
 func New(pool *apiv1.NodePool, catalogue []*model.InstanceType) *World {
 	w := &World{
 		Boot: 2 * time.Second, Options: disrupt.Options{Pack: pack.Options{Labels: apiv1.CoreLabels()}},
@@ -83,7 +85,7 @@ func New(pool *apiv1.NodePool, catalogue []*model.InstanceType) *World {
 	return w
 }
 
-// look returns the cluster as it is now.
+// look returns a snapshot of the current state.
 func (w *World) look() *model.Snapshot {
 	if !w.d.Empty() {
 		w.s, w.d = w.s.Apply(w.d), model.Delta{}
@@ -97,7 +99,7 @@ func (w *World) tell(format string, args ...any) {
 	}
 }
 
-// Add makes a pod like the one given, under a name of its own, and returns it.
+// Add creates a copy of the given pod with a new name, and returns it.
 func (w *World) Add(like *corev1.Pod) *corev1.Pod {
 	w.made++
 	p := like.DeepCopy()
@@ -123,7 +125,7 @@ func (w *World) setPod(p *corev1.Pod) {
 	w.d.Pods = append(w.d.Pods, p)
 }
 
-// remove takes a pod away.
+// remove removes a pod.
 func (w *World) remove(p *corev1.Pod) {
 	k := key(p)
 	if n := w.nodes[p.Spec.NodeName]; n != nil {
@@ -139,7 +141,7 @@ func (w *World) remove(p *corev1.Pod) {
 	w.d.Gone = append(w.d.Gone, model.Ref{Kind: model.KindPod, Key: k})
 }
 
-// bind puts a pod on a node.
+// bind binds a pod to a node.
 func (w *World) bind(p *corev1.Pod, n *node) {
 	p = p.DeepCopy()
 	p.Spec.NodeName, p.Status.Phase, p.Status.Conditions = n.object.Name, corev1.PodRunning, nil
@@ -151,14 +153,14 @@ func (w *World) bind(p *corev1.Pod, n *node) {
 	w.touch(n)
 }
 
-// touch notes that a pod came to the node, or went.
+// touch sets lastPodEventTime of the node's claim.
 func (w *World) touch(n *node) {
 	n.claim.Status.LastPodEventTime = metav1.Time{Time: w.now}
 	condition.Clear(n.claim, apiv1.ConditionTypeConsolidatable)
 	w.wrote(n)
 }
 
-// wrote shows the node and its claim to the next look.
+// wrote adds the changed node and its claim to the next snapshot.
 func (w *World) wrote(n *node) {
 	claim := n.claim.DeepCopy()
 	w.d.Claims = slices.DeleteFunc(w.d.Claims, func(o *apiv1.NodeClaim) bool { return o.Name == claim.Name })
@@ -169,7 +171,7 @@ func (w *World) wrote(n *node) {
 	}
 }
 
-// launch makes a claim as planned; its node comes up later.
+// launch creates a planned claim, whose node joins later.
 func (w *World) launch(r *model.PlannedNode) *node {
 	w.Launched++
 	name, t := fmt.Sprintf("n%d", w.Launched), r.Options[0]
@@ -203,7 +205,7 @@ func (w *World) launch(r *model.PlannedNode) *node {
 	return n
 }
 
-// Price returns what all nodes cost, in dollars per hour.
+// Price returns the price of all nodes, in dollars per hour.
 func (w *World) Price() float64 {
 	total := 0.0
 	for _, n := range w.sorted() {
@@ -212,10 +214,10 @@ func (w *World) Price() float64 {
 	return total
 }
 
-// Waiting returns how many pods have no node, Nodes how many nodes there are.
+// Waiting returns the number of pods without a node.
 func (w *World) Waiting() int { return len(w.waiting()) }
 
-// Nodes returns how many nodes there are, those on their way included.
+// Nodes returns the number of nodes, including launched ones that have not joined.
 func (w *World) Nodes() int { return len(w.nodes) }
 
 // sorted returns the nodes in the order in which they were launched.

@@ -7,11 +7,11 @@ type Class struct {
 	Name     string
 	Capacity []int64
 	item     func(r *rand.Rand) []int64
-	// bin, if it is set, draws items that fill a bin exactly instead of one item.
+	// bin, if set, draws a set of items that fill a bin exactly, instead of one item.
 	bin func(r *rand.Rand) [][]int64
 }
 
-// Classes are those that are measured.
+// Classes are the measured classes.
 var Classes = []Class{
 	square("Caprara-Toth 1", 1000, 100, 400),
 	square("Caprara-Toth 2", 1000, 1, 1000),
@@ -51,7 +51,7 @@ func cube(name string, dimensions int, lo, hi int64) Class {
 	}}
 }
 
-// correlated returns a class of items with a size of their own, which every dimension follows within a quarter.
+// correlated returns a class of items with a random size, from which every dimension differs by at most a quarter.
 func correlated(name string, dimensions int) Class {
 	return Class{Name: name, Capacity: full(dimensions), item: func(r *rand.Rand) []int64 {
 		size := between(r, 20, 400)

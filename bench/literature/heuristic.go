@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// FirstFitDecreasing returns how many bins first-fit decreasing opens, with items by falling weighted sum of their demands
-// (FFDSum of Panigrahy et al.).
+// FirstFitDecreasing returns the number of bins that first-fit decreasing opens, with items sorted by descending
+// weighted sum of their demands (FFDSum of Panigrahy et al.).
 func FirstFitDecreasing(items [][]int64, capacity []int64) int {
 	weights := weights(items, capacity)
 	order := slices.Clone(items)
@@ -23,8 +23,8 @@ func FirstFitDecreasing(items [][]int64, capacity []int64) int {
 	return len(bins)
 }
 
-// DotProduct returns how many bins the dot-product heuristic opens: one bin after another, each filled with the item of those
-// that fit whose weighted inner product with what is free is largest.
+// DotProduct returns the number of bins that the dot-product heuristic opens. It fills one bin after another, each time
+// with the fitting item whose weighted inner product with the free capacity is largest.
 func DotProduct(items [][]int64, capacity []int64) int {
 	weights, left, bins := weights(items, capacity), slices.Clone(items), 0
 	for len(left) > 0 {
@@ -54,7 +54,8 @@ func DotProduct(items [][]int64, capacity []int64) int {
 	return bins
 }
 
-// weights returns how scarce each dimension is: the mean demand as a share of the capacity, for a unit of demand.
+// weights returns the scarcity of each dimension, by which a unit of demand is weighted: the mean demand as a fraction
+// of the capacity.
 func weights(items [][]int64, capacity []int64) []float64 {
 	out := make([]float64, len(capacity))
 	for d, c := range capacity {

@@ -40,10 +40,10 @@ func Measure(c *Class, n, instances int) (Row, error) {
 	return row, nil
 }
 
-// Gap returns by how much bins exceed the bound.
+// Gap returns the fraction by which bins exceed the bound.
 func (r *Row) Gap(bins int) float64 { return float64(bins)/float64(r.Bound) - 1 }
 
-// onePrice are the offers of a catalog of one type at a price of 1.
+// onePrice is a catalogue with one type at a price of 1.
 type onePrice struct{}
 
 func (onePrice) Meet(a, _ binpack.OfferSet) (binpack.OfferSet, bool) { return a, true }
@@ -67,7 +67,7 @@ func problem(items [][]int64, capacity []int64) *binpack.Problem {
 	return p
 }
 
-// check reports whether every item is in one bin and every bin holds its items.
+// check returns an error unless every item is in exactly one bin and every bin has enough capacity.
 func check(items [][]int64, capacity []int64, s *binpack.Solution) error {
 	seen := make([]int, len(items))
 	for i, b := range s.Bins {

@@ -1,2 +1,2 @@
-// Package ours runs our engine on the benchmarks' input and measures it.
+// Package ours runs this project's engine on the benchmarks' input and measures it.
 package ours

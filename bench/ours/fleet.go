@@ -12,19 +12,19 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// A Round is one plan over a fleet that is there.
+// A Round is the result of one plan over a fleet with existing nodes.
 type Round struct {
 	Pods, Existing, Nodes, Unplaced int
-	// Reading is from the objects that changed to the finished plan.
+	// Reading is the measurement from the changed objects to the finished plan.
 	Reading
-	// Apply is the part of its Seconds that the Snapshot took.
+	// Apply is the part of its Seconds for updating the Snapshot.
 	Apply float64
-	// Violations are what the plan's check, which is not measured, found.
+	// Violations are the results of the plan's check, which is not measured.
 	Violations []string
 }
 
-// Rounds plans batches of pending pods over the fleet, one after another: what one round planned is running when the next
-// begins. The first round reads the whole fleet, the later ones what has changed since.
+// Rounds plans batches of pending pods over the fleet, one after another: the nodes and pods of one round run when the
+// next begins. The first round reads the whole fleet, later ones only the changes.
 func Rounds(fleet *workload.Cluster, batches [][]*corev1.Pod, o pack.Options) ([]Round, error) {
 	delta, err := fleet.Delta()
 	if err != nil {
@@ -59,7 +59,7 @@ func Rounds(fleet *workload.Cluster, batches [][]*corev1.Pod, o pack.Options) ([
 	return out, nil
 }
 
-// carriedOut returns what a plan changes once it is carried out: its nodes are there and its pods run.
+// carriedOut returns the changes by an executed plan: its nodes exist and its pods run.
 func carriedOut(plan *model.Plan, types map[string]catalogue.Type, round int) model.Delta {
 	var d model.Delta
 	bind := func(pods []*model.Pod, node string) {

@@ -19,25 +19,26 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// Labels are the label rules under which everything is planned: EC2's.
+// Labels are the label rules for all plans, those of the AWS provider.
 var Labels = apiv1.CoreLabels().With(awsv1.Labels())
 
-// A Meter measures what happens between its start and its Stop.
+// A Meter measures time, CPU time and allocations between Start and Stop.
 type Meter struct {
 	began     time.Time
 	cpu       float64
 	allocated uint64
 }
 
-// A Reading is what a Meter measured.
+// A Reading is the result of a Meter.
 type Reading struct {
-	// Seconds is wall time; CPU is what all threads of the process used meanwhile, which other processes hardly change.
+	// Seconds is wall time. CPU is the CPU time of all threads of the process, on which other processes have little
+	// effect.
 	Seconds, CPU float64
 	// Allocated is in bytes.
 	Allocated uint64
 }
 
-// Start returns a running Meter. What was garbage before is gone and counts for nothing.
+// Start collects garbage and returns a running Meter.
 func Start() Meter {
 	runtime.GC()
 	var m runtime.MemStats
@@ -45,7 +46,7 @@ func Start() Meter {
 	return Meter{began: time.Now(), cpu: cpuSeconds(), allocated: m.TotalAlloc}
 }
 
-// Stop returns what was measured.
+// Stop returns the measured values.
 func (m Meter) Stop() Reading {
 	r := Reading{Seconds: time.Since(m.began).Seconds(), CPU: cpuSeconds() - m.cpu}
 	var after runtime.MemStats
@@ -54,7 +55,7 @@ func (m Meter) Stop() Reading {
 	return r
 }
 
-// cpuSeconds is the processor time that this process has used.
+// cpuSeconds returns the CPU time that this process has used.
 func cpuSeconds() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -63,7 +64,7 @@ func cpuSeconds() float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// Solve plans the cluster once, from decoded objects to finished plan, and checks the plan outside of what is measured.
+// Solve plans the cluster once, from decoded objects to finished plan, and checks the plan after the measurement.
 func Solve(c *workload.Cluster, o pack.Options) (*result.Run, error) {
 	d, err := c.Delta()
 	if err != nil {

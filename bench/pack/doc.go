@@ -1,3 +1,3 @@
-// Package pack measures engine/pack: time, memory and price above the floor, by profile and number of pods, and holds the
-// laws that every benchmark's plan must keep.
+// Package pack measures engine/pack: time, memory and price above the floor, by profile and number of pods, and checks
+// the invariants of every benchmark's plan.
 package pack

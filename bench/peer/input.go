@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 )
 
-// An instanceType is a type as karpenter simulate --catalog reads it.
+// An instanceType is an instance type in the format of karpenter simulate --catalog.
 type instanceType struct {
 	Name        string            `json:"name"`
 	Arch        string            `json:"arch"`
@@ -30,12 +30,12 @@ type instanceType struct {
 	} `json:"offerings"`
 }
 
-// An input is what one solve starts from.
+// An input is the input of one run of the solver.
 type input struct {
 	types   []*cloudprovider.InstanceType
 	pods    []*corev1.Pod
 	daemons []*corev1.Pod
-	// zones and capacityTypes are all that some type is offered in.
+	// zones and capacityTypes are those of all offerings.
 	zones, capacityTypes []string
 }
 
@@ -86,7 +86,7 @@ func readJSON(name string, into any) error {
 	return nil
 }
 
-// add returns t in upstream's form.
+// add adds t, converted to upstream's type, and returns the result.
 func (in *input) add(t *instanceType) (*cloudprovider.InstanceType, error) {
 	room := corev1.ResourceList{}
 	for name, text := range t.Allocatable {

@@ -1,6 +1,6 @@
-// Command peer plans the same input with upstream Karpenter's scheduler, through its exported packages, so that it can be
-// measured beside our engine. It is a module of its own: nothing else in the project reaches upstream, and upstream runs
-// with the very versions of its dependencies that it was released with.
+// Command peer plans the same input with upstream Karpenter's scheduler, through its exported packages, so that it can
+// be compared with this project's engine. It is a separate module, so that upstream has the versions of dependencies
+// with which it was released, and nothing else in the project depends on it.
 package main
 
 import (

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/operator/options"
 )
 
-// An output is a plan in the form that the benchmark's judge reads.
+// An output is a plan in the format of package result.
 type output struct {
 	Engine    string   `json:"engine"`
 	Pods      int      `json:"pods"`
@@ -90,7 +90,7 @@ func (in *input) solve(ignorePreferences bool) (*output, error) {
 	return out, nil
 }
 
-// cpuSeconds is the processor time that this process has used.
+// cpuSeconds returns the CPU time that this process has used.
 func cpuSeconds() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -99,7 +99,7 @@ func cpuSeconds() float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// node returns what the claim leaves open.
+// node returns the options that the claim allows.
 func (in *input) node(claim *provisioning.NodeClaim) node {
 	var n node
 	for _, t := range claim.InstanceTypeOptions {
@@ -123,7 +123,7 @@ func (in *input) node(claim *provisioning.NodeClaim) node {
 
 func key(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }
 
-// settings returns a context with the settings that upstream's controller has when nothing is set.
+// settings returns a context with the default settings of upstream's controller.
 func settings() (context.Context, error) {
 	o := &options.Options{}
 	flags := &options.FlagSet{FlagSet: flag.NewFlagSet("karpenter", flag.ContinueOnError)}

@@ -16,7 +16,8 @@ import (
 type Score struct {
 	Placed, Unplaced int
 	Nodes            int
-	// Price is the sum, over the nodes, of the cheapest offering left open that holds what is planned on the node.
+	// Price is the sum over the nodes of the price of the cheapest allowed offering with enough capacity for the
+	// planned pods.
 	Price float64
 	// Mix counts the nodes by the type of that offering.
 	Mix map[string]int
@@ -52,8 +53,8 @@ func NewJudge(c *workload.Cluster) (*Judge, error) {
 	return j, nil
 }
 
-// Score returns what the run comes to. It returns an error, that names every fault, if a pod is not accounted for exactly
-// once or a node holds more than any of its options.
+// Score returns the score of the run. It returns an error with all faults if a pod does not occur exactly once, or the
+// pods of a node fit on none of its options.
 func (j *Judge) Score(r *Run) (Score, error) {
 	s := Score{Nodes: len(r.Nodes), Unplaced: len(r.Unplaced), Mix: map[string]int{}}
 	var faults []error
@@ -112,7 +113,7 @@ func (j *Judge) cheapest(n *Node) (price float64, name string) {
 	return price, name
 }
 
-// Values returns the different values that the offerings of types have of something, in order.
+// Values returns the distinct results of of for all offerings, sorted.
 func Values(types []catalogue.Type, of func(catalogue.Offering) string) []string {
 	var out []string
 	for i := range types {

@@ -9,39 +9,39 @@ import (
 // A Run is one solve of one solver.
 type Run struct {
 	Engine string `json:"engine"`
-	// Pods is how many were pending.
+	// Pods is the number of pending pods.
 	Pods int `json:"pods"`
-	// Seconds is from decoded objects to finished plan.
+	// Seconds is the time from decoded objects to the finished plan.
 	Seconds float64 `json:"seconds"`
-	// CPU is the processor time of all threads meanwhile.
+	// CPU is the CPU time of all threads in that time.
 	CPU float64 `json:"cpuSeconds"`
-	// Allocated is how many bytes were allocated on the way.
+	// Allocated is the number of bytes allocated in that time.
 	Allocated uint64 `json:"allocatedBytes"`
 	// Nodes are the nodes to launch.
 	Nodes []Node `json:"nodes"`
-	// Unplaced are the keys of the pods that go nowhere.
+	// Unplaced are the keys of the pods without a node.
 	Unplaced []string `json:"unplaced"`
 
-	// The following fields are set by our engine alone.
+	// The following fields are set only by this project's engine.
 
-	// Floor is the engine's own, in dollars per hour.
+	// Floor is the engine's own lower bound, in dollars per hour.
 	Floor float64 `json:"floor,omitempty"`
-	// VerifySeconds is how long the plan's check took.
+	// VerifySeconds is the duration of the plan's check.
 	VerifySeconds float64 `json:"verifySeconds,omitempty"`
-	// Violations are what the check found.
+	// Violations are the results of the check.
 	Violations []string `json:"violations,omitempty"`
-	// Reasons say why pods are unplaced, a line for each group of like pods.
+	// Reasons are the reasons why pods are unplaced, a line for each group of equal pods.
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-// A Node is one node to launch, with what the solver leaves open.
+// A Node is one node to launch, with the options that the solver allows.
 type Node struct {
 	// Options are the names of the types that may be launched.
 	Options []string `json:"options"`
 	// Zones and CapacityTypes are those that the node may have.
 	Zones         []string `json:"zones"`
 	CapacityTypes []string `json:"capacityTypes"`
-	// Pods are the keys of the pods that it is for.
+	// Pods are the keys of the pods planned on the node.
 	Pods []string `json:"pods"`
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// catalogues are the choices of types, by name.
+// catalogues are the sets of instance types, by name.
 var catalogues = map[string]func() ([]catalogue.Type, error){
 	"all": func() ([]catalogue.Type, error) { return ec2(func(string, int) bool { return true }) },
 	"noburst": func() ([]catalogue.Type, error) {
@@ -24,7 +24,7 @@ var catalogues = map[string]func() ([]catalogue.Type, error){
 	"kwok":         func() ([]catalogue.Type, error) { return generic(), nil },
 }
 
-// generalPurpose keeps what most people allow: compute, general and memory families of generation 6 and later.
+// generalPurpose selects commonly allowed types: the families c, m and r of generation 6 and later.
 func generalPurpose(category string, generation int) bool {
 	return (category == "c" || category == "m" || category == "r") && generation >= 6
 }

@@ -32,8 +32,8 @@ func New(p Profile, n int, seed uint64, catalogue string) (*Cluster, error) {
 	}, nil
 }
 
-// Delta returns the cluster as the engine reads it; every pool may launch the whole catalogue. Budgets are no part of it:
-// they bound what is taken away, and nothing here takes away.
+// Delta returns the cluster as input of the engine. Every NodePool may launch all types of the catalogue. It has no
+// budgets, because the callers disrupt no nodes.
 func (c *Cluster) Delta() (model.Delta, error) {
 	types, err := catalogue.InstanceTypes(c.Catalogue)
 	if err != nil {

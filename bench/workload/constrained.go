@@ -58,7 +58,8 @@ func (m *maker) prefs() {
 	}
 }
 
-// service adds a deployment with a rule for its own pods, drawn so that about half of all pods are spread.
+// service adds a deployment with a random constraint for its own pods, such that about half of all pods have topology
+// spread.
 func (m *maker) service() {
 	labels := map[string]string{"app": fmt.Sprintf("s%d", m.apps)}
 	m.apps++

@@ -18,8 +18,8 @@ var odd = []string{"mac", "u-", "u7", "hpc", "f1", "f2", "vt", "dl", "trn", "inf
 
 var typeName = regexp.MustCompile(`^([a-z]+)(?:-[0-9]+tb)?([0-9]+).*\.`)
 
-// ec2 returns the current types sold in the region whose category and generation keep allows, in all zones that have them,
-// on-demand and spot, with what kubelet leaves of them.
+// ec2 returns the current types sold in the region whose category and generation keep allows, in all zones that have
+// them, on-demand and spot, with their allocatable resources.
 func ec2(keep func(category string, generation int) bool) ([]catalogue.Type, error) {
 	catalog, err := shipped.Load()
 	if err != nil {
@@ -72,8 +72,9 @@ func arch(t *shipped.Type) string {
 	return apiv1.ArchitectureAmd64
 }
 
-// allocatable returns what EKS leaves for pods, and false if that is too little to use: 7.5% of memory are taken off for
-// the hypervisor and the kernel, and kubelet keeps its share by number of pods and cores.
+// allocatable returns the allocatable resources of a node in EKS, and false if they are too small to be useful. 7.5% of
+// the memory are subtracted for the hypervisor and the kernel, and the kubelet's reserved resources depend on the
+// number of pods and cores.
 func allocatable(t *shipped.Type) (amounts map[string]string, enough bool) {
 	interfaces := int64(0)
 	for _, n := range t.Cards {

@@ -106,7 +106,7 @@ func readJSON(name string, into any) error {
 	return nil
 }
 
-// Names returns the keys of the pods that wait for a node.
+// Names returns the keys of the pending pods.
 func (c *Cluster) Names() []string {
 	var names []string
 	for _, p := range c.Pods {
@@ -117,5 +117,5 @@ func (c *Cluster) Names() []string {
 	return names
 }
 
-// Key is namespace/name.
+// Key returns namespace/name.
 func Key(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }

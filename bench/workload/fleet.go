@@ -17,14 +17,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// apps is how many deployments the pods of a fleet belong to, turn by turn.
+// apps is the number of deployments among which the pods of a fleet are distributed evenly.
 const apps = 80
 
-// Fleet describes nodes with pods on them, as a day of scaling out and in leaves them.
+// Fleet describes nodes with pods, in a state like after a day of scaling out and in.
 type Fleet struct {
-	// Nodes is how many nodes there are; they are dealt to Pools pools in turn.
+	// Nodes is the number of nodes, which are distributed evenly among Pools NodePools.
 	Nodes, Pools int
-	// Keep is the share of the pods that stay of nodes that were full, from 0 to 1.
+	// Keep is the fraction of pods that remain on nodes that were full, from 0 to 1.
 	Keep float64
 	// Budgets gives every deployment a PodDisruptionBudget of 10%.
 	Budgets bool
@@ -105,7 +105,7 @@ func NewNode(name, pool, zone, capacityType string, t catalogue.Type) *corev1.No
 	return n
 }
 
-// fill adds pods to the node until one no longer fits, and keeps the fleet's share of them.
+// fill adds pods to the node until one no longer fits, and then keeps only the fraction f.Keep of them.
 func (f Fleet) fill(d dice, c *Cluster, node string, room model.Resources) {
 	cpu, mebibytes, pods := room[corev1.ResourceCPU], room[corev1.ResourceMemory]>>20, min(room[corev1.ResourcePods], 100)
 	for ; cpu > 200 && mebibytes > 300 && pods > 0; pods-- {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Most is how many nodes or pods a measurement may have: as many as BENCH_MOST says, or any number. Passes over larger
-// fleets are left out, whatever else would be larger has so many instead.
+// Most returns the maximum number of nodes or pods of a measurement, from the environment variable BENCH_MOST; by
+// default there is no limit. Passes over larger fleets are skipped; other measurements are reduced to this number.
 func Most() int {
 	if n, err := strconv.Atoi(os.Getenv("BENCH_MOST")); err == nil {
 		return n

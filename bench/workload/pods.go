@@ -19,16 +19,17 @@ const (
 	Micro Profile = "micro"
 	// Skewed is half cpu-heavy, half memory-heavy.
 	Skewed Profile = "skewed"
-	// Large is few big pods that fit badly.
+	// Large is few large pods, which leave much of a node unused.
 	Large Profile = "large"
-	// Diverse is a fifth each of plain pods, pods spread over zones, spread over hosts, drawn together into one zone, and
-	// kept apart by host; every pod with requests and labels of its own.
+	// Diverse is a fifth each of pods without constraints, with topology spread over zones, with topology spread over
+	// hosts, with affinity to each other by zone, and with anti-affinity by host. Every pod has its own requests and
+	// labels.
 	Diverse Profile = "diverse"
-	// Prefs is one deployment whose pods prefer a zone that exists and to be apart from each other by zone and by host,
-	// which all of them together cannot be.
+	// Prefs is one deployment whose pods prefer an existing zone, and anti-affinity to each other by zone and by host.
+	// These preferences cannot all be met together.
 	Prefs Profile = "prefs"
-	// Services is deployments as people write them: most of them spread their own pods over zones or hosts, some keep
-	// them apart or together, some name a zone or an architecture.
+	// Services is deployments with common constraints: most have topology spread over zones or hosts, some have
+	// affinity or anti-affinity among their pods, some select a zone or an architecture.
 	Services Profile = "services"
 )
 
@@ -93,7 +94,7 @@ func (m *maker) add(labels map[string]string, milliCPU, mebibytes int64, spec co
 	}))
 }
 
-// deploy adds a deployment's replicas, as many as are still wanted.
+// deploy adds a deployment's replicas, at most as many as are still missing.
 func (m *maker) deploy(milliCPU, mebibytes int64, replicas int) {
 	app := fmt.Sprintf("d%d", m.apps)
 	m.apps++
@@ -109,7 +110,7 @@ func requests(milliCPU, mebibytes int64) corev1.ResourceRequirements {
 	}}
 }
 
-// Pending marks a pod as one that the scheduler has looked at and found no node for, and gives it a UID if it has none.
+// Pending sets the condition by which kube-scheduler marks unschedulable pods, and a UID if the pod has none.
 func Pending(p *corev1.Pod) *corev1.Pod {
 	if p.UID == "" {
 		p.UID = types.UID("uid-" + p.Namespace + "-" + p.Name)

@@ -17,8 +17,8 @@ const (
 	spot  = 1 << zones
 )
 
-// cloud returns a catalog like that of a cloud: types in families of rising size, in three zones, on demand and spot. Prices are
-// proportional to size, with noise for each family and, for spot, for each offer.
+// cloud returns a catalog like that of a cloud: types in families of rising size, in three zones, on demand and spot.
+// Prices are proportional to size, with random noise per family, and for spot also per offer.
 func cloud(types int) binpack.Catalog {
 	r := rand.New(rand.NewPCG(11, 2))
 	offers := &labelOffers{}
@@ -50,7 +50,8 @@ func cloud(types int) binpack.Catalog {
 	return sorted
 }
 
-// workload returns items for the cloud: a part of them wants a zone, a part is on demand or spot only, and a part is apart.
+// workload returns items for the cloud. A third require a zone, a quarter require spot. A fifth have anti-affinity: at
+// most one copy in a bin.
 func workload(items, copies, types int) *binpack.Problem {
 	r := rand.New(rand.NewPCG(5, 3))
 	p := &binpack.Problem{Dimensions: 3, Units: []float64{1000, 1 << 10, 10}, Catalogs: []binpack.Catalog{cloud(types)}}

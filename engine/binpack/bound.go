@@ -5,7 +5,7 @@ import "github.com/karpenter-go/karpenter/engine/binpack/lp"
 // A Relaxation is the linear relaxation of a Problem: any fraction of a bin can be opened, and copies can be divided.
 type Relaxation struct{ in *instance }
 
-// NewRelaxation returns the relaxation of p. It queries all offer sets now: Bound may run concurrently with Solve.
+// NewRelaxation returns the relaxation of p. It reads all offer sets first, so that Bound can run beside Solve.
 func NewRelaxation(p *Problem) *Relaxation {
 	open := *p
 	open.Catalogs = make([]Catalog, len(p.Catalogs))
@@ -26,7 +26,7 @@ func NewRelaxation(p *Problem) *Relaxation {
 func LowerBound(p *Problem, copies []int) float64 { return NewRelaxation(p).Bound(copies) }
 
 // Bound returns a lower bound on the price of bins that hold copies[i] copies of each item i. It ignores fees, budgets
-// and conflict groups. It is valid for bins of types without a supply. It must not run concurrently with itself.
+// and conflict groups. It is valid for bins of types without a supply. Calls must not run concurrently.
 func (r *Relaxation) Bound(copies []int) float64 {
 	in := r.in
 	d := &demand{}

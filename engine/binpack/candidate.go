@@ -15,20 +15,20 @@ import (
 type candidate struct {
 	index    int
 	catalog  *catalog
-	typ      int
+	typ      int       // index of the bin type in catalog.types
 	capacity []float64 // by dimension, divided by Problem.Units; then by scarce cardinality
 	price    float64   // the price of the cheapest offer that any item type may use, without the fee
-	holds    int       // the number of item types of which a bin holds a copy
-	// groupPrice[g] is the price of a bin for items of price group g (see doc.go), with the fee. It is +Inf if the group
-	// has no remaining copy that the bin holds.
+	holds    int       // the number of item types of which a bin can hold a copy
+	// groupPrice[g] is the price of a bin for items of price group g (items that pay the same prices), with the fee. It is
+	// +Inf if a bin holds no remaining copy of the group.
 	groupPrice []float64
 	groups     lp.GroupSet // the price groups g with a finite groupPrice[g]
 	// best[d] is the highest dual price in dimension d of all price groups in groups. value is the inner product of best
 	// and capacity: an upper bound on the value of any pattern in a bin.
 	best        []float64
 	value       float64
-	initialBest []float64 // best at the first dual prices
-	maxRatio    float64   // value divided by price: an upper bound on the ratio of any pattern in a bin
+	initialBest []float64 // best at the dual prices for all copies
+	maxRatio    float64   // value divided by price: an upper bound on the ratio (value per dollar) of any pattern in a bin
 }
 
 // soldOut reports whether the budget or the supply allows no further bin of the candidate.
@@ -40,13 +40,14 @@ type candidates struct {
 	demand   *demand
 	width    int          // the length of candidate.capacity: dimensions plus scarce cardinalities
 	list     []*candidate // the first sorted entries are in order of compareRank
-	sorted   int          // see list and ranked
+	sorted   int          // how many entries of list are sorted; ranked increases it
 	byPrice  []*candidate // the same candidates by rising price
-	highest  float64      // the highest value of a candidate
+	highest  float64      // the highest candidate.value
 	uses     []groupUse   // memory for the results of usesOf
 }
 
-// A groupUse is an offer set that item types of one price group may use. A bin of each of types holds a copy of one.
+// A groupUse is an offer set that item types of one price group may use. types are the bin types that can hold a copy
+// of one of these item types.
 type groupUse struct {
 	offers *offerSet
 	group  int
@@ -89,7 +90,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 			return len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0
 		})
 		for i, x := range c.list {
-			x.index = i // types that are no candidates can still become options of an opened bin
+			x.index = i // the removed types can still become options of a bin
 		}
 	}
 	c.byPrice = slices.Clone(c.list)
@@ -118,8 +119,8 @@ func (c *candidates) usesOf(cat *catalog) []groupUse {
 	return out
 }
 
-// relevant returns the bins of the linear relaxation: the candidates for which open is true, in order of index.
-// Dominated candidates are omitted, because their dual constraints follow from those of others.
+// relevant returns the bins of the linear relaxation: the candidates for which open is true, in order of index. It
+// omits dominated candidates, because the dual constraints of others imply theirs.
 func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
 	var list []*candidate
 	for _, x := range c.list {
@@ -150,7 +151,7 @@ func undominated(list []*candidate, mayDominate func(*candidate) bool) []*candid
 	return kept
 }
 
-// dominates reports whether c holds every pattern that other holds, and costs no price group more.
+// dominates reports whether c holds every pattern that other holds, and each price group pays at most as much for c.
 func (c *candidate) dominates(other *candidate) bool {
 	if c.catalog != other.catalog || c.holds < other.holds {
 		return false
@@ -269,14 +270,14 @@ func (c *candidates) ranked(i int) *candidate {
 	return c.list[i]
 }
 
-// A walk visits the candidates by falling upper bound on the ratio of a pattern. The bound is maxRatio, or total /
-// (price + fee) if the candidate's value exceeds total. No pattern is worth more than total, the value of all remaining
-// copies.
+// A walk visits the candidates by falling upper bound on the ratio (value per dollar) of a pattern. No pattern has more
+// value than total, the value of all remaining copies. So the bound is maxRatio, or total / (price + fee) if the
+// candidate's value exceeds total.
 type walk struct {
 	candidates *candidates
 	total, fee float64
 	next       int // position in candidates.list of the next candidate with a value of at most total
-	capped     int // position in candidates.byPrice of the next candidate with a larger value
+	capped     int // position in candidates.byPrice of the next candidate with a value above total
 }
 
 func (c *candidates) walk(total, fee float64) walk {

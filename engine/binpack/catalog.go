@@ -86,7 +86,7 @@ func (c *catalog) debit(p *pattern, n int64) {
 	}
 }
 
-// affordable returns those of the types of which one more bin can be opened. The charge of a bin with several options
+// affordable returns the types for which budget and supply allow one more bin. The charge of a bin with several options
 // is the maximum of their charges in each dimension. If the budget allows each option alone, it allows that maximum.
 func (c *catalog) affordable(types []int) []int {
 	if len(c.left) == 0 {
@@ -95,12 +95,13 @@ func (c *catalog) affordable(types []int) []int {
 	return slices.DeleteFunc(slices.Clone(types), func(j int) bool { return c.afford(j) == 0 })
 }
 
-// leastCharge returns the charge of a bin of type j that has enough options to meet the Distinct conditions of s. It is
-// the maximum of the options' charges in each dimension. Options with the smallest extra charge are taken first. It
-// returns nil if all options together do not meet the conditions.
+// leastCharge returns the charge of a bin of type j that has enough options to meet the Distinct conditions of s. An
+// option is a bin type that the bin may become. The charge is the maximum of the options' charges in each dimension.
+// Options whose charge exceeds that of j least are taken first. If all options together do not meet the conditions, it
+// returns nil.
 func (c *catalog) leastCharge(s *offerSet, j int, options []int) []int64 {
 	own := c.types[j].Charge
-	over := func(o int) float64 { // what o is charged more than j, as a share of the budget; the maximum over dimensions
+	over := func(o int) float64 { // by how much o's charge exceeds j's, as a share of the budget: the maximum over dimensions
 		most := 0.0
 		for d, total := range c.total {
 			most = max(most, float64(c.types[o].Charge[d]-own[d])/float64(max(total, 1)))
@@ -122,7 +123,7 @@ func (c *catalog) leastCharge(s *offerSet, j int, options []int) []int64 {
 	return out
 }
 
-// noMorePreloaded reports whether no counter of a conflict group starts higher in type j than in type i.
+// noMorePreloaded reports whether each counter of a conflict group starts at most as high in type j as in type i.
 func (c *catalog) noMorePreloaded(j, i int) bool {
 	for _, x := range c.types[j].Preload {
 		if countOf(c.types[i].Preload, x.Group) < x.N {

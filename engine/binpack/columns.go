@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// generateColumns returns bins for the same copies that column generation found to be cheaper. It returns the given
-// bins if there are none or the problem is not sparse. The copies of the returned bins are marked as packed.
+// generateColumns packs the copies of the bins again by column generation. It returns the new bins if they are cheaper,
+// else the given ones. It does so only for a sparse problem without budgets and supplies. All copies stay packed.
 func (s *search) generateColumns(bins []*pattern) []*pattern {
 	b := s.builder
 	if !b.effort.sparse || s.in.options.Effort < 0 || s.in.limited() || s.demand.hasRemaining() {
@@ -47,8 +47,8 @@ func (s *search) columnsApply() bool {
 		!slices.ContainsFunc(d.types, func(t *itemType) bool { return t.fit.restricted }) && len(s.decidingDimensions()) == 2
 }
 
-// columnsFor returns columns that pack all copies at less than the price of the given bins, and none if it finds none.
-// x and y are the dimensions that limit the contents of bins.
+// columnsFor returns columns that pack all copies and cost less than the given bins, or nil. x and y are the dimensions
+// that limit the contents of bins.
 func (s *search) columnsFor(bins []*pattern, x, y int) []colgen.Column {
 	var items []colgen.Item
 	for _, t := range s.demand.types {
@@ -141,7 +141,7 @@ func (s *search) decidingDimensions() []int {
 	return out
 }
 
-// rebase resets all values to those at the first dual prices, so that all bins are compared by the same values.
+// rebase resets all values to those at the dual prices for all copies, to compare all bins by the same values.
 func (s *search) rebase() {
 	for _, t := range s.demand.types {
 		t.value = t.initialValue

@@ -16,11 +16,11 @@ func countOf(counts []Count, group int) int {
 }
 
 // A conflictState holds the counters of the conflict groups in the bin that is being built. present[g] is the counter
-// of group g. limit[g] is the lowest hard bound of the items in the bin. Both are valid only if stamp[g] is bin.
+// of group g. limit[g] is the lowest hard bound of the items in the bin. Both are valid only if stamp[g] equals bin.
 type conflictState struct {
 	present, limit []int
 	stamp          []int
-	bin            int // the number of the bin, from 1
+	bin            int // number of the current bin, from 1
 }
 
 func newConflictState(groups int) *conflictState {
@@ -36,14 +36,15 @@ func (l *conflictState) reset(preload []Count) {
 	}
 }
 
-// touch makes the entries of a group valid for the current bin.
+// touch resets present and limit of a group if they belong to an earlier bin.
 func (l *conflictState) touch(group int) {
 	if l.stamp[group] != l.bin {
 		l.stamp[group], l.present[group], l.limit[group] = l.bin, 0, math.MaxInt32
 	}
 }
 
-// admits returns how many of n copies of the item the bounds of the item and of the bin's items allow in the bin.
+// admits returns how many copies of the item, at most n, may be added to the bin. The bounds of the item and of the
+// bin's items limit the number.
 func (l *conflictState) admits(it *Item, n int) int {
 	for _, b := range it.Bounds {
 		l.touch(b.Group)

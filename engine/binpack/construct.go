@@ -28,8 +28,8 @@ func newSearch(in *instance, items []*item) *search {
 }
 
 const (
-	// manyBins: if a scarce cardinality requires at least manyBins bins, the search tries the fewest patterns per bin.
-	// Such bins hold few copies, so there is little to choose.
+	// manyBins: if a limit on copies per bin (a cardinality) requires at least manyBins bins, the search tries the fewest
+	// patterns per bin. Such bins hold few copies, so few patterns are possible.
 	manyBins = 200
 	// A problem is sparse if it has at least minCopies copies and bins hold about fewCopies copies or fewer. A pattern
 	// considers about maxSample item types in a sparse problem, and about usualSample otherwise.
@@ -37,7 +37,7 @@ const (
 	minCopies   = 100
 	maxSample   = 6000
 	usualSample = 600
-	// nearBound: bestAround stops when the best ratio is at least nearBound times the bound of the next candidate.
+	// nearBound: bestAround stops when the best ratio is at least nearBound times the upper bound for the next candidate.
 	nearBound = 0.999
 )
 
@@ -75,11 +75,8 @@ func (s *search) isSparse() bool {
 	return copies >= minCopies && len(list) > 0 && list[0].value*float64(copies) <= fewCopies*s.demand.total
 }
 
-// construct opens bins until no more copies can be packed, and returns their patterns.
-//
-// Values come from the dual prices of the relaxation for the remaining copies. construct opens the pattern with the
-// highest ratio as often as copies, budgets and supplies allow, then the next. Dual prices are updated now and then.
-// This is the pricing step of column generation used greedily (Gilmore and Gomory 1961).
+// construct opens bins until no more copies can be packed, and returns their patterns. It repeatedly opens the pattern
+// with the highest ratio. doc.go describes the method.
 func (s *search) construct() []*pattern {
 	if !s.pricing.update() {
 		return nil
@@ -130,7 +127,7 @@ func (s *search) open(reprice bool) []*pattern {
 	return bins
 }
 
-// anchorSpacing: best skips len(byValue)/anchorSpacing item types between two anchors, see effort.anchors.
+// anchorSpacing: best skips len(byValue)/anchorSpacing item types from one anchor to the next, see effort.anchors.
 const anchorSpacing = 16
 
 // best returns the pattern with the highest ratio around a few of the most valuable item types, or nil.
@@ -184,8 +181,8 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 	return best
 }
 
-// take opens p as often as copies, budgets and supplies allow. It then opens patterns alike to p, until all of them
-// hold about 1 - repriceShare of the value that was remaining. It returns the opened patterns.
+// take opens p as often as copies, budgets and supplies allow. It then opens patterns alike to p (see alike), until
+// about 1 - repriceShare of the value that was remaining is packed. It returns the opened patterns.
 func (s *search) take(p *pattern) []*pattern {
 	p.resize()
 	p.setCharge(s.in.options.RelaxDistinct)

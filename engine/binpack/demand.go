@@ -16,9 +16,9 @@ type demand struct {
 	total   float64       // the total value of all remaining copies
 }
 
-// A cardinality is a conflict group whose counter reaches at most max in a bin. bins is the number of bins that the
-// copies require for that reason. A scarce cardinality has a dual price. It acts as a further dimension, in which each
-// bin has capacity max.
+// A cardinality is a limit on copies per bin: a conflict group whose counter is at most max in each bin. For example,
+// pods with anti-affinity to each other have max 1. bins is the number of bins that the copies therefore require. A
+// scarce cardinality has a dual price. It acts as a further dimension, in which each bin has capacity max.
 type cardinality struct{ group, max, bins int }
 
 const (
@@ -133,7 +133,6 @@ func (d *demand) sort() {
 	d.sum()
 }
 
-// sum recomputes total, the value of all remaining copies.
 func (d *demand) sum() {
 	d.total = 0
 	for _, t := range d.byValue {
@@ -146,8 +145,8 @@ func (d *demand) hasRemaining() bool {
 	return slices.ContainsFunc(d.types, func(t *itemType) bool { return t.left > 0 })
 }
 
-// needs returns the total demand of the remaining copies: needs[g][r] for price group g (see doc.go) and dimension r.
-// Scarce cardinalities follow the dimensions.
+// needs returns the total demand of the remaining copies: needs[g][r] for price group g and dimension r. Scarce
+// cardinalities follow the dimensions.
 func (d *demand) needs(width int) [][]float64 {
 	out := make([][]float64, d.groups)
 	for g := range out {

@@ -17,14 +17,14 @@ func seeded(seed uint64) dice {
 	return func(lo, hi int) int { return lo + r.IntN(hi-lo+1) }
 }
 
-// A shape says what a drawn problem may have.
+// A shape limits a random problem: the largest number of each kind of element, and whether it may have limits.
 type shape struct {
 	dimensions, items, copies, types, catalogs int
 	labels, groups, shared                     int
 	limits, distinct                           bool
 }
 
-// problem draws a problem in which some empty bin holds a copy of each item.
+// problem draws a random problem in which some empty bin holds a copy of each item.
 func (d dice) problem(s shape) *binpack.Problem {
 	p := &binpack.Problem{Dimensions: s.dimensions, Groups: s.groups, Fee: float64(d(0, 2)) / 50}
 	for range s.shared {
@@ -87,7 +87,7 @@ func (d dice) catalog(s shape, number int) binpack.Catalog {
 	return c
 }
 
-// item draws an item. It returns false if no bin holds a copy.
+// item draws a random item. It returns false if no bin holds a copy.
 func (d dice) item(s shape, p *binpack.Problem, number int) (binpack.Item, bool) {
 	it := binpack.Item{Name: fmt.Sprintf("i%03d", number), Copies: d(1, s.copies), Priority: int32(d(0, 1))}
 	for range s.dimensions {
@@ -121,7 +121,7 @@ func (d dice) item(s shape, p *binpack.Problem, number int) (binpack.Item, bool)
 	return it, found
 }
 
-// use returns the use of a catalog by the item, restricted to offers with these labels.
+// use returns what the item may use in the catalog: the offers with these labels, and the types that hold a copy.
 func use(p *binpack.Problem, c *binpack.Catalog, it *binpack.Item, labels uint) binpack.Use {
 	offers := c.Offers.(*labelOffers)
 	u := binpack.Use{Offers: offers.with(labels), Types: typeset.New(len(c.Types))}
@@ -141,15 +141,15 @@ func use(p *binpack.Problem, c *binpack.Catalog, it *binpack.Item, labels uint) 
 	return u
 }
 
-// A load is copies of an item in a bin, which need an offer with labels.
+// A load is copies of an item in a bin. They require an offer with the labels.
 type load struct {
 	item   *binpack.Item
 	labels uint
 	n      int
 }
 
-// price returns what a bin of the type with this load costs, without the fee; 0 if it does not hold the load. It is written
-// apart from the solver, for judging it. Soft bounds are not looked at.
+// price returns the price of a bin of the type with these loads, without the fee. It returns 0 if the bin does not hold
+// them. It shares no code with the solver, which it checks. It ignores soft bounds.
 func price(p *binpack.Problem, t *binpack.BinType, offers []offer, loads []load) float64 {
 	free, counts, labels := slices.Clone(t.Capacity), make([]int, p.Groups), uint(0)
 	shared := slices.Clone(t.Includes)

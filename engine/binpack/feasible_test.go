@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack"
 )
 
-// violations judges a solution by code of its own. It returns what does not hold.
+// violations returns the constraints that the solution violates. It shares no code with the solver.
 func violations(p *binpack.Problem, o binpack.Options, s *binpack.Solution) []string {
 	var out []string
 	no := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -71,7 +71,7 @@ func violations(p *binpack.Problem, o binpack.Options, s *binpack.Solution) []st
 	return out
 }
 
-// reserved reports whether some type has a bounded supply: then the lower bound is about other types only.
+// reserved reports whether some type has a supply. The lower bound then holds only for the other types.
 func reserved(p *binpack.Problem) bool {
 	return slices.ContainsFunc(p.Catalogs, func(c binpack.Catalog) bool {
 		return slices.ContainsFunc(c.Types, func(t binpack.BinType) bool { return t.Supply >= 0 })
@@ -95,7 +95,7 @@ func distinct(p *binpack.Problem, c *binpack.Catalog, b *binpack.Bin, loads []lo
 		var seen []int32
 		for j := range c.Types {
 			bare := c.Types[j]
-			bare.Preload = nil // options are looked up by capacity and offers
+			bare.Preload = nil // options are found by capacity and offers alone
 			if c.Types[j].Supply == c.Types[b.Type].Supply && price(p, &bare, offers.byType[j], loads) > 0 {
 				seen = append(seen, d.Values[j]...)
 			}

@@ -21,7 +21,7 @@ type builder struct {
 
 // An effort is how much work the search spends on each pattern that it opens.
 type effort struct {
-	anchors int     // the number of anchors: item types around which a pattern is built
+	anchors int     // how many anchors are tried: item types around which a pattern is built
 	tried   int     // the number of candidates in which a pattern is built for each anchor
 	orders  []order // the rules by which each candidate is filled
 	sample  int     // the approximate number of item types considered for one pattern
@@ -38,7 +38,7 @@ type scratch struct {
 	conflicts            *conflictState
 	filling              filling
 	parts                []part
-	refused              []int // see filling.refused
+	refused              []int // memory for filling.refused
 }
 
 func newBuilder(in *instance, d *demand, c *candidates, p *pricing) *builder {
@@ -57,8 +57,8 @@ type filling struct {
 	free      []int64
 	held      []int       // indices of the shared demands that the bin already meets; free no longer includes their capacity
 	open      []*itemType // the item types to add, by falling value
-	// refused[k] is the number of this pattern if the pattern allows no further copy of conflict class k. Adding copies
-	// never changes that.
+	// refused[k] equals the number of this pattern if no further copy of conflict class k can be added to it. Adding
+	// copies of other classes does not change that.
 	refused []int
 }
 
@@ -88,8 +88,8 @@ func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	return &p
 }
 
-// sample returns the item types to consider for this pattern: those of which the candidate holds a copy. If there are
-// many item types, it takes each n-th one, starting at a different one for each pattern.
+// sample returns the item types to consider for this pattern: those of which the candidate can hold a copy. If there
+// are many item types, it takes each n-th one. The first one differs from pattern to pattern.
 func (b *builder) sample(c *candidate) []*itemType {
 	out := b.scratch.open[:0]
 	byValue := b.demand.byValue
@@ -129,7 +129,7 @@ func (f *filling) room(t *itemType) int {
 	return f.in.shared.copies(t.demand, f.free, typeset.Without(t.shared, f.held), t.left-t.used)
 }
 
-// hold adds the shared demands of t to the pattern. It subtracts those that the bin does not meet yet from free.
+// hold adds the shared demands of t to the pattern. It subtracts from free those that the bin does not meet yet.
 func (f *filling) hold(t *itemType) {
 	if fresh := typeset.Without(t.shared, f.held); len(fresh) > 0 {
 		f.in.shared.take(fresh, f.free, 1)
@@ -138,7 +138,7 @@ func (f *filling) hold(t *itemType) {
 	f.pattern.shared = typeset.Union(f.pattern.shared, t.shared)
 }
 
-// refusesClasses reports whether the pattern allows no further copy of any conflict class of t.
+// refusesClasses reports whether no further copy of any conflict class of t can be added to the pattern.
 func (f *filling) refusesClasses(t *itemType) bool {
 	for i := range t.classes {
 		if f.refused[t.classes[i].number] != f.patterns {
@@ -148,8 +148,8 @@ func (f *filling) refusesClasses(t *itemType) bool {
 	return true
 }
 
-// add adds at most n copies of t and returns how many it added. It reduces the pattern's offers to those that t may
-// use. It adds none if that raises the bin's price by more than the value of the n copies.
+// add adds at most n copies of t and returns how many it added. It narrows the pattern's offers to those that t may
+// use. If that raises the bin's price by more than the value of n copies, it adds none.
 func (f *filling) add(t *itemType, n int) int {
 	p := &f.pattern
 	own := t.fit.byCatalog[p.catalog.index].offers
@@ -199,7 +199,7 @@ func (f *filling) addItems(t *itemType, n int) int {
 			}
 			got := f.put(t, c, it, min(m, n-added))
 			if added += got; got == 0 || added == n {
-				break // the other items of the class are refused as well
+				break // no item of the class can be added any more
 			}
 		}
 		if added == n {
@@ -209,7 +209,7 @@ func (f *filling) addItems(t *itemType, n int) int {
 	return added
 }
 
-// put adds at most n copies of the item, as bounds allow, to the parts. It returns how many it added.
+// put adds at most n copies of the item to the parts, as far as bounds allow. It returns how many it added.
 func (f *filling) put(t *itemType, c *itemClass, it *item, n int) int {
 	if it.hasConflicts() {
 		f.in.meter.spend(1)
@@ -229,8 +229,8 @@ func (f *filling) put(t *itemType, c *itemClass, it *item, n int) int {
 	return n
 }
 
-// keepDistinct returns the largest of n, n/2, n/4, ... for which so many copies of t leave the bin enough option types
-// to meet the Distinct conditions of offers. It returns 0 if there is none.
+// keepDistinct returns the largest of n, n/2, n/4, ... such that the bin with that many more copies of t has enough
+// option types to meet the Distinct conditions of offers. It returns 0 if there is none.
 func (f *filling) keepDistinct(offers *offerSet, t *itemType, n int) int {
 	p := &f.pattern
 	typ := &p.catalog.types[p.typ]

@@ -3,12 +3,12 @@ package binpack
 import "slices"
 
 const (
-	// maxAttempts is the largest number of attempts to replace bins, and maxLooked that of item types that they consider.
-	// improve stops after patience failures in a row. All three are multiplied by the effort.
+	// maxAttempts is the largest number of attempts to replace bins. maxLooked is the largest number of item types that
+	// all attempts consider. improve stops after patience failures in a row. All three are multiplied by the effort.
 	maxAttempts = 220
 	maxLooked   = 22_000
 	patience    = 16
-	// rivals is the number of bins drawn at random for each bin to close. The one with the highest waste is closed.
+	// rivals: for each bin to close, pick draws so many bins at random and takes the one with the highest waste.
 	rivals = 4
 )
 
@@ -83,8 +83,8 @@ func (r *ruiner) attempt(n int) bool {
 	return false
 }
 
-// disturb ranks the item types with remaining copies by values that differ at random from the initial ones, by at most
-// 10%. So attempts combine the same copies differently. Every fourth attempt keeps the values of the previous attempt.
+// disturb sorts the item types with remaining copies by values that differ from the initial ones at random, by at most
+// 10%. So attempts combine the same copies differently. Every fourth attempt keeps the values of the previous one.
 func (r *ruiner) disturb(attempt int) {
 	s, seed := r.search, r.seed
 	s.demand.rank()

@@ -10,20 +10,20 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// An Index finds the bin types of one catalog that hold a demand, and orders them by price. It caches results, so two
-// goroutines must not use it at the same time.
+// An Index finds the bin types of one catalog that hold a demand, and orders them by price. Because it caches results,
+// two goroutines must not use it at the same time.
 type Index struct {
 	types   []BinType
 	shared  sharedList
 	offers  offerTable
-	ladders []ladder
-	lookups int
+	ladders []ladder // by dimension; nil until allLadders is called
+	lookups int      // the number of calls of Holding
 	options map[optionsKey]*TypeOptions
-	name    []byte
+	name    []byte // memory for optionsKey.types
 	scratch typeset.Set
 }
 
-// TypeOptions are the bin types that a bin may be opened as.
+// TypeOptions are the bin types that hold the contents of a bin, see Index.Options.
 type TypeOptions struct {
 	// Types are indices of bin types by rising price. The slice is shared and must not be modified.
 	Types []int
@@ -125,8 +125,8 @@ func (x *Index) allLadders(dimensions int) []ladder {
 }
 
 // Options returns the types with an offer in s and capacity for the demand and the shared demands with these indices.
-// It returns only types whose BinType.Supply is supply (-1: none). If admits is not nil, it must be true for the type.
-// Equal results share a pointer.
+// It returns only types with BinType.Supply equal to supply (-1: none). If admits is not nil, it returns only types for
+// which admits is true. Equal results share a pointer.
 func (x *Index) Options(s OfferSet, demand []int64, shared []int, supply int, admits func(j int) bool) *TypeOptions {
 	set := x.offers.set(s)
 	b := x.Holding(append(x.scratch[:0], set.types...), demand, shared)

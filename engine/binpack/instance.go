@@ -18,11 +18,11 @@ type instance struct {
 	meter    *meter
 }
 
-// An item is an Item with the number of its remaining copies and its place in the pattern that is being built.
+// An item is an Item with the number of its remaining copies and its position in the pattern that is being built.
 type item struct {
 	*Item
 	index int // in Problem.Items
-	left  int // the number of remaining copies: those without a bin
+	left  int // the number of remaining copies: those in no bin yet
 	class int // the number of the conflict class; items of one class have equal counts and bounds
 	// inPattern is the number of copies in the pattern with number stamp. part is the position in pattern.parts.
 	inPattern, stamp, part int

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// An itemType is all items with equal demand, bin types and offer sets. Their counts and bounds may differ.
+// An itemType is all items with equal demand, bin types and offer sets. Their conflict counts and bounds may differ.
 type itemType struct {
 	index int
 	fit   *itemFit
@@ -19,33 +19,34 @@ type itemType struct {
 	classes      []itemClass
 	hasConflicts bool    // some item of the type has counts or bounds
 	left         int     // the number of remaining copies
-	group        int     // the price group, see doc.go
+	group        int     // the price group: item types that pay the same price in every bin type
 	value        float64 // the value of one copy, in dollars per hour
-	initialValue float64 // value at the first dual prices
+	initialValue float64 // value at the dual prices for all copies
 	used         int     // the number of copies in the pattern that is being built
-	stuck        bool    // no bin can be opened for it at the current dual prices
+	stuck        bool    // best found no pattern with it at the current dual prices
 }
 
-// An itemFit is what an item type may use: an offer set and bin types in each catalog.
+// An itemFit is the offer set and the bin types that an item type may use in each catalog.
 type itemFit struct {
 	byCatalog  []fit // by catalog
 	restricted bool
 }
 
-// A fit is what an item may use in one catalog: offers (nil for none) and types.
+// A fit is an itemFit for one catalog. offers is nil if the item type may not use the catalog.
 type fit struct {
 	offers *offerSet
 	types  typeset.Set // the bin types that hold a copy
 }
 
-// An itemClass is the items of one type with equal counts and bounds. Any of them can replace any other in a bin.
+// An itemClass is the items of one item type with equal counts and bounds. One of its items can replace another in a
+// bin.
 type itemClass struct {
-	number int // the number of the conflict class, see item.class
+	number int // the number of the conflict class: all items with equal counts and bounds
 	items  []*item
 	head   int // all items before this index are packed
 }
 
-// open returns the items from the first one with remaining copies on. Later items may have none.
+// open returns the items of the class, from the first one with remaining copies on. Later items may have none.
 func (c *itemClass) open() []*item {
 	for c.head < len(c.items) && c.items[c.head].left == 0 {
 		c.head++
@@ -65,7 +66,8 @@ type itemGrouper struct {
 	typeByItem []*itemType // typeByItem[i] is the item type of the i-th item
 }
 
-// groupItems returns the item types by first appearance and the number of conflict classes. It sets item.class.
+// groupItems returns the item types in order of first appearance, and the number of conflict classes. It sets
+// item.class.
 func groupItems(in *instance, items []*item, scarce []cardinality) ([]*itemType, int) {
 	g := &itemGrouper{
 		in: in, scarce: scarce, byHash: map[uint64][]int{}, classes: map[string]int{},
@@ -122,7 +124,6 @@ func (g *itemGrouper) typeOf(it *item) *itemType {
 	return t
 }
 
-// sameUse reports whether both items have equal demands, offer sets and bin types.
 func sameUse(a, b *Item) bool {
 	return slices.Equal(a.Demand, b.Demand) && slices.Equal(a.Shared, b.Shared) && a.Restricted == b.Restricted &&
 		slices.EqualFunc(a.Uses, b.Uses, func(x, y Use) bool {
@@ -130,7 +131,6 @@ func sameUse(a, b *Item) bool {
 		})
 }
 
-// sameConflicts reports whether both items have equal counts and bounds.
 func sameConflicts(a, b *Item) bool {
 	return slices.Equal(a.Counts, b.Counts) && slices.Equal(a.Bounds, b.Bounds)
 }
@@ -146,8 +146,8 @@ func (g *itemGrouper) classOf(it *Item) int {
 	return n
 }
 
-// newItemType returns a new item type for an item. Bit i of bits is set if a copy uses scarce cardinality i, of which
-// there are scarce.
+// newItemType returns a new item type for an item. Bit i of bits is set if a copy uses scarce cardinality i. scarce is
+// the number of scarce cardinalities.
 func (in *instance) newItemType(it *item, bits, scarce int) *itemType {
 	f := &itemFit{byCatalog: make([]fit, len(in.catalogs)), restricted: it.Restricted}
 	for i, u := range it.Uses {

@@ -17,11 +17,11 @@ type offerSet struct {
 	price      []float64   // price[j] is the lowest price of type j in the set; +Inf if it has none
 	types      typeset.Set // the types with an offer in the set
 	byPrice    []int       // types by rising price; nil until cheapestFirst is called
-	distinct   []Distinct
+	distinct   []Distinct  // the conditions on bins with this offer set
 }
 
-// An offerTable caches the offer sets of a catalog and their intersections. sets[id] is nil if the set was not queried
-// yet. priceClasses numbers the distinct price vectors, by encoding.
+// An offerTable caches the offer sets of a catalog and their intersections. sets[id] is nil until the set is first
+// used. priceClasses maps the encoding of a price vector to offerSet.priceClass.
 type offerTable struct {
 	offers       Offers
 	sets         []*offerSet

@@ -12,10 +12,10 @@ type offer struct {
 	labels uint
 }
 
-// labelOffers is an algebra of offers: a set is all offers that have certain labels.
+// labelOffers implements binpack.Offers: an offer set is all offers that have certain labels.
 type labelOffers struct {
 	byType   [][]offer
-	sets     []uint // labels that the offers of a set have
+	sets     []uint // sets[id] are the labels that all offers of the set have
 	distinct []binpack.Distinct
 }
 
@@ -48,7 +48,7 @@ func (l *labelOffers) Prices(s binpack.OfferSet) []float64 {
 	return out
 }
 
-// price returns that of the cheapest offer of a type with all these labels, +Inf if it has none.
+// price returns the price of the cheapest offer of type j with all these labels, +Inf if there is none.
 func (l *labelOffers) price(j int, labels uint) float64 {
 	best := math.Inf(1)
 	for _, o := range l.byType[j] {

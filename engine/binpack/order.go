@@ -2,10 +2,10 @@ package binpack
 
 import "math"
 
-// An order is a rule for filling a bin. It adds copies to the pattern until no further copy fits.
+// An order is a rule for filling a bin: it adds copies to the pattern until no further copy fits.
 type order func(f *filling)
 
-// orders are the rules by which the search fills each candidate. It keeps the best pattern.
+// orders are the rules that the search tries for each candidate bin type. It keeps the best resulting pattern.
 var orders = [...]order{byShare, byValue}
 
 // byValue adds copies of the item types by falling value, as many of each as fit.
@@ -17,9 +17,9 @@ func byValue(f *filling) {
 	}
 }
 
-// byShare splits the item types into ranges by falling value. In a range the lowest value is more than half the
-// highest. Each range gets a share of the bin: its share of the total value of remaining copies. Thus no bin uses up the
-// small copies that other bins need to fill gaps. Within a range, match chooses the item types.
+// byShare splits the item types, ordered by falling value, into ranges. In a range the lowest value is more than half
+// the highest. Each range fills a share of the bin: its share of the total value of remaining copies. So the first bins
+// do not use up the small copies that fill gaps in later ones. Within a range, match chooses the item types.
 func byShare(f *filling) {
 	total := 0.0
 	for _, t := range f.open {
@@ -78,8 +78,8 @@ func (f *filling) match(open []*itemType, due float64) {
 	}
 }
 
-// addBest adds copies of the type with the highest score. If the pattern refuses that type, it takes the next. It
-// returns the types and scores without the refused ones, and false if all are refused. due is the value that the
+// addBest adds copies of the type with the highest score. If no copy of it can be added, it takes the next type. It
+// returns the types and scores without those that cannot be added, and false if none can. due is the value that the
 // pattern is to reach.
 func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*itemType, []float64, bool) {
 	for {
@@ -100,7 +100,7 @@ func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*
 		if f.add(t, many) > 0 {
 			return types, scores, true
 		}
-		n := 0 // the pattern refuses this type, and perhaps others with the same conflict classes
+		n := 0 // remove this type, and all types of whose conflict classes no copy can be added
 		for i, t := range types {
 			if i != best && !f.refusesClasses(t) {
 				types[n], scores[n] = t, scores[i]

@@ -10,14 +10,14 @@ import (
 // A pattern is a set of copies that share one bin of a type. Each opened bin is represented by its pattern.
 type pattern struct {
 	catalog *catalog
-	typ     int
-	offers  *offerSet // the intersection of the offer sets of its items
+	typ     int       // index of the bin type in catalog.types
+	offers  *offerSet // the offers that all its items may use
 	parts   []part
 	shared  []int   // indices of the shared demands of its items, rising
 	price   float64 // the price of the cheapest offer plus fee, in dollars per hour
 	fee     float64 // Problem.Fee, plus the fee for small solutions (see smallFee)
 	value   float64 // the sum of the values of its copies, in dollars per hour
-	waste   float64 // the share of price that the value of the copies does not cover, see computeWaste
+	waste   float64 // the share of price that exceeds the initial value of its copies, see computeWaste
 	charge  []int64 // what one bin uses of the budget; nil means BinType.Charge, see charged
 }
 
@@ -62,7 +62,7 @@ func (p *pattern) charged() []int64 {
 	return p.catalog.types[p.typ].Charge
 }
 
-// resize changes the bin type to the cheapest one that holds the pattern and has the same supply. In a catalog with a
+// resize changes the bin type to the cheapest one with the same supply that holds the pattern. In a catalog with a
 // budget it does nothing, because a cheaper type may have a larger charge.
 func (p *pattern) resize() {
 	if len(p.catalog.left) > 0 {
@@ -87,7 +87,8 @@ func (p *pattern) restricted() bool {
 }
 
 // admits reports whether the pattern's contents may move to bin type j. Restricted items must name j in their
-// Use.Types. If an item has counts or bounds, no counter of j may start higher than that of the pattern's type.
+// Use.Types. If an item has counts or bounds, the counters of j must start at most as high as those of the pattern's
+// type.
 func (p *pattern) admits(j int) bool {
 	hasConflicts := false
 	for _, x := range p.parts {
@@ -99,8 +100,8 @@ func (p *pattern) admits(j int) bool {
 	return !hasConflicts || !p.catalog.preload || p.catalog.noMorePreloaded(j, p.typ)
 }
 
-// setCharge computes what one bin uses of the budget. The amount exceeds BinType.Charge if Distinct conditions require
-// further options with larger charges. If relax is true, it ignores these conditions.
+// setCharge computes what one bin uses of the budget. It exceeds BinType.Charge if Distinct conditions require further
+// option types with larger charges. If relax is true, setCharge ignores these conditions.
 func (p *pattern) setCharge(relax bool) {
 	p.charge = nil
 	if c := p.catalog; len(c.left) > 0 && len(p.offers.distinct) > 0 && !relax {
@@ -113,8 +114,8 @@ func (p *pattern) setCharge(relax bool) {
 	}
 }
 
-// alike returns a pattern with the same contents, made of copies that are not packed yet. An item may be replaced by
-// another of the same item class. It returns nil if too few copies remain.
+// alike returns a pattern with the same contents, made of remaining copies. An item may be replaced by another of its
+// item class. If too few copies remain, it returns nil.
 func (p *pattern) alike() *pattern {
 	like := *p
 	like.parts = make([]part, 0, len(p.parts))
@@ -155,7 +156,7 @@ func (p *pattern) move(n int) {
 	p.catalog.debit(p, int64(n))
 }
 
-// computeWaste sets waste: the share of the price that the initial values of the copies do not cover.
+// computeWaste sets waste: the share of the price that exceeds the value of the copies, by itemType.initialValue.
 func (p *pattern) computeWaste() {
 	held := 0.0
 	for i := range p.parts {

@@ -10,9 +10,9 @@ import (
 // maxSwaps is the largest number of swaps that polish makes in one pattern.
 const maxSwaps = 24
 
-// polish raises the value of a pattern by swaps. A swap removes copies of one item type and adds as many of another.
-// Each is the swap that raises the value most. Copies with counts or bounds are not removed. Shared demands keep their
-// capacity, even if all copies that have them are removed.
+// polish raises the value of a pattern by swaps, best first. A swap removes copies of one item type and adds as many of
+// another. Copies with counts or bounds are not removed. The capacity that shared demands use is not freed, even if no
+// copy needs them any more.
 func (b *builder) polish(p *pattern) {
 	if len(p.offers.distinct) > 0 && !b.in.options.RelaxDistinct {
 		return
@@ -28,7 +28,7 @@ func (b *builder) polish(p *pattern) {
 		vector.Subtract(f.free, x.item.Demand, x.n)
 		f.hold(x.typ)
 	}
-	// scratch.open still holds the item types that build considered for p. Their field used is the number of copies in p.
+	// build filled scratch.open for p: the item types that it considered, with the number of copies in p as used
 	f.open = b.scratch.trade[:0]
 	for _, t := range b.scratch.open {
 		if t.left > t.used && !t.hasConflicts && typeset.ContainsAll(f.held, t.shared) &&
@@ -86,8 +86,8 @@ func (f *filling) swap() bool {
 	return f.add(b, times) > 0
 }
 
-// exchangeable returns how many of n copies of a in the bin can be replaced by one copy of b each. The free capacity
-// and the remaining copies of b limit the number.
+// exchangeable returns how many of n copies of a in the bin can be replaced by copies of b, one by one. The free
+// capacity and the remaining copies of b limit the number.
 func (f *filling) exchangeable(a, b *itemType, n int) int {
 	n = min(n, b.left-b.used)
 	for d, v := range b.demand {

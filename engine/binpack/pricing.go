@@ -16,12 +16,12 @@ type pricing struct {
 	totalAtGroupPrices float64 // demand.total when group prices were last computed; 0: compute them at the next update
 	covering           *lp.Covering
 	bins               []lp.CoverBin // the bins of covering
-	open               []bool        // open[i] says whether candidate i may be in covering: it is not sold out
+	open               []bool        // open[i] says that candidate i was not sold out when bins was computed
 	stale              bool          // bins must be recomputed
 }
 
-// For small solutions a fee is added to the price of each bin, so that there are few bins. It is smallFee for a solution
-// that costs nothing, and falls linearly to 0 for one that costs smallCost. Both are dollars per hour.
+// For cheap solutions a fee is added to the price of each bin, so that there are few bins. The fee is smallFee at a
+// solution cost of zero, and falls linearly to 0 at smallCost. Both are dollars per hour.
 const (
 	smallFee  = 0.06
 	smallCost = 1.0
@@ -95,10 +95,10 @@ func (p *pricing) solve() bool {
 	return true
 }
 
-// divide sets the dual prices of the relaxation with a single bin type. Its optimum would price only the dimension that
-// requires the most bins, and ignore how copies combine. divide instead divides the bin's price among all dimensions.
-// Weights are the fourth powers of the numbers of bins that each dimension requires, so that scarce dimensions have
-// most weight. No bin then holds more value than its price. Panigrahy et al. (2011) weight dimensions similarly.
+// divide sets the dual prices of a relaxation with a single bin type. The optimum would price only the dimension that
+// requires the most bins, and ignore how copies combine. divide distributes the bin's price over all dimensions
+// instead. The weights are the fourth powers of the numbers of bins that each dimension requires, so scarce dimensions
+// weigh most. No bin then holds more value than its price. Panigrahy et al. (2011) weight dimensions similarly.
 func divide(prices, needs []float64, b *lp.CoverBin) {
 	sum, parts := 0.0, make([]float64, len(prices))
 	for r, c := range b.Capacity {

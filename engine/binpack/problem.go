@@ -10,18 +10,17 @@ import "github.com/karpenter-go/karpenter/engine/binpack/typeset"
 type Problem struct {
 	// Dimensions is the length of every demand and capacity vector.
 	Dimensions int
-	// Units[d] is a divisor of the amounts in dimension d. It makes typical amounts near one, to keep rounding errors
-	// small (cores, GiB, tens of pods). Nil means that all divisors are one.
+	// Units[d] is a divisor of the amounts in dimension d, for floating-point work. It makes typical amounts near one
+	// (cores, GiB, tens of pods), to keep rounding errors small. Nil means that all divisors are one.
 	Units []float64
 	Items []Item
 	// Catalogs are the catalogs of bin types. Each bin belongs to one catalog.
 	Catalogs []Catalog
-	// Shared are demands that several items may have in common. Each of them uses capacity of a bin once.
+	// Shared are demands that several items may have in common. Each of them uses capacity of a bin only once.
 	Shared []SharedDemand
-	// Groups is the number of conflict groups. Each bin has a counter for each group. Counts add to the counters, and
-	// Bounds limit them.
+	// Groups is the number of conflict groups. A bin has a counter per group. Counts add to it, Bounds limit it.
 	Groups int
-	// Supplies[i] is the number of bins that may be opened of all types with BinType.Supply i together.
+	// Supplies[i] is how many bins may be opened in total of the types with BinType.Supply i.
 	Supplies []int
 	// Fee is added to the price of each bin, in dollars per hour.
 	Fee float64
@@ -38,20 +37,20 @@ type Item struct {
 	Demand []int64
 	Shared []int // indices of the item's shared demands in Problem.Shared, rising
 	Copies int
-	Uses   []Use   // Uses[c] is what the item may use in catalog c
+	Uses   []Use   // Uses[c] are the offers and types of Catalogs[c] that the item may use
 	Counts []Count // what each copy adds to the counters of conflict groups; rising by group
 	Bounds []Bound // limits on the counters of a bin that holds the item; rising by group
-	// Items of higher priority are packed first if budgets and supplies do not suffice for all.
+	// Priority: if budgets and supplies do not suffice for all items, those of higher priority are packed first.
 	Priority int32
-	// Restricted is set if some Use.Types omits types that have an offer in the set and capacity for a copy. Solve moves
-	// the contents of a bin with the item only to types in its Use.Types.
+	// Restricted says that some Use.Types omits types with capacity for a copy and an offer in Use.Offers. Solve then
+	// changes the type of a bin with the item only to a type in Use.Types.
 	Restricted bool
 }
 
 // A Use is what an item may use in one catalog: an offer set and bin types.
 type Use struct {
 	Offers OfferSet    // NoOffers: the item must not use the catalog
-	Types  typeset.Set // types that hold one copy: by capacity, by offers and by the counters that a new bin starts with
+	Types  typeset.Set // bin types that hold one copy, by capacity, offers and BinType.Preload
 }
 
 // An OfferSet identifies a set of offers of one catalog. Catalog.Offers gives its prices and intersections.
@@ -65,8 +64,8 @@ const NoOffers OfferSet = -1
 type Count struct{ Group, N int }
 
 // A Bound limits the counter of a conflict group to Max in each bin that holds the item. The item's own copies are
-// included if its Counts name the group. A soft bound is checked when a copy of the item is added, but not when other
-// items are added later.
+// included if its Counts name the group. For example, anti-affinity of pods to each other is a Count of 1 and a Max of
+// 1. A soft bound is checked only when a copy of the item is added, not when other items are added later.
 type Bound struct {
 	Group, Max int
 	Soft       bool
@@ -78,8 +77,8 @@ type Catalog struct {
 	// Budget[b] is the largest sum of BinType.Charge[b] over all new bins. An empty Budget means no limit.
 	Budget []int64
 	Offers Offers
-	// Index finds bin types of this catalog, see NewIndex. If it is nil, Solve creates one. A caller that queries the same
-	// catalog may pass its own, to share the cache.
+	// Index finds bin types of this catalog, see NewIndex. If it is nil, Solve creates one. A caller with an index of the
+	// same catalog may pass it, to share its cache.
 	Index *Index
 }
 
@@ -90,10 +89,10 @@ type BinType struct {
 	Charge   []int64 // Charge[b] is what one bin uses of Catalog.Budget[b]
 	Supply   int     // index in Problem.Supplies; -1: any number of bins may be opened
 	Includes []int   // indices of shared demands that every bin of the type meets without using capacity; rising
-	Preload  []Count // the counters of conflict groups with which every bin of the type starts; rising by group
+	Preload  []Count // the initial counters of conflict groups in each bin of the type; rising by group
 }
 
-// Offers answers questions about the offer sets of one catalog. Solve calls its methods from one goroutine at a time.
+// Offers gives the prices, intersections and conditions of a catalog's offer sets. Solve calls it from one goroutine.
 type Offers interface {
 	// Meet returns the intersection of both sets, and false if no type has an offer in it.
 	Meet(a, b OfferSet) (OfferSet, bool)
@@ -103,9 +102,9 @@ type Offers interface {
 	Distinct(s OfferSet) []Distinct
 }
 
-// A Distinct is a condition on the option types of a bin. Option types are the bin types that hold the bin's contents
-// and have an offer in its offer set. All of them together must have at least Min distinct values of some property. In
-// Kubernetes the property is a node label, and Min its minValues.
+// A Distinct is a condition on the option types of a bin: the bin types that hold its contents and have an offer in its
+// offer set. All of them together must have at least Min distinct values of some property. In Kubernetes the property
+// is a node label, and Min its minValues.
 type Distinct struct {
 	Min    int
 	Values [][]int32 // Values[t] are the values that bin type t has

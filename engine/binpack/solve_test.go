@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack"
 )
 
-// all is a problem with every side constraint.
+// all is the shape of problems with every side constraint.
 var all = shape{dimensions: 3, items: 12, copies: 12, types: 6, catalogs: 2, labels: 2, groups: 3, shared: 2, limits: true, distinct: true}
 
 func TestSolutionsAreFeasible(t *testing.T) {
@@ -27,7 +27,7 @@ func rapidDice(t *rapid.T) dice {
 	return func(lo, hi int) int { return rapid.IntRange(lo, hi).Draw(t, "n") }
 }
 
-// free is a problem in which every copy finds a bin.
+// free is the shape of problems in which every copy is packed.
 var free = shape{dimensions: 2, items: 8, copies: 6, types: 5, catalogs: 1, labels: 1}
 
 func TestWithoutLimitsAllIsPacked(t *testing.T) {
@@ -43,8 +43,8 @@ func TestWithoutLimitsAllIsPacked(t *testing.T) {
 	})
 }
 
-// The gap that the package states for problems of a few copies. Bins are few there, so that a single one too many counts much:
-// no cost is above worstGap times the optimum, one in a hundred is above rareGap, and the mean is meanGap at most.
+// The largest gaps to the optimum for problems with a few copies. With few bins, a single superfluous one costs much.
+// The cost is at most worstGap times the optimum, in 99 of 100 problems at most rareGap, in the mean at most meanGap.
 const (
 	worstGap = 2.0
 	rareGap  = 1.35
@@ -59,7 +59,7 @@ func TestAgainstBruteForce(t *testing.T) {
 		p.Fee = 0
 		best := optimum(p)
 		if best == 0 || slices.ContainsFunc(p.Items, func(it binpack.Item) bool { return len(it.Bounds) > 0 && it.Bounds[0].Soft }) {
-			continue // the optimum does not look at soft bounds
+			continue // optimum ignores soft bounds
 		}
 		got := binpack.Solve(p, binpack.Options{})
 		for _, no := range violations(p, binpack.Options{}, got) {
@@ -97,8 +97,8 @@ func optimum(p *binpack.Problem) float64 {
 			each = append(each, load{it, offers.sets[it.Uses[0].Offers], 1})
 		}
 	}
-	cost := make([]float64, 1<<len(each)) // of one bin, by the copies in it
-	best := make([]float64, 1<<len(each)) // of any number of bins
+	cost := make([]float64, 1<<len(each)) // cost of one bin, by the set of copies in it
+	best := make([]float64, 1<<len(each)) // least cost of any number of bins
 	for set := 1; set < len(cost); set++ {
 		cost[set], best[set] = math.Inf(1), math.Inf(1)
 		var loads []load
@@ -124,7 +124,7 @@ func optimum(p *binpack.Problem) float64 {
 func TestScalingPricesChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapidDice(t).problem(free)
-		p.Fee = 10 // dollars: far from where a small solution counts bins
+		p.Fee = 10 // in dollars: too much for the fee of small solutions to matter
 		before := binpack.Solve(p, binpack.Options{})
 		for i := range p.Catalogs {
 			for _, list := range p.Catalogs[i].Offers.(*labelOffers).byType {
@@ -158,7 +158,7 @@ func TestOrderOfItemsChangesNothing(t *testing.T) {
 		after := binpack.Solve(&shuffled, binpack.Options{})
 		for _, b := range after.Bins {
 			for i := range b.Parts {
-				if b.Parts[i].Item >= 0 { // bins that are alike share their parts
+				if b.Parts[i].Item >= 0 { // identical bins share their parts
 					b.Parts[i].Item = -1 - order[b.Parts[i].Item]
 				}
 			}
@@ -281,7 +281,7 @@ func FuzzSolve(f *testing.F) {
 			return lo + v%(hi-lo+1)
 		})
 		p := d.problem(all)
-		if d(0, 3) == 0 { // amounts at the end of the range
+		if d(0, 3) == 0 { // very large amounts
 			for i := range p.Items {
 				p.Items[i].Demand[0] <<= d(0, 50)
 			}

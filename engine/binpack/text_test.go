@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// TestProblems solves the problems of testdata/problem. Each is prose, a problem in lines (see parser) and the solution.
+// TestProblems solves the problems of testdata/problem. Each file has prose, a problem (see parser) and the solution.
 func TestProblems(t *testing.T) {
 	scenario.Files(t, "testdata/problem", func(t *testing.T, ar *txtar.Archive) string {
 		if len(ar.Files) != 2 || len(ar.Comment) == 0 {
@@ -28,7 +28,7 @@ func TestProblems(t *testing.T) {
 	})
 }
 
-// text returns the solution as it is written in files.
+// text returns the solution in the format of the files.
 func text(p *binpack.Problem, s *binpack.Solution) string {
 	var b strings.Builder
 	packed := make([]int, len(p.Items))
@@ -60,7 +60,7 @@ func text(p *binpack.Problem, s *binpack.Solution) string {
 	return b.String()
 }
 
-// A parser reads a problem, one thing a line:
+// A parser reads a problem, with one element in each line:
 //
 //	dimensions 2, fee 0.01, groups 1, supplies 3 1, budget 100 4, distinct 2, steps 1000
 //	shared 0                                     a shared demand of dimension 0
@@ -197,7 +197,7 @@ func (r *parser) indices(value string) []int {
 	return out
 }
 
-// two reads a:b.
+// two reads two numbers in the form a:b.
 func (r *parser) two(value string) []int { return r.indices(strings.Replace(value, ":", ",", 1)) }
 
 func (r *parser) pairs(args []string) map[string]string {

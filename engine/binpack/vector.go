@@ -5,11 +5,11 @@ import "math"
 const (
 	// infinite is larger than any price of an offer.
 	infinite = math.MaxFloat64
-	// minPrice replaces a price of zero, at which unused capacity would cost nothing.
+	// minPrice replaces smaller prices and values, in dollars per hour. A price of zero would make a ratio infinite.
 	minPrice = 1e-9
-	// same is the relative difference below which two prices or ratios are taken for equal.
+	// same is the relative difference up to which two prices or ratios are regarded as equal.
 	same = 1e-6
-	// epsilon: of two scores that differ by at most this, addBest takes the first. Typical scores are near one.
+	// epsilon: if two scores differ by at most this, addBest takes the first. Typical scores are near one.
 	epsilon = 1e-12
 	// unlimited is the number of bins that can be opened if nothing limits it.
 	unlimited = math.MaxInt64

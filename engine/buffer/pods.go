@@ -24,7 +24,7 @@ type Source struct {
 	// Scale is the number of replicas of the object in scalableRef; nil without a scalableRef.
 	Scale   *int32
 	Problem *Problem
-	// Ration is what the quotas of the namespace leave; nil if no quota applies.
+	// Ration is how many pods the ResourceQuotas of the namespace allow; nil if no quota applies.
 	Ration *Ration
 }
 
@@ -37,7 +37,7 @@ type Problem struct {
 // mostPods bounds the number of pods of one buffer, so that a typing error does not exhaust memory.
 const mostPods = 10_000
 
-// Count returns the number of pods for which the buffer reserves room.
+// Count returns the number of pods for which the buffer keeps free capacity.
 //
 // It is the larger of replicas and the percentage of Scale, and a percentage above zero means at least one pod. Limits
 // reduce it to the pods that fit in them; without replicas and percentage, they determine the number. These are
@@ -67,8 +67,8 @@ func Count(spec autoscalingv1beta1.CapacityBufferSpec, src Source) int32 {
 	return int32(n)
 }
 
-// within returns how many pods of the template fit in the limits. bounded is false if the limits have none of its
-// resources.
+// within returns how many pods of the template fit in the limits. bounded is false if the limits name no resource that
+// the pods request.
 func within(limits *corev1.ResourceList, template *corev1.PodTemplateSpec) (n int64, bounded bool) {
 	if limits == nil {
 		return 0, false

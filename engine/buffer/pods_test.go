@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// template asks for 2 cores by a limit, and for a volume that would have to be made.
+// template requests 2 cores by a limit, and a volume that does not exist yet.
 func template() *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},

@@ -10,12 +10,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Quotas are the ResourceQuotas of one namespace, with what the buffers have used of them so far. The status of a quota
-// counts only real pods, because room for a buffer must not exclude real pods. So the buffers share what real pods
-// leave, in the order of the calls of Give.
+// Quotas are the ResourceQuotas of one namespace, with the amounts that buffers have used of them so far. The status of
+// a quota counts only real pods, because a buffer must not exclude real pods. The buffers share the remaining amounts,
+// in the order of the calls of Give.
 type Quotas struct {
 	quotas []*corev1.ResourceQuota
-	// given is what earlier buffers have used of each quota.
+	// given are the amounts that earlier buffers have used of each quota.
 	given []model.Resources
 }
 
@@ -26,7 +26,7 @@ func NewQuotas(quotas []*corev1.ResourceQuota) *Quotas {
 	return q
 }
 
-// A Ration is how many pods the quotas of a namespace allow for a buffer.
+// A Ration is the number of pods that the quotas of a namespace allow for a buffer.
 type Ration struct {
 	// Most is the highest number of pods.
 	Most int32
@@ -136,7 +136,7 @@ func holdsScope(r corev1.ScopedResourceSelectorRequirement, template *corev1.Pod
 			return !slices.Contains(r.Values, spec.PriorityClassName)
 		}
 	}
-	return false // other scopes, such as affinity across namespaces, do not concern room
+	return false // other scopes, such as affinity across namespaces, do not apply to buffers
 }
 
 // bestEffort reports whether no container has requests or limits of cpu or memory.

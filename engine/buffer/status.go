@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// Status returns the new status of b. pods are its virtual pods. The promises of s are the nodes on which they are
-// planned.
+// Status returns the new status of b. pods are its virtual pods. The promises of s have the nodes on which these pods
+// are planned.
 func Status(
 	b *autoscalingv1beta1.CapacityBuffer, src Source, pods []*corev1.Pod, s *model.Snapshot,
 ) autoscalingv1beta1.CapacityBufferStatus {

@@ -11,15 +11,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Cost is the deletion cost that a pod is to get. Value is empty if the pod is to have none.
+// A Cost is the deletion cost to write to a pod.
 type Cost struct {
 	Pod  *model.Pod
 	Node *model.Node
-	// Value is an int32 in decimal.
+	// Value is an int32 in decimal. It is empty if the annotation is to be removed.
 	Value string
 }
 
-// Decide returns the costs that differ from those that the pods have, lowest first.
+// Decide returns the costs that differ from the present ones of the pods, lowest first.
 func Decide(s *model.Snapshot) []Cost {
 	var costs, owned []Cost
 	bySet := map[string][]*ranked{}
@@ -64,7 +64,7 @@ func Withdraw(s *model.Snapshot) []Cost {
 	return costs
 }
 
-// sortCosts sorts the lowest first, those without a value last, then by pod.
+// sortCosts sorts by value, lowest first, then by pod. All values are negative, so costs without a value are last.
 func sortCosts(costs []Cost) {
 	number := func(c Cost) int64 {
 		v, _ := strconv.ParseInt(c.Value, 10, 32) // 0 if there is none
@@ -99,7 +99,7 @@ func replicated(p *model.Pod) bool {
 type ranked struct {
 	pod  *model.Pod
 	node *model.Node
-	// rank is the cost of the pod if ranked is true. Otherwise the pod gets none.
+	// rank is the deletion cost of the pod if ranked is true. Otherwise the pod gets no deletion cost.
 	rank   int64
 	ranked bool
 }

@@ -5,9 +5,9 @@
 // first. The cost of a pod depends on its node alone:
 //
 //   - A node that is being removed comes first.
-//   - Then drifted nodes of NodePools that are not static, then the other nodes that may be consolidated. Among each of
-//     these, nodes that are less used come first, in steps of a tenth. Among nodes of one step the order is arbitrary and
-//     fixed.
+//   - Then come drifted nodes of NodePools that are not static, then the other nodes that may be consolidated. Within
+//     each of these groups, nodes with the largest free share come first, in steps of a tenth. Within a step, the order
+//     is fixed by a hash of the node name.
 //   - Pods of other nodes get no cost.
 //
 // So a node that joins or leaves changes no cost of pods on other nodes.

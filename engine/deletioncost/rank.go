@@ -16,11 +16,11 @@ import (
 const (
 	// leaving is the rank of nodes that are being removed: the lowest deletion cost.
 	leaving = math.MinInt32
-	// steps is the number of steps of use.
+	// steps is the number of steps into which the free share of nodes is divided.
 	steps = 10
 	// width is the number of ranks in a step.
 	width = 10_000
-	// margin is how far the free share of a node may be outside its step before the step changes.
+	// margin is how far the free share of a node may be outside the bounds of its step before the step changes.
 	margin = 0.05
 )
 
@@ -47,9 +47,9 @@ func rankOf(s *model.Snapshot, n *model.Node) (rank int64, ok bool) {
 	return -int64(group+stepOf(n)+1)*width + placeOf(n), true
 }
 
-// stepOf returns the step of the node, from 0 for a node that is used up to steps-1 for an empty one. The node keeps the
-// step of the costs that its pods have while its free share is at most margin outside of it, so that small changes write
-// nothing.
+// stepOf returns the step of the node, from 0 for a node that is used up to steps-1 for an empty one. The node keeps
+// its earlier step (see stepBefore) while its free share is at most margin outside the bounds of that step. So small
+// changes cause no writes.
 func stepOf(n *model.Node) int {
 	free := freeShare(n)
 	if before, ok := stepBefore(n); ok &&
@@ -59,8 +59,8 @@ func stepOf(n *model.Node) int {
 	return min(int(free*steps), steps-1)
 }
 
-// freeShare returns the share of the node's CPU or memory that pods do not use, whichever is less, between 0 and 1.
-// DaemonSet pods are left out of both sides.
+// freeShare returns the share of the node's CPU or memory that pods do not use, whichever is less, between 0 and 1. The
+// requests of DaemonSet pods are subtracted from both the used and the allocatable amount.
 func freeShare(n *model.Node) float64 {
 	free := 1.0
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
@@ -73,7 +73,8 @@ func freeShare(n *model.Node) float64 {
 	return max(0, free)
 }
 
-// stepBefore returns the step of the costs that pods of the node have, and false if there are none.
+// stepBefore returns the step in which the node was when the deletion costs of its pods were written, and false if they
+// have none.
 func stepBefore(n *model.Node) (step int, ok bool) {
 	for _, p := range n.Pods {
 		if !Written(p) {

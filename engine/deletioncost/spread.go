@@ -7,12 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// keepSpread takes the rank from pods of one ReplicaSet so that their topology spread constraints hold when all pods with
-// a rank are gone. Both kinds of whenUnsatisfiable count.
+// keepSpread removes the rank of some pods of one ReplicaSet, so that the topology spread constraints of the pods still
+// hold after the deletion of all pods that keep a rank. Both kinds of whenUnsatisfiable count.
 //
-// It goes through the pods from the lowest rank. A pod keeps its rank if, after its removal, no domain has more than
-// maxSkew pods fewer than the fullest one. Only domains that have pods of the ReplicaSet are compared. Pods of nodes that
-// are being removed leave in any case, so they keep their rank and are taken out first.
+// Pods are processed from the lowest rank. A pod keeps its rank if, after its removal, no domain has more than maxSkew
+// pods fewer than the fullest one. Only domains that have pods of the ReplicaSet are compared. Pods of nodes that are
+// being removed are evicted in any case, so they keep their rank and count as deleted first.
 func keepSpread(pods []*ranked) {
 	if !slices.ContainsFunc(pods, func(r *ranked) bool { return len(r.pod.Object.Spec.TopologySpreadConstraints) > 0 }) {
 		return

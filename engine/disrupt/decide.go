@@ -11,9 +11,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Decide chooses the nodes to disrupt now. It runs the methods twice. Commands of the first pass are executed. Those of
-// the second pass are only proposed, because the mode of a NodePool holds them back. So proposals cannot take room or
-// budget from executed commands.
+// Decide chooses the nodes to disrupt now. It runs the methods twice. The first pass is for nodes whose NodePool's mode
+// allows execution, and its commands are executed. The second pass is for the other nodes, and its commands are only
+// reported. So reported commands cannot use capacity or budgets that executed commands need.
 func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	st := problem.Compile(s, o)
 	d := Decision{Cursor: from}
@@ -57,7 +57,7 @@ func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 }
 
 // voluntary are the reasons of voluntary disruption. After each decision with commands, the next reason comes first, so
-// that no reason always has the budgets to itself.
+// that no reason always uses the budgets before the others.
 var voluntary = [...]apiv1.DisruptionReason{
 	apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonUnderutilized,
 }

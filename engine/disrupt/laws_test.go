@@ -185,7 +185,7 @@ func matches(want, have map[string]string) bool {
 	return true
 }
 
-// accounts checks that every node of ours is in a command or blocked, and once.
+// accounts checks that every managed node is either in one command or blocked, and only once.
 func accounts(s *model.Snapshot, d disrupt.Decision) *random.Breach {
 	times := map[string]int{}
 	for _, c := range d.Commands {

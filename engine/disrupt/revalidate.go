@@ -84,8 +84,8 @@ func revalidateMoving(s *model.Snapshot, nodes []*model.Node, o pack.Options, ve
 	}
 }
 
-// incomingTo returns the names of the marked nodes to which pods are assigned that would fit there if the disruption
-// taint were removed.
+// incomingTo returns the names of the marked nodes to which a pod is assigned, if the pod would fit there without the
+// disruption taint.
 func incomingTo(s *model.Snapshot, nodes []*model.Node, o pack.Options) map[string]bool {
 	marked := map[string]*model.Node{}
 	for _, n := range nodes {

@@ -62,8 +62,8 @@ func forceAt(pod *corev1.Pod, deadline time.Time) time.Time {
 	return deadline.Add(-graceOf(pod))
 }
 
-// forced reports whether the pod is deleted by force now. A terminating pod is, if its grace period ends after the
-// deadline and another deletion shortens it; otherwise the same deletion would be repeated.
+// forced reports whether the pod is deleted by force now. A terminating pod is deleted again only if its grace period
+// ends after the deadline and another deletion would shorten it.
 func forced(pod *corev1.Pod, deadline, now time.Time) bool {
 	if deadline.IsZero() {
 		return false

@@ -10,12 +10,12 @@ import (
 )
 
 func TestDeadline(t *testing.T) {
-	grace := &metav1.Duration{Duration: 10 * time.Minute}
+	grace := &apiv1.Duration{Duration: 10 * time.Minute}
 	deleted := metav1.NewTime(epoch)
 	for _, tt := range []struct {
 		name       string
 		annotation string
-		grace      *metav1.Duration
+		grace      *apiv1.Duration
 		deleted    *metav1.Time
 		want       time.Time
 		wantErr    bool

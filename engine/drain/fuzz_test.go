@@ -56,7 +56,7 @@ func rawState(b *rawpods.Bytes) State {
 	}
 	claim := &apiv1.NodeClaim{}
 	if rawpods.Pick(b, false, true) {
-		claim.Spec.TerminationGracePeriod = &metav1.Duration{Duration: rawpods.Pick(b, time.Hour, 0, -time.Hour, time.Duration(math.MaxInt64))}
+		claim.Spec.TerminationGracePeriod = &apiv1.Duration{Duration: rawpods.Pick(b, time.Hour, 0, -time.Hour, time.Duration(math.MaxInt64))}
 		claim.DeletionTimestamp = &metav1.Time{Time: at()}
 	}
 	if value := rawpods.Pick(b, "", "", "2026-01-01T09:00:00Z", "9999-12-31T23:59:59Z", "soon"); value != "" {

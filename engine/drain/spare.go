@@ -10,7 +10,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// StuckAfter is how long after its deletion timestamp a terminating pod still delays the drain. If it still exists
+// StuckAfter is the time after its deletion timestamp for which a terminating pod delays the drain. If it still exists
 // then, its kubelet no longer responds.
 const StuckAfter = time.Minute
 

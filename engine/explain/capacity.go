@@ -15,7 +15,7 @@ import (
 )
 
 // capacity returns why no type of c is large enough for the pod and the DaemonSets, or has no available offering. It
-// returns nil if one is and has.
+// returns nil if one type is large enough and has an available offering.
 func (e *Explainer) capacity(pod *model.Pod, pool *model.Pool, c labelMatch) []Obstacle {
 	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(c.term)
 	e.remember(pool, reqs)
@@ -76,8 +76,8 @@ func zoneIDs(reqs require.Set) []string {
 	return slices.DeleteFunc(reqs.Keys(), func(key string) bool { return !strings.HasSuffix(key, "/zone-id") })
 }
 
-// need returns the requests of the pod and of the DaemonSets that run on a node of type t. pool and reqs are those of
-// the last call of remember.
+// need returns the requests of the pod and of the DaemonSets that run on a node of type t. The last call of remember
+// must have had the same pool and reqs.
 func (e *Explainer) need(pod *model.Pod, pool *model.Pool, t *model.InstanceType, reqs require.Set) model.Resources {
 	sum, known := e.overhead[t]
 	if !known {
@@ -95,7 +95,8 @@ func (e *Explainer) need(pod *model.Pod, pool *model.Pool, t *model.InstanceType
 // maxOverheads bounds how many overheads an Explainer keeps.
 const maxOverheads = 64
 
-// remember makes need compute the requests of the DaemonSets once for each type with these pool and requirements.
+// remember selects the cache of DaemonSet requests by type that need uses: the one for this pool and these
+// requirements.
 func (e *Explainer) remember(pool *model.Pool, reqs require.Set) {
 	key := pool.Name + " " + reqs.String()
 	if e.overhead = e.overheads[key]; e.overhead != nil {
@@ -171,7 +172,8 @@ func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, c labelMatch, req
 	return o
 }
 
-// distance returns the sum over the resources of the share of need that have lacks.
+// distance returns how far have is below need: the sum over the resources of the missing amount divided by the needed
+// amount.
 func distance(need, have model.Resources) float64 {
 	sum := 0.0
 	for name, v := range need {

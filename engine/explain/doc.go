@@ -1,5 +1,5 @@
-// Package explain builds the texts that tell users why a pod is refused and how to change that, and why a planned node
-// has its type and price.
+// Package explain builds texts for users: why a pod is refused and what to change, and why a planned node has its type
+// and price.
 //
 // Begin with Explainer. The input of Refusal is a refusal of a plan, and that of Node a planned node; both return
 // sentences. A verdict names only the first rule that a pool breaks. An Explainer also checks the other rules on the

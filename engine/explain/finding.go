@@ -28,9 +28,9 @@ type Finding struct {
 
 // An Obstacle is one rule that prevents a pool from launching a node for a pod.
 type Obstacle struct {
-	// Why is a fragment without a full stop.
+	// Why is a part of a sentence, without a full stop.
 	Why string `json:"why"`
-	// Fix is what to change. If no change is known to help, it is empty, and NoFix says why.
+	// Fix is what to change. If no change is known to help, it is empty, and NoFix is the reason.
 	Fix   string `json:"fix,omitempty"`
 	NoFix string `json:"noFix,omitempty"`
 
@@ -78,7 +78,8 @@ func New(s *model.Snapshot, labels apiv1.LabelRules) *Explainer {
 // Refusal returns a finding for each reason of the refusal, fewest obstacles first.
 func (e *Explainer) Refusal(r model.Refusal) []Finding { return e.findings(r.Pods[0], r.Reasons) }
 
-// The bounds of Brief: pools that are explained, and bytes of the text. With the words before it, an event has at most 1,024.
+// The bounds of Brief: pools that are explained, and bytes of the text. The API server limits the whole message of an
+// event to 1,024 bytes.
 const (
 	mostPools = 3
 	mostBytes = 1000
@@ -184,8 +185,8 @@ func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict)
 	return append([]Obstacle{e.inPool(pool, v)}, all...)
 }
 
-// sameMatter reports whether the rules are equal kinds of obstacle: no instance type that is
-// large enough is available.
+// sameMatter reports whether both rules mean that no large enough instance type is available. They are then shown as
+// one obstacle.
 func sameMatter(a, b model.Rule) bool {
 	tooSmall := func(r model.Rule) bool {
 		return r == model.RuleResources || r == model.RuleShape || r == model.RuleOffering

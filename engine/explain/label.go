@@ -262,7 +262,7 @@ func available(types []*model.InstanceType, reqs require.Set) []*model.InstanceT
 	return slices.DeleteFunc(meeting(types, reqs), func(t *model.InstanceType) bool { _, ok := t.Cheapest(reqs); return !ok })
 }
 
-// byPrice returns the values that the types have for the label, cheapest type first.
+// byPrice returns the values of the label on the types, that of the cheapest type first.
 func byPrice(types []*model.InstanceType, key string, reqs require.Set) []string {
 	price := map[string]float64{}
 	for _, t := range types {
@@ -282,10 +282,10 @@ func byPrice(types []*model.InstanceType, key string, reqs require.Set) []string
 // shown is how many values a list shows.
 const shown = 3
 
-// some returns a list of which one is to be chosen. Of many values, only the first are shown.
+// some joins alternatives with "or". Of a long list, only the first values are shown.
 func some(list []string) string { return listed(list, "or", "or one of") }
 
-// each returns a list of things that all are meant. Of many, only the first are shown.
+// each joins values with "and". Of a long list, only the first values are shown.
 func each(list []string) string { return listed(list, "and", "and") }
 
 // listed joins the list. last precedes the last value, and more the number of values that are not shown.

@@ -8,8 +8,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// Fix returns the change that makes the check pass, as a fragment without a full stop, and true. If no change is known,
-// it returns why, and false. Both are empty for checks that pass without a change, such as RuleRecent.
+// Fix returns the change that makes the check pass, as a part of a sentence without a full stop, and true. If no change
+// is known, it returns the reason and false. The text is empty for checks that pass later without a change, such as
+// RuleRecent.
 func Fix(v model.Verdict) (text string, known bool) {
 	if v.Hint != "" {
 		return v.Hint, true
@@ -138,7 +139,7 @@ func fixPolicy(v model.Verdict) (text string, known bool) {
 	return "", false
 }
 
-// Advice returns Fix as it is shown: "fix: …" or "no fix: …", empty if there is nothing to say.
+// Advice returns Fix as it is shown: "fix: …" or "no fix: …". It is empty if the text of Fix is empty.
 func Advice(v model.Verdict) string {
 	text, known := Fix(v)
 	switch {

@@ -4,7 +4,7 @@
 // names. The table responses defines the action for each kind of notice. Decide guarantees the following.
 //
 //   - If several notices are about one instance, only the most urgent one counts.
-//   - A claim that is being deleted gets no action, so a notice may arrive twice.
+//   - A claim that is being deleted gets no action, so a repeated notice does no harm.
 //   - A rebalance recommendation only becomes an event. All other notices delete the claim.
 //   - A deadline is set only for failed instances and hosts, whose pods may not terminate, and never replaces an earlier one.
 //

@@ -17,7 +17,7 @@ const (
 	ReasonTerminating = "TerminatingOnInterruption"
 )
 
-// An end says how a claim ends because of a notice.
+// An end is how a notice ends the claim, if at all.
 type end uint8
 
 const (
@@ -52,8 +52,8 @@ var responses = []response{
 	{model.NoticeHostFailed, force, ReasonInstanceUnhealthy, ""},
 }
 
-// to returns the response to one notice: with Act, a node with an elevated risk of interruption is treated as if it were
-// interrupted.
+// to returns the response to one notice. If Notice.Act is set, a rebalance recommendation has the response to an
+// interruption of a spot instance.
 func (r response) to(n model.Notice) response {
 	if n.Kind == model.NoticeRebalance && n.Act {
 		r.end, r.unavailable = drain, apiv1.CapacityTypeSpot

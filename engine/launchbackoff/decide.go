@@ -15,7 +15,7 @@ type Finding struct {
 	Pod *model.Pod
 	// Claim is the claim that was launched for the pod, and Pool the name of its NodePool.
 	Claim, Pool string
-	// Why is the reason why the pod did not use the node, and Fix what to change, as fragments.
+	// Why is the reason why the pod did not use the node, and Fix the change that helps. Both are parts of a sentence.
 	Why, Fix string
 	// Times is how many launches in a row were unused, including this one.
 	Times int
@@ -123,7 +123,7 @@ func (h history) outcome(s *model.Snapshot, expected func() map[string]bool) (wh
 		return "the node was deleted as empty before the pod was bound",
 			"raise spec.disruption.consolidateAfter of NodePool " + h.pool.Name, true
 	case !ok || !n.Registered || n.Deleting || n.Disrupted() || len(n.Reschedulable()) > 0 || expected()[n.Name]:
-		return "", "", false // not known yet, used by other pods now or soon, or removed for another reason
+		return "", "", false // the outcome is not known yet, other pods use the node now or soon, or it was removed for another reason
 	}
 	return "the pod does not fit on the node",
 		"compare the requests of the pod with status.allocatable of node " + n.Name, true

@@ -244,7 +244,7 @@ func (st *story) untilNext() time.Duration {
 	return launchbackoff.NextLaunch(st.state, st.now).Sub(st.now)
 }
 
-// fail launches a node that refuses the pods, and asks.
+// fail launches a node that cannot run the pods, and returns the next decision.
 func (st *story) fail(n int) string {
 	name := fmt.Sprintf("n%d", n)
 	st.launch(name)

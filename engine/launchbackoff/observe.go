@@ -62,7 +62,8 @@ func withOrphans(kept map[types.UID][]history, gone []history) map[types.UID][]h
 	return kept
 }
 
-// withNode returns h with what Decide must know of the claim's node, which may be gone by then.
+// withNode returns h with the facts about the claim's node that Decide needs. They are stored, because the node may be
+// gone when Decide is called.
 func (h history) withNode(s *model.Snapshot) history {
 	n, ok := s.NodeByName(h.claim)
 	if !ok || !n.Registered || len(n.Reschedulable()) > 0 {
@@ -109,8 +110,8 @@ func expire(orphaned map[types.UID][]history, now time.Time) map[types.UID][]his
 	return kept
 }
 
-// inherit gives each pending pod without a history that of a deleted pod of the same owner. Each history passes to one
-// pod, the most recently deleted first.
+// inherit gives each pending pod without a history that of a deleted pod of the same owner. Each history is assigned to
+// one pod, that of the most recently deleted pod first.
 func inherit(st *State, s *model.Snapshot) {
 	if len(st.orphaned) == 0 {
 		return

@@ -41,24 +41,25 @@ type State struct {
 	orphaned map[types.UID][]history
 }
 
-// A history is the launches for one pod, as far as the next launch depends on them.
+// A history has the facts about earlier launches for one pod on which the next launch depends.
 type history struct {
-	// key is the pod's namespace/name. pod is its object when the last launch was made.
+	// key is the pod's namespace/name. pod is the pod object at the time of the last launch.
 	key string
 	pod *corev1.Pod
 	// claim is the name of the last launched claim while its outcome is unknown, else empty. pool is its pool at that
 	// time.
 	claim string
 	pool  *model.Pool
-	// emptied says that the claim's node was removed as empty while the pod was pending.
+	// emptied is true if the claim's node was removed as empty while the pod was pending.
 	emptied bool
 	// taint is a taint of the claim's node that the pod does not tolerate, empty if there is none.
 	taint string
-	// inherited says that the claim was launched for another pod, which may have run there.
+	// inherited is true if the claim was launched for another pod, which may have run there.
 	inherited bool
 	// boundSince is since when the pod has been bound to a node that is not being removed; zero if it is not.
 	boundSince time.Time
-	// unused is how many launches in a row were unused. reason is why the last one was, and fix what to change.
+	// unused is how many launches in a row were unused. reason is why the last one was unused, and fix the change that
+	// helps.
 	unused      int
 	reason, fix string
 	// waitUntil is the earliest time of the next launch.

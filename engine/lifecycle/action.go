@@ -66,7 +66,7 @@ const (
 	DeleteExpired               DeleteReason = "expired"
 )
 
-// Delete deletes the claim. Its finalizer then leads to the usual termination.
+// Delete deletes the claim. Because of its finalizer, the claim is then drained and terminated as usual.
 type Delete struct {
 	Reason DeleteReason
 }

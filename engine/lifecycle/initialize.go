@@ -13,7 +13,7 @@ import (
 )
 
 // initialize sets the condition Initialized once the node is ready. It deletes the claim after InitializationTimeout if
-// the node runs no pods. A node that does is removed by repair and expiry only.
+// the node runs no pods. A node that runs pods is removed only by repair or expiry.
 func initialize(v View) (j Judgement) {
 	reason, message := unready(v)
 	if reason != "" {
@@ -44,7 +44,7 @@ func (j *Judgement) abandon(v View) {
 	}
 }
 
-// recheckPods is how soon a node that is not initialized in time is looked at again because pods run on it.
+// recheckPods is the interval between checks of a node that is not initialized in time but runs pods.
 const recheckPods = 10 * time.Minute
 
 // InitializationTimeoutAt returns when a registered claim is deleted if its node is not initialized and runs no pods.
@@ -53,7 +53,8 @@ func InitializationTimeoutAt(claim *apiv1.NodeClaim) time.Time {
 	return c.LastTransitionTime.Add(InitializationTimeout)
 }
 
-// occupies reports whether the pod keeps its node: it is not ended, and no DaemonSet or static pod.
+// occupies reports whether the pod prevents the deletion of its node by abandon. The pod has not completed, and is
+// neither a DaemonSet pod nor a static pod.
 func occupies(pod *corev1.Pod) bool {
 	p := model.Pod{Object: pod}
 	return !p.Terminal() && !p.Daemon() && !p.Mirror()
@@ -65,13 +66,13 @@ func awaitsTurn(claim *apiv1.NodeClaim) bool {
 	return claim.Annotations[apiv1.MoveStageAnnotationKey] != "" && claim.Annotations[apiv1.ReplacesAnnotationKey] != ""
 }
 
-// Apply changes the node as i says. It is idempotent, because the node may come from a stale cache.
+// Apply makes the changes of i to the node. It is idempotent, because the node may come from a stale cache.
 func (i Initialize) Apply(node *corev1.Node) {
 	node.Labels = overlay(node.Labels, i.Labels)
 	node.Spec.Taints = append(node.Spec.Taints, missingTaints(node.Spec.Taints, i.AddTaints)...)
 }
 
-// unready returns the first condition for initialization that the node does not meet, empty if it meets all.
+// unready returns the first reason why the node cannot be initialized yet, empty if there is none.
 func unready(v View) (reason, message string) {
 	if len(v.Nodes) != 1 {
 		return ReasonNodeNotFound, fmt.Sprintf("%d Nodes have spec.providerID %q, exactly one is required",

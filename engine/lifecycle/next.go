@@ -14,8 +14,8 @@ const (
 	LaunchTimeout = 5 * time.Minute
 	// RegistrationTimeout is the age at which a claim without a registered node is deleted.
 	RegistrationTimeout = 15 * time.Minute
-	// InitializationTimeout is how long after its registration a claim whose node is not initialized is deleted, if the node
-	// runs no pods.
+	// InitializationTimeout is the time after its registration at which a claim whose node is not initialized is
+	// deleted, if the node runs no pods.
 	InitializationTimeout = time.Hour
 )
 
@@ -41,8 +41,8 @@ func Next(v View) Judgement {
 }
 
 // launch requests an instance, and deletes the claim after LaunchTimeout. The timeout is checked first, because a later
-// instance would be terminated at once. Both timeouts count from the creation of the claim: transition times of
-// conditions may change repeatedly.
+// instance would be terminated at once. LaunchTimeout and RegistrationTimeout count from the creation of the claim,
+// because transition times of conditions may change repeatedly.
 func launch(v View) (j Judgement) {
 	deadline := v.Claim.CreationTimestamp.Add(LaunchTimeout)
 	if !v.Now.Before(deadline) {

@@ -18,7 +18,7 @@ import (
 const WarnUnregisteredTaintMissing = "UnregisteredTaintMissing"
 
 // register waits for the node to join and writes the claim's labels and taints to it. It removes the unregistered taint
-// once hook and nominations allow that.
+// once the registration hook and the nominations no longer delay the registration.
 func register(v View) (j Judgement) {
 	switch len(v.Nodes) {
 	case 1:
@@ -43,7 +43,7 @@ func register(v View) (j Judgement) {
 	}
 	r := registration(v, node)
 	if r.Complete && r.Soften {
-		// The taint is softened by a write of its own before it is removed.
+		// The first write changes the effect of the taint to NoSchedule, a second write removes the taint. See soften.
 		first := r
 		first.Complete, first.RemoveTaints = false, nil
 		first.Labels = maps.Clone(r.Labels)
@@ -71,7 +71,7 @@ func register(v View) (j Judgement) {
 	return j
 }
 
-// registration returns the write to the node.
+// registration returns the action that registers the node.
 //
 // Taints are added only in the first write, before which the node lacks the finalizer. Otherwise a start-up taint that
 // its owner removed would return while a hook delays the registration.
@@ -113,7 +113,7 @@ func nodeAnnotations(claim *apiv1.NodeClaim) map[string]string {
 	return m
 }
 
-// Apply changes the node as r says.
+// Apply makes the changes of r to the node.
 func (r Register) Apply(node *corev1.Node) {
 	node.Labels = overlay(node.Labels, r.Labels)
 	node.Annotations = overlay(node.Annotations, r.Annotations)

@@ -44,8 +44,8 @@ type instanceType struct {
 	Offerings []map[string]string `json:"offerings"` // labels
 }
 
-// TestScenarios asks the question of each file under testdata/scenario. To add a behaviour, add a file; to accept a
-// change, run with -update and read the diff.
+// TestScenarios runs each scenario file under testdata/scenario. To add a behaviour, add a file; to accept a change,
+// run with -update and read the diff.
 func TestScenarios(t *testing.T) {
 	scenario.Files(t, "testdata/scenario", func(t *testing.T, ar *txtar.Archive) string {
 		if len(strings.TrimSpace(string(ar.Comment))) == 0 {

@@ -22,15 +22,15 @@ type View struct {
 	Instance InstanceState
 	// Pods are the pods of the claim's node. They are needed only after InitializationTimeoutAt.
 	Pods []*corev1.Pod
-	// DRA says that DRA drivers must publish their devices before the node is initialized. Slices are the
+	// DRA is true if DRA drivers must publish their devices before the node is initialized. Slices are the
 	// ResourceSlices of the claim's node, in any order.
 	DRA    bool
 	Slices []*resourcev1.ResourceSlice
 }
 
-// A Hook is the provider's answer whether a node may be registered.
+// A Hook is the result of the provider's registration hook, which decides whether a node may be registered.
 type Hook struct {
-	// Wait is the time until the provider is called again; longer than zero, it delays the registration.
+	// Wait is the time until the hook is called again. If it is longer than zero, the registration is delayed.
 	Wait time.Duration
 	// Labels are added to the claim and the node, even while the registration is delayed.
 	Labels map[string]string
@@ -41,12 +41,12 @@ type Hook struct {
 // pending reports whether the hook delays the registration.
 func (h Hook) pending() bool { return h.Wait > 0 || h.Err != "" }
 
-// An InstanceState says whether the claim's instance is known to be gone.
+// An InstanceState tells whether the claim's instance is known not to exist.
 type InstanceState uint8
 
 const (
 	// InstanceUnknown means that the provider was not called in this pass.
 	InstanceUnknown InstanceState = iota
-	// InstanceGone means that the provider has no such instance, or never launched one.
+	// InstanceGone is the state if the provider has no instance of the claim: it was terminated or never launched.
 	InstanceGone
 )

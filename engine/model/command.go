@@ -49,8 +49,8 @@ func (c *Command) Reboots() bool { return c.Repair != nil && c.Repair.Reboot }
 type Blocked struct {
 	Node    *Node
 	Verdict Verdict
-	// Worth is the price of the node less the worth of its pods, which is a lower bound of what capacity for them
-	// costs. It is in dollars per hour and never negative. It is wasted while the node stays.
+	// Worth is the waste of the node in dollars per hour, never negative. It is the price of the node less a lower
+	// bound of the price of capacity for its pods.
 	Worth float64
 }
 

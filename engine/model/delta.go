@@ -103,8 +103,8 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 	return e.finish(s)
 }
 
-// An edit is the intermediate state of one Apply: drafts of all tables, and the identities whose Node must be merged
-// again.
+// An edit is the intermediate state of one call of Apply. It has a draft of each table of the Snapshot, and the
+// identities (see nodeIdentity) of the Nodes that must be merged again.
 type edit struct {
 	pods    *draft[*Pod]
 	nodes   *draft[*corev1.Node]
@@ -154,8 +154,8 @@ func (e *edit) remove(r Ref) {
 	}
 }
 
-// setPods adds or replaces pods. waiting says which of them are provisionable. If there are many pods, it fills the
-// tables pods and pending concurrently.
+// setPods adds or replaces pods. waiting[i] reports whether pods[i] is provisionable. If there are many pods, it fills
+// the tables pods and pending concurrently.
 func (e *edit) setPods(pods []*Pod, waiting []bool) {
 	n := 0
 	for _, waits := range waiting {
@@ -183,7 +183,7 @@ func (e *edit) setPods(pods []*Pod, waiting []bool) {
 	all.Wait()
 }
 
-// setPod adds or replaces a pod. waits says whether it is provisionable.
+// setPod adds or replaces a pod. waits reports whether it is provisionable.
 func (e *edit) setPod(p *Pod, waits bool) {
 	e.setPending(p, waits)
 	e.putPod(p)
@@ -255,7 +255,8 @@ func claimIdentity(o *apiv1.NodeClaim) string {
 	return "claim/" + o.Name
 }
 
-// nameKey is the key, in claimOf, of the claims that are annotated with the node's name.
+// nameKey returns the key under which claimOf lists the claims whose annotation NodeNameAnnotationKey is the node's
+// name.
 func nameKey(node string) string { return "name/" + node }
 
 func (e *edit) setNode(o *corev1.Node) {
@@ -298,8 +299,7 @@ func (e *edit) removeClaim(name string) {
 	}
 }
 
-// markOwned marks the nodes that the claim owns to be merged again, because the result depends on the claim (see
-// early).
+// markOwned adds the nodes that the claim owns to stale, because their merged form depends on the claim (see early).
 func (e *edit) markOwned(claim string) {
 	identities, _ := e.owned.get(claim)
 	for _, identity := range identities {
@@ -317,8 +317,8 @@ func ownerOf(o *corev1.Node) *metav1.OwnerReference {
 	return nil
 }
 
-// early reports whether the claim that owns the node has no provider ID yet. Until then only the claim counts, because
-// otherwise the capacity would count twice.
+// early reports whether the claim that owns the node has no provider ID yet. Such a node is omitted and only its claim
+// is kept, because otherwise the capacity would count twice.
 func (e *edit) early(o *corev1.Node) bool {
 	owner := ownerOf(o)
 	if owner == nil {

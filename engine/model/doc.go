@@ -1,5 +1,6 @@
 // Package model holds the input and output of all decisions: the cluster (Snapshot), what can be launched
-// (InstanceType, Offering), what is decided (Plan, Command) and why not (Verdict). Begin with Snapshot and Plan.
+// (InstanceType, Offering), the decisions (Plan, Command), and the reasons of refusals (Verdict). Begin with Snapshot
+// and Plan.
 //
 // A Snapshot is immutable. Apply returns a new Snapshot that shares all unchanged parts, so a copy for a what-if is
 // cheap. Two rules hold:

@@ -26,12 +26,13 @@ type Node struct {
 	// Taints are the taints that pods must tolerate once the node is ready. Taints that are removed by then are
 	// omitted. A cordoned node always has node.kubernetes.io/unschedulable here.
 	Taints []corev1.Taint
-	// Capacity includes one of "nodes" for the node itself. Both are zero for a claim that is not launched, because its
-	// instance type is not decided.
+	// Capacity includes 1 of the resource "nodes" for the node itself. All other amounts are zero for a claim that is
+	// not launched, because its instance type is not decided.
 	Capacity, Allocatable Resources
 	Registered            bool
 	Initialized           bool
-	// Deleting says that the Node object, its claim or its instance is being deleted. Its pods then need another place.
+	// Deleting is true if the Node object, its claim or its instance is being deleted. The pods of the node then need
+	// another place.
 	Deleting bool
 	// Pods are the bound pods that still use resources, in key order.
 	Pods []*Pod
@@ -93,8 +94,8 @@ func (n *Node) Rebooting() bool {
 	return n.Claim != nil && condition.IsTrue(n.Claim, apiv1.ConditionTypeRebooting)
 }
 
-// newNode merges a node, its claim and the pods bound to it. It returns nil if both are missing, or if only the node
-// exists although a NodePool manages it, and its provider ID is not known yet.
+// newNode merges a node, its claim and the pods bound to it. It returns nil if the node and the claim are both missing.
+// It also returns nil for a node of a NodePool that has neither a claim nor a provider ID yet.
 func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
 	if object == nil && claim == nil {
 		return nil
@@ -195,7 +196,7 @@ func (n *Node) taints() []corev1.Taint {
 	if !n.Initialized || n.Rebooting() {
 		all = slices.DeleteFunc(slices.Clone(all), n.passing)
 	}
-	if n.Reserved() { // a staged move removes the taint before it sends pods
+	if n.Reserved() { // a staged move removes the taint before pods move to the node
 		all = slices.DeleteFunc(slices.Clone(all), func(t corev1.Taint) bool { return t.Key == apiv1.StagedMoveTaintKey })
 	}
 	if n.Object != nil && n.Object.Spec.Unschedulable {

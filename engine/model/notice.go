@@ -12,9 +12,9 @@ type Notice struct {
 	Node string
 	// Time is the time of the event, zero if the cloud does not report it.
 	Time time.Time
-	// Act means that a notice that is usually only reported is acted on, because the settings of the provider ask for it.
+	// Act is true if the settings of the provider require an action for a notice that is usually only reported.
 	Act bool
-	// Message describes the event in the cloud's words. Users see it in an event.
+	// Message is the cloud's description of what happened. It is shown in a Kubernetes event.
 	Message string
 }
 

@@ -50,7 +50,8 @@ type PlannedNode struct {
 	Pods []*Pod
 	// Requests are the sum of the requests of the pods and of the DaemonSets.
 	Requests Resources
-	// MinValuesRelaxed says that Options have fewer distinct values than the pool's minValues, which the policy allows.
+	// MinValuesRelaxed is true if Options have fewer distinct values than the pool's minValues. The minValues policy
+	// BestEffort allows that.
 	MinValuesRelaxed bool
 }
 
@@ -79,15 +80,15 @@ func (r PoolVerdict) String() string {
 	return fmt.Sprintf("NodePool %q: %s", r.Pool, r.Verdict)
 }
 
-// Nearest returns the reasons, nearest first: rules that are checked later come first, because more conditions were met
-// before them.
+// Nearest returns the reasons sorted by rule, the rule that is checked last first. A pool whose rule is checked later
+// met more conditions.
 func (r Refusal) Nearest() []PoolVerdict {
 	reasons := slices.Clone(r.Reasons)
 	slices.SortStableFunc(reasons, func(a, b PoolVerdict) int { return cmp.Compare(b.Verdict.Rule, a.Verdict.Rule) })
 	return reasons
 }
 
-// Brief returns the nearest reason, and the number of the other NodePools.
+// Brief returns the first reason of Nearest as text, and the number of the other NodePools.
 func (r Refusal) Brief() string {
 	text := r.Nearest()[0].String()
 	if more := len(r.Reasons) - 1; more > 0 {
@@ -96,7 +97,7 @@ func (r Refusal) Brief() string {
 	return text
 }
 
-// String returns all reasons in one line, nearest first, for tests and logs.
+// String returns all reasons in one line, in the order of Nearest, for tests and logs.
 func (r Refusal) String() string {
 	reasons := r.Nearest()
 	parts := make([]string, len(reasons))

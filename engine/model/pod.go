@@ -22,7 +22,7 @@ type Pod struct {
 	// Object is shared and must not be changed.
 	Object *corev1.Pod
 	// Requests are the requests that kube-scheduler counts: containers, init containers, sidecars, overhead, pod-level
-	// and resized resources, and one of "pods".
+	// and resized resources, and 1 of the resource "pods".
 	Requests Resources
 	// Buffer is the namespace/name of the capacity buffer for which the pod reserves room. It is empty for a real pod.
 	Buffer string
@@ -48,7 +48,7 @@ func (m *podMaker) pod(o *corev1.Pod) *Pod {
 	return &Pod{Key: o.Namespace + "/" + o.Name, UID: o.UID, Object: o, Requests: m.requests(requestsOf(o))}
 }
 
-// requests converts the requests of a pod to Resources and adds one of "pods" for the pod itself.
+// requests converts the requests of a pod to Resources and adds 1 of the resource "pods" for the pod itself.
 func (m *podMaker) requests(l corev1.ResourceList) Resources {
 	m.list = m.list[:0]
 	for name, q := range l {
@@ -162,7 +162,7 @@ func groupOf(apiVersion string) string {
 	return ""
 }
 
-// OptsOut reports whether the pod excludes nodes of every NodePool: each term of its required node affinity says
+// OptsOut reports whether the pod excludes nodes of every NodePool: each term of its required node affinity has
 // karpenter.sh/nodepool DoesNotExist.
 func (p *Pod) OptsOut() bool {
 	a := p.Object.Spec.Affinity

@@ -51,7 +51,8 @@ func TestPriority(t *testing.T) {
 	}
 }
 
-// A cordoned node keeps pods away, once, whether the API server has added its taint or not, and forgets no other taint.
+// A cordoned node has the taint for unschedulable nodes exactly once, whether the API server has added it or not, and
+// keeps its other taints.
 func TestCordon(t *testing.T) {
 	cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	mine := corev1.Taint{Key: "mine", Effect: corev1.TaintEffectNoSchedule}

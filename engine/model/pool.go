@@ -8,7 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Pool is a NodePool with its compiled template. It is compiled once when it enters the Snapshot.
+// A Pool is a NodePool with its template converted to requirements, labels and taints. The conversion is made once,
+// when the NodePool enters the Snapshot.
 type Pool struct {
 	Name string
 	// Object is shared and must not be changed.

@@ -7,8 +7,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// OfferingOf returns the offering of t by which the node was launched, available or not: that with the node's zone,
-// capacity type and reservation. If its reservation has no offering, it is the first with its zone and capacity type.
+// OfferingOf returns the offering of t by which the node was launched, available or not. It has the node's zone,
+// capacity type and reservation. If no offering has the reservation, it is the first with that zone and capacity type.
 func (t *InstanceType) OfferingOf(n *Node) (found Offering, ok bool) {
 	zone, capacityType := n.Labels[corev1.LabelTopologyZone], n.Labels[apiv1.CapacityTypeLabelKey]
 	for _, o := range t.Offerings {

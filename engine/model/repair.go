@@ -6,17 +6,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Repair says why a command repairs a node, and how.
+// A Repair is the reason for which a command repairs a node, and how the node is repaired.
 type Repair struct {
 	// Condition, Status and Reason are the condition of the node. ReasonRegex is the expression of the policy that
 	// matches, empty for a fallback.
 	Condition           corev1.NodeConditionType
 	Status              corev1.ConditionStatus
 	Reason, ReasonRegex string
-	// EligibleAt is when the toleration of the policy had passed.
+	// EligibleAt is when the condition had lasted as long as the policy tolerates it.
 	EligibleAt time.Time
-	// Reboot says that the node is rebooted and not replaced. Escalated says that the policy says reboot, and that the
-	// node is replaced because reboots did not help.
+	// Reboot is true if the node is rebooted and not replaced. Escalated is true if the policy requires a reboot, but
+	// the node is replaced because earlier reboots did not help.
 	Reboot, Escalated bool
 	// DrainBound bounds the drain. nil means no bound. DrainBoundBy is the condition whose policy set it, empty for the
 	// terminationGracePeriod of the claim.

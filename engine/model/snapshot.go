@@ -80,7 +80,7 @@ func (s *Snapshot) WithPromises(promises map[string]string) *Snapshot {
 // Pending returns the provisionable pods, in key order.
 func (s *Snapshot) Pending() []*Pod { return s.derived.pending.values() }
 
-// Displaced returns the pods on nodes that are being deleted that need another place, in key order. Pods with
+// Displaced returns the pods that need another place because their node is being deleted, in key order. Pods with
 // do-not-disrupt are omitted.
 func (s *Snapshot) Displaced() []*Pod {
 	var pods []*Pod
@@ -106,7 +106,7 @@ func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	if o, ok := s.raw.nodes.get(name); ok {
 		if n, ok := s.derived.nodes.get(nodeIdentity(o)); ok {
 			return n, true
-		} // else only its claim counts, which may have the same name
+		} // else Nodes has only its claim, which may have the same name
 	}
 	if c, ok := s.raw.claims.get(name); ok {
 		return s.derived.nodes.get(claimIdentity(c))
@@ -121,13 +121,13 @@ func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	return nil, false
 }
 
-// RawNode returns the Node object with the name, also while only its claim counts.
+// RawNode returns the Node object with the name, even while Nodes omits it in favour of its claim.
 func (s *Snapshot) RawNode(name string) (*corev1.Node, bool) { return s.raw.nodes.get(name) }
 
 // Pods returns all pods in key order.
 func (s *Snapshot) Pods() []*Pod { return s.raw.pods.values() }
 
-// EachPod iterates over the pods by key, in no order and without a copy.
+// EachPod iterates over the pods by key, in random order. It does not copy the list.
 func (s *Snapshot) EachPod() iter.Seq2[string, *Pod] { return s.raw.pods.each() }
 
 // Pod returns the pod with the key namespace/name.

@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ToleratesNumber reports whether a toleration with the operator Lt or Gt admits the value of a taint of its key: both are
-// decimal integers, and that of the taint is less or greater. The API server accepts these operators only with the feature
-// gate TaintTolerationComparisonOperators, so a pod that has them may use them.
+// ToleratesNumber reports whether a toleration with the operator Lt or Gt admits the value of a taint with the same
+// key. Both values must be decimal integers, and the value of the taint must be less or greater. The feature gate
+// TaintTolerationComparisonOperators need not be checked, because the API server rejects these operators without it.
 func ToleratesNumber(t corev1.Toleration, taint corev1.Taint) bool {
 	bound, ok1 := decimal(t.Value)
 	value, ok2 := decimal(taint.Value)
@@ -23,7 +23,7 @@ func ToleratesNumber(t corev1.Toleration, taint corev1.Taint) bool {
 	return false
 }
 
-// decimal returns an integer in its shortest form. Kubernetes accepts no other form, such as 007 or +7.
+// decimal parses a decimal integer in its shortest form. As in Kubernetes, other forms such as 007 or +7 are not valid.
 func decimal(text string) (int64, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil && strconv.FormatInt(n, 10) == text

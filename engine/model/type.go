@@ -23,7 +23,7 @@ type InstanceType struct {
 	// Attach is the attach limit of each CSI driver, by driver name: how many volumes a node can have attached at once.
 	// The limit of a missing driver is unknown.
 	Attach map[string]int
-	// PriceOverlaid and CapacityOverlaid say that a NodeOverlay has changed a price or a resource.
+	// PriceOverlaid and CapacityOverlaid are true if a NodeOverlay has changed a price or a resource.
 	PriceOverlaid, CapacityOverlaid bool
 }
 
@@ -36,7 +36,7 @@ type Offering struct {
 	// Available is false if the cloud has no capacity, or if the offering cannot be used (no subnet, no price). A reserved
 	// offering is available although its reservation is full: see Launchable.
 	Available bool
-	// Unpriced says that nothing but a missing price keeps the offering from being available. A NodeOverlay with a price
+	// Unpriced is true if the offering is unavailable only because its price is not known. A NodeOverlay with a price
 	// makes it available.
 	Unpriced bool
 	// Requirements are the labels that this offering adds to the type's: zone, capacity type, zone id, reservation.

@@ -10,23 +10,25 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// A Verdict says whether something is allowed and, if not, why. The zero Verdict is OK. Verdicts are values and not
-// errors, because a refusal is an expected result. Many are created, so the text is built only when it is shown.
+// A Verdict is the result of a check: OK, or the rule that failed, with the details. The zero Verdict is OK. Verdicts
+// are values and not errors, because a refusal is an expected result. Many are created, so the text is built only when
+// it is shown.
 //
 // Code that depends on a Verdict reads Rule, Cause, Resource, By and Key, never a text.
 type Verdict struct {
 	Rule Rule
-	// Cause tells verdicts of one Rule apart. CauseNone is the usual or only cause.
+	// Cause distinguishes verdicts of one Rule. CauseNone is the usual or only cause.
 	Cause Cause
 	// For RuleResources and RuleLimit, Resource is the insufficient resource and By the missing amount. For
 	// RuleOversized they are the requested resource and amount. By has the unit of Resources. For RuleRecent, By is the
 	// consolidateAfter in nanoseconds.
 	Resource corev1.ResourceName
 	By       int64
-	// Key names what the rule is about, without words: the NodePool for RulePolicy and RuleBudget, the topology key for
+	// Key is a name that other code reads: the NodePool for RulePolicy and RuleBudget, the topology key for
 	// RuleTopology, the object that does not exist for CauseMissing.
 	Key string
-	// Subject is what the rule is about, as text: the taint, the label key and values, the pod, or the budget.
+	// Subject is the subject of the rule as text for users: the taint, the label key and values, the pod, or the
+	// budget.
 	Subject string
 	// Hint is the change that makes the check pass, as text. If it is empty, explain.Fix has a general one.
 	Hint string
@@ -69,7 +71,7 @@ const (
 	RuleNoPlace          // a pod of the node fits on no other node: Subject
 	RulePrice            // the pods of the node would not cost less elsewhere: Subject
 	RulePayback          // the saving does not pay for the evictions: Subject
-	RuleUndo             // it would undo a recent move
+	RuleUndo             // the command would undo a recent move of the same pods
 	RuleSpot             // too few cheaper spot types to choose from: Subject
 	RuleUnhealthy        // the node is unhealthy and must not be repaired now: Subject
 	RuleNotDue           // no disruption reason applies to the node
@@ -174,7 +176,7 @@ func (r Rule) Word() string {
 	return "placement"
 }
 
-// String returns the reason as a fragment without a full stop, as events, the CLI and the dashboard show it.
+// String returns the reason as a part of a sentence, without a full stop. Events and the command line show it.
 func (v Verdict) String() string {
 	switch v.Rule {
 	case RuleNone:

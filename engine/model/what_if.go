@@ -15,7 +15,8 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 				continue
 			}
 			back := p.Unbound()
-			// A pod that opts out may run on a node that got its NodePool later. It keeps that node as other pods do.
+			// A pod that opts out of NodePools may run on a node that joined its NodePool later. It becomes pending as
+			// well, so the node is not removed while the pod has no other place.
 			e.setPod(back, back.Provisionable() || back.OptsOut())
 		}
 		if n.Object != nil {

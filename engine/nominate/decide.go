@@ -10,9 +10,10 @@ import (
 
 // Options are the input of Decide besides the Snapshot.
 type Options struct {
-	// On nominates pods. If it is false, nominations by this program are cleared, and no node waits for nominations.
+	// On enables nominations. If it is false, nominations by this program are cleared, and no node waits for
+	// nominations.
 	On bool
-	// Launching means that claims are being created whose pods are not in the Snapshot's promises yet.
+	// Launching is true while claims are being created whose pods are not in the Snapshot's promises yet.
 	Launching bool
 }
 
@@ -22,17 +23,17 @@ type Nomination struct {
 	Node string
 }
 
-// A Decision is what has to be written now.
+// A Decision is the result of Decide: the changes to write now.
 type Decision struct {
-	// Nominations are in the order in which they must be written. Those to clear come first, because they reserve room,
-	// then those to nodes that have joined, then the others. Within these, pods with the largest share of their node
-	// come first, because small pods find room more easily.
+	// Nominations are in the order in which they must be written. Nominations to clear come first, because they reserve
+	// capacity. Then come those to nodes that have joined, then the others. Within each group, pods that request the
+	// largest share of their node come first, because small pods fit more easily.
 	Nominations []Nomination
 	// Nominated are the claims, in name order, whose nodes need not wait for nominations once Nominations are written.
 	Nominated []Nominated
-	// InFlight means that pods are nominated, or to be nominated, to nodes that are not registered.
+	// InFlight is true if pods are nominated, or will be nominated, to nodes that are not registered.
 	InFlight bool
-	// Waiting means that other nodes that have joined still wait for nominations. Time alone may end that.
+	// Waiting is true if other nodes that have joined still wait for nominations. The wait may end without an event.
 	Waiting bool
 }
 
@@ -43,15 +44,15 @@ type Nominated struct {
 	Node  string
 }
 
-// Decide returns what has to be written now.
+// Decide returns the nominations to write and the claims to release.
 //
-// A pod is nominated to the node onto which it was planned if it fits there. The node must accept pods, or be in flight
-// under a known name. Pods that were nominated before it reduce the free capacity. All other nominations by this
-// program are cleared.
+// A pod is nominated to the node onto which it was planned if it fits there. The node must accept pods, or its name
+// must be known before it has joined. Pods that are nominated earlier in the same call reduce the free capacity. All
+// other nominations by this program are cleared.
 func Decide(s *model.Snapshot, o Options) Decision {
 	var d Decision
 	free, ranks := freeCapacity{}, map[*model.Pod]rank{}
-	outstanding, missing := map[*model.Node]bool{}, 0 // nodes that have joined with pods that lack their nomination, and these pods
+	outstanding, missing := map[*model.Node]bool{}, 0 // nodes that have joined while some of their pods are not nominated yet; the number of such pods
 	for _, p := range s.Pending() {
 		if p.Virtual() {
 			continue

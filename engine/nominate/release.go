@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// maxWaitForNominations bounds how long a node whose pods are all nominated waits for other nodes of its plan that
-	// have joined and lack nominations. Like the next constant, it counts from the creation of the Node.
+	// maxWaitForNominations bounds how long a node whose pods are all nominated waits for other nodes of its plan:
+	// those that have joined and whose pods are not all nominated. It counts from the creation of the Node, as
+	// maxWaitForLaunches does.
 	maxWaitForNominations = 25 * time.Second
 	// maxWaitForLaunches bounds how long such a node waits for claims of its plan that are not launched.
 	maxWaitForLaunches = 3 * time.Second
@@ -17,22 +18,22 @@ const (
 	// to seconds.
 	samePlan = time.Second
 	// settle is how long a node waits while any nomination is missing. When a node joins, kube-scheduler tries all
-	// pending pods, which takes a moment, and clears their nominations. After settle, up to negligible nominations may
-	// be missing. They are written before the claims are released.
+	// pending pods and clears their nominations. After settle, the node is released although up to negligible
+	// nominations are missing. These are written before the claims are released.
 	settle     = 2 * time.Second
 	negligible = 20
 )
 
 // A release decides which claims need not wait for nominations any longer.
 //
-// Whenever a node is opened, kube-scheduler tries all pending pods and clears the nominations to nodes that are still
-// closed. So the nodes of one plan are released together.
+// Whenever the taint of a new node is removed, kube-scheduler tries all pending pods. It clears their nominations to
+// nodes that still have the taint. So the nodes of one plan are released together.
 type release struct {
 	s       *model.Snapshot
 	options Options
-	// outstanding are the nodes that have joined and for which pods lack their nomination.
+	// outstanding are the nodes that have joined while some of their pods are not nominated yet.
 	outstanding map[*model.Node]bool
-	// missing is the number of nominations that they lack.
+	// missing is the number of pods of outstanding that are not nominated yet.
 	missing int
 	// firstOutstanding is the earliest creation of a claim of the outstanding nodes, firstLaunch that of a claim that
 	// is not launched. They are zero if there is none.
@@ -81,8 +82,8 @@ func (r release) claims() (nominated []Nominated, waiting bool) {
 	return nominated, waiting
 }
 
-// ready reports whether the node is released: all pods of it and of other nodes of its plan are nominated, or the waits
-// have ended.
+// ready reports whether the node is released. All pods of the node and of the other nodes of its plan are nominated, or
+// the longest waits are over.
 func (r release) ready(n *model.Node) bool {
 	waited, latest := r.s.Now.Sub(n.Object.CreationTimestamp.Time), n.Claim.CreationTimestamp.Add(samePlan)
 	precedes := func(t time.Time) bool { return !t.IsZero() && !t.After(latest) }

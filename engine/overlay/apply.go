@@ -14,7 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Supply is a pool with the instance types that it may launch, before overlays. Pools with unknown types have none.
+// A Supply is a pool with the instance types that it may launch, before overlays are applied. Types is empty if they
+// are not known.
 type Supply struct {
 	Pool  *model.Pool
 	Types []*model.InstanceType
@@ -24,7 +25,7 @@ type Supply struct {
 type Result struct {
 	// Types are the instance types by pool name. Unchanged types are the same pointers as before.
 	Types map[string][]*model.InstanceType
-	// Findings has, by name of each overlay, why it is not in effect; nil if it is.
+	// Findings has, by overlay name, the reason why the overlay is not in effect; nil if it is in effect.
 	Findings map[string]*Finding
 }
 
@@ -87,7 +88,7 @@ type place struct {
 type entry struct {
 	by     *change
 	price  float64
-	fixed  bool // the price does not depend on the one before
+	fixed  bool // the overlay sets the price, it does not adjust it
 	amount int64
 }
 
@@ -148,7 +149,7 @@ func conflict(with *change, what string, pool *model.Pool) *Finding {
 			"fix: set different weights", with.name, what, pool.Name)}
 }
 
-// lay returns the supply's types with the values of the ledger.
+// lay returns the supply's types with the prices and amounts of the ledger.
 func (l *ledger) lay(s Supply) []*model.InstanceType {
 	extra := map[string]model.Resources{}
 	for at, e := range l.capacity {

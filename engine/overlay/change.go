@@ -66,7 +66,7 @@ func adjusted(text string) (func(float64) float64, error) {
 }
 
 // matched returns the indexes of the offerings of t that c selects, in a pool whose nodes have these labels. A label
-// that pool, type and offering all lack counts as missing.
+// that neither pool, type nor offering defines counts as missing.
 func (c *change) matched(labels require.Set, t *model.InstanceType) []int {
 	node := labels.And(t.Requirements)
 	if _, ok := node.Compatible(c.asks, nil); !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// Pods with equal requests are packed as one kind, even if only some of them have rules about other pods on their node.
-// Exchanging pods between nodes breaks none of these rules.
+// Pods with equal requests are packed as one item type, even if only some of them have constraints on other pods of
+// their node. Exchanging such pods between nodes violates no constraint.
 func TestPodsOfOneSizeKeepTheirRules(t *testing.T) {
 	for seed := range uint64(60) {
 		c := alike(rand.New(rand.NewPCG(seed, 1)))
@@ -32,7 +32,8 @@ func TestPodsOfOneSizeKeepTheirRules(t *testing.T) {
 	}
 }
 
-// alike returns a cluster of applications in few sizes, each third kept apart on nodes, each third spread over them.
+// alike returns a cluster of applications of a few sizes. A third have anti-affinity over host names, a third are
+// spread over host names.
 func alike(r *rand.Rand) *scenario.Cluster {
 	c := &scenario.Cluster{Pools: []scenario.Pool{{Name: "default"}}}
 	for _, cores := range []int{2, 4, 8, 16, 32} {

@@ -10,11 +10,11 @@ import (
 )
 
 // maxCheckedSolves is the largest number of plans that SolveChecked makes by solving. Each plan after the first omits
-// the pods that violations of earlier ones named.
+// the pods that violations of earlier plans named.
 const maxCheckedSolves = 3
 
-// A Checked is a plan without violations, and a record of what was removed to get it. A violation or a panic is caused
-// by a bug of this program, not by its input.
+// A Checked is a plan without violations, and a record of what was removed from it. A violation or a panic is caused by
+// a bug of this program, not by its input.
 type Checked struct {
 	Plan *model.Plan
 	// Leave[key] is the reason to refuse the pod with that key without planning it. It contains Options.Leave, the pods
@@ -78,15 +78,15 @@ type checkedSolve struct {
 	out      Checked
 }
 
-// podsToPlan returns the pending and displaced pods, in key order.
+// podsToPlan returns the pending pods, and the displaced ones (on nodes that are being deleted), by namespace/name.
 func podsToPlan(s *model.Snapshot) []*model.Pod {
 	pods := append(slices.Clone(s.Pending()), s.Displaced()...)
 	slices.SortFunc(pods, func(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) })
 	return slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
 }
 
-// plan returns a plan without the pods of c.out.Leave, and its violations. If that panics, it adds the pods that cause
-// the panic to c.out.Leave and tries again. If that panics as well, the plan refuses all pods.
+// plan returns a plan without the pods of c.out.Leave, and its violations. If planning panics, it adds the pods that
+// cause the panic to c.out.Leave and tries again. If the second try panics as well, the plan refuses all pods.
 func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
 	plan, violations, failed := c.try(c.out.Leave)
 	if failed == nil {
@@ -110,7 +110,7 @@ func (c *checkedSolve) try(leave map[string]model.Verdict) (plan *model.Plan, vi
 	return plan, violations, failed
 }
 
-// refuseAll returns a plan that refuses all pods. The reason is that of c.out.Leave, or why for the other pods.
+// refuseAll returns a plan that refuses all pods. The reason is that of c.out.Leave, or why for pods without an entry.
 func (c *checkedSolve) refuseAll(why string) *model.Plan {
 	leave := make(map[string]model.Verdict, len(c.pods))
 	for _, p := range c.pods {

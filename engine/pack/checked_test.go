@@ -14,7 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// checkedCluster has an existing node with room for one pod, two pools, of which one has a limit, and pods of three namespaces.
+// checkedCluster has an existing node with free capacity for one pod, two pools, one of them with a limit, and pods of
+// three namespaces.
 const checkedCluster = `
 pools:
 - {name: default}
@@ -55,15 +56,15 @@ func refusedPods(p *model.Plan) []string {
 	return keys
 }
 
-// What breaks a rule costs its node, its pool's nodes or its pod, and not the plan.
+// A violation removes its node, the nodes of its pool or its pod from the plan. The rest of the plan is kept.
 func TestViolationsCostTheirPart(t *testing.T) {
 	add := func(p *model.Plan, n model.PlannedNode) { p.Nodes = append(p.Nodes, n); p.Price += n.Price() }
 	for _, tt := range []struct {
 		name string
-		// spoil is what the faulty solver does to each plan.
+		// spoil changes each plan of the faulty solver.
 		spoil func(s *model.Snapshot, p *model.Plan)
-		// refused is how many pods may be without a place, rule what was found first. The solver is as faulty in each of its plans,
-		// so that more than one pod may go without.
+		// refused is the largest number of pods without a node. It may exceed the number of pods in one violation, because
+		// each of the solver's plans is faulty. rule is the first violated rule.
 		refused int
 		rule    verify.Rule
 	}{
@@ -128,7 +129,7 @@ func TestViolationsCostTheirPart(t *testing.T) {
 	}
 }
 
-// A plan that breaks a rule wherever it is looked at is refused as a whole.
+// A plan in which each part breaks a rule is refused as a whole.
 func TestNothingHolds(t *testing.T) {
 	s := checkedSnapshot(t)
 	for _, v := range []verify.Violation{
@@ -153,7 +154,7 @@ func TestNothingHolds(t *testing.T) {
 	}
 }
 
-// A violation that names the wrong node costs what does not hold, found by trial.
+// If a violation names the wrong node, trials find the parts that break a rule, and only these are removed.
 func TestPartIsFoundByTrial(t *testing.T) {
 	s := checkedSnapshot(t)
 	steps := pack.Steps{Check: func(_ *model.Snapshot, p *model.Plan) []verify.Violation {
@@ -172,7 +173,8 @@ func TestPartIsFoundByTrial(t *testing.T) {
 	}
 }
 
-// A panic costs the pods that cause it: those of an owner, of a namespace, or one of those that cause it together.
+// If planning panics, the pods that cause the panic are refused: those of an owner, of a namespace, or one of those
+// that cause it together.
 func TestPanicCostsItsPods(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -236,7 +238,7 @@ func TestPanicCostsItsPods(t *testing.T) {
 	}
 }
 
-// Where many pods cause a panic, the search for them is bounded, and the pods of other namespaces are planned.
+// If many pods cause a panic, the search for them is bounded, and the pods of other namespaces are planned.
 func TestSearchForPanicsIsBounded(t *testing.T) {
 	s, solves := parsed(t, strings.Replace(checkedCluster, "count: 3", "count: 300", 2)), 0
 	got := pack.Steps{Solve: func(s *model.Snapshot, o pack.Options) *model.Plan {
@@ -257,7 +259,7 @@ func TestSearchForPanicsIsBounded(t *testing.T) {
 	}
 }
 
-// A check that panics is survived too, and Try refuses all pods.
+// If the check panics, SolveChecked returns a plan too. Try refuses all pods.
 func TestCheckPanics(t *testing.T) {
 	s := checkedSnapshot(t)
 	got := pack.Steps{Check: func(_ *model.Snapshot, p *model.Plan) []verify.Violation {

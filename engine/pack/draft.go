@@ -78,8 +78,7 @@ func (d *draft) launchNodes() (kept []*node) {
 
 // launch sets the instance types that the node may be launched as, at most Options.MaxTypes. It returns false if they
 // do not meet minValues and Options.RelaxMinValues is not set. left is what the limits of the pools allow beyond the
-// charges of all nodes. A type may be larger than the node's charge; launch subtracts the largest such excess from
-// left.
+// charges of all nodes. If one of the types exceeds the node's charge, launch subtracts the largest excess from left.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	all := n.pool.Options(n.offers, n.amount, n.shared, n.instance().Reservation, n.admits())
@@ -161,7 +160,8 @@ func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 }
 
 // order returns the placed pods in an order in which kube-scheduler can bind them. It is the order in which they were
-// assigned, with the Free pods last (existing.Step). It returns nil if no pod has constraints on other pods.
+// placed, with the pods last that no required constraint counts (Step.Free). It returns nil if no pod has constraints
+// on other pods.
 func (d *draft) order() []*model.Pod {
 	if len(d.problem.Groups) == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 )
 
 // exclude splits pods, which are in key order, into those to plan and those to refuse at once. It refuses the pods of
-// Options.Leave and the pods with a request that no node can meet. The plan does not read refused pods at all, so they
+// Options.Leave and the pods with a request that no node can meet. Planning does not read refused pods at all, so they
 // cannot make it fail.
 func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused []model.Refusal) {
 	verdicts := map[uintptr]model.Verdict{} // by address of the map of requests, which equal pods share
@@ -39,8 +39,8 @@ func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod
 	return rest, refused
 }
 
-// withRunnableDaemons returns s without the DaemonSets whose pods fit on no empty node: neither an existing one nor one
-// of any instance type. As their pods run nowhere, nodes reserve no capacity for them.
+// withRunnableDaemons returns s without the DaemonSets whose pods fit on no empty node, existing or new. As their pods
+// run nowhere, nodes reserve no capacity for them.
 func withRunnableDaemons(s *model.Snapshot) *model.Snapshot {
 	var gone []model.Ref
 	for _, d := range s.Daemons() {
@@ -54,7 +54,7 @@ func withRunnableDaemons(s *model.Snapshot) *model.Snapshot {
 	return s.Apply(model.Delta{Gone: gone})
 }
 
-// fitsAlone reports whether an empty node holds the requests: an existing one, or one of some instance type.
+// fitsAlone reports whether an empty node holds the requests: an existing node, or a new one of some instance type.
 func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
 	for _, p := range s.Pools() {
 		for _, t := range s.Types(p.Name) {

@@ -30,7 +30,7 @@ func TestEveryPlanIsVerified(t *testing.T) {
 	})
 }
 
-// The order in which pods, types, pools and nodes come in changes nothing.
+// The plan does not depend on the order in which pods, types, pools and nodes are given.
 func TestOrderOfInputDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCluster(t)
@@ -45,8 +45,8 @@ func TestOrderOfInputDoesNotMatter(t *testing.T) {
 	})
 }
 
-// A pod that finds a place on a new node finds one too when another pod is not there. Room on existing nodes is first come,
-// first served, and so are limits.
+// A pod that gets a new node gets one too if another pod does not exist. This does not hold for existing nodes and
+// limits, which the first pods use.
 func TestOnePodLessPlacesNoFewer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCluster(t)
@@ -77,7 +77,7 @@ func refused(p *model.Plan) map[string]bool {
 	return out
 }
 
-// leftOut returns the pods that limits have kept from a pool.
+// leftOut returns the pods that are refused because of a pool's limit.
 func leftOut(p *model.Plan) map[string]bool {
 	limited := &model.Plan{}
 	for _, r := range p.Refusals {
@@ -231,8 +231,8 @@ func drawNode(t *rapid.T, i int, c *scenario.Cluster) scenario.Node {
 	return n
 }
 
-// A volume that all pods share changes no refusal if every node can attach one. Pods that limits leave out are not compared,
-// since limits go to the pods that are planned first.
+// A volume that all pods share changes no refusal if every node can attach one. Pods that are refused because of limits
+// are not compared, since limits go to the pods that are planned first.
 func TestSharedVolumeRefusesNoPod(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCluster(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// scattered draws nodes of eight cores and promised pods that fill them. Other pods were bound to the room of a few of these
-// pods, most of which fit on another node only if a promised pod moves.
+// scattered draws nodes of eight cores, and nominated pods that fill them. Other pods were bound to the capacity of a
+// few of these pods. Most of these few fit on another node only if a nominated pod moves.
 func scattered(seed uint64) *scenario.Cluster {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	c := &scenario.Cluster{Promise: map[string]string{}}
@@ -24,7 +24,7 @@ func scattered(seed uint64) *scenario.Cluster {
 	for n := range 2 + rng.IntN(6) {
 		node := fmt.Sprintf("n%d", n)
 		host := scenario.Node{Name: node, Pool: "default", Type: "m.8", Zone: "a"}
-		stolen := rng.IntN(2) == 0
+		occupied := rng.IntN(2) == 0
 		for i, room := 0, 8000; ; i++ {
 			size := 250 * (1 + rng.IntN(7))
 			if room -= size; room < 0 {
@@ -32,10 +32,10 @@ func scattered(seed uint64) *scenario.Cluster {
 			}
 			pod := scenario.Pod{Name: fmt.Sprintf("p%d-%d", n, i), CPU: fmt.Sprintf("%dm", size), Memory: fmt.Sprintf("%dMi", 100+rng.IntN(500))}
 			switch {
-			case rng.IntN(12) == 0: // bound elsewhere
+			case rng.IntN(12) == 0: // bound to another node
 				continue
-			case stolen:
-				host.Pods, stolen = []scenario.Pod{{Name: "thief-" + node, CPU: pod.CPU}}, false
+			case occupied:
+				host.Pods, occupied = []scenario.Pod{{Name: "other-" + node, CPU: pod.CPU}}, false
 			default:
 				c.Promise["default/"+pod.Name] = node
 			}
@@ -46,7 +46,7 @@ func scattered(seed uint64) *scenario.Cluster {
 	return c
 }
 
-// rigid returns c with all promised pods bound to the nodes they were promised to.
+// rigid returns c with all nominated pods bound to their nodes.
 func rigid(c *scenario.Cluster) *scenario.Cluster {
 	r := *c
 	r.Pods, r.Nodes, r.Promise = nil, slices.Clone(c.Nodes), nil
@@ -61,8 +61,8 @@ func rigid(c *scenario.Cluster) *scenario.Cluster {
 	return &r
 }
 
-// When promised pods move to make room, every pod is placed and verify accepts the plan. The launched nodes never cost more than
-// if promised pods could not move, and often less.
+// If nominated pods may move, every pod is placed and verify accepts the plan. The launched nodes never cost more than
+// if nominated pods could not move, and often less.
 func TestRoomIsMade(t *testing.T) {
 	const clusters = 300
 	spared := 0

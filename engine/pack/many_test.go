@@ -17,13 +17,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// So many pods that the processors share the work: the plan, its order and its floor are the same whatever their number, and in
-// any order of input; and it holds.
+// With so many pods, goroutines share the work. The plan, its order and its floor depend neither on the number of
+// processors nor on the order of input. verify accepts the plan.
 func TestManyPodsOnManyProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for seed := range uint64(4) {
 		c := many(rand.New(rand.NewPCG(seed, 5)), 2200)
-		if seed%2 == 1 { // some pods get no node, so the floor is not that of all
+		if seed%2 == 1 { // some pods get no node, so the floor is not that of all pods
 			c.Pools[0].Limits = model.Resources{"cpu": 700_000}.List()
 			c.Pods = append(c.Pods, scenario.Pod{Name: "huge", Count: 3, CPU: "500", Memory: "1Gi"})
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 )
 
-// A node is a planned node while the plan is made. Equal nodes may share a pointer, so a node that is in a packing is
-// not modified.
+// A node is a planned node while the plan is made. Equal nodes may share a pointer, so a node that is part of a packing
+// must not be modified.
 type node struct {
 	pool   *catalog.Pool
 	typ    int               // index in pool.Types of the cheapest type that holds the pods
@@ -19,8 +19,8 @@ type node struct {
 	parts  []part
 	amount []int64               // the sum of the requests of its pods, by dimension, without shared volumes
 	shared catalog.SharedVolumes // the shared volumes that its pods use
-	charge model.Resources       // what it uses of the pool's limits
-	price  float64               // of its cheapest offering, in dollars per hour
+	charge model.Resources       // what the node uses of the pool's limits
+	price  float64               // price of its cheapest offering, in dollars per hour
 }
 
 // A part is the bundles of one segment on a node. copies is their number. A bundle is one pod, or several pods that
@@ -41,10 +41,9 @@ func newNode(pool *catalog.Pool, typ int, offers *catalog.OfferSet, parts []part
 	return n
 }
 
-// instance returns the cheapest type that holds the pods.
+// instance returns the type that the node is planned as: the cheapest one that holds the pods.
 func (n *node) instance() *catalog.Type { return n.pool.Types[n.typ] }
 
-// pods returns the number of pods on the node.
 func (n *node) pods() int {
 	sum := 0
 	for _, x := range n.parts {
@@ -53,8 +52,8 @@ func (n *node) pods() int {
 	return sum
 }
 
-// admits returns a function that reports whether host ports and DaemonSet pods allow the node's pods on the type with
-// an index. It returns nil if they allow all types.
+// admits returns a function that reports whether host ports and DaemonSet pods allow the node's pods on
+// pool.Types[typ]. It returns nil if they allow all types.
 func (n *node) admits() func(typ int) bool {
 	if !slices.ContainsFunc(n.parts, func(x part) bool { return x.segment.Fit.Restricted }) {
 		return nil
@@ -69,8 +68,8 @@ func (n *node) admits() func(typ int) bool {
 	}
 }
 
-// preloadsNoMore compares the DaemonSet pods on an empty node of the type with those on one of the planned type. It
-// reports whether no spread group over the hostname counts more of them.
+// preloadsNoMore reports whether the DaemonSet pods on an empty node of type typ suit the node's pods as well as those
+// of the planned type. That is so if no spread group over the hostname counts more of them.
 func (n *node) preloadsNoMore(typ int) bool {
 	bins := n.pool.Bins().Types
 	return !slices.ContainsFunc(bins[typ].Preload, func(x binpack.Count) bool {

@@ -40,15 +40,15 @@ type Options struct {
 	// failure takes away. 0 means no limit.
 	MaxNodeCPU int64
 	// Slack is the share of a new node's cpu and memory that the plan leaves free, from 0 to 0.5. It helps if
-	// kube-scheduler binds pods to other nodes than planned. If pods find no place because of it, the plan is made without
-	// it.
+	// kube-scheduler binds pods to other nodes than planned. If some pods get no node because of it, the plan is made
+	// without it.
 	Slack float64
 }
 
 // A PreferencePolicy says how preferences of pods are treated.
 type PreferencePolicy string
 
-// PreferenceRespect drops a preference of a pod only if the pod finds no place otherwise. PreferenceIgnore ignores all
+// PreferenceRespect drops a preference of a pod only if the pod gets no node otherwise. PreferenceIgnore ignores all
 // preferences.
 const (
 	PreferenceRespect PreferencePolicy = "Respect"

@@ -6,12 +6,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// maxRequest bounds the requests that oversized accepts without a look at nodes: 2^43 millicores or units, which is 8.7
-// billion cores or 8 TiB. The sum of a million such requests does not overflow int64.
+// maxRequest is the largest request that oversized accepts without checking nodes: 2^43 millicores, bytes or units,
+// which is 8.8 billion cores or 8 TiB. The sum of a million such requests does not overflow int64.
 const maxRequest = 1 << 43
 
-// oversized returns a verdict that is not OK if no node can hold the requests: one exceeds maxRequest, and no instance
-// type or node has that much. A request of model.MaxAmount is always oversized.
+// oversized returns a verdict that is not OK if some request exceeds maxRequest and no instance type or node has that
+// much. A request of model.MaxAmount is always oversized.
 func oversized(s *model.Snapshot, requests model.Resources) model.Verdict {
 	large := false
 	for _, v := range requests {

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A packing is the result of bin packing: the new nodes with the pods on each. Pods are given by segment: pods of one
-// class that need new nodes in the same domains, see assign.Segment.
+// A packing is the result of bin packing: the new nodes with the pods on each. A segment (assign.Segment) is pods of
+// one class that need new nodes in the same domains.
 type packing struct {
 	nodes []*node
 	// served[i] is the number of pods of segment i that have a node. They are the first ones of the segment.
@@ -23,8 +23,8 @@ type packing struct {
 	floor func([]*node) float64
 }
 
-// packNodes packs the segments into new nodes. The pools of the highest weight are filled first. Pods for which limits
-// leave no node there go to the pools of the next weight. Among pools of one weight only the price decides.
+// packNodes packs the segments into new nodes. The pools of the highest weight are filled first. Pods that do not fit
+// within their limits go to the pools of the next weight. Among pools of one weight only the price decides.
 func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	out := &packing{served: make([]int, len(a.Segments)), limits: a.Limits.Clone(), floor: func([]*node) float64 { return 0 }}
 	if len(a.Segments) == 0 {
@@ -32,7 +32,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	}
 	items := itemsOf(a)
 	relaxation := binpack.NewRelaxation(problemOf(p, o, p.Catalog.Pools, items, out.limits))
-	whole := knownBound{copies: make([]int, len(items))} // floor usually needs the bound for all copies: compute it in advance
+	whole := knownBound{copies: make([]int, len(items))} // floor usually needs the bound for all copies, so compute it in advance
 	for i := range items {
 		whole.copies[i] = items[i].Copies
 	}
@@ -55,8 +55,8 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	return out
 }
 
-// packTier packs the items that remain into nodes of pools of one weight. left[i] is the number of copies of item i
-// that still have no node.
+// packTier packs the items that remain into nodes of a tier: the pools of one weight. left[i] is the number of copies
+// of item i that still have no node.
 func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog.Pool, a *assign.Assignment) (left []int) {
 	solution := binpack.Solve(problem, binpack.Options{Effort: o.Effort, RelaxDistinct: o.RelaxMinValues})
 	made := map[*binpack.Bin]*node{}
@@ -174,8 +174,8 @@ func countsOf(s *assign.Segment) []binpack.Count {
 	return out
 }
 
-// boundsOf returns limits on the pods of each group on a node that holds a pod with the rules. Affinity over the
-// hostname needs no limit, because bundle puts its pods on one node.
+// boundsOf returns, for a node that holds a pod with the rules, limits on the pods of each topology group. Affinity
+// over the hostname needs no limit, because bundles put its pods on one node.
 func boundsOf(rules []compile.Rule) []binpack.Bound {
 	var out []binpack.Bound
 	for _, r := range rules {

@@ -21,8 +21,8 @@ type Panic struct {
 	Value, Stack string
 }
 
-// Try returns a plan and a nil Panic, like Solve. If Solve panics, it returns a plan that refuses all pods, and the
-// panic. It is for callers that do not search for the pods that cause a panic.
+// Try is like Solve, and returns a nil Panic. If Solve panics, it returns a plan that refuses all pods, and the panic.
+// It is for callers that do not search for the pods that cause a panic.
 func Try(s *model.Snapshot, o Options) (*model.Plan, *Panic) {
 	var plan *model.Plan
 	failed := recovered(func() { plan = Solve(s, o) })
@@ -45,8 +45,8 @@ func recovered(f func()) (failed *Panic) {
 	return nil
 }
 
-// stack returns the functions on the call stack, innermost first, from the one that panicked to the one that recovered
-// called. It omits the callers of recovered, so that the same panic always has the same stack.
+// stack returns the functions on the call stack, innermost first, down to the one that recovered called. It omits the
+// callers of recovered, so that the same panic always has the same stack.
 func stack() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -68,13 +68,13 @@ func panicReason(p Panic) string {
 	return "planning failed with this pod, so the other pods are planned without it: " + p.Value
 }
 
-// isolate finds the pods that cause a panic. It adds the pods to c.out.Leave and the panics that it sees to
+// isolate finds the pods that cause a panic. It adds these pods to c.out.Leave, and the panics that it sees to
 // c.out.Panics. first is the panic of a plan with all pods.
 //
 // The search keeps a set of pods for which a plan can be made, and tries to add groups of pods to it. At first, each
 // namespace is a group. If a plan with several groups panics, each half of the groups is tried. If a plan with one
-// namespace panics, its pods are grouped by owner, and these groups are tried. If a plan with one group of an owner
-// panics, the group is refused. After maxIsolations plans, all groups that are still to be tried are refused.
+// namespace panics, its pods are grouped by owner, and these groups are tried. If a plan with the pods of one owner
+// panics, they are refused. After maxIsolations plans, all groups that are still to be tried are refused.
 func (c *checkedSolve) isolate(first Panic) {
 	i := &isolation{checkedSolve: c, plannable: map[string]bool{}}
 	for _, p := range c.pods {
@@ -88,13 +88,13 @@ func (c *checkedSolve) isolate(first Panic) {
 // An isolation is the state of the search for the pods that cause a panic.
 type isolation struct {
 	*checkedSolve
-	pods      []*model.Pod    // all pods among which the search looks
-	plannable map[string]bool // keys of pods for which a plan can be made, all together
+	pods      []*model.Pod    // the pods among which isolate searches
+	plannable map[string]bool // keys of pods that can be planned together without a panic
 	tries     int             // the number of plans made so far
 }
 
-// admit adds the groups to the plannable pods if a plan with all of them does not panic. Otherwise narrow tries parts
-// of them.
+// admit adds the groups to the plannable pods if a plan with all of these pods does not panic. Otherwise narrow tries
+// parts of the groups.
 func (i *isolation) admit(groups [][]*model.Pod) {
 	added := map[string]bool{}
 	for _, group := range groups {
@@ -169,8 +169,7 @@ func groupBy(pods []*model.Pod, name func(*model.Pod) string) [][]*model.Pod {
 	return out
 }
 
-// ownerOf returns a name for the controller or capacity buffer that made the pod. For a pod without either it is the
-// pod's key.
+// ownerOf returns a name for the controller or capacity buffer that made the pod, or the pod's key if there is neither.
 func ownerOf(p *model.Pod) string {
 	if owner := p.Owner(); owner != nil {
 		return owner.Kind + "/" + owner.Name + "/" + string(owner.UID)

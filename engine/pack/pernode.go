@@ -8,15 +8,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A perNodeCounts holds the counts of the topology groups over the hostname on one planned node.
+// A perNodeCounts holds, for one planned node, the counts of the topology groups over the hostname.
 type perNodeCounts []perNodeCount
 
 // A perNodeCount is the count of one group on a planned node. present is the number of pods that the group counts.
 // limit is the most that the required anti-affinity of the node's pods allows.
 type perNodeCount struct{ group, present, limit int }
 
-// perNodeCountsOf returns the counts of a planned node. It ignores the spread constraints of the node's pods: a spread
-// constraint binds a pod only when the pod itself is placed.
+// perNodeCountsOf returns the counts of a planned node. It ignores the spread constraints of the node's pods: as in
+// kube-scheduler, a spread constraint matters only when the pod itself is placed.
 func perNodeCountsOf(n *node) perNodeCounts {
 	var l perNodeCounts
 	for _, x := range n.pool.Bins().Types[n.typ].Preload {
@@ -86,7 +86,7 @@ func (l perNodeCounts) admits(s *assign.Segment) bool {
 }
 
 // meetsAffinity reports whether the pods on the node meet the required affinity over the hostname of the segment's
-// pods. A rule is also met if kube-scheduler's first-pod exception applies, see compile.Rule.Affinity.
+// pods. If no pod meets a rule yet, a pod may meet it by itself (kube-scheduler's first-pod exception).
 func (l perNodeCounts) meetsAffinity(s *assign.Segment, a *assign.Assignment) bool {
 	for i := range s.Rules {
 		r := &s.Rules[i]

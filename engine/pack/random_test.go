@@ -20,10 +20,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// clusters is how many random clusters each law is tried on; -seeds asks for more.
+// clusters is the number of random clusters for each test. The flag -seeds requests more.
 const clusters = 500
 
-// solve plans for c.
+// solve returns the snapshot of c and its plan.
 func solve(c *scenario.Cluster) (*model.Snapshot, *model.Plan, *random.Breach) {
 	s, err := c.Snapshot()
 	if err != nil {
@@ -32,7 +32,7 @@ func solve(c *scenario.Cluster) (*model.Snapshot, *model.Plan, *random.Breach) {
 	return s, pack.Solve(s, pack.Options{Labels: random.Labels, DefaultSpread: defaultsOf(c)}), nil
 }
 
-// defaultsOf returns the function that returns default constraints of pods; nil if there are none.
+// defaultsOf returns the function that returns the default spread constraints of a pod, nil if there are none.
 func defaultsOf(c *scenario.Cluster) func(*model.Pod) []corev1.TopologySpreadConstraint {
 	if len(c.Spread) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func TestRandomPlansAreVerified(t *testing.T) {
 	})
 }
 
-// The plan does not depend on the order in which objects come, nor on how many processors there are.
+// The plan does not depend on the order of objects, nor on the number of processors.
 func TestRandomOrderDoesNotMatter(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
@@ -86,15 +86,15 @@ func differ(rule, got, want string) *random.Breach {
 	return &random.Breach{Rule: rule, Detail: fmt.Sprintf("plan:\n%s\nwant:\n%s", got, want)}
 }
 
-// Names of pods and nodes decide nothing but ties: with other names as many pods are placed, at the same price.
+// Names of pods and nodes decide ties only: with other names, as many pods are placed at the same price.
 func TestRandomNamesDoNotMatter(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
-		c.Promise = nil // promises are made to names
+		c.Promise = nil // nominations refer to names
 		_, want, b := solve(c)
 		if b != nil {
 			return b
 		}
-		for i := range c.Pods { // the order of names is reversed
+		for i := range c.Pods { // reverse the order of names
 			c.Pods[i].Name = fmt.Sprintf("q%02d", 99-i)
 		}
 		_, got, b := solve(c)
@@ -105,7 +105,7 @@ func TestRandomNamesDoNotMatter(t *testing.T) {
 	})
 }
 
-// outcome is how good a plan is: how many pods go nowhere, and the price.
+// outcome describes how good a plan is: the number of refused pods, and the price.
 func outcome(p *model.Plan) string { return fmt.Sprintf("%d refused, $%.6f", missing(p), p.Price) }
 
 // missing returns how many pods the plan refuses.
@@ -117,11 +117,11 @@ func missing(p *model.Plan) int {
 	return n
 }
 
-// slack is how much dearer a plan may be for luck: small clusters are packed by rules of thumb. One in some thousand comes
-// near it.
+// slack is the factor by which the price of a plan may differ by chance, since packing is a heuristic. About one plan
+// in some thousands comes near this factor.
 const slack = 1.2
 
-// worse says whether got is a worse plan than want: fewer pods placed, or as many for more money.
+// worse returns a breach if got is a worse plan than want: fewer pods placed, or as many at a higher price.
 func worse(rule string, got, want *model.Plan) *random.Breach {
 	if n, m := missing(got), missing(want); n < m || n == m && got.Price <= want.Price*slack+1e-9 {
 		return nil
@@ -129,7 +129,7 @@ func worse(rule string, got, want *model.Plan) *random.Breach {
 	return &random.Breach{Rule: rule, Detail: fmt.Sprintf("%s\n%s\nwas %s\n%s", outcome(got), got, outcome(want), want)}
 }
 
-// A type that is like another one and dearer makes no plan worse.
+// Another type with the capacity of an existing one and a higher price makes no plan worse.
 func TestRandomWorseTypeIsIgnored(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		_, want, b := solve(c)
@@ -137,7 +137,7 @@ func TestRandomWorseTypeIsIgnored(t *testing.T) {
 			return b
 		}
 		if strings.Contains(random.Text(c), "minValues") {
-			return nil // one type more may be what a heavier pool has been short of
+			return nil // one more type may meet minValues of a pool of higher weight
 		}
 		bad := c.Types[0]
 		bad.Name, bad.Price, bad.Spot, bad.Reserved = "zz-worse", bad.Price*1.5, bad.Spot*1.5, 0
@@ -150,7 +150,7 @@ func TestRandomWorseTypeIsIgnored(t *testing.T) {
 	})
 }
 
-// With one pod less in the last group, the plan for the others costs no more.
+// Without one pod of the last group, the plan for the other pods costs no more.
 func TestRandomPodLessIsNotDearer(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		_, want, b := solve(c)
@@ -164,7 +164,7 @@ func TestRandomPodLessIsNotDearer(t *testing.T) {
 		last.Count--
 		_, got, b := solve(c)
 		if b != nil || missing(got) > 0 && spreadBesideDaemons(c) {
-			return b // one node less has one DaemonSet pod less, which may lower a domain's count and so refuse pods in others
+			return b // one node less has one DaemonSet pod less. That may lower a domain's count, so pods in other domains are refused
 		}
 		return worse("a pod less", got, want)
 	})
@@ -191,12 +191,12 @@ func selects(s *metav1.LabelSelector, of map[string]string) bool {
 	return err != nil || selector.Matches(klabels.Set(of))
 }
 
-// An additional empty node without taints makes no plan worse, if it adds no topology domain.
+// An additional empty node without taints makes no plan worse, unless it adds a topology domain.
 func TestRandomRoomMakesNothingWorse(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		_, want, b := solve(c)
 		if b != nil || len(c.Nodes) == 0 || len(c.Spread) > 0 || strings.Contains(random.Text(c), "topologySpread") {
-			return b // an additional node is an additional domain of spread constraints
+			return b // the additional node is an additional domain of spread constraints
 		}
 		more := c.Nodes[0]
 		more.Name, more.Pool, more.Taints, more.Pods = "zz-room", "", nil, nil
@@ -210,7 +210,7 @@ func TestRandomRoomMakesNothingWorse(t *testing.T) {
 	})
 }
 
-// A pool whose limits allow no node changes nothing: as many pods are placed as without it.
+// A pool whose limits allow no node changes nothing: as many pods are placed as without the pool.
 func TestRandomClosedPoolChangesNothing(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		_, want, b := solve(c)

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// refusals returns the pods without a place, by class, each with the reason of every pool.
+// refusals returns the pods that the plan places on no node, by class, each with the reason of every pool.
 func (d *draft) refusals() []model.Refusal {
 	left := 0
 	for _, c := range d.problem.Classes {
@@ -54,7 +54,7 @@ func (d *draft) refusals() []model.Refusal {
 	return out
 }
 
-// reasons returns for each pool why it takes no more pods of the class.
+// reasons returns for each pool why it can launch no more nodes for pods of the class.
 func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 	p := d.problem.Catalog
 	switch {
@@ -70,7 +70,7 @@ func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 	return append(out, p.Unusable...)
 }
 
-// explain returns why the pool takes no pod of the class. It considers only required constraints.
+// explain returns why the pool can launch no node for a pod of the class. It considers only required constraints.
 func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	last := c.Last()
 	if taint, refused := last.Tolerations.Refuse(pool.Taints); refused {
@@ -92,8 +92,8 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	return best
 }
 
-// explainRest returns why the pool takes no pod of the class although one of its instance types holds such a pod. The
-// reason is a DaemonSet, a limit, minValues, or constraints on other pods.
+// explainRest returns why the pool can launch no node for the class, although one of its types holds a pod. The reason
+// is a DaemonSet, a limit, minValues, or constraints on other pods.
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
 	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons.Filter()}
@@ -138,8 +138,8 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 	return model.Verdict{Rule: model.RuleEffort}
 }
 
-// explainDaemonAffinity returns a verdict if a required affinity of the stage selects pods of DaemonSets on new nodes, and
-// only uncertain ones, or if other pods must meet part of the affinity.
+// explainDaemonAffinity returns a verdict on an affinity of the stage that selects pods of DaemonSets on new nodes, if
+// they may not meet it: none of them is certain, or other affinity of the stage selects no DaemonSet.
 func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
@@ -152,7 +152,7 @@ func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	return model.Verdict{}
 }
 
-// topologyVerdict returns the verdict on a constraint of the class, with the DaemonSets whose pods it counts.
+// topologyVerdict returns the verdict on a constraint of the given kind, with the DaemonSets whose pods it counts.
 func (d *draft) topologyVerdict(kind topology.Kind, g *compile.Group) model.Verdict {
 	v := model.Verdict{Rule: model.RuleTopology, Cause: causes[kind], Key: d.problem.Keys[g.Key].Label}
 	if names := d.problem.DaemonsOf(g); len(names) > 0 {
@@ -182,7 +182,7 @@ func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *ca
 	return v
 }
 
-// explainDaemons returns a verdict with the names of the DaemonSets whose pods on new nodes keep pods of the class off.
+// explainDaemons returns a verdict that names the DaemonSets whose pods keep the class off new nodes.
 func (d *draft) explainDaemons(c *compile.Class, s *compile.Stage) model.Verdict {
 	names := d.problem.BlockingDaemons(c, s)
 	return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseDaemons, Subject: daemonSets(names)}

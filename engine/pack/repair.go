@@ -20,11 +20,11 @@ type repairer struct {
 	assigned *assign.Assignment
 	packed   *packing
 	counts   []perNodeCounts // counts[i] are the group counts of packed.nodes[i]
-	steps    int             // how often join may still try a planned node
+	steps    int             // how many more times join may try a planned node
 }
 
-// repair returns a plan that places more pods than the draft, or the draft's plan if there is none. The draft must be
-// consistent.
+// repair returns a plan that places more pods than the draft, or the draft's plan if it finds none. The draft must be
+// consistent (isConsistent).
 func repair(d *draft) *model.Plan {
 	if len(d.refused) > 0 || len(d.plan.Refusals) == 0 {
 		return d.plan
@@ -96,7 +96,7 @@ func (r *repairer) replaceSegment(i int, s *assign.Segment) {
 	}
 }
 
-// placeNext places the next pod of the class, and returns false if there is no place for it. It tries, in this order:
+// placeNext places the next pod of the class, and returns false if no node can take it. It tries, in this order:
 // existing nodes, planned nodes without a rise of their price, a new node, planned nodes at any price. Several pods may
 // go to existing nodes at once.
 func (r *repairer) placeNext(c *compile.Class) bool {
@@ -182,8 +182,8 @@ func (r *repairer) place(n *node, l *catalog.Limits, from *catalog.Reservation) 
 	return false
 }
 
-// openNode adds a new node for the next pod of the class, and returns false if no pool can launch one. It takes a pool
-// of the highest weight that can, and of these the cheapest node.
+// openNode adds a new node for the next pod of the class, and returns false if no pool can launch one. Of the pools
+// that can, it takes one of the highest weight, and of these the cheapest node.
 func (r *repairer) openNode(c *compile.Class, s *compile.Stage, choices []*assign.Choice) bool {
 	var best *node
 	for _, ch := range choices {

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// decided returns the draft of the first attempt, which is not repaired yet; nil if pods that got no node count for others,
-// for then nothing is repaired.
+// decided returns the draft of the first attempt, before repair. It returns nil if the draft is inconsistent, because
+// such a draft is not repaired.
 func decided(s *model.Snapshot, o Options) *draft {
 	pods := s.Pending()
 	if len(pods) == 0 {
@@ -33,8 +33,8 @@ func decided(s *model.Snapshot, o Options) *draft {
 	return d
 }
 
-// A plan that repair changes places all pods that were placed before, and at least one more. verify accepts it if it accepted
-// the plan before.
+// A plan that repair changes places all pods that were placed before, and at least one more. If verify accepted the
+// plan before, it accepts the changed one.
 func TestRepairOnlyAdds(t *testing.T) {
 	const clusters = 600
 	tried, repairs := 0, 0
@@ -79,7 +79,7 @@ func TestRepairOnlyAdds(t *testing.T) {
 	}
 }
 
-// placed returns the keys of the pods that the plan has a place for.
+// placed returns the keys of the pods that the plan places.
 func placed(p *model.Plan) map[string]bool {
 	out := map[string]bool{}
 	for i := range p.Nodes {
@@ -95,8 +95,8 @@ func placed(p *model.Plan) map[string]bool {
 	return out
 }
 
-// BenchmarkRepair measures what it takes to look for room in vain: a thousand pods of a hundred applications that spread over
-// zones, in a pool whose limits leave room for most of them and no more.
+// BenchmarkRepair measures an unsuccessful repair. A thousand pods of a hundred applications are spread over zones. The
+// limits of their pool leave capacity for most of them, and no more.
 func BenchmarkRepair(b *testing.B) {
 	c := &scenario.Cluster{Pools: []scenario.Pool{{Name: "default", Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1200")}}}}
 	for _, cores := range []int{4, 8, 16, 32} {

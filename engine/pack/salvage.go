@@ -36,7 +36,7 @@ func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) 
 	return c.reassemble(whole, first)
 }
 
-// reassemble returns a plan without violations, made of placements and planned nodes of the plan whole. It tries to add
+// reassemble returns a plan without violations, from placements and planned nodes of the plan whole. It tries to add
 // all of them. If that breaks a rule, it tries each half, then each half of these, and so on. All other pods are
 // refused with the reason why.
 func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
@@ -117,7 +117,7 @@ func partsNamed(plan *model.Plan, violations []verify.Violation, n int) removal 
 	return b
 }
 
-// takeNodesOf adds the planned node or placement that holds the pod.
+// takeNodesOf adds the planned node or placement that holds the pod to the removal.
 func (b *removal) takeNodesOf(plan *model.Plan, pod, why string) {
 	isIt := func(p *model.Pod) bool { return p.Key == pod }
 	for i := range plan.Nodes {
@@ -132,7 +132,7 @@ func (b *removal) takeNodesOf(plan *model.Plan, pod, why string) {
 	}
 }
 
-// takeNodesIn adds the last count planned nodes of the pool.
+// takeNodesIn adds the last count planned nodes of the pool to the removal.
 func (b *removal) takeNodesIn(plan *model.Plan, pool string, count int, why string) {
 	for i := len(plan.Nodes) - 1; i >= 0 && count > 0; i-- {
 		if p := plan.Nodes[i].Pool; p != nil && p.Name == pool {
@@ -142,7 +142,7 @@ func (b *removal) takeNodesIn(plan *model.Plan, pool string, count int, why stri
 	}
 }
 
-// without returns the plan without the parts b, with a new price. It refuses the pods that have no place any more.
+// without returns the plan without the parts b, with a new price. It refuses the pods that have no node any more.
 func (c *checkedSolve) without(plan *model.Plan, b removal) *model.Plan {
 	rest := &model.Plan{}
 	reasons := maps.Clone(b.pods)

@@ -14,12 +14,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// labels are the label facts of a made-up cloud.
+// labels are the label rules of an invented cloud.
 var labels = apiv1.CoreLabels().With(apiv1.LabelRules{
 	WellKnown: sets.New("family", "generation"),
 })
 
-// TestScenarios runs pack over testdata/scenario. A section options.yaml may set Options. Every plan is accepted by verify.
+// TestScenarios plans the scenarios of testdata/scenario. A section options.yaml may set Options. verify accepts every
+// plan.
 func TestScenarios(t *testing.T) {
 	scenario.Run(t, func(t *testing.T, c *scenario.Cluster, ar *txtar.Archive) string {
 		s, err := c.Snapshot()

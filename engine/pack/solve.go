@@ -72,9 +72,8 @@ func solve(p *compile.Problem, o Options) *model.Plan {
 	}
 }
 
-// isConsistent reports whether every pod that got a domain and is counted by a topology group also got a node. If a
-// counted pod has no node, the places of other pods may be invalid. A bundle (Size > 1) may contain pods of other
-// classes that are counted.
+// isConsistent reports whether every pod that got a domain, and that a topology group counts, also got a node.
+// Otherwise the placements of other pods may be invalid. A bundle (Size > 1) may contain counted pods of other classes.
 func (d *draft) isConsistent() bool {
 	if len(d.problem.Groups) == 0 {
 		return true

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// Large pods, two or three to a node: the plan holds, is the same on one processor and in any order of input, and is no dearer
-// than the first one that came up.
+// A node holds two or three large pods. verify accepts the plan, which is the same on one processor and in any order of
+// input. It costs at most as much as the plan without improvement.
 func TestSparsePlans(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	gained := false
@@ -51,7 +51,7 @@ func TestSparsePlans(t *testing.T) {
 	}
 }
 
-// Worths that come from what fits together bring a plan near what fractions of nodes would cost.
+// Dual prices from column generation bring the price of a plan near the floor.
 func TestSparsePlansAreNearTheFloor(t *testing.T) {
 	for seed := range uint64(4) {
 		s, err := awkward(rand.New(rand.NewPCG(seed, 3)), 600).Snapshot()
@@ -64,7 +64,7 @@ func TestSparsePlansAreNearTheFloor(t *testing.T) {
 	}
 }
 
-// awkward returns n pods of a size each, from a twelfth to two thirds of the largest types.
+// awkward returns n pods, each of another size, from a twelfth to two thirds of the largest types.
 func awkward(r *rand.Rand, n int) *scenario.Cluster {
 	c := &scenario.Cluster{Pools: []scenario.Pool{{Name: "default"}}}
 	for _, cores := range []int{8, 16, 32, 48, 64} {

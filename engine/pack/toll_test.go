@@ -17,7 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// Of pods that need a node each, as many get one as the limits hold of the smallest types that minValues ask for.
+// Each pod needs a node of its own. As many nodes are launched as the limit allows of the largest type among the
+// smallest types that meet minValues.
 func TestLimitsHoldAsManyAsMinValuesLet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfNDistinct(rapid.Int64Range(1, 16), 1, 6, rapid.ID).Draw(t, "sizes")

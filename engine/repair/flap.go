@@ -13,14 +13,15 @@ import (
 // recovery is how long a condition must be healthy until its earlier failure no longer counts.
 const recovery = 5 * time.Minute
 
-// A failure is a condition that fails since a time, as the annotation of the claim has it.
+// A failure is one entry of the claim's annotation UnhealthySinceAnnotationKey: a condition, its failing status, and
+// since when it fails.
 type failure struct {
 	condition, status string
 	since             time.Time
 }
 
-// UnhealthySince returns since when the condition fails by the annotation of the claim. That is earlier than its last
-// transition if it was healthy for a short time in between. ok is false if the annotation has nothing earlier.
+// UnhealthySince returns since when the condition fails, if the claim's annotation has an earlier time than the last
+// transition. It has one if the condition was healthy for a short time in between. Otherwise ok is false.
 func UnhealthySince(claim *apiv1.NodeClaim, c corev1.NodeCondition) (at time.Time, ok bool) {
 	for _, f := range failures(claim) {
 		if f.condition == string(c.Type) && f.status == string(c.Status) && f.since.Before(c.LastTransitionTime.Time) {
@@ -30,8 +31,8 @@ func UnhealthySince(claim *apiv1.NodeClaim, c corev1.NodeCondition) (at time.Tim
 	return time.Time{}, false
 }
 
-// Observe returns the value that the annotation of the claim about failing conditions should have: each condition that
-// matches a policy, and each that did and has been healthy for less than five minutes.
+// Observe returns the new value of the claim's annotation UnhealthySinceAnnotationKey. It lists each condition that
+// matches a policy, and each that matched one and has been healthy for less than five minutes.
 func (p *Policies) Observe(node *corev1.Node, claim *apiv1.NodeClaim, now time.Time) string {
 	var words []string
 	for _, c := range node.Status.Conditions {
@@ -54,7 +55,7 @@ func (p *Policies) Observe(node *corev1.Node, claim *apiv1.NodeClaim, now time.T
 	return strings.Join(words, ",")
 }
 
-// failures reads the annotation of the claim. What cannot be read is omitted.
+// failures reads the annotation of the claim. Entries that cannot be parsed are omitted.
 func failures(claim *apiv1.NodeClaim) []failure {
 	if claim == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// memory is how long repairs of a claim count.
+	// memory is the time for which the repairs of a claim are counted.
 	memory = 24 * time.Hour
 	// maxReboots is how many reboots of a node are tried within memory. Then it is replaced.
 	maxReboots = 2
@@ -21,8 +21,8 @@ type Event struct {
 	At     time.Time
 }
 
-// History returns the repairs of the last 24 hours that the annotation of the claim lists. What cannot be read is
-// omitted.
+// History returns the repairs of the last 24 hours that the annotation of the claim lists. Entries that cannot be
+// parsed are omitted.
 func History(claim *apiv1.NodeClaim, now time.Time) []Event {
 	var events []Event
 	if claim == nil {
@@ -47,8 +47,8 @@ func Recorded(claim *apiv1.NodeClaim, action Action, now time.Time) string {
 	return strings.Join(words, ",")
 }
 
-// Attempt returns how many nodes in a row repair has launched, of which the claim is the last. It is 0 if repair did not
-// launch the claim, or more than 24 hours ago.
+// Attempt returns how many times in a row repair has replaced a node, up to the launch of this claim. It is 0 if repair
+// did not launch the claim, or more than 24 hours ago.
 func Attempt(claim *apiv1.NodeClaim, now time.Time) int {
 	if claim == nil || now.Sub(claim.CreationTimestamp.Time) >= memory {
 		return 0
@@ -60,8 +60,8 @@ func Attempt(claim *apiv1.NodeClaim, now time.Time) int {
 	return n
 }
 
-// Escalates reports whether the node is replaced although its policy says reboot: its last reboot failed, or it was
-// rebooted twice in the last 24 hours.
+// Escalates reports whether the node is replaced although its policy requires a reboot. The last reboot has failed, or
+// the node was rebooted twice in the last 24 hours.
 func Escalates(claim *apiv1.NodeClaim, now time.Time) bool {
 	if failed, _ := RebootFailed(claim); failed {
 		return true

@@ -25,7 +25,7 @@ type Match struct {
 // Matches returns the policies that match the conditions of the node, whether or not their tolerations have passed.
 //
 // A toleration begins when the condition changed last, or when the node was created if that is later. After a reboot it
-// begins again. After a failed reboot it does not: the node is then eligible at once.
+// begins again. After a failed reboot, the node is eligible at once.
 func (p *Policies) Matches(node *corev1.Node, claim *apiv1.NodeClaim) []Match {
 	if p == nil || node == nil {
 		return nil
@@ -95,10 +95,10 @@ func latest(a, b time.Time) time.Time {
 
 // Decide merges the matches whose tolerations have passed. ok is false if there is none. The action is the most
 // disruptive one. Equal actions are decided by priority, then by the time of eligibility, then by condition type. The
-// drain bound is the shortest of all these matches.
+// drain bound is the shortest of all matches whose tolerations have passed.
 //
-// The score ranks nodes. It is the rank of the priority plus one for each half hour since the toleration has passed,
-// the highest of all these matches.
+// The score ranks nodes. The score of a match is the rank of its priority, plus one for each half hour since its
+// toleration has passed. The highest score is returned.
 func (p *Policies) Decide(matches []Match, now time.Time) (r model.Repair, score float64, ok bool) {
 	var eligible []Match
 	for _, m := range matches {

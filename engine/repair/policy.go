@@ -19,13 +19,13 @@ const (
 	ReplaceNode Action = "ReplaceNode"
 )
 
-// A Policy says which condition of a node is a failure, and how the node is repaired.
+// A Policy defines one condition of a node as a failure, and how the node is repaired.
 type Policy struct {
 	// ConditionType and ConditionStatus are the failing condition of the node.
 	ConditionType   corev1.NodeConditionType
 	ConditionStatus corev1.ConditionStatus
-	// ReasonRegex is a regular expression that the reason of the condition contains. If it is empty, the policy is the
-	// fallback of the condition: it matches when no other policy of the same type and status does.
+	// ReasonRegex is a regular expression that matches a part of the condition's reason. If it is empty, the policy is
+	// the fallback of the condition: it matches when no other policy of the same type and status does.
 	ReasonRegex string
 	// TolerationDuration is how long the condition must last before the node is repaired.
 	TolerationDuration time.Duration

@@ -48,10 +48,10 @@ type Step struct {
 	// Result is how the reboot ended, RebootRunning if it goes on. Cause is why it failed.
 	Result Result
 	Cause  string
-	// Fenced says that the node must have the taint that keeps pods away. Booted says that the node has booted again.
+	// Fenced is true if the node must have the taint that excludes pods. Booted is true if the node has booted again.
 	Fenced, Booted bool
-	// Drain says that pods are to be evicted. Call says that the cloud is to be called. Issued says that the reboot is known to
-	// have happened without a call.
+	// Drain is true if pods must be evicted. Call is true if the cloud must be called. Issued is true if the node has
+	// rebooted although no call is known.
 	Drain, Call, Issued bool
 	// Requeue is when Next must be called again without an event.
 	Requeue time.Duration

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// shown is how many values String prints. The others are only counted.
+// shown is the maximum number of values that String prints. The others are only counted.
 const shown = 12
 
 // String returns r as users read it, such as "zone in a, b", "zone absent" or "generation >= 6 and not in 7".

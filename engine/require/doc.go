@@ -1,8 +1,8 @@
 // Package require computes with constraints on node labels.
 //
-// A Requirement says which values one label may have. A Set holds at most one Requirement per key. Pools, instance
-// types, offerings, nodes and pods all have Sets, and a pod may run on a node if their Sets are compatible. Begin with
-// Requirement and New, then Set, Intersects and Compatible.
+// A Requirement is a set of values that one label may have. A Set holds at most one Requirement per key. Pools,
+// instance types, offerings, nodes and pods all have Sets, and a pod may run on a node if their Sets are compatible.
+// Begin with Requirement and New, then Set, Intersects and Compatible.
 //
 // All values are immutable and share no writable memory with callers. Values, keys and reported conflicts are in sorted
 // order.

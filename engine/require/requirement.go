@@ -24,7 +24,8 @@ const (
 	Lte Operator = "Lte"
 )
 
-// A Requirement says which values a label may have. The zero Requirement has no key and admits nothing.
+// A Requirement is the set of values that a label may have, and whether a node may lack the label. The zero Requirement
+// has no key and admits nothing.
 //
 // Requirements that admit the same values have equal fields. Therefore only complements have bounds, excluded values
 // lie within the bounds, and bounds that no integer meets become the empty list of values.
@@ -40,8 +41,9 @@ type Requirement struct {
 
 // New returns the requirement "key op values". The values may be in any order, with duplicates.
 //
-// An invalid requirement admits nothing, so that it never lets a pod through: an unknown operator, or a numeric
-// operator without exactly one base-10 int64 operand. Validation reports it elsewhere.
+// An invalid requirement admits nothing, so that it matches no node by mistake. It has an unknown operator, or a
+// numeric operator without exactly one base-10 int64 operand. Users learn of it from the validation of the NodePool,
+// not from here.
 func New(key string, op Operator, values ...string) Requirement {
 	switch op {
 	case In:

@@ -15,14 +15,14 @@ import (
 // Driver is the storage driver of scenarios that name none.
 const Driver = "disks.example.com"
 
-// A Namespace has the label kubernetes.io/metadata.name beside those given.
+// A Namespace has the label kubernetes.io/metadata.name in addition to Labels.
 type Namespace struct {
 	Name   string            `json:"name"`
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// A Disk is a PersistentVolumeClaim. With Zones it is bound to a volume that can be reached from there; without, it waits
-// for its first pod.
+// A Disk is a PersistentVolumeClaim. With Zones, it is bound to a volume that is accessible from these zones. Without
+// Zones, it has no volume until its first pod is scheduled.
 type Disk struct {
 	Name  string   `json:"name"`
 	Space string   `json:"namespace,omitempty"` // default "default"
@@ -30,7 +30,8 @@ type Disk struct {
 	Zones []string `json:"zones,omitempty"`
 }
 
-// A StorageClass binds when the first pod comes, in Zones if there are any.
+// A StorageClass creates volumes when the first pod is scheduled (WaitForFirstConsumer), unless Immediate is set. Zones
+// restrict where.
 type StorageClass struct {
 	Name      string   `json:"name"`
 	Driver    string   `json:"driver,omitempty"`
@@ -57,7 +58,7 @@ func (c *Cluster) ServiceObjects() []*corev1.Service {
 	return out
 }
 
-// surround adds what pods refer to.
+// surround adds namespaces, PodDisruptionBudgets, storage classes, claims, volumes and CSINodes to d.
 func (c *Cluster) surround(d *model.Delta) {
 	for _, n := range c.Namespaces {
 		labels := map[string]string{corev1.LabelMetadataName: n.Name}
@@ -141,7 +142,7 @@ func (k Disk) add(d *model.Delta, driver string) {
 	})
 }
 
-// volumes returns what the pod mounts, beside what its spec says.
+// volumes returns the volumes for Mounts and Scratch, which are added to those of Spec.
 func (p Pod) volumes() []corev1.Volume {
 	var out []corev1.Volume
 	for _, claim := range p.Mounts {
@@ -159,7 +160,7 @@ func (p Pod) volumes() []corev1.Volume {
 	return out
 }
 
-// csi returns what the drivers tell of the node.
+// csi returns the CSINode of n, with the attach limit of each driver.
 func (n Node) csi() *storagev1.CSINode {
 	o := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
 	for driver, count := range n.Attach {

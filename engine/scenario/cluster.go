@@ -18,8 +18,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Cluster is a cluster in the words of a scenario. Zero values mean what a reader expects: one pod, on-demand in one
-// zone, an amd64 type.
+// A Cluster is the content of a section cluster.yaml. Omitted fields have simple defaults: one pod, on-demand, zone a,
+// architecture amd64.
 type Cluster struct {
 	Now     time.Time         `json:"now,omitempty"`
 	Pods    []Pod             `json:"pods,omitempty"`
@@ -35,12 +35,12 @@ type Cluster struct {
 	Storage    []StorageClass `json:"storage,omitempty"`
 	Budgets    []Budget       `json:"budgets,omitempty"`
 
-	// Spread are the scheduler's constraints for pods without any, Services what it makes their selectors of.
+	// Spread are kube-scheduler's default spread constraints. Their label selectors are derived from Services.
 	Spread   []corev1.TopologySpreadConstraint `json:"defaultSpread,omitempty"`
 	Services []Service                         `json:"services,omitempty"`
 }
 
-// A Pod stands for Count like pods, named name, or name-1, name-2, ... if there are several.
+// A Pod describes Count equal pods. One pod has the name Name, several have Name-1, Name-2 and so on.
 type Pod struct {
 	Name   string            `json:"name"`
 	Space  string            `json:"namespace,omitempty"` // default "default"
@@ -49,23 +49,24 @@ type Pod struct {
 	Memory string            `json:"memory,omitempty"`
 	Also   map[string]string `json:"also,omitempty"` // further resources
 	Labels map[string]string `json:"labels,omitempty"`
-	// Annotations and Owner (a kind) are for disruption; Done ends the pod.
+	// Owner is the kind of the pod's controller. Done sets the phase Succeeded.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Owner       string            `json:"owner,omitempty"`
 	Done        bool              `json:"done,omitempty"`
-	// Started is how long ago the pod has started; nil: it has not.
+	// Started is how long ago the pod started, nil if it has not started.
 	Started     *metav1.Duration `json:"started,omitempty"`
 	Terminating bool             `json:"terminating,omitempty"` // being deleted, still running
-	// Nominated names the node that the scheduler has in mind for the pod.
+	// Nominated is the pod's status.nominatedNodeName.
 	Nominated string `json:"nominated,omitempty"`
 	Priority  int32  `json:"priority,omitempty"`
-	// Mounts are claims, of Disks or missing. Scratch is the class of a volume that comes and goes with the pod.
+	// Mounts are names of PersistentVolumeClaims, which need not exist in Disks. Scratch is the storage class of an
+	// ephemeral volume.
 	Mounts  []string       `json:"mounts,omitempty"`
 	Scratch string         `json:"scratch,omitempty"`
 	Spec    corev1.PodSpec `json:"spec,omitempty"`
 }
 
-// A Pool is a NodePool that is ready unless NotReady says otherwise.
+// A Pool is a NodePool. It is ready unless NotReady is set.
 type Pool struct {
 	Name         string                                       `json:"name"`
 	Weight       int32                                        `json:"weight,omitempty"`
@@ -80,7 +81,7 @@ type Pool struct {
 	Annotations  map[string]string                            `json:"annotations,omitempty"`
 }
 
-// A Type is an instance type. What it has is what pods may use: scenarios have no kubelet overhead.
+// A Type is an instance type. Its allocatable resources equal its capacity, because scenarios have no kubelet overhead.
 type Type struct {
 	Name   string            `json:"name"`
 	CPU    string            `json:"cpu"`
@@ -90,14 +91,15 @@ type Type struct {
 	Arch   string            `json:"arch,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Price  float64           `json:"price"`
-	Spot   float64           `json:"spot,omitempty"`  // zero: no spot
+	Spot   float64           `json:"spot,omitempty"`  // zero if there is no spot offering
 	Zones  []string          `json:"zones,omitempty"` // default a
 	Out    []string          `json:"out,omitempty"`   // zone/capacity-type without capacity
-	// Reserved is how many instances a reservation in the first zone still holds; zero: there is none.
+	// Reserved is how many instances are left in a capacity reservation in the first zone. With zero, there is no
+	// reservation unless Full is set.
 	Reserved int `json:"reserved,omitempty"`
-	// Full says that there is a reservation in the first zone without an instance left.
+	// Full adds a capacity reservation in the first zone without an instance left.
 	Full bool `json:"full,omitempty"`
-	// Attach is how many volumes each driver attaches to a node of the type, as far as the cloud says so.
+	// Attach is the attach limit of each CSI driver that the cloud reports for the type.
 	Attach map[string]int `json:"attach,omitempty"`
 }
 
@@ -113,30 +115,30 @@ type Node struct {
 	Starting     bool              `json:"starting,omitempty"` // launched, not registered
 	Joining      bool              `json:"joining,omitempty"`  // registered, not initialized
 	Deleting     bool              `json:"deleting,omitempty"`
-	Conditions   []string          `json:"conditions,omitempty"` // true ones of the claim, as type or type/reason; or type=status/reason
+	Conditions   []string          `json:"conditions,omitempty"` // conditions of the claim: type, type/reason or type=status/reason
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	NotReady     bool              `json:"notReady,omitempty"`
-	// Health are conditions of the node, as type=status/reason, for HealthFor.
+	// Health are conditions of the Node, as type=status/reason. They changed HealthFor ago.
 	Health    []string         `json:"health,omitempty"`
 	HealthFor metav1.Duration  `json:"healthFor,omitempty"`
 	Cordoned  bool             `json:"cordoned,omitempty"`
-	Attach    map[string]int32 `json:"attach,omitempty"` // how many volumes each driver may attach
+	Attach    map[string]int32 `json:"attach,omitempty"` // attach limit of each CSI driver
 	Pods      []Pod            `json:"pods,omitempty"`
 	Life      Life             `json:"life,omitempty"`
 }
 
-// A Claim is one that is not launched yet: it may become any of Types.
+// A Claim is a NodeClaim that is not launched yet. Each of Types may be launched for it.
 type Claim struct {
 	Name   string         `json:"name"`
 	Pool   string         `json:"pool"`
 	Types  []string       `json:"types"`
 	Zones  []string       `json:"zones,omitempty"` // default any
 	Taints []corev1.Taint `json:"taints,omitempty"`
-	// Annotations are the claim's own.
+	// Annotations are the annotations of the claim.
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// epoch is when scenarios take place unless they say otherwise.
+// epoch is the time of a scenario whose cluster.yaml has no field now.
 var epoch = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
 // Snapshot builds the snapshot that c describes.
@@ -336,7 +338,8 @@ func (t Type) model() *model.InstanceType {
 	return m
 }
 
-// reservation returns the offering of capacity that is paid for already.
+// reservation returns the offering of the type's capacity reservation in the zone. Its price is nearly zero, because
+// the capacity is paid for in advance.
 func (t Type) reservation(zone string) model.Offering {
 	id := "r-" + t.Name
 	return model.Offering{
@@ -348,10 +351,10 @@ func (t Type) reservation(zone string) model.Offering {
 	}
 }
 
-// ReservationLabel names the reservation that a node draws on.
+// ReservationLabel is the label of a node with the ID of the capacity reservation in which it runs.
 const ReservationLabel = "example.com/reservation"
 
-// add puts the node, its claim if it has a pool, and its pods into d.
+// add adds the node, its claim if it has a pool, and its pods to d.
 func (n Node) add(d *model.Delta, t *model.InstanceType) {
 	labels := map[string]string{
 		corev1.LabelHostname:       n.Name,
@@ -420,7 +423,7 @@ func (n Node) claim(labels map[string]string, t *model.InstanceType) *apiv1.Node
 	return c
 }
 
-// conditionOf reads a condition as type=status/reason. The default status is True.
+// conditionOf parses a condition of the form type=status/reason. The default status is True.
 func conditionOf(text string) metav1.Condition {
 	text, reason, _ := strings.Cut(text, "/")
 	name, status, _ := strings.Cut(text, "=")

@@ -10,16 +10,16 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A Life is what a node's claim says of its beginning and end.
+// A Life has the times of a node's claim, and its annotations.
 type Life struct {
-	// Age is how old the claim is at the epoch of scenarios; Expires how old it may become.
+	// Age is the age of the claim at epoch. Expires is its expireAfter.
 	Age     metav1.Duration `json:"age,omitempty"`
 	Expires metav1.Duration `json:"expires,omitempty"`
-	// Grace is its terminationGracePeriod.
+	// Grace is the claim's terminationGracePeriod.
 	Grace metav1.Duration `json:"grace,omitempty"`
-	// Annotations are the claim's.
+	// Annotations are the annotations of the claim.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Since is for how long its conditions have been what they are.
+	// Since is the time since the last change of the claim's conditions.
 	Since metav1.Duration `json:"since,omitempty"`
 }
 
@@ -30,17 +30,17 @@ func (l Life) set(c *apiv1.NodeClaim) {
 		c.Spec.ExpireAfter = apiv1.NillableDuration{Duration: &l.Expires.Duration}
 	}
 	if l.Grace.Duration > 0 {
-		c.Spec.TerminationGracePeriod = &l.Grace
+		c.Spec.TerminationGracePeriod = &apiv1.Duration{Duration: l.Grace.Duration}
 	}
 	for i := range c.Status.Conditions {
 		c.Status.Conditions[i].LastTransitionTime = metav1.Time{Time: epoch.Add(-l.Since.Duration)}
 	}
 }
 
-// Epoch returns when scenarios take place unless they say otherwise.
+// Epoch returns the time of a scenario whose cluster.yaml has no field now.
 func Epoch() time.Time { return epoch }
 
-// A Budget is a PodDisruptionBudget over the pods with the labels, that lets Allowed of them go now.
+// A Budget is a PodDisruptionBudget that selects the pods with the labels. Allowed is its status.disruptionsAllowed.
 type Budget struct {
 	Name    string            `json:"name"`
 	Space   string            `json:"namespace,omitempty"` // default "default"

@@ -12,7 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the want sections of the scenarios")
 
-// Run runs every file of testdata/scenario with a section cluster.yaml: decide turns the cluster into text. See Files.
+// Run executes each file of testdata/scenario. decide returns the text of the decisions for the cluster of its section
+// cluster.yaml. See Files.
 func Run(t *testing.T, decide func(t *testing.T, c *Cluster, ar *txtar.Archive) string) {
 	Files(t, "testdata/scenario", func(t *testing.T, ar *txtar.Archive) string {
 		var c Cluster
@@ -23,8 +24,8 @@ func Run(t *testing.T, decide func(t *testing.T, c *Cluster, ar *txtar.Archive) 
 	})
 }
 
-// Files runs every txtar file of a folder as a subtest and compares what decide returns with the section want. To add a
-// behaviour, add a file; to accept a change, run with -update and read the diff.
+// Files executes each txtar file of a folder as a subtest, and compares the result of decide with the section want. To
+// add a behaviour, add a file; to accept a change, run with -update and read the diff.
 func Files(t *testing.T, folder string, decide func(t *testing.T, ar *txtar.Archive) string) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.txtar"))
 	if err != nil || len(files) == 0 {

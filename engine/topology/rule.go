@@ -25,7 +25,7 @@ type Rule struct {
 	// Soft rules are preferences. Weight is that of a preferred affinity term, 1 to 100.
 	Soft   bool
 	Weight int32
-	// Self says that the term selects the pod itself.
+	// Self is true if the term selects the pod itself.
 	Self bool
 
 	// For Spread: MaxSkew is at least 1. With fewer than MinDomains domains, the minimum over the domains counts as

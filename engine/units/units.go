@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Rounding says how an amount that is printed with few digits is rounded.
+// A Rounding is how an amount that is printed with few digits is rounded.
 type Rounding int8
 
 // The roundings. Amounts that must suffice are rounded up, amounts that must not be exceeded are rounded down.
@@ -81,7 +81,7 @@ func signed(v int64) (sign string, absolute int64) {
 	return "", v
 }
 
-// Grouped prints n with its thousands apart: 1,300.
+// Grouped prints n with a comma between groups of three digits: 1,300.
 func Grouped[N int | int64](n N) string {
 	digits := strconv.FormatInt(int64(n), 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {

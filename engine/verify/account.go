@@ -4,7 +4,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// account checks that each pending pod is placed or refused exactly once. Other pods may be placed only if their node
+// account checks that each pending pod is placed or refused exactly once. Bound pods may be placed only if their node
 // is removed.
 func (c *checker) account() {
 	var all []*model.Pod

@@ -92,7 +92,8 @@ func (c *commandChecker) command(after *model.Snapshot, cmd *model.Command, plan
 	}
 }
 
-// pods returns the pods as they are in after, the snapshot without the removed nodes, and marks them as placed.
+// pods returns the pods of the snapshot after, which is without the removed nodes, for the given pods. It marks them as
+// placed.
 func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model.Pod {
 	var out []*model.Pod
 	for _, p := range pods {
@@ -119,8 +120,8 @@ func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Comman
 			continue
 		}
 		if commands[i].Method == "static" || commands[i].TerminateFirst != "" {
-			// A node of a static pool is replaced regardless of its pods. A node that is terminated first has pods whose place
-			// exists only when it is gone.
+			// A node of a static pool is replaced regardless of its pods. If a node is terminated first, the capacity
+			// for its pods exists only when it is gone.
 			continue
 		}
 		for _, n := range commands[i].Nodes {

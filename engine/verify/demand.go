@@ -14,10 +14,11 @@ import (
 // amounts are resources by name: millicores for cpu, whole units for all others.
 type amounts map[corev1.ResourceName]int64
 
-// A demand is what a pod requires of its node.
+// A demand is what one pod requires of its node: resources, host ports, labels and volumes, and the taints that it
+// tolerates.
 type demand struct {
 	key         string
-	requests    amounts // including one of "pods"
+	requests    amounts // including 1 of the resource "pods"
 	ports       []corev1.ContainerPort
 	tolerations []corev1.Toleration
 	selector    *nodematch.Selector
@@ -68,8 +69,8 @@ func requestsOf(pod *corev1.Pod) amounts {
 	return out
 }
 
-// ceiling bounds amounts and their sums: larger ones are set to ceiling. It is far below the range of int64, so that
-// neither conversions nor sums overflow.
+// ceiling is the largest amount and the largest sum of amounts. Larger ones are set to ceiling. It is far below the
+// largest int64, so that neither conversions nor sums overflow.
 const ceiling = 1 << 53
 
 // mostCPU and most are the quantities of ceiling millicores and of ceiling units.
@@ -108,7 +109,7 @@ func (a amounts) subtract(o amounts) {
 	}
 }
 
-// names returns the resource names, sorted.
+// names returns the resource names in alphabetical order.
 func (a amounts) names() []corev1.ResourceName { return slices.Sorted(maps.Keys(a)) }
 
 // untolerated returns the first taint that excludes the pod from a node, if any.

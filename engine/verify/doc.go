@@ -6,9 +6,10 @@
 // The package shares no code with the packer, so that they do not share mistakes. It reads pods, pools, nodes and
 // claims as the API server has them. It uses the helpers of kube-scheduler for requests, node affinity and tolerations.
 //
-// A planned node must suit its pods whichever of its types and offerings is launched, and whichever value a label gets
-// that the plan leaves open. Prices, limits and minValues are computed again. Constraints of pods about other pods are
-// checked by placing the pods in the order of the plan (podtopology). Package nodematch matches labels and taints.
+// A planned node must suit its pods whichever of its types and offerings is launched. It must also suit them for each
+// value of each label that the plan does not determine. Prices, limits and minValues are computed again. Constraints of
+// pods about other pods are checked by placing the pods in the order of the plan (podtopology). Package nodematch
+// matches labels and taints.
 //
 // A correct plan has no violations. If a plan has some, the nodes, pools or pods concerned are dropped before it is
 // executed. Tests check every plan that they make.

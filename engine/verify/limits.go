@@ -55,11 +55,12 @@ func within(have, plus, limits amounts) (name corev1.ResourceName, ok bool) {
 	return "", true
 }
 
-// Charge returns what the planned node may add to the usage of its pool at most.
+// Charge returns the most that the planned node can add to the usage of its pool.
 func Charge(n *model.PlannedNode) model.Resources { return model.Resources(largest(n.Options)) }
 
-// WithinLimits reports for each node whether its pool keeps its limits if it is launched, in addition to the nodes before
-// it in the list that are within the limits. reserved is, by pool, what is about to be launched and is not in s.
+// WithinLimits reports for each planned node whether its launch keeps its pool within the limits. The nodes before it
+// in the list that are within the limits count as launched. reserved is, by pool, the capacity of nodes that are about
+// to be launched and are not in s.
 func (r Rules) WithinLimits(s *model.Snapshot, nodes []model.PlannedNode, reserved map[string]model.Resources) []bool {
 	catalog := newCatalog(s, nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases))
 	have, ok := map[string]amounts{}, make([]bool, len(nodes))
@@ -81,7 +82,7 @@ func (r Rules) WithinLimits(s *model.Snapshot, nodes []model.PlannedNode, reserv
 	return ok
 }
 
-// largest returns the maximum of each resource over the types, and one of "nodes".
+// largest returns the maximum of each resource over the types, and 1 of the resource "nodes".
 func largest(types []*model.InstanceType) amounts {
 	most := amounts{model.Nodes: 1}
 	for _, t := range types {
@@ -92,8 +93,8 @@ func largest(types []*model.InstanceType) amounts {
 	return most
 }
 
-// usage returns the capacity of those of the nodes that belong to the pool. A claim that is not launched counts as the largest type that may
-// be launched for it.
+// usage returns the sum of the capacity of the nodes that belong to the pool. A claim that is not launched counts as
+// the largest type that may be launched for it.
 func (c *catalog) usage(pool string, nodes []*model.Node) amounts {
 	sum := amounts{}
 	for _, n := range nodes {

@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// A catalog computes and caches what a node of each template may become: for each instance type its offerings, label
-// sets and DaemonSets.
+// A catalog computes and caches the options of each template: for each instance type the offerings, label sets and
+// DaemonSets that a node may have.
 type catalog struct {
 	snapshot *model.Snapshot
 	index    *nodematch.Index
@@ -60,15 +60,15 @@ func (c *catalog) claimTypes(n *model.Node) []*model.InstanceType {
 
 // An option is an instance type for a node of a template.
 type option struct {
-	// broken are the violations by the type for this template.
+	// broken are the violations of the instance type for this template.
 	broken []Violation
 	// offerings are the offerings that may be launched, in the type's order. positions are their indexes in the type.
 	offerings []model.Offering
 	positions []int
 	// labels are all label sets that the node may have.
 	labels []*nodematch.LabelSet
-	// daemons are the summed demands of the DaemonSets: one sum for each set of DaemonSets that some label set leads
-	// to.
+	// daemons are sums of the demands of DaemonSets. The label sets of a node may match different DaemonSets, and there
+	// is one sum for each different set of them.
 	daemons []*demand
 }
 
@@ -82,7 +82,7 @@ func (c *catalog) optionOf(t *template, it *model.InstanceType) *option {
 	f := t.labelsOfType(it)
 	byType := t.outcomesByType(f)
 	for i, offering := range it.Offerings {
-		if !offering.Available && !t.launching { // full reservations are violations of their own rule
+		if !offering.Available && !t.launching { // full reservations are reported by the rule RuleReservation
 			continue
 		}
 		values, broken := t.outcomes(f, byType, i)

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// An optionList is the options of planned nodes with the same template and list of types. Each check of the list is
-// made once.
+// An optionList has the options of all planned nodes with the same template and list of types. Checks that do not
+// depend on pods are made once for the list.
 type optionList struct {
 	types   []*model.InstanceType
 	options []*option
@@ -21,12 +21,12 @@ type optionList struct {
 	problems []Violation
 	// free caches, by resource, the lowest amount that DaemonSets leave on any of the options.
 	free map[corev1.ResourceName]int64
-	// hostPorts means that some DaemonSet uses a host port.
+	// hostPorts is true if some DaemonSet uses a host port.
 	hostPorts bool
 	// labels are all label sets that the node may have, nil until computed.
 	labels []*nodematch.LabelSet
-	// ordered means that the types are sorted by price, with or without reservations. cheapest is the lowest price
-	// without reservations.
+	// ordered is true if the types are sorted by price, with or without the prices of reservations. cheapest is the
+	// lowest price without reservations.
 	ordered  bool
 	cheapest float64
 }
@@ -79,8 +79,8 @@ func (c *catalog) listOf(t *template, n *model.PlannedNode) *optionList {
 	return l
 }
 
-// holds reports whether each option certainly holds the load, whichever DaemonSets run on the node. If both have host
-// ports, it returns false without comparing them.
+// holds reports whether each option has room for the load, whichever DaemonSets run on the node. If the load and some
+// DaemonSet have host ports, it returns false without comparing them.
 func (l *optionList) holds(load *load) bool {
 	if l.hostPorts && len(load.ports.ports) > 0 {
 		return false

@@ -57,7 +57,7 @@ func (t *template) labelsOfType(it *model.InstanceType) *typeLabels {
 // An outcome is the possible values of one label of a node, if a given offering is launched for its claim.
 type outcome struct {
 	values []nodematch.Value
-	// excluded means that the claim's requirements exclude the offering, so that it is not launched.
+	// excluded is true if the claim's requirements exclude the offering, so that it is not launched.
 	excluded bool
 	// broken is the violation that these values cause on a node of the template, nil if there is none.
 	broken *Violation
@@ -136,8 +136,8 @@ func (t *template) outcomeOf(at int, stated []nodematch.Value, byOffering bool) 
 	return outcome{values: values}
 }
 
-// statedByType returns the values that the type lists for a label, or the missing value if it forbids the label.
-// Otherwise it returns nil.
+// statedByType returns the values that the type lists for a label, or the missing value if the type excludes the label.
+// It returns nil if the type has no requirement for the label.
 func statedByType(t *model.InstanceType, key string) []nodematch.Value {
 	if key == corev1.LabelInstanceTypeStable {
 		return []nodematch.Value{{Text: t.Name}}

@@ -73,7 +73,7 @@ func (c *checker) usable(node string, pool *model.Pool) bool {
 	return bad("its pool is not ready")
 }
 
-// A load is the summed demands of the pods that a plan places on one node.
+// A load is the sum of the demands of the pods that a plan places on one node.
 type load struct {
 	pods     []*demand
 	requests amounts

@@ -31,7 +31,7 @@ func (c *checker) podTopology() {
 }
 
 // nodesAfter returns the nodes of the cluster after the plan: remaining nodes, claims that are not launched, and
-// planned nodes. elsewhere are the bound pods of all other nodes that the plan does not place.
+// planned nodes. elsewhere are the bound pods on all other nodes, without those that the plan places.
 func (c *checker) nodesAfter() (nodes []*podtopology.Node, elsewhere []*corev1.Pod) {
 	planned := make(map[string][]podtopology.Pod)
 	for _, pl := range c.plan.Placements {

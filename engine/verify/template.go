@@ -16,8 +16,8 @@ import (
 // requirement is one entry of the requirements of a claim or pool.
 type requirement = nodematch.Requirement
 
-// A template is what planned nodes have in common before their instance type is known: labels and requirements of the
-// claim, and requirements of the pool. Planned nodes that differ only in pods and options share one.
+// A template is the part of a planned node that does not depend on its instance type: labels and requirements of the
+// claim, and requirements of the pool. Planned nodes that differ only in pods and options share one template.
 type template struct {
 	// keys are the label keys of the index, the labels and the requirements, sorted. The lists below have one element
 	// per key.
@@ -33,8 +33,8 @@ type template struct {
 	open [][]nodematch.Value
 
 	taints []corev1.Taint
-	// launching means that the claim exists and its instance is being launched. So its offering need not be available
-	// any more.
+	// launching is true if the claim exists already and its instance is being launched. Then its offering need not be
+	// available any more.
 	launching bool
 	options   map[*model.InstanceType]*option
 	buffers   struct {

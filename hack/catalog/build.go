@@ -47,7 +47,7 @@ func branchesOfOthers(types []instanceType, limits map[string]limit) map[string]
 	return out
 }
 
-// facts returns what is known of one type by itself.
+// facts returns the facts about one type that do not depend on other types.
 func facts(s sourceType, l limit) instanceType {
 	t := instanceType{
 		Name:         s.InstanceType,

@@ -3,10 +3,9 @@
 //
 //	cd hack && go run ./catalog
 //
-// It writes the same bytes to internal/awsemu/catalog/catalog.json.gz and
-// provider/aws/shipped/catalog.json.gz. The two readers share no code on
-// purpose: the emulator and the provider meet on the wire only. The output
-// holds no time of writing, so the same sources give the same bytes.
+// It writes the same bytes to internal/awsemu/catalog/catalog.json.gz and provider/aws/shipped/catalog.json.gz. The
+// emulator and the provider share no code on purpose, not even the reader of this file. The output has no timestamp, so
+// the same sources give the same bytes.
 //
 // # Sources
 //
@@ -16,7 +15,8 @@
 //     (Apache-2.0): network interfaces, addresses, branch interfaces, network
 //     cards, hypervisor, bare metal.
 //
-// A type is kept if both know it; of one that is newer than the first source only the branch interfaces are. Local zones and wavelength zones are left out.
+// A type is in the output if both sources have it. For types that only the second source has, the output has only the
+// branch interfaces. Local zones and wavelength zones are left out.
 //
 // # Document
 //

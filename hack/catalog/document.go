@@ -7,12 +7,12 @@ type document struct {
 	AsOf      asOf           `json:"asOf"`
 	Sources   []provenance   `json:"sources"`
 	Types     []instanceType `json:"types"`
-	// BranchENIs are the branch interfaces of types that are in the table of limits only.
+	// BranchENIs are the branch interfaces of types that are only in the table of limits.
 	BranchENIs map[string]int `json:"branchENIs"`
 	Regions    []region       `json:"regions"`
 }
 
-// asOf says how old each kind of fact is, as dates.
+// asOf has the date of each kind of fact.
 type asOf struct {
 	Prices    string `json:"prices"`
 	Instances string `json:"instances"`
@@ -27,7 +27,7 @@ type provenance struct {
 	Facts   string `json:"facts"`
 }
 
-// instanceType is what is known of one type, in every region the same.
+// instanceType has the facts about one type that are equal in all regions.
 type instanceType struct {
 	Name         string   `json:"name"`
 	VCPU         int      `json:"vcpu"`
@@ -90,7 +90,7 @@ type accelerator struct {
 	Count        int    `json:"count"`
 }
 
-// region lists zones in the order of their bits, and what is sold there.
+// region lists zones in the order of their bits, and the offers in the region.
 type region struct {
 	Name   string       `json:"name"`
 	Zones  []zone       `json:"zones"`

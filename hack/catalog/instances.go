@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// sourceType is one entry of instances.json, as far as it is used.
+// sourceType has the used fields of one entry of instances.json.
 type sourceType struct {
 	InstanceType      string                            `json:"instance_type"`
 	VCPU              int                               `json:"vCPU"`

@@ -101,9 +101,8 @@ func encode(doc document) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// moduleDir returns the directory of a module in the module cache, after
-// downloading it if need be. It runs outside the repository so that the
-// repository's go.mod takes no part.
+// moduleDir returns the directory of a module in the module cache, after downloading it if need be. It runs outside the
+// repository so that the repository's go.mod has no effect.
 func moduleDir(module, version string) (string, error) {
 	cmd := exec.Command("go", "mod", "download", "-json", module+"@"+version)
 	cmd.Dir = os.TempDir()

@@ -61,9 +61,8 @@ func zoneIDs(source []sourceType) map[string][]string {
 	return ids
 }
 
-// zones gives letters to zone ids: the id's number is the letter's place in
-// the alphabet. In us-east-1 the old zone az3, which lacks most new types, is
-// e, as in most accounts.
+// zones assigns letters to zone ids: the id's number is the letter's position in the alphabet. In us-east-1 the old
+// zone az3, which lacks most new types, is e, as in most accounts.
 func zones(region string, ids []string) []zone {
 	letters := map[string]byte{}
 	if region == "us-east-1" {

@@ -1,5 +1,5 @@
-// Command deploy writes what sets up an AWS account: the CloudFormation template, and the policies of the Terraform module.
-// Permissions come from provider/aws/policy, their one source:
+// Command deploy writes the files that set up an AWS account: the CloudFormation template, and the policies of the
+// Terraform module. The permissions come from provider/aws/policy:
 //
 //	cd hack && go run ./deploy
 package main

@@ -1,5 +1,5 @@
-// Command docs writes the parts of the manual that the code knows best: docs/metrics.md, docs/events.md,
-// docs/settings.md and docs/lint.md.
+// Command docs generates parts of the manual from the code: docs/metrics.md, docs/events.md, docs/settings.md,
+// docs/lint.md and others.
 //
 // The core's metrics and events come from the declarations in internal/telemetry. Providers declare their own metrics
 // beside the code that writes them, so these are read from the source: every prometheus.New… call below provider/ whose

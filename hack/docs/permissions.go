@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/policy"
 )
 
-// placeholders are written so that envsubst fills them in.
+// placeholders have the form that envsubst replaces.
 var placeholders = policy.Scope{
 	Partition: "${AWS_PARTITION}", Region: "${AWS_REGION}", Account: "${AWS_ACCOUNT_ID}", Cluster: "${CLUSTER_NAME}",
 	NodeRole: "${NODE_ROLE}", Queue: "${INTERRUPTION_QUEUE}", Suffix: "${AWS_DNS_SUFFIX}",

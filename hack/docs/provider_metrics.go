@@ -64,8 +64,8 @@ func declarations(set *token.FileSet, file *ast.File) ([]telemetry.Declaration, 
 	return list, errors.Join(errs...)
 }
 
-// metricKind returns the type of metric that f makes, if f is one of prometheus' constructors. It is desc for a description, of
-// which providers make gauges.
+// metricKind returns the type of metric that f creates, if f is a constructor of package prometheus. It is "desc" for
+// NewDesc, which providers use for gauges.
 func metricKind(f ast.Expr) (kind string, ok bool) {
 	selector, ok := f.(*ast.SelectorExpr)
 	if !ok {
@@ -79,7 +79,7 @@ func metricKind(f ast.Expr) (kind string, ok bool) {
 	return name, isNew && slices.Contains([]string{"counter", "gauge", "histogram", "summary", "desc"}, name)
 }
 
-// described reads a call of NewDesc: name, help and labels.
+// described parses a call of NewDesc: name, help and labels.
 func described(call *ast.CallExpr) (telemetry.Declaration, error) {
 	d := telemetry.Declaration{Type: "gauge"}
 	var err error

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
-// settingsPage renders docs/settings.md from the flags themselves, so that no default can be wrong.
+// settingsPage renders docs/settings.md from the flags of the program.
 func settingsPage() []byte {
 	sets := [3]*pflag.FlagSet{}
 	for i := range sets {
@@ -45,7 +45,7 @@ settings are under ` + "`settings`" + `, named in camel case: [charts](charts.md
 	b.WriteString("\n## KWOK\n\n")
 	flagTable(&b, sets[2])
 	b.WriteString("\n## Feature gates\n\nGiven as `--feature-gates Name=true,Name=false`. A gate that does not exist is an error if it is switched on, and a" +
-		" log line if\nit is switched off. `--aws-feature-gates` ignores gates that do not exist. Meanings, and the gates of the AWS" +
+		" log line if\nit is switched off. `--aws-feature-gates` ignores the latter. Meanings, and the gates of the AWS" +
 		" provider:\n[feature gates](feature-gates.md).\n\n| Gate | Default |\n|---|---|\n")
 	gates := reflect.ValueOf(settings.DefaultFeatureGates())
 	for i := range gates.NumField() {
@@ -67,7 +67,7 @@ func flagTable(b *bytes.Buffer, fs *pflag.FlagSet) {
 	}
 }
 
-// splitUsage takes the variable in brackets off the end of a flag's help.
+// splitUsage splits a flag's help into the text and the environment variable in brackets at its end.
 func splitUsage(usage string) (meaning, variable string) {
 	meaning, rest, ok := strings.Cut(usage, " [")
 	if !ok {
@@ -76,7 +76,7 @@ func splitUsage(usage string) (meaning, variable string) {
 	return meaning, strings.TrimSuffix(rest, "]")
 }
 
-// code marks text as code; nothing becomes a dash.
+// code formats text as code; an empty text becomes a dash.
 func code(text string) string {
 	if text == "" {
 		return "–"

@@ -8,7 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/hack/upstream"
 )
 
-// difference returns how the name differs here, empty if it does not. absent says that there is no such name.
+// difference returns how the name in this project differs from upstream, empty if it does not. absent is true if this
+// project does not have it.
 func (h here) difference(section string, n upstream.Name) (text string, absent bool) {
 	have, there := h[section][n.Name]
 	if !there {
@@ -35,7 +36,7 @@ func (h here) difference(section string, n upstream.Name) (text string, absent b
 	return "", false
 }
 
-// differs compares columns and returns the first that differs.
+// differs compares columns and returns a text about the first difference.
 func differs(have, want []string, titles ...string) string {
 	for i, title := range titles {
 		if have[i] != want[i] {
@@ -45,12 +46,12 @@ func differs(have, want []string, titles ...string) string {
 	return ""
 }
 
-// mistake returns what is wrong with the note of a name, empty if nothing is.
+// mistake returns the mistake in the note of a name, empty if there is none.
 func (h here) mistake(section string, n upstream.Name) string {
 	text, absent := h.difference(section, n)
 	switch {
 	case text == "" && strings.HasPrefix(n.Note, "limited: "):
-		return "" // the code does not show effects
+		return "" // the effect of a limited name cannot be checked in the code
 	case text == "" && n.Note != "":
 		return "the note is outdated, there is no difference: " + n.Note
 	case text != "" && n.Note == "":

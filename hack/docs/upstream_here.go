@@ -28,8 +28,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
-// here is what the code has, by section: each name with its columns as hack/upstream/names.txt writes them. Sections that code cannot
-// answer column by column, such as annotations, have no columns.
+// here has the names in this project's code by section, with their columns in the format of hack/upstream/names.txt.
+// Sections whose columns cannot be derived from the code, such as annotations, have no columns.
 type here map[string]map[string][]string
 
 // whatIsHere reads the code below root.
@@ -96,7 +96,7 @@ func (h here) addFlags() {
 	})
 }
 
-// chartValues returns the values of the chart by their path, each with its default: "-" if it is no scalar.
+// chartValues returns the values of the chart by their path, each with its default, or "-" if it is not a scalar.
 func chartValues(path string) (map[string][]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -129,8 +129,8 @@ func flatten(prefix string, v any, out map[string][]string) {
 	}
 }
 
-// usedNames returns the values of the string constants of the API that code outside the API uses, and names that such code
-// writes out.
+// usedNames returns the values of the API's string constants that code outside the API uses, and the names in string
+// literals of such code.
 func usedNames(root string) (map[string][]string, error) {
 	c := constants{"PodDeletionCost": corev1.PodDeletionCost}
 	specs := map[string][]*ast.ValueSpec{} // by folder
@@ -179,7 +179,7 @@ func (c constants) resolve(folder string, list []*ast.ValueSpec) {
 	}
 }
 
-// importedAs are the folders of the API packages that others import.
+// importedAs maps import names of API packages to their folders.
 var importedAs = map[string]string{"apiv1": "v1", "awsv1": "aws/v1"}
 
 // text returns the value of a string expression of literals and known constants.
@@ -209,8 +209,8 @@ var (
 	written  = regexp.MustCompile(`"([a-z0-9.-]+/[a-z0-9-]+)"`)
 )
 
-// namesInCode returns the names of the form domain/name that code of the controller writes out, and the exported identifiers
-// that it selects.
+// namesInCode returns the names of the form domain/name in string literals of the controller's code, and the exported
+// identifiers that it uses.
 func namesInCode(root string) (names map[string][]string, selected map[string]bool, err error) {
 	names, selected = map[string][]string{}, map[string]bool{}
 	for _, dir := range []string{"cmd", "internal", "provider", "engine"} {
@@ -231,7 +231,7 @@ func namesInCode(root string) (names map[string][]string, selected map[string]bo
 	return names, selected, nil
 }
 
-// goFiles calls f for the Go files below dir that are no tests. Without such a folder there are none.
+// goFiles calls f for the Go files below dir, except tests. A missing folder is not an error.
 func goFiles(dir string, f func(path string) error) error {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {

@@ -55,7 +55,7 @@ and whether it is the same here. A test compares each row with the code. What on
 	return b.Bytes()
 }
 
-// plainCell writes a column of the file for readers.
+// plainCell returns the text of a column for the page.
 func plainCell(text string) string {
 	if text == "" || text == "-" {
 		return "–"
@@ -63,7 +63,7 @@ func plainCell(text string) string {
 	return text
 }
 
-// stateOf writes the note for readers.
+// stateOf returns the text of a note for the page.
 func stateOf(n upstream.Name) string {
 	if n.Note == "" {
 		return "same"

@@ -7,7 +7,6 @@
 // It is deterministic, so a check may run it and look for a difference. It does
 // not import the API packages: they need not compile for it to repair them.
 //
-// Most of a CRD comes from markers in the Go types, by way of controller-gen.
-// What markers cannot say, because the type is Kubernetes' own or the rule is of
-// one provider, is in patch.go.
+// Most of a CRD comes from markers in the Go types, by way of controller-gen. Rules that markers cannot express,
+// because the type belongs to Kubernetes or the rule to one provider, are in patch.go.
 package main

@@ -13,8 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// outputs are the directories that get every CRD. They hold nothing else that
-// ends in .yaml.
+// outputs are the directories to which every CRD is written. They have no other .yaml files.
 var outputs = []string{"api/crds", "charts/karpenter/crds"}
 
 // header begins every generated file.
@@ -100,7 +99,7 @@ func patched(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// encode writes a CRD without the fields that only a cluster fills in.
+// encode returns a CRD as YAML, without the fields that only a cluster sets.
 func encode(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
 	b, err := json.Marshal(crd)
 	if err != nil {

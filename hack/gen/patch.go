@@ -9,16 +9,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Formats of Kubernetes that its own types do not carry into a schema.
+// Formats of Kubernetes that are not in the schemas generated from its types.
 const (
 	qualifiedName = `^([a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
 	labelValue    = `^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
 )
 
-// schema is short for what every patch works on.
+// schema is a short name for the type of schemas.
 type schema = apiextensionsv1.JSONSchemaProps
 
-// patch adds to a CRD what markers cannot say.
+// patch adds the rules to a CRD that markers cannot express.
 func patch(crd *apiextensionsv1.CustomResourceDefinition) error {
 	edits := map[string][]func(*schema) error{
 		"NodePool": {
@@ -48,8 +48,7 @@ func patch(crd *apiextensionsv1.CustomResourceDefinition) error {
 	return nil
 }
 
-// edit changes the schema at a path of property names, in place; "[]" goes to
-// the items of a list.
+// edit changes the schema at a path of property names in place; "[]" stands for the items of a list.
 func edit(root *schema, path string, change func(*schema)) error {
 	name, rest, more := strings.Cut(path, ".")
 	if name == "[]" {
@@ -77,7 +76,7 @@ func edit(root *schema, path string, change func(*schema)) error {
 	return nil
 }
 
-// labelValues bounds the values of a map of labels.
+// labelValues adds the limits on values of a map of labels.
 func labelValues(path string) func(*schema) error {
 	return func(root *schema) error {
 		return edit(root, path, func(s *schema) {
@@ -87,7 +86,7 @@ func labelValues(path string) func(*schema) error {
 	}
 }
 
-// taints says for a list of taints what the API server says for those of nodes.
+// taints adds the API server's rules for taints of nodes to a list of taints.
 func taints(path string) func(*schema) error {
 	return func(root *schema) error {
 		return edit(root, path+".[]", func(s *schema) {
@@ -128,8 +127,8 @@ func relaxedConditions(path string) func(*schema) error {
 // awsDomain is the label domain of the AWS provider.
 const awsDomain = "karpenter.k8s.aws"
 
-// inAWSDomain matches the keys whose domain ends so, whatever stands before, and
-// keys of no domain that end so: as Karpenter's own schemas do.
+// inAWSDomain matches keys whose domain ends in karpenter.k8s.aws, and keys without a domain that do, like the pattern
+// in upstream's schemas.
 const inAWSDomain = `^[^/]*karpenter[.]k8s[.]aws(/|$)`
 
 // awsLabels forbids keys of the AWS domain beyond the given names in a map of
@@ -163,7 +162,7 @@ func awsRequirements(path string, names []string) func(*schema) error {
 	}
 }
 
-// keyList is a list of CEL strings, sorted.
+// keyList returns a CEL list of strings, sorted.
 func keyList(names []string) string {
 	quoted := make([]string, 0, len(names))
 	for _, name := range slices.Sorted(slices.Values(names)) {
@@ -187,8 +186,8 @@ var awsClaimKeys = []string{
 	"placement-group-id", "placement-group-partition",
 }
 
-// awsOverlayKeys are those an overlay may use: not the labels that belong to a
-// single instance rather than to a type.
+// awsOverlayKeys are the keys that an overlay may use. They exclude labels of single instances, which do not depend on
+// the type alone.
 func awsOverlayKeys() []string {
 	return slices.DeleteFunc(slices.Clone(awsClaimKeys), func(name string) bool {
 		return name == "instance-tenancy" || strings.HasPrefix(name, "capacity-reservation-") ||

@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// schemas is where the JSON Schemas for editors go, named as kubeconform and the YAML language server look for them.
+// schemas is the directory of the JSON Schemas for editors. Their names are those that kubeconform and the YAML
+// language server expect.
 const schemas = "docs/schemas"
 
-// writeSchemas writes a JSON Schema for each version of each CRD. What CRDs can say and JSON Schema cannot (CEL rules) is
-// left to karpenter lint.
+// writeSchemas writes a JSON Schema for each version of each CRD. JSON Schema cannot express the CEL rules of CRDs;
+// karpenter lint checks these.
 func writeSchemas(crds map[string][]byte) error {
 	if err := os.RemoveAll(schemas); err != nil {
 		return fmt.Errorf("remove old schemas: %w", err)
@@ -64,7 +65,7 @@ func schemaOf(crd *apiextensionsv1.CustomResourceDefinition, v apiextensionsv1.C
 	return append(out, '\n'), err
 }
 
-// strict removes what only API servers know, and forbids fields that are not listed, so that an editor marks a typo.
+// strict removes extensions that only API servers support, and forbids unknown fields, so that an editor marks a typo.
 func strict(s map[string]any) {
 	if s["x-kubernetes-int-or-string"] == true {
 		delete(s, "anyOf")

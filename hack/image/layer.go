@@ -22,7 +22,7 @@ type file struct {
 	data []byte
 }
 
-// layer packs files, in the order given, into a compressed tar. diffID is the digest of what is inside the compression.
+// layer packs files, in the given order, into a compressed tar. diffID is the digest of the uncompressed tar.
 func layer(files []file, at time.Time) (compressed []byte, diffID string, err error) {
 	var plain bytes.Buffer
 	t := tar.NewWriter(&plain)
@@ -55,7 +55,7 @@ func layer(files []file, at time.Time) (compressed []byte, diffID string, err er
 	return packed.Bytes(), digest(plain.Bytes()), nil
 }
 
-// filesOf are the files of an image around its binary.
+// filesOf returns the files of an image.
 func filesOf(binary []byte, texts map[string][]byte) []file {
 	return []file{
 		{"etc/", 0o755, nil},
@@ -72,12 +72,12 @@ func filesOf(binary []byte, texts map[string][]byte) []file {
 	}
 }
 
-// certificates are the roots that TLS connections trust.
+// certificates returns the root certificates for TLS connections.
 func certificates() []byte {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint != nil {
-			continue // trusted for some certificates only, which a file cannot say
+			continue // trusted for some certificates only, which a PEM file cannot express
 		}
 		_ = pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a buffer never fails
 	}

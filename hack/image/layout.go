@@ -21,7 +21,7 @@ const (
 	typeSPDX     = "application/spdx+json"
 )
 
-// A descriptor points at a blob.
+// A descriptor refers to a blob.
 type descriptor struct {
 	MediaType    string            `json:"mediaType"`
 	Digest       string            `json:"digest"`
@@ -41,7 +41,7 @@ type platform struct {
 // A layout is an OCI image layout in a directory.
 type layout struct{ dir string }
 
-// digest is the name of a blob.
+// digest returns the digest of data, which is the name of its blob.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// notID matches what an SPDX identifier may not have.
+// notID matches characters that are not allowed in an SPDX identifier.
 var notID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
 // sbom lists every module that is linked into a Go binary, as an SPDX 2.3 document.

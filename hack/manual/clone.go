@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Clone makes dir, which is empty, look like a fresh clone of the repository at root: files are links, and what is built or
-// hidden is left out.
+// Clone fills the empty directory dir with links to the files of the repository at root, without build results and
+// hidden files, so that it looks like a fresh clone.
 func Clone(root, dir string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {

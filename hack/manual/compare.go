@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A replacement makes what differs from run to run the same.
+// A replacement replaces text that differs between runs by a constant.
 type replacement struct {
 	form *regexp.Regexp
 	by   string
@@ -22,7 +22,7 @@ var (
 		{regexp.MustCompile(`\bi-[0-9a-f]{17}\b`), "INSTANCE"},
 		{regexp.MustCompile(`\bip-10-\d+-\d+-\d+\b`), "NODE"},
 		{regexp.MustCompile(`\b127\.0\.0\.1:\d+\b`), "ADDRESS"},
-		// What Kubernetes appends to names has no vowels, and no words either.
+		// The random suffixes of Kubernetes have no vowels, so words do not match.
 		{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5,10}(-[bcdfghjklmnpqrstvwxz2456789]{5})?\b`), "-RANDOM"},
 		{regexp.MustCompile(`(^|\s)\d{3,7}(\s|$)`), "${1}PROCESS$2"},
 		{regexp.MustCompile(`\bTIME\b(,? ?TIME\b)*`), "TIME"},
@@ -32,10 +32,10 @@ var (
 
 // Mismatch returns how the output differs from the page, or "".
 //
-// On a cluster (loose) what it names at random counts as equal: instances, nodes, claims, pods, ports, processes; so do the
-// widths of columns. Lines may come in any order there, since nodes do.
+// If loose, for output about a cluster, random names count as equal: instances, nodes, claims, pods, ports, processes.
+// So do the widths of columns. Lines may then have any order, since that of nodes is random.
 func Mismatch(want []string, got string, loose bool) string {
-	// What takes long says what it is at, in lines that end so; on a fast machine there are none.
+	// Progress lines end in " ..."; they are ignored, because fast machines print none.
 	said := slices.DeleteFunc(lines(got), func(line string) bool { return strings.HasSuffix(line, " ...") })
 	expected, printed := clean(want, loose), clean(said, loose)
 	var missing []string
@@ -59,7 +59,7 @@ func Mismatch(want []string, got string, loose bool) string {
 	return b.String()
 }
 
-// clean makes lines comparable; empty ones at either end do not count.
+// clean applies all replacements to lines, and removes empty ones at either end.
 func clean(text []string, loose bool) []string {
 	out := make([]string, 0, len(text))
 	for _, line := range text {
@@ -87,7 +87,7 @@ func clean(text []string, loose bool) []string {
 	return out
 }
 
-// matches reports whether a printed line is one that the page has.
+// matches reports whether a printed line matches a line of the page, in which "..." stands for any text.
 func matches(want, got string) bool {
 	parts := strings.Split(want, "...")
 	if len(parts) == 1 {
@@ -99,7 +99,8 @@ func matches(want, got string) bool {
 	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(got)
 }
 
-// inOrder returns the first expected line that was not printed in its place, and the printed lines that were not expected.
+// inOrder returns the first expected line that was not printed at its position, and the printed lines that were not
+// expected.
 func inOrder(expected, printed []string) (missing, rest []string) {
 	gap := false
 	for i, want := range expected {
@@ -119,7 +120,7 @@ func inOrder(expected, printed []string) (missing, rest []string) {
 	return nil, append(rest, printed...)
 }
 
-// anyOrder is inOrder where the order does not matter and empty lines do not count.
+// anyOrder is like inOrder, but ignores the order and empty lines.
 func anyOrder(expected, printed []string) (missing, rest []string) {
 	rest = slices.DeleteFunc(printed, func(line string) bool { return line == "" })
 	for _, want := range expected {

@@ -1,5 +1,5 @@
-// Package manual reads what the project's Markdown pages show of shells, so that tests can run it and compare what is
-// printed.
+// Package manual reads the shell commands in the project's Markdown pages, so that tests can run them and compare their
+// output.
 //
 // A fenced block is a block of shell if its language is sh, lines to be typed, or console, lines that begin with "$ " and
 // under them what they print. A block "text output" is what the block of shell before it prints. Words after the language
@@ -14,6 +14,6 @@
 //	sh long="PODS=10"       takes minutes: run by the long tests only, in a copy of the repository, with these variables, which
 //	                        make it smaller; "long" alone if it runs as it stands
 //
-// In what is printed, a line "..." stands for any number of lines, and "..." within a line for any text. Times always count as
-// equal; see Mismatch for what else does.
+// In output, a line "..." stands for any number of lines, and "..." within a line for any text. Times always count as
+// equal; see Mismatch for other replacements.
 package manual

@@ -15,32 +15,33 @@ import (
 
 // A Block is a fenced block of a page.
 type Block struct {
-	// Page is its file, Line the line of the opening fence, from 1.
+	// Page is the page's file, Line the line of the opening fence, from 1.
 	Page string
 	Line int
 	// Language is the first word after the fence, Text what is inside.
 	Language, Text string
-	// Output says that the block is what the one before it prints.
+	// Output is true if the block is the output of the one before it.
 	Output bool
 
 	Run
 }
 
-// A Run says how a block of shell is run.
+// A Run describes how to run a shell block.
 type Run struct {
-	// Cluster says that it needs a local cluster, Account an account of AWS, Release helm, a registry and a cluster for releases.
+	// Cluster is true if the block needs a local cluster, Account if it needs an AWS account, Release if it needs helm,
+	// a registry and a cluster for releases.
 	Cluster, Account, Release bool
-	// Long says that it takes minutes: it is run by long tests only, in a copy of the repository, with the variables Small in its
-	// environment, which make it smaller than it is for a reader.
+	// Long is true if the block takes minutes: it is run by long tests only, in a copy of the repository. Small are
+	// environment variables for this run, which reduce the work.
 	Long  bool
 	Small []string
-	// Exit is the code that the last command ends with.
+	// Exit is the exit code of the last command.
 	Exit int
-	// Until is the text at which a command that goes on for ever is stopped; empty if it ends by itself.
+	// Until is the output at which a command is stopped that does not end by itself; empty if it ends.
 	Until string
 }
 
-// Where returns the place of a block, as errors name it.
+// Where returns the position of a block, for errors.
 func (b *Block) Where() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
 // Shell reports whether the block has commands.
@@ -53,8 +54,8 @@ type Page struct {
 	Steps  []Step
 }
 
-// Read returns the Markdown pages below root that are for readers: README.md, CONTRIBUTING.md and docs. What is wrong with any of
-// them is told all at once.
+// Read returns the Markdown pages below root that are for readers: README.md, CONTRIBUTING.md and docs. The error has
+// the mistakes of all pages.
 func Read(root string) ([]Page, error) {
 	docs, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
@@ -85,8 +86,7 @@ func readPage(file string) (Page, error) {
 	return p, err
 }
 
-// Parse returns the blocks of a page's text. Code that is indented instead of fenced is an error, as are words after a fence
-// that mean nothing.
+// Parse returns the blocks of a page's text. Indented code blocks are an error, as are unknown words after a fence.
 func Parse(page, text string) ([]Block, error) {
 	var blocks []Block
 	var open *Block
@@ -119,7 +119,7 @@ var languages = []string{"yaml", "json", "go", "hcl", "text"}
 // word matches one word after a fence, with its value if it has one.
 var word = regexp.MustCompile(`^([a-z]+)(?:=("[^"]*"|\S+))?(?:\s+|$)`)
 
-// head reads the words after a fence.
+// head parses the words after a fence.
 func (b *Block) head(info string) error {
 	rest := strings.TrimSpace(info)
 	for rest != "" {
@@ -148,7 +148,7 @@ func (b *Block) head(info string) error {
 	return nil
 }
 
-// set reads one word about how a block runs.
+// set parses one word about how a block runs.
 func (r *Run) set(key, value string) error {
 	switch {
 	case key == "cluster" && value == "":

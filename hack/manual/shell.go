@@ -12,21 +12,20 @@ import (
 	"syscall"
 )
 
-// A Shell runs steps one after the other, each by a bash of its own. Exported variables and the current directory last from
-// one to the next.
+// A Shell runs steps one after the other, each in a new bash. Exported variables and the current directory are passed
+// from one to the next.
 type Shell struct {
-	// Dir is where it begins.
+	// Dir is the initial directory.
 	Dir string
-	// State is an empty directory for what lasts.
+	// State is an empty directory for the state that is passed between steps.
 	State string
 	// Env is the environment, as in exec.Cmd.
 	Env []string
 }
 
-// Run runs a step and returns all that it printed. A wrong exit code is an error, as is a step that ended though the page
-// says that it goes on.
+// Run runs a step and returns its output. A wrong exit code is an error, as is the end of a step with Until.
 func (s *Shell) Run(ctx context.Context, step *Step) (string, error) {
-	// A step that goes on is stopped with all it started, so it gets a process group.
+	// The step gets a process group, so that it can be stopped together with its child processes.
 	script := fmt.Sprintf("if [ -e %[1]s ]; then . %[1]s; cd \"$PWD\"; fi\ntrap 'export -p > %[1]s' EXIT\n%[2]s",
 		filepath.Join(s.State, "exports"), step.Command)
 	cmd := exec.CommandContext(ctx, "bash", "-eu", "-c", script)
@@ -61,7 +60,7 @@ func watch(r io.Reader, until string, stop func() error) (out string, stopped bo
 		all.Write(part[:n])
 		if !stopped && until != "" && strings.Contains(all.String(), until) {
 			stopped = true
-			_ = stop() // it may have ended by itself
+			_ = stop() // an error means that the step has ended by itself
 		}
 		if err != nil {
 			return all.String(), stopped
@@ -69,7 +68,7 @@ func watch(r io.Reader, until string, stop func() error) (out string, stopped bo
 	}
 }
 
-// judge returns an error if a step did not end as its page says.
+// judge returns an error if a step did not end as specified on its page.
 func judge(step *Step, err error) error {
 	if step.Until != "" {
 		return fmt.Errorf("%s: it ended and never printed %q: %v", step.Where(), step.Until, err)

@@ -8,24 +8,24 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A Step is something to type, and what it prints.
+// A Step is a command on a page, and its expected output.
 type Step struct {
 	*Block
 	// Line is that of the command.
 	Line int
 	// Command is shell, of one line or several.
 	Command string
-	// Output is what the page says is printed; nil if it does not say.
+	// Output is the output on the page; nil if there is none.
 	Output []string
-	// Exit is the code that it ends with.
+	// Exit is the exit code.
 	Exit int
 }
 
-// Where returns the place of a step, as errors name it.
+// Where returns the position of a step, for errors.
 func (s *Step) Where() string { return fmt.Sprintf("%s:%d", s.Page, s.Line) }
 
-// Steps returns what the blocks of a page have a reader type, in order. A block of sh is one step, a console session is one
-// for each prompt.
+// Steps returns the steps in the blocks of a page, in order. A block of sh is one step; a console session has one for
+// each prompt.
 func Steps(blocks []Block) ([]Step, error) {
 	var steps []Step
 	for i := range blocks {
@@ -48,10 +48,10 @@ func Steps(blocks []Block) ([]Step, error) {
 	return steps, nil
 }
 
-// session takes a console session apart.
+// session splits a console session into steps.
 func session(b *Block) ([]Step, error) {
 	var steps []Step
-	open := false // the last command goes on
+	open := false // the last command continues on the next line
 	for i, line := range lines(b.Text) {
 		typed, prompt := strings.CutPrefix(line, "$ ")
 		switch {
@@ -75,7 +75,7 @@ func session(b *Block) ([]Step, error) {
 	return steps, nil
 }
 
-// incomplete reports whether shell goes on in the next line.
+// incomplete reports whether a command continues on the next line.
 func incomplete(command string) bool {
 	if strings.HasSuffix(command, "\\\n") {
 		return true
@@ -87,14 +87,13 @@ func incomplete(command string) bool {
 // lines splits text, without the empty last line.
 func lines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// A Call is one program that a step runs, with its arguments. Parts that the shell fills in, such as $NAME, are kept as they
-// stand.
+// A Call is one program that a step runs, with its arguments. Expansions such as $NAME are kept unchanged.
 type Call struct {
 	Assigns []string
 	Args    []string
 }
 
-// Calls returns the programs that a step runs, those in loops and substitutions too.
+// Calls returns the programs that a step runs, including those in loops and substitutions.
 func (s *Step) Calls() ([]Call, error) {
 	file, err := syntax.NewParser().Parse(strings.NewReader(s.Command), "")
 	if err != nil {
@@ -141,7 +140,7 @@ func literal(w *syntax.Word) string {
 	return b.String()
 }
 
-// Rewrite puts what a step prints in the place of what its page says. Pages that leave things out ("...") are not rewritten.
+// Rewrite replaces the output on a step's page by the printed output. It does not change output with "...".
 func (s *Step) Rewrite(printed string) error {
 	for _, line := range s.Output {
 		if strings.Contains(line, "...") {

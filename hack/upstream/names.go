@@ -13,13 +13,13 @@ var text string
 // A Name is one line of a section.
 type Name struct {
 	Name string
-	// Columns are those after the name, as many as the section has; a column without text is empty.
+	// Columns are the columns after the name, as many as the section has; a column without text is empty.
 	Columns []string
 	// Note is "differs: how", "limited: how" or "absent: why", empty if the name is the same here.
 	Note string
 }
 
-// Columns are how many columns come after the name, by section.
+// Columns is the number of columns after the name, by section.
 var Columns = map[string]int{
 	"metrics": 3, "events": 2, "conditions": 1, "flags": 2, "gates": 1, "gates of AWS": 1, "chart": 1, "annotations": 1,
 	"labels": 1, "taints": 1, "finalizers": 1, "dashboards": 1,

@@ -14,9 +14,9 @@ var (
 	ofType    = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// Breaches compares the series of a scrape, each written as name{label="value",...}, with the metrics of Names: which have other
-// labels, and which have a label value that upstream does not have. Series of other metrics are ignored. seen counts the listed
-// metrics that the scrape has.
+// Breaches compares the series of a scrape, each in the form name{label="value",...}, with the metrics of Names. It
+// returns a text for each series with other labels than upstream, or with a label value that upstream does not have.
+// Series of other metrics are ignored. seen counts the listed metrics that the scrape has.
 func Breaches(series []string) (breaches []string, seen int, err error) {
 	names, err := Names()
 	if err != nil {
@@ -39,6 +39,18 @@ func Breaches(series []string) (breaches []string, seen int, err error) {
 		}
 	}
 	return slices.Sorted(maps.Keys(wrong)), len(found), nil
+}
+
+// Series returns the series of a scrape in the text format, each without its value.
+func Series(scrape string) []string {
+	var series []string
+	for line := range strings.Lines(scrape) {
+		line = strings.TrimSpace(line)
+		if space := strings.LastIndexByte(line, ' '); space > 0 && !strings.HasPrefix(line, "#") {
+			series = append(series, line[:space])
+		}
+	}
+	return series
 }
 
 // lookUp finds the metric of a series. Series of conditions have the kind in their name, those of histograms an ending.

@@ -31,6 +31,13 @@ func TestBreaches(t *testing.T) {
 	}
 }
 
+func TestSeries(t *testing.T) {
+	got := Series("# HELP a b c\n# TYPE a counter\na{pod=\"x y\"} 1\n\nb 2e+06\n")
+	if want := []string{`a{pod="x y"}`, "b"}; !slices.Equal(got, want) {
+		t.Errorf("series are %q, want %q", got, want)
+	}
+}
+
 func TestFixedValues(t *testing.T) {
 	got := FixedValues(`decision: no-op replace; consolidation_type: "" multi`)
 	if !slices.Equal(got["decision"], []string{"no-op", "replace"}) || !slices.Equal(got["consolidation_type"], []string{"", "multi"}) {

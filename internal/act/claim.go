@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// ClaimFor returns the claim for the planned node: the pool's template, the requirements with the types and
-// capacity types that are left, the labels that the pods select on, and the hash by which drift is told later.
+// ClaimFor returns the claim for the planned node. It has the values of the pool's template, the requirements with the
+// planned types and capacity types, and the hash by which drift is detected.
 func ClaimFor(n *model.PlannedNode, labels apiv1.LabelRules) *apiv1.NodeClaim {
 	pool, template := n.Pool.Object, &n.Pool.Object.Spec.Template
 	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
@@ -46,14 +46,14 @@ func ClaimFor(n *model.PlannedNode, labels apiv1.LabelRules) *apiv1.NodeClaim {
 	return c
 }
 
-// mark sets an annotation to "true" if it holds.
+// mark sets an annotation to "true" if holds is true.
 func mark(c *apiv1.NodeClaim, key string, holds bool) {
 	if holds {
 		c.Annotations[key] = "true"
 	}
 }
 
-// ownedBy returns the reference by which Kubernetes ends the claims of a pool that is deleted.
+// ownedBy returns the owner reference to the pool. Because of it, Kubernetes deletes the claims of a deleted pool.
 func ownedBy(pool *apiv1.NodePool) metav1.OwnerReference {
 	yes := true
 	return metav1.OwnerReference{
@@ -62,8 +62,8 @@ func ownedBy(pool *apiv1.NodePool) metav1.OwnerReference {
 	}
 }
 
-// claimRequirements returns the node's requirements with its options named, cheapest first lost to sorting: the provider
-// orders by price again, with prices of its own moment.
+// claimRequirements returns the requirements of the node with the names of its options. The names are in alphabetical
+// order. The provider sorts the types by their current prices at the launch.
 func claimRequirements(n *model.PlannedNode) []apiv1.NodeSelectorRequirementWithMinValues {
 	names := make([]string, len(n.Options))
 	var capacityTypes []string

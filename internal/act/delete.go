@@ -10,18 +10,18 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// DeleteClaim deletes exactly this claim, not another of the same name, and reports whether it was there to be deleted. Its
-// node is drained and its instance ended by the claim's own controllers.
+// DeleteClaim deletes the claim with the same name and UID, and reports whether it existed. The controllers of claims
+// then drain its node and terminate its instance.
 func DeleteClaim(ctx context.Context, c client.Writer, claim *apiv1.NodeClaim) (deleted bool, err error) {
 	return remove(ctx, c, claim, "claim")
 }
 
-// DeleteNode deletes exactly this node, not another of the same name, and reports whether it was there to be deleted.
+// DeleteNode deletes the node with the same name and UID, and reports whether it existed.
 func DeleteNode(ctx context.Context, c client.Writer, node *corev1.Node) (deleted bool, err error) {
 	return remove(ctx, c, node, "node")
 }
 
-// remove deletes the object if it is there and has the same UID.
+// remove deletes the object if it exists and has the same UID.
 func remove(ctx context.Context, c client.Writer, o client.Object, kind string) (deleted bool, err error) {
 	uid := o.GetUID()
 	err = c.Delete(ctx, o, client.Preconditions{UID: &uid})

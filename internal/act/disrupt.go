@@ -49,15 +49,15 @@ func (a *Actor) Draft(c *model.Command) []Launch {
 	return drafts
 }
 
-// nameLike returns a name as the API server makes it of a prefix: five letters and digits at its end, and short enough for
-// a label.
+// nameLike returns a name like those that the API server generates from generateName: the prefix with five random
+// letters and digits, short enough for a label value.
 func nameLike(prefix string) string {
 	const letters, most = 5, 63
 	return prefix[:min(len(prefix), most-letters)] + rand.String(letters)
 }
 
-// Replace creates the claims of the drafts, all or none: if one fails, it deletes the others. After a crash in between, the
-// claims that no marked node names as its replacement are deleted as surplus.
+// Replace creates the claims of the drafts, all or none: if one fails, it deletes the others. After a crash in between,
+// claims that are not a replacement of a marked node are deleted as surplus.
 func (a *Actor) Replace(ctx context.Context, drafts []Launch) error {
 	made, err := a.create(ctx, drafts)
 	if err == nil {
@@ -71,8 +71,9 @@ func (a *Actor) Replace(ctx context.Context, drafts []Launch) error {
 	return err
 }
 
-// MarkAll marks the command's nodes, which wait for the claims named. A node that cannot be marked is left as it is; the
-// error joins why. It returns what was written.
+// MarkAll marks the nodes of the command for disruption. waitFor are the names of the claims that must be initialized
+// before the nodes are deleted. A node that cannot be marked is not changed, and the error joins the reasons. MarkAll
+// returns the objects that it wrote.
 func (a *Actor) MarkAll(
 	ctx context.Context, c *model.Command, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
@@ -84,9 +85,9 @@ func (a *Actor) MarkAll(
 	return slices.Concat(written...), errors.Join(errs...)
 }
 
-// mark makes the intent to disrupt n visible before anything is done: the claim says for which claims it waits, its
-// condition why it goes, then the taint keeps new pods away. After a crash they show what was under way. It returns what was
-// written.
+// mark stores the intent to disrupt n. It writes the names of the replacements and the condition DisruptionReason to
+// the claim, and then the disruption taint to the node. After a crash, the command is recovered from these. mark
+// returns the objects that it wrote.
 func (a *Actor) mark(
 	ctx context.Context, n *model.Node, c *model.Command, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
@@ -117,7 +118,8 @@ func (a *Actor) mark(
 	return []client.Object{claim, node}, nil
 }
 
-// Unmark takes Mark back: pods may come again. It returns what was written.
+// Unmark removes everything that mark wrote, so that pods can be bound to the node again. It returns the objects that
+// it wrote.
 func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, error) {
 	node, err := Again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()
@@ -147,7 +149,8 @@ func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, err
 	return []client.Object{node, claim}, nil
 }
 
-// Adopt makes a replacement that nothing waits for any more an ordinary node. It returns what was written.
+// Adopt removes the annotations of a replacement whose command was cancelled, so that it becomes an ordinary node. It
+// returns the objects that it wrote.
 func (a *Actor) Adopt(ctx context.Context, n *model.Node) ([]client.Object, error) {
 	claim := n.Claim.DeepCopy()
 	annotate(claim, apiv1.ReplacesAnnotationKey, "")
@@ -158,8 +161,8 @@ func (a *Actor) Adopt(ctx context.Context, n *model.Node) ([]client.Object, erro
 	return []client.Object{claim}, nil
 }
 
-// Expedite sets the deadline of the node's claim, after which its end does not wait for pods, unless it has an earlier one. It
-// returns what was written.
+// Expedite sets the termination deadline of the node's claim, unless the claim has an earlier one. It returns the
+// objects that it wrote.
 func (a *Actor) Expedite(ctx context.Context, n *model.Node, deadline time.Time) ([]client.Object, error) {
 	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
 		claim := before.DeepCopy()
@@ -172,7 +175,8 @@ func (a *Actor) Expedite(ctx context.Context, n *model.Node, deadline time.Time)
 	return []client.Object{claim}, nil
 }
 
-// Tighten sets the deadline of a claim, unless it has an earlier one. Nothing is written.
+// Tighten sets the termination deadline of a claim object, unless it has an earlier one. Nothing is written to the API
+// server.
 func Tighten(claim *apiv1.NodeClaim, deadline time.Time) {
 	key := apiv1.NodeClaimTerminationTimestampAnnotationKey
 	if at, err := time.Parse(time.RFC3339, claim.Annotations[key]); err == nil && !at.After(deadline) {
@@ -181,7 +185,7 @@ func Tighten(claim *apiv1.NodeClaim, deadline time.Time) {
 	annotate(claim, key, deadline.UTC().Format(time.RFC3339))
 }
 
-// annotate sets the annotation, or takes it off if the value is empty.
+// annotate sets the annotation, or removes it if the value is empty.
 func annotate(c *apiv1.NodeClaim, key, value string) {
 	if value == "" {
 		delete(c.Annotations, key)
@@ -193,8 +197,8 @@ func annotate(c *apiv1.NodeClaim, key, value string) {
 	c.Annotations[key] = value
 }
 
-// End deletes the claim of n; its node is drained and its instance ended by the claim's own controllers. A claim that is
-// gone already, or is another one by now, is left alone.
+// End deletes the claim of n. The controllers of claims then drain its node and terminate its instance. It is not an
+// error if the claim does not exist any more. Another claim with the same name is not deleted.
 func (a *Actor) End(ctx context.Context, n *model.Node) error {
 	_, err := DeleteClaim(ctx, a.Client, n.Claim)
 	return err

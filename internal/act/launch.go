@@ -13,16 +13,16 @@ import (
 	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
-// An Actor writes to Kubernetes.
+// An Actor writes plans and commands to the API server.
 type Actor struct {
 	Client client.Client
-	// Live reads past the cache of Client, after a conflict; nil for Client.
+	// Live reads from the API server after a conflict. If it is nil, Client is used.
 	Live client.Reader
-	// Labels are the label facts of the provider.
+	// Labels are the label rules of the provider.
 	Labels apiv1.LabelRules
-	// Nominates has the nodes of Launch stay closed to pods until the pods planned onto them are nominated.
+	// Nominates is true if nodes of Launch exclude pods until the pods that are planned onto them are nominated.
 	Nominates bool
-	// Turns has the replacements of a command take their pods one after another.
+	// Turns enables staged moves: the replacements of a command receive their pods one after another.
 	Turns bool
 }
 
@@ -33,7 +33,7 @@ func (a *Actor) live() client.Reader {
 	return a.Live
 }
 
-// A Launch is a planned node and the claim that now asks for it.
+// A Launch is a planned node with its claim.
 type Launch struct {
 	Node  *model.PlannedNode
 	Claim *apiv1.NodeClaim
@@ -42,9 +42,8 @@ type Launch struct {
 // parallelCreates bounds how many claims are created at once.
 const parallelCreates = 50
 
-// Launch creates a claim for each planned node. It returns those that were created, in the order of the plan, also if
-// others failed; the error joins what went wrong. A crash in between leaves claims that the next plan sees as capacity in
-// flight.
+// Launch creates a claim for each planned node. It returns the created claims in the order of the plan, even if others
+// failed. The error joins the failures. Claims that a crash in between leaves are capacity in flight for the next plan.
 func (a *Actor) Launch(ctx context.Context, p *model.Plan) ([]Launch, error) {
 	drafts := make([]Launch, len(p.Nodes))
 	for i := range p.Nodes {
@@ -57,7 +56,7 @@ func (a *Actor) Launch(ctx context.Context, p *model.Plan) ([]Launch, error) {
 	return a.create(ctx, drafts)
 }
 
-// create creates the claims of the drafts. It returns the drafts whose claim is there now.
+// create creates the claims of the drafts. It returns the drafts whose claim exists now.
 func (a *Actor) create(ctx context.Context, drafts []Launch) ([]Launch, error) {
 	errs := parallel.Do(ctx, len(drafts), parallelCreates, func(i int) error {
 		d := drafts[i]

@@ -1,37 +1,34 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
-// A Ledger writes down on claims what a provider is about to do, before it does it.
+// A Ledger writes annotations to claims, so that a provider can record a launch before it calls the cloud.
 type Ledger struct {
 	Client client.Client
 }
 
-// Record sets the annotations on all claims, and returns once the API server has stored them. It changes the claims handed in
-// to what was stored. It returns those that are gone or being deleted, in the order given: the caller must not go on with
-// them.
+// Record sets the annotations on all claims, and returns once the API server has stored them. It updates the given
+// claims to the stored version. It returns the claims that are deleted or being deleted, in the given order. The caller
+// must not launch instances for these.
 func (l Ledger) Record(
 	ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string,
 ) (gone []*apiv1.NodeClaim, err error) {
 	ended := make([]bool, len(claims))
-	var g errgroup.Group // one failure must not end the writes of the others midway
-	g.SetLimit(parallelCreates)
-	for n, claim := range claims {
-		g.Go(func() (err error) {
-			ended[n], err = l.record(ctx, claim, annotations)
-			return err
-		})
-	}
-	err = g.Wait()
+	// One failure must not end the writes of the others midway.
+	err = cmp.Or(parallel.Do(ctx, len(claims), parallelCreates, func(n int) (err error) {
+		ended[n], err = l.record(ctx, claims[n], annotations)
+		return err
+	})...)
 	for n, claim := range claims {
 		if ended[n] {
 			gone = append(gone, claim)
@@ -40,7 +37,7 @@ func (l Ledger) Record(
 	return gone, err
 }
 
-// record sets the annotations on one claim and reports whether it is gone or being deleted.
+// record sets the annotations on one claim and reports whether the claim is deleted or being deleted.
 func (l Ledger) record(ctx context.Context, claim *apiv1.NodeClaim, annotations map[string]string) (ended bool, err error) {
 	before := claim.DeepCopy()
 	if claim.Annotations == nil {
@@ -49,7 +46,7 @@ func (l Ledger) record(ctx context.Context, claim *apiv1.NodeClaim, annotations 
 	for k, v := range annotations {
 		claim.Annotations[k] = v
 	}
-	// No optimistic lock: the annotations are the provider's own, and other writers' changes do not matter to them.
+	// There is no optimistic lock, because no other writer changes these annotations.
 	err = l.Client.Patch(ctx, claim, client.MergeFrom(before))
 	switch {
 	case apierrors.IsNotFound(err):

@@ -18,15 +18,15 @@ import (
 	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
-// A Nominator writes nominations into the status of pods, and onto claims that their pods have theirs. Make one with NewNominator;
-// it is safe for concurrent use.
+// A Nominator writes nominations to the status of pods, and records on claims that their pods are nominated. It is
+// created by NewNominator and safe for concurrent use.
 type Nominator struct {
 	client client.Client
 	slots  chan struct{}
 }
 
-// parallelNominations bounds how many writes of the Nominator are under way at once, so that those of a large plan leave the API
-// server time for others.
+// parallelNominations bounds the concurrent writes of a Nominator, so that a large plan does not delay other requests
+// to the API server.
 const parallelNominations = 20
 
 // NewNominator returns a Nominator that writes with c.
@@ -34,20 +34,22 @@ func NewNominator(c client.Client) *Nominator {
 	return &Nominator{client: c, slots: make(chan struct{}, parallelNominations)}
 }
 
-// Nominate writes all nominations, until ctx is done. It returns the pods as the API server stored them. A pod that is gone is
-// left out. A nomination that is to be cleared is left out too if the pod was written since: the new nomination may not be ours.
-// The error joins all other failures.
+// Nominate writes all nominations, until ctx is done. It returns the pods as the API server stored them. Pods that do
+// not exist any more are omitted. A nomination is not cleared if the pod has changed in the meantime, because another
+// writer may have nominated it. The error joins all other failures.
 func (n *Nominator) Nominate(ctx context.Context, nominations []nominate.Nomination) ([]*corev1.Pod, error) {
 	return writeAll(ctx, n.slots, nominations, n.nominate)
 }
 
-// Release writes onto each claim the node that its pods are nominated to, so that the node is registered. It returns the claims as
-// the API server stored them, without those that are gone. The error joins all other failures.
+// Release writes to each claim the name of the node to which its pods are nominated, so that the node can be
+// registered. It returns the claims as the API server stored them, without those that do not exist any more. The error
+// joins all other failures.
 func (n *Nominator) Release(ctx context.Context, claims []nominate.Nominated) ([]*apiv1.NodeClaim, error) {
 	return writeAll(ctx, n.slots, claims, n.release)
 }
 
-// writeAll writes each item in a slot of its own, until ctx is done. It returns what was stored, without items that were left out.
+// writeAll writes the items concurrently, bounded by the free slots, until ctx is done. It returns the stored objects,
+// without those of omitted items.
 func writeAll[T, O any](ctx context.Context, slots chan struct{}, items []T, write func(context.Context, T) (*O, error)) ([]*O, error) {
 	stored := make([]*O, len(items))
 	errs := parallel.Do(ctx, len(items), parallelNominations, func(i int) (err error) {
@@ -63,7 +65,7 @@ func writeAll[T, O any](ctx context.Context, slots chan struct{}, items []T, wri
 	return slices.DeleteFunc(stored, func(o *O) bool { return o == nil }), errors.Join(errs...)
 }
 
-// nominate writes one nomination; the pod is nil if there was nothing to write to.
+// nominate writes one nomination. It returns nil if the pod was omitted.
 func (n *Nominator) nominate(ctx context.Context, x nominate.Nomination) (*corev1.Pod, error) {
 	patch, err := nominationPatch(x.Pod, x.Node)
 	if err != nil {
@@ -80,8 +82,8 @@ func (n *Nominator) nominate(ctx context.Context, x nominate.Nomination) (*corev
 	return o, nil
 }
 
-// release writes one claim. The claim is nil if it is gone. There is no optimistic lock: no other writer sets the annotation of a
-// claim that exists. The annotation is removed if pods are not nominated to the node.
+// release writes one claim. It returns nil if the claim does not exist any more. There is no optimistic lock: no other
+// writer sets the annotation of a claim that exists. The annotation is removed if pods are not nominated to the node.
 func (n *Nominator) release(ctx context.Context, x nominate.Nominated) (*apiv1.NodeClaim, error) {
 	var node any
 	if x.Node != "" {
@@ -104,8 +106,9 @@ func (n *Nominator) release(ctx context.Context, x nominate.Nominated) (*apiv1.N
 	return o, nil
 }
 
-// nominationPatch never writes to another pod of the same name. A version is asked for only where something is taken away:
-// the scheduler writes the conditions of pods that wait all the time.
+// nominationPatch returns the patch of a pod with the UID, so that another pod with the same name is not changed. It
+// has a resourceVersion only if it clears the nomination. Otherwise it would often conflict, because kube-scheduler
+// writes the conditions of pending pods.
 func nominationPatch(p *model.Pod, node string) ([]byte, error) {
 	metadata, status := map[string]any{"uid": p.UID}, map[string]any{"nominatedNodeName": node}
 	if node == "" {

@@ -15,46 +15,46 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// OwnWrites returns a client whose reads include its own writes. When it reads a Node or NodeClaim from the cache, and
-// has patched that object since, it returns the answer to the patch until the watch delivers that version or a later one.
-// So a controller never decides on a version that this process has replaced, and a patch with an optimistic lock
-// conflicts with writes of others only. A deletion that the API server has accepted is not sent again.
+// OwnWrites returns a client whose reads include its own writes. If this process has patched a Node or NodeClaim, reads
+// return the response to the patch until the cache has that version or a later one. So a controller never decides on a
+// version that this process has replaced. A patch with an optimistic lock conflicts only with writes of other
+// processes. A deletion that the API server has accepted is not sent again.
 //
-// A write adds no object to a List: the cache decides which objects exist and which match a selector. All state is a
-// cache of answers, and its loss costs conflicts only.
+// A List contains only objects of the cache, so objects that were just created may be missing. The state is a cache of
+// responses, and its loss only causes conflicts.
 func OwnWrites(c client.Client, clock clock.PassiveClock) client.Client {
 	return &ownWrites{Client: c, clock: clock, patched: map[objectKey]answer{}, deleted: map[types.UID]time.Time{}}
 }
 
-// keepAnswer is how long an answer is kept at most. It exceeds the delay of any watch that works. An answer whose object
-// is gone is never compared with the cache again and ends by this.
+// keepAnswer is how long a response is kept at most. It is longer than the delay of any working watch. Responses for
+// deleted objects are removed only by this bound.
 const keepAnswer = 2 * time.Minute
 
 type ownWrites struct {
 	client.Client
 	clock clock.PassiveClock
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	patched map[objectKey]answer
 	// deleted are the objects whose deletion was accepted, and when.
 	deleted map[types.UID]time.Time
 	swept   time.Time // when old answers were last removed
 }
 
-// objectKey names a Node or a NodeClaim.
+// objectKey identifies a Node or a NodeClaim.
 type objectKey struct {
 	claim bool
 	name  string
 }
 
-// answer is what the API server returned for a patch. The object is never changed.
+// answer is the response of the API server to a patch. The object is never changed.
 type answer struct {
 	object  client.Object
 	version uint64
 	at      time.Time
 }
 
-// keyOf names the object. It returns false for other kinds.
+// keyOf returns the key of the object. It returns false for other kinds.
 func keyOf(o client.Object) (objectKey, bool) {
 	switch o.(type) {
 	case *corev1.Node:
@@ -65,7 +65,7 @@ func keyOf(o client.Object) (objectKey, bool) {
 	return objectKey{}, false
 }
 
-// versionOf returns the resource version of the object as a number, 0 if it is none.
+// versionOf returns the resource version of the object as a number, 0 if it is not a number.
 func versionOf(o client.Object) uint64 {
 	v, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 	if err != nil {
@@ -101,7 +101,7 @@ func (w *ownWrites) List(ctx context.Context, list client.ObjectList, opts ...cl
 	return nil
 }
 
-// update replaces what was read from the cache by the answer to a later patch, if there is one.
+// update replaces an object that was read from the cache by the response to a later patch, if there is one.
 func (w *ownWrites) update(read client.Object) {
 	key, ok := keyOf(read)
 	if !ok {
@@ -138,7 +138,8 @@ func (w *ownWrites) Patch(ctx context.Context, o client.Object, p client.Patch, 
 	return nil
 }
 
-// keep notes the answer to a patch. Answers may arrive in another order than the patches: the latest version is kept.
+// keep stores the response to a patch. Responses may arrive in another order than the patches, so the latest version is
+// kept.
 func (w *ownWrites) keep(o client.Object) {
 	key, ok := keyOf(o)
 	version := versionOf(o)
@@ -146,7 +147,8 @@ func (w *ownWrites) keep(o client.Object) {
 		return
 	}
 	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 {
-		// The patch removed the last finalizer. The object is gone, and the answer has the version before.
+		// The patch removed the last finalizer, so the object is deleted. The response has the version before the
+		// deletion.
 		version = math.MaxUint64
 	}
 	w.mu.Lock()
@@ -191,7 +193,7 @@ func (w *ownWrites) Status() client.SubResourceWriter {
 	return statusWriter{SubResourceWriter: w.Client.Status(), keep: w.keep}
 }
 
-// statusWriter keeps the answers to patches of the status.
+// statusWriter stores the responses to patches of the status.
 type statusWriter struct {
 	client.SubResourceWriter
 	keep func(client.Object)
@@ -206,7 +208,7 @@ func (s statusWriter) Patch(ctx context.Context, o client.Object, p client.Patch
 	return nil
 }
 
-// sweep removes old answers, once in a while. mu is held.
+// sweep removes old responses, at most once per keepAnswer. The caller holds mu.
 func (w *ownWrites) sweep() {
 	if !w.old(w.swept) {
 		return

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patch writes what changed in obj since before was copied from it, with an optimistic lock. A conflict means that
-// the object was written in between; the caller reads it again and decides anew. Nothing is sent when nothing changed. obj is brought
-// up to date with the server's answer. Status is not written; see PatchStatus.
+// Patch writes the difference between before and obj, with an optimistic lock. After a conflict, the caller must read
+// the object again and repeat its decision. If there is no difference, nothing is sent. obj is updated from the
+// response. The status is not written, see PatchStatus.
 func Patch(ctx context.Context, c client.Client, before, obj client.Object) error {
 	if equality.Semantic.DeepEqual(before, obj) {
 		return nil
@@ -35,8 +35,8 @@ func PatchStatus(ctx context.Context, c client.Client, before, obj client.Object
 	return nil
 }
 
-// Merge is Patch without a lock, for keys that have one writer: changes of other keys in between are kept. It is sent
-// even if nothing changed, since the server's answer brings obj up to date.
+// Merge is Patch without an optimistic lock, for fields that have only one writer. Changes of other fields in between
+// are kept. The patch is sent even if there is no difference, because the response updates obj.
 func Merge(ctx context.Context, c client.Client, before, obj client.Object) error {
 	if err := c.Patch(ctx, obj, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("patch %T %s: %w", obj, obj.GetName(), err)
@@ -52,16 +52,16 @@ func MergeStatus(ctx context.Context, c client.Client, before, obj client.Object
 	return nil
 }
 
-// tries is the most attempts of a write that meets conflicts.
+// tries is the largest number of attempts of a write that conflicts.
 const tries = 5
 
-// Again calls write with o. After a conflict it reads the object from the API server, past any cache, and calls write with
-// the current one. If that is being deleted, or is another object of the same name, Again returns the conflict.
+// Again calls write with o. After a conflict, it reads the object from the API server, without a cache, and calls write
+// again. If that object is being deleted, or has another UID, Again returns the conflict.
 func Again[T client.Object](ctx context.Context, live client.Reader, o T, write func(T) (T, error)) (T, error) {
 	return again(ctx, live, o, write, func(fresh T) bool { return fresh.GetDeletionTimestamp() == nil })
 }
 
-// AgainDeleting is Again for a write that is made to objects that are being deleted, too.
+// AgainDeleting is Again for writes that also apply to objects that are being deleted.
 func AgainDeleting[T client.Object](ctx context.Context, live client.Reader, o T, write func(T) (T, error)) (T, error) {
 	return again(ctx, live, o, write, func(T) bool { return true })
 }
@@ -87,5 +87,5 @@ func again[T client.Object](
 	return written, err
 }
 
-// Conflict reports whether err says that the object has changed since it was read, or is gone.
+// Conflict reports whether err means that the object has changed since it was read, or does not exist any more.
 func Conflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }

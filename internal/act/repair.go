@@ -17,7 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
-// annotateRepair writes on a claim that is marked why it is repaired, within what time it is drained, and that it was tried.
+// annotateRepair sets the annotations of a repair on a claim that is marked: the reason, the drain bound, and the
+// history of repairs.
 func annotateRepair(claim *apiv1.NodeClaim, r *model.Repair, now time.Time) {
 	if r == nil {
 		return
@@ -40,9 +41,9 @@ func annotateRepair(claim *apiv1.NodeClaim, r *model.Repair, now time.Time) {
 	annotate(claim, apiv1.RepairTerminationGracePeriodAnnotationKey, bound)
 }
 
-// RequestReboot writes on the claim of n that its node is to be rebooted: first the history with the drain bound, then the
-// conditions that start the reboot. After a crash in between, a reboot counts that never began. It returns what was written,
-// nothing if the node is being rebooted already.
+// RequestReboot requests the reboot of n on its claim. It first writes the history and the drain bound, then the
+// conditions that start the reboot. After a crash in between, the history counts a reboot that was not started.
+// RequestReboot returns the objects that it wrote, none if the node is being rebooted already.
 func (a *Actor) RequestReboot(ctx context.Context, n *model.Node, r *model.Repair, now time.Time) ([]client.Object, error) {
 	begun := false
 	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
@@ -70,13 +71,14 @@ func (a *Actor) RequestReboot(ctx context.Context, n *model.Node, r *model.Repai
 	return []client.Object{claim}, nil
 }
 
-// A Health is since when conditions of a node fail, as an annotation of its claim has it.
+// A Health is a new value of the annotation UnhealthySinceAnnotationKey of a node's claim: since when conditions of the
+// node fail.
 type Health struct {
 	Node  *model.Node
 	Value string
 }
 
-// NoteHealth writes the annotations. It returns what was written; the error joins what failed.
+// NoteHealth writes the annotations. It returns the objects that it wrote, and the error joins the failures.
 func (a *Actor) NoteHealth(ctx context.Context, list []Health) ([]client.Object, error) {
 	written := make([]client.Object, len(list))
 	errs := parallel.Do(ctx, len(list), parallelMarks, func(i int) error {
@@ -97,8 +99,8 @@ func (a *Actor) NoteHealth(ctx context.Context, list []Health) ([]client.Object,
 	return out, errors.Join(errs...)
 }
 
-// Fence brings the node of a reboot to the state that its step needs: with the taint that keeps pods away or without it, and
-// without the label of an initialized node if the cloud has accepted the reboot. Nothing is sent if the node has that state.
+// Fence sets the state of a node during a reboot. fenced adds the taint that excludes pods, or removes it.
+// uninitialized removes the label of an initialized node. If the node has that state already, nothing is sent.
 func Fence(ctx context.Context, c client.Client, node *corev1.Node, fenced, uninitialized bool) error {
 	before := node.DeepCopy()
 	isFence := func(t corev1.Taint) bool { return t.Key == apiv1.RebootingTaintKey }
@@ -114,7 +116,8 @@ func Fence(ctx context.Context, c client.Client, node *corev1.Node, fenced, unin
 	return Patch(ctx, c, before, node)
 }
 
-// NoteReboot writes on the claim the boot ID of its node before the cloud is called for the first time, and when that is.
+// NoteReboot writes to the claim the boot ID of its node and the time, before the cloud is called for the reboot for
+// the first time.
 func NoteReboot(ctx context.Context, c client.Client, claim *apiv1.NodeClaim, bootID string, now time.Time) error {
 	if claim.Annotations[apiv1.RebootCalledAnnotationKey] != "" {
 		return nil
@@ -125,7 +128,8 @@ func NoteReboot(ctx context.Context, c client.Client, claim *apiv1.NodeClaim, bo
 	return Patch(ctx, c, before, claim)
 }
 
-// EndReboot removes from the claim what was noted for the reboot. A deadline that is not zero bounds the end of the claim.
+// EndReboot removes the annotations of the reboot from the claim. If deadline is not zero, it is set as the termination
+// deadline.
 func EndReboot(ctx context.Context, c client.Client, claim *apiv1.NodeClaim, deadline time.Time) error {
 	before := claim.DeepCopy()
 	annotate(claim, apiv1.RebootPreBootIDAnnotationKey, "")

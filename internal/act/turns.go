@@ -16,9 +16,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
-// Reserve closes nodes with room for pods that are about to move until it is their turn: the claim says whose pods it takes,
-// then the taint keeps all away. A node that cannot be reserved takes its pods when they come; the error joins why. It returns
-// what was written. Without Turns it does nothing.
+// Reserve reserves existing nodes for a staged move. It writes to the claim from which claims pods will move, and then
+// adds the taint that excludes all pods to the node. A node that cannot be reserved stays open, and the error joins the
+// reasons. Reserve returns the objects that it wrote. Without Turns it does nothing.
 func (a *Actor) Reserve(ctx context.Context, destinations []move.Destination) ([]client.Object, error) {
 	if !a.Turns {
 		return nil, nil
@@ -51,7 +51,7 @@ func (a *Actor) reserve(ctx context.Context, d move.Destination) ([]client.Objec
 	return []client.Object{claim, node}, nil
 }
 
-// Open lets pods come to a node whose turn it is. It returns what was written.
+// Open removes the taint of a reserved node whose stage begins. It returns the objects that it wrote.
 func (a *Actor) Open(ctx context.Context, n *model.Node) ([]client.Object, error) {
 	node, err := Again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()

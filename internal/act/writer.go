@@ -8,18 +8,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A Writer writes claims and nodes for providers. They know it by interfaces of their own, and get it from the composition
-// root.
+// A Writer writes claims and nodes for providers. Providers define interfaces for it, and package operator passes it to
+// them.
 type Writer struct {
 	Client client.Client
 }
 
-// Merge is the function of this name.
+// Merge calls the function Merge.
 func (w Writer) Merge(ctx context.Context, before, obj client.Object) error {
 	return Merge(ctx, w.Client, before, obj)
 }
 
-// PatchStatus is the function of this name.
+// PatchStatus calls the function PatchStatus.
 func (w Writer) PatchStatus(ctx context.Context, before, obj client.Object) error {
 	return PatchStatus(ctx, w.Client, before, obj)
 }
@@ -32,7 +32,7 @@ func (w Writer) CreateNode(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// DeleteNode is the function of this name.
+// DeleteNode calls the function DeleteNode.
 func (w Writer) DeleteNode(ctx context.Context, node *corev1.Node) (deleted bool, err error) {
 	return DeleteNode(ctx, w.Client, node)
 }

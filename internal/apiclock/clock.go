@@ -1,11 +1,11 @@
-// Package apiclock decides what time it is for decisions about objects of the API server.
+// Package apiclock provides the clock for ages of API objects.
 //
-// Ages are differences between the clock of this machine and timestamps of the API server. If this machine's clock jumps
-// forward, every node seems to be expired and every launch overdue at once. So the two clocks are compared: each answer of
-// the API server has its time. While they differ by more than Tolerance, the earlier one counts. So nothing is deleted
-// because of its age before it is old enough by both clocks.
+// Ages are differences between the clock of this machine and timestamps of the API server. If this machine's clock
+// jumps forward, all nodes would seem to be expired, and all launches overdue. So the two clocks are compared, because
+// each response of the API server has a date. While they differ by more than Tolerance, the earlier time is used. So
+// nothing is deleted because of its age before it is old enough by both clocks.
 //
-// State may be lost: the first answer of the API server restores it.
+// State may be lost, because the next response of the API server restores it.
 package apiclock
 
 import (
@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Tolerance is by how much the two clocks may differ.
+// Tolerance is the accepted difference between the two clocks.
 const Tolerance = 30 * time.Second
 
 // A Clock is the clock of this machine, corrected by that of the API server if they differ by more than Tolerance. Timers are
@@ -27,15 +27,16 @@ type Clock struct {
 	Log logr.Logger
 
 	mu sync.Mutex
-	// server is what the API server's clock had at local, this machine's. Both are zero before the first answer.
+	// server is the API server's time when this machine's clock had the time local. Both are zero before the first
+	// response.
 	server, local time.Time
-	// offset is by how much this machine's clock was ahead at the last answer, negative if it was behind.
+	// offset is how far this machine's clock was ahead at the last response, negative if it was behind.
 	offset time.Duration
-	// report takes the offset in seconds.
+	// report is called with the offset in seconds.
 	report func(float64)
 }
 
-// New returns a Clock that counts by c until the API server has answered.
+// New returns a Clock that uses c alone until the first response of the API server.
 func New(c clock.WithDelayedExecution, log logr.Logger) *Clock {
 	return &Clock{WithDelayedExecution: c, Log: log}
 }
@@ -48,7 +49,7 @@ func (c *Clock) Now() time.Time {
 	if c.server.IsZero() {
 		return now
 	}
-	// Sub uses the monotonic clock, so a jump of the clock since the last answer does not count as time that has passed.
+	// Sub uses the monotonic clock, so a jump of the clock since the last response does not count as elapsed time.
 	server := c.server.Add(now.Sub(c.local))
 	if now.Round(0).Sub(server) > Tolerance {
 		return server
@@ -59,7 +60,7 @@ func (c *Clock) Now() time.Time {
 // Since returns how long ago t was.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Report has f called with the offset in seconds whenever it is measured.
+// Report sets f as the function that is called with the offset in seconds whenever it is measured.
 func (c *Clock) Report(f func(float64)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +68,7 @@ func (c *Clock) Report(f func(float64)) {
 	f(c.offset.Seconds())
 }
 
-// Wrap returns next with each answer compared with the clock.
+// Wrap returns a RoundTripper that compares the date of each response of next with the clock.
 func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		start := c.WithDelayedExecution.Now()
@@ -85,9 +86,9 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// observe compares the clocks by an answer of the given date to a request of the given start. The date is in whole seconds, so
-// the API server's clock was between the date and a second later when it answered, which was at most the duration of the
-// request ago.
+// observe compares the clocks by a response with the given date to a request with the given start. The date is in whole
+// seconds, so the API server's clock was between the date and a second later when it answered, which was at most the
+// duration of the request ago.
 func (c *Clock) observe(date, start time.Time) {
 	now := c.WithDelayedExecution.Now()
 	latest := date.Add(time.Second + now.Sub(start))

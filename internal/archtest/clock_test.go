@@ -117,6 +117,28 @@ func goStatements(s source) []string {
 	return places
 }
 
+// A panic of a goroutine that nothing recovers ends the process, and with it all controllers.
+func TestPanicsAreRecovered(t *testing.T) {
+	rule{
+		must: "what runs at once in the controller survives a panic",
+		why:  "errgroup recovers nothing: one bad answer of a cloud would end the process again and again",
+		fix:  "use internal/parallel",
+	}.check(t, errgroups)
+}
+
+// errgroups returns the imports of errgroup in code of the controller. The emulator and tests of providers are programs of their own.
+func errgroups(s source) []string {
+	if s.test() || !s.in("engine") && !s.in("internal") && !s.in("provider") && !s.in("cloud") || s.in("internal/awsemu") || s.in("cloud/cloudtest") {
+		return nil
+	}
+	for _, spec := range s.file.Imports {
+		if spec.Path.Value == `"golang.org/x/sync/errgroup"` {
+			return []string{s.at(spec) + " imports errgroup"}
+		}
+	}
+	return nil
+}
+
 // Sleeping tests are slow and flaky, wherever they are.
 func TestNoSleepInTests(t *testing.T) {
 	rule{

@@ -32,6 +32,8 @@ func TestChecksSeeMistakes(t *testing.T) {
 		{"a test that sleeps", "provider/a_test.go", "package p\nimport \"time\"\nfunc f() { time.Sleep(1) }", sleepingTests, 1},
 		{"a goroutine of a controller", "internal/controller/x/a.go", "package x\nfunc f() { go f() }", goStatements, 1},
 		{"a goroutine of a test", "internal/controller/x/a_test.go", "package x\nfunc f() { go f() }", goStatements, 0},
+		{"an errgroup", "provider/x/a.go", "package x\nimport \"golang.org/x/sync/errgroup\"", errgroups, 1},
+		{"an errgroup of the emulator", "internal/awsemu/a.go", "package x\nimport \"golang.org/x/sync/errgroup\"", errgroups, 0},
 		{"a goroutine elsewhere", "internal/operator/a.go", "package x\nfunc f() { go f() }", goStatements, 0},
 		{"an init function", "provider/x/a.go", "package x\nfunc init() {}", initFunctions, 1},
 		{"a method called init", "provider/x/a.go", "package x\nfunc (a) init() {}", initFunctions, 0},

@@ -46,7 +46,7 @@ func (e *Emulator) authorize(r *request) *wire.Error {
 	return nil
 }
 
-// denial is how services say no.
+// denial is the error response of a service for a call without permission.
 func denial(r *request, need authz.Request) *wire.Error {
 	text := fmt.Sprintf("not authorized to perform: %s on resource: %s because no identity-based policy allows the %s action",
 		need.Action, need.Resource, need.Action)
@@ -88,7 +88,7 @@ func (e *Emulator) needs(r *request) []authz.Request {
 		if name == "" {
 			name = lastSegment(in.QueueUrl)
 		}
-		action := strings.TrimSuffix(r.action, "Batch") // permissions know no batches
+		action := strings.TrimSuffix(r.action, "Batch") // permissions have the name without Batch
 		return single("sqs:"+action, fmt.Sprintf("arn:%s:sqs:%s:%s:%s", e.world.Partition(), e.world.Region(), e.world.Account(), name))
 	case "eks":
 		if cluster, principal, ok := strings.Cut(r.path, "/access-entries/"); ok {
@@ -121,8 +121,8 @@ func tagContext(context map[string][]string, prefix string, tags map[string]stri
 	return context
 }
 
-// iamNeeds returns what a call of IAM must be allowed. Giving a role to a
-// profile hands it to EC2.
+// iamNeeds returns the permissions that a call of IAM needs. Adding a role to a profile also needs iam:PassRole for
+// EC2.
 func (e *Emulator) iamNeeds(r *request) []authz.Request {
 	action, name := "iam:"+r.action, r.form.String("InstanceProfileName")
 	arn := func(path string) string {
@@ -162,7 +162,7 @@ func (e *Emulator) roleARN(name string) string {
 	return fmt.Sprintf("arn:%s:iam::%s:role/%s", e.world.Partition(), e.world.Account(), name)
 }
 
-// ec2Needs returns what a call of EC2 must be allowed.
+// ec2Needs returns the permissions that a call of EC2 needs.
 func (e *Emulator) ec2Needs(r *request) []authz.Request {
 	action := "ec2:" + r.action
 	tagged := func(resource string, tags map[string]string) authz.Request {
@@ -216,8 +216,7 @@ func (e *Emulator) ec2ARN(kind, id string) string {
 	return fmt.Sprintf("arn:%s:ec2:%s:%s:%s/%s", e.world.Partition(), e.world.Region(), owner, kind, id)
 }
 
-// templateNamed returns a launch template, whether EC2 shows it already or not;
-// empty if there is none.
+// templateNamed returns a launch template, even if the describe calls do not return it yet; empty if there is none.
 func (e *Emulator) templateNamed(ref world.TemplateRef) world.Template {
 	ref.Version = ""
 	if t, _, err := e.world.TemplateVersion(ref); err == nil {

@@ -30,8 +30,7 @@ type zonalShiftJSON struct {
 	ExpiryTime int64  `json:"expiryTime"`
 }
 
-// getManagedResource tells of the cluster, the only resource that ARC manages
-// here, and the shifts in force.
+// getManagedResource returns the cluster, the only managed resource here, and its current zonal shifts.
 func (e *Emulator) getManagedResource(r *request) (any, *wire.Error) {
 	if r.path != e.clusterARN() {
 		err := wire.Errorf("ResourceNotFoundException", "The resource %s is not managed by zonal shift.", r.path)
@@ -55,7 +54,7 @@ func (e *Emulator) getManagedResource(r *request) (any, *wire.Error) {
 	return out, nil
 }
 
-// clusterARN is the name by which other services know the cluster.
+// clusterARN returns the ARN of the cluster.
 func (e *Emulator) clusterARN() string {
 	return fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", e.world.Partition(), e.world.Region(), e.world.Account(), e.cfg.Cluster.Name)
 }

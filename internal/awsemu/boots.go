@@ -145,8 +145,8 @@ func rootGiB(i world.Instance) int {
 // Log adds a line to a machine's console.
 func (h hardware) Log(id, line string) { h.e.world.Log(id, line) }
 
-// Changed is signalled when machines come or go.
+// Changed returns a channel that is signalled when instances are launched or terminated.
 func (h hardware) Changed() <-chan struct{} { return h.e.world.Changed() }
 
-// Settle does what is due in the account, and returns when more is due.
+// Settle executes the events of the account that are due, and returns the time of the next one.
 func (h hardware) Settle() time.Time { return h.e.world.Settle() }

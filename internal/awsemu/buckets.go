@@ -9,8 +9,7 @@ import (
 // throttleEC2 is the value of Config.Throttle for EC2's documented limits.
 const throttleEC2 = "ec2"
 
-// A limit is a token bucket as AWS documents it: what it holds, and how much
-// comes back a second.
+// A limit is a token bucket as AWS documents it: its size and its refill per second.
 type limit struct {
 	size int
 	rate float64
@@ -35,14 +34,14 @@ var (
 	resourceLimits = map[string]limit{"RunInstances": {1000, 2}, "TerminateInstances": {1000, 20}}
 )
 
-// A draw is what a call takes out of a bucket.
+// A draw is the number of tokens that a call takes from a bucket.
 type draw struct {
 	bucket string
 	limit  limit
 	tokens float64
 }
 
-// draws returns what a call of EC2 costs, nothing for other services.
+// draws returns the tokens that a call of EC2 takes, none for other services.
 func draws(r *request) []draw {
 	if r.service != "ec2" {
 		return nil
@@ -66,14 +65,13 @@ func draws(r *request) []draw {
 	return out
 }
 
-// A level is what is left in a bucket, and when that was.
+// A level is the number of tokens in a bucket at a time.
 type level struct {
 	tokens float64
 	at     time.Time
 }
 
-// spend takes what a call costs out of its buckets, and reports whether one
-// has too little: then nothing is taken.
+// spend takes the tokens of a call from its buckets. If one has too few, it takes none and returns true.
 func spend(levels map[string]level, wanted []draw, now time.Time) (short bool) {
 	for _, d := range wanted {
 		l, ok := levels[d.bucket]

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// maxCalls is how many calls are kept; the oldest go first.
+// maxCalls is the maximum number of stored calls; the oldest are removed first.
 const maxCalls = 200_000
 
 // calls records every request.
@@ -55,7 +55,7 @@ func (c *calls) since(seq int64) []control.Call {
 	return out
 }
 
-// reset forgets the calls; numbers go on, so that a reader's place stays good.
+// reset removes the calls. Numbers continue, so that a reader can still ask for calls after a number.
 func (c *calls) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -55,8 +55,7 @@ func (e *Emulator) buildControl() http.Handler {
 	return mux
 }
 
-// ordered serves an order that comes as JSON. Unknown fields are refused, so
-// that a misspelt order is not taken for another.
+// ordered serves a control request with a JSON body. Unknown fields are an error, so that misspelt ones are noticed.
 func ordered[T any](do func(T) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in T
@@ -74,7 +73,7 @@ func ordered[T any](do func(T) error) http.HandlerFunc {
 	}
 }
 
-// done serves an order without parameters.
+// done serves a control request without parameters.
 func done(do func()) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		do()
@@ -136,8 +135,8 @@ func (e *Emulator) SetPrice(p control.Price) error {
 	return nil
 }
 
-// Interrupt reclaims one spot instance or several by chance, with the usual
-// two minutes' notice, and returns their ids.
+// Interrupt reclaims one spot instance, or several random ones, with the usual two minutes' notice, and returns their
+// ids.
 func (e *Emulator) Interrupt(in control.Interrupt) ([]string, error) {
 	if in.Instance == "" {
 		if in.Random < 1 {
@@ -177,7 +176,7 @@ func (e *Emulator) Event(in control.Event) error {
 	return nil
 }
 
-// Instances lists all instances that EC2 still knows, by order of launch.
+// Instances lists all instances that the account still has, by order of launch.
 func (e *Emulator) Instances() []control.Instance {
 	now := e.world.Now()
 	out := []control.Instance{}

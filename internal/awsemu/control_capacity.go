@@ -52,7 +52,7 @@ func (e *Emulator) serveReserve(w http.ResponseWriter, r *http.Request) { made(w
 
 func (e *Emulator) servePlace(w http.ResponseWriter, r *http.Request) { made(w, r, e.Place) }
 
-// made serves an order that makes something, and answers with its id.
+// made serves a control request that creates an object, and returns its id.
 func made[T any](w http.ResponseWriter, r *http.Request, do func(T) (string, error)) {
 	var in T
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// htmlPage is what a broken load balancer answers.
+// htmlPage is the response of a broken load balancer.
 const htmlPage = "<html>\r\n<head><title>500 Internal Server Error</title></head>\r\n" +
 	"<body>\r\n<center><h1>500 Internal Server Error</h1></center>\r\n</body>\r\n</html>\r\n"
 
-// answer does a request: throttling, injected errors and hangs come first,
-// then the operation. It returns served=false if the client went away.
+// answer serves a request: it first applies throttling, injected errors and hangs, and then executes the operation. It
+// returns served=false if the client has disconnected.
 func (e *Emulator) answer(ctx context.Context, r *request) (a answer, served bool) {
 	s, ok := e.services[r.service]
 	if !ok {
@@ -41,7 +41,7 @@ func (e *Emulator) answer(ctx context.Context, r *request) (a answer, served boo
 	return a, true
 }
 
-// do calls the operation's handler and encodes what it returns.
+// do calls the operation's handler and encodes the result.
 func (e *Emulator) do(s service, r *request) answer {
 	handle, ok := s.actions[r.action]
 	if !ok {

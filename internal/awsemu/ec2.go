@@ -52,7 +52,7 @@ func dryRun(handle handler) handler {
 	}
 }
 
-// wouldSucceed is how EC2 says yes to a dry run.
+// wouldSucceed is EC2's response to a dry run that would have succeeded.
 func wouldSucceed() *wire.Error {
 	return wire.Errorf("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 }

@@ -57,8 +57,7 @@ type Cluster struct {
 	AccessRoles []string
 }
 
-// Timing is how long things take. Zero durations mean the defaults; negative
-// ones mean "at once".
+// Timing has the durations of emulated processes. Zero stands for the default; a negative value for no delay.
 type Timing struct {
 	Pending    time.Duration // pending -> running, default 1s
 	Shutdown   time.Duration // shutting-down -> terminated, default 2s
@@ -118,8 +117,7 @@ type Emulator struct {
 	control  http.Handler
 }
 
-// New makes an emulator. It serves nothing by itself: see Run, or hand it to
-// a test server.
+// New makes an emulator. It starts no server: see Run, or use it as the handler of a test server.
 func New(cfg Config) (*Emulator, error) {
 	cfg = cfg.withDefaults()
 	table, err := catalog.Load()
@@ -150,7 +148,7 @@ func New(cfg Config) (*Emulator, error) {
 	return e, nil
 }
 
-// Reset forgets everything that happened: the account is new again.
+// Reset restores the initial state of the account.
 func (e *Emulator) Reset() {
 	e.faults.clear("*")
 	e.faults.document(e.cfg.Throttle == throttleEC2)
@@ -194,10 +192,10 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // a write fails only if the client has gone
+	_, _ = w.Write(a.body) // a write fails only if the client has disconnected
 }
 
-// An answer is what goes back over the wire.
+// An answer is an HTTP response.
 type answer struct {
 	status int
 	code   string // of an error, for the record

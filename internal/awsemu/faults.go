@@ -13,8 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// faults are what was ordered to go wrong. Rules are looked at newest first,
-// and the first that matches counts.
+// faults are the injected faults. Rules are checked from the newest; the first that matches is applied.
 type faults struct {
 	clock clock.Clock
 
@@ -36,7 +35,7 @@ type bucket struct {
 	filled time.Time
 }
 
-// A fail is an error to answer with.
+// A fail is an injected error response.
 type fail struct{ control.Fail }
 
 func newFaults(c clock.Clock) *faults {
@@ -146,7 +145,7 @@ func namesType(r *request, pattern string) bool {
 	return false
 }
 
-// wait holds a call. It returns false if the client went away meanwhile.
+// wait delays a call. It returns false if the client disconnected meanwhile.
 func (f *faults) wait(ctx context.Context, h control.Hang) bool {
 	if h.For <= 0 {
 		return true
@@ -165,7 +164,7 @@ func (f *faults) wait(ctx context.Context, h control.Hang) bool {
 	return true
 }
 
-// clear removes the rules for matching operations and lets hanging calls go.
+// clear removes the rules for matching operations and continues hanging calls.
 func (f *faults) clear(op string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,14 +192,14 @@ func (e *Emulator) Throttle(t control.Throttle) {
 	f.throttles = append(f.throttles, &bucket{Throttle: t, tokens: float64(t.Burst), filled: f.clock.Now()})
 }
 
-// Fail answers an operation with an error.
+// Fail makes an operation return an error.
 func (e *Emulator) Fail(order control.Fail) {
 	e.faults.mu.Lock()
 	defer e.faults.mu.Unlock()
 	e.faults.fails = append(e.faults.fails, &fail{order})
 }
 
-// Hang holds calls of an operation.
+// Hang delays the calls of an operation.
 func (e *Emulator) Hang(h control.Hang) {
 	e.faults.mu.Lock()
 	defer e.faults.mu.Unlock()

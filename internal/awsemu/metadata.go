@@ -15,9 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
 
-// metadataPrefix is where instances find their metadata service: what
-// http://169.254.169.254 is to a machine, the emulator's address with this
-// path and the instance's id is here.
+// metadataPrefix is the path of the instances' metadata services. The emulator's address with this path and the
+// instance's id corresponds to http://169.254.169.254 on a real instance.
 const metadataPrefix = "/_emulator/imds/"
 
 const (
@@ -26,8 +25,8 @@ const (
 	longestToken   = 21600 // seconds
 )
 
-// Metadata is the metadata service as one instance sees it, to be put at the
-// root of a server: the SDK's client takes no path before its own.
+// Metadata returns the metadata service of one instance as a handler for the root of a server, because the SDK's client
+// does not support a path prefix.
 func (e *Emulator) Metadata(id string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.serveMetadata(w, r, id+r.URL.Path)
@@ -71,14 +70,13 @@ func (e *Emulator) serveMetadata(w http.ResponseWriter, r *http.Request, rest st
 	_, _ = io.WriteString(w, body) // a write fails only if the client has gone
 }
 
-// serveToken gives out a session token. It says until when it is good: there
-// is nothing to remember.
+// serveToken returns a session token. The token contains its time of expiry, so it need not be stored.
 func serveToken(w http.ResponseWriter, r *http.Request, id string, now time.Time) {
 	ttl, err := strconv.Atoi(r.Header.Get(tokenTTLHeader))
 	switch {
 	case r.Method != http.MethodPut:
 		w.WriteHeader(http.StatusMethodNotAllowed)
-	case r.Header.Get("X-Forwarded-For") != "": // a proxy asks, not the instance
+	case r.Header.Get("X-Forwarded-For") != "": // the request comes from a proxy, not from the instance
 		w.WriteHeader(http.StatusForbidden)
 	case err != nil || ttl < 1 || ttl > longestToken:
 		w.WriteHeader(http.StatusBadRequest)
@@ -102,8 +100,8 @@ func validToken(token, id string, now time.Time) bool {
 	return ok && err == nil && now.Unix() < until
 }
 
-// look returns what is at a path: a value, or the names below it, a line each
-// and those with more below them with a slash.
+// look returns the value at a path, or the names below it, one per line, with a slash after those that have names below
+// them.
 func look(tree map[string]string, path string) (string, bool) {
 	if v, ok := tree[path]; ok {
 		return v, true

@@ -23,7 +23,7 @@ func (l *lab) imdsOf(id string) *imds.Client {
 	return imds.New(imds.Options{Endpoint: server.URL, Retryer: aws.NopRetryer{}})
 }
 
-// read asks for a path of the metadata service.
+// read gets a path of the metadata service.
 func (l *lab) read(c *imds.Client, path string) string {
 	l.t.Helper()
 	out, err := c.GetMetadata(l.t.Context(), &imds.GetMetadataInput{Path: path})

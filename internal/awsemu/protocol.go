@@ -7,11 +7,11 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// A protocol writes answers as one family of services does.
+// A protocol encodes responses in the format of a group of services.
 type protocol interface {
 	success(r *request, body any) (answer, error)
 	failure(r *request, e *wire.Error) answer
-	// throttled is the refusal of a call that comes too soon.
+	// throttled is the error response for a throttled call.
 	throttled() *wire.Error
 }
 

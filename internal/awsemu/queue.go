@@ -11,8 +11,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// retention is how long a queue keeps a message, as the cluster's queue is set
-// up in production.
+// retention is the time for which a queue stores a message, as in the setup of a real cluster's queue.
 const retention = 5 * time.Minute
 
 // A message waits in a queue.
@@ -66,7 +65,7 @@ func (q *queues) exists(name string) bool {
 	return q.byName[name] != nil
 }
 
-// reset forgets all queues.
+// reset removes all queues.
 func (q *queues) reset() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,29 +9,29 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// replays remembers the answers of calls with a client token: the same token
-// with the same parameters gets the same answer, with others an error.
+// replays stores the responses of calls with a client token. A call with the same token gets the stored response if the
+// parameters are the same, otherwise an error.
 type replays struct {
 	mu      sync.Mutex // guards answers
 	answers map[string]replay
 }
 
-// A replay is what a token stands for.
+// A replay is the stored call of a token.
 type replay struct {
 	digest [sha256.Size]byte
 	body   any
 }
 
-// reset forgets all tokens.
+// reset removes all tokens.
 func (p *replays) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answers = nil
 }
 
-// once does a call, or repeats its answer. Calls with a token are done one
-// after another, so two at the same time are one too. Refused calls leave no
-// trace: the client may correct them under the same token.
+// once executes a call, or returns the stored response. Calls with a token are executed one after another, so
+// concurrent ones with the same token are executed once. Failed calls are not stored: the client may correct them with
+// the same token.
 func (p *replays) once(r *request, do func() (any, *wire.Error)) (any, *wire.Error) {
 	token := r.form.String("ClientToken")
 	if token == "" {
@@ -59,7 +59,7 @@ func (p *replays) once(r *request, do func() (any, *wire.Error)) (any, *wire.Err
 	return body, nil
 }
 
-// digestOf sums up all parameters of a request.
+// digestOf returns a hash of all parameters of a request.
 func digestOf(r *request) [sha256.Size]byte {
 	keys := make([]string, 0, len(r.values))
 	for k := range r.values {

@@ -133,10 +133,10 @@ func (r *request) params() map[string]string {
 	return out
 }
 
-// maxParam is how much of a parameter the record keeps, in bytes.
+// maxParam is the maximum length of a parameter in the record, in bytes.
 const maxParam = 512
 
-// clip cuts long text and says so.
+// clip cuts long text and marks that.
 func clip(text string) string {
 	if len(text) <= maxParam {
 		return text

@@ -33,7 +33,7 @@ type ProcessOptions struct {
 	Version                      string // Kubernetes minor version, such as 1.36
 
 	BootDelay time.Duration // running -> node registers, default 3s
-	// AdoptDelay is how long after that the cloud controller comes, default 1s.
+	// AdoptDelay is the time from then until the cloud controller handles the Node, default 1s.
 	AdoptDelay time.Duration
 	Timing     Timing
 

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Describe returns the catalogue's form of a type, with the offerings that are available.
+// Describe converts an instance type to a Type of a catalogue, with its available offerings.
 func Describe(t *model.InstanceType) Type {
 	out := Type{Name: t.Name, Labels: map[string]string{}, Allocatable: textsOf(t.Allocatable), Capacity: textsOf(t.Capacity), Attach: t.Attach}
 	for key, v := range t.Requirements.Labels() {
@@ -28,7 +28,7 @@ func Describe(t *model.InstanceType) Type {
 		}
 		way := Offering{Zone: o.Zone, CapacityType: o.CapacityType, Price: o.Price}
 		for key, v := range o.Requirements.Labels() {
-			delete(out.Labels, key) // it follows from the offering
+			delete(out.Labels, key) // the offering has this label
 			if key != corev1.LabelTopologyZone && key != apiv1.CapacityTypeLabelKey {
 				if way.Labels == nil {
 					way.Labels = map[string]string{}

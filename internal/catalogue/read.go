@@ -11,7 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Read returns the types of a catalogue file by name; file is for error messages. It returns all mistakes at once.
+// Read returns the types of a catalogue file in name order. file is its name in error messages. The error joins all
+// mistakes.
 func Read(file string, data []byte) ([]*model.InstanceType, error) {
 	var list []Type
 	if err := json.Unmarshal(data, &list); err != nil {

@@ -16,38 +16,38 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// defaultPods is how many pods a node holds whose type does not say it. It is the default of kubelet.
+// defaultPods is the number of pods of a type for which the catalogue has no number. It is the default of kubelet.
 const defaultPods = 110
 
 // A Type is an instance type of a catalogue.
 type Type struct {
 	Name string `json:"name"`
-	// Arch is amd64 or arm64; amd64 if it is left out.
+	// Arch is amd64 or arm64. The default is amd64.
 	Arch string `json:"arch"`
-	// Labels are those of its nodes, without name, architecture, zone and capacity type, and without the operating system
-	// if it is linux.
+	// Labels are the labels of nodes of the type, without the name of the type, architecture, zone and capacity type,
+	// and without the operating system if it is linux.
 	Labels map[string]string `json:"labels"`
-	// Allocatable is what pods may use; without pods it is 110 of them. Capacity is what counts against the limits of a
-	// pool, Allocatable if it is left out.
+	// Allocatable are the resources that pods may use. The default of pods is 110. Capacity counts against the limits
+	// of a pool. The default is Allocatable.
 	Allocatable map[string]string `json:"allocatable"`
 	Capacity    map[string]string `json:"capacity,omitempty"`
-	// Attach is how many volumes of each CSI driver pods may have attached to a node; of a driver that is left out nothing is
-	// known.
+	// Attach is the attach limit of each CSI driver. The limit of a missing driver is unknown.
 	Attach    map[string]int `json:"attach,omitempty"`
 	Offerings []Offering     `json:"offerings"`
 }
 
-// An Offering is one way to buy a Type.
+// An Offering is a zone and a capacity type in which a Type is offered, with the price.
 type Offering struct {
 	Zone         string `json:"zone"`
 	CapacityType string `json:"capacityType"`
 	// Price is in dollars per hour.
 	Price float64 `json:"price"`
-	// Labels are those that a node bought this way has besides zone and capacity type.
+	// Labels are further labels of nodes that are launched from this offering.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// InstanceTypes returns types in the form of the engine, in the same order. It stops at the first type with a mistake.
+// InstanceTypes converts types to those of package model, in the same order. It returns an error for the first type
+// with a mistake.
 func InstanceTypes(types []Type) ([]*model.InstanceType, error) {
 	out := make([]*model.InstanceType, len(types))
 	shared := map[string]require.Set{}
@@ -73,8 +73,8 @@ func (t Type) Resources() (model.Resources, error) {
 	return allocatable, nil
 }
 
-// instanceType returns the form of the engine. shared holds the requirements of offerings by their labels, so that equal
-// offerings of different types share one set.
+// instanceType converts t to the type of package model. shared caches the requirements of offerings by their labels, so
+// that equal offerings of different types share one set.
 func (t Type) instanceType(shared map[string]require.Set) (*model.InstanceType, error) {
 	allocatable, err := t.Resources()
 	if err != nil {
@@ -117,7 +117,7 @@ func (o Offering) check() error {
 	return nil
 }
 
-// offering returns the form of the engine.
+// offering converts o to the type of package model.
 func (o Offering) offering(shared map[string]require.Set) model.Offering {
 	key := fmt.Sprint(o.Zone, "/", o.CapacityType, o.Labels)
 	reqs, ok := shared[key]

@@ -9,22 +9,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A block is the value of a key in a template, a mapping or sequence over several lines with statements between them. A parser
-// takes the statements for comments and attaches them to fields, which does not always keep their place. If the conversion leaves
-// the value as it is, the block is therefore written as it stood.
+// A block is the value of a key in a template, a mapping or sequence over several lines with statements between them.
+// The statements are parsed as comments of fields, so their position can change in the output. Therefore, if the
+// conversion does not change the value, the block is copied from the input.
 type block struct {
-	value, was *yaml.Node // in the tree, and as it was read
+	value, was *yaml.Node // the current node, and a copy of the node that was read
 	span                  // statements in it are balanced
 	indent     int        // of its first line with a field or item
 }
 
-// A span is lines of a document, from 0, both included.
+// A span is a range of lines of a document, counted from 0, including both ends.
 type span struct{ first, last int }
 
-// kept are the blocks to write as they stood, by the index of their document.
+// kept has the blocks that are copied from the input, by the index of their document.
 type kept map[int][]span
 
-// keeps reports whether a line is in a block to keep.
+// keeps reports whether a line is in a block that is copied from the input.
 func (d *document) keeps(line int) bool {
 	return slices.ContainsFunc(d.keep, func(s span) bool { return s.first <= line && line <= s.last })
 }
@@ -67,14 +67,14 @@ func (t *template) block(key, value *yaml.Node) (block, bool) {
 	return b, b.indent >= 0 && t.balance(&b)
 }
 
-// aside reports whether a line of the document is blank, a comment or a statement.
+// aside reports whether a line of the document is blank, a comment or a template statement.
 func (t *template) aside(line int) bool {
 	text := strings.TrimSpace(t.shown[line])
 	return text == "" || strings.HasPrefix(text, "#")
 }
 
-// balance extends the block to the lines that end its statements. It returns false if there are no statements, or other lines
-// come before their ends.
+// balance extends the block to the lines that end its statements. It returns false if there are no statements, or if
+// lines of other fields precede these ends.
 func (t *template) balance(b *block) bool {
 	depth, statements := 0, 0
 	for i := b.first; i < len(t.raw); i++ {
@@ -98,7 +98,7 @@ func (t *template) balance(b *block) bool {
 	return depth == 0 && statements > 0
 }
 
-// unchanged reports whether the conversion left the value as it was. It may have appended items to a sequence.
+// unchanged reports whether the conversion did not change the value, except for items appended to a sequence.
 func (b *block) unchanged() bool {
 	n := len(b.was.Content)
 	if b.value.Kind != b.was.Kind || len(b.value.Content) < n || b.value.Kind == yaml.MappingNode && len(b.value.Content) > n {
@@ -112,12 +112,12 @@ func (b *block) unchanged() bool {
 	return true
 }
 
-// same reports whether two trees are equal, comments aside.
+// same reports whether two trees are equal, ignoring comments.
 func same(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.Tag == b.Tag && a.Value == b.Value && a.Style == b.Style && slices.EqualFunc(a.Content, b.Content, same)
 }
 
-// keepable returns the blocks of all documents that the conversion left as they were, without those inside others.
+// keepable returns the blocks of all documents that the conversion did not change, without those inside others.
 func (c *converter) keepable() kept {
 	out := kept{}
 	for i, d := range c.docs {
@@ -132,7 +132,8 @@ func (c *converter) keepable() kept {
 	return out
 }
 
-// dropWrong removes the documents from k whose text is wrong with their blocks, and reports whether there were any.
+// dropWrong removes the documents from k whose output with copied blocks has other values than their trees. It reports
+// whether there were any.
 func (c *converter) dropWrong(k kept) bool {
 	before := len(k)
 	for i := range k {
@@ -145,7 +146,7 @@ func (c *converter) dropWrong(k kept) bool {
 	return len(k) < before
 }
 
-// means reports whether text has the values of the document's trees. Values with expressions are not compared.
+// means reports whether text, parsed, has the values of the document's trees. Values with expressions are not compared.
 func (d *document) means(text string) bool {
 	parts := split(text)
 	trees := d.trees()
@@ -169,7 +170,7 @@ func root(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// alike reports whether two trees have the same values, expressions aside.
+// alike reports whether two trees have the same values, ignoring expressions.
 func (d *document) alike(a, b *yaml.Node) bool {
 	if a.Kind == yaml.ScalarNode && b.Kind == yaml.ScalarNode {
 		return a.Value == b.Value || null(a) && null(b) || d.template.in(a.Value) && d.template.in(b.Value)
@@ -177,7 +178,7 @@ func (d *document) alike(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && slices.EqualFunc(a.Content, b.Content, d.alike)
 }
 
-// outlined returns a copy of a tree with a word in place of each block to keep.
+// outlined returns a copy of a tree in which each block to copy is replaced by a placeholder word.
 func (d *document) outlined(n *yaml.Node) *yaml.Node {
 	out := *n
 	out.Content = make([]*yaml.Node, len(n.Content))
@@ -191,7 +192,7 @@ func (d *document) outlined(n *yaml.Node) *yaml.Node {
 			continue
 		}
 		b := d.blocks[j]
-		// Comments on lines of their own inside the block are in its text: what is left stood behind it.
+		// Comments inside the block are in its text already. Only those after the block are kept as the foot comment.
 		key := out.Content[i-1]
 		key.FootComment = strings.TrimSpace(strings.Join(append(ownLines(out.Content[i]), key.FootComment), "\n"))
 		short := &yaml.Node{Kind: child.Kind, Tag: child.Tag, Content: []*yaml.Node{text(d.blockWord(j))}}
@@ -205,7 +206,7 @@ func (d *document) outlined(n *yaml.Node) *yaml.Node {
 	return &out
 }
 
-// ownLines returns the comments of a tree that have lines of their own.
+// ownLines returns the comments of a tree that are on separate lines.
 func ownLines(n *yaml.Node) []string {
 	var out []string
 	for _, comment := range []string{n.HeadComment, n.FootComment} {
@@ -219,14 +220,14 @@ func ownLines(n *yaml.Node) []string {
 	return out
 }
 
-// blockWord is the word in place of a block. It is none of those for expressions.
+// blockWord returns the placeholder word of a block. It differs from all words for expressions.
 func (d *document) blockWord(i int) string { return fmt.Sprintf("%sblock%04dx", d.template.prefix, i) }
 
-// indents matches expressions whose result is indented for their place.
+// indents matches expressions that set the indentation of their result.
 var indents = regexp.MustCompile(`\|\s*n?indent\b`)
 
-// fill puts the blocks back into text. Lines of a block that has moved to another column are moved as well; a block with expressions
-// that depend on the column is an error.
+// fill replaces the placeholder words in text by the blocks. If a block moves to another column, its lines are indented
+// accordingly. It returns an error if such a block has expressions that set the indentation.
 func (d *document) fill(text string) (string, error) {
 	for i, b := range d.blocks {
 		place := regexp.MustCompile(`(?m)^( *)(?:- ` + d.blockWord(i) + `|` + d.blockWord(i) + `: x)\n`)

@@ -61,20 +61,20 @@ func (c *converter) verify(checker *admission.Checker, o *object) {
 			continue
 		}
 		if o.doc.template.in(e.Error() + scalar(atPath(o.root, path))) {
-			continue // the value is known only when the template is rendered
+			continue // the value is unknown before the template is rendered
 		}
 		c.invalid(o, path, "the API server", e.ErrorBody(), "correct the value in the input")
 	}
 }
 
-// invalid notes that server rejects a field of the output.
+// invalid adds an invalid warning about a field of the output. server is the component that rejects it.
 func (c *converter) invalid(o *object, field, server, problem, fix string) {
 	c.warn(o, field, "invalid in v1, %s rejects it: %s; fix: %s", server, problem, fix)
 	c.warnings[len(c.warnings)-1].Invalid = true
 }
 
-// names looks at what the schemas leave to others: the object's name, which the server judges, and the values of
-// requirements, which the controller does.
+// names checks rules that are not in the schemas: those of the API server for the object's name, and those of the
+// controller for values of requirements.
 func (c *converter) names(o *object) {
 	t := o.doc.template
 	name := scalar(at(o.root, "metadata", "name"))
@@ -101,12 +101,12 @@ func (c *converter) names(o *object) {
 	}
 }
 
-// changed reports whether the object is converted, so that it may be changed.
+// changed reports whether the object is converted. Other objects must not be changed.
 func (o *object) changed() bool {
 	return o.form != legacy.Foreign || !slices.Contains(o.doc.objects, o)
 }
 
-// refusals are what an API server would say against an object of a kind that we know.
+// refusals returns the errors of an API server for an object of a kind of Karpenter.
 func refusals(checker *admission.Checker, o *object) field.ErrorList {
 	out, err := encode(o.root, false)
 	if err != nil {
@@ -150,7 +150,7 @@ func position(s string) (int, bool) {
 	return i, err == nil && i >= 0 && strings.HasPrefix(s, "[")
 }
 
-// removeAt takes a field out of a tree and returns its value, nil if it is not there.
+// removeAt removes a field from a tree and returns its value, nil if it does not exist.
 func removeAt(root *yaml.Node, path string) *yaml.Node {
 	cut := strings.LastIndexByte(path, '.')
 	if cut < 0 {
@@ -159,7 +159,8 @@ func removeAt(root *yaml.Node, path string) *yaml.Node {
 	return take(atPath(root, path[:cut]), path[cut+1:]).value
 }
 
-// lostExpressions names template expressions that did not make it into the output, and statements that may be out of place.
+// lostExpressions warns about template expressions that are not in the output, and statements whose position may be
+// wrong.
 func (c *converter) lostExpressions() {
 	if len(c.expressions.list) == 0 {
 		return
@@ -191,10 +192,10 @@ func (c *converter) lostExpressions() {
 	}
 }
 
-// inside matches what names the old API in the middle of a document that is not of it.
+// inside matches old API versions of Karpenter anywhere in a text.
 var inside = regexp.MustCompile(`(karpenter\.(?:sh/v1(?:alpha[2-5]|beta1)|k8s\.aws/v1(?:alpha1|beta1)))(?:[^-\w]|$)`)
 
-// look warns about what a document that needs no conversion itself still has of the old API.
+// look warns about references to the old API in a document that is not converted.
 func (c *converter) look(d *document) {
 	o := &object{doc: d}
 	if len(d.objects) > 0 {

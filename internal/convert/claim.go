@@ -9,8 +9,8 @@ import (
 // claimFields are the fields of a claim in v1.
 var claimFields = append([]string{"resources"}, poolSpecFields...)
 
-// claim converts a NodeClaim or Machine. Claims are the controller's own, so they are converted for reading and simulation
-// rather than for applying.
+// claim converts a NodeClaim or Machine. The controller creates claims, so the result is for reading and simulation and
+// not to be applied.
 func (c *converter) claim(o *object) {
 	spec := c.head(o, legacy.CoreGroup+"/v1", "NodeClaim")
 	c.warn(o, "", "NodeClaims are created by the controller; fix: remove it, unless you restore a backup")

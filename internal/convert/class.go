@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// A class is an EC2NodeClass that was converted or stood there already.
+// A class is an EC2NodeClass of the output, converted or unchanged.
 type class struct {
 	*object
 	name string
@@ -80,7 +80,7 @@ func (c *converter) classSpec(o *object, path string, spec *yaml.Node) {
 	c.unknown(o, path, spec)
 }
 
-// unknown removes and names the fields that v1 has not.
+// unknown removes the fields that v1 does not have, with a warning.
 func (c *converter) unknown(o *object, path string, spec *yaml.Node) {
 	for i := 0; i+1 < len(spec.Content); {
 		key, value := spec.Content[i].Value, spec.Content[i+1]
@@ -100,7 +100,7 @@ func (c *converter) unknown(o *object, path string, spec *yaml.Node) {
 	}
 }
 
-// identity sees to it that nodes have a role.
+// identity sets the role of nodes if the node class has neither role nor instance profile.
 func (c *converter) identity(o *object, path string, spec *yaml.Node) {
 	c.identityByOtherNames(o, path, spec)
 	role, profile := get(spec, "role"), get(spec, "instanceProfile")
@@ -125,13 +125,14 @@ func (c *converter) identity(o *object, path string, spec *yaml.Node) {
 	}
 }
 
-// identityNames are what free-hand manifests call the role of nodes and their instance profile.
+// identityNames maps wrong names for the role and instance profile, which occur in manifests written by hand, to the
+// right ones.
 var identityNames = [][2]string{
 	{"instanceRole", "role"}, {"nodeRole", "role"}, {"iamRole", "role"}, {"roleName", "role"}, {"roleARN", "role"}, {"roleArn", "role"},
 	{"instanceProfileName", "instanceProfile"}, {"iamInstanceProfile", "instanceProfile"},
 }
 
-// identityByOtherNames reads such fields, and ARNs where v1 has names.
+// identityByOtherNames converts fields in identityNames, and ARNs where v1 requires names.
 func (c *converter) identityByOtherNames(o *object, path string, spec *yaml.Node) {
 	for _, n := range identityNames {
 		f := take(spec, n[0])
@@ -163,7 +164,7 @@ func reservedTag(key string) bool {
 		"karpenter.sh/nodepool", "karpenter.sh/nodeclaim", "karpenter.k8s.aws/ec2nodeclass", "karpenter.sh/provisioner-name"}, key)
 }
 
-// tags converts the tags of what is made for nodes.
+// tags converts the tags of instances and volumes.
 func (c *converter) tags(o *object, path string, tags *yaml.Node) {
 	c.strings(o, path+".tags", tags)
 	if tags == nil || tags.Kind != yaml.MappingNode {
@@ -209,8 +210,8 @@ func (c *converter) disks(o *object, path string, list *yaml.Node) {
 	}
 }
 
-// volumeSize writes a size in the format of v1, a whole number of Gi, G, Ti or T. A bare number means GiB, as in EC2. It
-// returns "" if the text is no size.
+// volumeSize writes a size in the format of v1, a whole number of Gi, G, Ti or T. A bare number means GiB, as in EC2.
+// It returns "" if the text is not a size.
 func volumeSize(was string) string {
 	for _, unit := range []string{"Gi", "G", "Ti", "T"} {
 		if number, ok := strings.CutSuffix(was, unit); ok && digits.MatchString(number) {
@@ -230,10 +231,10 @@ func volumeSize(was string) string {
 	return fmt.Sprintf("%dGi", int64(math.Ceil(float64(q.Value())/(1<<30))))
 }
 
-// metadataOptions writes out a default that v1 changed: how far answers of the metadata service travel.
+// metadataOptions writes the old default of httpPutResponseHopLimit, because v1 has another default.
 func (c *converter) metadataOptions(o *object, path string, spec *yaml.Node) {
 	if len(o.tell) > 0 {
-		return // it says v1, and so means v1's default
+		return // its apiVersion is v1, so the default of v1 applies
 	}
 	f := get(spec, "metadataOptions")
 	if f != nil && !null(f) && f.Kind != yaml.MappingNode {

@@ -10,43 +10,44 @@ import (
 	"github.com/karpenter-go/karpenter/api/admission"
 )
 
-// A File is manifests in YAML or JSON, one or more documents.
+// A File has manifests in YAML or JSON, one or more documents.
 type File struct {
-	// Name is what warnings call it.
+	// Name is the file's name in warnings.
 	Name string
 	Data []byte
 }
 
-// Options are what manifests cannot say themselves. The zero value works.
+// Options are facts that manifests do not contain, and switches. The zero value is valid.
 type Options struct {
-	// Role is the IAM role of nodes whose manifest names neither role nor instance profile. Default: KarpenterNodeRole-
-	// and the cluster's name.
+	// Role is the IAM role of nodes whose manifest has neither role nor instance profile. Default: KarpenterNodeRole-
+	// followed by the cluster's name.
 	Role string
-	// Cluster is the cluster's name, for what has to be filled in. Default: what the manifests' discovery tags say, or
-	// the placeholder CLUSTER_NAME.
+	// Cluster is the cluster's name, for missing fields that depend on it. Default: the value of the manifests'
+	// discovery tags, or the placeholder CLUSTER_NAME.
 	Cluster string
-	// IgnoreDefaults leaves out the requirements that Provisioners had by default.
+	// IgnoreDefaults omits the requirements that Provisioners had by default.
 	IgnoreDefaults bool
-	// Unchecked leaves out the check of what comes out, for callers that check it themselves: compiling the schemas takes
-	// a few tenths of a second.
+	// Unchecked skips the validation of the output, for callers that validate it themselves, because compiling the
+	// schemas takes a few tenths of a second.
 	Unchecked bool
 }
 
 // schemas are compiled once, when first needed.
 var schemas = sync.OnceValues(admission.New)
 
-// A Warning says what was changed or removed without an equivalent, or what must be done by hand: then it ends with a fix.
+// A Warning is about a value that was changed or removed without an equivalent, or about a change that the user must
+// make; the latter ends with a fix.
 type Warning struct {
 	File     string
-	Document int    // from 1, as documents are counted in the file
+	Document int    // number of the document in the file, from 1
 	Object   string // kind and name as in the input, such as "Provisioner default"; may be empty
 	Field    string // path of the field in the input; may be empty
 	Text     string
-	// Invalid says that the API server or the controller rejects the output because of this field.
+	// Invalid is true if the API server or the controller rejects the output because of this field.
 	Invalid bool
 }
 
-// Invalid counts the fields of the output that the API server or the controller rejects.
+// Invalid returns the number of fields of the output that the API server or the controller rejects.
 func (r Result) Invalid() int {
 	n := 0
 	for _, w := range r.Warnings {
@@ -70,11 +71,11 @@ func (w Warning) String() string {
 	return b.String() + ": " + w.Text
 }
 
-// A Result is the converted files, in the order they were given.
+// A Result has the converted files, in the order of the input.
 type Result struct {
 	Files    []File
 	Warnings []Warning
-	// Converted is how many documents were not v1 already.
+	// Converted is the number of documents that were converted.
 	Converted int
 }
 
@@ -100,28 +101,23 @@ type converter struct {
 	docs    []*document
 	// expressions are those of all files.
 	expressions *expressions
-	// keep are the blocks that are written as they stood.
+	// keep are the blocks that are written as they stood, torn the indexes of documents that are copied unchanged because their
+	// templates would not survive the conversion.
 	keep     kept
+	torn     map[int]bool
 	warnings []Warning
-	// pools and classes are the objects that belong together.
+	// pools and classes are the NodePools and EC2NodeClasses of the output.
 	pools   []*pool
 	classes []*class
 	cluster string
 }
 
-// Convert converts files together, because a pool and its node class may lie in different ones. A legacy document that cannot be
-// read is copied unchanged, with an invalid warning.
+// Convert converts files together, because a NodePool and its node class may be in different files. A legacy document
+// that cannot be read is copied unchanged, with an invalid warning.
 func Convert(files []File, o Options) (Result, error) {
-	c, err := run(files, o, nil)
-	// The first run shows which blocks of templates do not change. The next one writes them as they stood.
-	for keep := c.keepable(); err == nil && len(keep) > 0; {
-		c, err = run(files, o, keep)
-		if err != nil || !c.dropWrong(keep) {
-			break
-		}
-		if len(keep) == 0 {
-			c, err = run(files, o, nil)
-		}
+	c, err := settle(files, o, nil)
+	if torn := c.tornTemplates(); err == nil && len(torn) > 0 {
+		c, err = settle(files, o, torn)
 	}
 	if err != nil {
 		return Result{}, err
@@ -129,13 +125,30 @@ func Convert(files []File, o Options) (Result, error) {
 	return c.result(files)
 }
 
+// settle converts files, and writes the blocks of templates that do not change as they stood. The documents in torn are copied
+// unchanged.
+func settle(files []File, o Options, torn map[int]bool) (*converter, error) {
+	c, err := run(files, o, nil, torn)
+	// The first run shows which blocks of templates do not change. The next one writes them as they stood.
+	for keep := c.keepable(); err == nil && len(keep) > 0; {
+		c, err = run(files, o, keep, torn)
+		if err != nil || !c.dropWrong(keep) {
+			break
+		}
+		if len(keep) == 0 {
+			c, err = run(files, o, nil, torn)
+		}
+	}
+	return c, err
+}
+
 // run converts files, and writes the blocks in keep as they stood.
-func run(files []File, o Options, keep kept) (*converter, error) {
+func run(files []File, o Options, keep kept, torn map[int]bool) (*converter, error) {
 	texts := []string{o.Role, o.Cluster}
 	for _, f := range files {
 		texts = append(texts, string(f.Data))
 	}
-	c := &converter{options: o, expressions: newExpressions(texts...), keep: keep}
+	c := &converter{options: o, expressions: newExpressions(texts...), keep: keep, torn: torn}
 	for _, f := range files {
 		c.readFile(f)
 	}
@@ -153,7 +166,7 @@ func run(files []File, o Options, keep kept) (*converter, error) {
 	return c, nil
 }
 
-// result returns the files as they go out.
+// result returns the output.
 func (c *converter) result(files []File) (Result, error) {
 	r := Result{}
 	for _, f := range files {
@@ -172,7 +185,7 @@ func (c *converter) result(files []File) (Result, error) {
 	return r, nil
 }
 
-// readFile reads the documents of a file. What follows the first line of a script is part of the script.
+// readFile reads the documents of a file. After the first line of a script, all documents are part of the script.
 func (c *converter) readFile(f File) {
 	script := false
 	for i, part := range split(string(f.Data)) {
@@ -182,7 +195,7 @@ func (c *converter) readFile(f File) {
 	}
 }
 
-// Document converts the documents of one stream, for callers that have no files. name is what warnings call it.
+// Document converts the documents of one stream, for callers without files. name is its name in warnings.
 func Document(name string, data []byte, o Options) ([]byte, []Warning, error) {
 	r, err := Convert([]File{{name, data}}, o)
 	if err != nil {
@@ -225,7 +238,7 @@ func (c *converter) ordered() []Warning {
 	return list
 }
 
-// clusterName is what fills placeholders.
+// clusterName returns the cluster's name for missing fields.
 func (c *converter) clusterName() string {
 	if c.options.Cluster != "" {
 		return c.options.Cluster

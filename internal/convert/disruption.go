@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// policies are consolidation policies as they were and are written.
+// policies maps names of consolidation policies, old and current ones in lower case, to those of v1.
 var policies = map[string]string{
 	"whenunderutilized":        "WhenEmptyOrUnderutilized",
 	"whenemptyorunderutilized": "WhenEmptyOrUnderutilized",
@@ -17,7 +17,7 @@ var policies = map[string]string{
 	"balanced":                 "Balanced",
 }
 
-// setDisruption converts when nodes may go.
+// setDisruption converts the disruption settings.
 func (p *pool) setDisruption(c *converter, old, spec, inner *yaml.Node) {
 	f := take(old, "disruption")
 	if f.ok() && f.value.Kind != yaml.MappingNode {
@@ -60,7 +60,7 @@ func (p *pool) setDisruption(c *converter, old, spec, inner *yaml.Node) {
 	}
 }
 
-// seconds turns a number of seconds into a duration.
+// seconds converts a number of seconds to a duration.
 func (p *pool) seconds(n *yaml.Node) *yaml.Node {
 	made := clone(n)
 	made.Tag, made.Style = "!!str", 0
@@ -72,7 +72,7 @@ func (p *pool) seconds(n *yaml.Node) *yaml.Node {
 	return made
 }
 
-// policyInTemplate looks after a policy that a template fills in: what the template knows of it is the old word.
+// policyInTemplate handles a consolidation policy that is a template expression, whose values have the old name.
 func (p *pool) policyInTemplate(c *converter, policy *yaml.Node) {
 	t := p.doc.template
 	if !t.in(policy.Value) {
@@ -87,7 +87,7 @@ func (p *pool) policyInTemplate(c *converter, policy *yaml.Node) {
 	c.warn(p.object, "spec.disruption.consolidationPolicy", "value is a template expression; fix: make sure that it does not render to %s; use %s", was, is)
 }
 
-// setExpiry converts the age at which nodes are replaced. Provisioners that said nothing kept their nodes for ever.
+// setExpiry converts the age at which nodes expire. Without a setting, nodes of Provisioners did not expire.
 func (p *pool) setExpiry(c *converter, old, disruption, inner *yaml.Node) {
 	for _, m := range []*yaml.Node{old, disruption} {
 		if ttl := take(m, "ttlSecondsUntilExpired"); ttl.ok() {
@@ -99,7 +99,7 @@ func (p *pool) setExpiry(c *converter, old, disruption, inner *yaml.Node) {
 	}
 }
 
-// setPolicy converts what nodes go for. Provisioners that said nothing kept even empty nodes.
+// setPolicy converts the consolidation policy. Without a setting, Provisioners did not even remove empty nodes.
 func (p *pool) setPolicy(c *converter, old, disruption *yaml.Node) {
 	empty, consolidation := take(old, "ttlSecondsAfterEmpty"), take(old, "consolidation")
 	if inside := take(disruption, "ttlSecondsAfterEmpty"); inside.ok() {
@@ -162,7 +162,7 @@ var (
 	days     = regexp.MustCompile(`^([0-9]+)(d|w)$`)
 )
 
-// duration brings a duration into the form that v1 accepts.
+// duration converts a duration to a format that v1 accepts.
 func (p *pool) duration(c *converter, field string, n *yaml.Node) {
 	was := n.Value
 	if n.Kind != yaml.ScalarNode || duration.MatchString(was) || p.doc.template.in(was) {
@@ -189,7 +189,7 @@ func (p *pool) duration(c *converter, field string, n *yaml.Node) {
 	c.warn(p.object, field, "%q converted to %s", was, n.Value)
 }
 
-// budgets makes the numbers in budgets strings.
+// budgets converts the numbers in budgets to strings.
 func (p *pool) budgets(c *converter, list *yaml.Node) {
 	if list == nil || list.Kind != yaml.SequenceNode {
 		return

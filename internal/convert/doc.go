@@ -1,14 +1,17 @@
-// Package convert turns manifests of the API before karpenter.sh/v1 into v1: Provisioner, AWSNodeTemplate, Machine, and
-// NodePool, EC2NodeClass and NodeClaim of v1beta1.
+// Package convert converts manifests of Karpenter's API versions before v1 to v1: Provisioner, AWSNodeTemplate,
+// Machine, and NodePool, EC2NodeClass and NodeClaim of v1beta1.
 //
-// Its promises:
+// It has these guarantees:
 //
-//   - What a manifest meant then it means now: defaults of the old API that v1 has not are written out.
-//   - Nothing is lost in silence. What v1 does not support, and what was guessed, is a Warning with file, document and field.
-//   - Documents that need no conversion come out byte for byte, so converting twice is converting once.
-//   - Comments and the order of fields stay where the YAML library can keep them. Template expressions ({{ }}, ${ },
-//     {% %}) are carried through as they are.
-//   - What comes out is checked against the schemas of the CRDs; what an API server would still reject is an invalid Warning.
+//   - The converted manifest has the same meaning: defaults of the old API that v1 does not have are written
+//     explicitly.
+//   - There is a Warning, with file, document and field, for every value that v1 does not support and every value that
+//     was guessed.
+//   - Documents that need no conversion are copied unchanged, so a second conversion changes nothing.
+//   - Comments and the order of fields are kept as far as the YAML library allows. Template expressions ({{ }}, ${ },
+//     {% %}) are copied unchanged.
+//   - The output is validated against the schemas of the CRDs; there is an invalid Warning for every field that an API
+//     server would reject.
 //
-// Everything is a pure function of the input.
+// The output depends on the input only.
 package convert

@@ -19,13 +19,14 @@ type document struct {
 	file     string
 	number   int        // from 1
 	template *template  // never nil
-	node     *yaml.Node // the document node; nil if it is passed on as it is
+	node     *yaml.Node // the document node; nil if the document is copied unchanged
 	list     *yaml.Node // the items, if the document is a List
 	legacy   bool       // one of its objects is converted
 	unread   bool       // it is legacy, but cannot be read
+	repeated string     // a key that branches of the template set once each
 	json     bool
 	objects  []*object
-	// blocks are what may be written as it stood, and keep the lines of those that are.
+	// blocks are the blocks that may be copied from the input. keep has the lines of those that are copied.
 	blocks []block
 	keep   []span
 }
@@ -36,20 +37,21 @@ type object struct {
 	root  *yaml.Node // a mapping
 	form  legacy.Form
 	label string // kind and name in the input
-	// tell are the fields by which an object that says v1 shows that it is older; none if it says what it is.
+	// tell has the fields because of which an object with apiVersion v1 is treated as older. It is empty if the
+	// apiVersion is right.
 	tell []string
 	// made are objects that the conversion adds after this one.
 	made []*object
-	// lifted says of fields of spec, by name, in which mapping they stood in the input (its path), for warnings while the
-	// object is converted.
+	// lifted has the path of the mapping, in the input, of fields that were moved to spec, by name. Warnings use these
+	// paths.
 	lifted map[string]string
 }
 
-// ours matches the apiVersion of a legacy document, also where it cannot be parsed.
+// ours matches the apiVersion of a legacy document, even if the document cannot be parsed.
 var ours = regexp.MustCompile(`(?m)^\s*(?:- )?["']?apiVersion["']?:\s*["']?([a-z.]*karpenter[a-z0-9.]*/v1(?:alpha|beta)[0-9]+)`)
 
-// read parses one document. Documents without anything of ours, and those that cannot be read, are kept as text. script says
-// that the document is a part of a script.
+// read parses one document. Documents without objects of Karpenter, and those that cannot be parsed, are kept as text.
+// script is true if the document is a part of a script.
 func (c *converter) read(file string, number int, p part, script bool) *document {
 	d := &document{part: p, file: file, number: number, template: &template{expressions: c.expressions}}
 	if !strings.Contains(p.body, "karpenter") {
@@ -60,21 +62,33 @@ func (c *converter) read(file string, number int, p part, script bool) *document
 	trimmed := strings.TrimSpace(d.template.hidden)
 	d.json = strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed))
 	node, err := parse(d.template.hidden)
+	if err == nil && len(d.template.own) == 0 && ours.MatchString(p.body) {
+		if key := repeated(node); key != nil { // the branches of a template may set a key once each
+			err = fmt.Errorf("not valid YAML: line %d: key %q is set twice", key.Line, key.Value)
+		}
+	}
 	switch {
 	case err == nil && !script:
 	case ours.MatchString(p.body):
 		c.unreadable(d, script, err)
 		return d
 	default:
-		return d // not ours to judge
+		return d // not an object of Karpenter, so errors do not matter
 	}
 	if node == nil || len(node.Content) == 0 || node.Content[0].Kind != yaml.MappingNode {
 		return d
 	}
+	if c.torn[len(c.docs)] {
+		c.unreadable(d, false, errors.New("template whose branches set the same field, or end within a field that moves"))
+		return d
+	}
+	if key := repeated(node); key != nil {
+		d.repeated = key.Value
+	}
 	d.template.settle(node)
 	spellNulls(node)
 	d.node = node
-	d.find(node.Content[0])
+	d.find(node.Content[0], nil, nil)
 	if d.legacy && !d.json && len(d.template.own) > 0 {
 		d.blocks = d.template.findBlocks(node)
 	}
@@ -82,13 +96,13 @@ func (c *converter) read(file string, number int, p part, script bool) *document
 }
 
 var (
-	// heredoc matches what shells and Terraform put before text of their own.
+	// heredoc matches the start of a here-document in shells and Terraform.
 	heredoc = regexp.MustCompile(`<<[-~]?\s*["'\\]?[A-Z]+\b`)
-	// scriptLine matches a line of a script that is at the margin, where no manifest has such text.
+	// scriptLine matches a line of a script without indentation, which cannot occur in a manifest.
 	scriptLine = regexp.MustCompile(`(?m)^(#!|[^\s#].*` + heredoc.String() + `)`)
 )
 
-// unreadable says of a legacy document why it is not converted, and what to do.
+// unreadable adds a warning that a legacy document cannot be converted, with the reason and a fix.
 func (c *converter) unreadable(d *document, script bool, err error) {
 	text, fix := "part of a script or Terraform file, copied unchanged", "extract the manifest"
 	switch {
@@ -106,6 +120,23 @@ func (c *converter) unreadable(d *document, script bool, err error) {
 	d.unread = true
 }
 
+// repeated returns the first key that a mapping sets twice, nil if there is none. One of the values would be lost.
+func repeated(n *yaml.Node) *yaml.Node {
+	first := map[string]bool{}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value != "<<" {
+			if first[child.Value] {
+				return child
+			}
+			first[child.Value] = true
+		}
+		if key := repeated(child); key != nil {
+			return key
+		}
+	}
+	return nil
+}
+
 // parse reads one document with its comments. The library is known to panic on a few malformed inputs; that is an error here.
 func parse(source string) (node *yaml.Node, err error) {
 	defer func() {
@@ -120,19 +151,36 @@ func parse(source string) (node *yaml.Node, err error) {
 	return node, nil
 }
 
-// find notes the objects of a document.
-func (d *document) find(root *yaml.Node) {
+// find notes the objects below root. apiVersion and kind are those of an item that does not say them, nil if there are none.
+func (d *document) find(root, apiVersion, kind *yaml.Node) {
+	if kind != nil && root.Kind == yaml.MappingNode && get(root, "kind") == nil {
+		root.Content = append([]*yaml.Node{text("apiVersion"), text(apiVersion.Value), text("kind"), text(kind.Value)}, root.Content...)
+	}
 	items := get(root, "items")
 	if !strings.HasSuffix(scalar(get(root, "kind")), "List") || items == nil || items.Kind != yaml.SequenceNode {
 		d.add(root)
 		return
 	}
-	d.list = items
-	for _, item := range items.Content {
-		if item.Kind == yaml.MappingNode {
-			d.add(item)
-		}
+	if d.list == nil {
+		d.list = items
 	}
+	apiVersion, kind = d.typed(root)
+	for _, item := range items.Content {
+		d.find(item, apiVersion, kind)
+	}
+}
+
+// typed returns the version and kind of the items of a list such as a NodePoolList, whose items need not say them; nil if root is
+// no list of a legacy kind. The list becomes one of any kind: a legacy list has no place for converted items.
+func (d *document) typed(root *yaml.Node) (apiVersion, kind *yaml.Node) {
+	of := strings.TrimSuffix(scalar(get(root, "kind")), "List")
+	version := scalar(get(root, "apiVersion"))
+	if legacy.FormOf(version, of) == legacy.Foreign {
+		return nil, nil
+	}
+	set(root, "apiVersion", text("v1"))
+	set(root, "kind", text("List"))
+	return text(version), text(of)
 }
 
 func (d *document) add(root *yaml.Node) {
@@ -146,7 +194,7 @@ func (d *document) add(root *yaml.Node) {
 	d.legacy = d.legacy || o.form != legacy.Foreign
 }
 
-// text returns the document as it goes out.
+// text returns the converted document.
 func (d *document) text() (string, error) {
 	if !d.legacy {
 		return d.separator + d.body, nil
@@ -169,7 +217,7 @@ func (d *document) text() (string, error) {
 	return d.fill(d.template.showMoved(b.String()))
 }
 
-// trees returns what the document goes out as.
+// trees returns the trees of the output: the document, and the objects that the conversion added.
 func (d *document) trees() []*yaml.Node {
 	trees := []*yaml.Node{d.node}
 	if d.list != nil {
@@ -208,7 +256,7 @@ func encode(tree *yaml.Node, fromJSON bool) (text string, err error) {
 	return b.String(), nil
 }
 
-// unquote turns the style of JSON into that of YAML.
+// unquote changes the style of a tree from JSON to YAML.
 func unquote(n *yaml.Node) {
 	n.Style = 0
 	for _, c := range n.Content {

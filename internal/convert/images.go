@@ -13,7 +13,7 @@ var families = map[string]string{
 	"amazonlinux2": "AL2", "amazonlinux2023": "AL2023",
 }
 
-// images converts the choice of images.
+// images converts the selection of images.
 func (c *converter) images(o *object, path string, spec *yaml.Node) {
 	c.selector(o, path, spec, "amiSelector", "amiSelectorTerms")
 	if f := take(spec, "ami"); f.ok() && f.value.Kind == yaml.ScalarNode && get(spec, "amiSelectorTerms") == nil {
@@ -54,10 +54,10 @@ func (c *converter) images(o *object, path string, spec *yaml.Node) {
 	c.alias(o, path, spec, family)
 }
 
-// defaultFamily is the family that a manifest without any had.
+// defaultFamily returns the image family of a manifest that does not set one.
 func defaultFamily(o *object) string { return "AL2" }
 
-// alias selects the newest image of the family, which was the default.
+// alias adds an alias for the newest image of the family, which was the old default.
 func (c *converter) alias(o *object, path string, spec, family *yaml.Node) {
 	switch {
 	case family == nil:
@@ -92,7 +92,7 @@ func (c *converter) insert(m *yaml.Node, behind, key string, value *yaml.Node) {
 	m.Content = append(m.Content[:i+2:i+2], rest...)
 }
 
-// ubuntu converts a family that v1 has no more: its images boot like those of AL2.
+// ubuntu converts the family Ubuntu, which v1 does not have, to AL2, whose user data Ubuntu images accept.
 func (c *converter) ubuntu(o *object, path string, spec, family *yaml.Node) {
 	family.Value = "AL2"
 	if get(spec, "amiSelectorTerms") == nil {

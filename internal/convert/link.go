@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// link brings pools and their node classes together: classes that stood in pools get objects of their own, and kubelet
-// configurations go to the classes.
+// link moves settings from NodePools to node classes: it creates an EC2NodeClass for node class fields in a NodePool,
+// and moves kubelet configurations to the node classes.
 func (c *converter) link() {
 	for _, p := range c.pools {
 		c.ownClass(p)
@@ -28,7 +28,7 @@ func (c *converter) link() {
 	}
 }
 
-// find returns the class of a name, nil if it is not in the input.
+// find returns the node class with a name, nil if it is not in the input.
 func (c *converter) find(name string) *class {
 	for _, k := range c.classes {
 		if k.name == name {
@@ -38,7 +38,7 @@ func (c *converter) find(name string) *class {
 	return nil
 }
 
-// ownClass makes a class of the fields that stood in a pool.
+// ownClass creates a node class from the node class fields in a NodePool.
 func (c *converter) ownClass(p *pool) {
 	if p.inline == nil {
 		return
@@ -57,7 +57,7 @@ func (c *converter) ownClass(p *pool) {
 	c.classes = append(c.classes, &class{o, p.class.Value})
 }
 
-// standing reports whether the input has a class of that name that is v1 already.
+// standing reports whether the input has a node class of v1 with that name.
 func (c *converter) standing(name string) bool {
 	for _, d := range c.docs {
 		for _, o := range d.objects {
@@ -71,7 +71,8 @@ func (c *converter) standing(name string) bool {
 	return false
 }
 
-// spread gives a class the kubelet configuration of its pools. Pools that differ get classes of their own.
+// spread sets the kubelet configuration of a node class to that of its NodePools. If they differ, it creates a node
+// class for each configuration.
 func (c *converter) spread(k *class, pools []*pool) {
 	spec := get(k.root, "spec")
 	if len(pools) == 0 {
@@ -103,7 +104,7 @@ func (c *converter) spread(k *class, pools []*pool) {
 	}
 }
 
-// owner is the object of the input that a class goes out behind.
+// owner returns the object of the input after which a node class is written.
 func (k *class) owner() *object {
 	for _, o := range k.doc.objects {
 		for _, made := range o.made {
@@ -115,7 +116,7 @@ func (k *class) owner() *object {
 	return k.object
 }
 
-// giveKubelet puts a kubelet configuration into a class.
+// giveKubelet sets the kubelet configuration of a node class.
 func (c *converter) giveKubelet(group []*pool, spec, kubelet *yaml.Node) {
 	if kubelet == nil {
 		return
@@ -127,8 +128,8 @@ func (c *converter) giveKubelet(group []*pool, spec, kubelet *yaml.Node) {
 	set(spec, "kubelet", clone(kubelet))
 }
 
-// groupByKubelet groups pools with equal kubelet settings, in the order of the input. Pools without settings come first, since
-// their class does not change.
+// groupByKubelet groups NodePools with equal kubelet settings, in the order of the input. NodePools without settings
+// come first, since their node class does not change.
 func groupByKubelet(pools []*pool) [][]*pool {
 	var groups [][]*pool
 	for _, p := range pools {

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// oldFields are fields that only the old API had, or that people think it had, at the places where manifests have them. A
+// oldFields are fields that only the old API had, or is often thought to have had, with their usual positions. A
 // manifest with one of them was not written for v1, whatever its apiVersion is.
 var oldFields = map[legacy.Form][]spot{
 	legacy.NodePool: {
@@ -32,11 +32,11 @@ var oldFields = map[legacy.Form][]spot{
 	},
 }
 
-// A spot is a mapping in a manifest and keys in it.
+// A spot is the path of a mapping in a manifest, and keys in the mapping.
 type spot struct{ path, keys []string }
 
-// mislabelled returns the form of a manifest with apiVersion v1 that was written for an older API, and the fields that show it.
-// It returns Foreign for others. Fields that no version had are errors, and do not make a manifest old.
+// mislabelled returns the form of a manifest with apiVersion v1 that was written for an older API, and the fields that
+// prove it. It returns Foreign for others. Fields that no version had are errors; they do not prove that.
 func mislabelled(root *yaml.Node) (form legacy.Form, tell []string) {
 	version := scalar(get(root, "apiVersion"))
 	if !strings.Contains(version, "karpenter") || !strings.HasSuffix(version, "/v1") {

@@ -11,25 +11,25 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// A pool is a NodePool that was converted, with what belongs to its node class.
+// A pool is a converted NodePool, with the settings to move to its node class.
 type pool struct {
 	*object
 	name string
 	// class is the name of its node class.
 	class *yaml.Node
-	// kubelet is the kubelet configuration that the node class is to have, nil if the manifest says nothing of it.
+	// kubelet is the kubelet configuration for the node class, nil if the manifest has none.
 	kubelet     *yaml.Node
 	kubeletPath string
-	// inline is fields of a node class that stood in the pool.
+	// inline has node class fields that were in the NodePool.
 	inline     *yaml.Node
 	inlinePath string
-	// stood is where those of them stood that were not in a provider, by name.
+	// stood has the paths of those fields of inline that were not in spec.provider, by name.
 	stood map[string]string
 	alpha bool
 }
 
-// lift makes the fields of a mapping below spec that no version has fields of spec. A field that spec has itself stays what it
-// is.
+// lift moves the fields of spec.<wrapper>, a mapping that no version has, to spec. It does not overwrite fields that
+// spec already has.
 func (c *converter) lift(o *object, spec *yaml.Node, wrapper string) {
 	f := take(spec, wrapper)
 	switch {
@@ -54,7 +54,7 @@ func (c *converter) lift(o *object, spec *yaml.Node, wrapper string) {
 	}
 }
 
-// written returns the path at which a field stood in the input.
+// written returns the path of a field in the input.
 func (o *object) written(field string) string {
 	rest, ok := strings.CutPrefix(field, "spec.")
 	if !ok {
@@ -70,7 +70,7 @@ func (o *object) written(field string) string {
 	return field
 }
 
-// warn notes something about a field of an object.
+// warn adds a warning about a field of an object.
 func (c *converter) warn(o *object, field, format string, args ...any) {
 	field = o.written(field)
 	c.warnings = append(c.warnings, Warning{
@@ -79,7 +79,7 @@ func (c *converter) warn(o *object, field, format string, args ...any) {
 	})
 }
 
-// convert converts the legacy objects of a document in place, and looks at all others.
+// convert converts the legacy objects of a document in place, and calls look for documents without any.
 func (c *converter) convert(d *document) {
 	if !d.legacy {
 		if !d.unread {
@@ -113,10 +113,10 @@ func (c *converter) convert(d *document) {
 	}
 }
 
-// curly are the quotation marks of word processors and slides, which mean nothing to YAML.
+// curly are typographic quotation marks, which are ordinary characters in YAML.
 const curly = "\u201c\u201d\u201e\u2018\u2019"
 
-// unquote takes such marks off the ends of words.
+// unquote removes typographic quotation marks from the ends of scalars.
 func (c *converter) unquote(o *object, n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
 		if bare := strings.Trim(n.Value, curly); bare != n.Value {
@@ -133,7 +133,7 @@ func (c *converter) unquote(o *object, n *yaml.Node) {
 // missing name to default. It returns the spec and adds an empty one if there is none.
 func (c *converter) head(o *object, apiVersion, kind string) *yaml.Node {
 	for _, f := range [][2]string{{"apiVersion", apiVersion}, {"kind", kind}} {
-		n := get(o.root, f[0]) // both are there: without them it would not be ours
+		n := get(o.root, f[0]) // both exist: otherwise it would not be an object of Karpenter
 		n.Value, n.Tag, n.Style = f[1], "!!str", 0
 	}
 	if p := take(o.root, "status"); p.ok() {
@@ -187,7 +187,7 @@ func (c *converter) pool(o *object) {
 	put(spec, "template", take(old, "template"))
 	template := child(spec, "template")
 	if p.alpha && len(template.Content) > 0 {
-		p.alpha = false // a Provisioner with a template is a NodePool by another name
+		p.alpha = false // a Provisioner with a template has the fields of a NodePool
 	}
 	inner := child(template, "spec")
 	p.lift(c, old, template, inner)
@@ -212,13 +212,13 @@ func (c *converter) pool(o *object) {
 	c.pools = append(c.pools, p)
 }
 
-// leftovers are annotations that the conversion of v1beta1 to v1 in a cluster has written, and what to use in v1.
+// leftovers are annotations that upstream's conversion webhook from v1beta1 to v1 wrote, and the fixes.
 var leftovers = [][2]string{
 	{"compatibility.karpenter.sh/v1beta1-kubelet-conversion", "fix: move its kubelet settings to spec.kubelet of the EC2NodeClass"},
 	{"compatibility.karpenter.sh/v1beta1-nodeclass-reference", "v1 uses spec.template.spec.nodeClassRef"},
 }
 
-// leftByConversion takes such annotations off.
+// leftByConversion removes the annotations in leftovers.
 func (p *pool) leftByConversion(c *converter) {
 	annotations := at(p.root, "metadata", "annotations")
 	for _, l := range leftovers {
@@ -228,14 +228,14 @@ func (p *pool) leftByConversion(c *converter) {
 	}
 }
 
-// poolFields are the fields of a pool, of any version.
+// poolFields are the fields of the spec of a NodePool or Provisioner of any version.
 var poolFields = []string{
 	"template", "disruption", "limits", "weight", "requirements", "labels", "annotations", "taints", "startupTaints", "provider",
 	"providerRef", "kubeletConfiguration", "consolidation", "ttlSecondsAfterEmpty", "ttlSecondsUntilExpired",
 	"consolidationPolicy", "consolidateAfter", "budgets", "expireAfter", "nodeClassRef",
 }
 
-// poolSpecFields are the fields of a pool's template in v1.
+// poolSpecFields are the fields of spec.template.spec of a NodePool in v1.
 var poolSpecFields = []string{
 	"requirements", "taints", "startupTaints", "nodeClassRef", "expireAfter", "terminationGracePeriod",
 }
@@ -246,7 +246,7 @@ type place struct {
 	node *yaml.Node
 }
 
-// lift moves what stood in the spec of the pool to its template.
+// lift moves fields from the spec of the NodePool to its template.
 func (p *pool) lift(c *converter, old, template, inner *yaml.Node) {
 	c.lift(p.object, old, "deprovisioning")
 	c.spell(p.object, "spec", old, poolFields)
@@ -307,7 +307,7 @@ func (p *pool) metadata(c *converter, metadata *yaml.Node) {
 	p.restOf(c, metadata, "spec.template.metadata", []string{"labels", "annotations"})
 }
 
-// strings makes the values of a mapping strings, as labels and tags have to be.
+// strings converts the values of a mapping of labels or tags to strings.
 func (c *converter) strings(o *object, field string, m *yaml.Node) {
 	if m == nil || m.Kind != yaml.MappingNode {
 		return
@@ -317,10 +317,10 @@ func (c *converter) strings(o *object, field string, m *yaml.Node) {
 	}
 }
 
-// oldBooleans are words that YAML 1.1, which kubectl and the API server read, takes for booleans.
+// oldBooleans are words that are booleans in YAML 1.1, which kubectl and the API server use.
 var oldBooleans = []string{"y", "n", "yes", "no", "on", "off"}
 
-// asText makes a scalar a string.
+// asText converts a scalar to a string.
 func (c *converter) asText(o *object, field string, n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode || n.Style != 0 || n.Tag == "!!str" && !slices.Contains(oldBooleans, strings.ToLower(n.Value)) {
 		return
@@ -333,7 +333,7 @@ func (c *converter) asText(o *object, field string, n *yaml.Node) {
 	n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
 }
 
-// setTaints makes the values of taints strings.
+// setTaints converts the values of taints to strings.
 func (p *pool) setTaints(c *converter, inner *yaml.Node) {
 	for _, list := range []string{"taints", "startupTaints"} {
 		taints := get(inner, list)
@@ -350,7 +350,7 @@ func (p *pool) setTaints(c *converter, inner *yaml.Node) {
 	}
 }
 
-// setLimits converts limits, which are flat now.
+// setLimits converts limits, moving the fields of limits.resources to limits, and the weight.
 func (p *pool) setLimits(c *converter, old, spec *yaml.Node) {
 	f := take(old, "limits")
 	if f.ok() {
@@ -375,7 +375,7 @@ func (p *pool) setLimits(c *converter, old, spec *yaml.Node) {
 	}
 }
 
-// rest warns of fields that v1 does not support, with a hint where there is one.
+// rest warns about fields that v1 does not support, with a hint for some.
 func (p *pool) rest(c *converter, m *yaml.Node, path string) {
 	hints := map[string]string{
 		"cluster":           "; fix: set settings.clusterName and settings.clusterEndpoint of the chart",
@@ -387,7 +387,7 @@ func (p *pool) rest(c *converter, m *yaml.Node, path string) {
 	}
 }
 
-// restOf removes and names the fields of a mapping that are not among the known ones.
+// restOf removes the fields of a mapping that are not in known, with warnings.
 func (p *pool) restOf(c *converter, m *yaml.Node, path string, known []string) {
 	left := mapping()
 	for i := 0; i+1 < len(m.Content); {
@@ -402,7 +402,7 @@ func (p *pool) restOf(c *converter, m *yaml.Node, path string, known []string) {
 	p.rest(c, left, path)
 }
 
-// tidy orders a template that the conversion made, metadata first.
+// tidy sorts the fields of a template that the conversion made, metadata first.
 func (p *pool) tidy(template, inner *yaml.Node) {
 	if metadata := take(template, "metadata"); metadata.value != nil {
 		if metadata.value.Kind != yaml.MappingNode || len(metadata.value.Content) > 0 {

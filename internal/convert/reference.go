@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// classFields are the fields of a node class, of any version. Manifests in the wild have them in pools too.
+// classFields are the fields of a node class of any version. Some manifests have them in NodePools.
 var classFields = []string{
 	"amiFamily", "amiSelector", "amiSelectorTerms", "ami", "subnetSelector", "subnetSelectorTerms", "securityGroupSelector",
 	"securityGroupSelectorTerms", "role", "instanceProfile", "userData", "tags", "blockDeviceMappings", "metadataOptions",
@@ -17,8 +17,8 @@ var classFields = []string{
 	"context", "subnets", "securityGroups", "instanceRole", "nodeRole", "iamRole", "instanceProfileName", "iamInstanceProfile",
 }
 
-// classFields takes what belongs to a node class out of a pool: the inline provider, and fields at the wrong place. It
-// returns nil if there is nothing.
+// classFields removes the node class fields from a NodePool, those in the inline provider and those elsewhere, and
+// returns them. It returns nil if there are none.
 func (p *pool) classFields(c *converter, old, inner *yaml.Node) *yaml.Node {
 	inline := mapping()
 	p.stood = map[string]string{}
@@ -48,7 +48,7 @@ func (p *pool) classFields(c *converter, old, inner *yaml.Node) *yaml.Node {
 	return inline
 }
 
-// setReference says which node class the pool has.
+// setReference sets the NodePool's reference to its node class.
 func (p *pool) setReference(c *converter, old, inner *yaml.Node) {
 	f := take(inner, "nodeClassRef")
 	path := "spec.template.spec.nodeClassRef"
@@ -96,7 +96,8 @@ func (p *pool) setReference(c *converter, old, inner *yaml.Node) {
 	put(inner, "nodeClassRef", pair{f.key, reference})
 }
 
-// kindOf returns group and kind of the node class of a name, as the input has it; if there is none it is AWS's.
+// kindOf returns the group and kind of the node class with the given name in the input. If there is none, they are
+// those of EC2NodeClass.
 func (c *converter) kindOf(name string) (group, kind string) {
 	group, kind = legacy.AWSGroup, "EC2NodeClass"
 	for _, d := range c.docs {
@@ -115,7 +116,7 @@ func (c *converter) kindOf(name string) (group, kind string) {
 	return group, kind
 }
 
-// extra names fields that no reference has.
+// extra warns about fields that references do not have.
 func (p *pool) extra(c *converter, m *yaml.Node, path string) {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if key := m.Content[i].Value; !slices.Contains([]string{"name", "kind", "apiVersion", "group"}, key) {
@@ -124,7 +125,8 @@ func (p *pool) extra(c *converter, m *yaml.Node, path string) {
 	}
 }
 
-// setKubelet takes the kubelet configuration out of a pool; it belongs to the node class.
+// setKubelet removes the kubelet configuration from a NodePool and stores it in p, because it is a field of the node
+// class in v1.
 func (p *pool) setKubelet(c *converter, old, inner *yaml.Node) {
 	for _, from := range []place{{"spec", old}, {"spec.template.spec", inner}} {
 		for _, key := range []string{"kubeletConfiguration", "kubelet"} {

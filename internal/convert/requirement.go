@@ -12,7 +12,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// freehand are fields that manifests in the wild list values under, and the label that they mean.
+// freehand maps fields that no version has, but that some manifests use for lists of values, to the label of the
+// requirement.
 var freehand = []struct{ field, label string }{
 	{"instanceTypes", "node.kubernetes.io/instance-type"},
 	{"instanceType", "node.kubernetes.io/instance-type"},
@@ -35,7 +36,7 @@ var freehand = []struct{ field, label string }{
 	{"capacityTypes", "karpenter.sh/capacity-type"},
 }
 
-// setRequirements converts what bounds the nodes.
+// setRequirements converts the requirements of a NodePool.
 func (p *pool) setRequirements(c *converter, old, inner *yaml.Node) {
 	list := get(inner, "requirements")
 	if list == nil || null(list) {
@@ -66,7 +67,7 @@ func (p *pool) setRequirements(c *converter, old, inner *yaml.Node) {
 	}
 }
 
-// listed turns lists of values at the wrong place into requirements.
+// listed converts lists of values in the fields of freehand to requirements.
 func (p *pool) listed(c *converter, path string, m, list *yaml.Node) {
 	for _, f := range freehand {
 		found := take(m, f.field)
@@ -115,10 +116,10 @@ func (c *converter) requirements(o *object, path string, list *yaml.Node) {
 	list.Content = kept
 }
 
-// meant returns the label that a key which is none plainly means, "" if the key is one or nothing is plain.
+// meant returns the well-known label of which key is an obvious misspelling, "" if there is none or the key is right.
 func meant(key string) string {
 	domain, name, _ := strings.Cut(key, "/")
-	if key == "kubernetes.io/instance-type" { // as the first versions documented it
+	if key == "kubernetes.io/instance-type" { // the documentation of the first versions had this key
 		return "node.kubernetes.io/instance-type"
 	}
 	if domain != legacy.CoreGroup && domain != legacy.AWSGroup || awsv1.Labels().WellKnown.Has(key) || legacy.Renamed[key] != "" {
@@ -140,7 +141,7 @@ func meant(key string) string {
 	return ""
 }
 
-// unusable returns why no requirement may use a key any more, "" if one may.
+// unusable returns the reason why v1 does not allow a key in requirements, "" if it does.
 func unusable(key string) string {
 	switch {
 	case key == "karpenter.sh/provisioner-name" || key == "karpenter.sh/nodepool":
@@ -156,7 +157,7 @@ func unusable(key string) string {
 // operators are those of v1.
 var operators = []string{"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"}
 
-// operator brings operator and values of a requirement into the form of v1.
+// operator converts the operator and values of a requirement to v1.
 func (c *converter) operator(o *object, field string, r *yaml.Node) {
 	if n := get(r, "operator"); n != nil {
 		for _, known := range operators {
@@ -188,14 +189,14 @@ func (c *converter) operator(o *object, field string, r *yaml.Node) {
 	}
 }
 
-// plainValues are the values of labels that have few, by what they are called in the wild, in lower case.
+// plainValues maps common spellings of label values, in lower case, to the right ones.
 var plainValues = map[string]map[string]string{
 	apiv1.CapacityTypeLabelKey: {"spot": "spot", "on-demand": "on-demand", "ondemand": "on-demand", "on_demand": "on-demand"},
 	"kubernetes.io/arch":       {"amd64": "amd64", "x86_64": "amd64", "x86-64": "amd64", "arm64": "arm64", "aarch64": "arm64"},
 	"kubernetes.io/os":         {"linux": "linux", "windows": "windows"},
 }
 
-// addDefaults writes out the requirements that a Provisioner had without asking for them.
+// addDefaults adds the requirements that Provisioners had by default.
 func (p *pool) addDefaults(c *converter, list, labels *yaml.Node) {
 	given := map[string]bool{}
 	for _, r := range list.Content {

@@ -7,11 +7,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxTerms is how many terms v1 accepts.
+// maxTerms is the maximum number of selector terms in v1.
 const maxTerms = 30
 
-// selector turns a selector, a map of tags with a few special keys, into terms. Terms that stand there already are brought
-// into form. Subnets and security groups have to be selected; if nothing does, a placeholder is put in.
+// selector converts a selector, a map of tags with a few special keys, to terms. Existing terms are converted to v1. If
+// required terms are missing, for subnets and security groups, it adds a placeholder.
 func (c *converter) selector(o *object, path string, spec *yaml.Node, old, now string) {
 	terms := get(spec, now)
 	if terms != nil && !null(terms) && (terms.Kind != yaml.SequenceNode || len(terms.Content) > 0) {
@@ -40,7 +40,7 @@ func (c *converter) selector(o *object, path string, spec *yaml.Node, old, now s
 	}
 }
 
-// terms brings terms into the form of v1.
+// terms converts terms to v1.
 func (c *converter) terms(o *object, path string, terms *yaml.Node) {
 	if terms.Kind == yaml.MappingNode { // one term without a list
 		c.warn(o, path, "converted to a list")
@@ -52,12 +52,12 @@ func (c *converter) terms(o *object, path string, terms *yaml.Node) {
 	}
 }
 
-// special are keys of old selectors that are no tags, with the field of a term that they mean.
+// special maps keys of old selectors that are not tags to the field of a term.
 var special = map[string]string{
 	"aws-ids": "id", "aws::ids": "id", "aws:ids": "id", "aws::name": "name", "aws::owners": "owner",
 }
 
-// termsOf turns a selector into terms: values were alternatives if they had commas, and keys had to hold all.
+// termsOf converts a selector to terms. Values separated by commas were alternatives; an object had to match all keys.
 func (c *converter) termsOf(o *object, path string, selector *yaml.Node) *yaml.Node {
 	c.strings(o, path, selector)
 	terms := []*yaml.Node{mapping()}
@@ -93,7 +93,7 @@ func (c *converter) termsOf(o *object, path string, selector *yaml.Node) *yaml.N
 	return sequence(terms...)
 }
 
-// alternatives cuts a value at its commas.
+// alternatives splits a value at its commas.
 func alternatives(value *yaml.Node) []*yaml.Node {
 	values := []*yaml.Node{value}
 	if value.Kind == yaml.SequenceNode {

@@ -6,14 +6,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// synonyms are names that free-hand manifests give fields of a node class.
+// synonyms maps wrong names of node class fields, which occur in manifests written by hand, to the right ones.
 var synonyms = [][2]string{
 	{"amiId", "ami"}, {"imageId", "ami"},
 	{"subnetIds", "subnets"}, {"securityGroupIds", "securityGroups"},
 }
 
-// spell gives fields of a mapping that differ from known ones in capitals alone the names that they are known by, and so
-// those that go by a synonym.
+// spell renames the fields of a mapping that are synonyms, or differ from a known name only in capital letters.
 func (c *converter) spell(o *object, path string, m *yaml.Node, known []string) {
 	for i := 0; m.Kind == yaml.MappingNode && i+1 < len(m.Content); i += 2 {
 		key := m.Content[i]
@@ -40,7 +39,7 @@ func (c *converter) spell(o *object, path string, m *yaml.Node, known []string) 
 	}
 }
 
-// boolean makes a word for a boolean one.
+// boolean converts a word for true or false to a boolean.
 func (c *converter) boolean(o *object, field string, n *yaml.Node) {
 	if n == nil || n.Kind != yaml.ScalarNode || n.Tag != "!!str" || o.doc.template.in(n.Value) {
 		return
@@ -58,7 +57,7 @@ func (c *converter) boolean(o *object, field string, n *yaml.Node) {
 	n.Value, n.Tag, n.Style = now, "!!bool", 0
 }
 
-// whole makes text of digits a number.
+// whole converts a text of digits to a number.
 func (c *converter) whole(o *object, field string, n *yaml.Node) {
 	if n == nil || n.Kind != yaml.ScalarNode || n.Tag != "!!str" || !digits.MatchString(n.Value) {
 		return
@@ -67,7 +66,7 @@ func (c *converter) whole(o *object, field string, n *yaml.Node) {
 	n.Tag, n.Style = "!!int", 0
 }
 
-// pairs makes a list of keys and values, as other tools write tags, a mapping.
+// pairs converts a list of keys and values, the form of tags in other tools, to a mapping.
 func (c *converter) pairs(o *object, field string, m *yaml.Node, key string) {
 	list := get(m, key)
 	if list == nil || list.Kind != yaml.SequenceNode {

@@ -2,10 +2,10 @@ package convert
 
 import "strings"
 
-// A part is one document of a stream as text: the separator before it, with its line break, and what follows.
+// A part is one document of a stream as text: the separator before it, with its line break, and the body.
 type part struct{ separator, body string }
 
-// split cuts a stream at its document separators. Joining separators and bodies gives the stream again.
+// split splits a stream at its document separators. The concatenation of all separators and bodies is the stream.
 func split(stream string) []part {
 	var parts []part
 	current := part{}
@@ -21,7 +21,7 @@ func split(stream string) []part {
 		}
 		current = part{separator: line}
 		if rest := strings.TrimSpace(line[3:]); rest != "" && !strings.HasPrefix(rest, "#") {
-			current = part{separator: "--- ", body: line[4:]} // content begins on the separator's line
+			current = part{separator: "--- ", body: line[4:]} // the content begins on the line of the separator
 		}
 		started = true
 	}
@@ -31,7 +31,7 @@ func split(stream string) []part {
 	return parts
 }
 
-// separates reports whether a line begins a document.
+// separates reports whether a line is a document separator.
 func separates(line string) bool {
 	rest, ok := strings.CutPrefix(line, "---")
 	return ok && (strings.TrimRight(rest, "\r\n") == "" || rest[0] == ' ' || rest[0] == '\t')

@@ -9,34 +9,34 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// expression matches what template languages put into manifests: Helm and Go ({{ }}), Jinja ({% %}), Terraform (%{ } and
-// ${ }) and envsubst (${ }).
+// expression matches the expressions of template languages: Helm and Go ({{ }}), Jinja ({% %}), Terraform (%{ } and ${
+// }) and envsubst (${ }).
 var expression = regexp.MustCompile(`(?s)\{\{.*?\}\}|\{%.*?%\}|%\{.*?\}|\$\{(?:[^{}]|\{[^{}]*\})*\}`)
 
 // control matches expressions that produce no text of their own.
 var control = regexp.MustCompile(`^(\{\{-?\s*(if|else|end|with|range|define|template|block|/\*|\$\w+\s*:?=)|\{%|%\{)`)
 
-// closing matches statements that end what another one began.
+// closing matches statements that end the block of another one, such as end.
 var closing = regexp.MustCompile(`^(\{\{-?\s*end\b|\{%-?\s*end|%\{-?~?\s*end)`)
 
-// opening matches statements that another one ends.
+// opening matches statements that begin a block.
 var opening = regexp.MustCompile(`^(\{\{-?\s*(if|with|range|define|block)\b|\{%-?\s*(if|for|with|macro|block)\b|%\{-?~?\s*(if|for)\b)`)
 
-// output matches Helm's way to write a value as YAML below its key.
+// output matches the expression in Helm that writes a value as YAML below its key.
 var output = regexp.MustCompile(`^\{\{-?\s*toYaml\s+(\S+|\([^|]*\))\s*\|\s*n?indent\s+\d+\s*-?\}\}$`)
 
 // expressions are the template expressions of all files of a conversion. Each is represented by a word that YAML reads as a plain
 // scalar. Equal expressions have equal words in all documents, so values can be compared and moved between documents.
 type expressions struct {
-	prefix string // what words begin with; it is in no input
+	prefix string // the prefix of words; it does not occur in the input
 	list   []string
 	number map[string]int // indexes in list
-	// words match a word that stands for an expression, value one that is the whole value of a key, comment one
-	// that has its line to itself.
+	// words matches a word that represents an expression, value a word that is the whole value of a key, comment a word
+	// on a separate line.
 	words, value, comment *regexp.Regexp
 }
 
-// newExpressions returns the table of a conversion of these texts, empty.
+// newExpressions returns an empty table, with a prefix that does not occur in the texts.
 func newExpressions(texts ...string) *expressions {
 	x := &expressions{prefix: "karptpl", number: map[string]int{}}
 	for slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, x.prefix) }) {
@@ -48,7 +48,7 @@ func newExpressions(texts ...string) *expressions {
 	return x
 }
 
-// word returns the word of an expression.
+// word returns the word that represents an expression.
 func (x *expressions) word(expression string) string {
 	i, ok := x.number[expression]
 	if !ok {
@@ -58,7 +58,7 @@ func (x *expressions) word(expression string) string {
 	return fmt.Sprintf("%s%04dx", x.prefix, i)
 }
 
-// of returns the expression of a word, the word itself if there is none.
+// of returns the expression that a word represents, or the word itself if there is none.
 func (x *expressions) of(word string) string {
 	var i int
 	if _, err := fmt.Sscanf(strings.TrimPrefix(word, x.prefix), "%d", &i); err != nil || i >= len(x.list) {
@@ -67,17 +67,17 @@ func (x *expressions) of(word string) string {
 	return x.list[i]
 }
 
-// show puts the expressions back into text.
+// show replaces the words in text by their expressions.
 func (x *expressions) show(text string) string {
 	text = x.comment.ReplaceAllString(text, "$1$2")
 	return x.words.ReplaceAllStringFunc(text, x.of)
 }
 
-// in reports whether text has an expression in it.
+// in reports whether text contains an expression.
 func (x *expressions) in(text string) bool { return strings.Contains(text, x.prefix) }
 
-// showMoved is show for a document whose fields have moved: a value that was indented for its old place is written as JSON,
-// which needs no indentation.
+// showMoved is like show, for a document whose fields have moved. Expressions that write a value as indented YAML are
+// changed to write JSON, which needs no indentation.
 func (x *expressions) showMoved(text string) string {
 	text = x.value.ReplaceAllStringFunc(text, func(match string) string {
 		parts := x.value.FindStringSubmatch(match)
@@ -89,23 +89,25 @@ func (x *expressions) showMoved(text string) string {
 	return x.show(text)
 }
 
-// A template is a document with its expressions hidden: they stand in its text as words or, where an expression has its line to
-// itself, as comments.
+// A template is a document whose expressions are hidden: they are replaced by words or, for an expression on a separate
+// line, by comments.
 type template struct {
 	*expressions
 	own    []string // the expressions of the document, in order
-	hidden string   // the text without them
-	// raw are its lines with words for all expressions, shown the same with lines that are nothing but expressions hidden.
+	hidden string   // the text with hidden expressions
+	// raw are the lines with words for all expressions. shown are the same lines, with those hidden that have only
+	// expressions.
 	raw, shown []string
-	// origin are the indexes in shown of the lines of hidden, which lacks those left out.
+	// origin has the index in shown of each line of hidden, which lacks the omitted lines.
 	origin []int
 }
 
-// hide replaces the expressions in text. Comments and statements on lines of their own are left out where omit is true for the
-// line, counted from 0; nil omits none.
+// hide hides the expressions in source. Lines with only comments or statements are left out if omit is true for the
+// line number, counted from 0; if omit is nil, all are kept.
 func (x *expressions) hide(source string, omit func(line int) bool) *template {
 	t := &template{expressions: x}
-	// Expressions over several lines become one word first; then lines can be looked at alone.
+	// Expressions are replaced by words first, because they may have several lines, and the next steps handle single
+	// lines.
 	source = expression.ReplaceAllStringFunc(source, func(e string) string {
 		t.own = append(t.own, e)
 		return t.word(e)
@@ -119,7 +121,7 @@ func (x *expressions) hide(source string, omit func(line int) bool) *template {
 	var hidden strings.Builder
 	for i, line := range t.shown {
 		if omit != nil && omit(i) && strings.HasPrefix(strings.TrimSpace(line), "#") {
-			continue // not a blank line, which would detach comments that follow
+			continue // no blank line instead, because it would separate the following comments from their field
 		}
 		t.origin = append(t.origin, i)
 		hidden.WriteString(line)
@@ -128,12 +130,12 @@ func (x *expressions) hide(source string, omit func(line int) bool) *template {
 	return t
 }
 
-// lines hides the lines that are nothing but expressions. Statements often stand further left than what they surround; they
-// are put where it stands, so that the parser takes them for a part of it.
+// lines hides the lines that have only expressions. Statements often have less indentation than the fields that they
+// surround. They get the indentation of these fields, so that the parser attaches them to the right mapping.
 func (t *template) lines(all []string) []string {
 	out := make([]string, 0, len(all))
-	before := ""        // the last line that is not blank
-	var blocks []string // what begins the first line inside each statement that is not closed yet
+	before := ""        // the last non-blank line
+	var blocks []string // indentation of the first line inside each open statement
 	for i, line := range all {
 		trimmed := strings.TrimSpace(line)
 		statement := ""
@@ -157,12 +159,12 @@ func (t *template) lines(all []string) []string {
 	return out
 }
 
-// says reports whether a line has something of YAML's own.
+// says reports whether a line has YAML content: it is not empty, a comment or only expressions.
 func (t *template) says(trimmed string) bool {
 	return trimmed != "" && !strings.HasPrefix(trimmed, "#") && !t.alone(trimmed)
 }
 
-// indentAfter is what begins the first of the lines that says something.
+// indentAfter returns the indentation of the first of the lines with YAML content.
 func (t *template) indentAfter(lines []string) string {
 	for _, line := range lines {
 		if t.says(strings.TrimSpace(line)) {
@@ -172,7 +174,7 @@ func (t *template) indentAfter(lines []string) string {
 	return ""
 }
 
-// indented moves a line to the right, if it does not stand there already.
+// indented sets the indentation of a line if it has less.
 func indented(line, indent string) string {
 	if len(indentOf(line)) >= len(indent) {
 		return line
@@ -182,12 +184,12 @@ func indented(line, indent string) string {
 
 func indentOf(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
 
-// alone reports whether a line is nothing but expressions.
+// alone reports whether a line has only expressions.
 func (t *template) alone(trimmed string) bool {
 	return trimmed != "" && strings.TrimSpace(t.words.ReplaceAllString(trimmed, "")) == ""
 }
 
-// line hides a line that is nothing but expressions: as a comment, or as the value of the key before it.
+// line hides a line that has only expressions: it becomes a comment, or the value of the key before it.
 func (t *template) line(line, before string) string {
 	trimmed := strings.TrimSpace(line)
 	if !t.alone(trimmed) {
@@ -203,7 +205,8 @@ func (t *template) line(line, before string) string {
 	return indent + "#" + trimmed + line[len(strings.TrimRight(line, "\r\n")):]
 }
 
-// replace returns text with was replaced by is in the expressions that it stands for, and whether there was one.
+// replace returns text with was replaced by is in the expressions of its words. done is true if there was an
+// occurrence.
 func (t *template) replace(text, was, is string) (out string, done bool) {
 	out = t.words.ReplaceAllStringFunc(text, func(word string) string {
 		e := t.of(word)
@@ -220,8 +223,8 @@ func (t *template) replace(text, was, is string) (out string, done bool) {
 	return out, done
 }
 
-// settle ties statements to the field that they surround: one that ends a block goes behind the field before it, so that it
-// moves along when the field does.
+// settle attaches statements to the field that they surround: a statement that ends a block becomes a comment after the
+// field before it. So it moves together with the field.
 func (t *template) settle(n *yaml.Node) {
 	for i, child := range n.Content {
 		t.settle(child)
@@ -240,7 +243,7 @@ func (t *template) settle(n *yaml.Node) {
 	}
 }
 
-// endings splits a comment into the closing statements that it begins with, and the rest.
+// endings splits a comment into the closing statements at its start, and the rest.
 func (t *template) endings(comment string) (ends, rest string) {
 	lines := strings.Split(comment, "\n")
 	n := 0

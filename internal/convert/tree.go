@@ -26,7 +26,7 @@ func at(m *yaml.Node, keys ...string) *yaml.Node {
 	return m
 }
 
-// index is where the key is in the content of a mapping, -1 if it is not.
+// index returns the index of the key in the content of a mapping, -1 if the mapping does not have it.
 func index(m *yaml.Node, key string) int {
 	if m == nil || m.Kind != yaml.MappingNode {
 		return -1
@@ -39,7 +39,8 @@ func index(m *yaml.Node, key string) int {
 	return -1
 }
 
-// spellNulls writes out nulls that stand in braces or brackets without a word: the library would write them as empty text.
+// spellNulls sets the text of empty nulls in braces or brackets to null, because the library would write them as empty
+// text.
 func spellNulls(n *yaml.Node) {
 	for _, child := range n.Content {
 		if n.Style&yaml.FlowStyle != 0 && child.Kind == yaml.ScalarNode && child.Tag == "!!null" && child.Value == "" {
@@ -49,10 +50,10 @@ func spellNulls(n *yaml.Node) {
 	}
 }
 
-// A pair is a key with its value, taken out of a mapping. The zero pair is none.
+// A pair is a key with its value, removed from a mapping. The zero pair stands for a missing key.
 type pair struct{ key, value *yaml.Node }
 
-// ok reports whether there is a pair, and its value says something.
+// ok reports whether the key exists and its value is not null.
 func (p pair) ok() bool { return p.value != nil && !null(p.value) }
 
 // take removes a key from a mapping and returns it.
@@ -66,7 +67,8 @@ func take(m *yaml.Node, key string) pair {
 	return p
 }
 
-// put adds a pair under a name, which keeps the comments of its key. A pair of that name is replaced in its place.
+// put adds a pair with the given name and the comments of its key. If the name exists, it replaces that pair at the
+// same position.
 func put(m *yaml.Node, name string, p pair) {
 	if p.value == nil {
 		return
@@ -82,7 +84,7 @@ func put(m *yaml.Node, name string, p pair) {
 	m.Content = append(m.Content, p.key, p.value)
 }
 
-// rename gives a key another name, in its place, and returns the pair. There must be no pair of the new name.
+// rename renames a key at the same position, and returns the pair. The new name must not exist.
 func rename(m *yaml.Node, from, to string) pair {
 	i := index(m, from)
 	if i < 0 {
@@ -92,10 +94,10 @@ func rename(m *yaml.Node, from, to string) pair {
 	return pair{m.Content[i], m.Content[i+1]}
 }
 
-// set gives a key a value.
+// set sets the value of a key.
 func set(m *yaml.Node, key string, value *yaml.Node) { put(m, key, pair{value: value}) }
 
-// child returns the mapping at a key, which is made if it is not there or null.
+// child returns the mapping at a key, and creates it if it is missing or null.
 func child(m *yaml.Node, key string) *yaml.Node {
 	if v := get(m, key); v != nil && v.Kind == yaml.MappingNode {
 		return v
@@ -135,7 +137,7 @@ func sequence(items ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: items}
 }
 
-// null reports whether a node says nothing.
+// null reports whether a node is missing, null or empty.
 func null(n *yaml.Node) bool {
 	return n == nil || n.Kind == yaml.ScalarNode && (n.Tag == "!!null" || n.Value == "" && n.Style == 0 && n.Tag != "!!str")
 }
@@ -167,7 +169,7 @@ func brief(n *yaml.Node) string {
 	return strings.TrimSpace(string(out))
 }
 
-// plain removes comments from a tree and gives its mappings and sequences a style.
+// plain removes the comments from a tree and sets the style of its mappings and sequences.
 func plain(n *yaml.Node, style yaml.Style) {
 	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
 	if n.Kind != yaml.ScalarNode {
@@ -193,7 +195,7 @@ func clone(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// equal reports whether two trees say the same, whatever their style and the order of their keys.
+// equal reports whether two trees have equal values, ignoring style and the order of keys.
 func equal(a, b *yaml.Node) bool {
 	if a == nil || b == nil || a.Kind != b.Kind || len(a.Content) != len(b.Content) {
 		return a == b
@@ -217,10 +219,10 @@ func equal(a, b *yaml.Node) bool {
 	return true
 }
 
-// maxNodes bounds what aliases may grow a document to.
+// maxNodes is the maximum size of a document after the expansion of aliases.
 const maxNodes = 100_000
 
-// expand replaces aliases and merge keys (<<) by what they stand for, so that fields can be moved one by one.
+// expand replaces aliases and merge keys (<<) by copies of their targets, so that fields can be moved one by one.
 func expand(n *yaml.Node, budget *int) error {
 	if *budget--; *budget < 0 {
 		return fmt.Errorf("YAML aliases expand to more than %d nodes", maxNodes)
@@ -253,7 +255,7 @@ func size(n *yaml.Node) int {
 	return total
 }
 
-// merge puts the pairs of merge keys into the mapping; pairs of its own win.
+// merge adds the pairs of merge keys to the mapping, except those whose key the mapping has itself.
 func merge(m *yaml.Node) {
 	for {
 		i := index(m, "<<")

@@ -24,7 +24,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
-// Discovery is what an API server says about itself.
+// Discovery returns the version and the resources of an API server.
 type Discovery interface {
 	ServerVersion() (*version.Info, error)
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
@@ -46,7 +46,7 @@ type Cluster struct {
 	deployment *appsv1.Deployment
 }
 
-// Check makes all checks. The error is that the cluster cannot be reached.
+// Check makes all checks. It returns an error if the API server cannot be reached.
 func (c *Cluster) Check(ctx context.Context) ([]finding.Finding, error) {
 	if err := c.server(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (c *Cluster) found(check string, level finding.Level, fix, format string, a
 	c.findings = append(c.findings, finding.Finding{Check: check, Level: level, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// whoAmI asks the API server for the name of the user.
+// whoAmI gets the name of the client's user from the API server.
 func (c *Cluster) whoAmI(ctx context.Context) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := c.Client.Create(ctx, review); err == nil { // otherwise findings say "the caller"
@@ -123,7 +123,7 @@ var needed = []struct {
 	{"autoscaling.x-k8s.io/v1beta1", "capacitybuffers", finding.Note},
 }
 
-// crds checks that the API server serves all kinds, and no version that is no longer read.
+// crds checks that the API server serves all kinds, and no versions that Karpenter no longer supports.
 func (c *Cluster) crds(context.Context) {
 	missing := 0
 	for _, n := range needed {
@@ -149,7 +149,8 @@ func (c *Cluster) crds(context.Context) {
 	}
 }
 
-// storedVersions checks the versions in which objects may be stored: they decide whether the CRDs can be upgraded.
+// storedVersions checks status.storedVersions of the CRDs. A CRD can only be upgraded if the new one has all these
+// versions.
 func (c *Cluster) storedVersions(ctx context.Context) {
 	for _, name := range []string{"nodepools.karpenter.sh", "nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws"} {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -220,7 +221,8 @@ func (c *Cluster) rbac(ctx context.Context) {
 	}
 }
 
-// account is the name by which the API server knows the controller's ServiceAccount, "" without a Deployment.
+// account returns the user name of the controller's ServiceAccount in the API server, "" if the Deployment was not
+// found.
 func (c *Cluster) account() string {
 	if c.deployment == nil {
 		return ""
@@ -228,7 +230,8 @@ func (c *Cluster) account() string {
 	return "system:serviceaccount:" + c.Namespace + ":" + cmp.Or(c.deployment.Spec.Template.Spec.ServiceAccountName, "default")
 }
 
-// grant returns the fix for a missing permission: fix if the controller lacks it, and how to find out if the user is another.
+// grant returns the fix for a missing permission. If the user is not the controller's ServiceAccount, the text first
+// tells how to check the permissions of the latter.
 func (c *Cluster) grant(fix string) string {
 	switch account := c.account(); {
 	case account != "" && c.user == account:
@@ -239,7 +242,7 @@ func (c *Cluster) grant(fix string) string {
 	return "check the permissions of the controller with --as system:serviceaccount:NAMESPACE:NAME; if it lacks this one, " + fix
 }
 
-// may reports whether the caller has the right.
+// may reports whether the client's user has the permission.
 func (c *Cluster) may(ctx context.Context, right authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
@@ -272,8 +275,8 @@ func (c *Cluster) controller(ctx context.Context) {
 	c.deployment = d
 }
 
-// setting returns a setting of the controller as its Deployment gives it: by a flag or by an environment variable. It returns
-// otherwise if the Deployment does not give it, or takes it from elsewhere.
+// setting returns a setting of the controller from a flag or an environment variable in its Deployment. It returns
+// otherwise if the Deployment does not have the setting, or has it only as a reference (valueFrom).
 func (c *Cluster) setting(flag, env, otherwise string) string {
 	if c.deployment == nil {
 		return otherwise

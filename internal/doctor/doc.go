@@ -1,6 +1,6 @@
-// Package doctor checks a cluster for what the controller needs and for common faults: missing or old CRDs, missing rights, a
-// controller that does not run, pools and node classes that are not ready, claims that hang, budgets that block, a second
-// autoscaler.
+// Package doctor checks a cluster for the requirements of the controller and for common faults. These are missing or
+// old CRDs, missing permissions, a controller that does not run, NodePools and node classes that are not ready,
+// NodeClaims that make no progress, PodDisruptionBudgets that block evictions, and a second autoscaler.
 //
-// It only reads. Objects that it may not read are reported, and the other checks go on.
+// It changes nothing in the cluster. If the user may not read some objects, their check is skipped and reported.
 package doctor

@@ -47,7 +47,7 @@ func (c *Cluster) pools(ctx context.Context) {
 	}
 }
 
-// ready reports an object that is not ready, with the conditions that cause it.
+// ready reports whether an object is ready, and if not, the conditions that cause it.
 func (c *Cluster) ready(kind, name string, conditions []metav1.Condition) {
 	root := meta.FindStatusCondition(conditions, "Ready")
 	if root != nil && root.Status == metav1.ConditionTrue {
@@ -68,7 +68,7 @@ func (c *Cluster) ready(kind, name string, conditions []metav1.Condition) {
 		strings.Join(why, "; "))
 }
 
-// limits reports the limits of a pool that are reached.
+// limits reports the limits of a NodePool that are reached.
 func (c *Cluster) limits(p *apiv1.NodePool) {
 	for name, limit := range p.Spec.Limits {
 		used, ok := p.Status.Resources[name]
@@ -155,10 +155,10 @@ func (c *Cluster) autoscalers(ctx context.Context) {
 	}
 }
 
-// minutes prints a duration as 20m.
+// minutes returns a duration in whole minutes, such as 20m.
 func minutes(d time.Duration) string { return strings.TrimSuffix(d.Round(time.Minute).String(), "0s") }
 
-// waiting is the time after which a pending pod is reported.
+// waiting is the age from which a pending pod is reported.
 const waiting = 5 * time.Minute
 
 // pending counts pods that have been without a node for a long time.

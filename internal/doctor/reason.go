@@ -9,7 +9,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// remedies are the fixes by the reason why a NodePool or node class is not ready.
+// remedies are the fixes for a NodePool or node class that is not ready, by the reason of its condition.
 var remedies = map[string]string{
 	awsv1.ReasonSubnetsNotFound: "correct spec.subnetSelectorTerms, or tag the subnets: aws ec2 create-tags --resources SUBNET" +
 		" --tags Key=karpenter.sh/discovery,Value=CLUSTER",
@@ -38,7 +38,7 @@ func remedy(conditions []metav1.Condition) string {
 	return "correct the field that the message names; docs/nodeclasses.md and docs/troubleshooting.md list all reasons"
 }
 
-// counted writes a number of things: 1 claim, 2 claims.
+// counted returns the number with the noun in singular or plural: 1 claim, 2 claims.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

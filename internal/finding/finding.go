@@ -1,5 +1,4 @@
-// Package finding is the form in which doctors report: what was found, and the fix. Its levels are those of every finding, in
-// manifests too.
+// Package finding has the type of findings of the doctor commands, with their fix. Package lint uses the same levels.
 package finding
 
 import "fmt"

@@ -1,5 +1,5 @@
-// Package flagtype has the types of flags that are parsed more strictly than pflag does. They promise that a flag means the same as
-// its environment variable.
+// Package flagtype has the types of flags that are parsed more strictly than pflag does. So a flag has the same meaning
+// as its environment variable.
 package flagtype
 
 import (

@@ -1,10 +1,10 @@
 // Package limits decides whether planned nodes may still be launched within the limits of their NodePools.
 //
-// Provisioning and disruption plan at the same time, each with its own snapshot. Each plan keeps the limits, but two plans
-// together may exceed them. So a plan is checked again when its claims are written, with the launches that its snapshot does
-// not have.
+// Provisioning and disruption plan concurrently, each with its own snapshot. Each plan is within the limits, but two
+// plans together may exceed them. So a plan is checked again before its claims are created, together with launches that
+// are not in its snapshot.
 //
-// State is in memory and may be lost: after a restart no plan is under way, and the first snapshot has all claims.
+// State is in memory and may be lost: after a restart no plan is being executed, and the first snapshot has all claims.
 package limits
 
 import (
@@ -15,22 +15,22 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// A Ledger records launches until all planners have seen them in a snapshot. It is safe for concurrent use. A nil Ledger
-// allows every launch.
+// A Ledger records launches until each planner has taken a snapshot that contains them. It is safe for concurrent use.
+// A nil Ledger allows every launch.
 type Ledger struct {
 	mu sync.Mutex
-	// now counts the launches that are done.
+	// now is the number of completed launches.
 	now uint64
 	// seen is, by planner, the value of now when its last snapshot was taken.
 	seen    map[string]uint64
 	charges []*charge
 }
 
-// A charge is what the nodes of one launch add at most to the usage of one pool.
+// A charge is the most that the nodes of one launch can add to the usage of one pool.
 type charge struct {
 	pool   string
 	amount model.Resources
-	// done is the value of now when the claims were known to the observed cluster, underWay before that.
+	// done is the value of Ledger.now when the observed cluster had the claims, underWay before that.
 	done uint64
 }
 
@@ -61,8 +61,9 @@ func (l *Ledger) Begin(planner string) {
 	l.charges = kept
 }
 
-// Take reports for each node whether it may be launched. s is the snapshot of the plan, taken after the planner's Begin. The
-// nodes that may are recorded. done is to be called when their claims are known to the observed cluster, or were not created.
+// Take reports for each node whether it may be launched. s is the snapshot of the plan, taken after the planner's
+// Begin. The nodes that may be launched are recorded. done must be called when the observed cluster has their claims,
+// or when they were not created.
 func (l *Ledger) Take(
 	planner string, rules verify.Rules, s *model.Snapshot, nodes []model.PlannedNode,
 ) (may []bool, done func()) {
@@ -92,7 +93,7 @@ func (l *Ledger) Take(
 	return may, func() { l.finish(taken) }
 }
 
-// finish records that the claims of the charges are known to the observed cluster.
+// finish records that the observed cluster has the claims of the charges.
 func (l *Ledger) finish(taken []*charge) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,8 +16,8 @@ var reasons = []apiv1.DisruptionReason{
 	apiv1.DisruptionReasonUnderutilized, apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonDrifted,
 }
 
-// from and until bound the time in which schedules are looked at: four years, so that a 29th of February is in it. They are
-// fixed, so that the answer is the same on any day.
+// from and until are the period for which schedules are evaluated: four years, so that it contains a 29th of February.
+// They are constant, so that the findings do not depend on the current date.
 var (
 	from  = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	until = from.AddDate(4, 0, 0)
@@ -60,8 +60,8 @@ func (l *linter) budgets(p *pool) {
 		"a disruption budget with nodes: \"0\" is always active and blocks disruption permanently for: %s", strings.Join(names, ", "))
 }
 
-// coverage reports whether a budget is active at all times, or never. For a schedule that cannot be parsed it reports neither:
-// the check of the manifest reports it.
+// coverage reports whether a budget is always active, or never. Both are false for a schedule that cannot be parsed,
+// since the validation of the manifest reports it.
 func coverage(b apiv1.Budget) (always, never bool) {
 	if b.Schedule == nil || b.Duration == nil {
 		return true, false
@@ -74,7 +74,7 @@ func coverage(b apiv1.Budget) (always, never bool) {
 	if start.IsZero() || start.After(until) {
 		return false, true
 	}
-	for range 2000 { // far enough to see every weekday, month and length of month
+	for range 2000 { // enough to cover every weekday, month and length of month
 		next := schedule.Next(start)
 		if next.IsZero() || next.After(start.Add(b.Duration.Duration)) {
 			return false, false

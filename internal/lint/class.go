@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// class applies the rules about one node class.
+// class applies the rules for node classes.
 func (l *linter) class(o *object, c *awsv1.EC2NodeClass) {
 	for i, t := range c.Spec.AMISelectorTerms {
 		if strings.HasPrefix(strings.ToLower(t.Alias), "al2@") {
@@ -40,7 +40,8 @@ func (l *linter) class(o *object, c *awsv1.EC2NodeClass) {
 	}
 }
 
-// nodeClass finds a node class of a pool that is not among the files, where there are node classes at all.
+// nodeClass reports a nodeClassRef of a NodePool to a node class that is not in the files. It reports nothing if the
+// files contain no node classes at all.
 func (l *linter) nodeClass(o *object, ref *apiv1.NodeClassReference) {
 	some := false
 	for kind := range l.names {

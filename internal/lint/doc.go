@@ -1,8 +1,8 @@
-// Package lint finds mistakes in manifests before an API server, a controller or a bill does: what would be rejected, what
-// would be accepted without effect, and what would do more than its author intends.
+// Package lint finds mistakes in manifests before they are applied: fields that the API server or the controller would
+// reject, fields without effect, and settings that have more effect than their author intends.
 //
-// Every Finding names its rule, file, line and field, and what to do about it. An error is what cannot work; a warning is
-// what works otherwise than it seems to; a note is what is worth knowing. Rules are listed in Rules, with their severity.
+// Every Finding names its rule, file, line and field, and a fix. An error is for a manifest that cannot work, a warning
+// for one that works in an unexpected way, a note for information. Rules lists the rules with their severity.
 //
-// It is a pure function of the manifests and of the instance types that it is given.
+// The findings depend only on the manifests and the given instance types.
 package lint

@@ -22,7 +22,7 @@ type Finding struct {
 	Fix     string `json:"fix"`
 }
 
-// String returns the finding in two lines, as compilers write theirs.
+// String returns the finding in two lines, in the format of compilers: file:line: message.
 func (f Finding) String() string {
 	where := ""
 	if f.Object != "" {
@@ -41,12 +41,13 @@ type Rule struct {
 	About    string // what it finds; in the manual as well
 }
 
-// Rules are all rules, by name.
+// Rules are all rules, sorted by name.
 var Rules = []Rule{
 	{"arn-for-name", finding.Warning, "the ARN of a role or instance profile where its name is required"},
 	{"bad-yaml", finding.Error, "the file is not valid YAML"},
 	{"budget-blocks-disruption", finding.Warning, "disruption budgets that block a disruption reason permanently"},
 	{"budget-never-active", finding.Warning, "a disruption budget whose schedule never fires"},
+	{"duplicate-key", finding.Error, "a key that is set twice in one object: kubectl rejects it, other tools apply the last one"},
 	{"duplicate-object", finding.Error, "one object twice in a directory"},
 	{"few-spot-types", finding.Warning, "a spot NodePool with fewer than 5 instance types: a shortage can affect all of them"},
 	{"few-spot-types-to-consolidate", finding.Note, "a spot NodePool with fewer than 15 instance types: spot-to-spot consolidation of single nodes needs more"},
@@ -64,6 +65,7 @@ var Rules = []Rule{
 	{"nothing-to-check", finding.Error, "the files contain no Kubernetes manifest"},
 	{"overlapping-pools", finding.Warning, "NodePools that accept the same pods with the same weight"},
 	{"pdb-blocks-eviction", finding.Warning, "a PodDisruptionBudget that blocks every eviction, or two of them for one pod"},
+	{"replicas-above-limit", finding.Warning, "a static NodePool with more replicas than spec.limits.nodes"},
 	{"unknown-kind", finding.Error, "a kind that no API group of Karpenter has: another group or version, Nodepool, no kind or no apiVersion"},
 	{"unknown-value", finding.Warning, "a value that no instance type has, in NodePools and in pods"},
 	{"zone-id", finding.Warning, "a zone ID where a zone name is required"},
@@ -75,7 +77,7 @@ func severity(rule string) finding.Level {
 	return Rules[i].Severity
 }
 
-// sorted orders findings by place.
+// sorted sorts findings by file and line, and removes duplicates.
 func sorted(list []Finding) []Finding {
 	slices.SortStableFunc(list, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule),

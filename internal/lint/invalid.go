@@ -15,7 +15,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// others returns those of more that are news beside errs, and no consequence of taking out what errs are about.
+// others returns the errors in more that are not in errs, without those that result from the removal of the fields in
+// errs.
 func others(more, errs field.ErrorList) field.ErrorList {
 	return slices.DeleteFunc(slices.Clone(more), func(e *field.Error) bool {
 		return slices.ContainsFunc(errs, func(known *field.Error) bool {
@@ -65,7 +66,8 @@ func (l *linter) checkRest(o *object, content *unstructured.Unstructured, errs f
 	}
 }
 
-// remove takes the fields that errors are about out of an object. Items of lists stay, so that the others keep their places.
+// remove deletes the fields that errs name from an object. It does not delete items of lists, so that the indexes of
+// other items do not change.
 func remove(object map[string]any, errs field.ErrorList) {
 	for _, e := range errs {
 		path, last, _ := cutLast(e.Field)
@@ -75,7 +77,7 @@ func remove(object map[string]any, errs field.ErrorList) {
 	}
 }
 
-// step matches one step of a path: a name, and places in lists.
+// step matches one step of a path: a name and indexes of list items.
 var step = regexp.MustCompile(`^([^.\[]*)((?:\[[0-9]+\])*)\.?`)
 
 // inside returns the value at a path such as spec.budgets[0], nil if there is none.
@@ -106,10 +108,10 @@ func inside(v any, path string) any {
 	return v
 }
 
-// inDays matches a duration that is written in days.
+// inDays matches a duration in days.
 var inDays = regexp.MustCompile(`^([0-9]{1,4})d$`)
 
-// moved are fields of v1beta1 that people write into v1, and where they are now.
+// moved has the fixes for fields of v1beta1 that were moved or replaced in v1.
 var moved = map[string]string{
 	"spec.disruption.expireAfter":                "move it to spec.template.spec.expireAfter",
 	"spec.template.spec.kubelet":                 "move it to spec.kubelet of the EC2NodeClass",
@@ -123,7 +125,7 @@ var moved = map[string]string{
 	"spec.template.spec.requirements":            "add requirements; an empty list allows every type",
 }
 
-// problem returns the message of an error of the API server, without its field.
+// problem returns the message of a validation error, without its field.
 func problem(e *field.Error) string {
 	switch {
 	case e.Detail == "unknown field":
@@ -134,7 +136,7 @@ func problem(e *field.Error) string {
 	return e.ErrorBody()
 }
 
-// fix returns how to correct an error of the API server.
+// fix returns how to correct a validation error.
 func (l *linter) fix(o *object, e *field.Error) string {
 	if fix, ok := moved[e.Field]; ok {
 		return fix

@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// strange finds manifests that are meant to be of a kind of ours and are of none that a server has: another group or version, a
-// kind that is written otherwise, one of both missing. It reports whether the object is one.
+// strange reports an object that is probably meant to be of a kind of Karpenter but has a wrong or missing group,
+// version or kind. It returns whether the object is one.
 func (l *linter) strange(o *object) bool {
 	gvk := o.content.GroupVersionKind()
 	meant := l.meant(gvk)
@@ -35,7 +35,8 @@ func (l *linter) strange(o *object) bool {
 	return true
 }
 
-// meant returns the kind of ours that has such a name, give or take capitals and a plural; none if there is none.
+// meant returns the kind of Karpenter that has the given kind's name, except for capital letters and the plural. The
+// result is empty if there is none.
 func (l *linter) meant(gvk schema.GroupVersionKind) schema.GroupVersionKind {
 	bare := func(kind string) string {
 		return strings.TrimRight(strings.ToLower(kind), "es")
@@ -48,7 +49,7 @@ func (l *linter) meant(gvk schema.GroupVersionKind) schema.GroupVersionKind {
 	return schema.GroupVersionKind{}
 }
 
-// ours are the names of our kinds, sorted.
+// ours returns the names of Karpenter's kinds, sorted.
 func (l *linter) ours() []string {
 	var names []string
 	for _, k := range l.checker.Kinds() {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -16,24 +17,28 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/api/legacy"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Options are what manifests are held against.
+// Options are the facts that Check compares manifests with.
 type Options struct {
-	// Types returns the instance types of a region as nodes of a class, none for a region that it does not know; class is nil
-	// if the files have none. Rules about types are left out where there are none, and where it is nil.
+	// Types returns the instance types of a region, as nodes of a node class have them. The result is empty for an
+	// unknown region. class is nil if the files do not contain it. Rules about types are skipped if Types is nil or its
+	// result is empty.
 	Types func(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error)
-	// AsOf is the date of that table, for messages. Names are the instance types that AWS names, also those that it lacks.
+	// AsOf is the date of the data that Types returns, for messages. Names are the names of all instance types of AWS,
+	// including those that Types does not return.
 	AsOf  string
 	Names []string
-	// Judge returns why the controller rejects a class that the API server accepts, "" if it does not; nil skips the check.
+	// Judge returns the reason why the controller rejects a node class that the API server accepts, or "" if it does
+	// not reject it. If Judge is nil, there is no such check.
 	Judge func(*awsv1.EC2NodeClass) string
 	// Region is the region of pools whose requirements name no zone. Default: us-east-1.
 	Region string
 }
 
-// linter is the state of one look.
+// linter is the state of one call of Check.
 type linter struct {
 	options  Options
 	checker  *admission.Checker
@@ -50,7 +55,7 @@ type linter struct {
 // schemas are compiled once, when first needed.
 var schemas = sync.OnceValues(admission.New)
 
-// Check looks at files together, since pools refer to node classes and compete with each other.
+// Check applies all rules to the files together, since NodePools refer to node classes and other NodePools.
 func Check(ctx context.Context, files []File, o Options) ([]Finding, error) {
 	checker, err := schemas()
 	if err != nil {
@@ -76,7 +81,8 @@ func Check(ctx context.Context, files []File, o Options) ([]Finding, error) {
 	return sorted(l.findings), nil
 }
 
-// nothing says so if the files, all together, have nothing that could be looked at: no mistakes found would be no news.
+// nothing reports a finding if the files together contain no object that has rules. Otherwise the user could take the
+// lack of findings for a success.
 func (l *linter) nothing(files []File) {
 	if len(l.objects) > 0 || len(l.findings) > 0 || len(files) == 0 {
 		return
@@ -89,7 +95,7 @@ func (l *linter) nothing(files []File) {
 		Fix: "pass files whose objects have apiVersion and kind; render Helm charts and Kustomize overlays first"})
 }
 
-// known notes what objects may refer to.
+// known stores the names of all objects, for the rules about references.
 func (l *linter) known() {
 	for _, o := range l.objects {
 		kind := o.content.GetKind()
@@ -105,19 +111,19 @@ func (l *linter) known() {
 	}
 }
 
-// found notes a finding.
+// found adds a finding.
 func (l *linter) found(f Finding) {
 	f.Severity = severity(f.Rule)
 	l.findings = append(l.findings, f)
 }
 
-// at notes a finding about a field of an object.
+// at adds a finding about a field of an object.
 func (l *linter) at(o *object, rule, field, fix, format string, args ...any) {
 	l.found(Finding{Rule: rule, File: o.file, Line: o.line(field), Object: o.label(), Field: field,
 		Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// object applies the rules about one object.
+// object applies the rules for single objects.
 func (l *linter) object(ctx context.Context, o *object) error {
 	gvk := o.content.GroupVersionKind()
 	if legacy.FormOf(gvk.GroupVersion().String(), gvk.Kind) != legacy.Foreign {
@@ -136,7 +142,8 @@ func (l *linter) object(ctx context.Context, o *object) error {
 	delete(stripped.Object, "status")
 	stored, errs := l.checker.Create(ctx, stripped)
 	if len(errs) > 0 {
-		// A server stops at the first kind of mistake. invalid fields are removed, so that one run finds all.
+		// An API server returns only the errors of the first validation step that fails. The invalid fields are
+		// removed, so that one run finds the others as well.
 		remove(stripped.Object, errs)
 		var more field.ErrorList
 		stored, more = l.checker.Create(ctx, stripped)
@@ -151,18 +158,40 @@ func (l *linter) object(ctx context.Context, o *object) error {
 	switch gvk.Kind {
 	case "NodePool":
 		p := &apiv1.NodePool{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, p); err != nil {
-			return fmt.Errorf("decode %s: %w", o.label(), err)
+		if l.decode(o, stored, p) {
+			return l.pool(o, p)
 		}
-		return l.pool(o, p)
 	case "EC2NodeClass":
 		c := &awsv1.EC2NodeClass{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, c); err != nil {
-			return fmt.Errorf("decode %s: %w", o.label(), err)
+		if l.decode(o, stored, c) {
+			l.class(o, c)
 		}
-		l.class(o, c)
+	case "NodeOverlay":
+		l.decode(o, stored, &overlayv1alpha1.NodeOverlay{})
+	case "NodeClaim":
+		l.decode(o, stored, &apiv1.NodeClaim{})
 	}
 	return nil
+}
+
+// decode reads an object that the API server accepts, as the controller does. It reports whether the controller can read it.
+func (l *linter) decode(o *object, stored *unstructured.Unstructured, into any) bool {
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, into)
+	if err == nil {
+		return true
+	}
+	// The error does not name the field. It is the one without which the object can be read.
+	culprit := "spec"
+	walk(o.content.Object, "", func(path, _ string) {
+		without := stored.DeepCopy()
+		remove(without.Object, field.ErrorList{{Field: path}})
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(without.Object, into) == nil {
+			culprit = path
+		}
+	})
+	l.at(o, "invalid-manifest", culprit, "change the value: while such an object exists, the controller can read no "+o.content.GetKind(),
+		"the API server accepts the value, and the controller cannot read it: %v", err)
+	return false
 }
 
 // duplicates finds objects of which the last one given would win. Directories are looked at apart: they are often
@@ -184,7 +213,7 @@ func (l *linter) duplicates() {
 	}
 }
 
-// oldLabels finds labels and annotations that were renamed, anywhere in an object.
+// oldLabels reports labels and annotations that were renamed, anywhere in an object.
 func (l *linter) oldLabels(o *object) {
 	walk(o.content.Object, "", func(path, key string) {
 		if now, ok := legacy.Renamed[key]; ok {
@@ -193,7 +222,7 @@ func (l *linter) oldLabels(o *object) {
 	})
 }
 
-// walk calls visit for every key of a tree, and for every string that may name one.
+// walk calls visit for every key of a tree, and for every string that may be a label key.
 func walk(v any, path string, visit func(path, key string)) {
 	switch v := v.(type) {
 	case map[string]any:

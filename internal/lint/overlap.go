@@ -10,6 +10,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
+// mostNamed is how many pools a finding names.
+const mostNamed = 5
+
 // overlaps finds pools that accept the same pods and have the same weight. It reports each once, with all such pools that were
 // read before it.
 func (l *linter) overlaps() {
@@ -20,6 +23,9 @@ func (l *linter) overlaps() {
 				others = append(others, fmt.Sprintf("NodePool %s (%s, line %d)", b.pool.Name, b.file, b.node.Line))
 			}
 		}
+		if more := len(others) - mostNamed; more > 0 {
+			others = append(others[:mostNamed], fmt.Sprintf("%d more", more))
+		}
 		if len(others) > 0 {
 			l.at(a.object, "overlapping-pools", "spec.weight", "set a different spec.weight, or a taint, label or requirement that"+
 				" separates the NodePools", "accepts the same pods as %s with the same weight: pods go to the cheapest of these NodePools",
@@ -28,7 +34,8 @@ func (l *linter) overlaps() {
 	}
 }
 
-// overlap reports whether a pod may suit both pools and nothing says which comes first. Pools with replicas wait for no pods.
+// overlap reports whether a pod may fit both NodePools, and their weights are equal. It is false for static NodePools,
+// since pods do not cause their launches.
 func overlap(a, b *pool) bool {
 	if weight(a) != weight(b) || a.pool.Spec.Replicas != nil || b.pool.Spec.Replicas != nil || !sameTaints(a, b) {
 		return false
@@ -48,7 +55,7 @@ func weight(p *pool) int32 {
 	return *p.pool.Spec.Weight
 }
 
-// sameTaints reports whether both pools repel the same pods.
+// sameTaints reports whether both NodePools have the same NoSchedule and NoExecute taints.
 func sameTaints(a, b *pool) bool { return slices.Equal(taints(a), taints(b)) }
 
 func taints(p *pool) []string {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// budgetOfPods finds disruption budgets that never allow an eviction: nodes with such pods stay until their grace period
-// ends, or for ever.
+// budgetOfPods reports a PodDisruptionBudget that never allows an eviction. A drain of a node with such pods does not
+// end before the terminationGracePeriod, or never if there is none.
 func (l *linter) budgetOfPods(o *object) {
 	pdb := &policyv1.PodDisruptionBudget{}
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.content.Object, pdb) != nil {
@@ -49,7 +49,8 @@ func replicaCount(n int64) string {
 	return fmt.Sprintf("%d replicas", n)
 }
 
-// guards finds workloads with pods that more than one budget selects: the API server then rejects every eviction.
+// guards reports a workload whose pods more than one PodDisruptionBudget selects, since the API server then rejects
+// every eviction.
 func (l *linter) guards(o *object, template []string) {
 	have, _, err := unstructured.NestedStringMap(o.content.Object, append(slices.Clone(template), "metadata", "labels")...)
 	if err != nil || len(have) == 0 {
@@ -73,12 +74,13 @@ func (l *linter) guards(o *object, template []string) {
 	}
 }
 
-// none reports whether a value allows no pod.
+// none reports whether v is 0 or 0%.
 func none(v *intstr.IntOrString) bool {
 	return v.Type == intstr.Int && v.IntVal == 0 || v.Type == intstr.String && (v.StrVal == "0%" || v.StrVal == "0")
 }
 
-// guarded returns the one workload among the files that a budget is for, and its replicas; nil if there is not just one.
+// guarded returns the workload in the files whose pods the PodDisruptionBudget selects, and its replicas. It returns
+// nil unless there is exactly one.
 func (l *linter) guarded(pdb *policyv1.PodDisruptionBudget) (*object, int64) {
 	selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
 	if err != nil {

@@ -2,10 +2,13 @@ package lint
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -13,18 +16,18 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A pool is a NodePool that a server accepts, with the types that suit it.
+// A pool is a NodePool that passed validation, with the instance types that meet its requirements.
 type pool struct {
 	*object
 	pool   *apiv1.NodePool
-	set    require.Set           // what its nodes may be: requirements and labels
-	types  []*model.InstanceType // those that meet all requirements
-	judged bool                  // whether all types that meet them are known
+	set    require.Set           // requirements and labels of the template
+	types  []*model.InstanceType // the types that meet all requirements
+	judged bool                  // whether types has all types that meet the requirements
 }
 
 const requirements = "spec.template.spec.requirements"
 
-// pool applies the rules about one pool.
+// pool applies the rules for NodePools.
 func (l *linter) pool(o *object, np *apiv1.NodePool) error {
 	p := &pool{object: o, pool: np}
 	if err := np.Validate(l.rules); err != nil {
@@ -46,7 +49,7 @@ func (l *linter) pool(o *object, np *apiv1.NodePool) error {
 	return nil
 }
 
-// keys looks at the labels of requirements.
+// keys applies key to the requirements.
 func (l *linter) keys(o *object, np *apiv1.NodePool) {
 	for i, r := range np.Spec.Template.Spec.Requirements {
 		l.key(o, fmt.Sprintf("%s[%d].key", requirements, i), r.Key)
@@ -58,9 +61,23 @@ func (l *linter) limits(o *object, np *apiv1.NodePool) {
 		l.at(o, "no-limits", "spec", "set spec.limits, for example {cpu: 1000}, to bound the cost of a mistake in a workload",
 			"spec.limits is not set: the number of nodes is unbounded")
 	}
+	for _, name := range slices.Sorted(maps.Keys(np.Spec.Limits)) {
+		text, found, err := unstructured.NestedString(o.content.Object, "spec", "limits", string(name))
+		if !found || err != nil {
+			continue
+		}
+		if _, err := resource.ParseQuantity(text); err != nil {
+			l.at(o, "invalid-manifest", "spec.limits."+string(name), "write a number with a unit, for example 100 or 64Gi",
+				"the API server accepts the value, and the controller cannot read it: the limit counts as 0, which allows no nodes")
+		}
+	}
+	if most, ok := np.Spec.Limits[model.Nodes]; ok && np.Spec.Replicas != nil && most.CmpInt64(*np.Spec.Replicas) < 0 {
+		l.at(o, "replicas-above-limit", "spec.replicas", "raise spec.limits.nodes, or lower spec.replicas",
+			"spec.replicas is %d, but spec.limits.nodes is %s: no more nodes than that are launched", *np.Spec.Replicas, most.String())
+	}
 }
 
-// key finds labels that look like a well-known one.
+// key reports a label key that is probably a misspelt well-known one.
 func (l *linter) key(o *object, field, key string) {
 	key = l.rules.Canonical(key)
 	if l.rules.WellKnown.Has(key) {
@@ -72,7 +89,8 @@ func (l *linter) key(o *object, field, key string) {
 	}
 }
 
-// nearest returns the word that is at most so many letters away, the first by name of the nearest ones; "" if none is.
+// nearest returns the known word with the least distance to word, if that is at most most; otherwise "". Of several it
+// returns the first by name.
 func nearest(word string, known []string, most int) string {
 	best, at := "", min(most, len(word)/4)+1
 	slices.Sort(known)
@@ -93,7 +111,7 @@ func nearest(word string, known []string, most int) string {
 	return best
 }
 
-// distance is how many letters have to be changed, added or removed (Levenshtein).
+// distance returns the number of letters to change, add or remove to get from a to b (Levenshtein distance).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -114,7 +132,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// region is the region that a pool's zones lie in.
+// region returns the region of the zones that the NodePool requires, or Options.Region.
 func (l *linter) region(p *pool) string {
 	if zones, ok := p.set.Get(corev1.LabelTopologyZone); ok && zones.Operator() == require.In {
 		for zone := range zones.Each() {
@@ -126,7 +144,7 @@ func (l *linter) region(p *pool) string {
 	return l.options.Region
 }
 
-// types applies the rules that need to know the instance types.
+// types applies the rules that depend on the instance types.
 func (l *linter) types(p *pool) error {
 	if l.options.Types == nil || p.pool.Spec.Template.Spec.NodeClassRef.Group != awsv1.Group {
 		return nil
@@ -137,12 +155,12 @@ func (l *linter) types(p *pool) error {
 		return fmt.Errorf("types for %s: %w", p.label(), err)
 	}
 	if len(all) == 0 {
-		return nil // a region that the table does not have
+		return nil // a region without data
 	}
 	var known []require.Requirement
 	for r := range p.set.All() {
 		if class == nil && (r.Key() == corev1.LabelOSStable || r.Key() == corev1.LabelWindowsBuild) {
-			continue // the class decides
+			continue // the node class, which is not in the files, determines it
 		}
 		if l.rules.WellKnown.Has(r.Key()) && r.Key() != awsv1.LabelNodeClass {
 			known = append(known, r)
@@ -153,7 +171,7 @@ func (l *linter) types(p *pool) error {
 	l.values(p, all)
 	newer := l.newerKeys(p, valuesOf(all))
 	if len(newer) > 0 && possible(all, set.Without(newer...)) {
-		return nil // types that the table lacks may meet the requirements
+		return nil // types that are missing in the data may meet the requirements
 	}
 	p.judged = true
 	if len(p.types) == 0 {
@@ -166,7 +184,7 @@ func (l *linter) types(p *pool) error {
 	return nil
 }
 
-// typesOf asks for the types of a region and class, once.
+// typesOf returns Options.Types for a region and node class, and caches the result.
 func (l *linter) typesOf(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	key := region
 	if class != nil {
@@ -185,7 +203,7 @@ func possible(all []*model.InstanceType, set require.Set) bool {
 	return slices.ContainsFunc(all, func(t *model.InstanceType) bool { return meets(t, set) })
 }
 
-// meets reports whether a type can be bought within set.
+// meets reports whether the type has an offering that set allows.
 func meets(t *model.InstanceType, set require.Set) bool {
 	_, ok := t.Requirements.Intersects(set)
 	return ok && slices.ContainsFunc(t.Offerings, func(o model.Offering) bool {
@@ -194,7 +212,7 @@ func meets(t *model.InstanceType, set require.Set) bool {
 	})
 }
 
-// culprit returns the requirement to look at: one without which types would be left, the one that leaves most first.
+// culprit returns a text that names the requirement whose removal would leave the most instance types.
 func culprit(set require.Set, all []*model.InstanceType) string {
 	best, most := "", 0
 	for _, key := range set.Keys() {
@@ -215,7 +233,7 @@ func culprit(set require.Set, all []*model.InstanceType) string {
 	return best
 }
 
-// minValues finds more flexibility asked for than there is.
+// minValues reports requirements whose minValues is greater than the number of values that the instance types have.
 func (l *linter) minValues(p *pool) {
 	for i, r := range p.pool.Spec.Template.Spec.Requirements {
 		if r.MinValues == nil {
@@ -241,11 +259,11 @@ func (l *linter) minValues(p *pool) {
 }
 
 const (
-	fewSpot         = 5  // below it a shortage or an interruption is likely to hit all types at once
-	spotConsolidate = 15 // what replacing one spot node by another needs
+	fewSpot         = 5  // with fewer types, a shortage or an interruption is likely to affect all of them at once
+	spotConsolidate = 15 // the number of types required for the replacement of one spot node by another
 )
 
-// spot finds spot pools without a choice.
+// spot reports spot NodePools with few instance types.
 func (l *linter) spot(p *pool) {
 	capacity, ok := p.set.Get(apiv1.CapacityTypeLabelKey)
 	if ok && !capacity.Has(apiv1.CapacityTypeSpot) || p.pool.Spec.Replicas != nil {

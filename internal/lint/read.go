@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -14,13 +15,13 @@ import (
 	k8syaml "sigs.k8s.io/yaml"
 )
 
-// A File is manifests to look at.
+// A File is a file with manifests to check.
 type File struct {
 	Name string
 	Data []byte
 }
 
-// An object is one manifest and where it stands.
+// An object is one manifest and its position in a file.
 type object struct {
 	file    string
 	node    *yaml.Node
@@ -31,32 +32,80 @@ func (o *object) label() string {
 	return strings.TrimSpace(o.content.GetKind() + " " + o.content.GetName())
 }
 
-// read returns the objects of a file; the items of a List count as objects. What cannot be read is a finding, and ends
-// the file.
+// read notes the objects of a file; the items of a List count as objects. A document that cannot be read is a finding, and the
+// others are read.
 func (l *linter) read(f File) {
-	decoder := yaml.NewDecoder(bytes.NewReader(f.Data))
-	for {
-		document := &yaml.Node{}
-		err := decode(decoder, document)
-		if errors.Is(err, io.EOF) {
-			return
+	var bad []Finding
+	for _, part := range documents(f.Data) {
+		decoder := yaml.NewDecoder(bytes.NewReader(part.text))
+		for {
+			document := &yaml.Node{}
+			err := decode(decoder, document)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				bad = append(bad, Finding{Rule: "bad-yaml", File: f.Name, Line: part.line + lineOf(err), Message: "not valid YAML: " + reason(err),
+					Fix: "correct the YAML; if the file is a template, render it first and lint the result"})
+				break
+			}
+			if len(document.Content) > 0 {
+				moveDown(document, part.line)
+				l.add(f.Name, document.Content[0])
+			}
 		}
-		if err != nil && answers(f.Data) {
-			return // no manifests, but what some command printed
-		}
-		if err != nil {
-			l.found(Finding{Rule: "bad-yaml", File: f.Name, Line: lineOf(err), Message: "not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: "),
-				Fix: "correct the YAML; if the file is a template, render it first and lint the result"})
-			return
-		}
-		if len(document.Content) > 0 {
-			l.add(f.Name, document.Content[0])
-		}
+	}
+	if len(bad) > 0 && answers(f.Data) {
+		return // no manifests, but what some command printed
+	}
+	for _, finding := range bad {
+		l.found(finding)
 	}
 }
 
-// answers reports whether data is JSON values one after the other, without a manifest among them: such as what several calls
-// of a cloud's command line printed.
+// A part is the text of one document.
+type part struct {
+	text []byte
+	line int // the number of lines before it
+}
+
+// documents cuts a stream at the lines that begin a document. So an error in one document does not hide the others.
+func documents(stream []byte) []part {
+	parts, at, line := []part{{}}, 0, 0
+	for text := range bytes.Lines(stream) {
+		rest, ok := bytes.CutPrefix(text, []byte("---"))
+		if ok && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ' || rest[0] == '\t') {
+			parts = append(parts, part{line: line})
+		}
+		last := &parts[len(parts)-1]
+		at, line = at+len(text), line+1
+		last.text = stream[at-len(text)-len(last.text) : at]
+	}
+	return parts
+}
+
+// moveDown adds to the lines of a tree.
+func moveDown(n *yaml.Node, lines int) {
+	n.Line += lines
+	for _, child := range n.Content {
+		moveDown(child, lines)
+	}
+}
+
+// linePrefix is how the library begins an error that has a line.
+var linePrefix = regexp.MustCompile(`^line \d+: `)
+
+// reason returns the words of an error of the YAML library.
+func reason(err error) string {
+	text := linePrefix.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")
+	if text == "found character that cannot start any token" {
+		text = "a tab or another character that cannot begin a value; indent with spaces"
+	}
+	return text
+}
+
+// answers reports whether data is a sequence of JSON values without a manifest, such as the outputs of several AWS CLI
+// commands.
 func answers(data []byte) bool {
 	for d := json.NewDecoder(bytes.NewReader(data)); ; {
 		var value struct{ Kind *string }
@@ -69,7 +118,7 @@ func answers(data []byte) bool {
 	}
 }
 
-// decode reads one document. The library is known to panic on a few malformed inputs; that is an error here.
+// decode reads one document. The YAML library panics on a few malformed inputs; decode returns an error for them.
 func decode(d *yaml.Decoder, into *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -81,7 +130,7 @@ func decode(d *yaml.Decoder, into *yaml.Node) (err error) {
 
 var inLine = regexp.MustCompile(`line (\d+)`)
 
-// lineOf reads the line out of an error of the YAML library, 1 if there is none.
+// lineOf returns the line number in an error of the YAML library, or 1 if it has none.
 func lineOf(err error) int {
 	if m := inLine.FindStringSubmatch(err.Error()); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil && n > 0 {
@@ -92,10 +141,13 @@ func lineOf(err error) int {
 }
 
 // add notes an object, or those in a list.
-func (l *linter) add(file string, node *yaml.Node) {
+func (l *linter) add(file string, node *yaml.Node) { l.addOf(file, node, "", "") }
+
+// addOf is add for what a list of apiVersion and kind has: its items need not say what they are.
+func (l *linter) addOf(file string, node *yaml.Node, apiVersion, kind string) {
 	if node.Kind == yaml.SequenceNode {
 		for _, item := range node.Content {
-			l.add(file, item)
+			l.addOf(file, item, apiVersion, kind)
 		}
 		return
 	}
@@ -105,25 +157,55 @@ func (l *linter) add(file string, node *yaml.Node) {
 	}
 	asJSON, err := k8syaml.YAMLToJSON(text)
 	if err != nil {
-		l.found(Finding{Rule: "bad-yaml", File: file, Line: max(1, node.Line), Message: "not valid YAML: " + err.Error(), Fix: "correct the YAML"})
+		l.found(Finding{Rule: "bad-yaml", File: file, Line: max(1, node.Line), Message: "not valid YAML: " + reason(err), Fix: "correct the YAML"})
 		return
 	}
 	var content map[string]any
 	if json.Unmarshal(asJSON, &content) != nil {
 		return
 	}
+	if content != nil && content["kind"] == nil && kind != "" {
+		content["apiVersion"], content["kind"] = apiVersion, kind
+		if asJSON, err = json.Marshal(content); err != nil {
+			return
+		}
+	}
 	if version, _ := content["apiVersion"].(string); content["kind"] == nil && !strings.Contains(version, "karpenter") {
-		return // no manifest: a values file, for example
+		return // not a manifest, but a values file, for example
 	}
 	u := &unstructured.Unstructured{}
 	if u.UnmarshalJSON(asJSON) != nil && !strings.HasSuffix(u.GetKind(), "List") {
 		u.Object = content
 	}
 	if items := child(node, "items"); strings.HasSuffix(u.GetKind(), "List") && items != nil {
-		l.add(file, items)
+		of := strings.TrimSuffix(u.GetKind(), "List")
+		l.addOf(file, items, u.GetAPIVersion(), of)
 		return
 	}
-	l.objects = append(l.objects, &object{file: file, node: node, content: u})
+	o := &object{file: file, node: node, content: u}
+	l.repeated(o, node, "")
+	l.objects = append(l.objects, o)
+}
+
+// repeated finds keys that are set twice, anywhere in an object: the last one counts, and kubectl rejects the object.
+func (l *linter) repeated(o *object, n *yaml.Node, path string) {
+	first := map[string]int{}
+	for i, child := range n.Content {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if n.Kind == yaml.MappingNode {
+			key := n.Content[i&^1]
+			at = strings.TrimPrefix(path+"."+key.Value, ".")
+			if i%2 == 0 {
+				if line, again := first[key.Value]; again && key.Value != "<<" {
+					l.found(Finding{Rule: "duplicate-key", File: o.file, Line: key.Line, Object: o.label(), Field: at,
+						Message: fmt.Sprintf("the key is set in line %d already", line), Fix: "remove one of the two, or merge them"})
+				}
+				first[key.Value] = key.Line
+				continue
+			}
+		}
+		l.repeated(o, child, at)
+	}
 }
 
 // child returns the value of a key, nil if there is none.
@@ -139,7 +221,7 @@ func child(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// line returns where a field stands, or the nearest thing around it that is there. Keys may have dots in them.
+// line returns the line of a field, or of the innermost enclosing field that exists. Keys may contain dots.
 func (o *object) line(field string) int {
 	n, at := o.node, o.node.Line
 	for field != "" {
@@ -152,8 +234,8 @@ func (o *object) line(field string) int {
 	return max(1, at)
 }
 
-// descend follows the first step of a path and returns what is there, the rest of the path, and the line. Of several keys
-// that the path may begin with, the longest is meant.
+// descend follows the first step of a path. It returns the node there, the rest of the path, and the line. If the path
+// begins with several keys of the object, because keys may contain dots, it takes the longest.
 func descend(n *yaml.Node, path string) (next *yaml.Node, rest string, line int) {
 	if n.Kind == yaml.SequenceNode {
 		inside, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
@@ -174,7 +256,7 @@ func descend(n *yaml.Node, path string) (next *yaml.Node, rest string, line int)
 	return next, rest, line
 }
 
-// value returns the text at a field.
+// value returns the text of a field.
 func (o *object) value(field string) (string, bool) {
 	n := o.node
 	for field != "" {

@@ -1,6 +1,7 @@
 package lint
 
-// SARIF returns findings in the Static Analysis Results Interchange Format 2.1.0, which code hosts show beside the lines.
+// SARIF returns findings in the Static Analysis Results Interchange Format 2.1.0, which hosting services for code show
+// beside the lines.
 func SARIF(version string, findings []Finding) any {
 	type object = map[string]any
 	rules := make([]object, len(Rules))

@@ -20,7 +20,7 @@ var (
 	zoneID   = regexp.MustCompile(`^[a-z]{3,4}[0-9]+-az[0-9]+$`)
 )
 
-// valuesOf returns the values that types and their offerings have, by key.
+// valuesOf returns the label values of the types and their offerings, by key.
 func valuesOf(all []*model.InstanceType) map[string]map[string]bool {
 	have := map[string]map[string]bool{}
 	note := func(set require.Set) {
@@ -42,7 +42,7 @@ func valuesOf(all []*model.InstanceType) map[string]map[string]bool {
 	return have
 }
 
-// values finds values that no type has.
+// values reports required label values that no instance type has.
 func (l *linter) values(p *pool, all []*model.InstanceType) {
 	have := valuesOf(all)
 	for i, r := range p.pool.Spec.Template.Spec.Requirements {
@@ -56,20 +56,20 @@ func (l *linter) values(p *pool, all []*model.InstanceType) {
 	}
 }
 
-// special are keys whose values a table of types cannot know.
+// special are the label keys whose values do not depend on the instance type alone.
 var special = []string{
 	awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible,
 	awsv1.LabelPlacementGroupID, awsv1.LabelPlacementGroupPartition, corev1.LabelWindowsBuild, awsv1.LabelNodeClass,
 	awsv1.LabelInstanceTenancy,
 }
 
-// closed are the values of keys that can have no others.
+// closed has the label keys with a fixed set of values.
 var closed = map[string]map[string]bool{
 	apiv1.CapacityTypeLabelKey: {apiv1.CapacityTypeSpot: true, apiv1.CapacityTypeOnDemand: true, apiv1.CapacityTypeReserved: true},
 	corev1.LabelOSStable:       {"linux": true, "windows": true},
 }
 
-// value finds a value that no type of a region has.
+// value reports a label value that no instance type of the region has.
 func (l *linter) value(o *object, region, field, key, v string, have map[string]bool) {
 	if all, ok := closed[key]; ok {
 		have = all
@@ -98,14 +98,15 @@ func (l *linter) value(o *object, region, field, key, v string, have map[string]
 	}
 }
 
-// otherNames are names of values elsewhere, and what they are called in Kubernetes.
+// otherNames maps common other names of values to their names in Kubernetes.
 var otherNames = map[string]string{"x86_64": "amd64", "x86": "amd64", "aarch64": "arm64", "arm": "arm64", "ondemand": "on-demand"}
 
 // familyName splits the name of an instance family into category and generation.
 var familyName = regexp.MustCompile(`^([a-z]+)([0-9]+)[a-z0-9-]*$`)
 
-// newer reports whether types or zones may have the value that are newer than the table: zones of the region, types and families
-// that AWS names, and those of a generation that the table lacks. have are the values of the table.
+// newer reports whether zones or types that are newer than the data may have the value v. It is true for zones of the
+// region, for types and families that Options.Names contains, and for those of a generation that is not in the data.
+// have are the values in the data.
 func (l *linter) newer(region, key, v string, have map[string]bool) bool {
 	switch key {
 	case corev1.LabelTopologyZone:
@@ -126,7 +127,7 @@ func (l *linter) newer(region, key, v string, have map[string]bool) bool {
 	return false
 }
 
-// newGeneration reports whether a family is of a category that the table has, and of a generation of it that the table lacks.
+// newGeneration reports whether have contains families of the category of the given family, but none of its generation.
 func newGeneration(family string, have map[string]bool) bool {
 	m := familyName.FindStringSubmatch(family)
 	if m == nil {
@@ -137,8 +138,8 @@ func newGeneration(family string, have map[string]bool) bool {
 	return err == nil && last > 0 && n > last && n <= last+3
 }
 
-// latest returns the largest generation of a category among names of types, families or, for the category "", generations. It is
-// 0 if there is none.
+// latest returns the highest generation of a category among have, the names of types or families; for the category ""
+// they are generations. It is 0 if there is none.
 func latest(category string, have map[string]bool) int {
 	most := 0
 	for name := range have {
@@ -157,7 +158,7 @@ func latest(category string, have map[string]bool) int {
 	return most
 }
 
-// newerKeys returns the keys that a pool requires to be In a list with such a value.
+// newerKeys returns the keys of the NodePool's requirements with the operator In for which newer is true for a value.
 func (l *linter) newerKeys(p *pool, have map[string]map[string]bool) []string {
 	var keys []string
 	for r := range p.set.All() {

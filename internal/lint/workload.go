@@ -13,18 +13,18 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// itemField names a field of an item of a list.
+// itemField returns the path of a field of a list item.
 func itemField(list string, i int, name string) string {
 	return fmt.Sprintf("%s[%d].%s", list, i, name)
 }
 
-// templates are where the pods of workloads are described.
+// templates are the paths of the pod templates of workloads, by kind.
 var templates = map[string][]string{
 	"Pod": nil, "Deployment": {"spec", "template"}, "StatefulSet": {"spec", "template"}, "ReplicaSet": {"spec", "template"},
 	"DaemonSet": {"spec", "template"}, "Job": {"spec", "template"}, "CronJob": {"spec", "jobTemplate", "spec", "template"},
 }
 
-// workload applies the rules about pods and what disrupts them.
+// workload applies the rules for workloads and PodDisruptionBudgets.
 func (l *linter) workload(o *object) error {
 	if o.content.GetKind() == "PodDisruptionBudget" {
 		l.budgetOfPods(o)
@@ -54,7 +54,7 @@ func (l *linter) workload(o *object) error {
 	return l.affinity(o, at, spec.Affinity)
 }
 
-// affinity applies the rules about labels to what nodes must have.
+// affinity applies the rules for labels to a required node affinity.
 func (l *linter) affinity(o *object, at string, a *corev1.Affinity) error {
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return nil
@@ -77,7 +77,7 @@ func (l *linter) affinity(o *object, at string, a *corev1.Affinity) error {
 	return nil
 }
 
-// wanted finds label values that pods require and no node will have.
+// wanted reports label values that pods require and no node can have.
 func (l *linter) wanted(o *object, field, key, v string) error {
 	key = l.rules.Canonical(key)
 	if key == apiv1.NodePoolLabelKey {
@@ -87,7 +87,7 @@ func (l *linter) wanted(o *object, field, key, v string) error {
 		}
 		return nil
 	}
-	// Which region a zone lies in is not known here: pods go where the pools are.
+	// The region is not known here, since workloads do not name one, so zones are not checked.
 	elsewhere := strings.HasPrefix(key, "topology.") && (key != corev1.LabelTopologyZone || !zoneID.MatchString(v))
 	if !l.rules.WellKnown.Has(key) || elsewhere || l.options.Types == nil {
 		return nil
@@ -103,7 +103,7 @@ func (l *linter) wanted(o *object, field, key, v string) error {
 	return nil
 }
 
-// leftOver finds pods with annotations of Cluster Autoscaler against eviction, and none for Karpenter.
+// leftOver reports pods that have the annotation of Cluster Autoscaler against eviction, but not the one of Karpenter.
 func (l *linter) leftOver(o *object, template []string) {
 	const theirs, ours = "cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/do-not-disrupt"
 	path := append(slices.Clone(template), "metadata", "annotations")
@@ -114,7 +114,7 @@ func (l *linter) leftOver(o *object, template []string) {
 	}
 }
 
-// podSpec returns the description of a workload's pods and its path, nil if there is none.
+// podSpec returns the PodSpec of a workload and its path, nil if there is none.
 func podSpec(o *object, template []string) (*corev1.PodSpec, []string) {
 	path := append(slices.Clone(template), "spec")
 	content, ok, err := unstructured.NestedMap(o.content.Object, path...)

@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe"
 )
 
-// A Cluster is what was found, without instance types.
+// A Cluster is the result of Read. It has no instance types.
 type Cluster struct {
 	Snapshot *model.Snapshot
 	Pools    []*apiv1.NodePool
@@ -41,8 +41,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return s, api.AddToScheme(s)
 }
 
-// Spread lists what the scheduler makes selectors of for pods that say nothing about spread, and returns the function that
-// tells their constraints.
+// Spread returns the function that returns the default spread constraints of a pod. It lists the services and owners
+// from which kube-scheduler derives their selectors.
 func Spread(
 	ctx context.Context, r client.Reader, constraints []corev1.TopologySpreadConstraint,
 ) (func(*model.Pod) []corev1.TopologySpreadConstraint, error) {
@@ -61,7 +61,7 @@ func Spread(
 	}.Of(), nil
 }
 
-// Events lists the events of an object that is in the cluster. They are kept for an hour, so those of the past may be missing.
+// Events lists the events of an object. The API server keeps them for an hour, so earlier ones are missing.
 func Events(ctx context.Context, r client.Reader, o client.Object) ([]corev1.Event, error) {
 	var list corev1.EventList
 	err := r.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.MatchingFields{eventsOf: string(o.GetUID())})
@@ -71,7 +71,7 @@ func Events(ctx context.Context, r client.Reader, o client.Object) ([]corev1.Eve
 	return list.Items, nil
 }
 
-// eventsOf is the field of an event that holds the UID of the object that it is about.
+// eventsOf is the field of an event with the UID of its object.
 const eventsOf = "involvedObject.uid"
 
 func each[T any](items []T) []*T {
@@ -82,7 +82,7 @@ func each[T any](items []T) []*T {
 	return out
 }
 
-// Read lists everything that decisions look at.
+// Read lists all objects on which decisions depend.
 func Read(ctx context.Context, r client.Reader, c clock.Clock) (*Cluster, error) {
 	seen := observe.New(c)
 	out := &Cluster{}
@@ -115,7 +115,7 @@ func Read(ctx context.Context, r client.Reader, c clock.Clock) (*Cluster, error)
 	return out, nil
 }
 
-// keep sorts out what is needed besides the snapshot.
+// keep stores the objects that are needed in addition to the snapshot.
 func (c *Cluster) keep(o client.Object) {
 	switch o := o.(type) {
 	case *apiv1.NodePool:

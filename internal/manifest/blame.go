@@ -11,9 +11,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// blame finds the field that keeps data from being decoded into t, and says what is wrong with it. The decoder says that a
-// quantity is malformed, but not which of the forty; so each field is tried alone, on the way down to the one that fails.
-// It returns no words if all of it can be decoded.
+// blame returns the path of the field because of which data cannot be decoded into t, and the reason. The error of the
+// decoder does not name the field, so blame decodes each field alone, and recurses into the one that fails. why is ""
+// if data can be decoded.
 func blame(data []byte, t reflect.Type) (at path, why string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -21,15 +21,15 @@ import (
 	"github.com/karpenter-go/karpenter/api/admission"
 )
 
-// A decoded is what became of a document: an object, or mistakes, or neither if the document is skipped.
+// A decoded is the result of decoding a document: an object, or errors, or neither if the document is skipped.
 type decoded struct {
 	object   Object
 	errs     []*Error
 	warnings []string
 }
 
-// newChecker makes the checker when the first object of ours turns up: compiling the schemas takes longer than reading a
-// thousand pods.
+// newChecker makes the checker when the first object of a kind of Karpenter is decoded, because compiling the schemas
+// takes longer than reading a thousand pods.
 var newChecker = sync.OnceValues(admission.New)
 
 // each runs f for 0 to n-1 on all cores and waits.
@@ -46,11 +46,11 @@ func each(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// decode reads one object. ok is false for a kind that plays no part.
+// decode decodes the document. ok is false if its kind is skipped, because it is not in kinds.
 func (d *document) decode(ctx context.Context, like *sharer) (out decoded, ok bool) {
 	switch {
 	case d.kind == "" && d.source.found:
-		d.apiVersion = "" // whatever it says: it is counted with what is no object
+		d.apiVersion = "" // counted with the documents that are not objects, whatever its apiVersion
 		return decoded{}, false
 	case d.kind == "" || d.apiVersion == "":
 		missing := "kind"
@@ -81,7 +81,7 @@ func (d *document) gvk() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(d.apiVersion, d.kind)
 }
 
-// nearKind says what may have been meant.
+// nearKind returns a hint at the kinds that are similar to gvk.
 func nearKind(gvk schema.GroupVersionKind) string {
 	var same, group []string
 	for k := range kinds {
@@ -100,7 +100,7 @@ func nearKind(gvk schema.GroupVersionKind) string {
 	return "known kinds: " + strings.Join(group, ", ")
 }
 
-// settle fills in what every object has.
+// settle sets the default namespace, and returns an error for an object without a name.
 func (d *document) settle(k kind, o Object) []*Error {
 	if k.namespaced && o.GetNamespace() == "" {
 		o.SetNamespace("default")
@@ -111,8 +111,8 @@ func (d *document) settle(k kind, o Object) []*Error {
 	return nil
 }
 
-// decodeTheirs reads a kind of Kubernetes. Fields that this version does not know are left out; in YAML, which people
-// write, they are warned of.
+// decodeTheirs decodes an object of a kind of Kubernetes. Unknown fields are ignored; for YAML, which is mostly written
+// by people, there is a warning.
 func (d *document) decodeTheirs(k kind, like *sharer) (out decoded) {
 	if k.object == reflect.TypeFor[corev1.Pod]() && !d.yaml {
 		if p, ok := like.pod(d.json); ok {
@@ -144,7 +144,7 @@ func (d *document) decodeTheirs(k kind, like *sharer) (out decoded) {
 	return out
 }
 
-// decodeOurs reads one of our kinds as the API server would.
+// decodeOurs decodes an object of a kind of Karpenter, with validation and defaults as in the API server.
 func (d *document) decodeOurs(ctx context.Context, k kind) (out decoded) {
 	checker, err := newChecker()
 	if err != nil {
@@ -157,7 +157,9 @@ func (d *document) decodeOurs(ctx context.Context, k kind) (out decoded) {
 	}
 	stored, problems := checker.Create(ctx, raw)
 	for _, p := range problems {
-		out.errs = append(out.errs, d.mistake(parsePath(strings.TrimPrefix(p.Field, "<nil>")), problemText(p)))
+		e := d.mistake(parsePath(p.Field), problemText(p))
+		e.Field = p.Field // a path with dots in its keys cannot be cut for certain
+		out.errs = append(out.errs, e)
 	}
 	if len(out.errs) > 0 {
 		return out
@@ -174,7 +176,7 @@ func (d *document) decodeOurs(ctx context.Context, k kind) (out decoded) {
 	return out
 }
 
-// problemText returns the words of a field error without its field.
+// problemText returns the message of a field error, without the field.
 func problemText(p *field.Error) string {
 	switch {
 	case p.Type == field.ErrorTypeRequired && p.Detail == "":
@@ -185,7 +187,7 @@ func problemText(p *field.Error) string {
 	return p.ErrorBody()
 }
 
-// mistake is fail without the line, which is looked up when the mistake is printed.
+// mistake is like fail, but computes the line only if the error is printed.
 func (d *document) mistake(at path, message string) *Error {
 	return &Error{Place: d.place(), Field: at.String(), Message: message, document: d, path: at}
 }

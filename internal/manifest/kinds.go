@@ -27,17 +27,17 @@ type Object interface {
 	runtime.Object
 }
 
-// A kind is how objects of one kind are read.
+// A kind describes how objects of one kind are decoded.
 type kind struct {
 	// object is the Go type, without pointer.
 	object reflect.Type
-	// ours says that the schema in api/crds judges the object and gives it its defaults.
+	// ours is true for kinds of Karpenter: their objects are validated and defaulted by the schema in api/crds.
 	ours bool
-	// namespaced objects without a namespace belong to "default".
+	// namespaced is true for kinds with a namespace, which defaults to "default".
 	namespaced bool
 }
 
-// kinds are all that Read decodes; whatever else there is, is skipped.
+// kinds are the kinds that Read decodes. Objects of other kinds are skipped.
 var kinds = map[schema.GroupVersionKind]kind{
 	corev1.SchemeGroupVersion.WithKind("Pod"):                   of[corev1.Pod](true),
 	corev1.SchemeGroupVersion.WithKind("Node"):                  of[corev1.Node](false),
@@ -76,7 +76,8 @@ func own[T any](namespaced bool) kind {
 // new returns an empty object.
 func (k kind) new() Object { return reflect.New(k.object).Interface().(Object) }
 
-// groups are ours: a kind of theirs that is not in kinds is of another version, or misspelt, and never skipped.
+// groups are the API groups of Karpenter. An object of these groups whose kind is not in kinds has another version or
+// is misspelt, so it is an error and not skipped.
 var groups = map[string]bool{
 	apiv1.GroupVersion.Group: true, awsv1.GroupVersion.Group: true, kwokv1alpha1.GroupVersion.Group: true,
 	autoscalingv1beta1.GroupVersion.Group: true,

@@ -7,10 +7,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A path leads from an object to one of its fields: names of fields, and numbers of items.
+// A path is the path of a field within an object: names of fields (string) and indexes of items (int).
 type path []any
 
-// String writes p as Kubernetes does: spec.containers[0].resources.requests[cpu].
+// String returns p in the notation of Kubernetes: spec.containers[0].resources.requests[cpu].
 func (p path) String() string {
 	var b strings.Builder
 	for _, step := range p {
@@ -31,7 +31,7 @@ func (p path) String() string {
 	return b.String()
 }
 
-// parsePath reads what String writes.
+// parsePath is the inverse of String.
 func parsePath(s string) path {
 	var p path
 	for s != "" {
@@ -55,7 +55,7 @@ func parsePath(s string) path {
 	return p
 }
 
-// lineOf returns the line of the field, or of the deepest part of the way to it that was written.
+// lineOf returns the line of the field, or of the innermost enclosing field that exists.
 func (d *document) lineOf(p path) int {
 	first := d.source.line(d.start)
 	var root yaml.Node // JSON is YAML
@@ -63,7 +63,7 @@ func (d *document) lineOf(p path) int {
 		return first
 	}
 	at := root.Content[0]
-	if d.item > 0 && d.yaml { // the text of a JSON item is its own
+	if d.item > 0 && d.yaml { // the text of a JSON item has only that item
 		if at.Kind == yaml.MappingNode {
 			at = child(at, "items", at)
 		}

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// A Place says where an object was written.
+// A Place is the position of an object in the input.
 type Place struct {
 	// File is a path, or "stdin".
 	File string
-	// Document counts the documents of the file that are not empty, from 1.
+	// Document is the number of the document in its file, from 1, without empty documents.
 	Document int
-	// Item counts the items of a list, from 1; zero for a document that is no list.
+	// Item is the number of the item in its list, from 1; zero for a document that is not a list.
 	Item int
-	// Line is where the object, or the field in question, is in the file, from 1; zero if that is not known.
+	// Line is the line of the object, or of the field with an error, from 1; zero if it is not known.
 	Line int
 }
 
-// String names the place for people: file.yaml: document 2, item 3, line 40.
+// String returns the place as text: file.yaml: document 2, item 3, line 40.
 func (p Place) String() string {
 	var b strings.Builder
 	b.WriteString(p.File)
@@ -39,11 +39,11 @@ func (p Place) String() string {
 // An Error is one mistake in the input.
 type Error struct {
 	Place Place
-	// Object is kind and name, as far as they are known.
+	// Object is the kind and name, as far as they are known.
 	Object string
-	// Field is the path of the field, empty if the mistake is not in one.
+	// Field is the path of the field, empty if the mistake is not in a single field.
 	Field string
-	// Message says what is wrong, and where it helps what to write instead.
+	// Message describes the mistake, and for some mistakes the fix.
 	Message string
 
 	// document and path locate the mistake until object and line are computed from them.
@@ -51,7 +51,7 @@ type Error struct {
 	path     path
 }
 
-// Error renders the mistake in one line.
+// Error returns the mistake in one line.
 func (e *Error) Error() string {
 	parts := []string{e.Place.String()}
 	for _, s := range []string{e.Object, e.Field, e.Message} {
@@ -62,13 +62,13 @@ func (e *Error) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// maxErrors is how many mistakes are printed.
+// maxErrors is the maximum number of mistakes that are printed.
 const maxErrors = 20
 
 // Errors are all mistakes of an input, in its order.
 type Errors []*Error
 
-// Error renders a mistake a line.
+// Error returns one line per mistake.
 func (e Errors) Error() string {
 	lines := make([]string, 0, min(len(e), maxErrors)+1)
 	for _, one := range e[:min(len(e), maxErrors)] {
@@ -84,28 +84,30 @@ func (e Errors) Error() string {
 type source struct {
 	name string
 	data []byte
-	// found is set for files that a directory brought in: what is no manifest there is skipped, not refused.
+	// found is true for files that were found in a given directory. Documents in them that are not manifests are
+	// skipped; in files given by name they are errors.
 	found bool
 }
 
-// offset returns where part, which was sliced out of s.data, begins in it. Slicing leaves the end of the capacity where it is.
+// offset returns the offset of part, a slice of s.data. It is the difference of the capacities, since the capacity of
+// both slices ends at the same byte.
 func (s *source) offset(part []byte) int { return cap(s.data) - cap(part) }
 
-// line returns the line of a byte, from 1.
+// line returns the line number of the byte at offset, from 1.
 func (s *source) line(offset int) int {
 	return 1 + bytes.Count(s.data[:min(offset, len(s.data))], []byte("\n"))
 }
 
-// A document is one object on its way: where it was written, and its JSON.
+// A document is one object before it is decoded: its position in the input, and its JSON.
 type document struct {
 	source *source
 	// number and item are those of Place.
 	number, item int
-	// start is where the text begins in the source.
+	// start is the offset of text in the source.
 	start int
-	// text is the whole document as written, with all items of its list; shared by them.
+	// text is the whole document as written. For an item of a YAML list it has all items of the list.
 	text []byte
-	// yaml says that text is not JSON.
+	// yaml is true if text is not JSON.
 	yaml bool
 	// json is the object alone.
 	json []byte
@@ -113,7 +115,8 @@ type document struct {
 	apiVersion, kind string
 }
 
-// place returns where the document is, without the line: counting lines takes time, and is worth it for a mistake only.
+// place returns the position of the document, without the line. Lines are only counted for mistakes, because counting
+// takes time.
 func (d *document) place() Place { return Place{File: d.source.name, Document: d.number, Item: d.item} }
 
 // fail returns a mistake in the field at path.
@@ -123,10 +126,10 @@ func (d *document) fail(path path, message string) *Error {
 	return &Error{Place: p, Object: d.title(), Field: path.String(), Message: message}
 }
 
-// title names the object by kind and name, as far as they can be read.
+// title returns the kind and name of the object, as far as they can be decoded.
 func (d *document) title() string {
 	name := ""
-	_ = eachField(d.json, func(key string, value []byte) bool { // what cannot be read has no name
+	_ = eachField(d.json, func(key string, value []byte) bool { // the name stays empty on an error
 		if key != "metadata" {
 			return true
 		}

@@ -17,20 +17,21 @@ import (
 // Stdin is the path that stands for standard input.
 const Stdin = "-"
 
-// Options are what Read needs besides paths.
+// Options are the options of Read.
 type Options struct {
 	// Stdin is read for the path "-".
 	Stdin io.Reader
-	// Legacy turns objects of earlier API versions into those of today; nil means that such objects are mistakes.
+	// Legacy converts objects of earlier API versions to current ones. If it is nil, such objects are mistakes.
 	Legacy Legacy
 }
 
-// Legacy knows the kinds of earlier API versions.
+// Legacy converts objects of earlier API versions.
 type Legacy interface {
 	// Knows reports whether an object of this kind and version, in JSON, is converted.
 	Knows(gvk schema.GroupVersionKind, object []byte) bool
-	// Convert returns a manifest, YAML or JSON, with the objects that stand for those given, all at once since one may need
-	// another; and what was lost or is to be looked at, a sentence each.
+	// Convert returns a manifest, YAML or JSON, with the converted objects. It gets all objects at once, since the
+	// conversion of one may depend on another. warnings has one sentence for each value that was lost or that the user
+	// should check.
 	Convert(objects []Written) (manifest []byte, warnings []string, err error)
 }
 
@@ -40,8 +41,8 @@ type Written struct {
 	JSON  []byte
 }
 
-// Read reads all objects in the files and directories named, in that order, files of a directory by name. The error is of
-// type Errors if the input was found and is bad.
+// Read reads all objects in the files and directories, in the given order; files of a directory are sorted by name. The
+// error is of type Errors if the files could be read but have mistakes.
 func Read(ctx context.Context, paths []string, o Options) (*Set, error) {
 	sources, err := open(paths, o.Stdin)
 	if err != nil {
@@ -64,7 +65,7 @@ func Read(ctx context.Context, paths []string, o Options) (*Set, error) {
 	return set, nil
 }
 
-// located looks up the lines of the mistakes that will be printed.
+// located sets the lines of the mistakes that will be printed.
 func located(errs Errors) Errors {
 	for i, e := range errs[:min(len(errs), maxErrors)] {
 		if e.document == nil {
@@ -99,7 +100,7 @@ func open(paths []string, stdin io.Reader) ([]*source, error) {
 		for _, name := range files {
 			data, err := os.ReadFile(name)
 			if err != nil {
-				return nil, err // it names the operation and the file
+				return nil, err // the error names the operation and the file
 			}
 			out = append(out, &source{name: name, data: data, found: name != p})
 		}
@@ -107,10 +108,11 @@ func open(paths []string, stdin io.Reader) ([]*source, error) {
 	return out, nil
 }
 
-// extensions are those of the files that a directory is searched for.
+// extensions are the extensions of manifests in a directory.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// filesOf returns p itself, or the manifests in the directory p and below, by name; hidden ones are left out.
+// filesOf returns p itself, or, if p is a directory, the manifests in it and its subdirectories, sorted by name,
+// without hidden ones.
 func filesOf(p string) ([]string, error) {
 	info, err := os.Stat(p)
 	if err != nil {
@@ -144,7 +146,7 @@ func filesOf(p string) ([]string, error) {
 	return files, nil
 }
 
-// cut splits all sources into documents, as JSON.
+// cut splits all sources into documents and converts them to JSON.
 func cut(sources []*source) ([]*document, Errors) {
 	var docs []*document
 	var errs Errors

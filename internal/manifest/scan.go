@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// A cursor walks over JSON without decoding it. It only looks for where values begin and end; that they are well formed is
-// for the decoder to find out.
+// A cursor splits JSON into values without decoding it. It only finds the beginnings and ends of values; malformed
+// values are left to the decoder.
 type cursor struct {
 	data []byte
 	at   int
 }
 
-// A cutError says that the text ends, or has something else, where a value should be.
+// A cutError is returned if the text ends, or has another character, where a value is expected.
 type cutError struct {
 	offset int
 	what   string
@@ -25,7 +25,7 @@ func (c *cursor) fail(format string, a ...any) error {
 	return &cutError{offset: c.at, what: fmt.Sprintf(format, a...)}
 }
 
-// space skips what may stand between values.
+// space skips white space.
 func (c *cursor) space() {
 	for c.at < len(c.data) {
 		switch c.data[c.at] {
@@ -37,13 +37,13 @@ func (c *cursor) space() {
 	}
 }
 
-// end reports whether only space is left.
+// end reports whether only white space is left.
 func (c *cursor) end() bool {
 	c.space()
 	return c.at == len(c.data)
 }
 
-// next skips space and then b, and reports whether it was there.
+// next skips white space and then b, and reports whether b was there.
 func (c *cursor) next(b byte) bool {
 	c.space()
 	if c.at < len(c.data) && c.data[c.at] == b {

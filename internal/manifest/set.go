@@ -12,17 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Set is everything that was read, in the order of the input.
+// A Set has all objects that were read, in the order of the input.
 type Set struct {
-	// Warnings are what a reader of the result should know, a sentence each.
+	// Warnings are sentences about input that was ignored or changed.
 	Warnings []string
 
 	objects []Object
 	places  map[Object]Place
 	skipped map[schema.GroupVersionKind]int
-	// numbered counts the names made of each generateName.
+	// numbered is the number of names that were generated for each generateName.
 	numbered map[string]int
-	// repeats and namesakes are objects of one name.
+	// repeats counts objects that were overwritten by a later one of the same name, namesakes counts pods of the same
+	// name that were kept.
 	repeats, namesakes tally
 }
 
@@ -30,7 +31,7 @@ func newSet() *Set {
 	return &Set{places: map[Object]Place{}, skipped: map[schema.GroupVersionKind]int{}, numbered: map[string]int{}}
 }
 
-// Of returns the objects of one type, in the order of the input.
+// Of returns the objects of type T, in the order of the input.
 func Of[T Object](s *Set) []T {
 	var out []T
 	for _, o := range s.objects {
@@ -41,7 +42,7 @@ func Of[T Object](s *Set) []T {
 	return out
 }
 
-// Place returns where the object was written.
+// Place returns the position of the object in the input.
 func (s *Set) Place(o Object) Place { return s.places[o] }
 
 // Error returns a mistake in a field of an object that was read.
@@ -49,10 +50,10 @@ func (s *Set) Error(o Object, kind, field, message string) *Error {
 	return &Error{Place: s.places[o], Object: strings.TrimSpace(kind + " " + o.GetName()), Field: field, Message: message}
 }
 
-// Len returns how many objects there are.
+// Len returns the number of objects.
 func (s *Set) Len() int { return len(s.objects) }
 
-// convert replaces the documents of earlier API versions.
+// convert replaces documents of earlier API versions by converted ones.
 func (s *Set) convert(docs []*document, legacy Legacy) ([]*document, Errors) {
 	var old []*document
 	if legacy == nil {
@@ -85,7 +86,7 @@ func (s *Set) convert(docs []*document, legacy Legacy) ([]*document, Errors) {
 	return append(kept, converted...), errs
 }
 
-// take decodes the documents and keeps their objects.
+// take decodes the documents and adds their objects.
 func (s *Set) take(ctx context.Context, docs []*document) Errors {
 	results, read := make([]decoded, len(docs)), make([]bool, len(docs))
 	like := &sharer{}
@@ -110,8 +111,9 @@ func (s *Set) take(ctx context.Context, docs []*document) Errors {
 	return errs
 }
 
-// add keeps one object. Of two with one name the later counts, as when both are applied. Two pods of one name on different
-// nodes, or one that waits, are two: a dump of a cluster and new pods are often simulated together.
+// add adds one object. It replaces an earlier one with the same name, as if both were applied. But two pods with the
+// same name are both kept if they are on different nodes or one of them is pending, because a dump of a cluster and new
+// pods are often simulated together.
 func (s *Set) add(o Object, d *document, at map[string]int) {
 	if o.GetName() == "" {
 		for taken := true; taken; _, taken = at[key(o, d)] {
@@ -131,7 +133,7 @@ func (s *Set) add(o Object, d *document, at map[string]int) {
 		s.namesakes.add("%s with the name of another pod on a different node: both are used (%s in %s, and %s)", title, s.places[other], d.place())
 		bound := o
 		if bound.(*corev1.Pod).Spec.NodeName == "" {
-			bound, s.objects[i] = other, o // the one that waits keeps the name, since results speak of it
+			bound, s.objects[i] = other, o // the pending pod keeps the name, since results name it
 		}
 		bound.SetName(bound.GetName() + "." + bound.(*corev1.Pod).Spec.NodeName)
 		s.places[bound] = s.places[other]
@@ -146,7 +148,7 @@ func key(o Object, d *document) string {
 	return d.apiVersion + "/" + d.kind + "/" + o.GetNamespace() + "/" + o.GetName()
 }
 
-// A tally counts what is alike and keeps the words about the first.
+// A tally counts equal warnings and stores the text of the first.
 type tally struct {
 	n    int
 	text string
@@ -171,7 +173,7 @@ func (s *Set) tell(t tally) {
 	s.Warnings = append(s.Warnings, fmt.Sprintf(t.text, append([]any{objects}, t.args...)...))
 }
 
-// tellSkipped warns, in one line, of what plays no part.
+// tellSkipped adds one warning that lists the skipped kinds.
 func (s *Set) tellSkipped() {
 	var parts []string
 	kinds := slices.SortedFunc(maps.Keys(s.skipped), func(a, b schema.GroupVersionKind) int {

@@ -7,15 +7,16 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// A sharer decodes equal lists of containers once. The pods of a fleet have a few hundred different lists, and containers
-// take most of the memory of pods. A caller that changes decoded containers must copy them before.
+// A sharer decodes equal lists of containers only once, and pods share the result, because containers take most of the
+// memory of pods. The pods of a large cluster have only a few hundred different lists. A caller must copy containers
+// before it changes them.
 type sharer struct {
 	mu         sync.RWMutex // guards containers
 	containers map[string][]corev1.Container
 }
 
-// pod decodes a pod, and returns false if it is not written as pods usually are: then the whole is decoded, and says what
-// is wrong.
+// pod decodes a pod. It returns false if the pod has an unusual form; the caller then decodes it as a whole, which
+// gives an error if it is invalid.
 func (s *sharer) pod(data []byte) (*corev1.Pod, bool) {
 	list, ok := containersIn(data)
 	if !ok {
@@ -54,7 +55,7 @@ func containersIn(data []byte) (list []byte, ok bool) {
 	return list, err == nil && n == 1
 }
 
-// shared returns the containers that text says.
+// shared returns the decoded containers of text.
 func (s *sharer) shared(text []byte) ([]corev1.Container, bool) {
 	s.mu.RLock()
 	have, ok := s.containers[string(text)]

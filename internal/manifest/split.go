@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -9,17 +10,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// split cuts a source into its documents. Nothing is decoded yet.
+// split splits a source into its documents, without decoding them.
 func split(s *source) ([]*document, *Error) {
-	s.data = bytes.TrimPrefix(s.data, []byte("\xef\xbb\xbf"))
+	s.data = bytes.TrimPrefix(UTF8(s.data), []byte("\xef\xbb\xbf"))
 	if looksLikeJSON(s.data) || strings.HasSuffix(s.name, ".json") && hasContent(s.data) {
 		return splitJSON(s)
 	}
 	return splitYAML(s), nil
 }
 
-// looksLikeJSON reports whether text begins with brackets and then something that JSON has there. YAML may begin with a
-// bracket too, but rarely quotes its keys.
+// looksLikeJSON reports whether text begins with brackets followed by the start of a JSON value. YAML may begin with a
+// bracket as well, but its keys are rarely quoted.
 func looksLikeJSON(text []byte) bool {
 	rest := bytes.TrimLeft(text, " \t\r\n")
 	if len(rest) == 0 || rest[0] != '{' && rest[0] != '[' {
@@ -29,7 +30,7 @@ func looksLikeJSON(text []byte) bool {
 	return len(rest) == 0 || rest[0] == '"' || rest[0] == '}' || rest[0] == ']'
 }
 
-// splitJSON cuts JSON values that follow one another.
+// splitJSON splits a sequence of JSON values.
 func splitJSON(s *source) ([]*document, *Error) {
 	c := &cursor{data: s.data}
 	var docs []*document
@@ -46,7 +47,7 @@ func splitJSON(s *source) ([]*document, *Error) {
 	return docs, nil
 }
 
-// splitYAML cuts at lines that begin with three dashes. Documents without content are left out and not counted.
+// splitYAML splits text at lines that begin with three dashes. Documents without content are left out and not counted.
 func splitYAML(s *source) []*document {
 	var docs []*document
 	start := 0
@@ -76,7 +77,7 @@ func separates(line []byte) bool {
 	return ok && (len(rest) == 0 || rest[0] == '#')
 }
 
-// hasContent reports whether text is more than space and comments.
+// hasContent reports whether text has anything besides white space and comments.
 func hasContent(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
@@ -86,7 +87,7 @@ func hasContent(text []byte) bool {
 	return false
 }
 
-// toJSON converts a YAML document. A key that is written twice is a mistake, as it is to kubectl.
+// toJSON converts a YAML document. A duplicate key is a mistake, as in kubectl.
 func (d *document) toJSON() *Error {
 	if !d.yaml {
 		return nil
@@ -104,7 +105,7 @@ func (d *document) toJSON() *Error {
 		}
 	}
 	if strings.HasPrefix(e.Message, noYAML+"did not find expected") {
-		e.Place.Line++ // the library counts these from zero
+		e.Place.Line++ // the YAML library counts these lines from zero
 	}
 	if bytes.Contains(d.text, []byte("{{")) || bytes.Contains(d.text, []byte("${")) {
 		e.Message += " (looks like a template: render it first)"
@@ -117,16 +118,20 @@ var (
 	yamlNoise = regexp.MustCompile(`^(error converting YAML to JSON: )?(yaml: )?(unmarshal errors:\s*)?(line \d+: )?`)
 )
 
-// noYAML begins every message about text that is no YAML.
+// noYAML is the prefix of every message about text that is not YAML.
 const noYAML = "not valid YAML: "
 
 // yamlMessage returns the first line of the YAML library's error, without its prefixes and line number, after noYAML.
 func yamlMessage(err error) string {
 	first, _, _ := strings.Cut(yamlNoise.ReplaceAllString(err.Error(), ""), "\n")
+	if first == "found character that cannot start any token" {
+		first = "a tab or another character that cannot begin a value; indent with spaces"
+	}
 	return noYAML + first
 }
 
-// items returns the objects in d: itself, or those of a list. An item that does not say what it is, is what the list is of.
+// items returns d itself, or its items if d is a list. An item without apiVersion and kind gets those of the list's
+// type.
 func (d *document) items() ([]*document, *Error) {
 	c := &cursor{data: d.json}
 	c.space()
@@ -163,7 +168,7 @@ func (d *document) items() ([]*document, *Error) {
 	return []*document{d}, nil
 }
 
-// list returns the items of a JSON array; apiVersion and kind are for those without.
+// list returns the items of a JSON array; apiVersion and kind are the defaults for items without them.
 func (d *document) list(array []byte, apiVersion, kind string) ([]*document, *Error) {
 	var out []*document
 	err := eachItem(array, func(i int, item []byte) {
@@ -171,7 +176,7 @@ func (d *document) list(array []byte, apiVersion, kind string) ([]*document, *Er
 		if !d.yaml {
 			one.text, one.start = item, d.source.offset(item)
 		}
-		_ = eachField(item, func(key string, value []byte) bool { // the decoder tells what is wrong
+		_ = eachField(item, func(key string, value []byte) bool { // the decoder reports errors
 			switch key {
 			case "apiVersion":
 				one.apiVersion = text(value)
@@ -182,6 +187,7 @@ func (d *document) list(array []byte, apiVersion, kind string) ([]*document, *Er
 		})
 		if one.kind == "" {
 			one.apiVersion, one.kind = apiVersion, kind
+			one.json = named(item, apiVersion, kind)
 		}
 		out = append(out, one)
 	})
@@ -189,6 +195,18 @@ func (d *document) list(array []byte, apiVersion, kind string) ([]*document, *Er
 		return nil, d.fail(nil, err.Error())
 	}
 	return out, nil
+}
+
+// named returns a JSON object with an apiVersion and a kind before its fields; anything else is returned as it is.
+func named(item []byte, apiVersion, kind string) []byte {
+	if len(item) == 0 || item[0] != '{' || kind == "" {
+		return item
+	}
+	rest, comma := bytes.TrimLeft(item[1:], " \t\r\n"), ","
+	if len(rest) > 0 && rest[0] == '}' {
+		comma = ""
+	}
+	return append(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q%s`, apiVersion, kind, comma), rest...)
 }
 
 // text returns a JSON string without its quotes, or "" if it is none.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// class is the spec of the node class of a group.
+// class returns the spec of the node class for a group.
 func (m *migration) class(g group) string {
 	var b strings.Builder
 	b.WriteString("spec:\n")
@@ -50,7 +50,7 @@ func (m *migration) class(g group) string {
 	return b.String()
 }
 
-// dataDevice is the disk that the kubelet's files are on.
+// dataDevice returns the device name of the disk with the kubelet's files.
 func dataDevice(family string) string {
 	switch {
 	case family == "bottlerocket":

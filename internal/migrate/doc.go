@@ -1,6 +1,7 @@
-// Package migrate turns node groups into NodePools and node classes: it reads what EKS and Auto Scaling answer about groups,
-// and writes one pool for each, with as few node classes as there are kinds of nodes, and the steps from here to there.
+// Package migrate converts node groups to NodePools and node classes. Its input are the outputs of the AWS CLI that
+// describe the groups of EKS and Auto Scaling. Its output is one NodePool per group, one node class for all groups with
+// equal settings, and the steps of the migration.
 //
-// It is a pure function. A group is one shape and a pool may be many; what is written keeps the shape, and says where it
-// could be wider.
+// The output depends on the input only. A NodePool allows the instance types of its group, and the notes tell where it
+// could allow more.
 package migrate

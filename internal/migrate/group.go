@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A group is a node group as its cloud describes it, whichever service answered.
+// A group is a node group of EKS or Auto Scaling.
 type group struct {
 	name     string
 	cluster  string
@@ -21,7 +21,7 @@ type group struct {
 	min, max int
 	desired  int
 	subnets  []string
-	family   string // image family, empty if it cannot be told
+	family   string // image family, empty if unknown
 	arch     string // empty if it cannot be told
 	role     string // name of the role, empty if unknown
 	labels   map[string]string
@@ -30,18 +30,19 @@ type group struct {
 	template string
 	region   string // empty if it cannot be told
 
-	// managed says that EKS answered. behind is the group of EKS that a group of Auto Scaling is the machinery of.
+	// managed is true for a group of EKS. behind is the name of the EKS group to which a group of Auto Scaling belongs,
+	// "" if there is none.
 	managed bool
 	behind  string
-	// tags go from an Auto Scaling group to its instances.
+	// tags are the tags that an Auto Scaling group sets on its instances.
 	tags map[string]string
-	// ranges bound vCPU and memory where types are chosen by attributes.
+	// ranges are the bounds of vCPU and memory, if the group chooses instance types by attributes.
 	ranges []bounds
-	// lost are sentences about what no manifest has a place for.
+	// lost has sentences about settings that have no equivalent in the manifests.
 	lost []string
 }
 
-// bounds are the least and the most that the value of a label may be; most is 0 for no bound.
+// bounds are the minimum and maximum of a label's value; most is 0 if there is no maximum.
 type bounds struct {
 	key         string
 	least, most int
@@ -49,7 +50,7 @@ type bounds struct {
 
 type taint struct{ Key, Value, Effect string }
 
-// nodegroup is the answer of aws eks describe-nodegroup.
+// nodegroup is the output of aws eks describe-nodegroup.
 type nodegroup struct {
 	Name          string            `json:"nodegroupName"`
 	Cluster       string            `json:"clusterName"`
@@ -79,10 +80,10 @@ type nodegroup struct {
 	} `json:"nodeRepairConfig"`
 }
 
-// launchTemplate is how Auto Scaling names one.
+// launchTemplate is a reference to a launch template in Auto Scaling.
 type launchTemplate struct{ LaunchTemplateName, LaunchTemplateId string }
 
-// autoScalingGroup is one of aws autoscaling describe-auto-scaling-groups.
+// autoScalingGroup is one group in the output of aws autoscaling describe-auto-scaling-groups.
 type autoScalingGroup struct {
 	AutoScalingGroupName              string
 	MinSize, MaxSize, DesiredCapacity int
@@ -113,14 +114,14 @@ type tag struct {
 	PropagateAtLaunch bool
 }
 
-// answer is any of the answers.
+// answer is the output of any of the supported commands.
 type answer struct {
 	Nodegroup         *nodegroup
 	Nodegroups        []nodegroup
 	AutoScalingGroups []autoScalingGroup
 }
 
-// read returns the groups in answers, which may follow each other in one file.
+// read returns the groups in a file, which may have several outputs one after the other.
 func read(f File) ([]group, error) {
 	var groups []group
 	decoder := json.NewDecoder(bytes.NewReader(f.Data))
@@ -188,7 +189,7 @@ func (n nodegroup) group() group {
 	return g
 }
 
-// image reads EKS's type of image, such as AL2023_ARM_64_STANDARD.
+// image returns the image family and architecture of an AMI type of EKS, such as AL2023_ARM_64_STANDARD.
 func image(kind string) (family, arch string) {
 	for _, f := range []struct{ prefix, family string }{
 		{"AL2023_", "al2023"}, {"AL2_", "al2"}, {"BOTTLEROCKET_", "bottlerocket"},
@@ -210,7 +211,7 @@ func image(kind string) (family, arch string) {
 	return family, arch
 }
 
-// Tags of Auto Scaling groups that describe their future nodes, for Cluster Autoscaler.
+// Prefixes of tags by which Auto Scaling groups declare labels and taints of their nodes for Cluster Autoscaler.
 const (
 	labelTag = "k8s.io/cluster-autoscaler/node-template/label/"
 	taintTag = "k8s.io/cluster-autoscaler/node-template/taint/"
@@ -250,7 +251,7 @@ func (a autoScalingGroup) group() group {
 	return g
 }
 
-// mix reads the mixed instances policy.
+// mix sets the fields of g from the mixed instances policy.
 func (a autoScalingGroup) mix(g *group) {
 	m := a.MixedInstancesPolicy
 	if m == nil {
@@ -262,7 +263,7 @@ func (a autoScalingGroup) mix(g *group) {
 			g.types = append(g.types, o.InstanceType)
 		}
 		if o.InstanceRequirements != nil {
-			g.types = nil // those that run now are a choice among many
+			g.types = nil // the types of the current instances are only some of the allowed ones
 			g.attributes(o.InstanceRequirements)
 			break
 		}
@@ -274,7 +275,7 @@ func (a autoScalingGroup) mix(g *group) {
 	}
 }
 
-// attributes reads InstanceRequirements: vCPU and memory have labels, the others are named.
+// attributes reads InstanceRequirements. vCPU and memory become requirements on labels; the others are named in lost.
 func (g *group) attributes(all map[string]json.RawMessage) {
 	var others []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -291,7 +292,7 @@ func (g *group) attributes(all map[string]json.RawMessage) {
 	}
 }
 
-// readTag reads what a tag of Auto Scaling says about the group or its nodes.
+// readTag sets the fields of g from a tag of the Auto Scaling group.
 func (g *group) readTag(t tag) {
 	domain, _, _ := strings.Cut(t.Key, "/")
 	switch {
@@ -317,5 +318,5 @@ func (g *group) readTag(t tag) {
 	}
 }
 
-// ownTags are domains of tags that Kubernetes' programs read, or that Karpenter sets.
+// ownTags are the domains of tags that programs of Kubernetes read, or that Karpenter sets.
 var ownTags = []string{"kubernetes.io", "k8s.io", "karpenter.sh", "k8s.aws", "eksctl.io", "eksctl.cluster.k8s.io"}

@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// Options are what the answers do not say.
+// Options are the facts that the files do not contain.
 type Options struct {
-	// Cluster is the cluster's name. Default: what the groups say.
+	// Cluster is the cluster's name. Default: the name in the groups.
 	Cluster string
-	// Region is where the groups are, for prices. Default: what the groups say, otherwise us-east-1.
+	// Region is the region of the groups, for prices. Default: the region in the groups, otherwise us-east-1.
 	Region string
 	// Price returns the hourly price of an instance type, ok=false if it is not known; may be nil.
 	Price func(region, instanceType string, spot bool) (dollars float64, ok bool)
 }
 
-// A File holds answers, one after the other, in JSON.
+// A File has outputs of AWS CLI commands, one after the other, in JSON.
 type File struct {
 	Name string
 	Data []byte
 }
 
-// A Result is what becomes of the groups.
+// A Result is the result of the conversion of all groups.
 type Result struct {
 	// Manifests are NodePools and EC2NodeClasses, as YAML, one document each.
 	Manifests []string
-	// Notes are what to look at.
+	// Notes are remarks that the user should read.
 	Notes []Note
-	// Steps are the way from here to there, in order.
+	// Steps are the steps of the migration, in order.
 	Steps []Step
 }
 
@@ -42,7 +42,7 @@ type Note struct {
 
 func (n Note) String() string { return n.Group + ": " + n.Message }
 
-// Groups reads answers of EKS and Auto Scaling and returns pools and node classes for the groups in them.
+// Groups returns NodePools and node classes for the groups in the files.
 func Groups(files []File, o Options) (Result, error) {
 	var groups, managed []group
 	for _, f := range files {
@@ -53,7 +53,7 @@ func Groups(files []File, o Options) (Result, error) {
 		groups = append(groups, found...)
 	}
 	m := &migration{options: o, classes: map[string]string{}, taken: map[string]bool{}}
-	// Auto Scaling's groups behind groups of EKS are those groups once more.
+	// An Auto Scaling group that belongs to a group of EKS is left out, since it is the same group.
 	known := map[string]bool{}
 	for _, g := range groups {
 		known[g.name] = known[g.name] || g.managed
@@ -95,10 +95,10 @@ func (m *migration) note(g group, format string, args ...any) {
 	m.notes = append(m.notes, Note{g.name, fmt.Sprintf(format, args...)})
 }
 
-// invalid matches what names of objects may not have.
+// invalid matches characters that are not allowed in names of objects.
 var invalid = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// name makes a name of an object that is not taken yet.
+// name returns an unused name for an object, similar to wish.
 func (m *migration) name(kind, wish string) string {
 	base := strings.Trim(invalid.ReplaceAllString(strings.ToLower(wish), "-"), "-")
 	if len(base) > 50 {
@@ -115,7 +115,7 @@ func (m *migration) name(kind, wish string) string {
 	return name
 }
 
-// group writes the pool of a group, and its class unless another group has the same.
+// group adds the NodePool of a group, and its node class unless an earlier group has an equal one.
 func (m *migration) group(g group) {
 	if m.options.Cluster != "" {
 		g.cluster = m.options.Cluster

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// A Step is one thing to do.
+// A Step is one step of the migration.
 type Step struct {
 	What string `json:"what"`
-	// Group is the group that it is about; empty for none. Nodes is how many it has, CostPerHour what they cost, 0 if it is not
-	// known.
+	// Group is the group concerned, empty if there is none. Nodes is its number of nodes. CostPerHour is their cost, 0
+	// if it is not known.
 	Group       string  `json:"group,omitempty"`
 	Nodes       int     `json:"nodes,omitempty"`
 	CostPerHour float64 `json:"costPerHour,omitempty"`
-	// Commands do it, in order.
+	// Commands are the commands of the step, in order.
 	Commands []string `json:"commands,omitempty"`
 }
 
-// String is the step with its commands on lines of their own.
+// String returns the step with its commands on separate lines.
 func (s Step) String() string {
 	out := s.What
 	for _, c := range s.Commands {
@@ -27,7 +27,7 @@ func (s Step) String() string {
 	return out
 }
 
-// plan writes the steps.
+// plan adds the steps.
 func (m *migration) plan(groups []group) {
 	m.steps = append(m.steps,
 		Step{What: "Set up the account and install the chart beside Cluster Autoscaler: docs/getting-started-eks.md."},
@@ -46,7 +46,7 @@ func (m *migration) plan(groups []group) {
 	m.steps = append(m.steps, Step{What: "Keep one small group for the controller and for pods that must not be moved. Remove Cluster Autoscaler."})
 }
 
-// move is the step that empties a group.
+// move returns the step that drains the nodes of a group.
 func (m *migration) move(g group) Step {
 	s := Step{Group: g.name, Nodes: g.desired, CostPerHour: m.cost(g)}
 	what := nodes(g.desired)
@@ -75,7 +75,7 @@ func (m *migration) move(g group) Step {
 	return s
 }
 
-// cost is what a group costs an hour, by its first type; 0 if it is not known.
+// cost returns the cost of a group per hour by the price of its first instance type; 0 if it is not known.
 func (m *migration) cost(g group) float64 {
 	if m.options.Price == nil || len(g.types) == 0 {
 		return 0

@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// pool is the NodePool of a group.
+// pool returns the NodePool for a group.
 func (m *migration) pool(g group, class string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata:\n  name: %s\nspec:\n  template:\n", m.name("pool", g.name))
@@ -39,7 +39,7 @@ func (m *migration) pool(g group, class string) string {
 	return b.String()
 }
 
-// labels are those of a group that a pool may give its nodes.
+// labels returns the labels of a group that a NodePool may set on its nodes.
 func (m *migration) labels(g group) map[string]string {
 	rules := apiv1.CoreLabels().With(awsv1.Labels())
 	out := map[string]string{}
@@ -53,7 +53,7 @@ func (m *migration) labels(g group) map[string]string {
 	return out
 }
 
-// require writes the requirements of a group's pool.
+// require writes the requirements of the NodePool for a group.
 func (m *migration) require(b *strings.Builder, g group) {
 	line := func(key string, values ...string) {
 		for i, v := range values {
@@ -96,7 +96,7 @@ func (m *migration) require(b *strings.Builder, g group) {
 
 func nodes(n int) string { return counted(n, "node") }
 
-// counted writes a number of things: 1 node, 2 nodes.
+// counted returns the number with the noun in singular or plural: 1 node, 2 nodes.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

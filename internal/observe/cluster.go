@@ -18,27 +18,27 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Cluster is the latest known state. It is safe for concurrent use.
+// A Cluster has the latest known state of the Kubernetes cluster. It is safe for concurrent use.
 type Cluster struct {
-	// Live reads past the cache, for Confirm; nil confirms nothing. It is set before the first use.
+	// Live reads from the API server, for Confirm. If it is nil, Confirm does nothing. It is set before the first use.
 	Live client.Reader
 
 	clock clock.Clock
-	// launching counts the callers that create claims just now.
+	// launching is the number of callers that are creating claims, see Launching.
 	launching atomic.Int64
 
-	// mu guards all below.
+	// mu guards the fields below.
 	mu sync.Mutex
-	// snapshot has all changes but those in changed; nil there means that the object is gone.
+	// snapshot is the last Snapshot. changed has the changes since then. A nil object in changed is deleted.
 	snapshot *model.Snapshot
 	changed  map[model.Ref]client.Object
-	// taken is true from the first Snapshot.
+	// taken is true after the first call of Snapshot.
 	taken bool
-	// assumed holds, for objects we wrote, the version that the watch has yet to reach.
+	// assumed has the versions of objects that Karpenter wrote and that the watch has not delivered yet.
 	assumed map[model.Ref]version
-	// removed are the UIDs of claims that the watch has lately shown to be gone.
+	// removed are the UIDs of claims whose deletion the watch delivered recently.
 	removed removals
-	// waiting holds the pods that wait for a node since when they were first seen to.
+	// waiting has the time at which each pending pod was first observed, by UID.
 	waiting  map[types.UID]time.Time
 	promises map[string]promise
 	backlog  backlog
@@ -49,12 +49,12 @@ type Cluster struct {
 	synced   []func() bool
 }
 
-// A version is one state of one object. Resource versions of one object are integers that grow.
+// A version is one version of one object. Resource versions of one object are increasing integers.
 type version struct {
 	uid types.UID
 	rv  uint64
-	// unseen is when we created the object or last confirmed it (see Confirm), while the watch has not shown it; zero
-	// otherwise.
+	// unseen is when Karpenter created the object or last confirmed it (see Confirm). It is zero once the watch has
+	// delivered the object.
 	unseen time.Time
 }
 
@@ -68,7 +68,7 @@ func New(c clock.Clock) *Cluster {
 	}
 }
 
-// Snapshot returns the cluster as known now.
+// Snapshot returns the current Snapshot of the cluster.
 func (c *Cluster) Snapshot() *model.Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *Cluster) Snapshot() *model.Snapshot {
 	return c.snapshot.At(now).WithPromises(c.kept(now))
 }
 
-// delta sorts changes by kind.
+// delta returns the changes as a Delta.
 func delta(changed map[model.Ref]client.Object) model.Delta {
 	var d model.Delta
 	for ref, o := range changed {
@@ -115,7 +115,7 @@ func delta(changed map[model.Ref]client.Object) model.Delta {
 	return d
 }
 
-// refOf names o, and returns false for a kind that no decision looks at.
+// refOf returns the Ref of o. It returns false for a kind that is not part of Snapshots.
 func refOf(o client.Object) (model.Ref, bool) {
 	kind, ok := kindOf(o)
 	if !ok {
@@ -159,12 +159,12 @@ func kindOf(o client.Object) (model.Kind, bool) {
 func versionOf(o client.Object) version {
 	rv, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 	if err != nil {
-		rv = 0 // not a version we can compare; the watch wins
+		rv = 0 // the version cannot be compared, so the watch takes precedence
 	}
 	return version{uid: o.GetUID(), rv: rv}
 }
 
-// Set takes in an object that the watch has shown. It is shared and must not be changed afterwards.
+// Set applies an object that the watch delivered. The object is shared and must not be changed afterwards.
 func (c *Cluster) Set(o client.Object) {
 	ref, ok := refOf(o)
 	if !ok {
@@ -176,7 +176,7 @@ func (c *Cluster) Set(o client.Object) {
 		ours.unseen = time.Time{}
 		c.assumed[ref] = ours
 		c.mu.Unlock()
-		return // the watch has not caught up with what we wrote
+		return // an older version than the one that Karpenter wrote
 	}
 	delete(c.assumed, ref)
 	changed := changesCapacity(c.known(ref), o)
@@ -188,8 +188,8 @@ func (c *Cluster) Set(o client.Object) {
 	}
 }
 
-// drop takes in that the object under ref is gone. It leaves nothing behind before the first snapshot, because a standby
-// replica takes none, and would keep an entry for every object that was ever deleted. mu is held.
+// drop records the deletion of the object. Before the first call of Snapshot it only removes the entry. Otherwise a
+// standby replica, which never calls Snapshot, would keep an entry for each deleted object. The caller holds mu.
 func (c *Cluster) drop(ref model.Ref) {
 	if !c.taken {
 		delete(c.changed, ref)
@@ -198,7 +198,8 @@ func (c *Cluster) drop(ref model.Ref) {
 	c.changed[ref] = nil
 }
 
-// see takes o in, with what follows from it for others, and reports whether that makes work. mu is held.
+// see applies o and the changes of other pods that follow from it. It reports whether there is work for provisioning.
+// The caller holds mu.
 func (c *Cluster) see(ref model.Ref, o client.Object) bool {
 	var siblings []*corev1.Pod
 	if p, ok := o.(*corev1.Pod); ok {
@@ -213,7 +214,7 @@ func (c *Cluster) see(ref model.Ref, o client.Object) bool {
 	return wake
 }
 
-// Remove takes in that the watch has shown an object to be gone.
+// Remove applies a deletion that the watch delivered.
 func (c *Cluster) Remove(o client.Object) {
 	ref, ok := refOf(o)
 	if !ok {
@@ -224,7 +225,7 @@ func (c *Cluster) Remove(o client.Object) {
 	}
 }
 
-// remove takes the object out, unless it is an earlier one of the same name.
+// remove removes the object, unless the known object with its name has another UID.
 func (c *Cluster) remove(ref model.Ref, o client.Object) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -243,8 +244,8 @@ func (c *Cluster) remove(ref model.Ref, o client.Object) bool {
 	return true
 }
 
-// Replace takes in that the watch has shown o in the place of old, which had its name. If they have different UIDs, old is
-// gone, and the watch reports its end in no other way.
+// Replace applies an update from old to o, which have the same name. If they have different UIDs, old was deleted, and
+// the watch delivers no other event about that.
 func (c *Cluster) Replace(old, o client.Object) {
 	if old.GetUID() != o.GetUID() {
 		c.mu.Lock()
@@ -259,14 +260,14 @@ func (c *Cluster) Replace(old, o client.Object) {
 	c.Set(o)
 }
 
-// forget drops what is known of a pod by its UID and its place in the backlog. mu is held.
+// forget removes the entries of a pod in waiting and in the backlog. The caller holds mu.
 func (c *Cluster) forget(o *corev1.Pod) {
 	delete(c.waiting, o.UID)
 	c.backlog.gone(o)
 }
 
-// Assume takes in objects as the API server returned them from our own writes. An object that the watch has shown to be gone
-// by then is ignored.
+// Assume applies objects that the API server returned for Karpenter's own writes. An object whose deletion the watch
+// has already delivered is ignored.
 func (c *Cluster) Assume(objects ...client.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -282,7 +283,7 @@ func (c *Cluster) Assume(objects ...client.Object) {
 		}
 		if known != nil {
 			if k := versionOf(known); k.uid == v.uid && k.rv >= v.rv {
-				continue // the watch was faster than the answer to our write
+				continue // the watch has delivered this version or a later one already
 			}
 		}
 		if known == nil || c.assumed[ref].unseen != (time.Time{}) {
@@ -293,8 +294,8 @@ func (c *Cluster) Assume(objects ...client.Object) {
 	}
 }
 
-// isGone reports whether the object with the UID, under whose name known is now, was deleted. We create claims only, so any
-// other object that is not known is gone.
+// isGone reports whether the object with the UID was deleted. known is the object that has its name now. Karpenter
+// creates only claims, so an object of another kind that is not known was deleted.
 func (c *Cluster) isGone(ref model.Ref, known client.Object, uid types.UID) bool {
 	if ref.Kind == model.KindClaim {
 		return c.removed.has(uid)
@@ -302,7 +303,7 @@ func (c *Cluster) isGone(ref model.Ref, known client.Object, uid types.UID) bool
 	return known == nil || known.GetUID() != uid
 }
 
-// known returns the object under ref as of now, nil if there is none.
+// known returns the latest object with the ref, nil if there is none.
 func (c *Cluster) known(ref model.Ref) client.Object {
 	if o, ok := c.changed[ref]; ok {
 		return o
@@ -310,7 +311,7 @@ func (c *Cluster) known(ref model.Ref) client.Object {
 	return c.current(ref)
 }
 
-// current returns the object of the snapshot, for the kinds that we write, and for pools.
+// current returns the object in the snapshot, for pools and the kinds that Karpenter writes.
 func (c *Cluster) current(ref model.Ref) client.Object {
 	switch ref.Kind {
 	case model.KindPod:

@@ -12,13 +12,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// phantom is how long the watch may take to show a claim that we created before the API server is asked whether it exists. A
-// claim that was created and deleted while the watch was broken has no event.
+// phantom is how long the watch may take to deliver a claim that Karpenter created. After that, Confirm reads it from
+// the API server. A claim that was created and deleted while the watch was interrupted has no event.
 const phantom = 2 * time.Minute
 
-// Confirm asks the API server, past the cache, for the claims that we created more than phantom ago and that the watch has not
-// shown. Those that do not exist are dropped. The others are kept as the API server returned them, because the watch is
-// stalled. If the API server does not answer, all are kept.
+// Confirm reads from the API server the claims that Karpenter created more than phantom ago and that the watch has not
+// delivered. Claims that do not exist are removed. The others are updated, because the watch is delayed. If the API
+// server cannot be read, all are kept.
 func (c *Cluster) Confirm(ctx context.Context) error {
 	unseen := c.unseen()
 	if c.Live == nil || len(unseen) == 0 {
@@ -38,7 +38,7 @@ func (c *Cluster) Confirm(ctx context.Context) error {
 	for _, ref := range unseen {
 		v, ok := c.assumed[ref]
 		if !ok || v.unseen.IsZero() {
-			continue // the watch has shown it meanwhile
+			continue // the watch has delivered it in the meantime
 		}
 		o, exists := found[v.uid]
 		if !exists {
@@ -54,14 +54,14 @@ func (c *Cluster) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// ConfirmOrLog is Confirm for a caller that goes on without an answer.
+// ConfirmOrLog calls Confirm and logs its error.
 func (c *Cluster) ConfirmOrLog(ctx context.Context) {
 	if err := c.Confirm(ctx); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "failed to confirm claims, they count as existing")
 	}
 }
 
-// unseen returns the claims that we created more than phantom ago and that the watch has not shown.
+// unseen returns the claims that Karpenter created more than phantom ago and that the watch has not delivered.
 func (c *Cluster) unseen() []model.Ref {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,8 +74,8 @@ func (c *Cluster) unseen() []model.Ref {
 	return refs
 }
 
-// removals are UIDs of objects that are gone, oldest first. They are kept for phantom, which is longer than an answer to a
-// write of ours takes.
+// removals are UIDs of deleted objects, oldest first. They are kept for phantom, which is longer than the response to a
+// write takes.
 type removals struct {
 	order []removal
 	uids  map[types.UID]bool

@@ -11,19 +11,23 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A backlog holds the pods that the scheduler has not tried yet, and which of them count as unschedulable all the same.
+// A backlog has the pods that kube-scheduler has not tried yet, and which of them are treated as unschedulable
+// nevertheless.
 //
-// The scheduler tries one pod after the other, tens or hundreds a second. Of a thousand new pods, the last is unschedulable only
-// after many seconds. A plan for those alone that already are would cover few pods at a time, and cost more. So when one pod of
-// a ReplicaSet is unschedulable, its other pods count as unschedulable too, and so does a pod that waits for its verdict too
-// long (overdueAfter). If such a pod fits on an existing node after all, the plan places it there and launches nothing for it.
+// kube-scheduler tries one pod after another, tens or hundreds per second. Of a thousand new pods, the last one gets
+// the condition unschedulable only after many seconds. Plans for only the pods that have the condition would each have
+// few pods and cost more. So when one pod of a ReplicaSet is unschedulable, its other pods are treated as
+// unschedulable, too. The same applies to a pod that has not been tried for overdueAfter. If such a pod fits on an
+// existing node, the plan places it there and launches nothing for it.
 type backlog struct {
-	// unjudged are the pods without a verdict, by key; seen is when a pending pod was first seen, by UID.
+	// unjudged are the pods that kube-scheduler has not tried, by key. seen is when each pending pod was first
+	// observed, by UID.
 	unjudged map[string]*corev1.Pod
 	seen     map[types.UID]time.Time
-	// told are the pods, by UID, that count as refused without a verdict of the scheduler.
+	// told are the pods, by UID, that are treated as unschedulable although kube-scheduler has not tried them.
 	told map[types.UID]bool
-	// refused are the pods that the scheduler refused, by owner; siblings are the keys of unjudged pods, by owner.
+	// refused are the pods that kube-scheduler found unschedulable, by owner. siblings are the keys of unjudged pods,
+	// by owner.
 	refused  map[types.UID]map[types.UID]bool
 	siblings map[types.UID]map[string]bool
 }
@@ -35,7 +39,8 @@ func newBacklog() backlog {
 	}
 }
 
-// take records the state of o. It returns the pod as snapshots shall have it, and its siblings that change with it.
+// take records the state of o. It returns the pod for Snapshots, and copies of other pods of the same owner that are
+// now treated as unschedulable.
 func (b *backlog) take(o *corev1.Pod, now time.Time) (seen *corev1.Pod, siblings []*corev1.Pod) {
 	p := model.Pod{Object: o}
 	first, known := b.seen[o.UID]
@@ -70,8 +75,8 @@ func (b *backlog) take(o *corev1.Pod, now time.Time) (seen *corev1.Pod, siblings
 	return o, nil
 }
 
-// tell returns a copy of the pod with the condition unschedulable, and records that. It does not change the object, which is
-// shared.
+// tell returns a copy of the pod that is marked unschedulable, and records the pod in told. It does not change the
+// object, which is shared.
 func (b *backlog) tell(o *corev1.Pod) *corev1.Pod {
 	first := b.seen[o.UID]
 	b.gone(o)
@@ -84,7 +89,7 @@ func (b *backlog) tell(o *corev1.Pod) *corev1.Pod {
 	return &p
 }
 
-// gone forgets a pod.
+// gone removes all entries of a pod.
 func (b *backlog) gone(o *corev1.Pod) {
 	delete(b.unjudged, keyOf(o))
 	delete(b.seen, o.UID)
@@ -108,8 +113,8 @@ func drop[K comparable](m map[types.UID]map[K]bool, owner types.UID, k K) {
 	}
 }
 
-// overdue returns the pods of the default scheduler that have waited for a verdict for at least age, as unschedulable. Other
-// schedulers may keep a pod waiting on purpose.
+// overdue returns copies, marked unschedulable, of the pods of the default scheduler that have not been tried for at
+// least age. Other schedulers may delay a pod on purpose.
 func (b *backlog) overdue(age time.Duration, now time.Time) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, o := range b.unjudged {
@@ -123,7 +128,7 @@ func (b *backlog) overdue(age time.Duration, now time.Time) []*corev1.Pod {
 	return pods
 }
 
-// alike are the kinds of owners whose pods have one template. Pods of other owners may differ from each other.
+// alike are the kinds of owners whose pods have the same template. Pods of other owners may differ from each other.
 var alike = []string{"ReplicaSet", "StatefulSet", "Job"}
 
 func ownerOf(o *corev1.Pod) (types.UID, bool) {
@@ -134,11 +139,11 @@ func ownerOf(o *corev1.Pod) (types.UID, bool) {
 	return owner.UID, true
 }
 
-// overdueAfter is how long a pod may wait for its first verdict before it counts as refused like others.
+// overdueAfter is the time after which a pod that kube-scheduler has not tried is treated as unschedulable.
 const overdueAfter = 500 * time.Millisecond
 
-// Backlog returns when the first and the latest of the pods without a verdict were created, and whether the scheduler is behind.
-// It is not behind because of pods that it is just about to bind.
+// Backlog returns when the first and the last of the unjudged pods were created, and whether kube-scheduler is behind.
+// Pods that it will bind in a moment do not count.
 func (c *Cluster) Backlog() (first, latest time.Time, behind bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,8 +164,8 @@ func (c *Cluster) Backlog() (first, latest time.Time, behind bool) {
 	return first, latest, behind
 }
 
-// Foretell has pods that the scheduler keeps waiting for its verdict count as refused, if it has refused others. It is for
-// the beginning of a round: pods that the scheduler is just about to bind make none begin.
+// Foretell marks overdue pods as unschedulable if there are other unschedulable pods. It is called when a round of
+// provisioning begins. Unjudged pods alone do not start a round, because kube-scheduler may bind them in a moment.
 func (c *Cluster) Foretell() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -40,7 +40,7 @@ func joins(o client.Object) bool {
 	return false
 }
 
-// note keeps the times of waiting pods and reports whether o makes work. mu is held.
+// note updates the times of pending pods and reports whether o is work for provisioning. The caller holds mu.
 func (c *Cluster) note(o client.Object) bool {
 	switch o := o.(type) {
 	case *corev1.Pod:
@@ -52,7 +52,7 @@ func (c *Cluster) note(o client.Object) bool {
 	case *apiv1.NodeClaim:
 		return o.DeletionTimestamp != nil
 	case *corev1.PersistentVolumeClaim, *corev1.PersistentVolume, *storagev1.StorageClass:
-		return len(c.waiting) > 0 // one that was refused for its claim may be waiting for this
+		return len(c.waiting) > 0 // a pod may have been refused because of its PersistentVolumeClaim
 	}
 	return false
 }
@@ -60,8 +60,8 @@ func (c *Cluster) note(o client.Object) bool {
 func (c *Cluster) notePod(o *corev1.Pod) bool {
 	p := model.Pod{Object: o}
 	if !p.Provisionable() {
-		// A pod that has found its node needs no promise any more. One that was bound all along keeps it: its node is going,
-		// and the promise is where its successor will find room.
+		// A pod that was pending and is now bound needs no promise any more. A pod that was never pending keeps its
+		// promise. Its node is being removed, and the promise is the destination of its replacement.
 		if _, waited := c.waiting[o.UID]; waited && p.Bound() {
 			delete(c.promises, o.Namespace+"/"+o.Name)
 		}
@@ -71,13 +71,13 @@ func (c *Cluster) notePod(o *corev1.Pod) bool {
 	if _, known := c.waiting[o.UID]; !known {
 		c.waiting[o.UID] = c.clock.Now()
 		if since, ok := c.backlog.seen[o.UID]; ok {
-			c.waiting[o.UID] = since // a batch is of pods that came together, whenever they were judged
+			c.waiting[o.UID] = since // batches are formed by the creation of pods, not by when they were found unschedulable
 		}
 	}
 	return true
 }
 
-// call calls the functions of OnWork if there is work, and those of OnJoin if o is to be registered.
+// call calls the functions of OnWork if work is true, and those of OnJoin if o is not registered yet.
 func (c *Cluster) call(work bool, o client.Object) {
 	c.mu.Lock()
 	wake, joined := c.wake, c.joins
@@ -94,22 +94,22 @@ func (c *Cluster) call(work bool, o client.Object) {
 	}
 }
 
-// WaitingSince returns when the pod, which waits for a node, was first seen; zero if it does not wait.
+// WaitingSince returns when the pending pod was first observed, zero if it is not pending.
 func (c *Cluster) WaitingSince(p *model.Pod) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.waiting[p.UID]
 }
 
-// A promise is that a pod was planned onto a node or claim.
+// A promise records that a pod was planned onto a node or claim.
 type promise struct {
 	node  string
 	until time.Time
-	// waits is true from when the node was seen not to be up yet, until it is.
+	// waits is true if the node was observed before its initialization, until it is initialized.
 	waits bool
 }
 
-// bind is how long the scheduler has, from when a node is initialized, to bind the pods that were planned for it.
+// bind is how long a promise is kept after the initialization of its node, so that kube-scheduler can bind the pod.
 const bind = 20 * time.Second
 
 // Promise records by pod key that the pods were planned onto the named node or claim, valid until the given time.
@@ -125,8 +125,8 @@ func (c *Cluster) Promise(node string, pods []*model.Pod, until time.Time) {
 	}
 }
 
-// Launching notes that claims are being created, until ended is called. Their pods are promised only then, and a node may appear
-// before.
+// Launching records that claims are being created, until ended is called. Promises of their pods are recorded only
+// then, and a node may join before.
 func (c *Cluster) Launching() (ended func()) {
 	c.launching.Add(1)
 	return func() { c.launching.Add(-1) }
@@ -135,18 +135,18 @@ func (c *Cluster) Launching() (ended func()) {
 // Launches reports whether claims are being created.
 func (c *Cluster) Launches() bool { return c.launching.Load() > 0 }
 
-// Break records that the pods have no node, whatever their nomination, until the next promise.
+// Break records that the pods have no promised node, even if they are nominated, until the next Promise.
 func (c *Cluster) Break(pods []*model.Pod) { c.Promise("", pods, time.Time{}) }
 
-// OnPromise registers f, which is called whenever pods were promised a node, or lost it. f is called without locks held and must
-// return at once.
+// OnPromise registers f, which is called whenever promises change. f is called without locks held and must return at
+// once.
 func (c *Cluster) OnPromise(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.told = append(c.told, f)
 }
 
-// PodsOf returns the pods that were planned for the claim and still wait for a node, in the order of their keys.
+// PodsOf returns the pods that are planned onto the claim and are still pending, in key order.
 func (c *Cluster) PodsOf(claim string) []*corev1.Pod {
 	s := c.Snapshot()
 	var keys []string
@@ -164,14 +164,14 @@ func (c *Cluster) PodsOf(claim string) []*corev1.Pod {
 	return pods
 }
 
-// awaitsNode reports whether the pod is neither bound, nor ended, nor being deleted.
+// awaitsNode reports whether the pod is neither bound, nor completed, nor being deleted.
 func awaitsNode(pod *corev1.Pod) bool {
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	return pod.Spec.NodeName == "" && !ended && pod.DeletionTimestamp.IsZero()
 }
 
-// kept returns the promises that are valid: those for capacity in flight until it is initialized, those for an initialized node
-// until they expire. mu is held.
+// kept returns the valid promises. A promise is valid until its node is initialized, and then until it expires. The
+// caller holds mu.
 func (c *Cluster) kept(now time.Time) map[string]string {
 	out := make(map[string]string, len(c.promises))
 	for key, p := range c.promises {

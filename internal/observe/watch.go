@@ -16,7 +16,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Watch feeds c from the cache's informers.
+// Watch applies the events of the informers to c.
 func (c *Cluster) Watch(ctx context.Context, informers cache.Informers) error {
 	for _, kind := range []client.Object{
 		&corev1.Pod{}, &corev1.Node{}, &apiv1.NodeClaim{}, &apiv1.NodePool{}, &appsv1.DaemonSet{},
@@ -42,7 +42,7 @@ func (c *Cluster) Watch(ctx context.Context, informers cache.Informers) error {
 	return nil
 }
 
-// replace takes in an update. After a relist it may be of another object with the same name.
+// replace applies an update. After a relist, old and o may be different objects with the same name.
 func (c *Cluster) replace(old, o any) {
 	before, ok := old.(client.Object)
 	if after, isObject := o.(client.Object); ok && isObject {
@@ -50,7 +50,7 @@ func (c *Cluster) replace(old, o any) {
 	}
 }
 
-// take unwraps what an informer hands over.
+// take calls f with the object of an informer event.
 func (c *Cluster) take(o any, f func(client.Object)) {
 	if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
@@ -60,11 +60,11 @@ func (c *Cluster) take(o any, f func(client.Object)) {
 	}
 }
 
-// SyncPoll is how often a controller looks whether the cluster is Synced.
+// SyncPoll is the interval at which a controller checks whether the cluster is Synced.
 const SyncPoll = 100 * time.Millisecond
 
-// Synced reports whether all that the first lists held has been taken in. Until then a Snapshot is of part of the cluster
-// and nothing may be decided on it.
+// Synced reports whether all objects of the first lists are applied. Until then, a Snapshot has only a part of the
+// cluster, and nothing may be decided on it.
 func (c *Cluster) Synced() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,16 +13,16 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// limits does to pods what the API server and its admission plugins do when they are created, as far as the scheduler
-// looks at it: requests that follow from limits, priorities, the overhead of runtime classes, host ports.
+// limits applies to pods the defaults of the API server and its admission plugins that affect scheduling: requests from
+// limits and LimitRanges, priorities, overhead of RuntimeClasses, host ports.
 type limits struct {
 	priorities map[string]int32
-	// standard is the priority of pods that name no class.
+	// standard is the priority of pods without a PriorityClass.
 	standard int32
 	runtimes map[string]*nodev1.RuntimeClass
 	// ranges are the defaults for containers, by namespace.
 	ranges map[string][]corev1.LimitRangeItem
-	// unknown collects classes that are named and not there, with a pod that does.
+	// unknown are classes that pods use and that do not exist, each with one such pod.
 	unknown map[string]string
 }
 
@@ -52,14 +52,14 @@ func newLimits(set *manifest.Set) limits {
 	return l
 }
 
-// admit fills in spec for a pod of that namespace. Done twice it changes nothing more.
+// admit applies the defaults to spec, for a pod in the namespace. It is idempotent.
 func (l *limits) admit(spec *corev1.PodSpec, namespace string) {
 	l.prioritize(spec)
 	if r := spec.RuntimeClassName; r != nil && l.runtimes[*r] != nil {
 		l.wrap(spec, l.runtimes[*r])
 	}
 	if spec.HostNetwork || len(l.ranges[namespace]) > 0 {
-		own(spec) // like pods share their containers, and others may not be admitted like this one
+		own(spec) // equal pods share their containers, but may be in other namespaces
 	}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
@@ -78,7 +78,7 @@ func (l *limits) admit(spec *corev1.PodSpec, namespace string) {
 	}
 }
 
-// own gives spec containers of its own.
+// own replaces the shared containers of spec by copies.
 func own(spec *corev1.PodSpec) {
 	copied := make([]corev1.Container, len(spec.Containers))
 	for i := range spec.Containers {
@@ -122,7 +122,7 @@ func (l *limits) wrap(spec *corev1.PodSpec, class *nodev1.RuntimeClass) {
 	}
 }
 
-// fill adds to have what it lacks of defaults.
+// fill adds the amounts of defaults that have lacks.
 func fill(have *corev1.ResourceList, defaults corev1.ResourceList) {
 	for name, q := range defaults {
 		if _, ok := (*have)[name]; ok {
@@ -135,7 +135,7 @@ func fill(have *corev1.ResourceList, defaults corev1.ResourceList) {
 	}
 }
 
-// openPorts sets the defaults of ports: on the host's network, a port of the container is one of the host.
+// openPorts sets the defaults of ports. With hostNetwork, a container port is also a host port.
 func openPorts(ports []corev1.ContainerPort, hostNetwork bool) {
 	for i := range ports {
 		if hostNetwork && ports[i].HostPort == 0 {
@@ -147,7 +147,8 @@ func openPorts(ports []corev1.ContainerPort, hostNetwork bool) {
 	}
 }
 
-// faults returns what the API server would refuse in spec, by field: only what would make a decision meaningless.
+// faults returns mistakes in spec that the API server would reject and without whose correction a decision makes no
+// sense. Each has a field and a message.
 func faults(spec *corev1.PodSpec, at string) (out [][2]string) {
 	if len(spec.Containers) == 0 {
 		out = append(out, [2]string{at + ".containers", "is empty: a pod has one container at least"})
@@ -167,7 +168,7 @@ func faults(spec *corev1.PodSpec, at string) (out [][2]string) {
 	return out
 }
 
-// amounts returns the amounts that no node could have.
+// amounts returns the mistakes in amounts of resources, such as negative ones and requests above the limit.
 func amounts(r corev1.ResourceRequirements, at string) (out [][2]string) {
 	zero := resource.Quantity{}
 	for _, list := range []struct {

@@ -15,32 +15,33 @@ import (
 
 // Outcomes of a PodAnswer.
 const (
-	OnExisting = "existing" // Node has room
+	OnExisting = "existing" // the pod fits on Node
 	OnNew      = "new"      // NewNode would be launched
-	Refused    = "refused"  // Reasons say why
-	NotAsked   = "none"     // no place is looked for, Notes say why
+	Refused    = "refused"  // Reasons has the reasons
+	NotAsked   = "none"     // the pod is not planned, Notes has the reason
 )
 
-// A PodAnswer says where a pod is or would go, or why it goes nowhere. It is also what JSON has of it; lists are never null.
+// A PodAnswer is the result for one pod: its node, or why no node is found. It is also the JSON output. Lists are never
+// null.
 type PodAnswer struct {
 	// Pod is namespace/name.
 	Pod      string            `json:"pod"`
 	Requests map[string]string `json:"requests"`
 	Outcome  string            `json:"outcome"`
-	// Node is the one that has room, or that the pod is on.
+	// Node is the existing node on which the pod fits or runs.
 	Node    string      `json:"node,omitempty"`
 	NewNode *NodeResult `json:"newNode,omitempty"`
-	// Reasons are of a refusal, nearest miss first.
+	// Reasons are the findings of a refusal, fewest obstacles first.
 	Reasons []explain.Finding `json:"reasons"`
-	// Notes are sentences about the choice of NewNode, or why no place is looked for.
+	// Notes are sentences about the choice of NewNode, or about why the pod is not planned.
 	Notes []string `json:"notes"`
-	// Told are the controller's events about the pod, as Told returns them; empty for a pod of manifests.
+	// Told are the events that the controller published about the pod (see Told). It is empty for a pod from manifests.
 	Told []EventResult `json:"events"`
 
 	Of *model.Pod `json:"-"`
 }
 
-// Pod answers for the pod of key, namespace/name. It returns false if there is none.
+// Pod returns the PodAnswer of the pod with the key namespace/name. It returns false if there is no such pod.
 func (r *Run) Pod(e *explain.Explainer, key string) (PodAnswer, bool) {
 	pod, ok := r.Snapshot.Pod(key)
 	if !ok {
@@ -71,7 +72,7 @@ func (r *Run) Pod(e *explain.Explainer, key string) (PodAnswer, bool) {
 	return a, true
 }
 
-// standing says why no place is looked for.
+// standing returns the reason why the pod is not planned.
 func standing(p *model.Pod) string {
 	switch {
 	case p.Terminal():
@@ -95,10 +96,11 @@ func standing(p *model.Pod) string {
 	return "kube-scheduler has not evaluated the pod yet"
 }
 
-// A NodeAnswer says what a node is, and whether it would go or what keeps it, also as JSON.
+// A NodeAnswer is the result for one node: its properties, and whether it would be disrupted or why not. It is also the
+// JSON output.
 type NodeAnswer struct {
 	Node string `json:"node"`
-	// Pool is empty if the node belongs to none; the others are empty if they are not known.
+	// Pool is empty if the node belongs to no NodePool. The other fields are empty if they are not known.
 	Pool         string            `json:"pool"`
 	InstanceType string            `json:"instanceType"`
 	Zone         string            `json:"zone"`
@@ -107,8 +109,9 @@ type NodeAnswer struct {
 	Pods         int               `json:"pods"`
 	Used         map[string]string `json:"used"`
 	Allocatable  map[string]string `json:"allocatable"`
-	// Command is what would be done to it now. If Withheld is not empty, it is the enforcement mode of the NodePool, which
-	// prevents that. Without a command, Reason is why the node is kept, Fix what to change, and LostPerHour what that costs.
+	// Command is the command of disruption for the node. If Withheld is not empty, it is the enforcement mode of the
+	// NodePool, which prevents the execution. Without a command, Reason is why the node is kept, Fix is the change that
+	// would help, and LostPerHour is the cost of keeping it.
 	Command     *CommandResult `json:"command,omitempty"`
 	Withheld    string         `json:"withheld,omitempty"`
 	Reason      string         `json:"reason,omitempty"`
@@ -119,7 +122,7 @@ type NodeAnswer struct {
 	Doing *model.Command `json:"-"`
 }
 
-// Node answers for the node of a name. It returns false if there is none.
+// Node returns the NodeAnswer of the node with the name. It returns false if there is no such node.
 func (r *Run) Node(d *Disruption, name string) (NodeAnswer, bool) {
 	n, ok := r.Snapshot.NodeByName(name)
 	if !ok {
@@ -162,22 +165,24 @@ func (a *NodeAnswer) choose(commands []model.Command) bool {
 	return false
 }
 
-// A PoolAnswer says what a pool can do, what it holds, and whom it refuses, also as JSON.
+// A PoolAnswer is the result for one NodePool: its instance types, limits and nodes, and the pods that it refuses. It
+// is also the JSON output.
 type PoolAnswer struct {
 	Pool string `json:"pool"`
-	// Problem is why it launches nothing for pending pods, and Fix what to change.
+	// Problem is why the NodePool launches nothing for pending pods, and Fix is the change that helps.
 	Problem string `json:"problem,omitempty"`
 	Fix     string `json:"fix,omitempty"`
-	// Allowed counts those of its Offered instance types that meet its requirements; the first of Cheapest costs the least.
+	// Offered is the number of instance types of the provider, and Allowed the number of those that meet the
+	// requirements. Cheapest is the cheapest of the allowed types.
 	Allowed         int     `json:"allowedTypes"`
 	Offered         int     `json:"offeredTypes"`
 	Cheapest        string  `json:"cheapestType,omitempty"`
 	CheapestPerHour float64 `json:"cheapestPerHour"`
-	// Impossible is the requirement that no type meets, if none is allowed.
+	// Impossible is the requirement that no type meets, if no type is allowed.
 	Impossible string        `json:"impossible,omitempty"`
 	Nodes      int           `json:"nodes"`
 	Limits     []LimitResult `json:"limits"`
-	// Launches is how many nodes it would launch now.
+	// Launches is how many nodes of the NodePool would be launched now.
 	Launches int           `json:"launches"`
 	Refuses  []PoolRefusal `json:"refuses"`
 }
@@ -191,7 +196,7 @@ type LimitResult struct {
 	UsedAmount, LimitAmount int64 `json:"-"`
 }
 
-// A PoolRefusal is pods that are alike and go nowhere, and what keeps them out of the pool.
+// A PoolRefusal is a group of equal pods that get no node, and why the NodePool cannot launch one for them.
 type PoolRefusal struct {
 	Pods []string `json:"pods"`
 	explain.Finding
@@ -199,7 +204,7 @@ type PoolRefusal struct {
 	Of []*model.Pod `json:"-"`
 }
 
-// Pool answers for the pool of a name. It returns false if there is none.
+// Pool returns the PoolAnswer of the NodePool with the name. It returns false if there is no such NodePool.
 func (r *Run) Pool(e *explain.Explainer, name string) (PoolAnswer, bool) {
 	pool, ok := r.Snapshot.Pool(name)
 	if !ok {
@@ -234,7 +239,7 @@ func (r *Run) Pool(e *explain.Explainer, name string) (PoolAnswer, bool) {
 	return a, true
 }
 
-// choose notes which instance types the requirements allow, and from which price.
+// choose sets the number of types that the requirements allow, and the cheapest one.
 func (a *PoolAnswer) choose(types []*model.InstanceType, reqs require.Set) {
 	a.Offered = len(types)
 	for _, t := range types {
@@ -255,7 +260,8 @@ func (a *PoolAnswer) choose(types []*model.InstanceType, reqs require.Set) {
 	}
 }
 
-// firstImpossible names the first requirement that no type meets, or all.
+// firstImpossible returns a text about the first requirement that no type meets. If each requirement alone is met by
+// some type, it names all.
 func firstImpossible(types []*model.InstanceType, reqs require.Set) string {
 	for r := range reqs.All() {
 		alone := require.NewSet(r)

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// addBuffers adds the virtual pods that buffers keep room for.
+// addBuffers adds the virtual pods of CapacityBuffers.
 func (a *assembly) addBuffers() {
 	for _, b := range manifest.Of[*autoscalingv1beta1.CapacityBuffer](a.set) {
 		src, ok := a.sourceOf(b)
@@ -24,7 +24,7 @@ func (a *assembly) addBuffers() {
 	}
 }
 
-// sourceOf finds the pods that a buffer means.
+// sourceOf returns the objects to which a buffer refers.
 func (a *assembly) sourceOf(b *autoscalingv1beta1.CapacityBuffer) (buffer.Source, bool) {
 	if ref := b.Spec.PodTemplateRef; ref != nil {
 		for _, o := range manifest.Of[*corev1.PodTemplate](a.set) {

@@ -16,40 +16,40 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// A Case is a cluster that is ready to be decided on.
+// A Case is a complete cluster for which decisions can be made.
 type Case struct {
 	// Delta has all objects, and the instance types of every pool.
 	Delta model.Delta
 	Now   time.Time
-	// Labels are the labels that the catalogue gives meaning to.
+	// Labels are the label rules of the catalogue.
 	Labels apiv1.LabelRules
-	// Leave are pods that no plan is made for, by key, and why.
+	// Leave are pods that are not planned, by key, with the reason.
 	Leave map[string]model.Verdict
-	// Spread holds what the scheduler makes selectors of for pods that say nothing about spread; its constraints are for the
-	// caller to set.
+	// Spread has the objects from which kube-scheduler derives the selectors of default spread constraints. The caller
+	// sets its constraints.
 	Spread topology.Defaults
-	// Static are nodes that static NodePools lack. Delta has them as nodes that are there.
+	// Static are nodes that static NodePools lack. Delta has them as existing nodes.
 	Static []NodeResult
-	// Warnings are what a reader of the result should know, a sentence each.
+	// Warnings are sentences for users about the input.
 	Warnings []string
 }
 
-// assembly is a Case in the making.
+// assembly is the state of Assemble.
 type assembly struct {
 	*Case
 	set       *manifest.Set
 	catalogue *Catalogue
-	// nodes are those given, by name.
+	// nodes are the nodes of the input, by name.
 	nodes map[string]*corev1.Node
-	// claims are the volume claims given, by namespace/name; class is for those that name none.
+	// claims are the PersistentVolumeClaims of the input, by namespace/name. class is the default storage class.
 	claims map[string]bool
 	class  string
 	limits limits
 	errs   manifest.Errors
 }
 
-// Assemble makes a Case of what was read. The objects of set are changed on the way, and shared. It returns all mistakes
-// that the schemas could not find, as manifest.Errors.
+// Assemble builds a Case from the objects that were read. It changes the objects of set and shares them with the Case.
+// The error is a manifest.Errors with all mistakes that the schemas do not detect.
 func Assemble(set *manifest.Set, catalogue *Catalogue, now time.Time) (*Case, error) {
 	a := &assembly{
 		Case: &Case{
@@ -76,7 +76,7 @@ func (a *assembly) warn(format string, args ...any) {
 	a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...))
 }
 
-// addSurroundings adds what is neither pod nor capacity.
+// addSurroundings adds namespaces, PodDisruptionBudgets, volumes and other objects to which pods refer.
 func (a *assembly) addSurroundings() {
 	d := &a.Delta
 	d.Namespaces = manifest.Of[*corev1.Namespace](a.set)
@@ -99,8 +99,8 @@ func (a *assembly) addSurroundings() {
 	a.furnishClaims()
 }
 
-// furnishClaims does what the volume controllers do at once: claims get the default storage class, and one that names a
-// volume that is there is bound to it.
+// furnishClaims does what the volume controllers would do. Claims without a class get the default storage class. A
+// claim with the name of an existing volume is bound to it.
 func (a *assembly) furnishClaims() {
 	a.class = defaultClass(a.Delta.StorageClasses)
 	volumes := map[string]bool{}
@@ -129,11 +129,11 @@ func (a *assembly) furnishClaim(c *corev1.PersistentVolumeClaim) {
 const (
 	// bindCompleted is the annotation of a claim that is bound in both directions.
 	bindCompleted = "pv.kubernetes.io/bind-completed"
-	// isDefaultClass is the annotation of the storage class for claims that name none.
+	// isDefaultClass is the annotation of the default storage class.
 	isDefaultClass = "storageclass.kubernetes.io/is-default-class"
 )
 
-// defaultClass returns the name of the newest default class, "" without one.
+// defaultClass returns the name of the newest default storage class, empty if there is none.
 func defaultClass(classes []*storagev1.StorageClass) string {
 	var best *storagev1.StorageClass
 	for _, c := range classes {

@@ -249,7 +249,7 @@ func TestDefaultPool(t *testing.T) {
 	}
 }
 
-// A pool is ready whatever its status says, unless its class is given and says no.
+// A NodePool counts as ready whatever its status, unless its class is given and is not ready.
 func TestReadiness(t *testing.T) {
 	pool := `
 apiVersion: karpenter.sh/v1
@@ -284,6 +284,21 @@ spec:
 	}
 }
 
+// static returns a static NodePool.
+func static(replicas int64, limits string) string {
+	return fmt.Sprintf("{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: p}, spec: {replicas: %d, %s template: {spec: "+
+		"{nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: c}, requirements: []}}}}", replicas, limits)
+}
+
+// The replicas that the limit of a static NodePool leaves out are not left out in silence.
+func TestReplicasAboveLimit(t *testing.T) {
+	_, _, c := names(t, static(3, "limits: {nodes: 2},"))
+	want := "NodePool p: spec.replicas is 3, but spec.limits.nodes is 2: no more nodes than that are launched"
+	if len(c.Static) != 2 || !slices.Contains(c.Warnings, want) {
+		t.Errorf("%d nodes, warnings %q, want 2 and %q", len(c.Static), c.Warnings, want)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"{apiVersion: v1, kind: Pod, metadata: {name: a}}", "Pod a: spec.containers: is empty"},
@@ -291,6 +306,9 @@ func TestMistakes(t *testing.T) {
 			"Pod a: spec.containers[0].resources.requests[cpu]: -1 is negative"},
 		{"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {spec: {containers: [{name: c}, {name: d, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}}}}",
 			"Deployment a: spec.template.spec.containers[1].resources.requests[cpu]: 2 is more than the limit of 1"},
+		{"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replicas: 2000000000, template: {spec: {containers: [{name: c}]}}}}",
+			"Deployment a: spec: asks for 2000000000 pods, at most 1000000 are simulated"},
+		{static(9223372036854775807, ""), "NodePool p: spec.replicas: is 9223372036854775807, at most 1000000 nodes are simulated"},
 	} {
 		_, err := assemble(t, tt.text)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -16,26 +16,26 @@ import (
 	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
-// DefaultRegion is the region of the shipped catalogue that is used when none is named.
+// DefaultRegion is the region of the shipped catalogue that is used if no region is given.
 const DefaultRegion = "us-east-1"
 
-// A Catalogue knows what may be bought.
+// A Catalogue returns the instance types that pools may launch.
 type Catalogue struct {
-	// fixed are the types of a file; nil means the shipped ones of region.
+	// fixed are the types of a file. If it is nil, the shipped types of region are used.
 	fixed  []*model.InstanceType
 	region string
-	// shaped are the shipped types as node classes make them, by the class's name.
+	// shaped are the shipped types for each node class, by class name.
 	shaped map[string][]*model.InstanceType
-	// paid is what is paid in place of these prices, nil for no price book.
+	// paid has the rules of the price book, nil if there is none.
 	paid *paid
 }
 
-// Shipped returns the catalogue in the binary, for one region.
+// Shipped returns the catalogue of the binary for one region.
 func Shipped(region string) *Catalogue {
 	return &Catalogue{region: region, shaped: map[string][]*model.InstanceType{}}
 }
 
-// ReadCatalogue returns the catalogue of a file; name is for error messages. It returns all mistakes at once.
+// ReadCatalogue returns the catalogue of a file. name is its name in error messages. The error joins all mistakes.
 func ReadCatalogue(name string, data []byte) (*Catalogue, error) {
 	types, err := catalogue.Read(name, data)
 	if err != nil {
@@ -44,8 +44,8 @@ func ReadCatalogue(name string, data []byte) (*Catalogue, error) {
 	return &Catalogue{fixed: types}, nil
 }
 
-// Types returns what pool may launch, in name order. class is the pool's EC2NodeClass, nil if it is not given: its kubelet
-// settings, disks and zones shape the shipped types. Types of a file are taken as they are.
+// Types returns the instance types that the pool may launch, in name order. class is the pool's EC2NodeClass, nil if it
+// is not in the input. The shipped types depend on its kubelet settings, disks and zones. Types of a file do not.
 func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	if c.fixed != nil {
 		return c.priced(c.fixed), nil
@@ -73,7 +73,8 @@ func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*m
 	return types, nil
 }
 
-// Labels are the labels that nodes may be asked for before they exist: those of the core, and of the types.
+// Labels returns the rules of the labels that pods may select before a node exists: those of Kubernetes and of the
+// types.
 func (c *Catalogue) Labels() apiv1.LabelRules {
 	if c.fixed == nil {
 		return apiv1.CoreLabels().With(awsv1.Labels(), kwokv1alpha1.Labels())
@@ -90,13 +91,13 @@ func (c *Catalogue) Labels() apiv1.LabelRules {
 	})
 }
 
-// rules are what pools are validated by: they may name any label that some provider knows, whether the types of a file
-// carry it or not.
+// rules returns the label rules for the validation of pools. Pools may use the labels of all providers, even if the
+// types of a file do not have them.
 func (c *Catalogue) rules() apiv1.LabelRules {
 	return c.Labels().With(awsv1.Labels(), kwokv1alpha1.Labels())
 }
 
-// TypesOf returns what the binary knows of a provider's types, as the command catalog prints it. The region is AWS's.
+// TypesOf returns the types of a provider in the binary, for the command catalog. region is a region of AWS.
 func TypesOf(provider, region string) ([]catalogue.Type, error) {
 	var types []*model.InstanceType
 	var err error

@@ -10,14 +10,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// A Disruption is what disruption would do to the nodes of a Case now, beside its plan for the pods that wait.
+// A Disruption is the decision of disruption for a Case, after the plan for its pending pods.
 type Disruption struct {
 	disrupt.Decision
-	// Before is the price of the nodes there are, After that of the nodes there are once all commands are done and all that
-	// is planned is launched, in dollars per hour. Nodes whose price is not known count as free; Unpriced is how many.
+	// Before is the price of the existing nodes. After is the price of the nodes after all commands and planned
+	// launches. Both are in dollars per hour. Nodes whose price is not known count as zero. Unpriced is the number of
+	// such nodes.
 	Before, After float64
 	Unpriced      int
-	// Floor is a price that no nodes for all pods, running and waiting, go below.
+	// Floor is a lower bound on the price of any nodes for all running and pending pods.
 	Floor float64
 	// Moved is how many pods the commands move.
 	Moved int
@@ -27,7 +28,7 @@ type Disruption struct {
 	Took time.Duration
 }
 
-// Disrupt decides what disruption would do after r, and what all pods would cost at best. o.Pack is filled in. With
+// Disrupt returns the decision of disruption after r, with the lower bound on the price. It sets o.Pack. With
 // o.Simulate, nodes count as initialized and consolidatable.
 func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
 	o.Pack = r.Options
@@ -63,8 +64,8 @@ func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
 	return out
 }
 
-// floorOf returns a price that no nodes for all pods of s go below: that of the same pods, all waiting, without nodes and
-// without limits. Pods that stay on nodes which are not ours need none.
+// floorOf returns a lower bound on the price of any nodes for all pods of s. It is the Floor of a plan for the same
+// pods, all pending, without nodes and without limits. Pods on nodes that Karpenter does not manage are excluded.
 func floorOf(s *model.Snapshot, o pack.Options) float64 {
 	var d model.Delta
 	for _, p := range s.Pools() {

@@ -1,8 +1,7 @@
-// Package offline plans for a cluster made of manifests and returns what would happen, without API server and cloud.
+// Package offline builds a cluster from manifests and returns the decisions for it, without API server and cloud.
 //
-// It does what a cluster would do with the manifests: workloads become pods, defaults and priorities are filled in, nodes
-// count as registered and initialized. The rest is that of the controller: the same snapshot, the same solver, the same check
-// of its plan.
+// It does what a cluster would do with the manifests: workloads create pods, defaults and priorities are set, and nodes
+// count as registered and initialized. Snapshot, solver and the check of plans are those of the controller.
 //
-// Instance types come from a file or from the table in the binary, so prices are as old as those are.
+// Instance types and their prices are read from a file or from the catalogue in the binary.
 package offline

@@ -29,7 +29,7 @@ func (a *assembly) addNodes() {
 	for _, c := range claims {
 		id, name := c.Status.ProviderID, c.Status.NodeName
 		if id == "" && name == "" {
-			name = c.Name // a claim of which nothing else is known may be that of its namesake
+			name = c.Name // a claim without a node name may be that of the node with the same name
 		}
 		owned["id "+id], owned["name "+name] = c, c
 	}
@@ -63,7 +63,7 @@ func (a *assembly) addNodes() {
 	}
 }
 
-// furnish adds what every node has and a manifest may lack.
+// furnish adds labels and resources that each node has and that a manifest may lack.
 func (a *assembly) furnish(o *corev1.Node, byType map[string]*model.InstanceType) {
 	if o.Labels == nil {
 		o.Labels = map[string]string{}
@@ -103,8 +103,8 @@ func fillLabel(o *corev1.Node, key, value string) {
 	}
 }
 
-// claimFor makes the claim of a node that was given without one. It carries no hash, so it has not drifted, and it never
-// expires.
+// claimFor returns a claim for a node of the input without one. The claim has no hash, so it has not drifted, and it
+// never expires.
 func (a *assembly) claimFor(o *corev1.Node) *apiv1.NodeClaim {
 	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
 		Name: o.Name, UID: types.UID("claim of " + o.Name), Labels: maps.Clone(o.Labels), Annotations: maps.Clone(o.Annotations),
@@ -123,7 +123,7 @@ func (a *assembly) claimFor(o *corev1.Node) *apiv1.NodeClaim {
 	return c
 }
 
-// join makes node and claim one, up and running.
+// join connects node and claim by their provider ID, and marks the node as ready and the claim as initialized.
 func (a *assembly) join(o *corev1.Node, c *apiv1.NodeClaim) {
 	if o.Spec.ProviderID == "" {
 		o.Spec.ProviderID = c.Status.ProviderID

@@ -12,14 +12,14 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/prices"
 )
 
-// paid is what is paid in place of the catalogue's prices.
+// paid has the rules of the price book, and the nodes that count against discounts.
 type paid struct {
 	rules prices.Rules
 	usage prices.Usage
 }
 
-// ReadPriceBook reads the rules of a price book: the rules themselves, or the ConfigMap that holds them. The error names the
-// file, and every field that is wrong.
+// ReadPriceBook parses a price book: the rules, or a ConfigMap with the rules. The error names the file and every
+// invalid field.
 func ReadPriceBook(name string, data []byte) (prices.Rules, error) {
 	var m struct {
 		Kind string            `json:"kind"`
@@ -43,8 +43,8 @@ func ReadPriceBook(name string, data []byte) (prices.Rules, error) {
 	return rules, nil
 }
 
-// Pay makes all prices from now on those that the rules of a price book leave. Discounts that hold for so many instances or
-// vCPUs count the nodes given, and not those that a plan adds: so does the controller, between two looks at its nodes.
+// Pay applies the rules of a price book to all prices that are returned later. Discounts for a number of instances or
+// vCPUs count the given nodes. As in the controller, nodes of a plan do not count.
 func (c *Catalogue) Pay(r prices.Rules, nodes []*corev1.Node) {
 	u := prices.Usage{Nodes: map[prices.Sold]int{}, VCPUs: map[prices.Sold]int64{}}
 	for _, n := range nodes {
@@ -57,7 +57,7 @@ func (c *Catalogue) Pay(r prices.Rules, nodes []*corev1.Node) {
 	c.paid = &paid{r, u}
 }
 
-// priced returns types with what is paid for them. The given ones, which others share, stay as they are.
+// priced returns copies of types with the prices of the price book. The given types are shared and are not changed.
 func (c *Catalogue) priced(types []*model.InstanceType) []*model.InstanceType {
 	if c.paid == nil {
 		return types

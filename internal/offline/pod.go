@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// addPods adds the pods, given and expanded. Those without a node wait for one.
+// addPods adds the pods of the input and those of workloads. Pods without a node are pending.
 func (a *assembly) addPods() {
 	given := manifest.Of[*corev1.Pod](a.set)
 	for _, p := range given {
@@ -56,7 +56,7 @@ func (a *assembly) addPods() {
 	}
 }
 
-// optingOut counts the pods that no place is looked for because they exclude nodes of NodePools.
+// optingOut returns how many pods are not planned because they exclude nodes of NodePools.
 func (a *assembly) optingOut() int {
 	n := 0
 	for _, p := range a.Delta.Pods {
@@ -67,7 +67,7 @@ func (a *assembly) optingOut() int {
 	return n
 }
 
-// wait makes p what the scheduler leaves behind when it finds no node.
+// wait sets the status that kube-scheduler writes to an unschedulable pod.
 func (a *assembly) wait(p *corev1.Pod) {
 	p.Status.Phase = corev1.PodPending
 	p.Status.Conditions = []corev1.PodCondition{{
@@ -84,7 +84,7 @@ func (a *assembly) wait(p *corev1.Pod) {
 	}
 }
 
-// set says which scheduling gates are set.
+// set returns a text about the scheduling gates that are set.
 func set(gates []string) string {
 	if len(gates) == 1 {
 		return "scheduling gate " + gates[0] + " is set"

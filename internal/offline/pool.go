@@ -14,10 +14,10 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// DefaultPool is the name of the pool that stands in when none is given.
+// DefaultPool is the name of the NodePool that is used if the input has none.
 const DefaultPool = "default"
 
-// defaultPool is on-demand, without limits, and else as the API server would fill it in.
+// defaultPool returns an on-demand NodePool without limits. Its other fields have the defaults of the API server.
 func defaultPool() *apiv1.NodePool {
 	now := time.Duration(0)
 	return &apiv1.NodePool{
@@ -39,7 +39,8 @@ func defaultPool() *apiv1.NodePool {
 	}
 }
 
-// addPools adds the pools and their instance types. A pool is ready unless its node class, if that is given, says no.
+// addPools adds the pools and their instance types. A pool is ready unless the input has its node class and that is not
+// ready.
 func (a *assembly) addPools() error {
 	pools := manifest.Of[*apiv1.NodePool](a.set)
 	if len(pools) == 0 {
@@ -60,7 +61,7 @@ func (a *assembly) addPools() error {
 	return err
 }
 
-// refusePool takes down all that is wrong with a pool; the words come as "field: what", a line each.
+// refusePool adds the errors of a pool. The text of each error has the form "field: message".
 func (a *assembly) refusePool(p *apiv1.NodePool, err error) {
 	all := []error{err}
 	if joined, ok := err.(interface{ Errors() []error }); ok {
@@ -72,7 +73,7 @@ func (a *assembly) refusePool(p *apiv1.NodePool, err error) {
 	}
 }
 
-// judgeReady sets the pool's condition Ready.
+// judgeReady sets the condition Ready of the pool.
 func (a *assembly) judgeReady(p *apiv1.NodePool, class *awsv1.EC2NodeClass) {
 	status, message := metav1.ConditionTrue, ""
 	if class != nil {

@@ -4,31 +4,32 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Result is a run as JSON. Lists are never null. Prices are dollars per hour.
+// A Result is the JSON output of a Run. Lists are never null. Prices are in dollars per hour.
 type Result struct {
-	// Pods is how many pods were looked for a place for, Placed how many found one, Existing how many of those on nodes
-	// that are there.
+	// Pods is how many pods were planned, Placed how many of them get a node, and Existing how many of those are placed
+	// on existing nodes.
 	Pods     int `json:"pods"`
 	Placed   int `json:"placed"`
 	Existing int `json:"existing"`
-	// Nodes are to be launched.
+	// Nodes are the nodes to launch for pods.
 	Nodes []NodeResult `json:"nodes"`
-	// Static are to be launched for static NodePools, whatever pods there are.
+	// Static are the nodes to launch for static NodePools, regardless of pods.
 	Static        []NodeResult    `json:"static,omitempty"`
 	Unschedulable []RefusalResult `json:"unschedulable"`
-	// Commands are what disruption would do, PodsMoved how many pods that moves, and Blocked the nodes that it leaves alone.
+	// Commands are the commands of disruption. PodsMoved is how many pods they move. Blocked are the nodes that are not
+	// disrupted.
 	Commands []CommandResult `json:"commands"`
-	// Proposed are what disruption would do if the mode of a pool did not hold it back.
+	// Proposed are commands that the enforcement mode of a NodePool prevents.
 	Proposed  []CommandResult `json:"proposed,omitempty"`
 	PodsMoved int             `json:"podsMoved"`
 	Blocked   []BlockedResult `json:"blocked"`
-	// CostPerHour is the price of Nodes and Static; with disruption, that of all nodes there are after its commands.
+	// CostPerHour is the price of Nodes and Static. With disruption, it is the price of all nodes after its commands.
 	CostPerHour float64 `json:"costPerHour"`
-	// FloorPerHour is a price that no nodes for the same pods go below.
+	// FloorPerHour is a lower bound on the price of any nodes for the same pods.
 	FloorPerHour  float64 `json:"floorPerHour"`
 	SolveSeconds  float64 `json:"solveSeconds"`
 	VerifySeconds float64 `json:"verifySeconds"`
-	// PeakRSSBytes is the most memory that the process had.
+	// PeakRSSBytes is the peak resident memory of the process.
 	PeakRSSBytes int64 `json:"peakRSSBytes"`
 }
 
@@ -44,7 +45,7 @@ type NodeResult struct {
 	Pods    []string `json:"pods"`
 }
 
-// A RefusalResult is a pod that goes nowhere, and why, nearest miss first.
+// A RefusalResult is a pod that gets no node, with the reasons, fewest obstacles first.
 type RefusalResult struct {
 	Pod     string   `json:"pod"`
 	Reasons []string `json:"reasons"`
@@ -59,13 +60,13 @@ type CommandResult struct {
 	Reason       string       `json:"reason"`
 }
 
-// A BlockedResult is a node that stays, and why.
+// A BlockedResult is a node that is not disrupted, with the reason.
 type BlockedResult struct {
 	Node   string `json:"node"`
 	Reason string `json:"reason"`
 }
 
-// Result returns the run as JSON has it. reasons returns the sentences for a refusal, nearest miss first.
+// Result converts the run to a Result. reasons returns the sentences for a refusal, fewest obstacles first.
 func (r *Run) Result(reasons func(model.Refusal) []string) Result {
 	out := Result{
 		Pods: r.Pending(), Placed: r.Placed(), Existing: r.OnExisting(),

@@ -10,21 +10,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// A Run is what was decided on a Case, and how long that took.
+// A Run is the decision for a Case, with the times that it took.
 type Run struct {
 	Snapshot *model.Snapshot
 	Plan     *model.Plan
-	// Options are those that the plan was made with.
+	// Options are the options with which the plan was made.
 	Options pack.Options
-	// Solve is the time from objects to finished plan, Verify that of its check.
+	// Solve is the time from objects to the finished plan. Verify is the time of its check.
 	Solve, Verify time.Duration
-	// Faults are what the check objected to, and panics. What they concern is left out of Plan. They are mistakes of this
-	// program and never of the input.
+	// Faults are violations that the check found, and panics. The nodes or pods that they concern are omitted from
+	// Plan. They are always errors in this program, not in the input.
 	Faults []string
 }
 
-// Decide compiles and plans repeat times, keeping nothing in between, and returns the last run with the median times. Now
-// tells the time; it is asked for durations only.
+// Decide compiles the Snapshot and plans repeat times, without caching. It returns the last run with the median times.
+// now returns the time and is used for durations only.
 func (c *Case) Decide(o pack.Options, repeat int, now func() time.Time) *Run {
 	o.Labels, o.Leave = c.Labels, c.Leave
 	if len(c.Spread.Constraints) > 0 {
@@ -33,7 +33,7 @@ func (c *Case) Decide(o pack.Options, repeat int, now func() time.Time) *Run {
 	return decide(func() *model.Snapshot { return model.Compile(c.Delta).At(c.Now) }, o, repeat, now)
 }
 
-// Decide plans on a snapshot that is there. o.Labels are those of the catalogue that its types come from.
+// Decide plans on an existing Snapshot. o.Labels must be the label rules of the catalogue of its types.
 func Decide(s *model.Snapshot, o pack.Options, now func() time.Time) *Run {
 	return decide(func() *model.Snapshot { return s }, o, 1, now)
 }
@@ -44,7 +44,7 @@ func decide(compile func() *model.Snapshot, o pack.Options, repeat int, now func
 	for range max(repeat, 1) {
 		start := now()
 		s := compile()
-		var solved, checked time.Time // of the first plan
+		var solved, checked time.Time // times of the first plan
 		steps := pack.Steps{
 			Solve: func(s *model.Snapshot, o pack.Options) *model.Plan {
 				plan := pack.Solve(s, o)
@@ -62,7 +62,7 @@ func decide(compile func() *model.Snapshot, o pack.Options, repeat int, now func
 			},
 		}
 		result := steps.SolveChecked(s, o)
-		if checked.IsZero() { // no plan was made or none was checked
+		if checked.IsZero() { // no plan was checked
 			solved, checked = now(), now()
 		}
 		solves, checks = append(solves, solved.Sub(start)), append(checks, checked.Sub(solved))
@@ -73,7 +73,7 @@ func decide(compile func() *model.Snapshot, o pack.Options, repeat int, now func
 	return run
 }
 
-// faultsIn returns what was wrong on the way to the plan, a line each.
+// faultsIn returns the violations and panics on the way to the plan, one line each.
 func faultsIn(result pack.Checked) []string {
 	var out []string
 	for _, v := range result.Violations {
@@ -90,7 +90,7 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-// Pending is how many pods were planned for.
+// Pending returns how many pods were planned.
 func (r *Run) Pending() int {
 	n := r.Placed()
 	for _, x := range r.Plan.Refusals {
@@ -99,7 +99,7 @@ func (r *Run) Pending() int {
 	return n
 }
 
-// Placed is how many pods found a place.
+// Placed returns how many pods get a node.
 func (r *Run) Placed() int {
 	n := r.OnExisting()
 	for i := range r.Plan.Nodes {
@@ -108,7 +108,7 @@ func (r *Run) Placed() int {
 	return n
 }
 
-// OnExisting is how many pods found a place on nodes that are there.
+// OnExisting returns how many pods are placed on existing nodes.
 func (r *Run) OnExisting() int {
 	n := 0
 	for _, p := range r.Plan.Placements {

@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// static returns the nodes that static NodePools lack, and adds them to Static. Each is of the cheapest type and offering that
-// the template of its NodePool allows. Pending pods may go to them, as they may go to nodes on their way in a cluster.
+// static returns the nodes that static NodePools lack, and adds them to Static. Each has the cheapest type and offering
+// that the template of its NodePool allows. Pending pods may be placed on them, as on nodes that are being launched.
 func (a *assembly) static() []*corev1.Node {
 	var out []*corev1.Node
 	for _, o := range a.Delta.Pools {
@@ -27,6 +27,13 @@ func (a *assembly) static() []*corev1.Node {
 		want := *o.Spec.Replicas
 		if limit, ok := pool.Limits[model.Nodes]; ok {
 			want = min(want, limit)
+		}
+		if want > mostMade {
+			a.errs = append(a.errs, a.set.Error(o, "NodePool", "spec.replicas", fmt.Sprintf("is %d, at most %d nodes are simulated", want, mostMade)))
+			continue
+		}
+		if want < *o.Spec.Replicas {
+			a.warn("NodePool %s: spec.replicas is %d, but spec.limits.nodes is %d: no more nodes than that are launched", pool.Name, *o.Spec.Replicas, want)
 		}
 		missing := int(want) - a.given(pool.Name)
 		if missing <= 0 {

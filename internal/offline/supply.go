@@ -15,13 +15,13 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 )
 
-// A Supply is what pools may launch, by pool, and what a reader should know of it.
+// A Supply has the instance types of pools, by pool name, and warnings for users.
 type Supply struct {
 	Types    map[string][]*model.InstanceType
 	Warnings []string
 }
 
-// Supply returns what each of pools may launch, as its class shapes it and overlays correct it.
+// Supply returns the instance types of each pool, for its node class and with overlays applied.
 func (c *Catalogue) Supply(
 	pools []*apiv1.NodePool, classes []*awsv1.EC2NodeClass, overlays []*overlayv1alpha1.NodeOverlay,
 ) (Supply, error) {
@@ -61,8 +61,8 @@ func classOf(p *apiv1.NodePool, classes []*awsv1.EC2NodeClass) *awsv1.EC2NodeCla
 	return classes[i]
 }
 
-// RegionOf returns the region in which a cluster is, by the labels of its nodes and the zones of its subnets; "" if they do
-// not tell, or the table in the binary does not have it.
+// RegionOf returns the region of a cluster, by the labels of its nodes and the zones of its subnets. It is empty if
+// these have no region, or if the catalogue in the binary does not have the region.
 func RegionOf(nodes []*corev1.Node, classes []*awsv1.EC2NodeClass) string {
 	known := catalog.Regions()
 	var names []string
@@ -82,5 +82,5 @@ func RegionOf(nodes []*corev1.Node, classes []*awsv1.EC2NodeClass) string {
 	return ""
 }
 
-// regionOfZone cuts off the letter of an availability zone.
+// regionOfZone returns the name of an availability zone without its last letter.
 func regionOfZone(zone string) string { return zone[:max(len(zone)-1, 0)] }

@@ -12,7 +12,7 @@ import (
 
 // An EventResult is an event of the controller about an object, also as JSON.
 type EventResult struct {
-	// Reason is one of the events of the telemetry package, such as Nominated.
+	// Reason is an event reason of package telemetry, such as Nominated.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	// Count is how often the event occurred, at least once.
@@ -21,7 +21,7 @@ type EventResult struct {
 	Last time.Time `json:"last"`
 }
 
-// Told returns those of the events that the controller published, oldest first.
+// Told returns the events that the controller published, oldest first.
 func Told(events []corev1.Event) []EventResult {
 	out := []EventResult{}
 	for i := range events {
@@ -37,7 +37,7 @@ func Told(events []corev1.Event) []EventResult {
 	return out
 }
 
-// toldLast is the last time that the event names; some writers leave out all but when it was made.
+// toldLast returns the latest of the times in the event. Some events have only the creation time.
 func toldLast(e *corev1.Event) time.Time {
 	last := e.CreationTimestamp.Time
 	for _, t := range []time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time} {

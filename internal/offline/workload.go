@@ -19,25 +19,25 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// A workload is something that keeps a number of pods alive.
+// A workload is an object that manages a number of pods, such as a ReplicaSet.
 type workload struct {
 	object   manifest.Object
 	kind     string
 	template *corev1.PodTemplateSpec
 	selector *metav1.LabelSelector
-	// want is how many pods there should be.
+	// want is the desired number of pods.
 	want int
 	// names returns the name of the pod number i, and its further labels.
 	names func(i int) (name string, labels map[string]string)
-	// owner is what the pods name as their controller.
+	// owner is the controller reference of the pods.
 	owner metav1.OwnerReference
-	// claims are made for every pod.
+	// claims are the PersistentVolumeClaims that are created for each pod.
 	claims []corev1.PersistentVolumeClaim
-	// fixed says that pods are told apart by their number, and missing numbers are filled.
+	// fixed is true if pods have fixed numbers, as in a StatefulSet. Then pods are added for missing numbers.
 	fixed bool
 }
 
-// roster finds the pods that workloads have already.
+// roster finds the pods of the input that belong to workloads.
 type roster struct {
 	// byOwner are pods by namespace, kind and name of their controller.
 	byOwner map[string][]*corev1.Pod
@@ -70,8 +70,8 @@ func newRoster(pods []*corev1.Pod) *roster {
 
 func ownerKey(namespace, kind, name string) string { return namespace + "/" + kind + "/" + name }
 
-// deploymentOf returns the Deployment that a ReplicaSet with pod p belongs to: its name without the template's hash. A
-// ReplicaSet made by hand has no hash.
+// deploymentOf returns the name of the Deployment of the ReplicaSet that owns p: the name of the ReplicaSet without the
+// template hash. A ReplicaSet without a Deployment has no hash.
 func deploymentOf(p *corev1.Pod, ref *metav1.OwnerReference) (string, bool) {
 	if ref.Kind != "ReplicaSet" {
 		return "", false
@@ -87,7 +87,7 @@ func deploymentOf(p *corev1.Pod, ref *metav1.OwnerReference) (string, bool) {
 	return ref.Name[:i], hash != "" && strings.Trim(hash, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// of returns the pods that w has: those that name it, and those without a controller that it would adopt.
+// of returns the pods of w: those that it controls, and those without a controller that it would adopt.
 func (r *roster) of(w workload) []*corev1.Pod {
 	namespace := w.object.GetNamespace()
 	var out []*corev1.Pod
@@ -110,6 +110,9 @@ func (r *roster) of(w workload) []*corev1.Pod {
 	return out
 }
 
+// mostMade bounds how many pods or nodes are made for one object, so that a typing error in its number does not exhaust memory.
+const mostMade = 1_000_000
+
 // expand returns the pods that the given workloads lack.
 func (a *assembly) expand(given []*corev1.Pod) []*corev1.Pod {
 	r := newRoster(given)
@@ -121,13 +124,17 @@ func (a *assembly) expand(given []*corev1.Pod) []*corev1.Pod {
 			}
 			continue
 		}
+		if w.want > mostMade {
+			a.errs = append(a.errs, a.set.Error(w.object, w.kind, "spec", fmt.Sprintf("asks for %d pods, at most %d are simulated", w.want, mostMade)))
+			continue
+		}
 		a.limits.admit(&w.template.Spec, w.object.GetNamespace())
 		out = append(out, a.missing(w, r)...)
 	}
 	return out
 }
 
-// missing makes the pods that w lacks.
+// missing returns new pods for those that w lacks.
 func (a *assembly) missing(w workload, r *roster) []*corev1.Pod {
 	there := map[string]bool{}
 	have := 0
@@ -156,7 +163,7 @@ func (a *assembly) missing(w workload, r *roster) []*corev1.Pod {
 	return out
 }
 
-// pod makes one pod. Everything in the spec but the list of volumes is shared.
+// pod returns one pod of w. Its spec is shared, except for the list of volumes.
 func (w workload) pod(name string, more map[string]string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -173,7 +180,7 @@ func (w workload) pod(name string, more map[string]string) *corev1.Pod {
 	return p
 }
 
-// claim makes the claims of one pod of a StatefulSet, unless they are there.
+// claim adds the PersistentVolumeClaims of one pod of a StatefulSet, unless they exist.
 func (a *assembly) claim(w workload, p *corev1.Pod) {
 	if len(w.claims) == 0 {
 		return
@@ -197,7 +204,8 @@ func (a *assembly) claim(w workload, p *corev1.Pod) {
 	}
 }
 
-// workloads returns all workloads, those that own others first, so that what a Deployment has made is its own.
+// workloads returns all workloads. Deployments come before ReplicaSets, so that pods of a Deployment are assigned to
+// the Deployment.
 func (a *assembly) workloads() []workload {
 	var out []workload
 	deployments := map[string]bool{}
@@ -244,7 +252,7 @@ func deployment(o *appsv1.Deployment) workload {
 	}
 }
 
-// replicaSetOf returns the ReplicaSet that the Deployment makes for its template.
+// replicaSetOf returns the ReplicaSet that the Deployment would create for its template.
 func replicaSetOf(o *appsv1.Deployment) *appsv1.ReplicaSet {
 	hash := templateHash(&o.Spec.Template)
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: o.Name + "-" + hash, Namespace: o.Namespace}}
@@ -298,7 +306,7 @@ func job(o *batchv1.Job) workload {
 	}
 }
 
-// count returns how many pods a field asks for; one if it is left out, none if it is below zero.
+// count returns the number of pods in a field: 1 if it is missing, 0 if it is negative.
 func count(n *int32) int {
 	if n == nil {
 		return 1
@@ -306,11 +314,11 @@ func count(n *int32) int {
 	return max(int(*n), 0)
 }
 
-// templateHash stands in for the hash that the Deployment controller puts on pods of one template.
+// templateHash returns a hash in place of the one that the Deployment controller computes from a template.
 func templateHash(t *corev1.PodTemplateSpec) string {
 	text, err := json.Marshal(t)
 	if err != nil {
-		text = []byte(t.Name) // no template fails to be written
+		text = []byte(t.Name) // encoding a template never fails
 	}
 	h := fnv.New32a()
 	_, _ = h.Write(text) // never fails

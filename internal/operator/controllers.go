@@ -40,7 +40,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// base is what controllers are made of.
+// base has the dependencies of controllers.
 type base struct {
 	Env
 	settings *settings.Settings
@@ -58,7 +58,8 @@ type base struct {
 	features
 }
 
-// controllers returns all controllers of the program, the provider's included, with the observed cluster behind them.
+// controllers returns all controllers of the program, including those of the provider, and starts the watches of the
+// observed cluster.
 func controllers(
 	ctx context.Context, mgr ctrl.Manager, p Program, env Env, f features, provider Provider,
 ) ([]Controller, error) {
@@ -108,12 +109,12 @@ func controllers(
 	return append(all, provider.Controllers...), nil
 }
 
-// cloud returns the provider as the named controller uses it.
+// cloud returns the provider for the named controller. Its calls are measured.
 func (b base) cloud(controller string) cloud.Provider {
 	return instrument(b.provider, controller, b.metrics, b.Clock)
 }
 
-// deciding returns the controllers that decide for the cluster as a whole.
+// deciding returns the controllers that decide for the whole cluster.
 func (b base) deciding() []Controller {
 	actor := &act.Actor{Client: b.Client, Live: b.Live, Labels: b.labels, Nominates: b.settings.NominatePods, Turns: b.settings.NominatePods}
 	b.moves.Actor = actor
@@ -121,7 +122,7 @@ func (b base) deciding() []Controller {
 		&provision.Controller{
 			Cluster: b.cluster, Actor: actor, Cloud: b.offers("provisioner"), Clock: b.Clock, Events: b.Events,
 			Metrics: b.metrics, Timeline: b.timeline, Buffers: b.buffers, Daemons: b.daemons,
-			Spread: b.spread, Options: b.packing(), Throttle: b.throttle, Limits: b.limits,
+			Spread: b.spread, Options: b.packing(), Throttle: b.throttle, Limits: b.limits, Nominations: b.nominate.Tally,
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
 		},
 		b.disruption(actor),
@@ -132,7 +133,7 @@ func (b base) deciding() []Controller {
 	}
 }
 
-// packing returns how pods are placed, in provisioning and in disruption alike.
+// packing returns the options of the packer for provisioning and disruption.
 func (b base) packing() pack.Options {
 	s := b.settings
 	return pack.Options{
@@ -175,7 +176,8 @@ func (b base) claims() []Controller {
 	}
 }
 
-// interruptions returns the controllers that act on the provider's notices, none if it gives no notice.
+// interruptions returns the controllers that act on notices of the provider. It returns none if the provider is no
+// cloud.Notifier.
 func (b base) interruptions() []Controller {
 	notifier, ok := b.provider.(cloud.Notifier)
 	if !ok {
@@ -206,7 +208,7 @@ func (b base) pools() []Controller {
 	}
 }
 
-// watching returns the controllers that only report: metrics of single objects, events of conditions.
+// watching returns the controllers that only report: metrics of objects, and events about conditions.
 func (b base) watching() ([]Controller, error) {
 	all := []Controller{
 		&metrics.Pods{

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 )
 
-// disruption returns the controller that takes nodes away.
+// disruption returns the controller of disruption.
 func (b base) disruption(actor *act.Actor) Controller {
 	gates := b.settings.FeatureGates
 	var shifted func(context.Context) []string
@@ -52,8 +52,8 @@ func terminateFirst(gates settings.FeatureGates) (reasons []apiv1.DisruptionReas
 	return reasons
 }
 
-// repairPolicies returns the checked policies of node repair, nil if the feature is off. A provider without any, or with wrong
-// ones, stops the program at its start.
+// repairPolicies returns the checked policies of node repair, nil if the feature is off. If the provider has none, or
+// invalid ones, it returns an error, so that the program does not start.
 func repairPolicies(s *settings.Settings, facts cloud.Facts) (*repair.Policies, error) {
 	if !s.FeatureGates.NodeRepair {
 		return nil, nil
@@ -69,7 +69,7 @@ func repairPolicies(s *settings.Settings, facts cloud.Facts) (*repair.Policies, 
 	return policies, nil
 }
 
-// newThrottle returns what holds the whole cluster back.
+// newThrottle returns the throttle, which has the rate limits and pauses of the whole cluster.
 func (b base) newThrottle() *throttle.Throttle {
 	s := b.settings
 	return &throttle.Throttle{

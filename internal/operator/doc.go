@@ -1,5 +1,5 @@
-// Package operator puts the program together: settings, clients, the provider and the controllers, run under one manager
-// with leader election, health and metrics.
+// Package operator connects settings, clients, the provider and the controllers, and runs them under one manager with
+// leader election, health probes and metrics.
 //
-// It is the composition root. It makes no decisions, and the packages below it are connected only here.
+// It is the composition root: the other packages are connected only here. It makes no decisions.
 package operator

@@ -17,14 +17,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 )
 
-// Features are the parts with a kind of their own that are on: their gate is open and the API server knows the kind.
+// features are optional features that are on. The feature gate of each is on, and the API server serves its kind.
 type features struct {
-	// overlays and buffers are nil while they are off.
+	// overlays and buffers are nil if the feature is off.
 	overlays *nodeoverlay.Overlays
 	buffers  *capacitybuffer.Buffers
 	// daemons is nil if LimitRanges may not be read.
 	daemons *inputs.Daemons
-	// spread is nil if the scheduler has no constraints for pods without any.
+	// spread is nil if kube-scheduler has no default spread constraints.
 	spread *inputs.Spread
 }
 
@@ -50,8 +50,8 @@ func featuresOf(ctx context.Context, mgr ctrl.Manager, s *settings.Settings, log
 	return f
 }
 
-// mayWatch reports whether we may list and watch a core resource in all namespaces. Charts of upstream do not grant all
-// that we can make use of.
+// mayWatch reports whether the controller may list and watch a core resource in all namespaces. Charts of upstream
+// Karpenter do not grant all permissions that this controller can use.
 func mayWatch(ctx context.Context, c client.Client, resource string, log logr.Logger) bool {
 	for _, verb := range []string{"list", "watch"} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
@@ -65,8 +65,7 @@ func mayWatch(ctx context.Context, c client.Client, resource string, log logr.Lo
 	return true
 }
 
-// known reports whether the API server serves the kind of o. A missing one is no reason to stop, since the rest does
-// without it.
+// known reports whether the API server serves the kind of o. If not, only the feature that needs the kind is off.
 func known(mgr ctrl.Manager, o client.Object, log logr.Logger) bool {
 	gvk, err := mgr.GetClient().GroupVersionKindFor(o)
 	if err == nil {
@@ -78,7 +77,7 @@ func known(mgr ctrl.Manager, o client.Object, log logr.Logger) bool {
 	return err == nil
 }
 
-// overlay is what the overlays do to instance types, nil if they are off.
+// overlay returns the function that applies NodeOverlays to instance types, nil if the feature is off.
 func (f features) overlay() cloud.Overlay {
 	if f.overlays == nil {
 		return nil
@@ -86,7 +85,7 @@ func (f features) overlay() cloud.Overlay {
 	return f.overlays.Of
 }
 
-// offers returns the provider as the named controller decides by it: with the prices and resources that the user says.
+// offers returns the provider for the named controller, with NodeOverlays applied to its instance types.
 func (b base) offers(controller string) cloud.Provider {
 	if b.overlays == nil {
 		return b.cloud(controller)

@@ -12,14 +12,14 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// An index lets the cache answer a List by one field.
+// An index is a field by which objects can be listed from the cache.
 type index struct {
 	of    client.Object
 	field string
 	value func(client.Object) string
 }
 
-// indexes are the fields that controllers look objects up by.
+// indexes returns the fields by which controllers list objects.
 func indexes() []index {
 	class := func(of client.Object, ref func(client.Object) *apiv1.NodeClassReference, prefix string) []index {
 		get := func(f func(*apiv1.NodeClassReference) string) func(client.Object) string {
@@ -54,8 +54,8 @@ func indexes() []index {
 	}, "spec.template.spec.nodeClassRef.")...)
 }
 
-// addIndexes registers them. A missing custom resource definition is an error here: without its kinds there is nothing to
-// run.
+// addIndexes registers the indexes. It returns an error if a custom resource definition is missing, because the program
+// cannot run without it.
 func addIndexes(ctx context.Context, mgr ctrl.Manager) error {
 	for _, x := range indexes() {
 		err := mgr.GetFieldIndexer().IndexField(ctx, x.of, x.field, func(o client.Object) []string {

@@ -25,8 +25,8 @@ func instrument(p cloud.Provider, controller string, m *telemetry.Metrics, c clo
 	return &instrumentedProvider{next: p, controller: controller, metrics: m.Cloud, clock: c}
 }
 
-// timed starts the measurement of one call and returns what ends it. pool is the NodePool of the object that the call is about,
-// empty if there is none.
+// timed starts the measurement of one call and returns the function that ends it. pool is the NodePool of the object of
+// the call, empty if there is none.
 func (p *instrumentedProvider) timed(method, pool string) func(error) {
 	start := p.clock.Now()
 	return func(err error) {

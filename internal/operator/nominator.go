@@ -10,11 +10,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 )
 
-// nominationShare is how many times the rate of everything else nominations may have: one is written for every pod of a plan,
-// and the nodes stay closed meanwhile. That few are under way at a time protects the API server.
+// nominationShare is the rate of nominations as a multiple of --kube-client-qps. One nomination is written for each pod
+// of a plan, and the new nodes exclude pods until they are written. The bound of concurrent writes protects the API
+// server.
 const nominationShare = 5
 
-// newNominator makes a Nominator with a client of its own, like c but for the rate.
+// newNominator returns a Nominator with a separate client, which differs from c only in its rate.
 func newNominator(config *rest.Config, c client.Client, s *settings.Settings) (*act.Nominator, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = nominationShare*float32(s.KubeClientQPS), nominationShare*s.KubeClientBurst

@@ -34,27 +34,28 @@ type Controller interface {
 	Register(mgr ctrl.Manager) error
 }
 
-// A Provider is a cloud with the controllers that it brings along. If it is a cloud.Notifier, its notices are acted on.
+// A Provider is a cloud.Provider with its controllers. If it is a cloud.Notifier, the program acts on its notices.
 type Provider struct {
 	Cloud       cloud.Provider
 	Controllers []Controller
 }
 
-// An Env is what a provider may build on.
+// An Env has the dependencies that the program passes to a provider.
 type Env struct {
-	// Client reads through the cache, and its own writes of nodes and claims at once. Live asks the API server.
+	// Client reads from the cache. Its reads include its own writes of nodes and claims. Live reads from the API
+	// server.
 	Client client.Client
 	Live   client.Reader
 	Rest   *rest.Config
 	Clock  clock.WithDelayedExecution
 	Events telemetry.Recorder
-	// Metrics takes the provider's own.
+	// Metrics registers the metrics of the provider.
 	Metrics prometheus.Registerer
-	// Ledger writes launches down before they happen.
+	// Ledger records launches on claims before they are made.
 	Ledger act.Ledger
 	// Writer writes claims and nodes.
 	Writer act.Writer
-	// Overlay is what NodeOverlays make of instance types; nil if the feature is off.
+	// Overlay applies NodeOverlays to instance types; nil if the feature is off.
 	Overlay cloud.Overlay
 	Log     logr.Logger
 }
@@ -70,11 +71,11 @@ type Program struct {
 	Settings *settings.Settings
 	Rest     *rest.Config
 	Log      logr.Logger
-	// Panics are those that Log has counted; nil if it counts none.
+	// Panics has the panics that were counted by Log; nil if it counts none.
 	Panics *telemetry.Panics
 	// Version is shown in logs, metrics and the user agent.
 	Version Version
-	// Provider makes the provider; it may ask the cloud and fail.
+	// Provider creates the provider. It may call the cloud and fail.
 	Provider func(ctx context.Context, env Env) (Provider, error)
 	// Metrics takes the metrics; nil means the registry that the manager serves.
 	Metrics prometheus.Registerer
@@ -85,13 +86,12 @@ type Program struct {
 	Manager func(*ctrl.Options)
 }
 
-// A Version names a build.
+// A Version identifies a build.
 type Version struct {
 	Number, Commit string
 }
 
-// Run runs the program until ctx is done. It returns early with an error if something that it cannot do without is
-// missing.
+// Run runs the program until ctx is done. It returns early with an error if a required dependency is missing.
 func Run(ctx context.Context, p Program) error {
 	ctrl.SetLogger(p.Log)
 	klog.SetLogger(p.Log)
@@ -132,7 +132,7 @@ func Run(ctx context.Context, p Program) error {
 	if err != nil {
 		return fmt.Errorf("start provider %s: %w", p.Settings.Provider, err)
 	}
-	env.Clock = now // the provider's times are not those of the API server
+	env.Clock = now // until here env.Clock is the local clock, for the provider: times of the cloud do not come from the API server
 	all, err := controllers(ctx, mgr, p, env, f, provider)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func Run(ctx context.Context, p Program) error {
 	return nil
 }
 
-// newManager makes the manager with its clients, ports, lease and probes.
+// newManager returns the manager with its clients, ports, lease and probes.
 func newManager(p Program) (ctrl.Manager, error) {
 	s := p.Settings
 	scheme := api.Scheme()
@@ -159,7 +159,7 @@ func newManager(p Program) (ctrl.Manager, error) {
 	config := rest.CopyConfig(p.Rest)
 	config.QPS, config.Burst = float32(s.KubeClientQPS), s.KubeClientBurst
 	config.UserAgent = "karpenter/" + p.Version.Number
-	// The lease has a client of its own, so that a busy controller does not lose it to its own rate limit.
+	// The lease has a separate client, so that the rate limit of other requests does not delay its renewal.
 	lease := rest.CopyConfig(p.Rest)
 	lease.UserAgent = "karpenter-lease/" + p.Version.Number
 	options := ctrl.Options{
@@ -199,7 +199,7 @@ func newManager(p Program) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-// serves reports whether the caches are filled and the API server knows our kinds.
+// serves returns an error unless the caches are filled and the API server serves Karpenter's kinds.
 func serves(ctx context.Context, mgr ctrl.Manager) error {
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return errors.New("caches are not filled yet")

@@ -1,5 +1,5 @@
-// Package parallel runs a function for many items at once. A panic costs its item only: it becomes the item's error, because
-// a panic of a goroutine that nothing recovers ends the process.
+// Package parallel calls a function for many items concurrently. A panic becomes the error of its item. Without that, a
+// panic in a goroutine would end the process.
 package parallel
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Do calls do for each i below n, at most limit at a time, and waits for all. It returns the errors by i. A panic is logged
-// with the logger of ctx. A limit of 0 sets no limit.
+// Do calls do for each i below n, with at most limit calls at the same time, and waits for all. It returns the errors
+// by i. A panic is logged with the logger of ctx. A limit of 0 means no limit.
 func Do(ctx context.Context, n, limit int, do func(i int) error) []error {
 	errs := make([]error, n)
 	if limit <= 0 || limit > n {
@@ -29,6 +29,11 @@ func Do(ctx context.Context, n, limit int, do func(i int) error) []error {
 	}
 	all.Wait()
 	return errs
+}
+
+// All calls the functions at once and waits for them. It returns their errors in their order, as Do does.
+func All(ctx context.Context, functions ...func() error) []error {
+	return Do(ctx, len(functions), 0, func(i int) error { return functions[i]() })
 }
 
 // recovered calls do and makes an error of a panic.

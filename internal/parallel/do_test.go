@@ -37,6 +37,15 @@ func TestPanicCostsOneItem(t *testing.T) {
 	}
 }
 
+// Errors are in the order of the functions, and a panic is one.
+func TestAll(t *testing.T) {
+	failed := errors.New("failed")
+	errs := All(t.Context(), func() error { return nil }, func() error { return failed }, func() error { panic("nil map") })
+	if len(errs) != 3 || errs[0] != nil || !errors.Is(errs[1], failed) || errs[2] == nil {
+		t.Errorf("errors are %v", errs)
+	}
+}
+
 // No more than the limit run at once.
 func TestLimit(t *testing.T) {
 	var now, most atomic.Int32

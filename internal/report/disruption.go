@@ -66,7 +66,7 @@ func (s Style) commands(b *strings.Builder, commands []model.Command) {
 	}
 }
 
-// few lists names, the first few of many.
+// few joins names. Of a long list, only the first ones are shown.
 func few(names []string) string {
 	const shown = 3
 	if len(names) <= shown {
@@ -75,21 +75,21 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 }
 
-// A hold is the nodes that are kept for one reason.
+// A hold has the nodes that are kept for one reason.
 type hold struct {
 	first model.Blocked
 	nodes int
 	worth float64
 }
 
-// A reason is what the verdicts of a hold have in common. Key is the NodePool, if the rule is about one.
+// A reason has the fields that are equal in all verdicts of a hold. key is the NodePool, if the rule concerns one.
 type reason struct {
 	rule  model.Rule
 	cause model.Cause
 	key   string
 }
 
-// blocked sums up why nodes are kept, by reason, largest unrealized savings first.
+// blocked writes why nodes are kept, by reason, largest unrealized savings first.
 func (s Style) blocked(b *strings.Builder, all []model.Blocked) {
 	byReason := map[reason]*hold{}
 	var holds []*hold

@@ -32,7 +32,7 @@ func (s Style) Plan(p *model.Plan, e *explain.Explainer) string {
 	return b.String()
 }
 
-// headline sums the plan up in one line.
+// headline returns a summary of the plan in one line.
 func (s Style) headline(p *model.Plan) string {
 	launched, placed, refused, gated := 0, 0, 0, 0
 	for i := range p.Nodes {
@@ -70,7 +70,7 @@ func (s Style) headline(p *model.Plan) string {
 // isGated reports whether the pods are not planned because of a scheduling gate.
 func isGated(r model.Refusal) bool { return r.Reasons[0].Verdict.Cause == model.CauseGate }
 
-// A group is nodes of one pool, type, zone and capacity type.
+// A group has the nodes of one pool, type, zone and capacity type.
 type group struct {
 	first           *model.PlannedNode
 	nodes, pods     int
@@ -82,7 +82,7 @@ func (g *group) name() [4]string {
 	return [4]string{g.first.Pool.Name, g.first.Options[0].Name, g.first.Offering.Zone, g.first.Offering.CapacityType}
 }
 
-// groups puts like nodes together, dearest group first.
+// groups returns the nodes in groups, the most expensive group first.
 func groups(nodes []model.PlannedNode) []*group {
 	byName := map[[4]string]*group{}
 	var out []*group
@@ -146,7 +146,7 @@ func (s Style) nodes(b *strings.Builder, p *model.Plan) {
 	b.WriteString("\n" + s.Money(p.Price, p.Floor) + "\n")
 }
 
-// Money compares a price with its floor.
+// Money returns a line with a price and how far it is above its lower bound floor.
 func (s Style) Money(price, floor float64) string {
 	text := fmt.Sprintf("%s $%s/h, about $%s a month", s.bold("price"), dollars(price), units.Grouped(int(price*730+0.5)))
 	if floor <= 0 {
@@ -178,7 +178,7 @@ func devices(g *group) []string {
 	return out
 }
 
-// most is how many lines a list has before it is cut.
+// most is the largest number of lines of a list.
 const most = 20
 
 // placements writes which existing nodes get pods.

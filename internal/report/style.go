@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// A Style says how text is made to stand out. The zero Style is plain.
+// A Style defines how text is highlighted. The zero Style highlights nothing.
 type Style struct {
 	// Colour uses ANSI colours.
 	Colour bool
@@ -30,7 +30,7 @@ func (s Style) red(text string) string    { return s.paint("31", text) }
 // barWidth is the number of cells of a bar.
 const barWidth = 10
 
-// bar draws how full something is: ten cells, the last one in part, and the percentage.
+// bar returns a bar of ten cells for the used share, with the percentage. The last cell may be filled in part.
 func (s Style) bar(used, have int64) string {
 	if have <= 0 {
 		return ""
@@ -59,10 +59,10 @@ func (s Style) bar(used, have int64) string {
 	return fmt.Sprintf("%s %3.0f%%", text, part*100)
 }
 
-// A table lines up columns. Cells may hold colour.
+// A table aligns columns. Cells may contain colour codes.
 type table struct {
 	rows [][]string
-	// right are the columns that end in line rather than begin in line.
+	// right are the columns that are aligned to the right.
 	right map[int]bool
 }
 
@@ -98,7 +98,7 @@ func (t *table) write(b *strings.Builder, indent string, head func(string) strin
 	}
 }
 
-// width is how many cells text takes on a terminal: its runes, colour codes left out.
+// width returns the number of cells of the text on a terminal: its runes without colour codes.
 func width(text string) int {
 	n, escaped := 0, false
 	for _, r := range text {
@@ -114,7 +114,7 @@ func width(text string) int {
 	return n
 }
 
-// dollars writes a price: four digits matter for one node, two for a fleet.
+// dollars formats a price: with four decimals below 100 dollars, otherwise with two.
 func dollars(v float64) string {
 	if v < 100 && v > -100 {
 		return fmt.Sprintf("%.4f", v)

@@ -11,9 +11,9 @@ import (
 // A TypeRow is an instance type in a table.
 type TypeRow struct {
 	Name, Arch        string
-	CPU, Memory, Pods string // what pods may use
-	Zones             int    // in how many it is on offer
-	// Prices are the lowest by capacity type, in dollars per hour.
+	CPU, Memory, Pods string // allocatable
+	Zones             int    // number of zones with an offering
+	// Prices are the lowest prices by capacity type, in dollars per hour.
 	Prices map[string]float64
 }
 

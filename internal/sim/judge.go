@@ -94,6 +94,9 @@ func (j *judge) violate(rule, format string, args ...any) {
 func (j *judge) start(end time.Time) {
 	var look func()
 	look = func() {
+		if len(j.violations) > 0 {
+			return
+		}
 		j.look()
 		if time.Now().Add(pace).Before(end) {
 			j.world.driver.After(pace, look)
@@ -195,10 +198,19 @@ func (j *judge) lookAtPods(seen map[string]bool) {
 		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			continue
 		}
+		if p.DeletionTimestamp != nil && j.world.dark[p.Spec.NodeName] && !j.leaving(p.Spec.NodeName) {
+			continue // its kubelet is silent, and without node repair nothing ends it
+		}
 		if j.lasts(rulePodsRun, p.Namespace+"/"+p.Name+" "+string(p.UID), seen) > recovery {
 			j.violate(rulePodsRun, "pod %s/%s is %s on node %q, deletion %v: %s", p.Namespace, p.Name, p.Status.Phase, p.Spec.NodeName, p.DeletionTimestamp, scheduled(p))
 		}
 	}
+}
+
+// leaving reports whether the claim of a node is being deleted.
+func (j *judge) leaving(node string) bool {
+	c := j.claimOf(node)
+	return c == nil || c.DeletionTimestamp != nil
 }
 
 // expectPending is the annotation of pods that no node can run.

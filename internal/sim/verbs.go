@@ -85,7 +85,10 @@ func init() {
 
 		// Nodes.
 		"node-dies": {usage: "N", least: 1, most: 1, fault: true, do: func(w *World, e Event) error {
-			return w.some(e, nodesOf, func(o client.Object) error { return w.cluster.Kubelets.Kill(o.GetName()) })
+			return w.some(e, nodesOf, func(o client.Object) error {
+				w.dark[o.GetName()] = true
+				return w.cluster.Kubelets.Kill(o.GetName())
+			})
 		}},
 		"node-unready": {usage: "N for D", least: 1, most: 1, lasts: true, fault: true, do: func(w *World, e Event) error {
 			return w.some(e, nodesOf, func(o client.Object) error {
@@ -480,7 +483,7 @@ func (w *World) endInstances(e Event) error {
 		return fmt.Errorf("%s: %w", e, err)
 	}
 	all := slices.DeleteFunc(w.Emulator.Instances(), func(i control.Instance) bool {
-		return i.State != "running" || i.Tags[apiv1.NodePoolLabelKey] == ""
+		return i.State != "running" || i.Tags[apiv1.NodePoolLabelKey] == "" || slices.Contains(w.judge.strangers, i.ID)
 	})
 	d := w.driver.Dice(e.Verb)
 	d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })

@@ -75,8 +75,10 @@ type World struct {
 	replicas map[string]*replica
 	starting map[string]bool
 	dead     []*replica
-	exits    int
-	closing  bool
+	// dark are the nodes whose kubelet was killed.
+	dark    map[string]bool
+	exits   int
+	closing bool
 	// writer is the replica whose call the API server carries out now.
 	writer string
 	// disturbed is when the last event is over, or when it happened.
@@ -108,7 +110,7 @@ func newWorld(sc *Scenario, o Options) (*World, error) {
 	driver := NewDriver(sc.Seed)
 	w := &World{
 		options: o, scenario: sc, driver: driver, faults: &faults{driver: driver, struck: map[string]int{}}, trace: newTrace(),
-		replicas: map[string]*replica{}, starting: map[string]bool{}, disturbed: time.Now(),
+		replicas: map[string]*replica{}, starting: map[string]bool{}, dark: map[string]bool{}, disturbed: time.Now(),
 	}
 	w.trace.out = o.Trace
 	w.judge = newJudge(w)

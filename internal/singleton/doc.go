@@ -1,3 +1,3 @@
-// Package singleton sets up controllers that work on the cluster as a whole instead of one object. Their only request never
-// changes, and each Reconcile returns in RequeueAfter when the next is due.
+// Package singleton is for controllers that work on the whole cluster instead of one object. They have only one
+// request, and each Reconcile returns the time until the next one in RequeueAfter.
 package singleton

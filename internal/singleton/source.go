@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Request is the one request of every singleton. Having only one also means that a singleton never runs twice at a time.
+// Request returns the request of all singletons. Because there is only one, reconciles of a singleton never overlap.
 func Request() reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: "singleton"}}
 }
@@ -25,7 +25,7 @@ func Source() source.Source {
 	})
 }
 
-// Handler maps every event to Request, for a singleton that also wakes up when objects change.
+// Handler maps every event to Request, for a singleton that also reconciles when objects change.
 func Handler() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{Request()}

@@ -2,8 +2,8 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// DurationBuckets are the bounds, in seconds, of histograms of how long something took: 45 of them from 5 ms to 10 min,
-// dense below one second. The result is the caller's.
+// DurationBuckets returns 45 bounds in seconds, from 5 ms to 10 min, dense below one second, for histograms of
+// durations. Each call returns a new slice.
 func DurationBuckets() []float64 {
 	return []float64{
 		0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9,
@@ -12,7 +12,7 @@ func DurationBuckets() []float64 {
 	}
 }
 
-// lifetimeBuckets are the bounds of how long nodes live: from a quarter of an hour to two months.
+// lifetimeBuckets returns the bounds in seconds of the histogram of nodes' lifetimes: from 15 minutes to 60 days.
 func lifetimeBuckets() []float64 {
 	const minute, hour, day = 60.0, 3600.0, 86400.0
 	return []float64{
@@ -24,8 +24,9 @@ func lifetimeBuckets() []float64 {
 // powersOfTwo returns 2^0 to 2^last, in seconds.
 func powersOfTwo(last int) []float64 { return prometheus.ExponentialBuckets(1, 2, last+1) }
 
-// rebootBuckets are the bounds of how long reboots take: 10 s to 21 minutes.
+// rebootBuckets returns the bounds in seconds of the histograms of the duration of reboots: from 10 s to 21 minutes.
 func rebootBuckets() []float64 { return prometheus.ExponentialBuckets(10, 2, 8) }
 
-// scoreBuckets are the bounds of the score of a consolidation, what it saves against what it disturbs.
+// scoreBuckets returns the bounds of the histogram of scores. The score of a consolidation is the ratio of its savings
+// to its disruption of pods.
 func scoreBuckets() []float64 { return []float64{.1, .25, .33, .5, 1, 2, 5, 10} }

@@ -6,10 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Namespace begins the name of every metric that is Karpenter's own.
+// Namespace is the prefix of the metrics that Karpenter itself defines, except those of ConditionMetrics.
 const Namespace = "karpenter"
 
-// A Declaration is what the documentation says of one metric.
+// A Declaration has the facts about one metric from which docs/metrics.md is generated.
 type Declaration struct {
 	// Name is the full name, with the namespace.
 	Name string
@@ -20,7 +20,7 @@ type Declaration struct {
 	Help   string
 }
 
-// A declarer makes metrics, registers them and remembers what it made.
+// A declarer creates and registers metrics, and collects their Declarations.
 type declarer struct {
 	reg       prometheus.Registerer
 	namespace string
@@ -28,13 +28,14 @@ type declarer struct {
 	declared  *[]Declaration
 }
 
-// in returns a declarer for the subsystem, which comes between the namespace and the name of a metric.
+// in returns a declarer for the subsystem, the part between the namespace and the rest of a metric's name.
 func (d declarer) in(subsystem string) declarer {
 	d.subsystem = subsystem
 	return d
 }
 
-// note registers c. A name that is taken is a broken invariant: every metric is declared once.
+// note registers c and adds its Declaration. It panics if a metric of that name is registered already, since every
+// metric must be declared once.
 func (d declarer) note(c prometheus.Collector, kind, name, help string, labels []string) {
 	*d.declared = append(*d.declared, Declaration{
 		Name: d.fullName(name), Type: kind, Labels: slices.Clone(labels), Help: help,
@@ -74,7 +75,7 @@ func (d declarer) summary(name, help string, labels ...string) *prometheus.Summa
 	return v
 }
 
-// quantiles are those of every summary, each with the error that is allowed.
+// quantiles returns the quantiles of every summary, with their allowed errors.
 func quantiles() map[float64]float64 {
 	return map[float64]float64{0: 0.01, 0.5: 0.01, 0.9: 0.01, 0.99: 0.01, 1: 0.01}
 }

@@ -25,22 +25,23 @@ const (
 // logTime is ISO 8601 with milliseconds.
 const logTime = "2006-01-02T15:04:05.000Z0700"
 
-// LogOptions say what is logged.
+// LogOptions are the options of NewLogger.
 type LogOptions struct {
 	// Level is debug, info or error; empty means info.
 	Level string
 	// Commit is added to every line if it is not empty.
 	Commit string
-	// Out takes one JSON object a line.
+	// Each log line is one JSON object, written to Out.
 	Out io.Writer
-	// Clock bounds repetition: of lines with the same level and message the first hundred in a second are written, then
-	// every hundredth. Of error lines with the same cause one a minute is written. Nil writes them all.
+	// Clock is the clock for the limits on repeated lines; without it there are no limits. Of lines with the same level
+	// and message, the first hundred in a second are written, then every hundredth. Of error lines with the same cause,
+	// one a minute is written.
 	Clock clock.PassiveClock
 	// Panics counts recovered panics. Nil counts none.
 	Panics *Panics
 }
 
-// NewLogger returns a logger that writes JSON. It reports a level that does not exist.
+// NewLogger returns a logger that writes JSON. It returns an error if the level does not exist.
 func NewLogger(o LogOptions) (logr.Logger, error) {
 	level, err := logLevel(o.Level)
 	if err != nil {
@@ -63,7 +64,8 @@ func NewLogger(o LogOptions) (logr.Logger, error) {
 	return logr.FromSlogHandler(h), nil
 }
 
-// logLevel returns the least level that is written. Debug is V(1) and no deeper: below it the libraries chatter.
+// logLevel returns the lowest level that is written. For debug it is logr's V(1), because the many lines of libraries
+// at V(2) and above are not useful.
 func logLevel(name string) (slog.Level, error) {
 	switch strings.ToLower(name) {
 	case "debug":
@@ -76,7 +78,8 @@ func logLevel(name string) (slog.Level, error) {
 	return 0, fmt.Errorf("log level %q is not debug, info or error", name)
 }
 
-// renameLogKeys turns slog's keys into those that users' log pipelines look for.
+// renameLogKeys replaces slog's keys by the keys of upstream Karpenter's log lines, which users' log pipelines depend
+// on.
 func renameLogKeys(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) > 0 {
 		return a
@@ -106,7 +109,7 @@ func renameLogKeys(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// levelName is upper case, and knows only the levels that can be set.
+// levelName returns the name of a level in upper case: DEBUG, INFO or ERROR.
 func levelName(level slog.Level) string {
 	switch {
 	case level < slog.LevelInfo:

@@ -11,14 +11,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// causeEvery is how often a line about the same cause is written.
+// causeEvery is the least time between two written lines with the same cause.
 const causeEvery = time.Minute
 
-// LogKeyRepeated is how many error lines of the same cause were left out since the last one.
+// LogKeyRepeated is the key for the number of lines with the same cause that were left out since the last written one.
 const LogKeyRepeated = "repeated"
 
-// byCause writes of error lines with the same cause the first, and then one a minute, with the number of those that were left out.
-// An outage of the cloud fails the same call for every NodeClaim, again and again.
+// byCause limits error lines with the same cause to one per causeEvery, with the number of lines left out. Without it,
+// an outage of the cloud would cause an error line for every NodeClaim and every retry.
 type byCause struct {
 	slog.Handler
 	causes *causes
@@ -70,7 +70,7 @@ func causeOf(text string) string {
 	return strings.Join(words, " ")
 }
 
-// causes counts lines by cause. It is shared by a logger and all that are derived from it.
+// causes counts lines by cause. A logger and all loggers derived from it share one value.
 type causes struct {
 	clock clock.PassiveClock
 
@@ -78,13 +78,13 @@ type causes struct {
 	seen map[string]*seenCause
 }
 
-// A seenCause is a cause of which a line was written within causeEvery, or was left out since.
+// A seenCause is a cause with a line written within causeEvery, or with lines left out since the last written one.
 type seenCause struct {
 	written time.Time
 	omitted int
 }
 
-// manyCauses is how many causes are counted before those that have ended are dropped.
+// manyCauses is the number of causes above which those without a recent line are removed.
 const manyCauses = 1000
 
 // admit reports whether a line about the cause is to be written, and how many were left out since the last one.

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// OpenLog returns a writer to all of the paths: "stdout", "stderr" or names of files, which are appended to. closeAll
+// OpenLog returns a writer to all of the paths: "stdout", "stderr" or names of files, to which it appends. closeAll
 // closes the files; it is never nil.
 func OpenLog(paths []string) (w io.Writer, closeAll func() error, err error) {
 	var writers []io.Writer

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// quiet drops the debug lines of the logger "events": each event is published to Kubernetes already.
+// quiet drops the debug lines of the logger "events", because each of these events is also published to Kubernetes.
 type quiet struct{ slog.Handler }
 
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
@@ -32,7 +32,8 @@ func loggerOf(r slog.Record) (name string) {
 	return name
 }
 
-// sampled writes of equal lines in one second the first hundred, then every hundredth.
+// sampled writes the first hundred equal lines in one second, then every hundredth. Lines are equal if their levels and
+// messages are.
 type sampled struct {
 	slog.Handler
 	counts *lineCounts
@@ -53,13 +54,13 @@ func (s *sampled) WithGroup(name string) slog.Handler {
 	return &sampled{s.Handler.WithGroup(name), s.counts}
 }
 
-// A line is what lines are compared by; their values do not count.
+// A line is the part of a log line that is compared. The other keys and values are not compared.
 type line struct {
 	level   slog.Level
 	message string
 }
 
-// lineCounts counts lines within the current second. It is shared by a logger and all that are derived from it.
+// lineCounts counts lines within the current second. A logger and all loggers derived from it share one value.
 type lineCounts struct {
 	clock clock.PassiveClock
 

@@ -7,8 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are all metrics that a controller may write. Each field is named after the metric it holds: NodeClaims.CreatedTotal
-// is karpenter_nodeclaims_created_total. The comment of a group gives the labels in the order of WithLabelValues.
+// Metrics has all metrics of the controllers. Each field has the name of its metric: NodeClaims.CreatedTotal is
+// karpenter_nodeclaims_created_total. The comments of the fields give the labels in parentheses, in the order of
+// WithLabelValues.
 type Metrics struct {
 	// BuildInfo is 1 for the running build (version, goversion, goarch, commit).
 	BuildInfo *prometheus.GaugeVec
@@ -30,8 +31,9 @@ type Metrics struct {
 	declared []Declaration
 }
 
-// NewMetrics declares all metrics and registers them with reg; it panics if one of the names is taken there.
-// wellKnownLabels are the label keys that become labels of the metrics of nodes, those of the provider included.
+// NewMetrics declares all metrics and registers them with reg; it panics if one of the names is already registered.
+// wellKnownLabels are the keys of node labels, including those of the provider, for which the metrics of nodes have a
+// label.
 func NewMetrics(reg prometheus.Registerer, wellKnownLabels []string) *Metrics {
 	m := &Metrics{}
 	d := declarer{reg: reg, namespace: Namespace, declared: &m.declared}
@@ -53,13 +55,13 @@ func NewMetrics(reg prometheus.Registerer, wellKnownLabels []string) *Metrics {
 	return m
 }
 
-// SetBuildInfo says which build is running.
+// SetBuildInfo sets the labels of BuildInfo.
 func (m *Metrics) SetBuildInfo(version, commit string) {
 	m.BuildInfo.Reset()
 	m.BuildInfo.WithLabelValues(version, runtime.Version(), runtime.GOARCH, commit).Set(1)
 }
 
-// Declared returns all metrics in the order of their names.
+// Declared returns the Declarations of all metrics, sorted by name.
 func (m *Metrics) Declared() []Declaration { return byName(m.declared) }
 
 func byName(list []Declaration) []Declaration {

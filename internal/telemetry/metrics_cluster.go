@@ -2,7 +2,7 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// ClusterStateMetrics are about what Karpenter knows of the cluster.
+// ClusterStateMetrics are the metrics of Karpenter's cached state of the cluster.
 type ClusterStateMetrics struct {
 	// NodeCount, Synced (0 or 1) and UnsyncedTimeSeconds have no labels.
 	NodeCount           *prometheus.GaugeVec
@@ -27,12 +27,12 @@ func newClusterStateMetrics(d declarer) *ClusterStateMetrics {
 	}
 }
 
-// CloudMetrics are about calls to the cloud provider.
+// CloudMetrics are the metrics of calls to the cloud provider.
 type CloudMetrics struct {
 	// DurationSeconds (controller, method, provider).
 	DurationSeconds *prometheus.HistogramVec
-	// ErrorsTotal (controller, method, provider, error, nodepool): error is cloud.Kind of the error, nodepool that of the object
-	// that the call is about, empty if it is about none.
+	// ErrorsTotal (controller, method, provider, error, nodepool): error is cloud.Kind of the error; nodepool is the
+	// NodePool of the object in the call, empty if there is none.
 	ErrorsTotal *prometheus.CounterVec
 }
 

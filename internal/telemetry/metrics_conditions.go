@@ -6,35 +6,38 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// StatusMetrics are about status conditions and deletion of the objects of one kind. Only some labels differ by kind:
-// Extra gives those that come last, in the order of WithLabelValues.
+// StatusMetrics are the metrics of status conditions and of the deletion of objects of one kind. Extra has the labels
+// that differ by kind; they are the last ones in the order of WithLabelValues.
 type StatusMetrics struct {
-	// TransitionSeconds (type, status, to_status, Extra): how long a condition had the status before it got to_status.
+	// TransitionSeconds (type, status, to_status, Extra): the time that a condition had its status before the status
+	// changed to to_status.
 	TransitionSeconds *prometheus.HistogramVec
 	// TransitionsTotal (type, status, reason, Extra).
 	TransitionsTotal *prometheus.CounterVec
-	// Count (namespace, name, type, status, reason, Extra) is 1 for each condition there is.
+	// Count (namespace, name, type, status, reason, Extra) is 1 for each condition of each object.
 	Count *prometheus.GaugeVec
-	// CurrentStatusSeconds (namespace, name, type, status, reason, Extra): since when the condition has its status.
+	// CurrentStatusSeconds (namespace, name, type, status, reason, Extra): the time since the last change of the
+	// condition's status.
 	CurrentStatusSeconds *prometheus.GaugeVec
-	// TerminationCurrentTimeSeconds (namespace, name, Extra): since when the object is being deleted.
+	// TerminationCurrentTimeSeconds (namespace, name, Extra): the time since the deletion timestamp of an object that
+	// still exists.
 	TerminationCurrentTimeSeconds *prometheus.GaugeVec
-	// TerminationDurationSeconds (Extra): from deletion to the end.
+	// TerminationDurationSeconds (Extra): the time from the deletion timestamp until the object no longer existed.
 	TerminationDurationSeconds *prometheus.HistogramVec
 
-	// Extra are nodepool and nodeclass, or for AnyKind these before group and kind.
+	// Extra has nodepool and nodeclass; for AnyKind it has group and kind after them.
 	Extra []string
 }
 
-// ConditionMetrics are the StatusMetrics of all kinds.
+// ConditionMetrics has the StatusMetrics of all kinds.
 type ConditionMetrics struct {
 	byKind   map[string]*StatusMetrics
 	anyKind  *StatusMetrics
 	declared []Declaration
 }
 
-// NewConditionMetrics declares the metrics of the kinds, and registers them with reg. The names contain the kind in lower
-// case; for older dashboards there is a second set without it, with the kind as a label.
+// NewConditionMetrics declares the metrics of the kinds, and registers them with reg. Their names contain the kind in
+// lower case. For older dashboards there is a second set of metrics, which have the kind as a label instead.
 func NewConditionMetrics(reg prometheus.Registerer, kinds ...string) *ConditionMetrics {
 	m := &ConditionMetrics{byKind: map[string]*StatusMetrics{}}
 	d := declarer{reg: reg, namespace: "operator", declared: &m.declared}
@@ -45,13 +48,14 @@ func NewConditionMetrics(reg prometheus.Registerer, kinds ...string) *ConditionM
 	return m
 }
 
-// Kind returns the metrics of a kind in lower case, or nil if it was not declared.
+// Kind returns the metrics of a kind, which is given in lower case, or nil if NewConditionMetrics was not called with
+// that kind.
 func (m *ConditionMetrics) Kind(kind string) *StatusMetrics { return m.byKind[kind] }
 
 // AnyKind returns the metrics that have the kind as a label.
 func (m *ConditionMetrics) AnyKind() *StatusMetrics { return m.anyKind }
 
-// Declared returns all metrics in the order of their names.
+// Declared returns the Declarations of all metrics, sorted by name.
 func (m *ConditionMetrics) Declared() []Declaration { return byName(m.declared) }
 
 func newStatusMetrics(d declarer, prefix string, extra ...string) *StatusMetrics {

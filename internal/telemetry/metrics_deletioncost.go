@@ -2,11 +2,12 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// DeletionCostMetrics are about deletion costs of pods.
+// DeletionCostMetrics are the metrics of the annotation controller.kubernetes.io/pod-deletion-cost, which Karpenter
+// sets on pods.
 type DeletionCostMetrics struct {
 	// NodesWithPendingAnnotationWrites (nodepool).
 	NodesWithPendingAnnotationWrites *prometheus.GaugeVec
-	// PodAnnotationWritesTotal (result): a Write value.
+	// PodAnnotationWritesTotal (result): result is one of the Write constants.
 	PodAnnotationWritesTotal *prometheus.CounterVec
 }
 

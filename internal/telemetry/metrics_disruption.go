@@ -2,7 +2,7 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// DisruptionMetrics are about voluntary disruption.
+// DisruptionMetrics are the metrics of voluntary disruption.
 type DisruptionMetrics struct {
 	// DecisionEvaluationDurationSeconds (reason, consolidation_type).
 	DecisionEvaluationDurationSeconds *prometheus.HistogramVec
@@ -22,7 +22,7 @@ type DisruptionMetrics struct {
 	// ConsolidationScore and ConsolidationMovesTotal (decision, nodepool, policy); policy is as in the API.
 	ConsolidationScore      *prometheus.HistogramVec
 	ConsolidationMovesTotal *prometheus.CounterVec
-	// BlockedDollarsPerHour (nodepool, rule) and the counters that follow (nodepool) are beyond upstream's.
+	// BlockedDollarsPerHour (nodepool, rule) and the next two counters (nodepool) do not exist in upstream Karpenter.
 	BlockedDollarsPerHour *prometheus.GaugeVec
 	RedisruptionsTotal    *prometheus.CounterVec
 	PodsMovedTotal        *prometheus.CounterVec

@@ -2,11 +2,12 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// InterruptionMetrics are about how fast notices of interruptions are acted on.
+// InterruptionMetrics are the metrics of Karpenter's reaction times to interruptions of instances.
 type InterruptionMetrics struct {
-	// ToCordonSeconds is from an event until new pods are kept off the node.
+	// ToCordonSeconds is the time from an event of the cloud until the node is tainted against new pods.
 	ToCordonSeconds prometheus.Histogram
-	// ToLaunchSeconds is from an event until the next claim of the same pool was launched.
+	// ToLaunchSeconds is the time from an event of the cloud until the next NodeClaim of the same NodePool was
+	// launched.
 	ToLaunchSeconds prometheus.Histogram
 }
 

@@ -2,24 +2,27 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// NodeClaimMetrics are about claims.
+// NodeClaimMetrics are the metrics of NodeClaims.
 type NodeClaimMetrics struct {
 	// CreatedTotal (reason, nodepool, min_values_relaxed).
 	CreatedTotal *prometheus.CounterVec
 	// TerminatedTotal (nodepool, capacity_type, zone).
 	TerminatedTotal *prometheus.CounterVec
-	// DisruptedTotal (reason, nodepool, capacity_type, consolidation_policy, termination_mode); reason is a Disrupted
-	// value, consolidation_policy is in SnakeCase.
+	// DisruptedTotal (reason, nodepool, capacity_type, consolidation_policy, termination_mode); reason is one of the
+	// Disrupted constants, consolidation_policy is converted by SnakeCase.
 	DisruptedTotal *prometheus.CounterVec
-	// UnhealthyDisruptedTotal (condition, nodepool, capacity_type, image_id, termination_mode); condition is in SnakeCase.
+	// UnhealthyDisruptedTotal (condition, nodepool, capacity_type, image_id, termination_mode); condition is converted
+	// by SnakeCase.
 	UnhealthyDisruptedTotal *prometheus.CounterVec
-	// InstanceTerminationDurationSeconds (nodepool): from asking the cloud to the instance being gone.
+	// InstanceTerminationDurationSeconds (nodepool): the time from the request to terminate an instance until it no
+	// longer existed.
 	InstanceTerminationDurationSeconds *prometheus.HistogramVec
-	// TerminationDurationSeconds (nodepool): from the deletion of the claim to its end.
+	// TerminationDurationSeconds (nodepool): the time from the deletion timestamp of the NodeClaim until it no longer
+	// existed.
 	TerminationDurationSeconds *prometheus.HistogramVec
 }
 
-// DisruptionLabels are the labels of a disruption, on claims and on pods alike, in the order of WithLabelValues.
+// DisruptionLabels returns the labels of the metrics of disrupted NodeClaims and pods, in the order of WithLabelValues.
 func DisruptionLabels() []string {
 	return []string{"reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"}
 }
@@ -62,8 +65,8 @@ const (
 	DisruptedLaunchTimeout         = "launch_timeout"
 	DisruptedRegistrationTimeout   = "registration_timeout"
 	DisruptedInitializationTimeout = "initialization_timeout"
-	// DisruptedStaticScaleIn is for nodes of a static NodePool above its replicas, DisruptedUnusedReplacement for replacements whose
-	// command was cancelled and that no pod needs.
+	// DisruptedStaticScaleIn is for nodes of a static NodePool in excess of its replicas. DisruptedUnusedReplacement is
+	// for nodes that were launched to replace others, if the disruption was cancelled and no pod needs them.
 	DisruptedStaticScaleIn     = "static_scale_in"
 	DisruptedUnusedReplacement = "unused_replacement"
 )

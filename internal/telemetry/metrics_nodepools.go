@@ -2,7 +2,7 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// NodePoolMetrics are about pools.
+// NodePoolMetrics are the metrics of NodePools.
 type NodePoolMetrics struct {
 	// Limit and Usage (resource_type, nodepool), in base units: cores, bytes, counts.
 	Limit *prometheus.GaugeVec

@@ -9,23 +9,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// NodeMetrics are about nodes. The gauges have the labels resource_type (but for CurrentLifetimeSeconds), node_name, phase,
-// managed and one for each of WellKnown.
+// NodeMetrics are the metrics of nodes. The gauges have the labels resource_type (except CurrentLifetimeSeconds),
+// node_name, phase, managed and one for each of WellKnown.
 type NodeMetrics struct {
 	// CreatedTotal and TerminatedTotal (nodepool, zone).
 	CreatedTotal    *prometheus.CounterVec
 	TerminatedTotal *prometheus.CounterVec
 	// DrainedTotal (nodepool).
 	DrainedTotal *prometheus.CounterVec
-	// TerminationDurationSeconds (nodepool): from the deletion of the node to its end.
+	// TerminationDurationSeconds (nodepool): the time from the deletion timestamp of the node until it no longer
+	// existed.
 	TerminationDurationSeconds *prometheus.SummaryVec
-	// LifetimeDurationSeconds (nodepool): from the creation of the node to its end.
+	// LifetimeDurationSeconds (nodepool): the time from the creation of the node until it no longer existed.
 	LifetimeDurationSeconds *prometheus.HistogramVec
 
-	// RebootsTotal and RebootDurationSeconds (result), a Reboot value: from the request to the end.
+	// RebootsTotal and RebootDurationSeconds (result): result is one of the Reboot constants. The duration starts with
+	// the request for the reboot.
 	RebootsTotal          *prometheus.CounterVec
 	RebootDurationSeconds *prometheus.HistogramVec
-	// RebootRecoveryDurationSeconds: of reboots that succeeded, from the acceptance by the cloud to the end.
+	// RebootRecoveryDurationSeconds is the time of successful reboots from the acceptance of the request by the cloud
+	// to the end.
 	RebootRecoveryDurationSeconds prometheus.Histogram
 
 	Allocatable            *prometheus.GaugeVec
@@ -36,8 +39,8 @@ type NodeMetrics struct {
 	SystemOverhead         *prometheus.GaugeVec
 	CurrentLifetimeSeconds *prometheus.GaugeVec
 
-	// WellKnown are the keys of the node labels whose values are the last metric labels, in the order of WithLabelValues. It
-	// is not changed.
+	// WellKnown has the keys of the node labels whose values are the last metric labels, in the order of
+	// WithLabelValues. It must not be changed.
 	WellKnown []string
 }
 
@@ -77,8 +80,8 @@ func newNodeMetrics(d declarer, wellKnownLabels []string) *NodeMetrics {
 	}
 }
 
-// MetricLabels maps keys of Kubernetes labels to names of metric labels: what follows the slash, with underscores. Of two
-// keys with the same name the first in order of the alphabet keeps it and the other is left out.
+// MetricLabels maps keys of Kubernetes labels to names of metric labels: the part after the slash, with underscores for
+// dashes and dots. If two keys have the same name, only the alphabetically first is in the result.
 func MetricLabels(keys []string) map[string]string {
 	names, taken := make(map[string]string, len(keys)), map[string]bool{}
 	for _, key := range slices.Sorted(slices.Values(keys)) {

@@ -2,9 +2,9 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// PodMetrics are about pods. The gauges of single pods end in TimeSeconds and have the labels name and namespace. They exist
-// only until the pod has reached that state. The metrics of binding also have the label dynamic_resources: whether the pod
-// has resource claims.
+// PodMetrics are the metrics of pods. The gauges of single pods have names that end in TimeSeconds, and the labels name
+// and namespace. They exist only until the pod has reached the state in the name, such as bound. The metrics of binding
+// also have the label dynamic_resources: whether the pod has ResourceClaims.
 type PodMetrics struct {
 	// State is 1 for each pod (PodStateLabels).
 	State *prometheus.GaugeVec
@@ -21,15 +21,15 @@ type PodMetrics struct {
 	ProvisioningUnboundTimeSeconds             *prometheus.GaugeVec
 	ProvisioningSchedulingUndecidedTimeSeconds *prometheus.GaugeVec
 
-	// DrainedTotal (reason): a Disrupted value.
+	// DrainedTotal (reason): reason is one of the Disrupted constants.
 	DrainedTotal *prometheus.CounterVec
-	// EvictionRequestsTotal (code): the HTTP status of the API server's answer.
+	// EvictionRequestsTotal (code): code is the HTTP status of the API server's response.
 	EvictionRequestsTotal *prometheus.CounterVec
 	// DisruptionInitiatedTotal (DisruptionLabels).
 	DisruptionInitiatedTotal *prometheus.CounterVec
 }
 
-// PodStateLabels are the labels of PodMetrics.State in the order of WithLabelValues.
+// PodStateLabels returns the labels of PodMetrics.State in the order of WithLabelValues.
 func PodStateLabels() []string {
 	return []string{
 		"name", "namespace", "owner", "node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type",

@@ -2,11 +2,13 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// SchedulerMetrics are about the solver, in provisioning and in simulations of disruption.
+// SchedulerMetrics are the metrics of the solver (package pack), which assigns pods to nodes, for provisioning and for
+// simulations of disruption.
 type SchedulerMetrics struct {
 	// SchedulingDurationSeconds (controller).
 	SchedulingDurationSeconds *prometheus.HistogramVec
-	// QueueDepth and UnfinishedWorkSeconds (controller, scheduling_id): one round each; deleted when the round is over.
+	// QueueDepth and UnfinishedWorkSeconds (controller, scheduling_id) have a series for each running call of the
+	// solver, which is deleted at its end.
 	QueueDepth            *prometheus.GaugeVec
 	UnfinishedWorkSeconds *prometheus.GaugeVec
 	// IgnoredPodsCount has no labels.
@@ -17,13 +19,20 @@ type SchedulerMetrics struct {
 	PendingPodsByEffectiveZoneCount *prometheus.GaugeVec
 	// NominationsTotal (action): NominationWritten or NominationCleared.
 	NominationsTotal *prometheus.CounterVec
-	// ReplannedPodsTotal (controller) counts the pods that were not bound to the node that they were planned for.
+	// NominatedPodsBoundTotal (scheduler, node): node is BoundAsNominated or BoundElsewhere.
+	NominatedPodsBoundTotal *prometheus.CounterVec
+	// ReplannedPodsTotal (controller) counts the pods that were not bound to the node on which the solver had placed
+	// them.
 	ReplannedPodsTotal *prometheus.CounterVec
-	// UnusableLaunchesTotal (nodepool) counts the new nodes that could not run the pods they were launched for.
+	// UnusableLaunchesTotal (nodepool) counts the new nodes that could not run the pods for which they were launched.
 	UnusableLaunchesTotal *prometheus.CounterVec
-	// PlanFaultsTotal (controller, fault) counts violations and panics of plans; what they concern is left out.
+	// LaunchedDollarsPerHourTotal (namespace) counts prices of new nodes, divided equally among the pods they were launched for.
+	LaunchedDollarsPerHourTotal *prometheus.CounterVec
+	// PlanFaultsTotal (controller, fault) counts the plans of the solver that violate a scheduling rule, and panics of
+	// the solver. The pods and nodes concerned are removed from the plan.
 	PlanFaultsTotal *prometheus.CounterVec
-	// BackoffPodsCount (controller): pods that wait for another launch because nodes of the last ones could not run them.
+	// BackoffPodsCount (controller) is the number of pods for which the next launch is delayed, because the nodes
+	// launched before could not run them.
 	BackoffPodsCount *prometheus.GaugeVec
 }
 
@@ -33,9 +42,16 @@ const (
 	NominationCleared = "cleared"
 )
 
+// Values of the label node of NominatedPodsBoundTotal.
+const (
+	BoundAsNominated = "nominated"
+	// BoundElsewhere is for pods whose nominated node accepted pods when they were bound to another one.
+	BoundElsewhere = "other"
+)
+
 // Values of the label fault of PlanFaultsTotal.
 const (
-	// FaultViolation is for what the check of a plan objected to.
+	// FaultViolation is for a violation that the check of a plan (package verify) found.
 	FaultViolation = "violation"
 	// FaultPanic is for a panic of the solver or of the check.
 	FaultPanic = "panic"
@@ -43,9 +59,9 @@ const (
 
 // Values of the label zone for pods that are not tied to one zone.
 const (
-	// ZoneFlexible is for pods that may go to more than one zone.
+	// ZoneFlexible is for pods that can run in more than one zone.
 	ZoneFlexible = "flexible"
-	// ZoneNone is for pods that may go nowhere.
+	// ZoneNone is for pods that can run in no zone.
 	ZoneNone = "none"
 )
 
@@ -65,10 +81,15 @@ func newSchedulerMetrics(d declarer) *SchedulerMetrics {
 			"Pending pods by the only zone that is feasible for them, or \"flexible\" or \"none\".", "controller", "zone"),
 		NominationsTotal: d.counter("nominations_total",
 			"Nominations of pods to nodes, written or cleared.", "action"),
+		NominatedPodsBoundTotal: d.counter("nominated_pods_bound_total",
+			"Nominated pods that were bound, by scheduler: to the nominated node, or to another one.", "scheduler", "node"),
 		ReplannedPodsTotal: d.counter("replanned_pods_total",
 			"Pods that were planned again because they were not bound to the planned node.", "controller"),
 		UnusableLaunchesTotal: d.counter("unusable_launches_total",
 			"Launched nodes that could not run the pods they were launched for.", "nodepool"),
+		LaunchedDollarsPerHourTotal: d.counter("launched_dollars_per_hour_total",
+			"Prices of the nodes launched for pending pods of a namespace, in US dollars per hour. The price of a node is divided "+
+				"equally among the pods it was launched for.", "namespace"),
 		PlanFaultsTotal: d.counter("plan_faults_total",
 			"Internal errors of the planner: violated rules and panics. The pods concerned were left out of the plan.",
 			"controller", "fault"),

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/names.txt")
@@ -98,7 +99,7 @@ func TestSetBuildInfo(t *testing.T) {
 }
 
 func TestTerminationMode(t *testing.T) {
-	for want, grace := range map[string]*metav1.Duration{
+	for want, grace := range map[string]*apiv1.Duration{
 		TerminationGraceful: nil,
 		TerminationEventual: {Duration: time.Second},
 		TerminationForceful: {},

@@ -2,12 +2,13 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// ThrottleMetrics are about what holds the whole cluster back. They are beyond upstream's.
+// ThrottleMetrics are the metrics of limits and pauses that apply to the whole cluster. They do not exist in upstream
+// Karpenter.
 type ThrottleMetrics struct {
-	// Paused (what) is 1 while launches, or disruption, are paused.
+	// Paused (action) is 1 while the action, launches or disruption, is paused.
 	Paused *prometheus.GaugeVec
-	// HeldBack (what: launches, replacements, static) is how many nodes were not launched when that was last decided: for pods
-	// that wait, in the place of others, and for pools of a fixed size.
+	// HeldBack (action: launches, replacements, static) is the number of nodes that the last decision did not launch
+	// because of a limit: for pending pods, as replacements, and for static NodePools.
 	HeldBack *prometheus.GaugeVec
 }
 

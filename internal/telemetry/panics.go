@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Panics counts the recovered panics that are logged as errors, before and after there is a metric for them. The zero value is
-// ready. nil counts nothing.
+// Panics counts the recovered panics that are logged as errors. It also counts those before Export, which sets the
+// metric. The zero value is ready to use; a nil pointer counts nothing.
 //
 // Panics of Reconcile are not counted: controller-runtime has the metric controller_runtime_reconcile_panics_total for them.
 type Panics struct {
@@ -19,7 +19,7 @@ type Panics struct {
 	counter prometheus.Counter
 }
 
-// Export adds all panics to the counter, those before the call as well.
+// Export adds all panics to the counter, including those before the call.
 func (p *Panics) Export(c prometheus.Counter) {
 	if p == nil {
 		return

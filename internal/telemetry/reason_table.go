@@ -7,28 +7,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A Reason is the documentation of one event reason, and how often it may be published.
+// A Reason has the documentation of one reason of events, and the limits on publishing them.
 type Reason struct {
 	// Name is the reason itself.
 	Name string
 	// Type is Normal or Warning.
 	Type string
-	// Objects are the kinds of objects that get it.
+	// Objects has the kinds of objects with such events.
 	Objects string
-	// Dedupe is how long the same event is not published again if the Event does not say; 0 stands for DefaultDedupe.
+	// Dedupe is the least time between two equal events, unless Event.For is set; 0 stands for DefaultDedupe.
 	Dedupe time.Duration
-	// PerSecond and Burst bound how many are published for all pods together; 0 for no bound.
+	// PerSecond and Burst limit the events of this reason for all objects together; 0 stands for no limit.
 	PerSecond float64
 	Burst     int
-	// When says what has happened.
+	// When is the documentation of when the event is published.
 	When string
 }
 
-// DefaultDedupe is how long the same event is not published again.
+// DefaultDedupe is the default of the least time between two equal events.
 const DefaultDedupe = 2 * time.Minute
 
-// Reasons returns all reasons in the order of the documentation. Besides, a change of a status condition is published with
-// the type of the condition as reason.
+// Reasons returns all reasons in the order of the documentation. Events about changes of status conditions are not
+// among them: their reason is the type of the condition.
 func Reasons() []Reason {
 	const normal, warning = corev1.EventTypeNormal, corev1.EventTypeWarning
 	const nodeAndClaim = "Node, NodeClaim"
@@ -41,6 +41,8 @@ func Reasons() []Reason {
 			When: "the constraints of the pod are invalid, or no node that can be launched is feasible for it"},
 		{Name: EventLaunchBackoff, Type: warning, Objects: "Pod",
 			When: "a node that was launched for the pod could not run it, and the next launch is delayed"},
+		{Name: EventNominationsIgnored, Type: warning, Objects: "NodePool", Dedupe: long,
+			When: "most nominated pods of a scheduler are bound to other nodes, so new nodes are planned with free capacity"},
 		{Name: EventNoCompatibleInstanceTypes, Type: warning, Objects: "NodePool", Dedupe: short,
 			When: "no instance type matches the requirements of the NodePool"},
 		{Name: EventInsufficientCapacityError, Type: warning, Objects: "NodeClaim, Pod", PerSecond: 5, Burst: 10,
@@ -56,9 +58,9 @@ func Reasons() []Reason {
 		{Name: EventConsolidationCandidate, Type: normal, Objects: nodeAndClaim,
 			When: "the node is part of a consolidation that begins"},
 		{Name: EventConsolidationRejected, Type: normal, Objects: nodeAndClaim,
-			When: "the score of the consolidation is too low (consolidationPolicy Balanced)"},
+			When: "the score of the consolidation is too low (consolidationPolicy Balanced), or the cluster changed before it was carried out"},
 		{Name: EventConsolidationApproved, Type: normal, Objects: nodeAndClaim + ", NodePool",
-			When: "the score of the consolidation is high enough (consolidationPolicy Balanced)"},
+			When: "the score of the consolidation is high enough (consolidationPolicy Balanced); for several nodes on the NodePool"},
 		{Name: EventDisruptionLaunching, Type: normal, Objects: "NodeClaim",
 			When: "the NodeClaim replaces a disrupted node and is being launched"},
 		{Name: EventDisruptionWaitingReadiness, Type: normal, Objects: "NodeClaim",
@@ -127,7 +129,7 @@ func Reasons() []Reason {
 	}
 }
 
-// reasonsByKey maps reasons in lower case to what is known of them.
+// reasonsByKey returns the Reasons by their names in lower case.
 func reasonsByKey() map[string]Reason {
 	table := map[string]Reason{}
 	for _, r := range Reasons() {

@@ -3,6 +3,7 @@ package telemetry
 // Reasons of events.
 const (
 	EventNominated                      = "Nominated"
+	EventNominationsIgnored             = "NominationsIgnored"
 	EventFailedScheduling               = "FailedScheduling"
 	EventLaunchBackoff                  = "LaunchBackoff"
 	EventNoCompatibleInstanceTypes      = "NoCompatibleInstanceTypes"

@@ -13,33 +13,34 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Component is the source that events carry.
+// Component is the source of all events.
 const Component = "karpenter"
 
-// An Event is something that users of an object should know.
+// An Event is a Kubernetes event about an object, before it is published.
 type Event struct {
-	// Object is what the event is about.
+	// Object is the object concerned.
 	Object runtime.Object
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
 	// Reason is one of the Event constants, or the type of a condition.
 	Reason string
-	// Message is a sentence for people. What is beyond MaxMessage is cut off.
+	// Message is a sentence for people. It is cut to MaxMessage.
 	Message string
-	// Dedupe are the values that distinguish this event from others of the same reason; by default the UID of the object.
+	// Dedupe has the values that distinguish this event from others of the same reason; by default the UID of the
+	// object.
 	Dedupe []string
-	// For is how long the same event is not published again; 0 means the window of the reason, by default DefaultDedupe.
+	// For is the time in which an equal event is not published again; 0 stands for Reason.Dedupe.
 	For time.Duration
 }
 
-// A Recorder publishes events, each at most once in its window.
+// A Recorder publishes events. It drops events that equal a recent one, see Event.For.
 type Recorder interface {
 	Publish(events ...Event)
 }
 
-// An EventRecorder publishes events to Kubernetes, but for those that it has published a short time ago and those above the rate of
-// their reason. What it remembers is bounded: of too many events the ones that would be forgotten soonest go first. A
-// restart forgets everything, which costs a repeated event.
+// An EventRecorder publishes events to Kubernetes. It drops events that equal a recent one, and those above the rate of
+// their reason. At most maxRemembered recent events are stored, in memory only. If there are more, those that expire
+// first are removed. A lost entry causes at most a repeated event.
 type EventRecorder struct {
 	sink    record.EventRecorder
 	clock   clock.PassiveClock
@@ -52,7 +53,8 @@ type EventRecorder struct {
 
 var _ Recorder = (*EventRecorder)(nil)
 
-// maxRemembered bounds the events that a recorder remembers. At some 150 bytes each it holds a few megabytes.
+// maxRemembered is the maximum number of recent events that a recorder stores. They take about 150 bytes each, so a few
+// megabytes together.
 const maxRemembered = 20_000
 
 // NewRecorder returns a recorder that writes to r and takes the time from c.
@@ -69,7 +71,7 @@ func NewRecorder(r record.EventRecorder, c clock.Clock) *EventRecorder {
 	return e
 }
 
-// Publish publishes the events that are due. It never blocks on the API server.
+// Publish publishes the events that are not to be dropped. It does not wait for the API server.
 func (r *EventRecorder) Publish(events ...Event) {
 	for _, e := range events {
 		if r.due(e) {
@@ -78,8 +80,8 @@ func (r *EventRecorder) Publish(events ...Event) {
 	}
 }
 
-// due reports whether e is to be published now, and records that. An event above the rate is not recorded: it is published
-// when it occurs again below the rate.
+// due reports whether e is to be published, and stores it as a recent event if so. An event above the rate is not
+// stored, so that its next occurrence below the rate is published.
 func (r *EventRecorder) due(e Event) bool {
 	now, reason := r.clock.Now(), strings.ToLower(e.Reason)
 	values := e.Dedupe
@@ -111,7 +113,7 @@ func (r *EventRecorder) windowOf(e Event, reason string) time.Duration {
 	return DefaultDedupe
 }
 
-// identity is the UID of the object, or its kind and name if it was never stored.
+// identity returns the UID of the object, or its kind and name if it has no UID.
 func identity(o runtime.Object) string {
 	m, err := meta.Accessor(o)
 	if err != nil {

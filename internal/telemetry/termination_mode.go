@@ -1,6 +1,6 @@
 package telemetry
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import apiv1 "github.com/karpenter-go/karpenter/api/v1"
 
 // Values of the label termination_mode.
 const (
@@ -11,7 +11,7 @@ const (
 
 // TerminationMode says how a claim with the termination grace period ends: graceful waits for every pod for ever, eventual
 // only so long, forceful not at all.
-func TerminationMode(grace *metav1.Duration) string {
+func TerminationMode(grace *apiv1.Duration) string {
 	switch {
 	case grace == nil:
 		return TerminationGraceful

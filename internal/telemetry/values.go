@@ -7,7 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ResourceType returns the value of the label resource_type for a resource: in lower case, with _ for -. Slashes and dots stay.
+// ResourceType returns the value of the label resource_type for a resource: in lower case, with _ for -. Slashes and
+// dots are kept.
 func ResourceType(name corev1.ResourceName) string {
 	return strings.ToLower(strings.ReplaceAll(string(name), "-", "_"))
 }
@@ -33,7 +34,8 @@ func SnakeCase(name string) string {
 // MaxMessage is the longest text of an event, and of a failed launch in a condition, in bytes.
 const MaxMessage = 1024
 
-// Cut bounds a text to MaxMessage, at a whole character. A text that was cut ends in three dots.
+// Cut returns s, shortened to at most MaxMessage bytes of whole characters. A text that was shortened ends in three
+// dots.
 func Cut(s string) string {
 	const dots = "..."
 	if len(s) <= MaxMessage {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A window remembers keys, each until its own time, and no more than a number of them.
+// A window is a set of at most max keys, each with a time of expiry.
 type window struct {
 	max   int
 	until map[string]time.Time
@@ -14,7 +14,7 @@ type window struct {
 
 func newWindow(max int) *window { return &window{max: max, until: map[string]time.Time{}} }
 
-// has reports whether key is remembered at the time now. It forgets what has expired by then.
+// has reports whether the window has the key at the time now. It removes the keys that have expired by then.
 func (w *window) has(key string, now time.Time) bool {
 	for len(w.order) > 0 && !w.order[0].at.After(now) {
 		w.forgetFirst()
@@ -23,7 +23,7 @@ func (w *window) has(key string, now time.Time) bool {
 	return ok
 }
 
-// add remembers a key that is not remembered yet. If there are too many, those that expire first are forgotten.
+// add adds a key that the window does not have. If there are too many keys, it removes those that expire first.
 func (w *window) add(key string, until time.Time) {
 	w.until[key] = until
 	heap.Push(&w.order, expiry{key, until})
@@ -37,7 +37,7 @@ func (w *window) forgetFirst() {
 	delete(w.until, first.key)
 }
 
-// An expiry is when a key is forgotten.
+// An expiry is a key and the time of its removal.
 type expiry struct {
 	key string
 	at  time.Time

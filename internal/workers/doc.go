@@ -1,5 +1,5 @@
-// Package workers decides how many workers a controller has and how fast it tries again.
+// Package workers decides how many concurrent reconciles a controller has, and the delay of its retries.
 //
-// Workers grow with the CPU that the process asks for, since most of them wait for an API: a small installation stays
-// small, a large one keeps up with thousands of nodes.
+// The number of workers grows with the cpu request of the process. So a small installation has few, and a large one can
+// handle thousands of nodes.
 package workers

@@ -11,8 +11,8 @@ import (
 // mostCores is the number of cores at which a controller has its largest number of workers.
 const mostCores = 60
 
-// Number returns how many workers a controller has that is to have min of them on one core and max on 60 cores or more,
-// and in between a share that grows with the cores, rounded down. Parts of a core count as a whole one.
+// Number returns the number of workers of a controller: min on one core, and max on 60 cores or more. In between it
+// grows linearly, rounded down. A part of a core counts as a whole one.
 func Number(cpuMillis int64, min, max int) int {
 	cores := int((cpuMillis + 999) / 1000)
 	switch {
@@ -34,8 +34,8 @@ const (
 )
 
 // Limiter returns a rate limiter whose delay begins at base, doubles with every failure of the same request and ends at
-// max. All requests of the controller together are retried ten times a second at most, after a first hundred.
-// A limiter has memory: every controller needs its own.
+// max. All requests of the controller together are retried at most ten times per second, after a burst of a hundred. A
+// limiter has state, so each controller needs its own.
 func Limiter(base, max time.Duration) workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedMaxOfRateLimiter(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](base, max),
@@ -43,7 +43,7 @@ func Limiter(base, max time.Duration) workqueue.TypedRateLimiter[reconcile.Reque
 	)
 }
 
-// DefaultLimiter returns the limiter of controllers that have no reason for another: 100 ms to one minute.
+// DefaultLimiter returns the limiter of most controllers, with delays of 100 ms to one minute.
 func DefaultLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return Limiter(DefaultBase, DefaultMax)
 }

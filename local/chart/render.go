@@ -17,9 +17,9 @@ import (
 type Release struct {
 	Name, Namespace string
 	Values          map[string]any
-	// Kubernetes is the version that templates see, as "v1.36.3".
+	// Kubernetes is the version of Kubernetes for templates, such as "v1.36.3".
 	Kubernetes string
-	// APIs are what the cluster serves beyond Kubernetes' own, as "monitoring.coreos.com/v1/ServiceMonitor".
+	// APIs are the APIs of the cluster besides those of Kubernetes, such as "monitoring.coreos.com/v1/ServiceMonitor".
 	APIs []string
 }
 

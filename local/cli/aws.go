@@ -38,7 +38,7 @@ func (a *app) aws() *cobra.Command {
 	return cmd
 }
 
-// emulatorCommand returns a command that talks to the emulator.
+// emulatorCommand returns a command that calls the emulator.
 func (a *app) emulatorCommand(
 	cmd *cobra.Command, args cobra.PositionalArgs,
 	run func(ctx context.Context, c control.Client, args []string) error,
@@ -66,8 +66,7 @@ func reachable(err error) error {
 	return err
 }
 
-// parsePool reads TYPE/ZONE/CAPACITY, each a pattern; what is left out means
-// any.
+// parsePool parses TYPE/ZONE/CAPACITY. Each part is a pattern; a missing part matches anything.
 func parsePool(text string) (control.Pool, error) {
 	words := strings.Split(text, "/")
 	if len(words) > 3 {

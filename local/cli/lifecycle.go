@@ -71,7 +71,7 @@ func given(cmd *cobra.Command, boot time.Duration, provider, gates string) state
 	return s
 }
 
-// beside is a path relative to the folder of this program.
+// beside returns a path relative to the folder of this program.
 func beside(path string) string {
 	self, err := os.Executable()
 	if err != nil {
@@ -96,9 +96,8 @@ func (a *app) down() *cobra.Command {
 	}
 }
 
-// watchdog takes the cluster down when its standard input ends. The process
-// that started it holds the other end of the pipe, which the operating system
-// closes when that process ends.
+// watchdog returns the command that stops the cluster when its standard input ends. The standard input is a pipe from
+// the process that started it, which the operating system closes when that process ends.
 func (a *app) watchdog() *cobra.Command {
 	return &cobra.Command{
 		Use:   "watchdog",

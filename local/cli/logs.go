@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// followEvery is how often a followed log is looked at for more.
+// followEvery is the interval in which a followed log is read.
 const followEvery = 200 * time.Millisecond
 
 func (a *app) logs() *cobra.Command {
@@ -51,7 +51,7 @@ func (a *app) logs() *cobra.Command {
 	return cmd
 }
 
-// openLog opens the log of a part, or says which parts have one.
+// openLog opens the log of a part. If there is none, the error names the parts that have one.
 func openLog(c *cluster.Cluster, part string) (*os.File, error) {
 	path := c.Dir().Log(part)
 	logs, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*.log"))
@@ -68,7 +68,7 @@ func openLog(c *cluster.Cluster, part string) (*os.File, error) {
 	return nil, fmt.Errorf("no log of %q; parts with logs: %s", part, strings.Join(names, ", "))
 }
 
-// followLog copies what is there and what comes, until ctx is done.
+// followLog copies the log and all text that is appended to it, until ctx is done.
 func followLog(ctx context.Context, w io.Writer, log io.Reader) error {
 	more := time.NewTicker(followEvery)
 	defer more.Stop()

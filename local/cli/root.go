@@ -20,10 +20,10 @@ const (
 	exitUnreachable = 3
 )
 
-// usageError is a command line that makes no sense.
+// usageError is the error of an invalid command line.
 type usageError struct{ error }
 
-// exitCode is a failure that has been printed already.
+// exitCode is an error that was already printed, with the exit code.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -32,12 +32,12 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) 
 type Part struct {
 	Name  string // the subcommand that runs it
 	Short string // one line for the help text
-	// Run executes it until it ends or ctx is done. All of args are its own.
+	// Run executes it until it ends or ctx is done. args are passed to it unchanged.
 	Run func(ctx context.Context, args []string) error
 }
 
-// Programs is what the commands run. They are handed in, so that the commands
-// can be tested without linking Kubernetes.
+// Programs has the programs that the commands run. They are arguments, so that the commands can be tested without
+// linking Kubernetes.
 type Programs struct {
 	Parts []Part
 	// Kubectl runs kubectl and returns its exit code.
@@ -47,8 +47,8 @@ type Programs struct {
 // Run executes the command line and returns the exit code. Errors go to the
 // standard error stream as one message.
 func Run(args []string, programs Programs) int {
-	// The Kubernetes programs install handlers of their own and would panic
-	// if they did so twice; they come to share this context only by name.
+	// The Kubernetes programs install their own signal handlers and panic if they do so twice, so this must not use
+	// their function for it.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot(programs)
@@ -82,7 +82,7 @@ func namesCommand(root *cobra.Command, args []string) error {
 	root.InitDefaultCompletionCmd()
 	found, rest, err := root.Find(args)
 	if err != nil || !found.HasSubCommands() {
-		return nil // ExecuteContext reports it, or there is nothing to report
+		return nil // ExecuteContext reports an error, if there is one
 	}
 	value := false // the next word is the value of a flag
 	for _, word := range rest {
@@ -106,7 +106,7 @@ func namesCommand(root *cobra.Command, args []string) error {
 // errUnreachable marks a failure to reach the cluster or the emulator.
 var errUnreachable = errors.New("unreachable")
 
-// app is what the commands share.
+// app is the state that the commands share.
 type app struct {
 	dir      string
 	programs Programs
@@ -125,7 +125,7 @@ func newRoot(programs Programs) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          usage(cobra.NoArgs),
-		// Without it, an unknown command would be answered with the help text.
+		// Without RunE, an unknown command would print the help text.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
@@ -151,7 +151,7 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	}
 }
 
-// usage turns complaints about the number of arguments into usage errors.
+// usage converts the errors of check, about the number of arguments, to usage errors.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -173,10 +173,10 @@ func partCommand(part Part) *cobra.Command {
 	}
 }
 
-// defaultDir is where a cluster's state is unless --dir says otherwise.
+// defaultDir is the default of --dir, the directory with a cluster's state.
 const defaultDir = ".local"
 
-// invocation is how to call this program again, for hints.
+// invocation returns the command by which to call this program again, for hints.
 func invocation(dir string) string {
 	if dir == defaultDir {
 		return os.Args[0]
@@ -184,7 +184,7 @@ func invocation(dir string) string {
 	return os.Args[0] + " --dir " + dir
 }
 
-// open returns the cluster that --dir names.
+// open returns the cluster in the directory --dir.
 func (a *app) open(o cluster.Options) (*cluster.Cluster, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// kubectl hands everything but --dir to kubectl. Flags are not parsed here,
-// because most of them are kubectl's.
+// kubectl returns the command that passes all arguments except --dir to kubectl. Flags are not parsed here, because
+// most of them are kubectl's.
 func (a *app) kubectl() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kubectl",
@@ -29,8 +29,7 @@ func (a *app) kubectl() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// Without a cluster of ours, kubectl would go to whatever the
-			// user's own configuration names.
+			// Without a local cluster, kubectl would use the cluster in the user's own configuration.
 			if !c.Dir().Exists() {
 				return fmt.Errorf("open %s: %w", c.Dir(), cluster.ErrNone)
 			}
@@ -45,7 +44,7 @@ func (a *app) kubectl() *cobra.Command {
 	}
 }
 
-// takeDir takes --dir out of args, up to a "--" that ends flags.
+// takeDir removes --dir from args, up to a "--" that ends flags, and stores its value.
 func (a *app) takeDir(args []string) ([]string, error) {
 	var rest []string
 	for i := 0; i < len(args); i++ {

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// Region is where the emulated account is.
+	// Region is the region of the emulated AWS.
 	Region = "us-east-1"
-	// kubernetesVersion is what the API server says it is.
+	// kubernetesVersion is the version of the API server.
 	kubernetesVersion = "v1.36.3"
 )
 
@@ -21,8 +21,7 @@ func (c *Cluster) emulates() bool { return c.state.Settings.Provider != provider
 // Emulator is the URL of the emulated AWS.
 func (c *Cluster) Emulator() string { return "http://" + c.state.Address("awsemu") }
 
-// awsEnv is the environment that leads AWS clients to the emulator and to
-// nothing else: whatever account the user has is shut out.
+// awsEnv returns environment variables by which AWS clients use only the emulator, and not an account of the user.
 func (c *Cluster) awsEnv() []string {
 	return []string{
 		"AWS_ENDPOINT_URL=" + c.Emulator(),
@@ -37,7 +36,7 @@ func (c *Cluster) awsEnv() []string {
 	}
 }
 
-// writeAWSEnv writes the environment for others to use.
+// writeAWSEnv writes awsEnv to a file for users.
 func (c *Cluster) writeAWSEnv() error {
 	text := strings.Join(c.awsEnv(), "\n") + "\n"
 	if err := os.WriteFile(c.dir.AWSEnv(), []byte(text), 0o600); err != nil {
@@ -67,7 +66,7 @@ func (c *Cluster) emulator(s *state.State, k keys) spec {
 	}
 }
 
-// minorVersion is "1.36" of "v1.36.3", which is how EKS names versions.
+// minorVersion returns "1.36" for "v1.36.3", the format of versions in EKS.
 func minorVersion(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")

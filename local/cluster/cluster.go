@@ -19,8 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// A Cluster is the handle to one state directory. It may be idle, running, or
-// anything between.
+// A Cluster is a handle for one state directory. All, some or none of its parts may run.
 type Cluster struct {
 	dir     state.Dir
 	binary  string // karpenter-local, which runs the parts
@@ -30,18 +29,18 @@ type Cluster struct {
 	state   *state.State
 	http    *http.Client // trusts the cluster's authority
 	begun   time.Time
-	killed  sync.Map // the names of parts that Kill is about to end
+	killed  sync.Map // names of parts that Kill ends
 }
 
 // Options are how to start a cluster. Dir and Binary must be set.
 type Options struct {
 	Dir    string
 	Binary string // path of karpenter-local
-	// Out gets a line for each step; nil for silence.
+	// A line for each step is written to Out; nil for no output.
 	Out io.Writer
-	// Settings are remembered and used again by the next start.
+	// Settings are stored and used again by the next start.
 	state.Settings
-	// Ports are ports to insist on, by purpose. Others are chosen freely.
+	// Ports are required ports, by purpose. Others are chosen randomly.
 	Ports map[string]int
 	// Controller is the path of the controller's binary; empty to leave the
 	// controller out.
@@ -49,21 +48,21 @@ type Options struct {
 	// Scheduler is the path of a kube-scheduler to run instead of the one in Binary, such as that of another version of
 	// Kubernetes; empty for the one in Binary.
 	Scheduler string
-	// Arguments are more arguments of parts, by part, for this start alone. They come last, so they win.
+	// Arguments are more arguments of parts, by part, for this start alone. They come last, so they override other
+	// arguments.
 	Arguments map[string][]string
-	// Chart is the directory of the Helm chart that says what the controller
-	// may do.
+	// Chart is the directory of the Helm chart with the rights of the controller.
 	Chart string
-	// Values are values of the chart, for this start alone: the controller gets the rights and the environment that the chart
-	// makes of them. Names, ports and endpoints of the cluster win. nil is for the defaults of the chart.
+	// Values are values of the chart, for this start alone: the controller gets the rights and the environment that the
+	// chart renders with them. Names, ports and endpoints of the cluster override them. nil stands for the defaults of
+	// the chart.
 	Values map[string]any
-	// DieWithParent stops the cluster when the calling process ends, however
-	// it ends.
+	// DieWithParent stops the cluster when the calling process ends, even by a crash.
 	DieWithParent bool
 	// OnEnd, if not nil, is called when a part that this process has started ends, with its name and how it ended; not after
 	// Kill.
 	OnEnd func(part string, how error)
-	// Patience is how long a part may take to be healthy; default two minutes.
+	// Patience is the maximum time until a part is healthy; default two minutes.
 	Patience time.Duration
 }
 
@@ -87,16 +86,16 @@ func Open(o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Dir is where the cluster's files are.
+// Dir returns the directory of the cluster's files.
 func (c *Cluster) Dir() state.Dir { return c.dir }
 
-// Endpoint is the URL of the API server.
+// Endpoint returns the URL of the API server.
 func (c *Cluster) Endpoint() string { return "https://" + c.state.Address("kube-apiserver") }
 
 // ErrNone means that there is no cluster in the directory.
 var ErrNone = errors.New("no cluster here: start one with up")
 
-// RESTConfig is the administrator's access, without client-side limits.
+// RESTConfig returns the administrator's client configuration, without client-side rate limits.
 func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	if !c.dir.Exists() {
 		return nil, fmt.Errorf("open %s: %w", c.dir, ErrNone)
@@ -109,7 +108,7 @@ func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// trust makes the client for health checks.
+// trust makes the HTTP client for health checks.
 func (c *Cluster) trust(bundle string) error {
 	ca, err := os.ReadFile(bundle)
 	if err != nil {
@@ -124,7 +123,7 @@ func (c *Cluster) trust(bundle string) error {
 	return nil
 }
 
-// lock waits for other commands, but no longer than for a part.
+// lock waits until no other command changes the cluster, at most Options.Patience.
 func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Patience)
 	defer cancel()

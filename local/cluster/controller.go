@@ -26,18 +26,16 @@ import (
 )
 
 const (
-	// Namespace is where the controller is installed.
+	// Namespace is the namespace of the controller.
 	Namespace = metav1.NamespaceSystem
 	// ControllerName is the controller as a part, and the name of its release.
 	ControllerName = "karpenter"
-	// tokenSeconds is how long the controller's token holds: a year, longer
-	// than a local cluster.
+	// tokenSeconds is the validity of the controller's token: a year, longer than a local cluster exists.
 	tokenSeconds = 365 * 24 * 60 * 60
 )
 
-// startController gives the controller its rights and, unless it is left out,
-// starts it. The rights are made in any case, so that another build can be run
-// by hand with the same kubeconfig.
+// startController gives the controller its rights and, unless it is left out, starts it. The rights are always created,
+// so that a user can run another build with the same kubeconfig.
 func (c *Cluster) startController(ctx context.Context, k keys) error {
 	_, err := os.Stat(filepath.Join(c.options.Chart, "Chart.yaml"))
 	switch {
@@ -58,12 +56,11 @@ func (c *Cluster) startController(ctx context.Context, k keys) error {
 	if err != nil {
 		return err
 	}
-	part.env = append(env, part.env...) // the last one wins
+	part.env = append(env, part.env...) // the last value of a variable is used
 	return c.startAll(ctx, []spec{part})
 }
 
-// grant applies the rights of the chart, and nothing else of it, and writes a
-// kubeconfig that holds them.
+// grant applies only the rights of the chart, and writes a kubeconfig with them.
 func (c *Cluster) grant(ctx context.Context, k keys) error {
 	granted, err := rights.Render(c.options.Chart, c.release())
 	if err != nil {
@@ -106,9 +103,9 @@ func (c *Cluster) grant(ctx context.Context, k keys) error {
 	return nil
 }
 
-// gateValues returns the values of the chart for feature gates that are given as for the flag --feature-gates. The chart
-// grants some permissions only with the gate that needs them. What is not of the form Gate=true or Gate=false is omitted:
-// the controller reports it.
+// gateValues returns the values of the chart for feature gates that are given as for the flag --feature-gates. The
+// chart grants some permissions only with the gate that needs them. Entries that do not have the form Gate=true or
+// Gate=false are omitted; the controller reports them.
 func gateValues(flag string) map[string]any {
 	values := map[string]any{}
 	for _, gate := range strings.Split(flag, ",") {
@@ -120,7 +117,7 @@ func gateValues(flag string) map[string]any {
 	return values
 }
 
-// release is the release of the chart that the controller stands for.
+// release returns the Helm release that corresponds to the controller.
 func (c *Cluster) release() chart.Release {
 	values := map[string]any{"settings": map[string]any{
 		"provider": c.state.Settings.Provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(),
@@ -132,7 +129,8 @@ func (c *Cluster) release() chart.Release {
 	}
 }
 
-// chartEnvironment returns what the chart makes of Options.Values for the environment of the controller, nothing without values.
+// chartEnvironment returns the environment of the controller that the chart renders with Options.Values; nothing if
+// there are no values.
 func (c *Cluster) chartEnvironment() ([]string, error) {
 	if c.options.Values == nil {
 		return nil, nil

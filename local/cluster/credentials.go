@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// Name is the cluster's name, as nodes and the controller know it.
+	// Name is the cluster's name, for nodes and the controller.
 	Name = "local"
 	// ServiceCIDR is the range of service addresses.
 	ServiceCIDR = "10.100.0.0/16"
@@ -39,14 +39,14 @@ var users = []user{
 	{"awsemu", "aws-emulator", []string{"system:masters"}},
 }
 
-// keys are the files that the parts need.
+// keys are the keys and certificates for the parts.
 type keys struct {
 	authority *pki.Authority
 	serving   pki.Pair
 	tokens    pki.Pair // of service accounts
 }
 
-// ensureKeys makes what is missing of keys and kubeconfigs.
+// ensureKeys makes the missing keys and kubeconfigs.
 func (c *Cluster) ensureKeys() (keys, error) {
 	authority, err := pki.Open(c.dir.PKI(), c.clock.Now())
 	if err != nil {

@@ -9,12 +9,10 @@ import (
 	"github.com/karpenter-go/karpenter/local/process"
 )
 
-// grace is how long parts may take to end by themselves. Nothing they would
-// still write is kept.
+// grace is the time between SIGTERM and SIGKILL. It is short, since the data of the parts is deleted anyway.
 const grace = 2 * time.Second
 
-// Down stops every part and removes the state directory. A directory without
-// a cluster is no error.
+// Down stops every part and removes the state directory. A directory without a cluster is not an error.
 func (c *Cluster) Down(ctx context.Context) error {
 	if !c.dir.Exists() {
 		c.step("nothing to stop in %s", c.dir)
@@ -39,8 +37,8 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return nil
 }
 
-// processes lists what Down stops: all that were started, but not itself when
-// the watchdog calls.
+// processes returns the processes that Down stops: all that were started, except the calling one if that is the
+// watchdog.
 func (c *Cluster) processes() []process.ID {
 	var ids []process.ID
 	for _, id := range c.state.Parts {
@@ -51,8 +49,7 @@ func (c *Cluster) processes() []process.ID {
 	return ids
 }
 
-// Kill ends one part at once, as a crash would, and returns when it is gone.
-// The next Up starts it again.
+// Kill kills one part, like a crash, and returns when it has ended. The next Up starts it again.
 func (c *Cluster) Kill(ctx context.Context, part string) error {
 	s, err := c.dir.Load()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/watching"
 )
 
-// furnish puts the objects in that a cluster is expected to have.
+// furnish creates the objects that Karpenter expects in a cluster.
 func (c *Cluster) furnish(ctx context.Context) error {
 	config, err := c.RESTConfig()
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Cluster) furnish(ctx context.Context) error {
 	return nil
 }
 
-// scheme knows the kinds that a cluster is furnished with.
+// scheme has the kinds of the objects that furnish creates.
 var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(s))
@@ -51,8 +51,7 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// installCRDs applies the definitions of our kinds and returns when all are
-// served.
+// installCRDs applies the CRDs of Karpenter and returns when all are served.
 func installCRDs(ctx context.Context, c client.WithWatch) error {
 	definitions, err := crds.All()
 	if err != nil {
@@ -87,8 +86,8 @@ func established(wanted []*apiextensionsv1.CustomResourceDefinition,
 	return true
 }
 
-// createDNS makes the service that node bootstrap takes the address of the
-// cluster's DNS from. Nothing answers there: no pod really runs.
+// createDNS makes the service kube-dns, whose address is in the user data of nodes. It has no endpoints, since no pod
+// really runs.
 func createDNS(ctx context.Context, client kubernetes.Interface) error {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -105,7 +104,7 @@ func createDNS(ctx context.Context, client kubernetes.Interface) error {
 		},
 	}
 	services := client.CoreV1().Services(service.Namespace)
-	// Asked first, because creating it twice complains of the address.
+	// Checked first, because creating it twice fails with an error about the address.
 	_, err := services.Get(ctx, service.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = services.Create(ctx, service, metav1.CreateOptions{})

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// serving are the flags by which a Kubernetes program listens on loopback.
+// serving returns the flags by which a Kubernetes program listens on loopback.
 func serving(s *state.State, purpose string, k keys) []string {
 	return []string{
 		"--bind-address=127.0.0.1",
@@ -18,8 +18,8 @@ func serving(s *state.State, purpose string, k keys) []string {
 	}
 }
 
-// schedulerConfig raises the client's limits, which have no flags, and is the
-// upstream default in everything else: what pods wait here, they wait there.
+// schedulerConfig raises the rate limits of kube-scheduler's client, for which there are no flags. All other settings
+// have their defaults, so that pods wait as long as in other clusters.
 const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection:

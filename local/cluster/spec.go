@@ -6,19 +6,19 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// A spec says how one part is run and how to check its health.
+// A spec describes how to run one part and how to check its health.
 type spec struct {
 	name   string
 	binary string
 	args   []string
 	env    []string
-	// purposes are the ports it listens on, by the name they are kept under.
+	// purposes are the names of the ports on which it listens; see state.State.
 	purposes []string
-	// health is a URL that answers 200 when the part is healthy.
+	// health is a URL that returns status 200 when the part is healthy.
 	health string
 }
 
-// with returns the stages with more arguments for their parts.
+// with returns the stages with additional arguments for their parts.
 func with(stages [][]spec, arguments map[string][]string) [][]spec {
 	for _, stage := range stages {
 		for i := range stage {
@@ -28,7 +28,7 @@ func with(stages [][]spec, arguments map[string][]string) [][]spec {
 	return stages
 }
 
-// purposes lists every port that a cluster takes.
+// purposes lists the names of all ports of a cluster.
 var purposes = []string{
 	"etcd", "etcd-peer", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kwok",
 	"awsemu", "karpenter-metrics", "karpenter-health",
@@ -44,7 +44,7 @@ func (c *Cluster) controlPlane(s *state.State, k keys) [][]spec {
 	return with([][]spec{{c.etcd(s)}, {c.apiServer(s, k)}, last}, c.options.Arguments)
 }
 
-// known describes the parts whose health makes up the cluster's.
+// known returns the parts that must be healthy for the cluster to be ready.
 func (c *Cluster) known(s *state.State, k keys) [][]spec {
 	stages := c.controlPlane(s, k)
 	if _, started := s.Parts[ControllerName]; started {
@@ -135,8 +135,8 @@ func (c *Cluster) controllerManager(s *state.State, k keys) spec {
 			"--cluster-signing-key-file=" + k.authority.KeyFile(),
 			"--service-cluster-ip-range=" + ServiceCIDR,
 			"--flex-volume-plugin-dir=" + c.dir.Data("flexvolume"),
-			// At the default of 20 a second, a thousand pods take a minute
-			// to be created, and that minute would be blamed on us.
+			// At the default of 20 requests per second, the creation of a thousand pods takes a minute, which would
+			// distort measurements of Karpenter.
 			"--kube-api-qps=2000",
 			"--kube-api-burst=4000",
 			"--concurrent-replicaset-syncs=20",

@@ -14,8 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/process"
 )
 
-// pollEvery is how often the health of a starting part is checked. The
-// parts offer nothing to wait on.
+// pollEvery is the interval in which the health of a starting part is checked, because the parts send no notification.
 const pollEvery = 25 * time.Millisecond
 
 // startAll starts the parts of one stage and returns when all are healthy.
@@ -71,8 +70,9 @@ func (c *Cluster) start(p spec) (*process.Child, error) {
 	return child, c.remember(p.name, child.ID)
 }
 
-// collector sets how much memory a part of the control plane may waste before it looks for garbage: twice the usual, because on
-// a laptop's few cores an eighth of the API server's time would go there. GOGC in the environment goes before.
+// collector returns the setting GOGC for a part of the control plane. It allows the heap to grow twice as much as the
+// default between garbage collections, which otherwise take an eighth of the API server's CPU time. GOGC in the
+// environment has precedence.
 func (c *Cluster) collector(p spec) []string {
 	if _, set := os.LookupEnv("GOGC"); set || p.binary != c.binary {
 		return nil
@@ -80,8 +80,7 @@ func (c *Cluster) collector(p spec) []string {
 	return []string{"GOGC=200"}
 }
 
-// rotate keeps the log of the run before as PART.log.old, so that the log
-// tells of one run only.
+// rotate renames the log of the previous run to PART.log.old, so that the log has one run only.
 func rotate(log string) error {
 	if err := os.Rename(log, log+".old"); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("rotate log: %w", err)
@@ -89,8 +88,7 @@ func rotate(log string) error {
 	return nil
 }
 
-// waitHealthy returns when p answers. child is nil for a part that was running
-// before.
+// waitHealthy returns when p is healthy. child is nil for a part that was running before.
 func (c *Cluster) waitHealthy(ctx context.Context, p spec, child *process.Child) error {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Patience)
 	defer cancel()
@@ -114,7 +112,7 @@ func (c *Cluster) waitHealthy(ctx context.Context, p spec, child *process.Child)
 	return err
 }
 
-// healthy asks p how it is.
+// healthy returns an error if p is not healthy.
 func (c *Cluster) healthy(ctx context.Context, p spec) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.health, nil)
 	if err != nil {

@@ -29,8 +29,7 @@ type PartStatus struct {
 	Log     string `json:"log"`
 }
 
-// Status asks every part how it is. A directory without a cluster has no parts
-// and is not ready.
+// Status checks the health of every part. A directory without a cluster has no parts and is not ready.
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	status := Status{Dir: string(c.dir), Parts: []PartStatus{}}
 	if !c.dir.Exists() {
@@ -61,7 +60,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
-// inspect asks one part how it is.
+// inspect checks the health of one part.
 func (c *Cluster) inspect(ctx context.Context, record *state.State, p spec) PartStatus {
 	id := record.Parts[p.name]
 	part := PartStatus{

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/process"
 )
 
-// Up brings every part to health and returns. What runs already is left alone.
-// On an error, parts that did start keep running for inspection.
+// Up starts the parts that do not run and returns when all are healthy. On an error, the started parts keep running for
+// inspection.
 func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	return nil
 }
 
-// check finds out early what would fail late.
+// check returns an error for options that would cause a failure later.
 func (c *Cluster) check() error {
 	if p := c.options.Provider; p != "" && p != providerAWS && p != providerKWOK {
 		return fmt.Errorf("--provider is %q, want %s or %s", p, providerAWS, providerKWOK)
@@ -69,7 +69,7 @@ func (c *Cluster) check() error {
 	return nil
 }
 
-// prepare settles ports, settings, keys and configuration files.
+// prepare chooses ports and settings, and writes keys and configuration files.
 func (c *Cluster) prepare() (keys, error) {
 	if err := c.state.AssignPorts(purposes, c.options.Ports); err != nil {
 		return keys{}, err
@@ -91,20 +91,19 @@ func (c *Cluster) prepare() (keys, error) {
 	return k, errors.Join(err, c.writeSchedulerConfig())
 }
 
-// Settings of a cluster whose maker did not care.
+// Default settings of a cluster.
 const (
 	DefaultNodesBoot = 3 * time.Second
 	DefaultProvider  = providerAWS
 )
 
-// Providers that a cluster can be made for. AWS is emulated by a part; kwok needs none.
+// Providers of the controller. For AWS, a part emulates the cloud; kwok needs none.
 const (
 	providerAWS  = "aws"
 	providerKWOK = "kwok"
 )
 
-// keepSettings keeps the settings of the first start: running parts were
-// started with them.
+// keepSettings uses the stored settings of the first start, since running parts were started with them.
 func (c *Cluster) keepSettings() {
 	want, have := c.options.Settings, &c.state.Settings
 	keep := func(name, wanted, fallback string, kept *string) {
@@ -120,8 +119,8 @@ func (c *Cluster) keepSettings() {
 	keep("--feature-gates", want.FeatureGates, "", &have.FeatureGates)
 }
 
-// startWatchdog starts the process that takes the cluster down when this one
-// ends. It holds one end of a pipe, whose other end dies with this process.
+// startWatchdog starts the process that stops the cluster when this one ends. It reads from a pipe, whose other end the
+// operating system closes when this process ends.
 func (c *Cluster) startWatchdog() error {
 	if !c.options.DieWithParent || c.state.Parts["watchdog"].Alive() {
 		return nil
@@ -142,11 +141,11 @@ func (c *Cluster) startWatchdog() error {
 	return c.remember("watchdog", child.ID)
 }
 
-// watchdogs keeps the pipes' ends reachable, and so open, until the process
-// ends. A garbage collected file is a closed one.
+// watchdogs has the ends of the pipes, so that they stay open until the process ends. The garbage collector would close
+// unreachable ones.
 var watchdogs []*os.File
 
-// remember records a process before anything can go wrong with it.
+// remember stores the process of a part.
 func (c *Cluster) remember(part string, id process.ID) error {
 	c.state.Parts[part] = id
 	return c.dir.Save(c.state)

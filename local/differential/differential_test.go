@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// clusters is how many clusters the ordinary run replays; -seeds asks for more.
+// clusters is the number of clusters in a run without the flag -seeds.
 const clusters = 300
 
 // draws is in how many ways each plan is launched: with the cheapest choice everywhere, then by chance.
@@ -89,7 +89,7 @@ type stage struct {
 	defaults func(*model.Pod) []corev1.TopologySpreadConstraint // nil if there are none
 }
 
-// onStage plans for c and asks about the plan.
+// onStage makes a plan for c and checks it with the plugins.
 func onStage(c *scenario.Cluster, ask func(*stage) (*random.Breach, error)) *random.Breach {
 	invalid := func(err error) *random.Breach { return &random.Breach{Rule: "cluster", Detail: err.Error()} }
 	snapshot, s, err := start(c)
@@ -121,7 +121,7 @@ func (st *stage) world(l luck) (*world, error) {
 	return w, nil
 }
 
-// onScheduler plans for c and asks about the clusters that the plan may lead to.
+// onScheduler makes a plan for c and checks the clusters that may result from the plan.
 func onScheduler(
 	c *scenario.Cluster, ask func(*scheduler, *world, *model.Plan) (*random.Breach, error),
 ) *random.Breach {

@@ -197,7 +197,7 @@ func (r *refusal) String() string { return r.plugin + ": " + r.reason }
 // ofNodeAlone reports whether the refusal stands whatever else there is in the cluster.
 func (r *refusal) ofNodeAlone() bool { return slices.Contains(ofNode, r.plugin) }
 
-// judge asks the plugins whether the pod may go to the node. It returns nil for a yes.
+// judge returns nil if the plugins accept the pod on the node.
 func (s *scheduler) judge(p *corev1.Pod, node string) *refusal {
 	info, err := s.view.NodeInfos().Get(node)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// register adds what the driver answers to mgr.
+// register adds the controllers of the driver to mgr.
 func (d *driver) register(mgr ctrl.Manager) error {
 	for _, b := range []struct {
 		name string
@@ -73,7 +73,7 @@ func (d *driver) attach(ctx context.Context, r ctrl.Request) (ctrl.Result, error
 		return ctrl.Result{}, client.IgnoreNotFound(d.Patch(ctx, &a, lock))
 	}
 	if controllerutil.AddFinalizer(&a, attacherFinalizer+a.Spec.Attacher) {
-		return ctrl.Result{}, d.Patch(ctx, &a, lock) // the change wakes us
+		return ctrl.Result{}, d.Patch(ctx, &a, lock) // the change triggers the next reconcile
 	}
 	if a.Status.Attached {
 		return ctrl.Result{}, nil

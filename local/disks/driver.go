@@ -27,30 +27,28 @@ const (
 	Class  = "zonal"
 	// EBS is the name of AWS's driver, which is emulated too, so that manifests for EKS run.
 	EBS = "ebs.csi.aws.com"
-	// HoldKey is the annotation of a PersistentVolume that is not to be
-	// detached; the value does not matter.
+	// HoldKey is the annotation of a PersistentVolume that must not be detached. It may have any value.
 	HoldKey = Driver + "/hold"
-	// PerNode is how many volumes a node can have attached.
+	// PerNode is the maximum number of volumes attached to a node.
 	PerNode = 26
 
 	// attacherFinalizer begins the finalizer that keeps an attachment until it is detached.
 	attacherFinalizer = "external-attacher/"
-	// provisionedBy is the annotation that says which driver made a volume.
+	// provisionedBy is the annotation with the driver that made a volume.
 	provisionedBy = "pv.kubernetes.io/provisioned-by"
-	// selectedNode is where the scheduler writes for which node a claim is to
-	// be provisioned.
+	// selectedNode is the annotation of a PersistentVolumeClaim by which kube-scheduler requests a volume for a node.
 	selectedNode = "volume.kubernetes.io/selected-node"
 	// hollowNode is the annotation of nodes that have no kubelet of their own.
 	hollowNode = "kwok.x-k8s.io/node"
 )
 
-// played are the drivers.
+// played are the emulated drivers.
 var played = []string{Driver, EBS}
 
-// A driver answers what Kubernetes asks of storage.
+// A driver emulates the controllers of CSI drivers.
 type driver struct{ client.Client }
 
-// Run plays the driver until ctx is done.
+// Run emulates the drivers until ctx is done.
 func Run(ctx context.Context, config *rest.Config) error {
 	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
@@ -69,7 +67,7 @@ func Run(ctx context.Context, config *rest.Config) error {
 	return mgr.Start(ctx)
 }
 
-// install makes the driver known.
+// install creates the CSIDrivers and the storage class.
 func install(ctx context.Context, c client.Client) error {
 	wait := storagev1.VolumeBindingWaitForFirstConsumer
 	objects := []client.Object{&storagev1.StorageClass{
@@ -116,7 +114,7 @@ func (d *driver) registerNode(ctx context.Context, r ctrl.Request) (ctrl.Result,
 	return ctrl.Result{}, err
 }
 
-// provision makes the volume of a claim once it is known for which node.
+// provision makes the volume of a claim once kube-scheduler has chosen the node.
 func (d *driver) provision(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var claim corev1.PersistentVolumeClaim
 	if err := d.Get(ctx, r.NamespacedName, &claim); err != nil {
@@ -170,7 +168,7 @@ func volumeOf(claim *corev1.PersistentVolumeClaim, by, zone string) *corev1.Pers
 	}
 }
 
-// reclaim deletes a volume that the driver made and whose claim is gone.
+// reclaim deletes a volume that the driver made, after its claim was deleted.
 func (d *driver) reclaim(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var volume corev1.PersistentVolume
 	if err := d.Get(ctx, r.NamespacedName, &volume); err != nil {

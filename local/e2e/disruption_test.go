@@ -265,7 +265,7 @@ func TestScheduledBudgetOfNothingBlocks(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "frozen")
 	s.class()
-	schedule, always := "0 0 * * *", &metav1.Duration{Duration: 24 * time.Hour}
+	schedule, always := "0 0 * * *", &apiv1.Duration{Duration: 24 * time.Hour}
 	s.pool("frozen", needs{typesOf("m6i.large")},
 		lively(apiv1.Budget{Nodes: "100%"}, apiv1.Budget{Nodes: "0", Schedule: &schedule, Duration: always}))
 	s.deploy("web", 1, "1")

@@ -111,7 +111,7 @@ func TestGracePeriodEndsDrain(t *testing.T) {
 	s := newScene(t, "grace")
 	s.class()
 	s.pool("grace", needs{typesOf("m6a.large")}, func(p *apiv1.NodePool) {
-		p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: 5 * time.Second}
+		p.Spec.Template.Spec.TerminationGracePeriod = &apiv1.Duration{Duration: 5 * time.Second}
 	})
 	s.deploy("web", 1, "1")
 	s.awaitRunning("web", 1)

@@ -25,15 +25,13 @@ import (
 const (
 	// hollowNodes selects the nodes to keep alive, by annotation.
 	hollowNodes = "kwok.x-k8s.io/node=fake"
-	// leaseHolder is the same in every run, so that a restarted kubelet takes
-	// its leases over at once instead of waiting for them to lapse. A node
-	// whose lease has another holder gets no heartbeats, and its pods are not
-	// run: tests make a node fail in this way.
+	// leaseHolder is the same in every run, so that a restarted kubelet takes over its leases immediately instead of
+	// waiting until they expire. A node whose lease has another holder gets no heartbeats, and its pods are not run:
+	// tests make a node fail in this way.
 	leaseHolder = "karpenter-local"
-	// leaseSeconds is how long a node lives without a heartbeat. A lease is
-	// renewed after a quarter of it, as a kubelet does.
+	// leaseSeconds is the duration of a node's lease. It is renewed after a quarter of this time, as by a kubelet.
 	leaseSeconds = 40
-	// podCIDR is where pods of nodes without a range of their own get addresses.
+	// podCIDR is the range of the addresses of pods on nodes without their own range.
 	podCIDR = "10.244.0.0/16"
 )
 
@@ -43,7 +41,7 @@ type options struct {
 	address    string
 }
 
-// Command is the hollow kubelet as a program.
+// Command returns the command that runs the hollow kubelet.
 func Command() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{

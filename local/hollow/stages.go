@@ -17,7 +17,7 @@ import (
 //go:embed stages/*.yaml
 var stageFiles embed.FS
 
-// stagesByKind is what the hollow kubelet plays, by the kind it plays it on.
+// stagesByKind has the stages of kwok, which define the behaviour of the hollow kubelet, by the kind of object.
 type stagesByKind map[internalversion.StageResourceRef][]*internalversion.Stage
 
 // loadStages reads every stage of files. An unknown field is an error.

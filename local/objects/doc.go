@@ -1,3 +1,2 @@
-// Package objects reads Kubernetes objects from manifests and makes a cluster
-// hold them.
+// Package objects reads Kubernetes objects from manifests and applies them to a cluster.
 package objects

@@ -47,7 +47,7 @@ func (o awsemuOptions) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read certificate authority: %w", err)
 	}
-	// None means the default there.
+	// 0 would select the default.
 	o.process.BootDelay = max(o.process.BootDelay, time.Nanosecond)
 	o.process.CA = base64.StdEncoding.EncodeToString(ca)
 	o.process.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil))

@@ -2,7 +2,6 @@
 // the process that calls it: etcd, the Kubernetes API server, scheduler and
 // controller manager, the hollow kubelet, kubectl and the AWS emulator.
 //
-// A part gets its whole configuration as arguments and keeps nothing but its
-// data directory, so that it can be killed and started again at any time.
-// Package cluster decides the arguments.
+// A part gets its whole configuration as arguments and has no state except its data directory, so that it can be killed
+// and started again at any time. Package cluster decides the arguments.
 package parts

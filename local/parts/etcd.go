@@ -30,8 +30,8 @@ func newEtcd() *cobra.Command {
 	return cmd
 }
 
-// config describes a store of one member. It never waits for the disk: the
-// cluster is thrown away with its directory, and a crash of the machine ends it.
+// config describes a store of one member. It does not wait for writes to the disk, because the data need not survive a
+// crash of the machine.
 func (o etcdOptions) config() (*embed.Config, error) {
 	client, err := url.Parse(o.clientURL)
 	if err != nil {

@@ -27,9 +27,8 @@ func All() []cli.Part {
 	}
 }
 
-// part makes a part of a program's own command. The command is built only in
-// the process that runs it: the Kubernetes programs share global flags and
-// feature gates, and two of them in one process would argue over them.
+// part makes a part of a program's own command. The command is built only in the process that runs it, because the
+// Kubernetes programs use the same global flags and feature gates, which allows only one of them in a process.
 func part(name, short string, command func() *cobra.Command) cli.Part {
 	return cli.Part{Name: name, Short: short, Run: func(ctx context.Context, args []string) error {
 		cmd := command()

@@ -35,8 +35,8 @@ func Open(dir string, now time.Time) (*Authority, error) {
 	a := &Authority{dir: dir, now: now}
 	pair := a.pair("ca")
 	if pair.missing() {
-		// The API server checks what the authority has signed at every request of a client, not once for each connection, and of
-		// all kinds of signatures RSA's is the quickest to check.
+		// The API server verifies the client's certificate on every request, not only once per connection, and RSA
+		// signatures are the fastest to verify.
 		key, err := rsa.GenerateKey(rand.Reader, authorityBits)
 		if err != nil {
 			return nil, fmt.Errorf("make key of authority: %w", err)
@@ -103,7 +103,7 @@ func (a *Authority) SigningKey(name string) (Pair, error) {
 	return pair, pair.writePublic(key)
 }
 
-// issue signs template for a new key, unless the pair is there already.
+// issue makes a key and a certificate from template, unless the pair exists.
 func (a *Authority) issue(name string, template *x509.Certificate) (Pair, error) {
 	pair := a.pair(name)
 	if !pair.missing() {
@@ -120,8 +120,8 @@ func (a *Authority) issue(name string, template *x509.Certificate) (Pair, error)
 	return pair, pair.write(der, key)
 }
 
-// template is what all certificates have in common. They begin an hour ago,
-// for clocks that lag.
+// template returns the fields that all certificates have in common. They are valid from an hour ago, for clients whose
+// clock is slow.
 func (a *Authority) template(subject pkix.Name) *x509.Certificate {
 	return &x509.Certificate{
 		SerialNumber: new(big.Int).SetBytes([]byte(rand.Text()[:16])),

@@ -2,6 +2,6 @@
 // certificate for everything on loopback, a client certificate for each user
 // and the key that signs service account tokens.
 //
-// What is on disk is kept. A second run therefore changes nothing, and clients
-// of a running cluster stay welcome.
+// Existing files are kept. A second run therefore changes nothing, and the certificates of clients of a running cluster
+// stay valid.
 package pki

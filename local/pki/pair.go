@@ -30,7 +30,7 @@ func (p Pair) write(der []byte, key crypto.Signer) error {
 	return writePEM(p.Cert, "CERTIFICATE", der)
 }
 
-// writePublic stores a key and its public half.
+// writePublic stores a private key and its public key.
 func (p Pair) writePublic(key crypto.Signer) error {
 	if err := p.writeKey(key); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (p Pair) writeKey(key crypto.Signer) error {
 	return writePEM(p.Key, "PRIVATE KEY", der)
 }
 
-// read loads a certificate and its key, and checks that they belong together.
+// read loads a certificate and its key, and checks that they match.
 func (p Pair) read() (*x509.Certificate, crypto.Signer, error) {
 	pair, err := tls.LoadX509KeyPair(p.Cert, p.Key)
 	if err != nil {

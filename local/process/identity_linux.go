@@ -23,8 +23,8 @@ func birth(pid int) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read process %d: %w", pid, err)
 	}
-	// The program's name stands in parentheses and may hold anything; the
-	// fields behind it are numbered from 3 (state), and 22 is the start time.
+	// The program's name is in parentheses and may contain any character. The fields after it are numbered from 3
+	// (state); 22 is the start time.
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 	if len(fields) < 20 {
 		return "", fmt.Errorf("parse process %d: %d fields", pid, len(fields))
@@ -46,16 +46,15 @@ func runs(pid int, binary string) bool {
 	return slices.Contains(args[:min(2, len(args))], binary)
 }
 
-// Wait returns when the process is gone, or with ctx's error.
+// Wait returns when the process has ended, or with ctx's error.
 func (id ID) Wait(ctx context.Context) error {
 	fd, err := unix.PidfdOpen(id.PID, 0)
 	if err != nil {
 		return nil // Gone.
 	}
 	defer unix.Close(fd)
-	// The descriptor may be that of a later process with the same id; then
-	// ours is gone. From here on only the descriptor counts: a process in its
-	// last moments has lost its command line, but still holds its ports.
+	// The descriptor may be that of a later process with the same ID; then the process has ended. From here on only the
+	// descriptor is used, because an ending process has no command line, but may still listen on its ports.
 	if born, err := birth(id.PID); err != nil || born != id.Born {
 		return nil
 	}
@@ -74,5 +73,5 @@ func (id ID) Wait(ctx context.Context) error {
 	}
 }
 
-// lookUpEvery is how often a waiting process looks whether it is to stop.
+// lookUpEvery is the interval in which Wait checks ctx.
 const lookUpEvery = 50 * time.Millisecond

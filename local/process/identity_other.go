@@ -14,7 +14,7 @@ import (
 // errDead means that the process has ended; it may still be a zombie.
 var errDead = errors.New("process is dead")
 
-// ask returns one column that ps knows of the process.
+// ask returns one column of the output of ps for the process.
 func ask(pid int, column string) (string, error) {
 	out, err := exec.Command("ps", "-o", column+"=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {
@@ -39,7 +39,7 @@ func runs(pid int, binary string) bool {
 	return err == nil && strings.Contains(" "+command+" ", " "+binary+" ")
 }
 
-// Wait returns when the process is gone, or with ctx's error.
+// Wait returns when the process has ended, or with ctx's error.
 func (id ID) Wait(ctx context.Context) error {
 	turn := time.NewTicker(50 * time.Millisecond)
 	defer turn.Stop()

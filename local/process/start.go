@@ -7,22 +7,22 @@ import (
 	"syscall"
 )
 
-// ID names one process for good.
+// An ID identifies one process, also after its process ID was reused.
 type ID struct {
 	PID int `json:"pid"`
-	// Born is the system's time of birth, comparable but not readable.
+	// Born is the start time of the process in a format of the operating system, only to be compared.
 	Born string `json:"born"`
 	// Binary is the program, for messages and as a second check.
 	Binary string `json:"binary"`
 }
 
-// A Program is what to start.
+// A Program is a program to start, with its environment.
 type Program struct {
 	Binary string
 	Args   []string
 	Env    []string // added to the environment of the caller
-	Log    string   // file that gets the output; appended to
-	// Stdin is what the program reads; nil for nothing.
+	Log    string   // file to which the output is appended
+	// Stdin is the standard input; nil for an empty one.
 	Stdin *os.File
 }
 
@@ -33,8 +33,7 @@ type Child struct {
 	err    error
 }
 
-// Start runs p detached: in a session of its own, so that neither a closed
-// terminal nor Ctrl-C reaches it.
+// Start runs p in a new session, so that neither the end of the terminal nor Ctrl-C affects it.
 func Start(p Program) (*Child, error) {
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -69,10 +68,10 @@ func Start(p Program) (*Child, error) {
 	return c, nil
 }
 
-// Exited is closed when the child is gone.
+// Exited returns a channel that is closed when the child has ended.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// ExitError says how the child ended. It may be asked only after Exited.
+// ExitError returns how the child ended. Call it only after Exited.
 func (c *Child) ExitError() error {
 	if c.err == nil {
 		return fmt.Errorf("exit status 0")

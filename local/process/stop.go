@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Stop ends the processes: asks them all, waits up to grace for all together,
-// then kills what remains and waits until it is gone. Processes that are gone
-// are no error.
+// Stop terminates the processes: it sends SIGTERM to all, waits up to grace for all together, kills the rest and waits
+// until they have ended. Processes that have ended before are not an error.
 func Stop(ctx context.Context, ids []ID, grace time.Duration) error {
 	running := alive(ids)
 	if err := signal(running, syscall.SIGTERM); err != nil {
@@ -26,7 +25,7 @@ func Stop(ctx context.Context, ids []ID, grace time.Duration) error {
 	return Kill(ctx, running)
 }
 
-// Kill ends the processes at once and returns when they are gone.
+// Kill kills the processes and returns when they have ended.
 func Kill(ctx context.Context, ids []ID) error {
 	running := alive(ids)
 	if err := signal(running, syscall.SIGKILL); err != nil {
@@ -51,7 +50,8 @@ func alive(ids []ID) []ID {
 	return running
 }
 
-// signal sends sig to each process that is still the one it was.
+// signal sends sig to each process that still runs. It checks the start time first, so that no other process with the
+// same ID gets the signal.
 func signal(ids []ID, sig syscall.Signal) error {
 	for _, id := range ids {
 		if !id.Alive() {
@@ -64,8 +64,7 @@ func signal(ids []ID, sig syscall.Signal) error {
 	return nil
 }
 
-// Alive reports whether the process runs: the same birth, the same program,
-// and not merely waiting to be buried by its parent.
+// Alive reports whether a process with this ID, start time and program runs and is not a zombie.
 func (id ID) Alive() bool {
 	born, err := birth(id.PID)
 	return err == nil && born == id.Born && born != "" && runs(id.PID, id.Binary)

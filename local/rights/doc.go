@@ -1,4 +1,3 @@
-// Package rights reads out of a Helm chart what the chart's program may do:
-// its ServiceAccount and its RBAC objects. It renders the chart as Helm would,
-// so what is tested locally is what users install.
+// Package rights returns the rights of a Helm chart's program: its ServiceAccount and RBAC objects. It renders the
+// chart like Helm, so that local tests use the rights that users install.
 package rights

@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/chart"
 )
 
-// kinds lists what counts as rights, in the order in which to create them: a
-// binding comes after what it binds.
+// kinds lists the kinds of objects that are rights, in the order in which to create them: a binding comes after its
+// role and account.
 var kinds = []string{"ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"}
 
 // Render renders the chart in dir and returns its rights, ordered by kind and

@@ -19,41 +19,40 @@ func At(path string) (Dir, error) {
 	return Dir(abs), nil
 }
 
-// Kubeconfig is the administrator's way in.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (d Dir) Kubeconfig() string { return d.join("kubeconfig") }
 
-// KubeconfigOf is the way in of one part of the control plane.
+// KubeconfigOf returns the path of the kubeconfig of one part of the control plane.
 func (d Dir) KubeconfigOf(part string) string { return d.join("conf", part+".kubeconfig") }
 
-// ControllerKubeconfig is the way in of the controller: a service account that
-// holds what the Helm chart grants and nothing else.
+// ControllerKubeconfig returns the path of the controller's kubeconfig, for a ServiceAccount that has only the rights
+// in the Helm chart.
 func (d Dir) ControllerKubeconfig() string { return d.join("karpenter.kubeconfig") }
 
-// SchedulerConfig is the scheduler's configuration file.
+// SchedulerConfig returns the path of kube-scheduler's configuration file.
 func (d Dir) SchedulerConfig() string { return d.join("conf", "scheduler.yaml") }
 
-// AWSEnv holds the environment that leads AWS clients to the emulator, one
-// NAME=value a line.
+// AWSEnv returns the path of a file with environment variables, one NAME=value per line, by which AWS clients use the
+// emulator.
 func (d Dir) AWSEnv() string { return d.join("aws.env") }
 
-// Log is where a part writes its output.
+// Log returns the path of the log of a part.
 func (d Dir) Log(part string) string { return d.join("logs", part+".log") }
 
-// PKI is where keys and certificates are.
+// PKI returns the directory with keys and certificates.
 func (d Dir) PKI() string { return d.join("pki") }
 
-// Data is where a part keeps its own data.
+// Data returns the directory for the data of a part.
 func (d Dir) Data(part string) string { return d.join("data", part) }
 
-// record is the State's own file.
+// record returns the path of the file with the State.
 func (d Dir) record() string { return d.join("state.json") }
 
 func (d Dir) join(elem ...string) string {
 	return filepath.Join(append([]string{string(d)}, elem...)...)
 }
 
-// Create makes the directory with its folders. It is private to its owner: it
-// holds keys.
+// Create makes the directory with its folders. Only its owner can read it, because it contains keys.
 func (d Dir) Create() error {
 	for _, folder := range []string{"conf", "logs", "pki", "data"} {
 		if err := os.MkdirAll(d.join(folder), 0o700); err != nil {
@@ -63,8 +62,8 @@ func (d Dir) Create() error {
 	return nil
 }
 
-// Remove deletes the directory. It refuses a directory that holds anything but
-// a cluster's state, so that a mistyped path deletes nothing.
+// Remove deletes the directory. It returns an error if the directory has other files than a cluster's state, so that a
+// mistyped path deletes nothing.
 func (d Dir) Remove() error {
 	entries, err := os.ReadDir(string(d))
 	if errors.Is(err, os.ErrNotExist) {
@@ -84,7 +83,7 @@ func (d Dir) Remove() error {
 	return nil
 }
 
-// own lists what a cluster writes at the top of its directory.
+// own lists the entries that a cluster creates in its directory.
 var own = map[string]bool{
 	"aws.env": true, "conf": true, "data": true, "karpenter.kubeconfig": true, "kubeconfig": true,
 	"lock": true, "logs": true, "pki": true, "state.json": true, "state.json.new": true,

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Lock keeps other commands from starting or stopping the cluster until
-// unlock is called or the process ends. While another command holds the lock
-// it waits, and returns an error when ctx is done.
+// Lock prevents other commands from starting or stopping the cluster until unlock is called or the process ends. While
+// another command holds the lock it waits, and returns an error when ctx is done.
 func (d Dir) Lock(ctx context.Context) (unlock func(), err error) {
 	file, err := os.OpenFile(d.join("lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -9,14 +9,13 @@ import (
 	"strconv"
 )
 
-// Address is host:port of a purpose.
+// Address returns host:port for a purpose.
 func (s *State) Address(purpose string) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Ports[purpose]))
 }
 
-// AssignPorts gives each purpose that has no port yet a free one. fixed names
-// ports that the caller insists on; a purpose that already has another port
-// is an error, because running parts know the old one.
+// AssignPorts gives each purpose that has no port yet a free one. fixed has required ports. It is an error if such a
+// purpose already has another port, because running parts use the old one.
 func (s *State) AssignPorts(purposes []string, fixed map[string]int) error {
 	for purpose, port := range fixed {
 		if had := s.Ports[purpose]; had != 0 && had != port {
@@ -43,8 +42,9 @@ func (s *State) AssignPorts(purposes []string, fixed map[string]int) error {
 
 // freePorts finds n ports that no process listens on. They are held open together, so that they differ.
 //
-// They are below those that the system gives to outgoing connections. When a part crashes, its port is free for a moment while
-// clients try to connect to it. A client that got this port as its own would connect to itself and keep the port.
+// They are below those that the system gives to outgoing connections. When a part crashes, its port is free for a
+// moment while clients try to connect to it. A client whose local port is this port would connect to itself and occupy
+// the port.
 func freePorts(n int) (ports []int, err error) {
 	var open []net.Listener
 	defer func() {
@@ -65,13 +65,13 @@ func freePorts(n int) (ports []int, err error) {
 }
 
 const (
-	// lowest is the least port that is taken: below are those of well-known services.
+	// lowest is the lowest port that is used. Those below it are ports of well-known services.
 	lowest = 12000
-	// tries is how many ports are tried before the system is asked for any.
+	// tries is the number of ports to try before the system chooses any port.
 	tries = 200
 )
 
-// listen opens a port by chance from lowest to below first, or any if there is none free.
+// listen opens a random port from lowest to below first, or any port if none of the tried ones is free.
 func listen(first int) (net.Listener, error) {
 	for range tries {
 		if first <= lowest {

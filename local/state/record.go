@@ -9,19 +9,18 @@ import (
 	"github.com/karpenter-go/karpenter/local/process"
 )
 
-// State is what a cluster remembers of itself.
+// State is the stored state of a cluster.
 type State struct {
-	// Ports holds the loopback port of each part, or of each purpose of a
-	// part ("etcd-peer").
+	// Ports has the loopback ports by purpose: the name of a part, or a longer name for a second port of a part
+	// ("etcd-peer").
 	Ports map[string]int `json:"ports"`
-	// Parts holds the last process that was started for each part.
+	// Parts has the last process that was started for each part.
 	Parts map[string]process.ID `json:"parts"`
 	// Settings are those of the last start.
 	Settings Settings `json:"settings"`
 }
 
-// Settings are the choices made when a cluster is started, kept so that a part
-// that is started again is started alike.
+// Settings are the options of the start of a cluster. They are stored so that a restarted part gets the same ones.
 type Settings struct {
 	// NodesBoot is how long an emulated instance takes to boot, as a
 	// duration ("3s").
@@ -54,7 +53,7 @@ func (d Dir) Load() (*State, error) {
 	return s, nil
 }
 
-// Save writes the state whole, so that a reader never sees half of it.
+// Save writes the state atomically.
 func (d Dir) Save(s *State) error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {

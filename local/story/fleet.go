@@ -31,8 +31,8 @@ func fleetLine(call control.Call) string {
 	return line
 }
 
-// newFleets returns the fleet calls that the cloud got after the call numbered
-// since, those that would launch nothing left out, and the number of its last call.
+// newFleets returns the CreateFleet calls after the call with the number since, without dry runs, and the number of the
+// last call.
 func newFleets(ctx context.Context, cloud control.Client, since int64) (fleets []control.Call, last int64, err error) {
 	calls, err := cloud.Calls(ctx, since)
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// A Plan is what the controller says it has decided, in USD per hour.
+// A Plan is a decision in the controller's log, with prices in USD per hour.
 type Plan struct {
 	Message       string   `json:"message"`
 	Pods          int      `json:"pods"`
 	Nodes         int      `json:"nodeclaims"`
-	Existing      int      `json:"existing"` // pods that go to nodes that are there
+	Existing      int      `json:"existing"` // pods placed on existing nodes
 	PricePerHour  float64  `json:"price-per-hour"`
 	FloorPerHour  float64  `json:"lower-bound-per-hour"`
 	InstanceTypes []string `json:"instance-types"` // "2 x c7a.2xlarge"
 }
 
-// planMessage is how the controller's log marks a plan.
+// planMessage is the message of the log lines with plans.
 const planMessage = "computed new nodeclaim(s) to fit pod(s)"
 
 // parsePlan reads a line of the controller's log.
@@ -45,7 +45,7 @@ func (p Plan) String() string {
 		p.PricePerHour, p.FloorPerHour)
 }
 
-// readPlans returns the plans in what is there of a log, and where it ends.
+// readPlans returns the plans in a log, and the offset of its end.
 func readPlans(log io.Reader) (plans []Plan, end int64, err error) {
 	lines := bufio.NewReader(log)
 	for {
@@ -63,8 +63,8 @@ func readPlans(log io.Reader) (plans []Plan, end int64, err error) {
 	}
 }
 
-// newPlans returns the plans that the log got after offset, and where it ends
-// now. A log that is not there yet has none.
+// newPlans returns the plans in the log after offset, and the offset of its end. If the log does not exist yet, there
+// are none.
 func newPlans(path string, offset int64) (plans []Plan, end int64, err error) {
 	log, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

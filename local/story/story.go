@@ -23,7 +23,7 @@ import (
 
 // A Story is one run of an example on a cluster.
 type Story struct {
-	Client  client.WithWatch // must know our kinds and Kubernetes'
+	Client  client.WithWatch // its scheme must have the kinds of Karpenter and Kubernetes
 	Cloud   control.Client
 	Log     string // the controller's log, JSON lines
 	Example string // directory of manifests, one Deployment among them
@@ -34,8 +34,8 @@ type Story struct {
 	begun time.Time
 }
 
-// Tell applies the example, scales it and prints what happens until every pod
-// runs. An example that is there and running already is left alone.
+// Tell applies the example, scales it and prints the events until every pod runs. If the example runs already, Tell
+// only prints a summary.
 func (s *Story) Tell(ctx context.Context) error {
 	s.begun = s.Clock.Now()
 	deployment, err := s.apply(ctx)
@@ -55,8 +55,8 @@ func (s *Story) say(line string) {
 	fmt.Fprintf(s.Out, "%6.1fs  %s\n", s.Clock.Since(s.begun).Seconds(), line)
 }
 
-// apply makes the cluster hold the example and returns its Deployment. A
-// Deployment that is there keeps its size, so that nothing is torn down.
+// apply applies the example and returns its Deployment. An existing Deployment keeps its number of replicas, so that no
+// pods are deleted.
 func (s *Story) apply(ctx context.Context) (*appsv1.Deployment, error) {
 	manifests, err := objects.ReadDir(s.Example)
 	if err != nil {
@@ -83,8 +83,8 @@ func (s *Story) apply(ctx context.Context) (*appsv1.Deployment, error) {
 	return found, nil
 }
 
-// keepSize puts the size that a Deployment has into its manifest, and returns
-// a Deployment of that name.
+// keepSize sets the replicas in the manifest to those of the existing Deployment, and returns a Deployment of that
+// name.
 func (s *Story) keepSize(ctx context.Context, manifest *unstructured.Unstructured) (*appsv1.Deployment, error) {
 	deployment := &appsv1.Deployment{}
 	deployment.Name = manifest.GetName()
@@ -116,8 +116,8 @@ func running(d *appsv1.Deployment) int {
 	return int(d.Status.ReadyReplicas)
 }
 
-// lookEvery is how often the log and the cloud are asked for news when nothing
-// else happens; neither can be watched.
+// lookEvery is the interval in which the log and the emulated cloud are read without an event, since neither can be
+// watched.
 const lookEvery = 100 * time.Millisecond
 
 // follow scales the workload and prints what happens.
@@ -153,8 +153,8 @@ func (s *Story) follow(ctx context.Context, t *teller, d *appsv1.Deployment) err
 	return nil
 }
 
-// listen passes news to t until every pod runs. It reads the records before
-// each piece of news, so that causes are printed before effects.
+// listen calls the functions from news, which pass changes to t, until every pod runs. It reads the records before each
+// call, so that causes are printed before effects.
 func (s *Story) listen(ctx context.Context, t *teller, r *records, news <-chan func()) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -176,8 +176,7 @@ func (s *Story) listen(ctx context.Context, t *teller, r *records, news <-chan f
 	return nil
 }
 
-// records are what the controller and the cloud have written down, and how far
-// it was read.
+// records are the positions up to which the controller's log and the calls of the emulated cloud were read.
 type records struct {
 	story  *Story
 	teller *teller
@@ -195,7 +194,7 @@ func (r *records) skip(ctx context.Context) (err error) {
 	return err
 }
 
-// read returns what was written since.
+// read passes the new records to the teller.
 func (r *records) read(ctx context.Context) error {
 	plans, offset, err := newPlans(r.story.Log, r.offset)
 	if err != nil {

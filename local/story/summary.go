@@ -25,15 +25,14 @@ type row struct {
 	price                              float64 // USD per hour; negative if unknown
 }
 
-// summarize prints the nodes that the pods of the workload run on, what they
-// cost and how little they could cost.
+// summarize prints the nodes of the workload's pods, their price and its lower bound.
 func (s *Story) summarize(ctx context.Context, plans []Plan, d *appsv1.Deployment) error {
 	rows, err := s.rows(ctx, d)
 	if err != nil {
 		return err
 	}
 	if len(plans) == 0 {
-		// Nothing had to be decided now; what was decided is in the log.
+		// There were no new decisions; earlier ones are in the log.
 		if plans, err = loggedPlans(s.Log); err != nil {
 			return err
 		}
@@ -90,7 +89,7 @@ func (s *Story) rows(ctx context.Context, d *appsv1.Deployment) ([]row, error) {
 	return rows, nil
 }
 
-// prices is what the cloud charges for each instance, by instance id.
+// prices returns the prices of instances in the emulated cloud, by instance ID.
 func (s *Story) prices(ctx context.Context) (map[string]float64, error) {
 	instances, err := s.Cloud.Instances(ctx)
 	if err != nil {
@@ -103,8 +102,7 @@ func (s *Story) prices(ctx context.Context) (map[string]float64, error) {
 	return prices, nil
 }
 
-// price is that of the node's instance; nodes that no cloud stands behind say
-// theirs in a label.
+// price returns the price of the node's instance. For nodes without a cloud (kwok), it is in a label.
 func price(node *corev1.Node, prices map[string]float64) float64 {
 	id := node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:]
 	if usd, ok := prices[id]; ok {
@@ -117,8 +115,8 @@ func price(node *corev1.Node, prices map[string]float64) float64 {
 	return usd
 }
 
-// printSummary prints the table. The floor is that of the plans that made the
-// nodes, so it is shown only if they made as many as there are.
+// printSummary prints the table. The lower bound is the sum over plans, so it is printed only if the plans have as many
+// nodes as the workload.
 func printSummary(w io.Writer, rows []row, plans []Plan) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NODE\tTYPE\tZONE\tCAPACITY\tPODS\t$/H")
@@ -139,7 +137,7 @@ func printSummary(w io.Writer, rows []row, plans []Plan) error {
 	return table.Flush()
 }
 
-// planned adds plans up.
+// planned returns the sums of nodes and lower bounds over the plans.
 func planned(plans []Plan) (nodes int, floor float64) {
 	for _, p := range plans {
 		nodes += p.Nodes

@@ -11,8 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// A teller turns what is seen of the cluster into lines, each thing once and
-// only when it is news.
+// A teller prints a line for each change in the cluster, without repetitions.
 type teller struct {
 	say     func(string)
 	want    int // pods
@@ -20,7 +19,7 @@ type teller struct {
 	running int // last told
 	plans   []Plan
 	told    map[string]bool // claim/stage
-	// starting is how many claims have yet to become nodes, as last seen.
+	// starting is the number of claims without an initialized node at the last observation.
 	starting int
 }
 
@@ -28,7 +27,7 @@ func newTeller(want int, say func(string)) *teller {
 	return &teller{say: say, want: want, told: map[string]bool{}}
 }
 
-// sawPods reports how many pods are pending and running. With many pods it does so in steps of a tenth.
+// sawPods prints how many pods are pending and running. With many pods it prints a line only for each tenth of them.
 func (t *teller) sawPods(pods []corev1.Pod) {
 	pending, running := 0, 0
 	for i := range pods {
@@ -51,7 +50,7 @@ func (t *teller) sawPods(pods []corev1.Pod) {
 	}
 }
 
-// sawPlan prints a decision, and keeps it for the summary.
+// sawPlan prints a decision, and stores it for the summary.
 func (t *teller) sawPlan(p Plan) {
 	t.plans = append(t.plans, p)
 	t.say(p.String())
@@ -91,6 +90,6 @@ func (t *teller) reached(claim *apiv1.NodeClaim, stage, line string) {
 	t.say(line)
 }
 
-// done reports whether every pod runs and every claim was printed as
-// initialized: both are watched separately, and pods may be seen to run first.
+// done reports whether every pod runs and every claim was printed as initialized. Both are checked, because the event
+// of the running pod may arrive before that of its claim.
 func (t *teller) done() bool { return t.running == t.want && t.starting == 0 }

@@ -9,13 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Until reads list, as opts select it, until done says so. It returns ctx's
-// error when ctx ends first; list then holds what was seen last.
+// Until reads list with opts, and again after each change, until done returns true. If ctx ends first, it returns ctx's
+// error, and list has the last state.
 func Until(ctx context.Context, c client.WithWatch, list client.ObjectList, done func() bool,
 	opts ...client.ListOption,
 ) error {
 	for {
-		// What is decoded into old items keeps their fields where it has none.
+		// Decoding into existing items would keep their fields that are missing in the new ones.
 		if err := meta.SetList(list, nil); err != nil {
 			return fmt.Errorf("clear %T: %w", list, err)
 		}
@@ -31,8 +31,8 @@ func Until(ctx context.Context, c client.WithWatch, list client.ObjectList, done
 	}
 }
 
-// waitForChange returns when something happened to list since it was read, or
-// when that can no longer be told and it must be read again.
+// waitForChange returns when an object of list has changed since list was read, or when the watch has ended, so that
+// list must be read again.
 func waitForChange(ctx context.Context, c client.WithWatch, list client.ObjectList,
 	opts []client.ListOption,
 ) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
 )
 
-// check asks EC2 whether nodes of the class could be launched. What it asks for is what the pools of the class may launch,
-// since the permissions of an account may allow nothing else.
+// check finds out by dry runs of EC2 whether nodes of the class could be launched. The dry runs request only what the
+// pools of the class may launch, because the account may have no permission for anything else.
 func (p *Provider) check(ctx context.Context, class *awsv1.EC2NodeClass) (nodeclass.Finding, error) {
 	types, err := p.catalog.Types(class)
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *Provider) poolsOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]re
 	return out, nil
 }
 
-// usable returns the types that some pool may launch; all if there are none.
+// usable returns the types that some pool may launch. It returns all types if the pools may launch none of them.
 func usable(types []*model.InstanceType, pools []require.Set) []*model.InstanceType {
 	var out []*model.InstanceType
 	for _, t := range types {
@@ -69,7 +69,7 @@ func usable(types []*model.InstanceType, pools []require.Set) []*model.InstanceT
 	return out
 }
 
-// tenancy is dedicated if some pool requires that.
+// tenancy returns the tenancy of the dry runs: dedicated if some pool requires it, else default.
 func tenancy(pools []require.Set) string {
 	for _, reqs := range pools {
 		if r, ok := reqs.Get(awsv1.LabelInstanceTenancy); ok && !r.Has(awsv1.TenancyDefault) && r.Has(awsv1.TenancyDedicated) {

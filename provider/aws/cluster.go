@@ -31,13 +31,13 @@ type Discovery interface {
 	ServerVersion() (*version.Info, error)
 }
 
-// The versions of Kubernetes that this provider was made for.
+// The oldest and the newest minor version of Kubernetes 1 that this provider supports.
 const (
 	oldestMinor = 26
 	newestMinor = 37
 )
 
-// cluster returns the data of the cluster that nodes need to join. It caches them, but no failures.
+// A cluster returns the facts about the EKS cluster that nodes need to join. It caches them. Failures are not cached.
 type cluster struct {
 	settings  Settings
 	eks       EKS
@@ -45,7 +45,7 @@ type cluster struct {
 	reader    client.Reader
 	caData    []byte
 
-	mu         sync.Mutex // guards all below; not held while asking
+	mu         sync.Mutex // guards the fields below; not held during calls
 	described  *ekstypes.Cluster
 	dns        string
 	dnsKnown   bool
@@ -62,7 +62,7 @@ func (c *cluster) Cluster(ctx context.Context) (bootstrap.Cluster, error) {
 	out := bootstrap.Cluster{
 		Name: c.settings.ClusterName, Endpoint: endpoint, CABundle: c.ca(), DNS: c.kubeDNS(ctx),
 	}
-	if cidr, err := c.CIDR(ctx); err == nil { // families that need it say so themselves
+	if cidr, err := c.CIDR(ctx); err == nil { // image families that need the CIDR report that it is missing
 		out.CIDR = cidr
 	}
 	return out, nil
@@ -78,7 +78,7 @@ func (c *cluster) describe(ctx context.Context) (*ekstypes.Cluster, error) {
 	return c.ask(ctx)
 }
 
-// ask describes the cluster anew.
+// ask describes the cluster by a call of EKS, without the cache.
 func (c *cluster) ask(ctx context.Context) (*ekstypes.Cluster, error) {
 	out, err := c.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: awssdk.String(c.settings.ClusterName)})
 	switch {
@@ -107,7 +107,7 @@ func (c *cluster) endpoint(ctx context.Context) (string, error) {
 	return awssdk.ToString(d.Endpoint), nil
 }
 
-// ARN returns the cluster's name in other services.
+// ARN returns the ARN of the cluster.
 func (c *cluster) ARN(ctx context.Context) (string, error) {
 	d, err := c.describe(ctx)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *cluster) CIDR(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("describe cluster %s: it has no service CIDR", c.settings.ClusterName)
 }
 
-// ca is base64 of the CA bundle that nodes are to trust.
+// ca returns the CA bundle of the API server for nodes, as base64 of PEM.
 func (c *cluster) ca() string {
 	if c.settings.ClusterCABundle != "" {
 		return c.settings.ClusterCABundle
@@ -152,7 +152,7 @@ func (c *cluster) kubeDNS(ctx context.Context) string {
 	var service corev1.Service
 	err := c.reader.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, &service)
 	if client.IgnoreNotFound(err) != nil {
-		return "" // asked again with the next launch; kubelet finds out by itself meanwhile
+		return "" // the next launch tries again; without the address, the image's bootstrap computes its default
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,7 +209,7 @@ func (c *cluster) readVersion(ctx context.Context) (string, error) {
 
 const versionEvery = 5 * time.Minute
 
-// task follows the version of Kubernetes.
+// task returns the periodic task that refreshes the version of Kubernetes.
 func (c *cluster) task() periodic.Task {
 	return periodic.Task{Label: "providers.version", Run: func(ctx context.Context) (time.Duration, error) {
 		_, err := c.refreshVersion(ctx)

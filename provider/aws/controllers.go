@@ -16,19 +16,20 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/upkeep"
 )
 
-// A Controller is one loop of the provider.
+// A Controller is one reconciler of the provider.
 type Controller interface {
 	// Name is its name in logs and metrics.
 	Name() string
 	Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error)
-	// Register adds it to mgr.
+	// Register adds the controller to mgr.
 	Register(mgr ctrl.Manager) error
 }
 
-// typesEvery is how often EC2 is asked for what it sells: some twenty calls, for new types and zones within the hour.
+// typesEvery is the interval at which the instance types and their zones are read from EC2. That takes about twenty
+// calls.
 const typesEvery = time.Hour
 
-// Controllers returns the loops that the provider needs.
+// Controllers returns the controllers that the provider needs.
 func (p *Provider) Controllers() []Controller {
 	c, s := p.config, p.config.Settings
 	collector := &upkeep.Collector{
@@ -71,13 +72,14 @@ func (p *Provider) Controllers() []Controller {
 	return out
 }
 
-// reservations returns what keeps nodes in capacity reservations in step with EC2.
+// reservations returns the controller that updates the labels of nodes in capacity reservations.
 func (p *Provider) reservations() *upkeep.Reservations {
 	c := p.config
 	return &upkeep.Reservations{Instances: p.instances, Client: c.Client, Writer: c.Writer, Clock: c.Clock}
 }
 
-// access returns the check whether the cluster lets nodes join, nil in an isolated VPC, where IAM cannot be reached.
+// access returns the check whether the role of nodes may access the cluster. It is nil in an isolated VPC, where IAM
+// cannot be reached.
 func (p *Provider) access() *diagnose.Access {
 	c := p.config
 	if c.Settings.IsolatedVPC {

@@ -42,8 +42,8 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 	return p.catalog.Types(class)
 }
 
-// group returns the placement group that the class launches into, nil for none. While EC2 does not answer, the group that
-// was last found counts.
+// group returns the placement group of the class, nil for none. If the call of EC2 fails, it returns the group that was
+// found last.
 func (p *Provider) group(ctx context.Context, class *awsv1.EC2NodeClass) (*placement.Group, error) {
 	if class.Spec.PlacementGroupSelector == nil {
 		return nil, nil
@@ -61,7 +61,8 @@ func (p *Provider) group(ctx context.Context, class *awsv1.EC2NodeClass) (*place
 	return found, nil
 }
 
-// class returns the class that ref names, or a NodeClassNotReadyError if it is missing or going.
+// class returns the node class to which ref refers. It returns a NodeClassNotReadyError if the class is missing or is
+// being deleted.
 func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*awsv1.EC2NodeClass, error) {
 	if !Facts().Manages(ref) {
 		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is not an EC2NodeClass", ref)}
@@ -85,7 +86,8 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	var notReady *cloud.NodeClassNotReadyError
 	if errors.As(err, &notReady) {
 		p.config.Recorder.Event(claim, corev1.EventTypeWarning, telemetry.EventNodeClassNotReady, err.Error())
-		// As in upstream, nothing that the claim allows can be had: its pods are planned again.
+		// As in upstream Karpenter, this counts as a lack of capacity, so the claim is deleted and its pods are planned
+		// again.
 		return nil, &cloud.InsufficientCapacityError{Err: err}
 	}
 	if err != nil {
@@ -129,8 +131,8 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	return out, nil
 }
 
-// doubt has the node class looked at again if a launch failed because EC2 does not know its instance profile. Without access to IAM
-// that would find out nothing.
+// doubt enqueues the node class if a launch failed because EC2 does not know its instance profile. In an isolated VPC
+// it does nothing, because the profile cannot be checked without IAM.
 func (p *Provider) doubt(class *awsv1.EC2NodeClass, err error) {
 	var failed *cloud.LaunchError
 	if !errors.As(err, &failed) || failed.Reason != fault.ReasonProfileInvalid || p.config.Settings.IsolatedVPC {
@@ -139,7 +141,7 @@ func (p *Provider) doubt(class *awsv1.EC2NodeClass, err error) {
 	p.profiles.Doubt(class.Status.InstanceProfile)
 	select {
 	case p.doubted <- event.GenericEvent{Object: class}:
-	default: // enough are waiting
+	default: // the queue is full, so a reconcile of node classes is pending anyway
 	}
 }
 
@@ -149,8 +151,9 @@ func waitsForNominations(claim *apiv1.NodeClaim) bool {
 	return waits
 }
 
-// nodeName returns the name that the node of an instance will have: its private DNS name, which is not in the answer of a fleet
-// call. It is empty if EC2 does not tell it now. Then pods are nominated when the node has joined.
+// nodeName returns the name that the node of an instance will have: the private DNS name of the instance. The response
+// to a fleet call does not contain it, so the instance is described. The name is empty if that fails. Then pods are
+// nominated when the node has joined.
 func (p *Provider) nodeName(ctx context.Context, id string) string {
 	i, err := p.instances.Get(ctx, id)
 	if err != nil {
@@ -159,7 +162,7 @@ func (p *Provider) nodeName(ctx context.Context, id string) string {
 	return i.PrivateDNSName
 }
 
-// ready returns why nothing may be launched from the class.
+// ready returns an error with the reason why nothing may be launched from the class, nil if there is none.
 func ready(class *awsv1.EC2NodeClass) error {
 	c := condition.Get(class, awsv1.ConditionTypeReady)
 	switch {
@@ -181,7 +184,8 @@ func ready(class *awsv1.EC2NodeClass) error {
 	return nil
 }
 
-// annotations are the annotations by which drift of a claim launched from class is detected.
+// annotations returns the annotations of a claim that is launched from class. Drift is detected by comparing them with
+// the class.
 func annotations(class *awsv1.EC2NodeClass) map[string]string {
 	out := map[string]string{awsv1.AnnotationInstanceProfile: class.Status.InstanceProfile}
 	for _, k := range []string{awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion} {

@@ -1,7 +1,8 @@
-// Package aws is AWS behind cloud.Provider: EC2 instances as nodes of a cluster.
+// Package aws implements cloud.Provider for AWS: nodes are EC2 instances.
 //
-// New connects, reads what EC2 sells, and returns a Provider: a value for the composition root, with the controllers it
-// needs (Controllers). Each concern is a package below this one, on a narrow interface that the SDK's clients satisfy:
+// New connects to AWS, reads the instance types, and returns a Provider. Provider.Controllers returns the controllers
+// that the program must run. Each concern has a package below this one, with a narrow interface that the SDK's clients
+// implement:
 //
 //	catalog    instance types: labels, capacity, offerings, what is out of stock
 //	prices     what they cost
@@ -16,6 +17,6 @@
 //	limit      the pace of calls             fault  what errors mean
 //	policy     the permissions that all of this needs
 //
-// All state is a cache of EC2 and the API server. What must survive a restart is on the claims (launch.AnnotationLaunch),
-// in instance tags, and in one ConfigMap (learned).
+// All state is a cache of EC2 and the API server. State that must survive a restart is stored on the claims
+// (launch.AnnotationLaunch), in instance tags, and in one ConfigMap (package learned).
 package aws

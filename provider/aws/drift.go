@@ -26,7 +26,8 @@ const (
 	DriftPlacement     cloud.DriftReason = "PlacementGroupDrift"
 )
 
-// Drift implements cloud.Provider. A claim without a pool, or whose class is missing or going, has not drifted.
+// Drift implements cloud.Provider. A claim without a pool, or whose class is missing or is being deleted, has not
+// drifted.
 func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.DriftReason, error) {
 	if claim.Labels[apiv1.NodePoolLabelKey] == "" || claim.Spec.NodeClassRef == nil {
 		return "", nil
@@ -58,7 +59,8 @@ func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.Dri
 	return p.placementDrift(ctx, claim, class)
 }
 
-// placementDrift compares the claim's placement group with the class's. One that is not known now is no drift.
+// placementDrift compares the placement group of the claim with that of the class. If the group of the class is not
+// known now, there is no drift.
 func (p *Provider) placementDrift(
 	ctx context.Context, claim *apiv1.NodeClaim, class *awsv1.EC2NodeClass,
 ) (cloud.DriftReason, error) {
@@ -80,7 +82,8 @@ func reasonIf(drifted bool, r cloud.DriftReason) cloud.DriftReason {
 	return ""
 }
 
-// hashDrifted compares the hashes if both were made by the same rule.
+// hashDrifted reports whether the hashes of the claim and the class differ. Hashes of different hash versions are not
+// compared.
 func hashDrifted(claim *apiv1.NodeClaim, class *awsv1.EC2NodeClass) bool {
 	const hash, version = awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion
 	a, b := claim.Annotations, class.Annotations

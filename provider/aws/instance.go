@@ -21,8 +21,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// hydrate converts an instance to the cloud contract's type. class and types may be nil: then only what the instance itself
-// says is there.
+// hydrate converts an instance to a cloud.Instance. class and types may be nil. Then the result has only the facts that
+// EC2 returns for the instance itself.
 func hydrate(i instances.Instance, class *awsv1.EC2NodeClass, types []*model.InstanceType) *cloud.Instance {
 	out := &cloud.Instance{
 		ProviderID: i.ProviderID(), NodeName: i.PrivateDNSName, ImageID: i.ImageID, Created: i.Launched, Ending: i.Ending(), Labels: map[string]string{},
@@ -60,8 +60,8 @@ func hydrate(i instances.Instance, class *awsv1.EC2NodeClass, types []*model.Ins
 	return out
 }
 
-// placed tells of the placement group. The label of the partition is left empty where EC2 chooses: it is filled in when the
-// node registers.
+// placed sets the labels of the placement group. The label of the partition is left empty if EC2 chooses the partition.
+// It is set when the node registers.
 func placed(labels map[string]string, i instances.Instance) {
 	delete(labels, awsv1.LabelPlacementGroupPartition)
 	if i.Group == "" {
@@ -76,7 +76,8 @@ func placed(labels map[string]string, i instances.Instance) {
 	}
 }
 
-// zoneID comes from the class's subnets, which say it also where EC2 leaves it out of instances.
+// zoneID returns the zone ID of the instance, from the subnets of the class. EC2 does not always return the zone ID of
+// an instance.
 func zoneID(i instances.Instance, class *awsv1.EC2NodeClass) string {
 	if class != nil {
 		for _, n := range class.Status.Subnets {
@@ -88,7 +89,7 @@ func zoneID(i instances.Instance, class *awsv1.EC2NodeClass) string {
 	return i.ZoneID
 }
 
-// amounts leaves out what is zero, and EFA interfaces that the instance was not launched with.
+// amounts converts r without amounts of zero, and without EFA interfaces if the instance was launched without them.
 func amounts(r model.Resources, i instances.Instance) corev1.ResourceList {
 	list := r.List()
 	maps.DeleteFunc(list, func(name corev1.ResourceName, _ resource.Quantity) bool {
@@ -110,8 +111,8 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance,
 	return p.describe(ctx, i, map[string]described{}), nil
 }
 
-// List implements cloud.Provider. A node class that cannot be read makes its instances poorer in labels, nothing else:
-// the garbage collection of a whole cluster must not hang on one class.
+// List implements cloud.Provider. If a node class cannot be read, its instances only lack some labels. The garbage
+// collection of the whole cluster must not fail because of one class.
 func (p *Provider) List(ctx context.Context) ([]*cloud.Instance, error) {
 	list, err := p.instances.List(ctx)
 	if err != nil {
@@ -126,13 +127,13 @@ func (p *Provider) List(ctx context.Context) ([]*cloud.Instance, error) {
 	return out, nil
 }
 
-// described is a class with its types, either nil if it cannot be read.
+// described is a class with its types. Each is nil if it cannot be read.
 type described struct {
 	class *awsv1.EC2NodeClass
 	types []*model.InstanceType
 }
 
-// describe hydrates i with what its class makes of it. classes keeps what was read.
+// describe converts i with its class and the types of that class. classes caches both by class name.
 func (p *Provider) describe(ctx context.Context, i instances.Instance, classes map[string]described) *cloud.Instance {
 	name := i.Tags[awsv1.TagNodeClass]
 	d, read := classes[name]
@@ -189,8 +190,8 @@ func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, _ string)
 	return err
 }
 
-// of returns the claim's instance as EC2 describes it now. A claim whose status was never written has one all the same if a
-// launch was recorded for it.
+// of returns the claim's instance as EC2 describes it now. If the status of the claim has no provider ID, the instance
+// is looked up by the recorded launch.
 func (p *Provider) of(ctx context.Context, claim *apiv1.NodeClaim) (instances.Instance, error) {
 	if claim.Status.ProviderID != "" {
 		_, id, ok := instances.ParseProviderID(claim.Status.ProviderID)

@@ -16,7 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/upkeep"
 )
 
-// NoticeSources implements cloud.Notifier: the queue, if there is one, status checks, and reservations that end.
+// NoticeSources implements cloud.Notifier. The sources are the interruption queue if there is one, status checks, and
+// capacity reservations that end.
 func (p *Provider) NoticeSources() []cloud.NoticeSource {
 	c := p.config
 	sources := []cloud.NoticeSource{
@@ -36,7 +37,8 @@ func (p *Provider) NoticeSources() []cloud.NoticeSource {
 // A statusBreaker bounds how many instances are terminated at once because of status checks and scheduled events.
 type statusBreaker struct{ p *Provider }
 
-// Admit implements interruption.Breaker. EC2 reports all instances of the account, of which only Karpenter's count.
+// Admit implements interruption.Breaker. EC2 reports all instances of the account. Instances that are not Karpenter's
+// are ignored.
 func (b statusBreaker) Admit(ctx context.Context, ids map[string]bool) (map[string]bool, error) {
 	var managed, chosen []instances.Instance
 	if len(ids) > 0 {

@@ -101,7 +101,7 @@ func (w *world) order(t *testing.T, err error) {
 	}
 }
 
-// retag changes what a launch asks for: the class's tags are on its instances.
+// retag changes the launch request: the class's tags are set on its instances.
 func (w *world) retag(t *testing.T) {
 	t.Helper()
 	var class awsv1.EC2NodeClass

@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -30,6 +31,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/breaker"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
+	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/launch"
@@ -51,27 +53,28 @@ const Name = "aws"
 // requestTimeout bounds one HTTP request to AWS.
 const requestTimeout = 4 * time.Minute
 
-// Config names what a Provider needs.
+// Config has the dependencies and settings of a Provider.
 type Config struct {
-	// AWS holds region and credentials.
+	// AWS has the region and the credentials.
 	AWS awssdk.Config
-	// Client may read from a cache; Reader reads what is stored now.
+	// Client may read from a cache. Reader reads from the API server.
 	Client client.Client
 	Reader client.Reader
 	// Writer writes claims and nodes.
 	Writer Writer
 	// Discovery returns the version of Kubernetes.
 	Discovery Discovery
-	// CAData is the CA bundle that the controller itself trusts, in PEM.
+	// CAData is the CA bundle of the controller's own client of the API server, in PEM.
 	CAData   []byte
 	Clock    clock.WithTicker
 	Settings Settings
 	Ledger   launch.Ledger
 	Metrics  prometheus.Registerer
 	Recorder launch.Recorder
-	// Overlay is what NodeOverlays make of instance types; nil if the feature is off.
+	// Overlay applies NodeOverlays to instance types; nil if the feature is off.
 	Overlay cloud.Overlay
-	// Namespace is that of the ConfigMaps of the price book and of observed memory; if empty, there are none.
+	// Namespace is the namespace of the ConfigMaps with prices and with observed memory. If it is empty, these are not
+	// stored.
 	Namespace string
 }
 
@@ -81,7 +84,7 @@ type Writer interface {
 	diagnose.Claims
 }
 
-// A Provider is AWS as a cloud.Provider.
+// A Provider implements cloud.Provider for AWS.
 type Provider struct {
 	config    Config
 	cluster   *cluster
@@ -98,12 +101,12 @@ type Provider struct {
 	offers    *upkeep.Offers
 	reserved  *reserve.Reservations
 	placed    *placement.Groups
-	shifts    *shift.Shifts // nil unless they are to be followed
+	shifts    *shift.Shifts // nil unless --enable-zonal-shift is set
 	paid      *prices.Paid
 	learned   *learned.Store
 	compute   *ec2.Client
 	breaker   *breaker.Breaker
-	doubted   chan event.GenericEvent // node classes to look at again
+	doubted   chan event.GenericEvent // node classes to reconcile again, see doubt
 	// interrupted measures interruptions.
 	interrupted *interruption.Meter
 }
@@ -116,7 +119,8 @@ var (
 )
 
 // New connects to AWS and reads what EC2 sells. It returns an error if EC2 cannot be reached, may not be used, or the
-// version of Kubernetes cannot be read. Calls that outlive their callers end with ctx.
+// version of Kubernetes cannot be read. While EC2 throttles or fails, the Provider knows no instance types: nodes can be
+// drained, and the task providers.instancetype reads the types later. Calls that outlive their callers end with ctx.
 func New(ctx context.Context, c Config) (*Provider, error) {
 	if c.AWS.Region == "" {
 		return nil, errors.New("connect to AWS: no region; set AWS_REGION")
@@ -139,7 +143,11 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 		return nil, err
 	}
 	if err := p.catalog.Refresh(ctx); err != nil {
-		return nil, fmt.Errorf("connect to EC2 in %s: %w", c.AWS.Region, err)
+		err = fmt.Errorf("connect to EC2 in %s: %w", c.AWS.Region, err)
+		if !fault.Server(err) && !fault.Throttled(err) {
+			return nil, err
+		}
+		log.FromContext(ctx).Error(err, "instance types are not known yet, nodes are drained but none are launched")
 	}
 	return p, nil
 }
@@ -210,7 +218,7 @@ func (p *Provider) Facts() cloud.Facts {
 	return facts
 }
 
-// Facts are what is fixed about AWS, with the feature gates off.
+// Facts returns the facts about AWS that do not depend on the account, with all feature gates off.
 func Facts() cloud.Facts {
 	return cloud.Facts{
 		Labels: apiv1.CoreLabels().With(awsv1.Labels()),
@@ -221,11 +229,11 @@ func Facts() cloud.Facts {
 	}
 }
 
-// partitionAgain is when to ask again in which partition EC2 has put an instance.
+// partitionAgain is the interval at which the partition of a new instance is read until EC2 returns it.
 const partitionAgain = 5 * time.Second
 
-// Registered implements cloud.Provider. What is only known by then is the partition that EC2 has chosen in a placement
-// group.
+// Registered implements cloud.Provider. It returns the label of the partition that EC2 has chosen in a placement group,
+// which is not known earlier.
 func (p *Provider) Registered(ctx context.Context, claim *apiv1.NodeClaim) (time.Duration, map[string]string, error) {
 	if value, asked := claim.Labels[awsv1.LabelPlacementGroupPartition]; !asked || value != "" {
 		return 0, nil, nil

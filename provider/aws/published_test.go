@@ -96,7 +96,7 @@ func lines(text string) (out []string) {
 	return out
 }
 
-// compute is EC2 as a client of ours sees it.
+// compute is a fake of the EC2 client.
 func (w *world) compute() *ec2.Client {
 	return ec2.NewFromConfig(awssdk.Config{
 		Region: "us-east-1", BaseEndpoint: awssdk.String(w.url), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),

@@ -8,12 +8,12 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// acceleratorsReady is the condition of the node monitoring agent about GPUs and Neuron devices. Its reason names the error of
-// the NVIDIA driver, such as NvidiaXID48Error.
+// acceleratorsReady is the condition that the node monitoring agent sets for GPUs and Neuron devices. Its reason
+// contains the error number of the NVIDIA driver, such as NvidiaXID48Error.
 const acceleratorsReady corev1.NodeConditionType = "AcceleratedHardwareReady"
 
-// Expressions for the reason of acceleratorsReady: errors that a reboot repairs, and errors of broken hardware. A number must
-// end where the expression does: XID64 does not match XID640.
+// Regular expressions for the reason of acceleratorsReady: errors that a reboot repairs, and errors of broken hardware.
+// No digit may follow the number, so XID64 does not match XID640.
 const (
 	rebootableXIDs  = `XID(46|48|54|62|63|95|109|110|136|140|143|155|156|158)([^0-9]|$)`
 	replaceableXIDs = `XID(64|74|79|119|120)([^0-9]|$)`

@@ -20,42 +20,43 @@ import (
 // Settings are the provider's own flags. The zero value is not usable; AddFlags sets the defaults.
 type Settings struct {
 	ClusterName string
-	// ClusterEndpoint is the URL of the API server as nodes reach it; empty means that EKS is asked.
+	// ClusterEndpoint is the URL of the API server for nodes. If it is empty, it is read from EKS.
 	ClusterEndpoint string
-	// ClusterCABundle is base64 of PEM; empty means the bundle that the controller itself trusts.
+	// ClusterCABundle is base64 of PEM. If it is empty, nodes get the CA bundle of the controller's own client.
 	ClusterCABundle string
-	// IsolatedVPC means that IAM and Pricing cannot be reached.
+	// IsolatedVPC is true if IAM and Pricing cannot be reached.
 	IsolatedVPC bool
-	// EKSControlPlane means that EKS is asked for the version of Kubernetes.
+	// EKSControlPlane is true if the version of Kubernetes is read from EKS and not from the API server.
 	EKSControlPlane bool
-	// VMMemoryOverheadPercent is the part of memory that the hypervisor keeps.
+	// VMMemoryOverheadPercent is the share of memory that the hypervisor uses, as a number between 0 and 1.
 	VMMemoryOverheadPercent float64
-	// InterruptionQueue is the name of the SQS queue of interruption events; empty means none.
+	// InterruptionQueue is the name of the SQS queue with interruption events, empty if there is none.
 	InterruptionQueue string
 	ReservedENIs      int
-	// ReplaceOnRebalance means that spot nodes are replaced for which EC2 recommends rebalancing.
+	// ReplaceOnRebalance is true if a spot node is replaced when EC2 sends a rebalance recommendation for it.
 	ReplaceOnRebalance bool
-	// DisableDryRun leaves out the permission checks of node classes.
+	// DisableDryRun disables the permission checks of node classes.
 	DisableDryRun                bool
 	EnableZonalShift             bool
 	AMIRefreshInterval           time.Duration
 	SubnetRefreshInterval        time.Duration
 	SecurityGroupRefreshInterval time.Duration
 	FeatureGates                 string
-	// Gates are the feature gates of the provider.
+	// Gates are the parsed feature gates of the provider.
 	Gates FeatureGates
-	// ReservedCapacity is the core's feature gate, set by the composition root.
+	// ReservedCapacity is the feature gate of the same name outside the provider. The program sets it.
 	ReservedCapacity bool
 
 	flags *pflag.FlagSet
 	errs  []error
-	// warnings are those of the last Validate.
+	// warnings are the warnings of the last call of Validate.
 	warnings []string
-	// unread are flags whose variable could not be read; they are not validated.
+	// unread are the flags whose environment variable could not be parsed. They are not validated.
 	unread map[string]bool
 }
 
-// AddFlags adds the provider's flags to fs and returns the settings that they will fill. Validate completes them.
+// AddFlags adds the provider's flags to fs and returns the settings that parsing sets. Validate must be called
+// afterwards.
 func AddFlags(fs *pflag.FlagSet) *Settings {
 	s := &Settings{flags: pflag.NewFlagSet("aws", pflag.ContinueOnError), ReservedCapacity: true}
 	f := s.flags
@@ -86,8 +87,8 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 
 func variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
 
-// Validate fills in what was not given from the environment and returns everything that is wrong, each with its flag and
-// variable.
+// Validate sets flags that were not given from environment variables. Its error joins all invalid settings, each with
+// its flag and variable.
 func (s *Settings) Validate() error {
 	s.errs, s.unread = nil, map[string]bool{}
 	s.flags.VisitAll(func(f *pflag.Flag) {
@@ -135,7 +136,7 @@ type FeatureGates struct {
 	NodeClassCEL bool
 	// RebootForRepair reboots an instance where a reboot can repair its accelerators, instead of replacing it.
 	RebootForRepair bool
-	// DRANVIDIAGPU and DRAEFA are accepted for upstream's manifests. Nothing is planned for dynamic resources.
+	// DRANVIDIAGPU and DRAEFA are accepted so that manifests of upstream Karpenter work. They have no effect.
 	DRANVIDIAGPU, DRAEFA bool
 }
 
@@ -152,11 +153,12 @@ func gateNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(new(FeatureGates).byName())), ", ")
 }
 
-// Warnings are what an operator should look at, one sentence each. Validate fills them.
+// Warnings returns settings that are valid but probably wrong, one sentence each. Validate sets them.
 func (s *Settings) Warnings() []string { return s.warnings }
 
-// checkGates reads the gates and reports those that cannot be read. An unknown gate is an error if it is switched on: a typo would
-// go unnoticed. If it is switched off it is passed over, since a manifest may list gates of other versions.
+// checkGates parses the gates and reports those that cannot be parsed. An unknown gate that is switched on is an error,
+// because it may be a typing error. An unknown gate that is switched off is ignored, because a manifest may list gates
+// of other versions.
 func (s *Settings) checkGates() {
 	s.Gates, s.warnings = FeatureGates{}, nil
 	known := s.Gates.byName()
@@ -184,7 +186,7 @@ func (s *Settings) checkGates() {
 
 func (s *Settings) fail(flag string, err error) {
 	if s.unread[flag] {
-		return // its variable was reported already, and the value is the default
+		return // the variable is already reported as invalid, and the value is the default
 	}
 	s.errs = append(s.errs, fmt.Errorf("--%s (%s): %w", flag, variable(flag), err))
 }

@@ -15,12 +15,13 @@ import (
 // shifted returns the source of zonal shifts for the catalogue, nil unless --enable-zonal-shift is set.
 func (p *Provider) shifted() catalog.Shifts {
 	if p.shifts == nil {
-		return nil // a nil of the interface's type, not of ours
+		return nil // a nil interface: a nil *shift.Shifts in it would not equal nil
 	}
 	return p.shifts
 }
 
-// ShiftedZones implements cloud.Shifter. ARC has the ids of zones; the subnets of node classes have their names.
+// ShiftedZones implements cloud.Shifter. Zonal shifts name zones by ID. The names are read from the subnets of node
+// classes.
 func (p *Provider) ShiftedZones(ctx context.Context) []string {
 	if p.shifts == nil || !p.shifts.Any() {
 		return nil
@@ -41,8 +42,8 @@ func (p *Provider) ShiftedZones(ctx context.Context) []string {
 	return slices.Sorted(maps.Keys(zones))
 }
 
-// away returns the check whether an instance is in a zone that is shifted away from, nil unless --enable-zonal-shift is set.
-// EC2 may leave out the id of the zone; then its name counts.
+// away returns the check whether traffic is shifted away from the zone of an instance. It is nil unless
+// --enable-zonal-shift is set. If EC2 did not return the zone ID of the instance, the zone name is compared.
 func (p *Provider) away() func(context.Context, instances.Instance) bool {
 	if p.shifts == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package disk is a provider for a made-up cloud whose machines are directories on a disk. It is the worked example of
-// docs/providers.md: the whole contract in one file, without anything that the contract does not ask for.
+// Package disk is a provider for an imaginary cloud whose machines are directories on a disk. It is the worked example
+// of docs/providers.md: one file that implements the whole contract and nothing else.
 package disk
 
 import (
@@ -28,14 +28,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// NodeClassKind is the kind that pools refer to. A real provider has a Go type for it, with a schema and status conditions;
-// here it is enough that the object exists.
+// NodeClassKind is the kind of the node class of pools. A real provider has a Go type for it, with a schema and status
+// conditions. Here the object only has to exist.
 var NodeClassKind = schema.GroupVersionKind{Group: "disk.example.com", Version: "v1", Kind: "DiskNodeClass"}
 
-// prefix begins provider IDs; the machine's directory follows.
+// prefix is the first part of provider IDs. The name of the machine's directory follows.
 const prefix = "disk:///"
 
-// A Provider keeps machines in the directories below Root.
+// A Provider stores machines in directories below Root.
 type Provider struct {
 	Root string
 	// Classes reads node classes.
@@ -45,8 +45,9 @@ type Provider struct {
 
 var _ cloud.Provider = (*Provider)(nil)
 
-// A machine is what is written down of one. Its directory is named after the claim's UID, so that a launch that is asked
-// for twice finds the first one: this is all that launching once takes on a cloud where names are unique.
+// A machine is the content of the file of one machine. Its directory has the claim's UID as its name, so a repeated
+// launch finds the machine of the first one. On a cloud with unique names, that is sufficient to launch one machine per
+// claim.
 type machine struct {
 	Pool, Type, Zone, CapacityType string
 	Launched                       time.Time
@@ -55,12 +56,13 @@ type machine struct {
 // Name implements cloud.Provider.
 func (p *Provider) Name() string { return "disk" }
 
-// Facts implements cloud.Provider: no labels of our own, one node class, and no idea of when a node is beyond repair.
+// Facts implements cloud.Provider. There are no labels of the provider, one node class, and no repair policies.
 func (p *Provider) Facts() cloud.Facts {
 	return cloud.Facts{Labels: apiv1.CoreLabels(), NodeClasses: []schema.GroupVersionKind{NodeClassKind}}
 }
 
-// types are three sizes in two zones. They have a requirement for every well-known label: DoesNotExist if machines never have it.
+// types returns three instance types with offerings in two zones. They have a requirement for each well-known label:
+// DoesNotExist if no machine has the label.
 func types() []*cloud.InstanceType {
 	var out []*cloud.InstanceType
 	for i, name := range []string{"large", "medium", "small"} {
@@ -99,7 +101,7 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 	return types(), nil
 }
 
-// ready returns why nothing can be launched from the class, nil if it can.
+// ready returns an error if nothing can be launched from the class, and nil otherwise.
 func (p *Provider) ready(ctx context.Context, ref *apiv1.NodeClassReference) error {
 	if !p.Facts().Manages(ref) {
 		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is no %s", ref, NodeClassKind.Kind)}
@@ -127,10 +129,10 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	if err := p.launch(id, m); err != nil {
 		return nil, fmt.Errorf("launch machine %s: %w", id, err)
 	}
-	return p.read(id) // ours, or that of an earlier call
+	return p.read(id) // the machine of this call or of an earlier one
 }
 
-// choose returns the cheapest machine that the claim allows and that holds what it requests.
+// choose returns the cheapest machine that the claim allows and that is large enough for its requests.
 func choose(claim *apiv1.NodeClaim) (machine, error) {
 	asked, requests := require.FromSpec(claim.Spec.Requirements), model.RequestsOf(claim.Spec.Resources.Requests)
 	best, price := machine{}, 0.0
@@ -150,7 +152,8 @@ func choose(claim *apiv1.NodeClaim) (machine, error) {
 	return best, nil
 }
 
-// launch makes the machine unless it is there. It becomes visible as a whole: a crash leaves nothing that looks like one.
+// launch creates the machine unless it exists. The directory is renamed when it is complete, so a crash leaves no
+// partial machine.
 func (p *Provider) launch(id string, m machine) error {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -170,7 +173,7 @@ func (p *Provider) launch(id string, m machine) error {
 	return nil
 }
 
-// read returns the machine of that directory, or cloud.ErrNotFound.
+// read returns the machine of the directory, or cloud.ErrNotFound.
 func (p *Provider) read(id string) (*cloud.Instance, error) {
 	data, err := os.ReadFile(filepath.Join(p.Root, id, "machine.json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -205,7 +208,7 @@ func (p *Provider) Delete(_ context.Context, claim *apiv1.NodeClaim) error {
 	return os.RemoveAll(filepath.Join(p.Root, id))
 }
 
-// Reboot implements cloud.Provider: a directory cannot be rebooted.
+// Reboot implements cloud.Provider. Machines cannot be rebooted.
 func (p *Provider) Reboot(context.Context, *apiv1.NodeClaim, string) error {
 	return cloud.ErrRebootNotSupported
 }
@@ -219,7 +222,7 @@ func (p *Provider) Get(_ context.Context, providerID string) (*cloud.Instance, e
 	return p.read(id)
 }
 
-// List implements cloud.Provider. A machine that goes while we read is left out.
+// List implements cloud.Provider. A machine that is deleted during the call is omitted.
 func (p *Provider) List(context.Context) ([]*cloud.Instance, error) {
 	entries, err := os.ReadDir(p.Root)
 	if err != nil {
@@ -243,12 +246,12 @@ func (p *Provider) List(context.Context) ([]*cloud.Instance, error) {
 	return out, nil
 }
 
-// Drift implements cloud.Provider: directories do not change.
+// Drift implements cloud.Provider. There is no drift.
 func (p *Provider) Drift(context.Context, *apiv1.NodeClaim) (cloud.DriftReason, error) {
 	return "", nil
 }
 
-// Registered implements cloud.Provider: nothing holds a node back.
+// Registered implements cloud.Provider. It never delays a registration.
 func (p *Provider) Registered(context.Context, *apiv1.NodeClaim) (time.Duration, map[string]string, error) {
 	return 0, nil, nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A description is an instance type in a file. The names of the fields are upstream's.
+// A description is an instance type in a JSON file. The fields have the names of upstream Karpenter.
 type description struct {
 	Name             string                `json:"name"`
 	Architecture     string                `json:"architecture"`
@@ -30,19 +30,19 @@ type description struct {
 	Offerings        []offeringDescription `json:"offerings"`
 }
 
-// An offeringDescription is an offering in a file. Upstream files have Available too: it is not looked at, all
-// offerings are available.
+// An offeringDescription is an offering in a file. Files of upstream Karpenter also have the field Available. It is
+// ignored, and all offerings are available.
 type offeringDescription struct {
 	Price               float64                          `json:"Price"`
 	Requirements        []corev1.NodeSelectorRequirement `json:"Requirements"`
 	ReservationCapacity int                              `json:"ReservationCapacity,omitempty"`
 }
 
-// filePods is how many pods a type of a file takes if it does not say.
+// filePods is the number of pods of a type for which the file has no number.
 const filePods = 110
 
-// Load reads the instance types of a JSON file and returns them in name order. The error names everything that is wrong,
-// each with the type it belongs to.
+// Load reads the instance types of a JSON file and returns them in name order. The error joins all mistakes, each with
+// the name of its type.
 func Load(path string) ([]*cloud.InstanceType, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -82,7 +82,7 @@ func parse(data []byte) ([]*cloud.InstanceType, error) {
 	return out, errors.Join(errs...)
 }
 
-// check returns the first thing that is wrong with d.
+// check returns an error about the first mistake in d.
 func (d description) check() error {
 	switch {
 	case d.Name == "":
@@ -113,7 +113,7 @@ func (d description) check() error {
 	return nil
 }
 
-// build returns the instance type that d, which has been checked, describes.
+// build returns the instance type of d, which must be checked before.
 func (d description) build() *cloud.InstanceType {
 	list := d.Resources.DeepCopy()
 	if _, told := list[corev1.ResourcePods]; !told {
@@ -121,7 +121,7 @@ func (d description) build() *cloud.InstanceType {
 	}
 	t := &cloud.InstanceType{Name: d.Name, Capacity: model.CapacityOf(list)}
 	t.Allocatable = model.NewAllocatable(t.Capacity, model.Resources{
-		corev1.ResourceCPU: 100, corev1.ResourceMemory: 10 << 20, // what the kubelet keeps
+		corev1.ResourceCPU: 100, corev1.ResourceMemory: 10 << 20, // reserved for kubelet
 	})
 	zones, capacityTypes := sets.New[string](), sets.New[string]()
 	for _, o := range d.Offerings {
@@ -145,8 +145,8 @@ func (d description) build() *cloud.InstanceType {
 	return t
 }
 
-// labels returns the requirements of the type, but for zone and capacity type. Types have no region, so any value is
-// possible.
+// labels returns the requirements of the type without zone and capacity type. Types have no region, so a node may have
+// any value of that label.
 func (d description) labels() require.Set {
 	cpu, memory := d.Resources[corev1.ResourceCPU], d.Resources[corev1.ResourceMemory]
 	family, size := d.Name, cpu.String()

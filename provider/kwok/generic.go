@@ -17,7 +17,8 @@ const (
 	podsPerCPU  = 16
 	mostPods    = 1024
 	genericDisk = "20Gi"
-	// dollarsPerCPU and dollarsPerGB are hourly, a gigabyte being 1e9 bytes. spotPart is what spot costs of on-demand.
+	// dollarsPerCPU and dollarsPerGB are prices per hour. A gigabyte is 1e9 bytes. spotPart is the spot price as a
+	// share of the on-demand price.
 	dollarsPerCPU = 0.025
 	dollarsPerGB  = 0.001
 	spotPart      = 0.7
@@ -29,8 +30,8 @@ var families = []struct {
 	gibCPU int64
 }{{"c", 2}, {"s", 4}, {"m", 8}}
 
-// GenericTypes returns the 144 instance types that are on offer if no file says otherwise, in name order: twelve sizes of
-// three families, for two architectures and two operating systems, each on demand and as spot in four zones.
+// GenericTypes returns the 144 instance types that are used without a file, in name order. There are twelve sizes of
+// three families, for two architectures and two operating systems. Each has on-demand and spot offerings in four zones.
 func GenericTypes() []*cloud.InstanceType {
 	var out []*cloud.InstanceType
 	for _, cpu := range []int64{1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256} {

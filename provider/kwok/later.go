@@ -16,14 +16,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// dueAnnotation on a claim is when its node is to appear, in RFC 3339. Claims of a class with a nodeRegistrationDelay have
-// it, and those whose node the API server refused at the launch.
+// dueAnnotation is the annotation of a claim with the time at which its node must be created, in RFC 3339. Claims of a
+// class with a nodeRegistrationDelay have it. So do claims whose node the API server refused at the launch.
 const dueAnnotation = kwokv1alpha1.Group + "/node-due"
 
-// laterWorkers is how many claims are looked at side by side.
+// laterWorkers is the number of concurrent reconciles of Later.
 const laterWorkers = 10
 
-// A Later makes the nodes that appear some time after their claim was launched.
+// A Later is the controller that creates nodes some time after their claims were launched.
 type Later struct {
 	provider *Provider
 }
@@ -52,7 +52,7 @@ func awaits(claim *apiv1.NodeClaim) bool {
 		condition.IsTrue(claim, apiv1.ConditionTypeLaunched) && !condition.IsTrue(claim, apiv1.ConditionTypeRegistered)
 }
 
-// instanceOfClaim returns the instance of a claim whose node is awaited.
+// instanceOfClaim returns the instance of a claim whose node does not exist yet.
 func instanceOfClaim(claim *apiv1.NodeClaim) *cloud.Instance {
 	return &cloud.Instance{
 		ProviderID: claim.Status.ProviderID, NodeName: claim.Name, Labels: claim.Labels, Created: claim.CreationTimestamp.Time,
@@ -60,7 +60,7 @@ func instanceOfClaim(claim *apiv1.NodeClaim) *cloud.Instance {
 	}
 }
 
-// Reconcile makes the claim's node if it is due, and otherwise says when it is.
+// Reconcile creates the claim's node if it is due. Otherwise it requeues for the time at which it is due.
 func (l *Later) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var claim apiv1.NodeClaim
 	if err := l.provider.config.Client.Get(ctx, req.NamespacedName, &claim); err != nil {

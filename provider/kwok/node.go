@@ -16,20 +16,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// What marks the nodes.
+// The labels, annotations and provider IDs of nodes.
 const (
-	// prefix begins provider IDs; the node's name follows.
+	// prefix is the first part of provider IDs. The name of the node follows.
 	prefix = "kwok://"
-	// partitionLabel is what the kwok program selects its nodes by, fakeKey marks fake nodes for it.
+	// partitionLabel is the label by which the program kwok selects nodes. fakeKey is the annotation by which it
+	// recognizes simulated nodes.
 	partitionLabel = "kwok-partition"
 	partition      = "a"
 	fakeKey        = "kwok.x-k8s.io/node"
 	fake           = "fake"
-	// priceLabel is read by eks-node-viewer.
+	// priceLabel is a label that the tool eks-node-viewer reads.
 	priceLabel = "eks-node-viewer/instance-price"
 )
 
-// A choice is what a claim gets.
+// A choice is the instance type and the offering that are chosen for a claim.
 type choice struct {
 	kind     *cloud.InstanceType
 	offering cloud.Offering
@@ -37,7 +38,7 @@ type choice struct {
 	asked require.Set
 }
 
-// take chooses for the claim, and takes what it gets out of its reservation.
+// take returns the choice for the claim. A reserved offering is recorded as used.
 func (p *Provider) take(ctx context.Context, claim *apiv1.NodeClaim) (choice, error) {
 	if !p.reserves {
 		return p.choose(ctx, claim, p.config.Types)
@@ -55,8 +56,9 @@ func (p *Provider) take(ctx context.Context, claim *apiv1.NodeClaim) (choice, er
 	return c, err
 }
 
-// choose returns the cheapest offering of the types that the claim allows and whose type holds what it requests, the first by name of
-// equals. Resources that the type does not list count as available: nodes without machines have all that is requested.
+// choose returns the cheapest offering of the types that the claim allows and whose type holds what it requests, the
+// first by name of equals. Resources that the type does not list count as available, because the node is created with
+// all requested resources.
 func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim, types []*cloud.InstanceType) (best choice, err error) {
 	if pool := claim.Labels[apiv1.NodePoolLabelKey]; pool != "" && p.config.Overlay != nil {
 		if types, err = p.config.Overlay(ctx, pool, types); err != nil {
@@ -91,7 +93,7 @@ func holds(t *cloud.InstanceType, requests model.Resources) bool {
 	return true
 }
 
-// madeOf returns the choice that a node or claim with these labels came from.
+// madeOf returns the choice from which a node or claim with these labels was created.
 func (p *Provider) madeOf(labels map[string]string) (choice, bool) {
 	for _, t := range p.config.Types {
 		if t.Name != labels[corev1.LabelInstanceTypeStable] {
@@ -132,7 +134,7 @@ func (c choice) node(claim *apiv1.NodeClaim) *corev1.Node {
 	return node
 }
 
-// laid returns what a type has, laid over what a claim requests.
+// laid returns the resources of a type, together with requested resources that the type does not list.
 func laid(has model.Resources, requests corev1.ResourceList) corev1.ResourceList {
 	out := requests.DeepCopy()
 	if out == nil {
@@ -142,7 +144,8 @@ func laid(has model.Resources, requests corev1.ResourceList) corev1.ResourceList
 	return out
 }
 
-// labels are those of the claim, of its requirements, of the type and of the offering, the later the stronger.
+// labels returns the labels of the node: those of the claim, of its requirements, of the type and of the offering.
+// Later ones take precedence.
 func (c choice) labels(claim *apiv1.NodeClaim) map[string]string {
 	labels := maps.Clone(claim.Labels)
 	if labels == nil {
@@ -161,12 +164,12 @@ func (c choice) labels(claim *apiv1.NodeClaim) map[string]string {
 	return labels
 }
 
-// own are the labels that belong to the node alone and not to what it is.
+// own are labels of the Node object that do not describe the instance.
 var own = []string{
 	corev1.LabelHostname, partitionLabel, fakeKey, priceLabel, apiv1.NodeRegisteredLabelKey, apiv1.NodeInitializedLabelKey,
 }
 
-// instanceOf converts the node to the cloud contract's type.
+// instanceOf converts the node to a cloud.Instance.
 func instanceOf(node *corev1.Node) *cloud.Instance {
 	labels := maps.Clone(node.Labels)
 	maps.DeleteFunc(labels, func(key, _ string) bool { return slices.Contains(own, key) })
@@ -177,7 +180,7 @@ func instanceOf(node *corev1.Node) *cloud.Instance {
 	}
 }
 
-// ownedBy reports whether the node was made for this very claim.
+// ownedBy reports whether the node was created for the claim with this UID.
 func ownedBy(node *corev1.Node, claim *apiv1.NodeClaim) bool {
 	return slices.ContainsFunc(node.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == claim.UID })
 }

@@ -26,33 +26,33 @@ import (
 // Name is the provider's name in metrics.
 const Name = "kwok"
 
-// Config names what a Provider needs.
+// Config has the dependencies and settings of a Provider.
 type Config struct {
-	// Client may read from a cache; Reader reads what is stored now.
+	// Client may read from a cache. Reader reads from the API server.
 	Client client.Reader
 	Reader client.Reader
 	// Nodes writes nodes.
 	Nodes Nodes
 	Clock clock.PassiveClock
-	// Types are on offer to every pool, in name order.
+	// Types are the instance types of every pool, in name order.
 	Types []*cloud.InstanceType
-	// Overlay is applied to Types before a launch is priced; nil leaves them as they are.
+	// Overlay applies NodeOverlays to Types before a type is chosen. It may be nil.
 	Overlay cloud.Overlay
 }
 
 // Nodes writes nodes.
 type Nodes interface {
 	CreateNode(ctx context.Context, node *corev1.Node) error
-	// DeleteNode deletes exactly this node, and reports whether it was there.
+	// DeleteNode deletes the node with the same name and UID, and reports whether it existed.
 	DeleteNode(ctx context.Context, node *corev1.Node) (deleted bool, err error)
-	// PatchStatus writes what changed in the status of the node.
+	// PatchStatus writes the difference between the status of before and node.
 	PatchStatus(ctx context.Context, before, node client.Object) error
 }
 
-// A Provider makes nodes without machines.
+// A Provider implements cloud.Provider with nodes that have no machines.
 type Provider struct {
 	config   Config
-	reserves bool // whether a type has reservations that must be counted
+	reserves bool // whether some type has a reserved offering
 	ledger   ledger
 }
 
@@ -69,7 +69,7 @@ func (p *Provider) Name() string { return Name }
 // Facts implements cloud.Provider.
 func (p *Provider) Facts() cloud.Facts { return Facts() }
 
-// Facts are what is fixed about the provider.
+// Facts returns the facts about the provider.
 func Facts() cloud.Facts {
 	return cloud.Facts{
 		Labels: apiv1.CoreLabels().With(kwokv1alpha1.Labels()),
@@ -80,7 +80,8 @@ func Facts() cloud.Facts {
 	}
 }
 
-// InstanceTypes implements cloud.Provider: all classes have the same types, with what is left of reservations.
+// InstanceTypes implements cloud.Provider. All classes have the same types, with the current number of instances left
+// in reservations.
 func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*cloud.InstanceType, error) {
 	if _, err := p.class(ctx, pool.Spec.Template.Spec.NodeClassRef); err != nil {
 		return nil, err
@@ -88,7 +89,8 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 	return p.left(ctx, p.config.Client, "")
 }
 
-// class returns the class that ref names, or a NodeClassNotReadyError if it is missing or going.
+// class returns the node class to which ref refers. It returns a NodeClassNotReadyError if the class is missing or is
+// being deleted.
 func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*kwokv1alpha1.KWOKNodeClass, error) {
 	if !Facts().Manages(ref) {
 		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is no KWOKNodeClass", ref)}
@@ -106,8 +108,8 @@ func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*k
 	return &class, nil
 }
 
-// Create implements cloud.Provider: it makes the claim's node, or notes when it is to be made. An API server that refuses
-// the node does not fail the launch: the instance exists, and its node is missing until Later has made it.
+// Create implements cloud.Provider. It creates the claim's node, or returns the dueAnnotation with the time at which
+// Later creates it. If the API server refuses the node, the launch does not fail. Later then tries again.
 //
 // A missing node class is an insufficient capacity error, as in upstream's provider.
 func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
@@ -149,7 +151,7 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	return i, nil
 }
 
-// awaited returns the instance of a claim whose node is to be made when it is due.
+// awaited returns the instance of a claim whose node Later creates at the time due.
 func awaited(claim *apiv1.NodeClaim, c choice, now, due time.Time) *cloud.Instance {
 	i := instanceOf(c.node(claim))
 	i.Created = now
@@ -157,7 +159,7 @@ func awaited(claim *apiv1.NodeClaim, c choice, now, due time.Time) *cloud.Instan
 	return i
 }
 
-// make creates the claim's node and returns it, or the one that was made before.
+// make creates the claim's node and returns it. If the node exists already, it returns that one.
 func (p *Provider) make(ctx context.Context, claim *apiv1.NodeClaim, c choice) (*corev1.Node, error) {
 	node := c.node(claim)
 	err := p.config.Nodes.CreateNode(ctx, node)
@@ -177,7 +179,7 @@ func (p *Provider) make(ctx context.Context, claim *apiv1.NodeClaim, c choice) (
 	return node, nil
 }
 
-// Delete implements cloud.Provider. A node that is being deleted counts as gone: there is no machine to wait for.
+// Delete implements cloud.Provider. A node that is being deleted counts as terminated, because there is no machine.
 func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	name, ok := strings.CutPrefix(claim.Status.ProviderID, prefix)
 	if !ok {
@@ -186,7 +188,7 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	var cached corev1.Node
 	err := p.config.Client.Get(ctx, client.ObjectKey{Name: name}, &cached)
 	if err == nil && cached.Spec.ProviderID == prefix+name && !cached.DeletionTimestamp.IsZero() {
-		return fmt.Errorf("node of claim %s: %w", claim.Name, cloud.ErrNotFound) // a deletion is never undone
+		return fmt.Errorf("node of claim %s: %w", claim.Name, cloud.ErrNotFound) // from the cache, because a deletion is never undone
 	}
 	node, err := p.get(ctx, name)
 	if err != nil {
@@ -205,7 +207,7 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 // bootPrefix begins the boot ID that Reboot gives to a node.
 const bootPrefix = "kwok-"
 
-// Reboot implements cloud.Provider: the node gets another boot ID.
+// Reboot implements cloud.Provider. It gives the node another boot ID.
 func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error {
 	node, err := p.get(ctx, strings.TrimPrefix(claim.Status.ProviderID, prefix))
 	if err != nil {
@@ -219,8 +221,8 @@ func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, operation
 	return p.config.Nodes.PatchStatus(ctx, before, node)
 }
 
-// Get implements cloud.Provider. A node that is being deleted is an instance that ends: its pods are still to be drained. An
-// instance whose node is not there yet is known by its claim.
+// Get implements cloud.Provider. A node that is being deleted is an instance that is being terminated, because its pods
+// may still be drained. If the node does not exist yet, the instance is derived from its claim.
 func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance, error) {
 	name, ok := strings.CutPrefix(providerID, prefix)
 	if !ok {
@@ -237,7 +239,7 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance,
 	return nil, err
 }
 
-// get returns the node of that name if it is ours.
+// get returns the node with the name if this provider created it.
 func (p *Provider) get(ctx context.Context, name string) (*corev1.Node, error) {
 	var node corev1.Node
 	err := p.config.Reader.Get(ctx, client.ObjectKey{Name: name}, &node)
@@ -279,12 +281,12 @@ func (p *Provider) List(ctx context.Context) ([]*cloud.Instance, error) {
 	return out, nil
 }
 
-// Drift implements cloud.Provider: nothing drifts.
+// Drift implements cloud.Provider. There is no drift.
 func (p *Provider) Drift(context.Context, *apiv1.NodeClaim) (cloud.DriftReason, error) {
 	return "", nil
 }
 
-// Registered implements cloud.Provider: nothing holds a node back.
+// Registered implements cloud.Provider. It never delays a registration.
 func (p *Provider) Registered(context.Context, *apiv1.NodeClaim) (time.Duration, map[string]string, error) {
 	return 0, nil, nil
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// Conditions that tests set on nodes: one that a replacement repairs, and one that a reboot does.
+// Conditions that tests set on nodes. The first is repaired by a replacement, the second by a reboot.
 const (
 	conditionUnhealthy      corev1.NodeConditionType = "KWOKUnhealthy"
 	conditionRebootRequired corev1.NodeConditionType = "KWOKRebootRequired"
 )
 
-// repairPolicies returns the policies of node repair, those of upstream's provider.
+// repairPolicies returns the policies of node repair. They are those of upstream Karpenter's kwok provider.
 func repairPolicies() []cloud.RepairPolicy {
 	policy := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string, after, drain time.Duration) cloud.RepairPolicy {
 		return cloud.RepairPolicy{

@@ -15,20 +15,21 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// bridged is how long a launch counts before its claim's labels show the reservation.
+// bridged is the time for which the ledger counts a launch. After that, the labels of its claim have the reservation.
 const bridged = time.Minute
 
-// A ledger records recent launches into reservations. Earlier ones are counted by nodes and claims, so a restart loses nothing
-// that matters.
+// A ledger records recent launches in reservations. Earlier launches are counted by the labels of nodes and claims, so
+// the ledger may be lost in a restart.
 type ledger struct {
-	// launching is held from choosing a reserved offering until that is recorded, so that none is used twice.
+	// launching is held from the choice of a reserved offering until it is recorded, so that no instance of a
+	// reservation is used twice.
 	launching sync.Mutex
 	// mu guards recent: the last launches by name of their claim.
 	mu     sync.Mutex
 	recent map[string]taken
 }
 
-// taken is one instance out of a reservation.
+// taken is one launch in a reservation.
 type taken struct {
 	reservation string
 	at          time.Time
@@ -41,7 +42,8 @@ func reserves(types []*cloud.InstanceType) bool {
 	})
 }
 
-// left returns the types with the capacity of their reservations that is not used. The use by the named claim is not counted.
+// left returns the types with the number of instances left in their reservations. The named claim does not count as
+// used.
 func (p *Provider) left(ctx context.Context, reader client.Reader, claim string) ([]*cloud.InstanceType, error) {
 	if !p.reserves {
 		return p.config.Types, nil
@@ -69,7 +71,7 @@ func (p *Provider) left(ctx context.Context, reader client.Reader, claim string)
 	return out, nil
 }
 
-// used returns the reservation of each node and claim that has one, by name: a claim and its node have the same.
+// used returns the reservation of each node and claim that has one, by name. A claim and its node have the same name.
 func (p *Provider) used(ctx context.Context, reader client.Reader) (map[string]string, error) {
 	used := map[string]string{}
 	var nodes corev1.NodeList
@@ -121,7 +123,7 @@ func (p *Provider) recent() map[string]string {
 	return out
 }
 
-// reserve notes what a claim got.
+// reserve records the reservation of the offering chosen for a claim.
 func (p *Provider) reserve(claim string, o cloud.Offering) {
 	if o.ReservationID == "" {
 		return

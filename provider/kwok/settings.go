@@ -9,9 +9,9 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// Settings are the provider's own.
+// Settings are the settings of the provider.
 type Settings struct {
-	// InstanceTypesFilePath names a JSON file of instance types; empty for the generic ones.
+	// InstanceTypesFilePath is the path of a JSON file with instance types. If it is empty, GenericTypes are used.
 	InstanceTypesFilePath string
 
 	flag *pflag.Flag
@@ -20,7 +20,7 @@ type Settings struct {
 // variable is the environment variable of the only setting.
 const variable = "INSTANCE_TYPES_FILE_PATH"
 
-// AddFlags adds the provider's flag to fs and returns the settings that it will fill.
+// AddFlags adds the provider's flag to fs and returns the settings that parsing sets.
 func AddFlags(fs *pflag.FlagSet) *Settings {
 	s := &Settings{}
 	const name = "instance-types-file-path"
@@ -30,7 +30,8 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 	return s
 }
 
-// Types returns the instance types that the settings name, the flag before its variable.
+// Types returns the instance types of the file, or GenericTypes without a file. The flag takes precedence over its
+// environment variable.
 func (s *Settings) Types() ([]*cloud.InstanceType, error) {
 	path := s.InstanceTypesFilePath
 	if !s.flag.Changed && os.Getenv(variable) != "" {

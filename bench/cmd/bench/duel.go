@@ -12,19 +12,19 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// A duel is our plan and upstream's for one seed.
+// A duel is the plan of this project and that of upstream for one seed.
 type duel struct {
 	profile      workload.Profile
 	seed         uint64
 	least        float64
 	ours, theirs result.Score
-	// alone says that upstream did not plan.
+	// alone is true if there is no plan of upstream.
 	alone bool
-	// fault is what is wrong with a plan, empty for nothing.
+	// fault is the fault of a plan, empty if there is none.
 	fault string
 }
 
-// verdict says how the duel went, empty if our plan is as good or better.
+// verdict returns the result as text, empty if the plan of this project is at least as good.
 func (d *duel) verdict() string {
 	switch {
 	case d.fault != "":
@@ -44,7 +44,7 @@ func (d *duel) verdict() string {
 	return ""
 }
 
-// newDuel plans c with our engine and judges that plan and upstream's, if there is one.
+// newDuel plans c with this project's engine and scores that plan and upstream's, if there is one.
 func newDuel(c *workload.Cluster, theirs *result.Run) (d duel, err error) {
 	ours, err := engine.Solve(c, pack.Options{Labels: engine.Labels})
 	if err != nil {

@@ -132,10 +132,10 @@ func competeMass(ctx context.Context, o e2e.Options, sizes, logs string, who []c
 	return text, nil
 }
 
-// A contender is a controller that is measured; without a program there is none.
+// A contender is a measured controller; if program is empty, the measurement is without a controller.
 type contender struct{ name, program string }
 
-// contenders returns ours, and what it is to be compared with.
+// contenders returns this project's controller, and the others to compare with.
 func contenders(bin, peer string, none bool) ([]contender, error) {
 	who := []contender{{"this one", filepath.Join(bin, "karpenter")}}
 	if peer != "" {
@@ -151,8 +151,8 @@ func contenders(bin, peer string, none bool) ([]contender, error) {
 	return who, nil
 }
 
-// inDirectory measures one cluster in a directory that is gone afterwards. most is the time that the run may take besides
-// start and stop.
+// inDirectory measures one cluster in a temporary directory. most is the maximum time of the run without start and
+// stop.
 func inDirectory[R any](ctx context.Context, o e2e.Options, most time.Duration, run func(context.Context, e2e.Options) (R, error)) (r R, err error) {
 	root, err := os.MkdirTemp("", "karpenter-bench-")
 	if err != nil {

@@ -62,7 +62,7 @@ func fleet(args []string) error {
 	return nil
 }
 
-// batchesOf returns batches of pending pods, each with names of its own.
+// batchesOf returns batches of pending pods, with different names.
 func batchesOf(p workload.Profile, batches, size int, seed uint64) [][]*corev1.Pod {
 	out := make([][]*corev1.Pod, batches)
 	for i := range out {

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// floors prints how near the plan's price is to both floors.
+// floors prints the plan's price relative to both lower bounds.
 func floors(args []string) error {
 	f := flag.NewFlagSet("bench floor", flag.ContinueOnError)
 	var s source

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// machine says where and when figures are taken, and how busy the machine is: a table without that means little.
+// machine returns the processor, the date and the load of the machine, since measurements depend on them.
 func machine() string {
 	model := "unknown processor"
 	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -23,7 +23,7 @@ func machine() string {
 		runtime.Version(), load())
 }
 
-// load says how busy the machine is.
+// load returns the load of the machine.
 func load() string {
 	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
 		if fields := strings.Fields(string(data)); len(fields) > 2 {

@@ -1,4 +1,5 @@
-// Command bench measures the engine on made-up clusters and on files, alone and beside upstream's scheduler.
+// Command bench measures the engine on generated clusters and on files, alone and in comparison with upstream's
+// scheduler.
 package main
 
 import (

@@ -16,9 +16,9 @@ type trial struct {
 	profile workload.Profile
 	count   int
 	types   string
-	// alone leaves upstream out: it would take too long.
+	// alone is true if upstream is not run because it would take too long.
 	alone bool
-	// ignore makes both ignore preferences.
+	// ignore is true if both ignore preferences.
 	ignore bool
 }
 
@@ -42,7 +42,7 @@ var trials = []trial{
 	{profile: workload.Diverse, count: 100_000, types: "synthetic400", alone: true},
 }
 
-// String names the trial as the table does.
+// String returns the trial's name in the table.
 func (t trial) String() string {
 	name := fmt.Sprintf("%s %d, %s", t.profile, t.count, t.types)
 	if t.ignore {

@@ -8,7 +8,7 @@ import (
 	"runtime/pprof"
 )
 
-// profiles are the profiles of a run that were asked for.
+// profiles has the requested profiles of a run.
 type profiles struct {
 	cpu, mem string
 	file     *os.File

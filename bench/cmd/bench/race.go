@@ -13,17 +13,17 @@ import (
 	"github.com/karpenter-go/karpenter/bench/workload"
 )
 
-// A race runs the solvers on one input, each in fresh processes, turn by turn.
+// A race runs both solvers on one input, alternately, each time in a new process.
 type race struct {
 	trial
 	dir, peer string
 	rounds    int
 	patience  float64
-	// faults are what the judge and verify found wrong.
+	// faults are the faults that the judge and verify found.
 	faults []string
 }
 
-// A finish is what one solver's processes came to.
+// A finish is the result of one solver's processes.
 type finish struct {
 	ran bool
 	// seconds and cpu are the medians.
@@ -64,7 +64,7 @@ func (r *race) run(seed uint64) (row string, err error) {
 	return r.row(ours, theirs, least), nil
 }
 
-// processes runs both solvers, turn by turn.
+// processes runs both solvers alternately.
 func (r *race) processes() (ours, theirs finish, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *race) process(f *finish, runs *[]result.Run, program []string, plan str
 	return nil
 }
 
-// judge scores the last plan of a solver and notes what is wrong with it.
+// judge scores the last plan of a solver and adds its faults.
 func (r *race) judge(j *result.Judge, f *finish) {
 	score, err := j.Score(f.run)
 	f.score = score
@@ -159,7 +159,7 @@ func (r *race) row(ours, theirs finish, least float64) string {
 	return row
 }
 
-// none stands in a cell for what was not measured.
+// none is the text of a table cell without a measurement.
 const none = "-"
 
 func f0(f finish, v float64) string {
@@ -176,7 +176,7 @@ func f2(f finish, v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// over is price over floor; a plan that leaves pods out cannot be compared with it.
+// over returns the ratio of price and floor, or none for a plan with unplaced pods.
 func over(f finish, least float64) string {
 	if !f.ran || f.score.Unplaced > 0 {
 		return none

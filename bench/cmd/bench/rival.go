@@ -13,13 +13,13 @@ import (
 	"github.com/karpenter-go/karpenter/bench/workload"
 )
 
-// A rival is upstream's scheduler, with the plans that it has made before.
+// A rival is upstream's scheduler with a cache of plans.
 type rival struct {
-	// peer is the program, kept a folder of plans, each named by a hash of its input; empty to keep none.
+	// peer is the program. kept is the folder of cached plans, each named by a hash of its input; empty for no cache.
 	peer, kept string
 }
 
-// plan returns upstream's plan for each cluster. Those that are not kept are made in one process.
+// plan returns upstream's plan for each cluster. Those that are not in the cache are made in one process.
 func (r rival) plan(clusters []*workload.Cluster) ([]*result.Run, error) {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -80,7 +80,7 @@ func fingerprint(f workload.Files) (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
-// recall returns the plan of that name, nil if there is none.
+// recall returns the cached plan with that name, nil if there is none.
 func (r rival) recall(name string) (*result.Run, error) {
 	if r.kept == "" {
 		return nil, nil

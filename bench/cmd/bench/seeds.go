@@ -49,10 +49,11 @@ func seeds(args []string) error {
 	return nil
 }
 
-// chunk is how many seeds upstream plans in one process; only prices are compared here.
+// chunk is the number of seeds that upstream plans in one process. They can share one, since only prices are compared
+// here.
 const chunk = 10
 
-// fight plans the seeds with both solvers.
+// fight makes plans for the seeds with both solvers.
 func fight(p workload.Profile, from, to uint64, count int, types string, upstream rival) ([]duel, error) {
 	var clusters []*workload.Cluster
 	for seed := from; seed <= to; seed++ {
@@ -81,7 +82,8 @@ func fight(p workload.Profile, from, to uint64, count int, types string, upstrea
 	return duels, nil
 }
 
-// summary returns a row of the table and the exceptions. Only duels in which both place every pod are compared by price.
+// summary returns a row of the table and the exceptions. Prices are compared only for duels in which both place every
+// pod.
 func summary(p workload.Profile, duels []duel) (row string, exceptions []string) {
 	var own, their, ratio []float64
 	nodes, theirNodes := 0, 0
@@ -102,7 +104,7 @@ func summary(p workload.Profile, duels []duel) (row string, exceptions []string)
 		nodes, theirNodes), exceptions
 }
 
-// spread returns median and worst of some ratios.
+// spread returns the median and the maximum of ratios as text.
 func spread(values []float64) string {
 	if len(values) == 0 {
 		return none

@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-go/karpenter/bench/workload"
 )
 
-// A source is where the input of a measurement comes from: made up, or files.
+// A source describes the input of a measurement: generated objects, or files.
 type source struct {
 	profile, types string
 	count          int
@@ -48,7 +48,7 @@ func (s *source) make() (*workload.Cluster, error) {
 	return workload.New(p, s.count, s.seed, s.types)
 }
 
-// read reads the files; what has none is made.
+// read reads the files, and generates the objects for which there is no file.
 func (s *source) read() (*workload.Cluster, error) {
 	c, err := workload.Read(s.files)
 	if err != nil {

@@ -55,7 +55,8 @@ func newAWS(
 	return out, nil
 }
 
-// sdkLog returns where the SDK's own lines go: to the debug level, since they are about connections that it tries again.
+// sdkLog returns the logger of the AWS SDK. Its lines have the debug level, since they are about connections that the
+// SDK retries.
 func sdkLog(env operator.Env) logging.Logger {
 	log := env.Log.WithName("aws-sdk").V(1)
 	return logging.LoggerFunc(func(level logging.Classification, format string, v ...any) {
@@ -63,7 +64,7 @@ func sdkLog(env operator.Env) logging.Logger {
 	})
 }
 
-// A teller hands the provider's events to the recorder, which drops repetitions.
+// A teller passes the provider's events to the recorder, which drops repetitions.
 type teller struct {
 	events telemetry.Recorder
 }

@@ -66,7 +66,7 @@ func printList[T any](w io.Writer, list []T) error {
 	return err
 }
 
-// rows turns types into lines: the cheapest way to buy each.
+// rows returns a row for each type, with its cheapest offering.
 func rows(types []catalogue.Type) []report.TypeRow {
 	out := make([]report.TypeRow, len(types))
 	for i, t := range types {

@@ -42,13 +42,13 @@ func controllerCommand(version operator.Version) *cobra.Command {
 	return c
 }
 
-// providers are the settings of every provider of this build; one is used.
+// providers are the settings of all providers of this build, of which one is used.
 type providers struct {
 	aws  *aws.Settings
 	kwok *kwok.Settings
 }
 
-// validate reports what is wrong with the settings of the named provider; those of others do not matter.
+// validate returns an error if the settings of the named provider are invalid. It ignores those of others.
 func (p providers) validate(name string) error {
 	switch name {
 	case settings.ProviderAWS:
@@ -60,7 +60,7 @@ func (p providers) validate(name string) error {
 	return nil
 }
 
-// open makes the provider that core names.
+// open makes the provider with the name core.Provider.
 func (p providers) open(ctx context.Context, env operator.Env, core *settings.Settings) (operator.Provider, error) {
 	if core.Provider == settings.ProviderKWOK {
 		return newKWOK(env, p.kwok)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/convert"
+	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
 func convertCommand() *cobra.Command {
@@ -27,8 +28,8 @@ func convertCommand() *cobra.Command {
 			"Documents of v1 and of other kinds are copied unchanged. A warning names each field that was changed or removed.\n" +
 			"Convert a NodePool together with its node class: some fields move from one to the other. Templates (Helm, Terraform,\n" +
 			"envsubst, Jinja) are converted with their expressions in place.\n" +
-			"Exit code 1 if the output is invalid in v1, or if a document is not valid YAML: each such field or document is listed\n" +
-			"as an error, and the output is complete.",
+			"Exit code 1 if the output is invalid in v1, or if a document is not valid YAML or is a template that would not survive\n" +
+			"the conversion: each such field or document is listed as an error, and the output is complete.",
 		Example: "  karpenter convert -f old.yaml | kubectl apply -f -\n" +
 			"  karpenter convert -f manifests/ --output-dir converted/\n" +
 			"  kubectl get provisioners,awsnodetemplates -o yaml | karpenter convert -f -",
@@ -83,7 +84,7 @@ func readManifests(names []string, stdin io.Reader) ([]convert.File, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read standard input: %w", err)
 			}
-			files = append(files, convert.File{Name: "standard input", Data: data})
+			files = append(files, convert.File{Name: "standard input", Data: manifest.UTF8(data)})
 			continue
 		}
 		before := len(files)
@@ -92,7 +93,7 @@ func readManifests(names []string, stdin io.Reader) ([]convert.File, error) {
 				return err
 			}
 			data, err := os.ReadFile(path)
-			files = append(files, convert.File{Name: path, Data: data})
+			files = append(files, convert.File{Name: path, Data: manifest.UTF8(data)})
 			return err
 		})
 		if err != nil {

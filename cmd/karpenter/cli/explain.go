@@ -27,9 +27,9 @@ type explanation struct {
 	output    output
 	namespace string
 
-	// there reads the cluster; nil if it is made of manifests.
+	// there reads the cluster; nil if the input is manifests.
 	there client.Reader
-	// unread are warnings about what could not be read.
+	// unread are warnings about objects that could not be read.
 	unread []string
 }
 
@@ -100,7 +100,7 @@ func (x *explanation) notFound(resource, name string) error {
 	return fmt.Errorf("%s %q not found", resource, name)
 }
 
-// decide plans for the manifests, or for the cluster if there are none.
+// decide makes a plan for the manifests, or for the cluster if there are none.
 func (x *explanation) decide(cmd *cobra.Command, p *progress) (*offline.Run, error) {
 	if len(x.files) == 0 {
 		run, there, err := x.decideLive(cmd, p, x.options(), x.spread())
@@ -116,10 +116,11 @@ func (x *explanation) decide(cmd *cobra.Command, p *progress) (*offline.Run, err
 	return c.Decide(x.options(), 1, time.Now), nil
 }
 
-// A subject answers for a name: the answer as a value for JSON and as text. found=false says that nothing has the name.
+// A subject explains the object with a name, as a value for JSON and as text. found is false if there is no such
+// object.
 type subject func(run *offline.Run, name string) (value any, text func(report.Style) string, found bool)
 
-// subjects are what can be explained.
+// subjects returns the subjects by kind of object.
 func (x *explanation) subjects(ctx context.Context) map[string]subject {
 	explainer := func(run *offline.Run) *explain.Explainer { return explain.New(run.Snapshot, run.Options.Labels) }
 	pod := func(run *offline.Run, name string) (any, func(report.Style) string, bool) {
@@ -140,7 +141,8 @@ func (x *explanation) subjects(ctx context.Context) map[string]subject {
 	return map[string]subject{"pod": pod, "pods": pod, "node": node, "nodes": node, "nodepool": pool, "nodepools": pool}
 }
 
-// told returns the controller's events about a pod. Without the right to list events it returns none and notes that.
+// told returns the controller's events about a pod. Without the right to list events it returns none and adds a
+// warning.
 func (x *explanation) told(ctx context.Context, pod *corev1.Pod) []offline.EventResult {
 	events, err := live.Events(ctx, x.there, pod)
 	if err != nil {

@@ -27,7 +27,7 @@ func (in *input) addFlags(c *cobra.Command) {
 	in.cataloguing.addFlags(c)
 }
 
-// check returns what is wrong with the flags.
+// check returns an error if the flags are invalid.
 func (in *input) check() error {
 	if len(in.files) == 0 {
 		return errNoFiles
@@ -63,7 +63,7 @@ func (in *input) read(cmd *cobra.Command, p *progress) (*offline.Case, error) {
 	return c, nil
 }
 
-// maxWarnings is how many warnings are printed.
+// maxWarnings is the maximum number of printed warnings.
 const maxWarnings = 20
 
 func warn(w io.Writer, warnings []string) {

@@ -5,7 +5,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
-// newKWOK makes the provider of nodes without machines. It needs nothing but the cluster.
+// newKWOK makes the provider of nodes without machines. It needs only the cluster.
 func newKWOK(env operator.Env, own *kwok.Settings) (operator.Provider, error) {
 	types, err := own.Types()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// converter reads objects of earlier API versions as the command convert would turn them out.
+// converter converts objects of earlier API versions like the command convert.
 type converter struct{}
 
 var _ manifest.Legacy = converter{}
@@ -17,8 +17,7 @@ func (converter) Knows(gvk schema.GroupVersionKind, object []byte) bool {
 	return convert.IsLegacy(gvk.GroupVersion().String(), gvk.Kind, object)
 }
 
-// Convert implements manifest.Legacy. Each object is a file of its own, so that warnings name the place where it was
-// written.
+// Convert implements manifest.Legacy. Each object is converted as a separate file, so that warnings have its position.
 func (converter) Convert(objects []manifest.Written) ([]byte, []string, error) {
 	files := make([]convert.File, len(objects))
 	for i, o := range objects {

@@ -68,7 +68,7 @@ func lintCommand(version operator.Version) *cobra.Command {
 	return c
 }
 
-// typesForLint returns the types of the table in the binary, none for a region that it does not have.
+// typesForLint returns the instance types of the catalogue in the binary, none for an unknown region.
 func typesForLint(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	types, err := catalog.Shipped(region)
 	if class != nil {
@@ -80,7 +80,8 @@ func typesForLint(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceTy
 	return types, nil
 }
 
-// judge is what the controller says of a class by itself. Whether its gates allow expressions is not known here.
+// judge returns the reason why the controller would reject a node class, "" if it would not. The feature gate for
+// expressions is assumed to be on, since it is not known here.
 func judge(class *awsv1.EC2NodeClass) string { return nodeclass.Judge(class, true).Message }
 
 // printFindings writes findings as text, JSON or SARIF; SARIF names the version of the program.

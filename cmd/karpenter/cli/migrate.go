@@ -92,7 +92,7 @@ func printMigration(w io.Writer, r migrate.Result) error {
 	return printJSON(w, out)
 }
 
-// cheapestIn returns the price of a type in the table of the binary, the least of a region's zones.
+// cheapestIn returns the lowest price of a type in the zones of a region, according to the catalogue in the binary.
 func cheapestIn(region, name string, spot bool) (best float64, ok bool) {
 	types, err := catalog.Shipped(region)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/prices"
 )
 
-// pay puts the price book of --price-book, if it is given, on the catalogue's prices.
+// pay applies the price book of --price-book, if it is given, to the catalogue's prices.
 func (g *cataloguing) pay(catalogue *offline.Catalogue, nodes []*corev1.Node) error {
 	if g.book == "" {
 		return nil
@@ -30,8 +30,8 @@ func (g *cataloguing) pay(catalogue *offline.Catalogue, nodes []*corev1.Node) er
 	return nil
 }
 
-// payAsThere is pay with the price book of the cluster, unless another is given. If it may not be
-// read, it warns and uses list prices.
+// payAsThere is like pay, but uses the price book of the cluster if none is given. If the user may not read it,
+// payAsThere warns and uses list prices.
 func (g *cataloguing) payAsThere(cmd *cobra.Command, r client.Reader, catalogue *offline.Catalogue, nodes []*corev1.Node) error {
 	if g.book != "" {
 		return g.pay(catalogue, nodes)

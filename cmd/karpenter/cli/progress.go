@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// patience is how long a command may be silent.
+// patience is the time after which a command without output prints its current step.
 const patience = time.Second
 
 // A progress shows the current step of a command that takes longer than patience: in one line that is written over on a
@@ -25,7 +25,7 @@ type progress struct {
 	shown bool   // a line is on the terminal
 }
 
-// newProgress begins to watch. end must be called.
+// newProgress starts a progress. Call end when the command ends.
 func newProgress(w io.Writer) *progress {
 	p := &progress{w: w, terminal: isTerminal(w), quit: make(chan struct{}), began: time.Now()}
 	p.done.Go(func() {
@@ -43,28 +43,28 @@ func newProgress(w io.Writer) *progress {
 	return p
 }
 
-// say names the step that begins.
+// say sets the current step.
 func (p *progress) say(step string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.step = step
 }
 
-// pause takes the line off the terminal, so that something else can be written.
+// pause removes the line from the terminal, so that other output can be written.
 func (p *progress) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
 }
 
-// end stops watching.
+// end stops the progress.
 func (p *progress) end() {
 	close(p.quit)
 	p.done.Wait()
 	p.pause()
 }
 
-// clear wipes the line. mu is held.
+// clear removes the line. The caller holds mu.
 func (p *progress) clear() {
 	if p.shown {
 		fmt.Fprint(p.w, "\r\x1b[K")

@@ -27,12 +27,12 @@ type simulation struct {
 	solver
 	output output
 	repeat int
-	// consolidate asks for the disruption decisions, too.
+	// consolidate is true if disruption decisions are computed as well.
 	consolidate bool
 	// gates are the feature gates as text, gatesRead the same after check.
 	gates     string
 	gatesRead settings.FeatureGates
-	// failing makes unschedulable pods an error.
+	// failing is true if unschedulable pods cause an exit code.
 	failing bool
 }
 
@@ -88,8 +88,8 @@ func (s *simulation) check() error {
 	return nil
 }
 
-// checkGates parses the feature gates. A warning of the parser, which is about an unknown gate that is off, is an error here:
-// there is no other version whose gates would have to be accepted.
+// checkGates parses the feature gates. The parser only warns about an unknown gate that is off, which is an error here,
+// since the flag is not shared with other versions.
 func (s *simulation) checkGates() error {
 	gates, warnings, err := settings.ParseFeatureGates(s.gates)
 	if err == nil && len(warnings) > 0 {
@@ -103,7 +103,7 @@ func (s *simulation) checkGates() error {
 }
 
 func (s *simulation) run(cmd *cobra.Command) error {
-	// The process ends with the answer, so rarer garbage collection is worth its memory.
+	// The process ends soon, so fewer garbage collections are worth the additional memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	p := newProgress(cmd.ErrOrStderr())
 	defer p.end()
@@ -131,7 +131,7 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// print writes the answer; d may be nil.
+// print writes the result; d may be nil.
 func (s *simulation) print(cmd *cobra.Command, c *offline.Case, run *offline.Run, d *offline.Disruption) error {
 	e := explain.New(run.Snapshot, run.Options.Labels)
 	if s.output == asJSON {
@@ -152,7 +152,7 @@ func (s *simulation) print(cmd *cobra.Command, c *offline.Case, run *offline.Run
 	return err
 }
 
-// unschedulable counts the pods without a place. Pods with scheduling gates are left out, since no place is looked for.
+// unschedulable returns the number of pods without a node, except pods with scheduling gates.
 func unschedulable(p *model.Plan) int {
 	n := 0
 	for _, r := range p.Refusals {

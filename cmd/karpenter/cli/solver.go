@@ -15,8 +15,8 @@ import (
 // solver are the flags that change how plans are made.
 type solver struct {
 	minValues, preferences, maxNodeCPU string
-	// nodeOverheadCost is a fixed cost per node in USD/h; slack the fraction of new nodes that is kept free; scheduler the
-	// configuration of kube-scheduler.
+	// nodeOverheadCost is a fixed cost per node in USD/h; slack is the fraction of new nodes that is kept free;
+	// scheduler is the file with the configuration of kube-scheduler.
 	nodeOverheadCost, slack float64
 	scheduler               string
 }

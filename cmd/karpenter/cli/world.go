@@ -27,7 +27,7 @@ type cataloguing struct {
 	region string
 	// book is the file of a price book; empty means none, or that of the cluster.
 	book string
-	// named says that the region was given, and is not to be guessed.
+	// named reports whether the region was given, so that it is not guessed.
 	named func() bool
 }
 
@@ -35,7 +35,7 @@ func (g *cataloguing) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&g.file, "catalog", "", "JSON file of instance types, in the format of karpenter catalog -o json (default: the built-in catalog)")
 	f.StringVar(&g.region, "region", offline.DefaultRegion, "Region of the built-in catalog (default: that of the nodes, or us-east-1)")
-	f.Lookup("region").DefValue = "" // the text has it
+	f.Lookup("region").DefValue = "" // the help text has the default
 	f.StringVar(&g.book, "price-book", "", "File of a price book, or of its ConfigMap: discounts and fixed prices")
 	g.named = func() bool { return f.Changed("region") }
 }
@@ -49,7 +49,7 @@ func (g *cataloguing) check() error {
 	return nil
 }
 
-// open returns the catalogue. found is the region that the input speaks of, "" if it does not.
+// open returns the catalogue. found is the region in the input, "" if there is none.
 func (g *cataloguing) open(found string) (*offline.Catalogue, error) {
 	if g.file != "" {
 		data, err := os.ReadFile(g.file)
@@ -64,8 +64,8 @@ func (g *cataloguing) open(found string) (*offline.Catalogue, error) {
 	return offline.Shipped(g.region), nil
 }
 
-// decideLive reads the cluster and plans for it, and returns also a way to read more. Spread are the scheduler's constraints
-// for pods that say nothing about it. Nothing is changed.
+// decideLive reads the cluster and makes a plan for it, without changing anything. It also returns a client to read
+// more objects. spread has kube-scheduler's default spread constraints for pods without their own.
 func (g *cataloguing) decideLive(
 	cmd *cobra.Command, p *progress, o pack.Options, spread []corev1.TopologySpreadConstraint,
 ) (*offline.Run, client.Reader, error) {
@@ -98,7 +98,8 @@ func (g *cataloguing) decideLive(
 	return offline.Decide(s, o, time.Now), there, nil
 }
 
-// clusterConfig returns how to connect to the cluster. hint is appended to the advice to set KUBECONFIG.
+// clusterConfig returns the client configuration of the cluster. hint is appended to the error's advice to set
+// KUBECONFIG.
 func clusterConfig(hint string) (*rest.Config, error) {
 	kube, err := config.GetConfig()
 	if clientcmd.IsEmptyConfig(err) {
@@ -110,7 +111,7 @@ func clusterConfig(hint string) (*rest.Config, error) {
 	return kube, nil
 }
 
-// readCluster lists what is in the cluster of KUBECONFIG, and returns a way to read more.
+// readCluster reads the objects of the cluster in KUBECONFIG, and also returns a client to read more.
 func readCluster(cmd *cobra.Command) (client.Reader, *live.Cluster, error) {
 	hint := ""
 	if cmd.Flags().Lookup("filename") != nil {

@@ -15,7 +15,7 @@ type gapTable struct {
 }
 
 // A grid holds the distinct demands of all entries in one dimension, rising. If there are more than maxSteps, it keeps
-// evenly spaced ones and rounds other demands up to the next. So a table may miss an entry that fits, but never returns
+// evenly spaced ones and rounds other demands up to the next. So a table may omit an entry that fits, but never returns
 // one that does not fit.
 type grid struct {
 	amounts   []int64

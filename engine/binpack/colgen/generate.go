@@ -14,8 +14,8 @@ type Item struct {
 
 // A Bin is a bin type. Every item must fit in at least one bin type.
 type Bin struct {
-	X, Y     int64 // the capacity in the two dimensions
-	Price    float64
+	X, Y     int64   // the capacity in the two dimensions
+	Price    float64 // with the fee, in dollars per hour
 	MaxRatio float64 // an upper bound on the value per dollar of any column in this bin type, at the initial values
 }
 
@@ -46,14 +46,14 @@ const (
 	minPackings, maxPackings, packingPairs = 5, 24, 6_000_000
 	// correction is the share of the difference to the actual cost by which revalue changes a value.
 	correction = 0.1
-	// same is the relative difference below which two prices or ratios are taken for equal.
+	// same is the relative difference up to which two prices or ratios are regarded as equal.
 	same = 1e-6
 )
 
 // pairs returns an upper bound on the pairs of items that one iteration evaluates, over all bin types.
 func pairs(items int) int { return items * items * binsPerItem }
 
-// Feasible reports whether an iteration over this number of items stays within the limit for the effort.
+// Feasible reports whether an iteration over this number of items evaluates at most maxPairs pairs per unit of effort.
 func Feasible(items, effort int) bool { return pairs(items) <= effort*maxPairs }
 
 // A generator is the state of one call of Generate.
@@ -64,9 +64,9 @@ type generator struct {
 	byPrice []bin     // all bin types, by rising price
 	value   []float64 // value[i] is the current dual price of item i, in dollars per hour
 	left    []int     // left[i] is the number of remaining copies of item i
-	open    []entry   // the items with remaining copies, by falling value; list updates it
+	open    []entry   // the items with remaining copies, by falling value; set by method list
 	gaps    gapTable
-	buf     []int64
+	buf     []int64 // memory for gapTable.set
 	master  master
 }
 
@@ -76,14 +76,14 @@ type bin struct {
 	index int
 }
 
-// An entry is an item in the list open: its demand (x, y), its current value and its index.
+// An entry is an item in generator.open: its demand (x, y), its current value and its index.
 type entry struct {
 	x, y  int64
 	value float64
 	item  int
 }
 
-// A column is a Column with at most maxSize copies, in the cheapest bin type that holds it.
+// A column is a Column of at most maxSize copies, in the cheapest bin type that holds them.
 type column struct {
 	bin    *bin
 	size   int
@@ -163,7 +163,7 @@ func newGenerator(items []Item, bins []Bin, spend func(int) bool) *generator {
 	return g
 }
 
-// restock marks all copies as remaining and rebuilds the list of open items.
+// restock marks all copies as remaining and rebuilds open.
 func (g *generator) restock() {
 	g.left = g.left[:0]
 	for i := range g.items {
@@ -172,7 +172,7 @@ func (g *generator) restock() {
 	g.list()
 }
 
-// list rebuilds the list open and the gap table for it.
+// list rebuilds open, and the gap table for it.
 func (g *generator) list() {
 	g.open = g.open[:0]
 	for i, it := range g.items {
@@ -184,7 +184,7 @@ func (g *generator) list() {
 	g.buf = g.gaps.set(g.open, g.buf)
 }
 
-// maxGone: pack rebuilds the list when more than this share of its items have no remaining copies.
+// maxGone: pack rebuilds open when more than this share of its entries have no remaining copies.
 const maxGone = 0.125
 
 // pack packs all copies greedily, and returns the columns and their total price. It takes the most valuable remaining
@@ -213,7 +213,8 @@ func (g *generator) pack() (list []column, cost float64) {
 	}
 }
 
-// bestAround returns the column with the highest ratio that contains a copy of open[first] and no more valuable entry.
+// bestAround returns the column with the highest ratio that contains a copy of open[first], and otherwise only copies
+// of this and less valuable entries.
 func (g *generator) bestAround(first int) column {
 	var best column
 	ratio, tries := 0.0, 0

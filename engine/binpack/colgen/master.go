@@ -4,11 +4,11 @@ import "math"
 
 // A master is the restricted master problem of column generation. It contains the distinct columns generated so far.
 type master struct {
-	price []float64
-	times []float64 // times[j] is how often column j can be used before an item runs out of copies
-	ends  []int32   // ends[j] is the end of the members of column j in items
-	items []int32   // the items of all columns, one column after another
-	known map[uint64]bool
+	price []float64       // price[j] is the price of column j, in dollars per hour
+	times []float64       // times[j] is how often column j can be used before an item runs out of copies
+	ends  []int32         // ends[j] is the end of the members of column j in items
+	items []int32         // the items of all columns, one column after another
+	known map[uint64]bool // hashes of the columns
 }
 
 // add adds the column with these members (indices of items) and price, unless the master problem already contains it.
@@ -48,10 +48,9 @@ const (
 	subgradientSteps = 150
 	stepShrink       = 0.6
 	stepPatience     = 8
-	// minValue is the lower limit of an item's value. If the squared norm of the subgradient is below epsilon, iterations
-	// end.
+	// minValue is the least value of an item. Iterations end if the squared norm of the subgradient is below epsilon.
 	minValue, epsilon = 1e-9, 1e-12
-	// betterBound is the relative increase from which on a lower bound is taken for better.
+	// betterBound is the least relative increase that makes a lower bound a better one.
 	betterBound = 1e-5
 )
 
@@ -103,8 +102,8 @@ func (g *generator) solveMaster(goal float64) {
 	}
 }
 
-// evaluate uses each column j whose value exceeds its price times[j] times. It returns the total excess of value over
-// price, and subtracts the used copies of item i from missing[i].
+// evaluate uses column j times[j] times if its value exceeds its price, for each j. It returns the total excess of
+// value over price, and subtracts the used copies of item i from missing[i].
 func (m *master) evaluate(value, missing []float64) float64 {
 	gain, from := 0.0, int32(0)
 	for j, end := range m.ends {

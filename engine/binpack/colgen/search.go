@@ -8,11 +8,11 @@ type entrySet struct {
 }
 
 const (
-	// restFactor: the value of a set is taken to be at most that of its first copy plus restFactor times that of its
-	// second. pairUp ends when this limit rules out minRatio.
+	// restFactor: pairUp assumes that the value of a set is at most that of its first copy plus restFactor times that of
+	// its second. It ends when this limit is below minRatio times the price.
 	restFactor = 2
-	// addColumns adds only columns with a ratio of at least promising. At ratio 1 the reduced cost of a column is zero.
-	// pairUp skips pairs of copies whose ratio exceeds possible.
+	// addColumns adds only columns with a ratio (value per dollar) of at least promising. At ratio 1 the reduced cost of a
+	// column is zero. pairUp skips pairs of copies whose ratio exceeds possible.
 	promising = 0.99
 	possible  = 1.05
 )
@@ -39,10 +39,10 @@ func (g *generator) addColumns() {
 	}
 }
 
-// pairUp searches for sets of copies for bin type b whose value is high for the price. An entry is an item in g.open,
-// by falling value. The first copy is of entry first, the second of that or a later entry. complete adds the others.
-// If best is nil, pairUp returns the set with the highest ratio, or an empty set if no ratio reaches minRatio.
-// Otherwise only best counts: best[m] gets each better set with entry m and at least two copies.
+// pairUp searches for sets of copies for bin type b with a high ratio. The first copy is of entry first of g.open, the
+// second of that or a later entry. complete adds the others. If best is nil, pairUp returns the set with the highest
+// ratio, or an empty set if no ratio reaches minRatio. Otherwise it updates best: best[m] is the best set so far with
+// entry m and at least two copies.
 func (g *generator) pairUp(b *bin, first int, minRatio float64, best []entrySet) entrySet {
 	one := &g.open[first]
 	x, y := b.X-one.x, b.Y-one.y

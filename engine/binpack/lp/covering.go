@@ -9,23 +9,23 @@ import (
 )
 
 // A Covering is the linear relaxation of bin packing with groups of items. Fractional numbers of bins cover the needs
-// of all groups at least cost. Needs are total demands of the items of a group. Each group has its own dual prices: they
-// are higher for a group that can use only expensive bins.
+// of all groups at least cost. The needs of a group are the total demand of its items. Each group has its own dual
+// prices: they are higher for a group that can use only expensive bins.
 //
 //	minimise    sum over b of price[b]*x[b]
 //	subject to  the capacity of all x[b] bins covers the needs of all groups, in each dimension,
 //	            a bin's capacity is divided among the groups that it admits, and x >= 0
 //
-// Its dual maximises the value of all needs. y[g][r] is the dual price of a unit of dimension r for group g. However
-// a bin's capacity is divided among its groups, the bin must not hold more value than its price:
+// In the dual program, y[g][r] is the dual price of a unit of dimension r for group g. The value of all needs is
+// maximised. However a bin's capacity is divided among its groups, it must not hold more value than its price:
 //
 //	maximise    sum over g, r of need[g][r]*y[g][r]
 //	subject to  sum over r of capacity[b][r] * max over groups g of b of y[g][r] <= price[b]   for each bin b
 //	            y >= 0
 //
-// As linear rows without maxima, the constraint of a bin is one row for each choice of a group per dimension. These are
-// too many. Such a row is called a cut. Solve adds violated cuts until no cut is violated (Kelley 1960). It keeps the
-// cuts and the basis for the next solve.
+// Without maxima, the constraint of a bin is one linear row for each choice of a group per dimension: too many rows.
+// Such a row is called a cut. Solve adds violated cuts until no cut is violated (Kelley 1960). It keeps the cuts and
+// the basis for the next solve.
 type Covering struct {
 	dimensions, groups int
 	bins               []CoverBin
@@ -55,7 +55,7 @@ func (s GroupSet) Has(g int) bool { return s>>g&1 != 0 }
 // A cut is a row of the dual program. It belongs to one bin type and chooses group[r] for each dimension r. It states
 // that the sum over r of capacity[r] times the price of group[r] in dimension r is at most the bin's price.
 type cut struct {
-	key      int
+	key      int // CoverBin.Key of the bin type
 	capacity []float64
 	group    []int
 	groups   GroupSet // the groups in group, as a set
@@ -65,14 +65,14 @@ const (
 	// maxRounds is the largest number of rounds of adding cuts in one solve. A round adds at most cutsPerRound cuts.
 	maxRounds    = 24
 	cutsPerRound = 16
-	// tolerance is the relative violation up to which a cut is not added. Solve then scales all prices down so that no cut
-	// is violated.
+	// tolerance: a cut with a smaller relative violation is not added. Instead, Solve scales all prices down at the end,
+	// so that no cut is violated.
 	tolerance = 1e-5
-	// perturbation is the largest relative increase of the price in a cut; each cut gets a different one. Bin types of one
-	// family have equal ratios of capacity to price, and such ties cause thousands of degenerate simplex pivots. Solve's
-	// scaling of the prices corrects this as well.
+	// perturbation is the largest relative increase of the price in a cut. Each cut gets a different increase, because bin
+	// types of one family have equal ratios of capacity to price. Such ties cause thousands of degenerate simplex pivots.
+	// The scaling of the prices at the end of Solve corrects the increase.
 	perturbation = 1e-6
-	// maxCuts is the number of cuts per variable above which prepare removes the cuts that do not bind.
+	// maxCuts: if there are more cuts than maxCuts per variable, prepare removes the cuts that do not bind.
 	maxCuts = 8
 	// exactPivots is the number of pivots after which the program restarts from y = 0, because rounding errors accumulate.
 	// With a single group each solve restarts, because that costs little.
@@ -115,8 +115,8 @@ func (c *Covering) SetBins(bins []CoverBin) {
 	}
 }
 
-// boundPrice adds a cut that bounds y[g][r], so that the dual program is bounded. It is that of the bin with the most
-// capacity in dimension r per dollar.
+// boundPrice adds a cut that bounds y[g][r], so that the dual program is bounded. It is the cut of the bin with the
+// most capacity in dimension r per dollar, with group g in all dimensions.
 func (c *Covering) boundPrice(g, r int) {
 	best, most := -1, 0.0
 	for i := range c.bins {

@@ -1,27 +1,25 @@
 package lp
 
-// epsilon is the magnitude below which a coefficient of the dictionary is taken for zero. Typical coefficients are near
-// one.
+// epsilon: coefficients of the dictionary of at most this magnitude are regarded as zero. Typical ones are near one.
 const epsilon = 1e-12
 
-// negligible is the gain that is taken for zero, as a share of the largest coefficient of the objective. Gains are sums
+// negligible: gains up to this share of the largest coefficient of the objective are regarded as zero. Gains are sums
 // of many products, whose rounding errors must not cause pivots.
 const negligible = 1e-11
 
-// feasible: a basic variable is taken for nonnegative if it is at least -feasible. The tolerance exceeds the rounding
+// feasible: a basic variable is regarded as nonnegative if it is at least -feasible. The tolerance exceeds the rounding
 // errors of some hundred pivots.
 const feasible = 1e-9
 
-// A dictionary is the state of the simplex method. The comment of Program gives the equations that its fields
-// represent.
+// A dictionary is the state of the simplex method. The comment of Program gives the equations that its fields form.
 type dictionary struct {
 	columns     int
 	coef        []float64 // the coefficients, row after row
-	rhs         []float64
-	gain        []float64
+	rhs         []float64 // by row, as coef and basic
+	gain        []float64 // by column, as free
 	basic, free []int
 	filled      []int   // the columns with nonzero entries in the pivot row
-	minGain     float64 // gains up to this value are taken for zero
+	minGain     float64 // gains up to this value are regarded as zero
 	solved      bool    // the dictionary represents the current rows and objective
 }
 
@@ -69,7 +67,7 @@ func (d *dictionary) addRow(a []float64, b float64, slack int) {
 	d.rhs, d.basic = append(d.rhs, b), append(d.basic, slack)
 }
 
-// setGains computes the gains of the free variables for the objective c. width is the number of y.
+// setGains computes the gains of the free variables for the objective c. width is the number of variables y.
 func (d *dictionary) setGains(c []float64, width int) {
 	d.setMinGain(c)
 	for j, v := range d.free {
@@ -100,8 +98,8 @@ func (d *dictionary) setMinGain(objective []float64) {
 // choose returns the leaving row and the entering column of the next pivot. The column is -1 at the optimum. The row is
 // -1 if the objective is unbounded.
 //
-// The column is the one that raises the objective most (greatest-improvement rule). With few columns this saves more
-// pivots than it costs. If bland is true, it is the one whose variable has the lowest number (Bland's rule).
+// The column is the one whose pivot raises the objective most (greatest-improvement rule). With few columns this saves
+// more time than it costs. If bland is true, the column is that of the variable with the lowest number (Bland's rule).
 func (d *dictionary) choose(bland bool) (row, col int) {
 	row, col = -1, -1
 	most := 0.0
@@ -211,8 +209,8 @@ func (d *dictionary) exchange(row, col int) {
 	d.basic[row], d.free[col] = d.free[col], d.basic[row]
 }
 
-// renumber removes the rows of the slacks that are gone. width is the number of y. gone[i] says that row i was removed.
-// The slack of old row i becomes variable number[i].
+// renumber removes the rows whose slack belongs to a removed row of the program. gone[i] says that row i was removed.
+// The slack of old row i becomes variable number[i]. width is the number of variables y.
 func (d *dictionary) renumber(width int, gone []bool, number []int) {
 	n := 0
 	for i, v := range d.basic {

@@ -57,7 +57,7 @@ func TestUnboundedProgram(t *testing.T) {
 	}
 }
 
-// drawProgram draws a program in which every variable is bounded.
+// drawProgram draws a random program in which every variable is bounded.
 func drawProgram(t *rapid.T) (p *lp.Program, c []float64, rows [][]float64, bounds []float64) {
 	n, m := rapid.IntRange(1, 6).Draw(t, "variables"), rapid.IntRange(1, 10).Draw(t, "rows")
 	amount := rapid.IntRange(0, 9)
@@ -81,7 +81,8 @@ func drawProgram(t *rapid.T) (p *lp.Program, c []float64, rows [][]float64, boun
 	return p, c, rows, bounds
 }
 
-// judge checks that the solution and the duals are feasible and have the same value, and so that both are optimal.
+// judge checks that the solution and the duals are feasible and have the same value, which proves that both are
+// optimal.
 func judge(t *rapid.T, p *lp.Program, c []float64, rows [][]float64, bounds []float64) {
 	y, x := make([]float64, len(c)), make([]float64, len(rows))
 	p.Solution(y)
@@ -122,7 +123,7 @@ func TestDuality(t *testing.T) {
 	})
 }
 
-// A program that was solved is optimal again after rows were added, the objective was replaced and rows were removed.
+// A solved program is optimal again after rows are added, the objective is replaced and rows are removed.
 func TestWarmStart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, c, rows, bounds := drawProgram(t)
@@ -153,7 +154,7 @@ func TestWarmStart(t *testing.T) {
 	})
 }
 
-// drawCovering draws bins and needs. Prices follow capacity, with noise, as in a cloud's catalogue.
+// drawCovering draws random bins and needs. Prices are proportional to capacity, with noise, as in a cloud's catalogue.
 func drawCovering(seed uint64, types, dimensions, groups int) ([]lp.CoverBin, [][]float64) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	var bins []lp.CoverBin
@@ -180,8 +181,8 @@ func drawCovering(seed uint64, types, dimensions, groups int) ([]lp.CoverBin, []
 	return bins, needs
 }
 
-// holds reports whether no bin holds more value than it costs, and cost is the value of the needs: then it is a lower bound, by
-// weak duality.
+// holds checks that no bin holds more value than its price, and that cost is the value of the needs. By weak duality,
+// cost is then a lower bound.
 func holds(t *testing.T, bins []lp.CoverBin, needs, prices [][]float64, cost float64) {
 	t.Helper()
 	for _, b := range bins {
@@ -206,7 +207,7 @@ func holds(t *testing.T, bins []lp.CoverBin, needs, prices [][]float64, cost flo
 	}
 }
 
-// A covering that is solved again, for less and less, with fewer bins, costs what one that starts from nothing costs.
+// A Covering that is solved again, for smaller needs with fewer bins, has the same cost as a new one.
 func TestCoveringIsKept(t *testing.T) {
 	for seed := range uint64(20) {
 		bins, needs := drawCovering(seed, 60, 3, 4)
@@ -235,7 +236,7 @@ func TestCoveringIsKept(t *testing.T) {
 	}
 }
 
-// The covering of one group in one dimension costs what is needed at the price of the bin with most for a dollar.
+// With one group and one dimension, the cost is the need at the price of the bin with the most capacity per dollar.
 func TestCoveringOfOneDimension(t *testing.T) {
 	c := lp.NewCovering(1, 1)
 	c.SetBins([]lp.CoverBin{{Key: 0, Capacity: []float64{4}, Price: 1, Groups: 1}, {Key: 1, Capacity: []float64{10}, Price: 2, Groups: 1}})
@@ -244,7 +245,8 @@ func TestCoveringOfOneDimension(t *testing.T) {
 	}
 }
 
-// BenchmarkCovering measures what a solver asks of the relaxation: one solve, then one for each twentieth that is packed.
+// BenchmarkCovering measures what Solve of package binpack requires: one solve, then one for each twentieth of the
+// needs.
 func BenchmarkCovering(b *testing.B) {
 	for _, kept := range []bool{true, false} {
 		name := map[bool]string{true: "kept", false: "from nothing"}[kept]

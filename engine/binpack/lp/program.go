@@ -138,8 +138,8 @@ func (p *Program) Value() float64 {
 	return sum
 }
 
-// DropSlack removes the rows for which drop returns true. Once the program is solved, it removes only rows whose slack
-// is basic, because the basis needs the others. It returns the old indices of the remaining rows, in order.
+// DropSlack removes the rows for which drop returns true. Once the program is solved, it keeps rows whose slack is not
+// basic, because the basis needs them. It returns the old indices of the remaining rows, in order.
 func (p *Program) DropSlack(drop func(row int) bool) []int {
 	kept := make([]int, 0, len(p.rows))
 	gone := make([]bool, len(p.rows))

@@ -1,7 +1,7 @@
 // Package vector does arithmetic on demand and capacity vectors. Vectors of one problem have equal lengths.
 package vector
 
-// Copies returns how many times demand fits into free, at most limit. A demand of 0 fits even into a negative amount.
+// Copies returns how many times demand fits into free, at most limit. A demand of 0 fits into any free amount.
 func Copies(demand, free []int64, limit int) int {
 	n := int64(limit)
 	for d, v := range demand {

@@ -27,7 +27,7 @@ var Reasons = [...]apiv1.DisruptionReason{
 // is only not ready does not count for repair.
 type NodePools struct {
 	pools map[string]*Allowance
-	// simulated says that nodes without a claim count as well, and that nodes need not be ready.
+	// simulated is true if nodes without a claim count as well, and nodes need not be ready.
 	simulated bool
 }
 
@@ -36,7 +36,7 @@ type Allowance struct {
 	// Nodes is the number of the pool's nodes that are initialized or rebooted. Disrupting is how many of them are being
 	// disrupted. NotReady is how many of the others are not ready.
 	Nodes, Disrupting, NotReady int
-	// Allowed is how many nodes may be disrupted at the same time, by reason.
+	// Allowed is the maximum number of nodes that may be disrupted at the same time, by reason.
 	Allowed map[apiv1.DisruptionReason]int
 	// Names is the budget that determines Allowed, by reason, as written in the NodePool.
 	Names map[apiv1.DisruptionReason]string

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
@@ -16,7 +15,7 @@ import (
 func TestAllowed(t *testing.T) {
 	monday := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	office, weekend, broken, never := "0 9 * * 1-5", "@weekly", "61 * * * *", "0 0 30 2 *"
-	hours := func(h int) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(h) * time.Hour} }
+	hours := func(h int) *apiv1.Duration { return &apiv1.Duration{Duration: time.Duration(h) * time.Hour} }
 	empty, drifted := apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonDrifted
 	for _, tt := range []struct {
 		name    string

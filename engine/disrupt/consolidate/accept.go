@@ -9,8 +9,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// accept adds a proposal that pays as a command. in is the view from which it was planned. It is refused if removing
-// empty nodes saves as much, if a Balanced NodePool rejects it, or if budgets do not allow it.
+// accept adds a command for a proposal that pays. in is the view in which the proposal was planned. accept returns a
+// refusal if removing empty nodes saves as much, if a NodePool with policy Balanced rejects the proposal, or if budgets
+// do not allow it.
 func (s *search) accept(in view, p problem.Proposal) model.Verdict {
 	if v := s.emptyInstead(p); !v.OK() {
 		return v

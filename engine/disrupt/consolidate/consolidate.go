@@ -33,15 +33,15 @@ type strategy struct {
 	exhaustive bool
 }
 
-// plain accepts the best moves first, which may leave less to gain later. So if it leaves nodes underfilled and there
-// are few candidates, extending is run as well, and the result with the higher gain is used.
+// The strategies of Run. plain accepts the best moves first, so later moves may save less. If it leaves nodes
+// underfilled and there are few candidates, Run tries extending as well, and uses the result with the higher gain.
 var (
 	plain     = strategy{podsPerSet: 800}
 	extending = strategy{podsPerSet: 5000, extends: true}
 )
 
-// Run consolidates the candidates that are due. waits says that it waits instead for other nodes to become
-// consolidatable.
+// Run consolidates the candidates that are due. waits is true if it waits for other nodes to become consolidatable
+// instead.
 func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *problem.State, next Cursor, waits bool) {
 	st = from.Clone()
 	var candidates []*problem.Candidate

@@ -50,7 +50,7 @@ func (s *search) extend(v view, p problem.Proposal) problem.Proposal {
 	return p
 }
 
-// better returns the proposal with the higher net gain, p if they are equal.
+// better returns q if it pays more than p, and otherwise p (see pays).
 func better(p, q problem.Proposal) problem.Proposal {
 	if pays(q, p) {
 		return q

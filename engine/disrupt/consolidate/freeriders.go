@@ -6,8 +6,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 )
 
-// dropFreeRiders removes the free riders from a proposal: nodes whose own move does not pay for its evictions. It keeps
-// p if that does not increase the net gain. Free riders and the nodes in kept may receive pods.
+// dropFreeRiders removes the free riders from a proposal: nodes whose own move does not pay for its evictions. In the
+// new plan, the free riders and the nodes in kept may receive pods. It returns p if the new plan does not increase the
+// net gain.
 func (s *search) dropFreeRiders(v view, p problem.Proposal, kept []*problem.Candidate) problem.Proposal {
 	riders := s.freeRiders(p)
 	if len(riders) == 0 || len(riders) == len(p.Set) || s.st.Exhausted() {

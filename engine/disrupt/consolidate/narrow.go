@@ -88,9 +88,9 @@ func noCheaperType(limit float64) model.Verdict {
 // narrow keeps the options of n that cost less than limit, whichever of their offerings is launched. It removes options
 // that equal the node they replace or would undo a recent move. If any option has a spot offering, only spot is kept.
 //
-// Spot nodes that are replaced by as many spot nodes or more need a choice of types. Otherwise each step would end at the
-// cheapest type, which is the one most likely to be interrupted. Fewer nodes than before cannot be reached step by step,
-// so no choice is needed for them.
+// If spot nodes are replaced by at least as many spot nodes, minSpotTypes types must remain. Otherwise repeated
+// consolidation would end at the cheapest type, which is the most likely to be interrupted. If the number of nodes
+// decreases, consolidation cannot repeat forever, so fewer types suffice.
 func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64) model.Verdict {
 	allSpot := !slices.ContainsFunc(p.Set, func(c *problem.Candidate) bool { return c.CapacityType() != apiv1.CapacityTypeSpot })
 	spot := slices.ContainsFunc(n.Options, func(t *model.InstanceType) bool {
@@ -186,7 +186,7 @@ func (s *search) undoes(set []*problem.Candidate, replaced string) bool {
 }
 
 // replacesEqual reports whether t, at a price of at most price, would replace a node of its own type and capacity type.
-// Only a node counts that costs no more than price or is the only one of the set.
+// A node of a larger set counts only if it costs no more than price.
 func replacesEqual(set []*problem.Candidate, t *model.InstanceType, capacityType string, price float64) bool {
 	return slices.ContainsFunc(set, func(c *problem.Candidate) bool {
 		return c.Type() == t.Name && c.CapacityType() == capacityType && (len(set) == 1 || price > c.Price-problem.Epsilon)

@@ -12,7 +12,8 @@ import (
 const (
 	// nodesPerSet bounds the number of nodes in a set.
 	nodesPerSet = 50
-	// few is the number of candidates up to which all combinations are tried, and sets are not halved.
+	// few is the number of candidates up to which combinations is used instead of sets. Sets of this size are not
+	// halved.
 	few = 6
 	// replaceBelow is a bound of Problem.FullWorth. Below it, a node is replaced rather than filled with pods of other
 	// nodes.

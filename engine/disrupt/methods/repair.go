@@ -75,7 +75,8 @@ func faultyOf(st *problem.State, due []*problem.Candidate) []faulty {
 	return found
 }
 
-// complete sets what follows from the claim: escalation, the drain bound, and the number of the attempt.
+// complete sets the fields of f.repair that depend on the claim: escalation, the drain bound, and the number of the
+// attempt.
 func (f *faulty) complete(now time.Time) {
 	claim := f.Node.Claim
 	if f.repair.Reboot && repair.Escalates(claim, now) {
@@ -104,7 +105,7 @@ func (f *faulty) mayGo(st *problem.State) model.Verdict {
 	return model.Verdict{}
 }
 
-// replacesNow reports whether a node that is being disrupted waits for n.
+// replacesNow reports whether n was launched to replace a node that still exists.
 func replacesNow(st *problem.State, n *model.Node) bool {
 	return slices.ContainsFunc(status.Replaces(n), func(name string) bool {
 		_, exists := st.Problem.Snapshot.Claim(name)

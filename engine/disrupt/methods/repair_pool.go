@@ -12,14 +12,15 @@ import (
 )
 
 // maxUnhealthyPercent is the unhealthy share of a NodePool, rounded up, up to which budgets alone bound repair. If more
-// nodes are unhealthy, they are probably not the cause. Then one node is repaired at a time, and the next one after its
-// replacement has proved to be healthy.
+// nodes are unhealthy, the cause is probably outside the nodes. Then one node is repaired at a time, and the next one
+// only after the replacement is initialized and healthy.
 const maxUnhealthyPercent = 20
 
-// many reports whether so many of the nodes are unhealthy that they are probably not the cause.
+// many reports whether more than maxUnhealthyPercent of the nodes are unhealthy.
 func many(unhealthy, nodes int) bool { return unhealthy > (nodes*maxUnhealthyPercent+99)/100 }
 
-// A poolHealth is the state of repair in one NodePool. All of it follows from the objects, so a restart changes nothing.
+// A poolHealth is the state of repair in one NodePool. All of it is computed from nodes and claims, so a restart does
+// not change it.
 //
 // A repair fails if its command was rolled back, or if the node that it launched is itself unhealthy within 24 hours.
 // After n failures in 24 hours, repair of the NodePool pauses for repair.Pause(n) from the latest one.
@@ -95,8 +96,9 @@ func (h *poolHealth) fail(failures int, node string, at time.Time) {
 	}
 }
 
-// unhealthy reports whether a policy matches a condition of the node, and when it tolerates that no longer. A node that
-// is starting is not ready either, so before its initialization only the latter counts.
+// unhealthy reports whether a policy matches a condition of the node, and the earliest time at which a matching policy
+// allows repair. A node that is starting is not ready either, so before its initialization it is unhealthy only from
+// that time.
 func unhealthy(policies *repair.Policies, n *model.Node, now time.Time) (faulty bool, at time.Time) {
 	for _, m := range policies.Matches(n.Object, n.Claim) {
 		if !faulty || m.EligibleAt.Before(at) {

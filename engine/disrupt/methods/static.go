@@ -13,6 +13,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
+// mostLaunches bounds how many nodes one decision launches for a static NodePool, so that a typing error in spec.replicas does
+// not exhaust memory. The next decision launches more.
+const mostLaunches = 1000
+
 // Scale brings each static NodePool to its number of replicas. Missing nodes are launched from the template, within the
 // pool's limit of nodes. Surplus nodes are removed regardless of budgets, as in upstream Karpenter. Only pools in mode
 // Auto are scaled.
@@ -31,7 +35,7 @@ func Scale(from *problem.State) (st *problem.State, launches []model.PlannedNode
 			}
 		case missing > 0:
 			n, v := fromTemplate(st, pool)
-			for range min(missing, headroom(st, pool)) {
+			for range min(missing, headroom(st, pool), mostLaunches) {
 				if v.OK() {
 					launches = append(launches, n)
 				}

@@ -15,10 +15,10 @@ func mayTerminateFirst(st *problem.State, reason apiv1.DisruptionReason) bool {
 	return slices.Contains(st.Problem.Options.TerminateFirst, reason)
 }
 
-// terminateFirst returns cmd, which has a reason and a method, as the command that terminates a node of a dynamic NodePool
-// before capacity for its pods is launched. It applies to a node that runs in a full capacity reservation, if the instance
-// that the node gives back is all that its pods lack. blocked is why the node cannot be replaced first. It is returned if
-// the command does not apply.
+// terminateFirst returns cmd, which has a reason and a method, as the command that terminates a node of a dynamic
+// NodePool before capacity for its pods is launched. The node must run in a full capacity reservation, and its pods
+// must lack only the instance that becomes free when the node is terminated. Otherwise terminateFirst returns blocked,
+// the reason why the node cannot be replaced first.
 func terminateFirst(
 	st *problem.State, c *problem.Candidate, cmd model.Command, blocked model.Verdict,
 ) (model.Command, model.Verdict) {
@@ -63,7 +63,7 @@ func refills(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionRea
 		m := membersOf(st, c.Pool)
 		missing += max(0, int(*c.Pool.Object.Spec.Replicas)-len(m.active)-m.pending-m.deleting)
 	}
-	if v := st.Budgets.Allow(slices.Repeat([]string{c.Pool.Name}, 1+missing), reason); !v.OK() {
+	if v := st.Budgets.Allow(slices.Repeat([]string{c.Pool.Name}, 1+min(missing, mostLaunches)), reason); !v.OK() {
 		return v
 	}
 	if reason != apiv1.DisruptionReasonDrifted {

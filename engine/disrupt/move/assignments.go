@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// Assignments returns the nodes to which the pods of marked nodes move. After a restart, it recomputes what was
-// assigned when the commands began. Replacements of a pod's own node take precedence.
+// Assignments returns the nodes to which the pods of marked nodes move. It is used after a restart, and recomputes the
+// assignments that were made when the commands began. The replacements of a pod's own node are tried first.
 func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 	moving := map[string]bool{}
 	a := assigner{s: s, promises: maps.Clone(s.Promises), free: map[string]model.Resources{}}

@@ -17,7 +17,7 @@ type Destination struct {
 }
 
 // Destinations returns the initialized nodes that must be reserved for pods of the leaving nodes, in name order. It
-// returns none if all pods move to one node, because then they need not be separated.
+// returns none if all pods move to one node, because then kube-scheduler cannot mix them up.
 func Destinations(s *model.Snapshot, leaving []*model.Node) []Destination {
 	leaves := map[string]bool{}
 	for _, n := range leaving {

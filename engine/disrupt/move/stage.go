@@ -20,7 +20,7 @@ type Stage struct {
 	// tried yet are included, because they may replace evicted pods.
 	Moving []*model.Pod
 	// Due are nodes to open at once, in name order, because no disrupted node has pods for them or pending pods need
-	// them. An open node is included if its claim still has the annotation of a reservation.
+	// them. A node without the taint is included if its claim still has the annotation ReceivesPodsFromAnnotationKey.
 	Due []*model.Node
 }
 

@@ -21,9 +21,9 @@ const (
 // SurplusReplacements divides the replacements of commands that were rolled back into surplus ones, which can be
 // deleted, and used ones, which stay as ordinary nodes.
 //
-// A replacement is used if a pod ever ran on it, if it has do-not-disrupt, or if pods without a node need it. Others
-// are surplus. An overdue one is surplus, and so is one that is not registered and costs more than the nodes that would
-// be launched instead. Replacements beyond maxSingly are in neither list.
+// A replacement is used if a pod ever ran on it, if it has do-not-disrupt, or if pods without a node need it. All
+// others are surplus. A replacement is also surplus if it is overdue, or if it is not registered and costs more than
+// the nodes that would be launched instead. Replacements beyond maxSingly are in neither list.
 func SurplusReplacements(s *model.Snapshot, replacements []*model.Node, o pack.Options) (surplus, used []*model.Node) {
 	var idle []*model.Node
 	for _, n := range replacements {
@@ -70,8 +70,8 @@ func markedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 	return status.Deleted(s.Now, marked...)
 }
 
-// A shortage is what the pods without a node need in addition: the number and price of the nodes to launch. refused is
-// how many pods get no node even then.
+// A shortage is the capacity that pods without a node lack: the number and price of the nodes to launch for them.
+// refused is how many pods get no node even then.
 type shortage struct {
 	refused, launches int
 	price             float64

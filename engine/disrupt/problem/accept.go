@@ -69,8 +69,8 @@ func (st *State) Advance(cluster *model.Snapshot) *model.Snapshot {
 	return st.Problem.without(cluster, gone).Bound(st.last.placed).Apply(st.last.launched).Calm()
 }
 
-// replacementNodes returns the change that adds the replacements as nodes with their pods. They are cordoned, because
-// no other pods may be planned onto them until they are initialized.
+// replacementNodes returns the change that adds the replacements as nodes with their pods. The nodes are cordoned,
+// because no other pods may be planned onto them until they are initialized.
 func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta {
 	var change model.Delta
 	for i := range replacements {
@@ -135,7 +135,7 @@ func (p *Problem) original(cmd model.Command) model.Command {
 		}
 		for _, o := range r.Options[0].Offerings {
 			if o.Compare(r.Offering) == 0 {
-				r.Offering = o // its reservation capacity is that before this decision
+				r.Offering = o // with the reservation capacity before this decision
 			}
 		}
 	}

@@ -60,8 +60,9 @@ func (p *Problem) backoff(n *model.Node) model.Verdict {
 }
 
 // MayRepair returns a refusal if an unhealthy node must not be repaired. It does not check the pods. A registered node
-// may be repaired before it is initialized, and although it has do-not-disrupt. In a zone from which traffic is shifted
-// away instances neither end nor reboot, so the node would use up budgets until the shift is over.
+// may be repaired before it is initialized, and although it has do-not-disrupt. It must not be in a zone from which
+// traffic is shifted away. Instances there are neither terminated nor rebooted, so the repair would use up budgets
+// until the shift is over.
 func (p *Problem) MayRepair(c *Candidate) model.Verdict {
 	n := c.Node
 	switch {
@@ -90,8 +91,8 @@ func (p *Problem) MayConsolidate(c *Candidate) model.Verdict {
 }
 
 // PodsMayGo returns a refusal if a pod of the node has do-not-disrupt or can never be evicted, or if its
-// PodDisruptionBudget was exhausted before this decision. Eventual disruption (drift) ignores these if the claim has a
-// terminationGracePeriod, because the pods then end in any case.
+// PodDisruptionBudget was exhausted before this decision. If eventual is set (for drift) and the claim has a
+// terminationGracePeriod, it returns no refusal, because the pods are then deleted in any case.
 func (p *Problem) PodsMayGo(c *Candidate, eventual bool) model.Verdict {
 	if eventual && hasDeadline(c) {
 		return model.Verdict{}
@@ -141,9 +142,10 @@ func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Ve
 	return st.Problem.pdbs.Allow(st.evicted, evictions...)
 }
 
-// DrainsAtOnce returns a refusal if PodDisruptionBudgets do not allow all pods of the candidate to be evicted at the same
-// time, in addition to the accepted commands. Pods that are evicted one after another, and have no place until the node
-// is gone, could block the eviction of the others forever. A termination deadline ends that.
+// DrainsAtOnce returns a refusal if PodDisruptionBudgets do not allow all pods of the candidate to be evicted at the
+// same time, in addition to the accepted commands. The evicted pods have no other place until the node is gone. If they
+// were evicted one after another, the first could block the eviction of the others forever. With a termination
+// deadline, there is no such check.
 func (st *State) DrainsAtOnce(c *Candidate) model.Verdict {
 	if hasDeadline(c) {
 		return model.Verdict{}

@@ -33,7 +33,7 @@ type Options struct {
 	Paused bool
 	// ShiftedZones are zones from which traffic is shifted away. Their nodes are not disrupted voluntarily.
 	ShiftedZones []string
-	// OldPrices says that prices are not current yet. Then no node is consolidated, except for empty ones.
+	// OldPrices is true until the provider has refreshed its prices. Then only empty nodes are consolidated.
 	OldPrices bool
 	// Simulate treats all nodes of NodePools as managed, initialized and consolidatable, with or without a claim.
 	Simulate bool
@@ -59,11 +59,11 @@ const (
 const (
 	// movePrice is the price, in dollars, of moving one ordinary pod.
 	movePrice = 0.001
-	// payback is the longest time for which a saving counts.
+	// payback is the longest time over which the saving of a move is compared with its cost.
 	payback = 4 * time.Hour
 )
 
-// tuning holds the weights by which the moves of a NodePool's nodes are evaluated.
+// tuning holds the parameters of a NodePool for comparing the saving of a move with its cost.
 type tuning struct {
 	movePrice float64
 	payback   time.Duration

@@ -51,8 +51,8 @@ func (st *State) whatIf(
 }
 
 // WhatIfTerminated plans the pods of the candidate after its instance is terminated: its capacity reservation has one
-// more instance left, and the node no longer counts against limits. The verdict is a refusal if a pod has no place even
-// then.
+// more instance left, and the node no longer counts against limits. The verdict is a refusal if a pod still has no
+// place.
 func (st *State) WhatIfTerminated(c *Candidate, reservation string) Proposal {
 	freed := model.Delta{Types: withReservations(st.Cluster, map[string]int{reservation: 1})}
 	gone := func(s *model.Snapshot, nodes []*model.Node) *model.Snapshot { return s.Without(nodes...) }

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// ReservationOf returns the capacity reservation in which the candidate's instance runs. It is empty if there is none, or
-// if the labels of the node do not say which one.
+// ReservationOf returns the capacity reservation in which the candidate's instance runs. It is empty if there is none,
+// or if the labels of the node match several reservations.
 func (p *Problem) ReservationOf(c *Candidate) string {
 	t := p.types[c.Node.Pool][c.Type()]
 	if t == nil || c.CapacityType() != apiv1.CapacityTypeReserved {

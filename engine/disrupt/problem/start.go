@@ -15,9 +15,11 @@ import (
 
 // start returns the State before any command: the cluster after everything in progress is finished.
 //
-// Pending pods and pods of nodes that are being removed are placed first. Those without a place are omitted from
-// what-ifs. Nodes planned for pending pods use up capacity reservations. Nodes that are not initialized, or will soon be replaced for another reason, receive no pods, so that no
-// pod moves twice. Surplus replacements of commands that were rolled back count as initialized.
+// Pending pods and pods of nodes that are being removed are placed first. Pods without a place are omitted from
+// what-ifs. Nodes planned for pending pods use up capacity reservations.
+//
+// Nodes that are not initialized, or that expire or have drifted, receive no pods, so that no pod moves twice. Surplus
+// replacements of commands that were rolled back count as initialized.
 func (p *Problem) start() *State {
 	st := &State{
 		Problem: p, Budgets: budget.Of(p.Snapshot, p.Options.Simulate), nodes: make([]nodeState, len(p.Candidates)),
@@ -70,7 +72,7 @@ func (st *State) countStarting(planned []model.PlannedNode) {
 }
 
 // expect records the candidates onto which pods are placed as incoming, and those onto which virtual pods of a capacity
-// buffer are placed. The latter are not empty. They may be replaced, because virtual pods move as well.
+// buffer are placed. A candidate with virtual pods is not empty. It may be replaced, because virtual pods move as well.
 func (st *State) expect(placements []model.Placement) {
 	for _, pl := range placements {
 		c := st.Problem.Candidate(pl.Node)

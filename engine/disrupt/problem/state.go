@@ -43,28 +43,28 @@ type Stats struct {
 	Eligible map[apiv1.DisruptionReason]int
 	// Moves are the consolidations that pay, for each NodePool from which they remove nodes.
 	Moves []Move
-	// Exhausted says that Options.MaxWhatIfs was reached.
+	// Exhausted is true if Options.MaxWhatIfs was reached.
 	Exhausted bool
 	// Panics are panics of the packer, at most maxPanics. The pods of such a plan are refused.
 	Panics []pack.Panic
 }
 
-// A Move is one consolidation as one NodePool evaluates it.
+// A Move is one consolidation, with its score for one of the NodePools from which it removes nodes.
 type Move struct {
 	Pool   string
 	Policy apiv1.ConsolidationPolicy
-	// Approved says that no NodePool rejects the move.
+	// Approved is true if no NodePool rejects the move.
 	Approved bool
-	// Scored says that Policy is Balanced. Then Score is (saving / price of the pool's nodes) / (disruption by the move /
-	// disruption by removing all nodes of the pool), +Inf if the move disrupts nothing. ScoreApproved says that this
-	// NodePool does not reject it.
+	// Scored is true if Policy is Balanced. Then Score is (saving / price of the pool's nodes) / (disruption by the
+	// move / disruption by removing all nodes of the pool), +Inf if the move disrupts nothing. ScoreApproved is true if
+	// this NodePool does not reject the move.
 	Scored, ScoreApproved bool
 	Score                 float64
 }
 
 // A nodeState is the state of one candidate in a decision.
 type nodeState struct {
-	// taken says that a command removes the node. incoming says that pods are assigned to it, so it must stay.
+	// taken is true if a command removes the node. incoming is true if pods are assigned to it, so it must stay.
 	taken, incoming bool
 	// buffer is the capacity buffer for which the node has room, empty if there is none.
 	buffer string
@@ -141,8 +141,9 @@ func (st *State) Launching(pool string) int { return st.launching[pool] }
 // Starting returns how many nodes of the NodePool are not initialized, or are planned for pending pods.
 func (st *State) Starting(pool string) int { return st.starting[pool] }
 
-// Due returns the candidates that no command removes yet. If proposed is false, these are candidates whose commands for
-// the reason are executed. Otherwise they are those whose NodePool's mode allows commands only to be proposed.
+// Due returns candidates that no command removes yet. If proposed is false, it returns those whose NodePool's mode
+// allows commands for the reason to be executed. If proposed is true, it returns those whose mode allows them only to
+// be reported.
 func (st *State) Due(reason apiv1.DisruptionReason, proposed bool) []*Candidate {
 	var due []*Candidate
 	for _, c := range st.Problem.Candidates {

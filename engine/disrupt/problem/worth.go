@@ -12,9 +12,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A tariff is the dual price of one unit of each resource, in dollars per hour, in a linear program. The program buys
-// the total demand of the candidates' pods in fractions of the cheapest offerings. At dual prices, no instance type is
-// worth more than its price. So the worth of pods is a lower bound of the price of any nodes that hold them.
+// A tariff has the dual price of one unit of each resource, in dollars per hour. The prices are those of a linear
+// program that buys the total demand of the candidates' pods in fractions of the cheapest offerings. At dual prices,
+// the resources of no instance type cost more than the type. So the worth of pods is a lower bound of the price of any
+// nodes that hold them.
 type tariff map[corev1.ResourceName]float64
 
 // worth returns the worth of the amounts in dollars per hour.

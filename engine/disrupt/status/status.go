@@ -43,8 +43,8 @@ func Reason(n *model.Node) apiv1.DisruptionReason {
 	return ""
 }
 
-// Begun reports whether the controller itself marked the node. If not, another controller began to disrupt it, and what
-// replaces the node is not known.
+// Begun reports whether this controller marked the node. If it did not, another program, such as upstream Karpenter,
+// began to disrupt the node, and the replacements are not known.
 func Begun(n *model.Node) bool {
 	mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
 	if mark == nil {
@@ -58,8 +58,8 @@ func TerminatesFirst(n *model.Node) bool {
 	return n.Claim != nil && n.Claim.Annotations[apiv1.TerminateFirstAnnotationKey] != ""
 }
 
-// RepairBound returns within what time the node of a claim that is repaired is drained. ok is false without a bound, or if
-// the annotation cannot be read.
+// RepairBound returns the longest drain of the node whose claim is being repaired. ok is false if there is no bound, or
+// if the annotation cannot be parsed.
 func RepairBound(c *apiv1.NodeClaim) (bound time.Duration, ok bool) {
 	if c == nil {
 		return 0, false
@@ -149,7 +149,8 @@ func Surplus(s *model.Snapshot, n *model.Node) bool {
 	return stays
 }
 
-// FreesRoom reports whether p fits on n once its terminating pods are gone, as after a preemption.
+// FreesRoom reports whether n has terminating pods, and p fits on n once they are gone. An example is a pod that
+// preempts others.
 func FreesRoom(n *model.Node, p *model.Pod) bool {
 	free, frees := n.Free(), false
 	for _, other := range n.Pods {

@@ -10,10 +10,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// An Assignment is which pods go to existing nodes, and in which topology domains the other pods get new nodes.
+// An Assignment records which pods go to existing nodes, and in which topology domains the other pods get new nodes.
 type Assignment struct {
 	Problem *compile.Problem
-	// Limits are what pool limits and reservations allow before new nodes are planned.
+	// Limits are what NodePool limits and reservations allow before new nodes are planned.
 	Limits *catalog.Limits
 	Placed *existing.Placement
 	// Segments are the pods that get new nodes.
@@ -21,21 +21,21 @@ type Assignment struct {
 
 	quotas  Quotas
 	placing *compile.Class // the class that is being placed
-	// final says that no class waits for pods of other classes any more. Pods that find no place then get none.
+	// final is set when a pass over all classes has placed no pod. Before that, a class whose affinity selects unplaced
+	// pods of other classes is placed after these. After that, it no longer waits.
 	final bool
-	// classesDone[g] is the number of classes at the start of Group.Classes of affinity group g without pods left to
-	// place.
+	// classesDone[g]: of affinity group g, the first so many of Group.Classes have no unplaced pods.
 	classesDone []int
 	choices     map[choiceKey][]*Choice        // results of combinations
 	bearings    map[bearingKey]catalog.Bearing // results of bearing
 	launching   map[launchKey]bool             // results of launchesIn
 }
 
-// Presets are what earlier assignments of the same problem have shown.
+// Presets restrict an assignment by what earlier assignments of the same problem have shown.
 type Presets struct {
 	// Quotas limit how many pods of a class get each Choice.
 	Quotas Quotas
-	// Omit reports whether a pod is left out of the assignment. Nil leaves out none.
+	// Omit reports whether a pod is omitted from the assignment. Nil omits none.
 	Omit func(*model.Pod) bool
 }
 
@@ -59,7 +59,7 @@ func Assign(p *compile.Problem, o Presets) *Assignment {
 	}
 }
 
-// start returns an assignment without segments that continues from placement at. l is what limits allow.
+// start returns an assignment without segments that continues from the placement at. l is what limits allow.
 func start(p *compile.Problem, l *catalog.Limits, at *existing.Placement) *Assignment {
 	a := &Assignment{
 		Problem: p, Limits: l, Placed: at, classesDone: make([]int, len(p.Groups)),
@@ -69,8 +69,8 @@ func start(p *compile.Problem, l *catalog.Limits, at *existing.Placement) *Assig
 	return a
 }
 
-// Resume returns an assignment that continues from a, to place pods that got no node. l is what limits allow after the
-// planned nodes. The result has no quotas. a does not change.
+// Resume returns an assignment that continues from a, to place the pods without a node. l is what limits allow after
+// the planned nodes. The result has no quotas. a does not change.
 func (a *Assignment) Resume(l *catalog.Limits) *Assignment {
 	b := start(a.Problem, l, a.Placed.Clone())
 	b.Segments, b.final = slices.Clone(a.Segments), true
@@ -78,7 +78,7 @@ func (a *Assignment) Resume(l *catalog.Limits) *Assignment {
 	return b
 }
 
-// SetPlacing makes c the class that is being placed. MayBeFirst depends on it.
+// SetPlacing makes c the class that is being placed. The result of MayBeFirst depends on it.
 func (a *Assignment) SetPlacing(c *compile.Class) { a.placing = c }
 
 // placeClass places as many pods of the class as possible. It reports whether it placed any.
@@ -100,8 +100,8 @@ func (a *Assignment) placeClass(c *compile.Class) bool {
 	return a.Placed.Left(c) < all
 }
 
-// chooseDomains gives a Choice of domains to the waiting pods of the class, as far as it can meet the requirements of
-// the stage. It adds these pods to segments.
+// chooseDomains assigns topology domains for new nodes to the waiting pods of the class, as far as the stage allows. It
+// adds these pods to segments.
 func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 	if s.DaemonAffinity != nil {
 		a.spreadOver(c, s, a.DaemonAffinityChoices(c, s))
@@ -117,7 +117,7 @@ func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// spreadOver gives the best choice to the next pods of the class, again and again, until no choice allows more pods.
+// spreadOver repeatedly assigns the best choice to the next pods of the class, until no choice allows more pods.
 func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*Choice) {
 	for a.Placed.Left(c) > 0 {
 		best, n := a.best(c, s, choices)
@@ -129,8 +129,8 @@ func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*C
 	}
 }
 
-// best returns the choice for the next pods, and how many pods get it. It is the least crowded choice that the rules
-// allow, and of equally crowded ones the cheapest. best is nil if the rules allow none.
+// best returns the choice for the next pods, and how many pods get it. Of the choices that the rules allow, it is the
+// least crowded (see Allows), and of equally crowded ones the cheapest. best is nil if the rules allow none.
 func (a *Assignment) best(c *compile.Class, s *compile.Stage, choices []*Choice) (best *Choice, n int) {
 	least := 0
 	for _, ch := range choices {
@@ -170,7 +170,7 @@ func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, 
 }
 
 // allowed is Allows without quotas. It returns 0 for spread over a key whose values on new nodes are not all known
-// (Key.Open). Another new node may then be in an empty domain.
+// (Key.Open): another new node might be in an empty domain.
 func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	counts := a.Placed.Counts
 	n = compile.NoLimit
@@ -186,7 +186,7 @@ func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n,
 		}
 		n = min(n, counts.Allows(r, d, a.MayBeFirst))
 		if r.Kind == topology.Spread && a.Problem.Keys[key].Open {
-			return 0, 0 // another new node may be in an empty domain
+			return 0, 0
 		}
 		if r.Kind == topology.Spread && d >= 0 {
 			crowd += int(counts.Of(r.Group).Present[d])
@@ -226,9 +226,9 @@ func (a *Assignment) Enter(c *compile.Class, s *compile.Stage, ch *Choice, n int
 	}
 }
 
-// MayBeFirst reports whether kube-scheduler's first-pod exception applies to the rule for the class that is being
-// placed: no pod matches the rule. Before final is set, it also requires that no other class with unplaced pods
-// matches.
+// MayBeFirst reports whether a pod of the class that is being placed may satisfy an affinity rule by itself, because no
+// other pod does (kube-scheduler's first-pod exception). Before final is set, no unplaced pod of another class may
+// match the rule either.
 func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 	if !a.Placed.Counts.IsFirst(r) {
 		return false
@@ -248,7 +248,7 @@ func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 type bearingKey struct{ fit, terms, tolerations int }
 
 // bearing returns on which of their possible new nodes the spread constraint of g counts pods with fit f: on all, some
-// or none. It ignores pools that cannot launch such a node. Limits only shrink, so the result stays valid.
+// or none. It ignores pools that cannot launch such a node. The result stays valid, because limits never grow.
 func (a *Assignment) bearing(g *compile.Group, f *catalog.Fit) catalog.Bearing {
 	if g.Filter.Terms == nil && g.Filter.Tolerations == nil {
 		return catalog.Counts
@@ -268,7 +268,7 @@ func (a *Assignment) bearing(g *compile.Group, f *catalog.Fit) catalog.Bearing {
 		if f.ByPool[i].Set == nil {
 			continue
 		}
-		// When Late is set, the pods may also join a planned node of a pool that can launch no more.
+		// When Late is set, the pods may also join a planned node, even if its pool can launch no more nodes.
 		if _, ok := a.Problem.Catalog.Launches(a.Limits, p, f.ByPool[i], f.Demand); !ok && !a.Placed.Late {
 			continue
 		}

@@ -9,15 +9,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Limits of the search for leaders: pods of other classes that kube-scheduler binds to a node before the bundle's class.
+// Limits of the search for leaders: pods of other classes that kube-scheduler binds to a node before those of the
+// bundle's own class.
 const (
 	maxSequences      = 8 // sequences of leaders that are tried
 	maxSequenceLength = 4
 	maxLeaders        = 512 // classes that are considered as leaders
 )
 
-// bundle adds a segment of one bundle for class c. A bundle is pods that must share a node. They have affinity to each
-// other, or to pods of other classes without a place.
+// bundle adds a segment of one bundle for class c: pods that must share a new node. They have affinity over the
+// hostname to each other or to unplaced pods of other classes.
 func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 	if a.Placed.Left(c) == 0 || !a.final && isRequired(a, c) {
 		return
@@ -51,8 +52,8 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// isRequired reports whether unplaced pods of another class require a pod of c on their node. Their bundle then
-// includes it.
+// isRequired reports whether unplaced pods of another class have required affinity over the hostname to pods of c. The
+// bundles of that class then contain a pod of c.
 func isRequired(a *Assignment, c *compile.Class) bool {
 	return slices.ContainsFunc(a.Problem.Classes, func(o *compile.Class) bool {
 		if o == c || a.Placed.Left(o) == 0 {
@@ -75,9 +76,9 @@ func mostOnNewNode(a *Assignment, r *compile.Rule) int {
 	return compile.NoLimit
 }
 
-// leaders returns sequences of classes. One pod of each class of a sequence can be bound to a node in this order, and
-// then pods of c. The pods before a pod meet its required affinity. The empty sequence means that a pod of c comes
-// first. Classes in after are excluded. budget is how many classes may still be examined.
+// leaders returns sequences of classes whose pods can precede those of c on a node. kube-scheduler can bind one pod of
+// each class in this order, then pods of c: the required affinity of each pod is met by earlier ones. In the empty
+// sequence, a pod of c comes first. Classes in after are excluded. budget is how many classes may still be examined.
 func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile.Class, budget *int) [][]*compile.Class {
 	groups, mayLead := affinityGroups(a, c, s)
 	if len(groups) == 0 {
@@ -100,15 +101,15 @@ func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile
 			break
 		}
 	}
-	// A leader (not the class of the bundle itself) may come first only if it is the last pod of its class.
+	// A class other than that of the bundle may come first only if it has a single unplaced pod.
 	if mayLead && (len(after) == 1 || a.Placed.Left(c) == 1) {
 		out = append(out, nil)
 	}
 	return out
 }
 
-// affinityGroups returns the groups of the stage's affinity over the hostname. mayLead says that the first-pod
-// exception applies to all of them, so a pod of c may come first.
+// affinityGroups returns the topology groups of the stage's affinity over the hostname. mayLead says that a pod of c
+// may come first, because it may satisfy all of this affinity by itself (see MayBeFirst).
 func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups []int, mayLead bool) {
 	defer func(was *compile.Class) { a.placing = was }(a.placing)
 	a.placing, mayLead = c, true
@@ -121,7 +122,7 @@ func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups [
 	return groups, mayLead
 }
 
-// canJoin reports whether n pods of c may join a new node in the domains of ch with one pod of each class of sequence.
+// canJoin reports whether n pods of c can share a new node in the domains of ch with one pod of each class of sequence.
 func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, sequence []*compile.Class, ch *Choice, n int) bool {
 	for i, x := range sequence {
 		last := x.Last()
@@ -159,8 +160,8 @@ func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, sequence []*comp
 	return true
 }
 
-// canShare reports whether n pods with stage x and one pod with stage y may share a new node. xMembers and yMembers are
-// the groups that count them.
+// canShare reports whether n pods with stage x and one pod with stage y may share a new node. xMembers are the groups
+// that count the former, yMembers those that count the latter.
 func canShare(x *compile.Stage, xMembers []int, y *compile.Stage, yMembers []int, n int) bool {
 	tolerate := func(rules []compile.Rule, members []int) bool {
 		return !slices.ContainsFunc(rules, func(r compile.Rule) bool {
@@ -217,7 +218,7 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, sequence []*co
 	return true
 }
 
-// count adds n pods of the class to Members and Weights.
+// count adds n pods of the class to the segment's Members and Weights.
 func (s *Segment) count(c *compile.Class, n int) {
 	for _, m := range c.NodeMembers {
 		at := slices.Index(s.Members, m)

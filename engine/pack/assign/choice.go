@@ -10,8 +10,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Choice is where pods of a class get new nodes. It has one domain of each topology key that matters to them, and the
-// node term that is preferred. Fit is the pools and types that can hold such a pod.
+// A Choice is one of the ways in which pods of a class can get new nodes. It has one domain of each topology key that
+// matters to them (such as zone a), and the node term that is preferred. Fit has the pools and types that hold such a
+// pod.
 type Choice struct {
 	Keys      []int              // indices of the topology keys
 	Domains   []int              // Domains[i] is the domain of Keys[i]
@@ -46,7 +47,7 @@ func (a *Assignment) Choices(c *compile.Class, s *compile.Stage) []*Choice {
 	return a.combinations(c, s, s.Keys, nil, s.Daemons)
 }
 
-// choicesWith is Choices with domains of further keys: those in more.
+// choicesWith is like Choices, but also chooses domains of the keys in more.
 func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int) []*Choice {
 	if len(more) == 0 {
 		return a.Choices(c, s)
@@ -57,7 +58,7 @@ func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int)
 }
 
 // DaemonAffinityChoices returns the choices with nodes on which DaemonSet pods meet all required affinity of the class.
-// It returns nil if DaemonSet pods cannot.
+// It returns nil if DaemonSet pods cannot meet it.
 func (a *Assignment) DaemonAffinityChoices(c *compile.Class, s *compile.Stage) []*Choice {
 	if s.DaemonAffinity == nil {
 		return nil
@@ -65,37 +66,37 @@ func (a *Assignment) DaemonAffinityChoices(c *compile.Class, s *compile.Stage) [
 	return a.combinations(c, s, s.Keys, nil, s.DaemonAffinity)
 }
 
-// LooseChoices returns choices for a class to which no other choice gives a place. They leave the value of a key open
-// (Unsettled) if only affinity or anti-affinity of other pods uses the key.
+// LooseChoices returns less restrictive choices, for a class whose pods get no node with any of Choices. If only
+// affinity or anti-affinity of other pods uses a key, the choices do not restrict its label: the domain is Unsettled.
 func (a *Assignment) LooseChoices(c *compile.Class, s *compile.Stage) []*Choice {
 	open := a.openable(c, s)
 	if len(open) == 0 {
 		return nil
 	}
-	settled := slices.DeleteFunc(slices.Clone(s.Keys), func(key int) bool { return slices.Contains(open, key) })
-	return a.combinations(c, s, settled, open, s.Daemons)
+	chosen := slices.DeleteFunc(slices.Clone(s.Keys), func(key int) bool { return slices.Contains(open, key) })
+	return a.combinations(c, s, chosen, open, s.Daemons)
 }
 
 // openable returns the keys of the stage that only affinity or anti-affinity of other pods uses.
 func (a *Assignment) openable(c *compile.Class, s *compile.Stage) []int {
-	var settled []int
-	settle := func(group int) {
+	var used []int
+	addKeys := func(group int) {
 		g := a.Problem.Groups[group]
-		settled = append(append(settled, g.Key), g.OtherKeys...)
+		used = append(append(used, g.Key), g.OtherKeys...)
 	}
 	for i := range s.OverDomains {
-		settle(s.OverDomains[i].Group)
+		addKeys(s.OverDomains[i].Group)
 	}
 	for _, m := range c.Members {
 		if a.Problem.Groups[m].Kind == topology.Spread {
-			settle(m)
+			addKeys(m)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(s.Keys), func(key int) bool { return slices.Contains(settled, key) })
+	return slices.DeleteFunc(slices.Clone(s.Keys), func(key int) bool { return slices.Contains(used, key) })
 }
 
-// combinations returns choices for each combination of domains of the keys, on nodes that f admits. The domains of the
-// keys in open are Unsettled.
+// combinations returns choices for each combination of domains of the keys, on nodes that f admits. For the keys in
+// open, the domain is Unsettled.
 func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open []int, f *compile.DaemonFilter) []*Choice {
 	terms, tolerations := a.pinned(c, s)
 	k := choiceKey{
@@ -140,9 +141,8 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open
 	return out
 }
 
-// combine calls yield for each combination of domains, one of each key, in which a new node may be. chosen are the
-// domains of the first keys. Outside is the domain of a node without the label, Unsettled that of one with an unknown
-// value.
+// combine calls yield for each combination of domains, one of each key, in which a new node may be. The first domains
+// are those in chosen. Outside stands for a node without the label, Unsettled for one with an unknown value.
 func (a *Assignment) combine(keys, chosen []int, yield func([]int)) {
 	if len(chosen) == len(keys) {
 		yield(chosen)
@@ -171,8 +171,8 @@ func (a *Assignment) labelsOf(ch *Choice) require.Set {
 	return in
 }
 
-// appendRotations appends a choice for each node term that may be preferred. It omits choices that no pool can launch,
-// and those with the same fit as an earlier one.
+// appendRotations appends a copy of ch for each node term that may be preferred. It omits choices that no pool can
+// launch, and those with the same fit as an earlier one.
 func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Needs) []*Choice {
 	from := len(out)
 	for preferred, terms := range a.Problem.Intern.Rotations(needs.Terms) {
@@ -189,8 +189,9 @@ func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Nee
 	return out
 }
 
-// pinned returns the node terms and tolerations of the stage, narrowed to nodes on which required spread over shared
-// domains counts the pods. On other nodes it might not count them, and the number of counted pods would not be known.
+// pinned returns the node terms and tolerations of the stage, narrowed to nodes on which required spread constraints
+// count the pods. On other nodes they might not, so the number of counted pods would not be known. Spread over the
+// hostname is ignored.
 func (a *Assignment) pinned(c *compile.Class, s *compile.Stage) (*catalog.NodeTerms, *catalog.Tolerations) {
 	terms, tolerations := s.Terms, s.Tolerations
 	in := a.Problem.Intern

@@ -1,15 +1,19 @@
 // Package assign decides, class by class, which pods go to existing nodes, and in which topology domains the other pods
 // get new nodes. After that, new nodes can be packed without regard to topology keys that nodes share.
 //
+// Package compile defines the input. A class is equal pods. Its stages are its requirements, each with fewer
+// preferences than the one before. A rule is a constraint on other pods, and a group is the pods that a rule counts, by
+// domain.
+//
 // Classes are placed in the order of compile.Problem.Classes, stage by stage. In each stage, pods first go to existing
 // nodes (package existing). The other pods get a Choice of domains: the least crowded domains that the rules allow, and
 // of those the cheapest. Pods of a class with the same Choice form a Segment. Pods that must share a node form bundles
-// (bundle.go). If the affinity of a class depends on pods without a place, the class is tried again after these.
+// (bundle.go). A class with affinity to unplaced pods is tried again after these are placed.
 //
 // Two words recur. DaemonAffinity means that DaemonSet pods on a new node meet the required affinity of a class. Late
 // means that all new nodes are planned.
 //
-// An Assignment does not move a pod that it has placed. If limits or minValues leave pods with a domain without a node,
+// An Assignment does not move a pod that it has placed. If limits or minValues then leave no node for some pods,
 // package pack makes another Assignment with quotas (quota.go).
 //
 // Begin with assign.go, then choice.go.

@@ -10,7 +10,7 @@ import (
 )
 
 // Quotas limit how many pods of a class get a Choice: as many as got a node with it in an earlier assignment. The other
-// pods get other domains, fewer preferences, or a place on existing nodes.
+// pods get other domains, fewer preferences, or existing nodes.
 type Quotas map[quotaKey]int
 
 // A quotaKey identifies a Choice for pods of a class in one stage.
@@ -56,8 +56,8 @@ func (q Quotas) spend(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 // Learn returns quotas that are lowered for each Choice with which some pods got no node. The first served[i] pods of
 // segments[i] have a planned node. refused are the pods whose planned node cannot be launched.
 //
-// helps says that an assignment with the new quotas may be better. It is true if a class with a lowered quota has
-// preferences or topology rules, or groups count its pods.
+// helps says that an assignment with the new quotas may be better. That is so if a class with a lowered quota has
+// preferences or topology rules, or topology groups count its pods.
 func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]bool) (learned Quotas, helps bool) {
 	if len(refused) == 0 && !slices.ContainsFunc(segments, func(s *Segment) bool { return served[s.Index] < len(s.Pods) }) {
 		return q, false

@@ -11,7 +11,7 @@ import (
 )
 
 // markReachable makes a domain eligible for a spread group if a pending pod may get a new node there that the group
-// counts. kube-scheduler includes a domain in the skew as soon as it has such a node. The domain then has no counted
+// counts. As soon as such a node exists, kube-scheduler includes its domain in the skew. The domain then has no counted
 // pods, so the global minimum is zero.
 func markReachable(a *Assignment) {
 	for i, g := range a.Problem.Groups {
@@ -21,7 +21,7 @@ func markReachable(a *Assignment) {
 	}
 }
 
-// MarkReachable is markReachable for one group.
+// MarkReachable is like markReachable for one group.
 func (a *Assignment) MarkReachable(group int) {
 	g := a.Problem.Groups[group]
 	for _, d := range a.Problem.Keys[g.Key].Reach {
@@ -31,7 +31,7 @@ func (a *Assignment) MarkReachable(group int) {
 	}
 }
 
-// reaches reports whether some pool may launch a node in domain d for a pending pod, and the group counts pods on it.
+// reaches reports whether some pool may launch a node in domain d for a pending pod, on which the group counts pods.
 func reaches(a *Assignment, g *compile.Group, d int) bool {
 	p := a.Problem
 	in := require.NewSet(require.New(p.Keys[g.Key].Label, require.In, p.Keys[g.Key].Names[d]))
@@ -55,7 +55,7 @@ type launchKey struct {
 }
 
 // launchesIn reports whether some class may get a new node from the pool in the domain, with the labels of all keys of
-// g. in are the label requirements of the domain. A domain for which no node is launched does not affect the skew.
+// g. in has the label requirements of the domain. A domain for which no node is launched does not affect the skew.
 func launchesIn(a *Assignment, pool *catalog.Pool, g *compile.Group, domain int, in require.Set) bool {
 	k := launchKey{pool.Index, g.Key, domain, string(encode.Ints(nil, g.OtherKeys))}
 	known, ok := a.launching[k]
@@ -74,7 +74,7 @@ func launchesIn(a *Assignment, pool *catalog.Pool, g *compile.Group, domain int,
 }
 
 // reachable reports whether a pod of the class may get a new node in the domain. The node must have the labels of all
-// spread keys of the class, because spread does not count other nodes.
+// spread keys of the class, because spread constraints ignore other nodes.
 func reachable(a *Assignment, c *compile.Class, key, domain int) bool {
 	last := c.Last()
 	keyOf := func(r compile.Rule) int { return a.Problem.Groups[r.Group].Key }
@@ -88,9 +88,9 @@ func reachable(a *Assignment, c *compile.Class, key, domain int) bool {
 	})
 }
 
-// launchesFor reports whether the pool can launch a node in the domain for a pod of the class without preferences. in
-// are the label requirements of the domain. If the class chooses no domain of key, it suffices that one of the node's
-// types has an offering in the domain.
+// launchesFor reports whether the pool can launch a node in the domain for a pod of the class without its preferences.
+// in has the label requirements of the domain. If the class chooses no domain of key, the node may come up in any
+// domain. It then suffices that one of its types has an offering in this one.
 func launchesFor(a *Assignment, c *compile.Class, pool *catalog.Pool, key int, in require.Set) bool {
 	last, cat := c.Last(), a.Problem.Catalog
 	needs := catalog.Needs{
@@ -100,18 +100,18 @@ func launchesFor(a *Assignment, c *compile.Class, pool *catalog.Pool, key int, i
 	if on.Set == nil {
 		return false
 	}
-	byChance := func() catalog.PoolFit {
+	inAnyDomain := func() catalog.PoolFit {
 		needs.Extra = require.Set{}
 		any := cat.Fit(needs).ByPool[pool.Index]
 		any.Types = any.Types.And(on.Types)
 		return any
 	}
 	if !slices.Contains(last.Keys, key) || slices.Contains(a.openable(c, last), key) {
-		on = byChance()
+		on = inAnyDomain()
 	}
 	_, ok := cat.Launches(a.Limits, pool, on, c.Demand)
 	if !ok && on.Set.MinValues { // the types that minValues require may be in different domains
-		_, ok = cat.Launches(a.Limits, pool, byChance(), c.Demand)
+		_, ok = cat.Launches(a.Limits, pool, inAnyDomain(), c.Demand)
 	}
 	return ok
 }

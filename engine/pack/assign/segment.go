@@ -20,8 +20,8 @@ type Segment struct {
 	// Demand and Fit are those of one bundle.
 	Demand *catalog.Demand
 	Fit    *catalog.Fit
-	// Rules are the rules over the hostname of a bundle's pods. Members are the groups over the hostname that count its
-	// pods. Weights[i] is how many of its pods group Members[i] counts; a nil Weights means all.
+	// Rules are the rules over the hostname of a bundle's pods. Members are the topology groups over the hostname that
+	// count its pods. Weights[i] is how many of its pods group Members[i] counts; a nil Weights means all.
 	Rules            []compile.Rule
 	Members, Weights []int
 	// Pods are the pods of all bundles, bundle after bundle.
@@ -39,10 +39,10 @@ func (s *Segment) Weight(i int) int {
 	return s.Weights[i]
 }
 
-// owns reports whether Pods[i] belongs to the segment's class. It does not if it is a leader.
+// owns reports whether Pods[i] belongs to the segment's class and is not a leader.
 func (s *Segment) owns(i int) bool { return i%s.Size >= s.Leaders }
 
-// addSegment adds the next n pods of the class to the segment with the choice, which it creates if necessary.
+// addSegment adds the next n pods of the class to its segment with the choice. It creates the segment if there is none.
 func (a *Assignment) addSegment(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	var segment *Segment
 	for _, other := range slices.Backward(a.Segments) { // the segments of c are the last ones

@@ -8,7 +8,7 @@ import (
 )
 
 // Bins returns the pool's types and offerings as a catalog of package binpack, without a budget. It must not be called
-// before Room of each type is final.
+// before Type.Room of each type is final.
 func (p *Pool) Bins() *binpack.Catalog {
 	if p.bins != nil {
 		return p.bins
@@ -29,14 +29,14 @@ func (p *Pool) Bins() *binpack.Catalog {
 	return p.bins
 }
 
-// SetPreload sets, for each type, the counters of conflict groups with which a new node starts because of its DaemonSet
-// pods. It must be called before Bins.
+// SetPreload sets the DaemonSet pods with which a new node starts: preload[i] is how many of them each topology group
+// counts on a node of type i. It must be called before Bins.
 func (p *Pool) SetPreload(preload [][]binpack.Count) { p.preload = preload }
 
 // LimitNames returns the resources that the pool limits. They are the budget dimensions of package binpack.
 func (p *Pool) LimitNames() []corev1.ResourceName { return p.Limits.Names() }
 
-// Budget returns what the limits of p still allow, by budget dimension. It returns nil if p has no limits.
+// Budget returns how much the limits of p still allow of each resource of LimitNames, nil if p has no limits.
 func (l *Limits) Budget(p *Pool) []int64 {
 	left := l.Left(p)
 	var out []int64
@@ -49,7 +49,7 @@ func (l *Limits) Budget(p *Pool) []int64 {
 // Supplies returns the number of instances left in each reservation, by Reservation.Index.
 func (l *Limits) Supplies() []int { return l.reservations }
 
-// ChargeOf returns a charge by budget dimension as resources.
+// ChargeOf converts a charge, in the order of LimitNames, to resources.
 func (p *Pool) ChargeOf(charge []int64) model.Resources {
 	out := model.Resources{}
 	for i, name := range p.LimitNames() {
@@ -58,7 +58,7 @@ func (p *Pool) ChargeOf(charge []int64) model.Resources {
 	return out
 }
 
-// chargeVector returns what a node with this capacity uses of each limited resource. It uses 1 of model.Nodes.
+// chargeVector returns what a node with this capacity uses of each limited resource. Of model.Nodes it uses 1.
 func chargeVector(capacity model.Resources, names []corev1.ResourceName) []int64 {
 	out := make([]int64, len(names))
 	for i, name := range names {

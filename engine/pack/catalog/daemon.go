@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A DaemonPod is a DaemonSet whose pods tolerate the taints of some nodes, with the conditions under which a pod runs
-// on such a node.
+// A DaemonPod is a DaemonSet whose pods tolerate certain taints. It has the other conditions that decide whether a pod
+// of the DaemonSet runs on a node with these taints.
 type DaemonPod struct {
 	Set   *model.Daemon
 	Index int // index of Set in Snapshot.Daemons
@@ -20,13 +20,13 @@ type DaemonPod struct {
 
 	terms    []require.Set // node selector and node affinity: a node must meet one of the terms
 	anywhere bool          // some term has no requirements
-	byName   bool          // some term selects nodes by name. That is not checked, so the pod is never certain to run
+	byName   bool          // some term selects nodes by name, which is not checked. The pod is then never certain to run
 }
 
-// A Presence says that a DaemonSet's pod may run on a node, judged by what is known of the node's labels.
+// A Presence says that a DaemonSet's pod may run on a node, by what is known of the node's labels.
 type Presence struct {
 	Index   int  // index of the DaemonSet in Snapshot.Daemons
-	Certain bool // its node selector and node affinity match whatever values the labels get
+	Certain bool // its node selector and node affinity match, whatever values the labels get
 }
 
 // An Overhead is what the DaemonSet pods on a node use.
@@ -36,12 +36,13 @@ type Overhead struct {
 	WithVolumes []*model.Daemon // the DaemonSets whose pods have volumes
 }
 
-// DaemonsTolerating returns the DaemonSets whose pods tolerate the taints. registered says that the node is registered.
-// Until then, deprecated label names in node affinity are replaced by current ones, because the node will get both.
+// DaemonsTolerating returns the DaemonSets whose pods tolerate the taints. registered says that the nodes are
+// registered. Before that, deprecated label names in node affinity are replaced by current ones, because a node gets
+// both.
 func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels apiv1.LabelRules, registered bool) []DaemonPod {
 	var out []DaemonPod
 	for i, d := range daemons {
-		t := Tolerations{List: DaemonTolerations(d), BearsSoft: true}
+		t := Tolerations{List: DaemonTolerations(d), ToleratesSoft: true}
 		if _, refused := t.Refuse(taints); refused {
 			continue
 		}
@@ -57,8 +58,8 @@ func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels ap
 	return out
 }
 
-// DaemonTerms returns the alternative label requirements of a DaemonSet's node selector and required node affinity. It
-// omits matchFields, which select nodes by name. byName says that there are some.
+// DaemonTerms returns the alternative label requirements of a DaemonSet's node selector and required node affinity.
+// They do not include matchFields, which select nodes by name. byName says that there are matchFields.
 func DaemonTerms(spec *corev1.PodSpec) (terms []require.Set, byName bool) {
 	selector := require.FromLabels(spec.NodeSelector)
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
@@ -110,8 +111,8 @@ func NeedsLabels(daemons []DaemonPod) bool {
 }
 
 // OverheadOf returns what DaemonSet pods use on a node with labels that meet reqs. It includes all pods that may run
-// there. known reports whether the node may have a label that reqs does not mention. A nil known means that the node
-// has no such label.
+// there. known reports whether the node may have a label that reqs does not mention. If known is nil, reqs mentions all
+// labels of the node.
 func OverheadOf(daemons []DaemonPod, reqs require.Set, known func(string) bool) Overhead {
 	var o Overhead
 	if len(daemons) == 0 {
@@ -137,7 +138,7 @@ func OverheadOf(daemons []DaemonPod, reqs require.Set, known func(string) bool) 
 	return o
 }
 
-// PresencesOn returns the DaemonSets whose pods may run on a node with labels that meet reqs. known is that of
+// PresencesOn returns the DaemonSets whose pods may run on a node with labels that meet reqs. known is as in
 // OverheadOf.
 func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool) []Presence {
 	var out []Presence
@@ -150,7 +151,7 @@ func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool)
 }
 
 // meets reports whether node selector and node affinity of the DaemonSet may match a node with labels that meet reqs.
-// certain says that they match whatever values the labels get. known is that of OverheadOf.
+// certain says that they match whatever values the labels get. known is as in OverheadOf.
 func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, certain bool) {
 	if d.anywhere {
 		return true, !d.byName
@@ -165,8 +166,8 @@ func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, certa
 	return may, certain
 }
 
-// withAbsent returns reqs with DoesNotExist for each label of term that a node with labels reqs cannot have. known is
-// that of OverheadOf.
+// withAbsent returns reqs, with DoesNotExist added for each label of term that a node with labels reqs cannot have.
+// known is as in OverheadOf.
 func withAbsent(reqs, term require.Set, known func(string) bool) require.Set {
 	for want := range term.All() {
 		if _, ok := reqs.Get(want.Key()); !ok && (known == nil || !known(want.Key())) {
@@ -176,7 +177,7 @@ func withAbsent(reqs, term require.Set, known func(string) bool) require.Set {
 	return reqs
 }
 
-// MergePresences returns the DaemonSets of both lists, for a node that may become either of two kinds. A DaemonSet is
+// MergePresences returns the DaemonSets of both lists, for a node that may become either of two types. A DaemonSet is
 // certain only if it is certain in both lists.
 func MergePresences(a, b []Presence) []Presence {
 	at := func(list []Presence, daemon int) int {

@@ -15,15 +15,15 @@ import (
 // requirements, such as node affinity terms and volume topologies.
 const MaxAlternatives = 64
 
-// A Demand is what one pod requests, or a bundle of pods that share a node. Equal demands share a pointer.
+// A Demand is what one pod requests, or a bundle: pods that must share a node. Equal demands share a pointer.
 type Demand struct {
 	ID     int
 	Amount []int64       // by dimension, without Shared
-	Shared SharedVolumes // the volumes that other pods use as well
+	Shared SharedVolumes // the volumes that other pods or DaemonSets use as well
 	Scaled []float64     // Amount and SharedVolume.Share of Shared, divided by Dimensions.Units
 }
 
-// Whole returns the demand by dimension with its shared volumes, for a node to which none of them is attached.
+// Whole returns the demand by dimension including the shared volumes, for a node to which none of them is attached.
 func (d *Demand) Whole() []int64 {
 	out := slices.Clone(d.Amount)
 	d.Shared.TakeFrom(out, -1)
@@ -37,13 +37,13 @@ type NodeTerms struct {
 	rotations []*NodeTerms // result of Interner.Rotations, nil before its first call
 }
 
-// Tolerations are the tolerations of a pod. If BearsSoft is set, they also tolerate all taints with effect
-// PreferNoSchedule. Equal lists share a pointer.
+// Tolerations are the tolerations of a pod. If ToleratesSoft is set, all taints with effect PreferNoSchedule are
+// tolerated too. Equal lists share a pointer.
 type Tolerations struct {
-	ID        int
-	List      []corev1.Toleration
-	BearsSoft bool
-	also      *Tolerations // of another pod on the same node: a taint must be tolerated by both; nil for none
+	ID            int
+	List          []corev1.Toleration
+	ToleratesSoft bool
+	also          *Tolerations // the tolerations of another pod on the node, which must tolerate each taint too; nil for none
 }
 
 // An Interner gives equal demands, node terms and tolerations one pointer and one ID each.
@@ -98,16 +98,16 @@ func (in *Interner) Terms(terms []require.Set) *NodeTerms {
 	return a
 }
 
-// Tolerations returns the Tolerations with this list. If bearsSoft is set, they also tolerate PreferNoSchedule taints.
-func (in *Interner) Tolerations(list []corev1.Toleration, bearsSoft bool) *Tolerations {
+// Tolerations returns the Tolerations with this list. If soft is set, they also tolerate PreferNoSchedule taints.
+func (in *Interner) Tolerations(list []corev1.Toleration, soft bool) *Tolerations {
 	b := encode.Tolerations(in.buf[:0], list)
-	if bearsSoft {
+	if soft {
 		b = append(b, 1)
 	}
 	in.buf = b
 	t := in.tolerations[string(b)]
 	if t == nil {
-		t = &Tolerations{ID: len(in.tolerations), List: list, BearsSoft: bearsSoft}
+		t = &Tolerations{ID: len(in.tolerations), List: list, ToleratesSoft: soft}
 		in.tolerations[string(b)] = t
 	}
 	return t
@@ -121,7 +121,7 @@ func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 	key := fmt.Sprint("both ", a.ID, " ", b.ID)
 	t := in.tolerations[key]
 	if t == nil {
-		t = &Tolerations{ID: len(in.tolerations), List: a.List, BearsSoft: a.BearsSoft, also: b}
+		t = &Tolerations{ID: len(in.tolerations), List: a.List, ToleratesSoft: a.ToleratesSoft, also: b}
 		in.tolerations[key] = t
 	}
 	return t
@@ -163,11 +163,11 @@ func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms {
 	return in.Terms(terms)
 }
 
-// maxRotations is the largest number of rotations that Rotations returns.
+// maxRotations is the largest number of orders that Rotations returns.
 const maxRotations = 8
 
-// Rotations returns rotations of the node terms: one for each of the first maxRotations terms, with that term in front.
-// A pool uses the first term that it can meet, so the term in front is preferred.
+// Rotations returns the node terms in several orders: one for each of the first maxRotations terms, with that term
+// first. A pool uses the first term that it can meet, so that term is preferred.
 func (in *Interner) Rotations(a *NodeTerms) []*NodeTerms {
 	if a.rotations == nil {
 		a.rotations = []*NodeTerms{a}
@@ -211,10 +211,10 @@ func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 	return terms, model.Verdict{}
 }
 
-// Refuse returns the first taint that is not tolerated, and true if there is one.
+// Refuse returns the first taint that is not tolerated, and whether there is one.
 func (t *Tolerations) Refuse(taints []corev1.Taint) (corev1.Taint, bool) {
 	for _, taint := range taints {
-		if taint.Effect == corev1.TaintEffectPreferNoSchedule && t.BearsSoft {
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule && t.ToleratesSoft {
 			continue
 		}
 		if !slices.ContainsFunc(t.List, func(o corev1.Toleration) bool { return tolerates(o, taint) }) {
@@ -227,7 +227,7 @@ func (t *Tolerations) Refuse(taints []corev1.Taint) (corev1.Taint, bool) {
 	return corev1.Taint{}, false
 }
 
-// RefuseHard reports whether a taint with another effect than PreferNoSchedule is not tolerated.
+// RefuseHard reports whether a taint with effect NoSchedule or NoExecute is not tolerated.
 func (t *Tolerations) RefuseHard(taints []corev1.Taint) bool {
 	soft := func(x corev1.Taint) bool { return x.Effect == corev1.TaintEffectPreferNoSchedule }
 	if slices.ContainsFunc(taints, soft) {

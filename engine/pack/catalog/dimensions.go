@@ -11,13 +11,13 @@ import (
 )
 
 // Dimensions are the components of demand and capacity vectors. They are the resources that some pending pod requests,
-// then one dimension for each CSI driver with an attach limit.
+// then one dimension for each CSI driver with an attach limit. Amounts are millicores of cpu, bytes, or numbers.
 type Dimensions struct {
 	Names []corev1.ResourceName
 	// Plain is the number of resources. Later dimensions are numbers of attached volumes.
 	Plain int
-	// Units[d] divides amounts of dimension d for floating-point work. It makes typical values near one (cores, GiB, tens
-	// of pods).
+	// Units[d] is a divisor of the amounts in dimension d, for floating-point work. It makes typical amounts near one
+	// (cores, GiB, tens of pods).
 	Units []float64
 }
 

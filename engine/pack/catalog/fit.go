@@ -20,12 +20,11 @@ type Fit struct {
 	// PerPod is the lowest price per pod, in dollars per hour: the price of a type divided by the number of pods that it
 	// holds.
 	PerPod float64
-	// Restricted says that host ports or DaemonSet pods may exclude types that have room and the required labels.
+	// Restricted says that host ports or DaemonSet pods may exclude types with enough capacity and the required labels.
 	Restricted bool
 }
 
-// A PoolFit is the part of a Fit for one pool. Set is nil if the pods do not tolerate the pool's taints or no type
-// holds one.
+// A PoolFit is the part of a Fit for one pool. Set is nil if the pool's taints or all its types exclude the pods.
 type PoolFit struct {
 	Set   *OfferSet
 	Types typeset.Set
@@ -97,7 +96,7 @@ func (c *Catalog) Fit(n Needs) *Fit {
 	return f
 }
 
-// fitTerm returns the offerings and types of p that hold a pod by one of its node terms, and false if there are none.
+// fitTerm returns the offerings and types of p that hold a pod by n.Terms.Terms[term], and false if there are none.
 // extra is the text of n.Extra.
 func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, bool) {
 	k := setKey{p.Index, n.Terms.ID, term, extra}
@@ -142,7 +141,8 @@ func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
 	return out
 }
 
-// withDaemons returns the types of m that the filter admits, with the DaemonSets that may run on their nodes.
+// withDaemons returns the types i of m that the filter admits. It passes to the filter the DaemonSets that may run on a
+// new node of type i with an offering of s.
 func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, filter PresenceFilter) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {
@@ -153,7 +153,7 @@ func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, filter PresenceFilter) ty
 	return out
 }
 
-// Roomy returns the types of p that have room for one pod with demand d on an empty node, volumes included.
+// Roomy returns the types of p on which an empty node holds one pod with demand d, volumes included.
 func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
 	k := [2]int{d.ID, p.Index}
 	if m, ok := c.roomy[k]; ok {
@@ -173,11 +173,11 @@ func (f *Fit) Like(o *Fit) bool {
 	return slices.EqualFunc(f.ByPool, o.ByPool, func(a, b PoolFit) bool { return a.Set == b.Set })
 }
 
-// A Bearing says whether a topology spread constraint counts a pod on the new nodes that the pod may get. It counts
-// the pod on all of them, on some, or on none.
+// A Bearing says whether a topology spread constraint counts a pod on the new nodes that the pod may get: on all of
+// them, on some, or on none. The node affinity and taints policies of the constraint decide that.
 type Bearing uint8
 
-// The bearings: the constraint counts the pod on some, on all, or on none of the new nodes that the pod may get.
+// The bearings: on some, on all, or on none of the new nodes.
 const (
 	MayCount Bearing = iota
 	Counts
@@ -191,12 +191,12 @@ type NodeFilter struct {
 	Tolerations *Tolerations
 }
 
-// Tolerates reports whether nodes with the taints of p pass the filter.
+// Tolerates reports whether the taints of p let its nodes pass the filter.
 func (f NodeFilter) Tolerates(p *Pool) bool {
 	return f.Tolerations == nil || !f.Tolerations.RefuseHard(p.Taints)
 }
 
-// BearingOf returns the Bearing of a constraint with filter f for pods that get a new node of p with the fit.
+// BearingOf returns the Bearing of a spread constraint with filter f for pods that get a new node of p with the fit.
 func (p *Pool) BearingOf(f NodeFilter, fit PoolFit) Bearing {
 	if !f.Tolerates(p) {
 		return CountsNot
@@ -229,7 +229,7 @@ func (p *Pool) BearingOf(f NodeFilter, fit PoolFit) Bearing {
 	return MayCount
 }
 
-// Explain returns why no type of p both meets the term and holds the demand. The verdict is OK if one does.
+// Explain returns why no type of p both meets the term and holds the demand. If one does, the verdict is OK.
 func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	term = term.Normalize(c.settings.Labels.Aliases)
 	if conflict, ok := p.Requirements.Compatible(term, c.settings.Known); !ok {
@@ -242,7 +242,7 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	if s.Types.And(c.Roomy(p, d)).Any() {
 		return model.Verdict{}
 	}
-	most := make([]int64, len(d.Amount)) // by dimension, the largest room of any type that meets the term
+	most := make([]int64, len(d.Amount)) // by dimension, the largest Room of any type that meets the term
 	s.Types.Each(func(i int) {
 		for r, v := range p.Types[i].Room {
 			most[r] = max(most[r], v)

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Limits is what pool limits and reservations still allow.
+// Limits is what NodePool limits and capacity reservations still allow while a plan is made.
 type Limits struct {
 	pools        []model.Resources // pools[i] is what the limits of pool i allow, for limited resources only; nil for no limits
 	reservations []int             // reservations[i] is how many instances of reservation i are left
@@ -49,7 +49,7 @@ func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 	return left
 }
 
-// ClaimTypes returns those of the instance types that a NodeClaim without an instance may be launched as.
+// ClaimTypes returns the instance types, among types, that a NodeClaim without an instance may be launched as.
 func ClaimTypes(n *model.Node, types []*model.InstanceType) []*model.InstanceType {
 	wanted := n.Wishes()
 	var out []*model.InstanceType
@@ -128,8 +128,8 @@ func (l *Limits) Take(p *Pool, charge model.Resources, r *Reservation, n int64) 
 	}
 }
 
-// Allowed returns those of the types of which limits and reservations allow one more node. A node that may become
-// several types is charged the maximum of each resource. If the limits allow each type alone, they allow that maximum.
+// Allowed returns the types for which limits and reservations allow one more node. A node that may become several types
+// is charged the maximum of each resource. If the limits allow each type alone, they allow that maximum.
 func (l *Limits) Allowed(p *Pool, types []*Type) []*Type {
 	if len(l.pools[p.Index]) == 0 {
 		return types
@@ -166,9 +166,9 @@ func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
 	})
 }
 
-// Enough reports whether a node of p can become enough types to meet minValues. These types have an offering in s, hold
-// amount and shared, use reservation r (nil: none) and are within the limits. If minValues are not met, missing is the
-// first label with too few values.
+// Enough reports whether a node of p may become enough different types to meet minValues. These types have an offering
+// in s, hold amount and shared, use reservation r (nil: none) and are within the limits. If minValues are not met,
+// missing is the first label with too few values.
 func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, amount []int64, shared SharedVolumes, r *Reservation) (missing string, ok bool) {
 	if c.settings.RelaxMinValues || !s.MinValues {
 		return "", true

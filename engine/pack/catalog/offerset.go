@@ -9,7 +9,7 @@ import (
 )
 
 // An OfferSet is the offerings of one pool that meet label requirements. Pods with equal requirements share a pointer.
-// Pods with two sets may share a node if some offering is in both.
+// Pods with different OfferSets may share a node if some offering is in both.
 type OfferSet struct {
 	ID           int
 	Requirements require.Set
@@ -25,16 +25,16 @@ type OfferSet struct {
 	daemons [][]Presence // results of Pool.DaemonsOn, by type
 }
 
-// MinPrice replaces a price of zero. Otherwise wasted capacity of a free node would cost nothing.
+// MinPrice replaces lower prices, in dollars per hour. At a price of zero, unused capacity would cost nothing.
 const MinPrice = 1e-9
 
-// Same is the relative difference below which two prices are taken for equal.
+// Same is the relative difference up to which two prices are regarded as equal.
 const Same = 1e-6
 
 // An offerSets holds the OfferSets of one pool, each once.
 type offerSets struct {
 	list    []*OfferSet
-	byText  map[string]*OfferSet
+	byText  map[string]*OfferSet // by the text of OfferSet.Requirements
 	meets   map[[2]int]*OfferSet // results of Meet, by the IDs of both sets
 	classes map[string]int       // classes[text] is the PriceClass of the Prices with this encoding
 	made    int                  // the number of intersections computed so far

@@ -16,7 +16,7 @@ type Options struct {
 }
 
 // Options returns the types that have an offering in s, hold amount and shared, and use reservation r (nil: none). If
-// admits is not nil, it must be true for the index of the type. Callers must not change the result.
+// admits is not nil, it returns only types for whose index admits is true. Callers must not change the result.
 func (p *Pool) Options(s *OfferSet, amount []int64, shared SharedVolumes, r *Reservation, admits func(i int) bool) *Options {
 	found := p.Bins().Index.Options(binpack.OfferSet(s.ID), amount, shared.Numbers(), supplyOf(r), admits)
 	out := p.options[found]
@@ -46,9 +46,9 @@ func (c *Catalog) Charge(l *Limits, p *Pool, s *OfferSet, i int, amount []int64,
 	return t.Capacity
 }
 
-// LeastCharge returns the maximum of each resource over t and the further options that minValues require. It takes the
-// options first that exceed t least, as a share of the limits. It returns nil if all options together do not meet
-// minValues.
+// LeastCharge returns the maximum of each resource over t and the further options that minValues require. It uses the
+// options whose capacity exceeds that of t least, as a share of the limits. It returns nil if all options together do
+// not meet minValues.
 func (p *Pool) LeastCharge(s *OfferSet, t *Type, options []*Type) model.Resources {
 	over := func(o *Type) float64 {
 		most := 0.0

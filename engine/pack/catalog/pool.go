@@ -25,9 +25,9 @@ type Pool struct {
 	watched  []DaemonPod // the DaemonSets that Watch selected and that tolerate the pool's taints
 	sets     offerSets
 	volumes  *Volumes
-	preload  [][]binpack.Count
-	bins     *binpack.Catalog
-	options  map[*binpack.TypeOptions]*Options
+	preload  [][]binpack.Count                 // by type, see SetPreload
+	bins     *binpack.Catalog                  // result of Bins
+	options  map[*binpack.TypeOptions]*Options // results of Options, by the result of package binpack
 }
 
 // A Catalog is what may be launched: the NodePools with their instance types and offerings.
@@ -40,8 +40,8 @@ type Catalog struct {
 	Limits *Limits
 
 	volumes  *Volumes
-	fits     map[fitKey]*Fit
-	byTerm   map[setKey]*OfferSet
+	fits     map[fitKey]*Fit        // results of Fit
+	byTerm   map[setKey]*OfferSet   // results of Pool.OffersFor
 	roomy    map[[2]int]typeset.Set // results of Roomy, by Demand.ID and Pool.Index
 	settings Settings
 }
@@ -127,7 +127,7 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[s
 	}
 }
 
-// Watch selects the DaemonSets that DaemonsOn and PresencesWithin report: those for whose index relevant is true. It
+// Watch selects the DaemonSets that DaemonsOn and PresencesWithin return: those for whose index relevant is true. It
 // must be called before DaemonsOn and Fit.
 func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) {
 	for _, p := range c.Pools {
@@ -154,7 +154,7 @@ func (p *Pool) DaemonsOn(s *OfferSet, i int) []Presence {
 }
 
 // PresencesWithin returns the DaemonSets selected by Watch whose pods may run on a new node of type i with labels that
-// meet reqs. A Presence is certain if it is so for every offering that reqs allow. The result is never nil.
+// meet reqs. A Presence is certain if it is certain for every offering that reqs allow. The result is never nil.
 func (p *Pool) PresencesWithin(reqs require.Set, i int) []Presence {
 	t := p.Types[i]
 	out := []Presence{}

@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// LeaveSlack reduces Room of each type by share of its cpu and memory. Any of the demands that fits on an empty node
-// still fits afterwards.
+// LeaveSlack lowers Room of each type by share (0 to 0.5) of its cpu and memory. Any of the demands that fits on an
+// empty node still fits afterwards.
 func (c *Catalog) LeaveSlack(share float64, demands []*Demand) {
 	for _, p := range c.Pools {
 		for _, t := range p.Types {

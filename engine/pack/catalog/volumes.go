@@ -93,8 +93,7 @@ func (v *Volumes) limitedDrivers() map[string]bool {
 	return limited
 }
 
-// findShared finds the volumes that several pods or a DaemonSet use. users[key] is the number of pods that use the
-// volume.
+// findShared sets shared: the volumes that several pods or a DaemonSet use. users[key] is how many pods use a volume.
 func (v *Volumes) findShared(pods []*model.Pod, users map[VolumeKey]int) {
 	daemons := map[VolumeKey]bool{}
 	for _, d := range v.snapshot.Daemons() {
@@ -121,8 +120,8 @@ func (v *Volumes) findShared(pods []*model.Pod, users map[VolumeKey]int) {
 // Limited reports whether some driver has an attach limit, and so a dimension.
 func (v *Volumes) Limited() bool { return v.dimensions.Plain < v.dimensions.Len() }
 
-// Of returns the volumes of the pod that a CSI driver attaches, without duplicates. It returns none if they cannot be
-// determined. Such a pod is refused elsewhere.
+// Of returns the volumes of the pod that a CSI driver attaches, without duplicates. If they cannot be determined, it
+// returns none: package compile refuses such a pod.
 func (v *Volumes) Of(pod *model.Pod) []VolumeKey {
 	if len(pod.Object.Spec.Volumes) == 0 {
 		return nil
@@ -186,7 +185,7 @@ func (v *Volumes) AttachableBy(t *model.InstanceType, daemons []*model.Daemon, r
 			}
 		}
 	}
-	// If the volumes of the DaemonSets alone exceed the limit, some of them are not attached.
+	// If the volumes of the DaemonSets alone exceed the limit, it is not known which of them are attached.
 	brought = slices.DeleteFunc(brought, func(x SharedVolume) bool { return room[x.Dimension] < 0 })
 	for i := v.dimensions.Plain; i < v.dimensions.Len(); i++ {
 		room[i] = max(room[i], 0)
@@ -227,8 +226,7 @@ func (v *Volumes) SharedDemands() []binpack.SharedDemand {
 	return out
 }
 
-// TooManyVolumes returns the verdict on pods with more volumes of a driver than any instance type can attach. by is the
-// excess.
+// TooManyVolumes returns the verdict on pods with too many volumes of a driver for any instance type. by is the excess.
 func TooManyVolumes(driver string, by int64) model.Verdict {
 	return model.Verdict{Rule: model.RuleVolume,
 		Subject: fmt.Sprintf("needs %s of CSI driver %s than any instance type can attach", units.Counted(int(by), "more volume"), driver),
@@ -286,7 +284,7 @@ func (s SharedVolumes) Numbers() []int {
 	return out
 }
 
-// fits reports whether room holds one attachment for each volume of s besides demand. Both vectors are by dimension.
+// fits reports whether room holds the demand and one attachment for each volume of s. Both vectors are by dimension.
 func (s SharedVolumes) fits(demand, room []int64) bool {
 	n := int64(0)
 	for i, x := range s {

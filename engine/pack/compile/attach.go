@@ -11,7 +11,7 @@ import (
 )
 
 // limitInFlight sets Attachable and Attached of a node in flight. Attachable is the lowest limit of all types that the
-// node may become. attached are the shared volumes that DaemonSet pods attach whichever of these types it becomes.
+// node may become. attached are the shared volumes that DaemonSet pods attach on every one of these types.
 func limitInFlight(c *compiler, n *Node, attached catalog.SharedVolumes) {
 	if !c.Volumes.Limited() {
 		return
@@ -26,8 +26,8 @@ func limitInFlight(c *compiler, n *Node, attached catalog.SharedVolumes) {
 	ignoreAttachments(c, n)
 }
 
-// ignoreAttachments sets the volume dimensions of Room to ManyVolumes. On nodes, Attachable limits volumes instead,
-// because it counts a shared volume once.
+// ignoreAttachments sets the volume dimensions of Room to ManyVolumes. On existing nodes, Node.Attachable limits
+// volumes instead, because it counts a shared volume once.
 func ignoreAttachments(c *compiler, n *Node) {
 	for i := c.Dimensions.Plain; i < c.Dimensions.Len(); i++ {
 		n.Room[i] = catalog.ManyVolumes
@@ -35,7 +35,7 @@ func ignoreAttachments(c *compiler, n *Node) {
 }
 
 // limitLaunched sets Attachable and Attached of a node that has an instance. daemons are the DaemonSets with volumes
-// that run on the node. The volumes of those without a pod there are subtracted.
+// that run on the node. For those without a pod there yet, it subtracts the volumes that the pod will attach.
 func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 	limits := attachLimits(c, n.Node)
 	if len(limits) == 0 {
@@ -59,8 +59,8 @@ func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 	}
 }
 
-// attachLimits returns how many volumes of each driver a node can attach. For a driver that has not reported a limit on
-// the node, it uses Volumes.Limit of the instance type.
+// attachLimits returns how many volumes of each CSI driver a node can attach. For a driver that has not reported a
+// limit on the node, it uses Volumes.Limit of the instance type.
 func attachLimits(c *compiler, n *model.Node) map[string]int {
 	limits := volume.AttachLimits(c.Snapshot, n)
 	if !c.Volumes.Limited() {
@@ -89,7 +89,7 @@ func attachLimits(c *compiler, n *model.Node) map[string]int {
 // attachmentOf returns the key of a volume in Node.Attached.
 func attachmentOf(v catalog.VolumeKey) string { return v.Driver + " " + v.Key }
 
-// AttachVolume attaches the volume to the node with these maps: Node.Attachable and Node.Attached. It changes nothing
+// AttachVolume attaches the volume to the node with these maps (Node.Attachable and Node.Attached). It changes nothing
 // if the volume is attached already or its driver has no limit.
 func AttachVolume(attachable map[string]int, attached map[string]bool, v catalog.VolumeKey) {
 	key := attachmentOf(v)

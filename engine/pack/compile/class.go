@@ -19,10 +19,10 @@ type Class struct {
 	Index  int          // index in Problem.Classes
 	Pods   []*model.Pod // in key order
 	Demand *catalog.Demand
-	// Refused is the reason if no node can ever take the pods. Otherwise Refused.OK() is true.
+	// Refused is the reason why no node can ever take the pods. It is OK if some node may.
 	Refused model.Verdict
 
-	text string // encoding of the pods; it orders classes of equal demand, without regard to names
+	text string // what kube-scheduler reads of the pods, encoded; it orders classes of equal demand
 }
 
 // A Spec is the requirements of pods except the amounts of resources. Classes share a Spec if they have the same
@@ -30,8 +30,8 @@ type Class struct {
 type Spec struct {
 	// Pod is one of the pods. The others have the same requirements.
 	Pod *model.Pod
-	// Stages are the requirements of the pods with preferences. Each stage has fewer preferences than the one before, the
-	// last has none.
+	// Stages are the requirements of the pods together with preferences. Each stage has fewer preferences than the one
+	// before, the last has none.
 	Stages []Stage
 	// Required are the node selector and required node affinity, without the topology of volumes. A spread constraint that
 	// honors node affinity counts only pods on nodes that meet them.
@@ -41,22 +41,23 @@ type Spec struct {
 	Ports []catalog.Port
 	// Drivers are the CSI drivers of the pods' volumes.
 	Drivers map[string]bool
-	// Members are the groups that count the pods, rising. NodeMembers are those of them over the hostname.
+	// Members are the topology groups that count the pods: indices in Problem.Groups, rising. NodeMembers are those of
+	// Members over the hostname.
 	Members, NodeMembers []int
-	// Free says that the pods have no topology constraints and no host ports, and that no required affinity or
-	// anti-affinity selects them.
+	// Free says that the pods have no topology constraints and no host ports, and that required affinity or anti-affinity
+	// does not select them.
 	Free     bool
 	Priority int32
 
-	impossible model.Verdict // the reason if no node can ever take the pods, see compileStages
+	impossible model.Verdict // the reason why no node can ever take the pods, or OK; see compileStages
 }
 
 // Last returns the stage without preferences.
 func (s *Spec) Last() *Stage { return &s.Stages[len(s.Stages)-1] }
 
 // placementRank orders classes of equal priority; lower ranks are placed first. Classes with required affinity over the
-// hostname have 0, because pods of other classes are placed in their bundles. Those with other required affinity have
-// 2, because their pods follow pods of other classes into a domain. All others have 1.
+// hostname have 0, because bundles place pods of other classes together with theirs. Classes with other required
+// affinity have 2, because their pods follow pods of other classes into a domain. All others have 1.
 func (s *Spec) placementRank() int {
 	rank := 1
 	for i := range s.Rules {
@@ -73,11 +74,12 @@ func (s *Spec) placementRank() int {
 // A signature is the encoding of a pod without its labels, see signer.
 type signature struct {
 	text   string
-	rules  int // index of the ruleSet
+	rules  int // index in the list of ruleSets of classify
 	demand *catalog.Demand
 }
 
-// A ruleSet is what signatures have in common that differ only in amounts of resources. first is the first such pod.
+// A ruleSet belongs to pods whose signatures differ only in amounts of resources. rules are their constraints on other
+// pods, first is the first of them.
 type ruleSet struct {
 	rules []topology.Rule
 	first *model.Pod
@@ -138,8 +140,8 @@ func classify(c *compiler) {
 	sortClasses(c)
 }
 
-// retainTerms removes the terms that no repulsion, no DaemonSet and no tried ruleSet uses. tried is the result of
-// shareWork.
+// retainTerms removes the terms that are not in use: by anti-affinity of running pods (repulsions), by DaemonSets or by
+// tried ruleSets. tried is the result of shareWork.
 func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
 	if tried == nil {
 		return
@@ -167,7 +169,6 @@ func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
 	c.terms.book.Retain(func(n int) bool { return keep[n] })
 }
 
-// numberOf returns the number of text. A new text gets the next number.
 func numberOf(numbers map[string]int, text string) int {
 	id, ok := numbers[text]
 	if !ok {
@@ -256,8 +257,8 @@ func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 }
 
 // specOf returns the spec of a pod, and adds it to known if it is new. Pods of a ruleSet share its rules, except
-// Rule.Self: whether a term selects the pod itself depends on the pod's labels. Pods with volumes share no spec,
-// because refusals name the volumes.
+// Rule.Self: whether a term selects the pod itself depends on the pod's labels. Each pod with volumes gets its own
+// spec, because refusals name the volumes.
 func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set *ruleSet) *Spec {
 	if s := known[key]; s != nil && len(pod.Object.Spec.Volumes) == 0 {
 		return s
@@ -274,7 +275,7 @@ func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set
 	return s
 }
 
-// refuseOutright returns a reason to refuse the pod that does not depend on nodes. The verdict is OK if there is none.
+// refuseOutright returns a reason to refuse the pod that does not depend on nodes, OK if there is none.
 func refuseOutright(c *compiler, pod *model.Pod) model.Verdict {
 	if no, ok := c.Settings.Refuse[pod.Key]; ok {
 		return no

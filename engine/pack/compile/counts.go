@@ -9,28 +9,29 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Counts are how many pods each group counts in each domain, and the largest number that the anti-affinity of these
-// pods allows. Problem.Counts contains the running pods, the expected DaemonSet pods and the host ports in use. Each
-// phase that places pods works on a clone.
+// Counts are how many pods each topology group counts in each domain, and how many the anti-affinity of pods allows
+// there. Problem.Counts contains the running pods, the expected DaemonSet pods and the host ports in use. Each phase
+// that places pods works on a clone.
 type Counts struct {
 	problem *Problem
 	groups  []GroupCount
 }
 
-// A GroupCount is the counts of one group. Slices are indexed by domain.
+// A GroupCount is the counts of one topology group. Slices are indexed by domain.
 type GroupCount struct {
-	// Present counts the pods that are or may be in the domain. Certain counts only pods that are certain to be there and
-	// to count. For an affinity group, both omit DaemonSet pods that are not certain to run.
+	// Present counts the pods that are or may be in the domain. Certain counts only those for which both is certain: that
+	// they are there, and that the group counts them. For an affinity group, both omit DaemonSet pods that are not certain
+	// to run.
 	Present, Certain []int32
 	// Limit is the largest number of the group's pods that anti-affinity of the pods in the domain allows there.
 	Limit []int32
-	// UnsettledClosed says that anti-affinity of DaemonSet pods keeps the group's pods off nodes whose value of the label
-	// is not known yet.
+	// UnsettledClosed says that the group's pods must avoid nodes whose value of the label is not known yet, because of
+	// anti-affinity of DaemonSet pods.
 	UnsettledClosed bool
-	// Eligible says whether a node that counts for the group is in the domain or may be.
+	// Eligible says whether the domain has, or may get, a node on which the group counts pods. As in kube-scheduler, only
+	// eligible domains count for the global minimum.
 	Eligible []bool
-	// Total is the number of pods that the group counts in all domains. IsFirst uses it, so it matters only whether it is
-	// 0.
+	// Total is the number of pods that the group counts in all domains. Only IsFirst uses it, to check whether it is 0.
 	Total int
 }
 
@@ -62,7 +63,7 @@ func count(c *compiler) {
 			}
 		}
 		for _, pod := range n.Pods {
-			if c.terms.leaving[pod.Key] {
+			if c.terms.displaced[pod.Key] {
 				continue
 			}
 			terms = c.terms.selecting(terms, pod)
@@ -104,7 +105,7 @@ func countRunning(c *compiler, group int, n *Node, terminating bool) {
 	counts.Total++
 }
 
-// countPorts counts host ports that are in use on n in the groups of conflicting ports.
+// countPorts counts each of the host ports, which are in use on n, in the groups of the ports that conflict with it.
 func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 	if n.Index < 0 {
 		return
@@ -118,7 +119,7 @@ func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 	}
 }
 
-// countRepulsions sets Limit to 0 where required anti-affinity of a running pod keeps off the pods of a group.
+// countRepulsions sets Limit to 0 in domains from which required anti-affinity of running pods excludes the group.
 func countRepulsions(c *compiler) {
 	at := map[string]*Node{}
 	for _, n := range c.All {
@@ -154,7 +155,7 @@ func (c *Counts) Clone() *Counts {
 // Of returns the counts of a group. Callers must not change them.
 func (c *Counts) Of(group int) *GroupCount { return &c.groups[group] }
 
-// MarkNode marks as eligible for the group the domains in which n is or may be.
+// MarkNode marks the domains in which n is or may be as eligible for the group.
 func (c *Counts) MarkNode(group int, n *Node) {
 	p, g, counts := c.problem, c.problem.Groups[group], &c.groups[group]
 	d := n.Domain(g.Key)
@@ -190,8 +191,7 @@ func tolerates(g *Group, n *Node) bool {
 	return g.Filter.Tolerations == nil || !g.Filter.Tolerations.RefuseHard(n.Taints)
 }
 
-// MayMeet reports whether a node may meet one of the terms of a. The node has the labels that reqs mention and no
-// others.
+// MayMeet reports whether a node may meet one of the terms of a. The node has exactly the labels that reqs mentions.
 func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	return slices.ContainsFunc(a.Terms, func(term require.Set) bool {
 		_, ok := reqs.Compatible(term.Normalize(p.Settings.Labels.Aliases), nil)
@@ -199,8 +199,8 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	})
 }
 
-// MinOnOtherNodes returns the smallest number of the group's pods on any eligible node that takes no new pods. It
-// returns MaxInt32 if there is no such node.
+// MinOnOtherNodes returns the smallest number of the group's pods on any eligible node outside Problem.Nodes: such
+// nodes take no new pods. It returns MaxInt32 if there is no such node.
 func (p *Problem) MinOnOtherNodes(group int) int32 {
 	least := int32(math.MaxInt32)
 	var terms []int
@@ -210,7 +210,7 @@ func (p *Problem) MinOnOtherNodes(group int) int32 {
 		}
 		pods := int32(0)
 		for _, pod := range n.Pods {
-			if p.terms.leaving[pod.Key] || pod.Terminating() {
+			if p.terms.displaced[pod.Key] || pod.Terminating() {
 				continue
 			}
 			terms = p.terms.selecting(terms, pod)
@@ -223,11 +223,11 @@ func (p *Problem) MinOnOtherNodes(group int) int32 {
 	return least
 }
 
-// AnyLeaving reports whether some pod that is to be placed still runs on a node that is being deleted.
-func (p *Problem) AnyLeaving() bool { return len(p.terms.leaving) > 0 }
+// AnyDisplaced reports whether some pod to be placed still runs on a node that is being deleted.
+func (p *Problem) AnyDisplaced() bool { return len(p.terms.displaced) > 0 }
 
-// Allows returns how many pods with the rule may be placed in domain d of its group. mayBeFirst reports whether
-// kube-scheduler's first-pod exception applies, see Rule.Affinity.
+// Allows returns how many pods with the rule may be placed in domain d of its group. mayBeFirst reports whether a pod
+// may satisfy an affinity rule by itself (kube-scheduler's first-pod exception).
 func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 	if d < 0 {
 		if r.Kind == topology.Apart && d == Outside {
@@ -260,16 +260,16 @@ func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 	return math.MaxInt32
 }
 
-// IsFirst reports whether kube-scheduler's first-pod exception applies to a rule of affinity. The pod must match the
-// rule itself, and no other pod may match any required affinity of the pod.
+// IsFirst reports whether kube-scheduler's first-pod exception applies to an affinity rule: the pod satisfies its
+// affinity by itself. The pod must match the rule itself, and no other pod may match any required affinity of the pod.
 func (c *Counts) IsFirst(r *Rule) bool {
 	return r.Self && c.groups[r.Group].Total == 0 &&
 		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].Total > 0 })
 }
 
 // GlobalMinimum returns the minimum number of the group's pods over all eligible domains, as in kube-scheduler. It is 0
-// if there may be an empty node or domain, or if there are fewer domains than minDomains. It uses Present in domain to,
-// in which the pod is to be placed, and Certain in the others.
+// if there may be an empty node or domain, or if there are fewer domains than minDomains. In domain to, where the pod
+// is to be placed, it uses Present; in all others, Certain.
 func (c *Counts) GlobalMinimum(group, minDomains, to int) int {
 	g, counts := c.problem.Groups[group], &c.groups[group]
 	if g.Key == HostKey && !g.Static {
@@ -312,7 +312,7 @@ func (c *Counts) Spare(group, d int) int {
 }
 
 // Add counts n pods of the group in domain d. If d is Unsettled, an anti-affinity group counts them in every domain.
-// certain says that the pods are certain to be there and to count.
+// certain says that they are certain to be there and to be counted.
 func (c *Counts) Add(group, d, n int, certain bool) {
 	counts := &c.groups[group]
 	switch {
@@ -332,10 +332,10 @@ func (c *Counts) Add(group, d, n int, certain bool) {
 	}
 }
 
-// AddTotal adds n pods on new nodes to Total of a group over the hostname.
+// AddTotal adds n pods on new nodes to Total of a group over the hostname. New nodes have no domain yet.
 func (c *Counts) AddTotal(group, n int) { c.groups[group].Total += n }
 
-// AddPossible counts n pods that may be in domain d in Present. It does not change Total and Certain.
+// AddPossible counts n pods that may be in domain d: in Present, but not in Certain and Total.
 func (c *Counts) AddPossible(group, d, n int) { c.groups[group].Present[d] += int32(n) }
 
 // Reserve lowers Limit of domain d because a pod with required anti-affinity rule r was placed there. No other pod of
@@ -348,5 +348,5 @@ func (c *Counts) Reserve(r *Rule, d int) {
 	counts.Limit[d] = min(counts.Limit[d], counts.Present[d]) // Present may include the pod itself
 }
 
-// SetEligible sets whether a node that counts for the group is or may be in domain d.
+// SetEligible sets GroupCount.Eligible of domain d.
 func (c *Counts) SetEligible(group, d int, eligible bool) { c.groups[group].Eligible[d] = eligible }

@@ -24,15 +24,16 @@ import (
 //
 // A pod that is refused because of a DaemonSet is placed once a node with the DaemonSet pod exists.
 
-// A Daemon is a DaemonSet that affects pending pods. A constraint of a pending pod counts its pods, or its required
-// anti-affinity repels a pending pod.
+// A Daemon is a DaemonSet that affects pending pods: a constraint of a pending pod counts its pods, or its required
+// anti-affinity selects a pending pod.
 type Daemon struct {
 	*model.Daemon
 	// Certain says that no other pod, host port or volume can keep its pods off a node that it selects.
 	Certain bool
 	// OnNewNodes says that a new node of at least one type may run its pods.
 	OnNewNodes bool
-	// Selects are the terms of its node selector and node affinity, with current label names. A node must meet one.
+	// Selects are the terms of its node selector and node affinity, with current label names. Its pods run on nodes that
+	// meet at least one.
 	Selects []require.Set
 	// Members are the groups that count its pods. Repels are the groups of the pods that its required anti-affinity
 	// selects.
@@ -41,8 +42,7 @@ type Daemon struct {
 	terms []int // numbers of the terms of its required anti-affinity
 }
 
-// readDaemons sets Problem.Daemons. It adds the terms of their required anti-affinity to c.terms.book, which numbers
-// the terms of the plan.
+// readDaemons sets Problem.Daemons. It adds the terms of their required anti-affinity to c.terms.book.
 func readDaemons(c *compiler) {
 	for _, m := range c.Snapshot.Daemons() {
 		if m.Object.DeletionTimestamp != nil {
@@ -66,7 +66,8 @@ func daemonsRepel(c *compiler) bool {
 	return slices.ContainsFunc(c.Daemons, func(d *Daemon) bool { return d != nil && len(d.terms) > 0 })
 }
 
-// joinDaemons finds the groups that count the pods of each DaemonSet. It removes the DaemonSets that affect no class.
+// joinDaemons sets Daemon.Members: the groups that count the pods of the DaemonSet. It removes the DaemonSets that
+// affect no class.
 func joinDaemons(c *compiler) {
 	var terms []int
 	relevant := false
@@ -94,7 +95,6 @@ func joinDaemons(c *compiler) {
 	}
 }
 
-// overlap reports whether the lists have an element in common.
 func overlap(a, b []int) bool {
 	return slices.ContainsFunc(a, func(x int) bool { return slices.Contains(b, x) })
 }
@@ -123,9 +123,9 @@ func isCertain(c *compiler, d *Daemon, terms []int) bool {
 	})
 }
 
-// coming returns those of the DaemonSets that have no pod on node n yet, but may run one. reqs are the label
+// expectedDaemons returns the DaemonSets that have no pod on node n yet, but may get one. reqs are the label
 // requirements that the node meets.
-func coming(c *compiler, daemons []catalog.DaemonPod, reqs require.Set, n *model.Node) []catalog.Presence {
+func expectedDaemons(c *compiler, daemons []catalog.DaemonPod, reqs require.Set, n *model.Node) []catalog.Presence {
 	known := c.Settings.Known
 	if n.Registered {
 		known = nil // a registered node has all its labels
@@ -136,8 +136,8 @@ func coming(c *compiler, daemons []catalog.DaemonPod, reqs require.Set, n *model
 	})
 }
 
-// watchDaemons finds the new nodes on which DaemonSets may run. It sets Daemon.OnNewNodes, Group.Preloaded and the
-// preload of the pools.
+// watchDaemons finds out on which new nodes DaemonSets may run. It sets Daemon.OnNewNodes and Group.Preloaded, and
+// calls Pool.SetPreload.
 func watchDaemons(c *compiler) {
 	if len(c.Daemons) == 0 {
 		return
@@ -162,8 +162,8 @@ func watchDaemons(c *compiler) {
 	}
 }
 
-// preload returns how many pods of the DaemonSets in on each group of spread over the hostname counts, ordered by
-// group.
+// preload returns how many pods each spread group over the hostname counts on a node with a pod of each DaemonSet in
+// on. The result is ordered by group.
 func preload(c *compiler, on []catalog.Presence) []binpack.Count {
 	var out []binpack.Count
 	for _, x := range on {
@@ -218,7 +218,7 @@ func domainsOnNewNodes(c *compiler, daemon, key int) []int {
 func countDaemons(c *compiler) {
 	for _, n := range c.All {
 		if !n.Deleting {
-			countComing(c, n)
+			countExpected(c, n)
 		}
 	}
 	for i, d := range c.Daemons {
@@ -228,7 +228,7 @@ func countDaemons(c *compiler) {
 		for _, m := range d.Members {
 			switch g, n := c.Groups[m], &c.Counts.groups[m]; {
 			case g.Kind == topology.Near:
-				n.Total++ // then the first-pod exception does not apply, see Rule.Affinity
+				n.Total++ // a matching pod may exist, so pods cannot satisfy the affinity by themselves
 			case g.Kind == topology.Apart && g.Key != HostKey:
 				for _, domain := range domainsOnNewNodes(c, i, g.Key) {
 					n.Present[domain]++
@@ -246,13 +246,13 @@ func countDaemons(c *compiler) {
 	}
 }
 
-// countComing counts the DaemonSet pods that node n is expected to get, and applies their anti-affinity.
-func countComing(c *compiler, n *Node) {
-	for _, x := range n.Coming {
+// countExpected counts the DaemonSet pods that node n is expected to get, and applies their anti-affinity.
+func countExpected(c *compiler, n *Node) {
+	for _, x := range n.Expected {
 		d := c.Daemons[x.Index]
 		certain := d.Certain && x.Certain && !portTaken(c, d, n)
 		for _, m := range d.Members {
-			countComingIn(c, n, m, certain)
+			countExpectedIn(c, n, m, certain)
 		}
 		for _, m := range d.Repels {
 			for _, domain := range c.DomainsOf(n, c.Groups[m].Key) {
@@ -270,9 +270,9 @@ func portTaken(c *compiler, d *Daemon, n *Node) bool {
 	})
 }
 
-// countComingIn counts an expected DaemonSet pod on node n in group m. An affinity group counts it in Present only if
-// it is certain to come. All groups count it in Total.
-func countComingIn(c *compiler, n *Node, m int, certain bool) {
+// countExpectedIn counts an expected DaemonSet pod on node n in group m. An affinity group counts it in Present only if
+// it is certain to run there. All groups count it in Total.
+func countExpectedIn(c *compiler, n *Node, m int, certain bool) {
 	g, counts := c.Groups[m], &c.Counts.groups[m]
 	counts.Total++
 	if g.Kind == topology.Spread && (!n.InFlight && !c.IsEligible(g, n) || !tolerates(g, n)) {
@@ -290,8 +290,8 @@ func countComingIn(c *compiler, n *Node, m int, certain bool) {
 	}
 }
 
-// countsNewDaemons returns a DaemonSet whose pods on new nodes the group counts, if the group is of spread over domains
-// that nodes share. Otherwise it returns nil.
+// countsNewDaemons returns a DaemonSet whose pods on new nodes a spread group counts, nil if there is none. It also
+// returns nil for groups over the hostname and of other kinds.
 func (p *Problem) countsNewDaemons(group int) *Daemon {
 	g := p.Groups[group]
 	if g.Kind != topology.Spread || g.Key == HostKey {
@@ -299,7 +299,7 @@ func (p *Problem) countsNewDaemons(group int) *Daemon {
 	}
 	for _, key := range append([]int{g.Key}, g.OtherKeys...) {
 		if k := p.Keys[key]; key != HostKey && len(k.Reach) == 0 && !k.Open {
-			return nil // new nodes lack the label, so they do not count
+			return nil // new nodes lack the label, so the group does not count pods on them
 		}
 	}
 	for _, i := range g.Daemons {
@@ -320,8 +320,8 @@ func dropDaemonSpreads(c *compiler, stage *Stage) {
 	}
 }
 
-// refuseDaemonSpread returns a reason to refuse the class if its required spread over shared domains counts DaemonSet
-// pods on new nodes. Otherwise the verdict is OK.
+// refuseDaemonSpread returns a reason to refuse the class if its required spread constraints count DaemonSet pods on
+// new nodes. Spread over the hostname is allowed. Otherwise the verdict is OK.
 func refuseDaemonSpread(c *compiler, class *Class) model.Verdict {
 	for _, r := range class.Last().OverDomains {
 		if d := c.countsNewDaemons(r.Group); d != nil {
@@ -355,8 +355,8 @@ func (p *Problem) DaemonsRepelling(group int) []string {
 	return out
 }
 
-// BlockingDaemons returns the names of the DaemonSets on new nodes that may keep the class off. A rule over the
-// hostname of the stage counts their pods, or their anti-affinity selects the class.
+// BlockingDaemons returns the names of the DaemonSets that may keep the class off new nodes. Rules of the stage over
+// the hostname count their pods, or their anti-affinity over the hostname selects the class.
 func (p *Problem) BlockingDaemons(c *Class, s *Stage) []string {
 	var out []string
 	for r := range s.Rules {

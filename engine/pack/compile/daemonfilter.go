@@ -9,12 +9,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A DaemonFilter is which DaemonSet pods some pods require or forbid on a new node. Equal filters share a pointer. A
-// nil filter allows all nodes.
+// A DaemonFilter selects new nodes by the DaemonSets that may run on them, for pods with constraints on DaemonSet pods.
+// Equal filters share a pointer. A nil filter allows all nodes.
 type DaemonFilter struct {
 	number  int
 	problem *Problem
-	// avoid lists DaemonSets that must not run on the node.
+	// avoid lists DaemonSets that must not run on the node: indices in Problem.Daemons.
 	avoid []int
 	// perNode lists the spread rules over the hostname whose groups count DaemonSet pods.
 	perNode []Rule
@@ -25,7 +25,7 @@ type DaemonFilter struct {
 // Number returns a number from 1 on. Equal filters have equal numbers.
 func (f *DaemonFilter) Number() int { return f.number }
 
-// Admits reports whether a new node meets the filter. The parameter on lists the DaemonSets whose pods run on the
+// Admits reports whether a new node meets the filter. The parameter on lists the DaemonSets whose pods may run on the
 // node. Admits implements catalog.PresenceFilter.
 func (f *DaemonFilter) Admits(on []catalog.Presence, _ require.Set) bool {
 	for _, daemon := range f.avoid {
@@ -63,8 +63,8 @@ func (f *DaemonFilter) Filter() catalog.PresenceFilter {
 // RequiresDaemons reports whether the filter requires DaemonSet pods on the node to meet affinity.
 func (f *DaemonFilter) RequiresDaemons() bool { return f != nil && len(f.mustRun) > 0 }
 
-// NarrowToDaemons narrows node terms to the nodes on which mustRun is met. For each group of mustRun, such a node is
-// selected by a certain DaemonSet whose pods the group counts.
+// NarrowToDaemons narrows node terms to the nodes on which mustRun is met: for each group of mustRun, a certain
+// DaemonSet whose pods the group counts selects the node.
 func (f *DaemonFilter) NarrowToDaemons(a *catalog.NodeTerms) *catalog.NodeTerms {
 	in := f.problem.Intern
 	for _, group := range f.mustRun {
@@ -112,7 +112,7 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 	}
 }
 
-// A filterTable is an interner: it maps the encoding of a filter to the one filter with that encoding.
+// A filterTable maps the encoding of a filter to the one filter with that encoding.
 type filterTable map[string]*DaemonFilter
 
 // intern returns the filter of the table that equals f, and adds f if there is none. It returns nil if f allows all

@@ -12,16 +12,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Group is the pods that one term selects (a label selector with a topology key), for rules of one kind. They are
-// counted by domain of the key. If the key is the hostname, domains are the nodes of Problem.Nodes. On new nodes,
-// package binpack counts the pods.
+// A Group is a topology group: the pods that one term selects (a label selector with a topology key), for constraints
+// of one kind. They are counted by domain of the key. If the key is the hostname, domains are the nodes of
+// Problem.Nodes. On new nodes, package binpack counts the pods.
 type Group struct {
 	Kind topology.Kind
 	Key  int // index in Problem.Keys
-	// Filter selects the nodes whose pods count, for spread that honors node affinity or taints.
+	// Filter selects the nodes whose pods count, for spread with nodeAffinityPolicy or nodeTaintsPolicy Honor.
 	Filter catalog.NodeFilter
-	// OtherKeys are the topology keys of the other required spread constraints of the pod. A node without one of these
-	// labels does not count, as in kube-scheduler.
+	// OtherKeys are the topology keys of the other required spread constraints of the pods with this one. As in
+	// kube-scheduler, pods on a node without one of these labels are not counted.
 	OtherKeys []int
 	// Hard says that some rule with this group is required.
 	Hard bool
@@ -34,8 +34,8 @@ type Group struct {
 	// Preloaded is the largest number of DaemonSet pods on any new node that the group counts. It is set only for spread
 	// over the hostname.
 	Preloaded int
-	// Static says that no new node and no node in flight counts for this group of spread over the hostname. MinOnOthers is
-	// then the result of MinOnOtherNodes.
+	// Static says, for spread over the hostname, that the group counts pods on no new node and no node in flight.
+	// MinOnOthers is then the result of MinOnOtherNodes.
 	Static      bool
 	MinOnOthers int32
 }
@@ -52,16 +52,16 @@ type groupKey struct {
 type termIndex struct {
 	book   *topology.Book
 	groups map[int][]int // groups[n] are the indices of the groups of term n
-	// leaving has the keys of the displaced pods: they are to be placed, and still run on a node that is being deleted.
-	// They do not count there.
-	leaving map[string]bool
+	// displaced has the keys of the pods that still run on a node that is being deleted, and are to be placed elsewhere.
+	// They do not count on that node.
+	displaced map[string]bool
 }
 
 func newTermIndex(pods []*model.Pod) termIndex {
-	t := termIndex{book: topology.NewBook(), groups: map[int][]int{}, leaving: map[string]bool{}}
+	t := termIndex{book: topology.NewBook(), groups: map[int][]int{}, displaced: map[string]bool{}}
 	for _, pod := range pods {
 		if pod.Bound() {
-			t.leaving[pod.Key] = true
+			t.displaced[pod.Key] = true
 		}
 	}
 	return t
@@ -141,21 +141,21 @@ func (c *compiler) portGroup(q catalog.Port) int {
 	return len(c.Groups) - 1
 }
 
-// A repulsion is the required anti-affinity of a running pod. It keeps pods that one of the terms selects out of the
-// domains of the pod's node.
+// A repulsion is the required anti-affinity of a running pod. No pod that one of the terms selects may be placed in the
+// domains of the running pod's node.
 type repulsion struct {
 	node  string
 	terms []int
 }
 
-// findRepulsions sets repulsions from the required anti-affinity of the running pods that stay on their nodes.
+// findRepulsions sets repulsions from the required anti-affinity of the running pods, except displaced ones.
 func (c *compiler) findRepulsions() {
 	seen := map[string][]int{}
 	var buf []byte
 	for _, n := range c.Snapshot.Nodes() {
 		for _, pod := range n.Pods {
 			terms := topology.RequiredApart(pod.Object)
-			if len(terms) == 0 || c.terms.leaving[pod.Key] {
+			if len(terms) == 0 || c.terms.displaced[pod.Key] {
 				continue
 			}
 			buf = encode.AffinityTerms(encode.String(buf[:0], pod.Object.Namespace), terms)
@@ -176,7 +176,7 @@ func (c *compiler) findRepulsions() {
 	}
 }
 
-// joinGroups finds the groups that count the pods of each spec. It must run when all groups exist.
+// joinGroups sets the Members of each spec: the groups that count its pods. It must run when all groups exist.
 //
 // A spread group counts only pods that have rules of their own or that a required rule selects. All other pods are
 // placed last, so that they cannot violate the spread of pods placed before.
@@ -278,14 +278,14 @@ func namespaceIndex(s *model.Snapshot) topology.Namespaces {
 	}
 }
 
-// Lacks reports whether a node lacks a label of OtherKeys, so that it does not count. domain returns the node's domain
-// of a key.
+// Lacks reports whether a node lacks a label of OtherKeys, so that the group counts no pods on it. domain returns the
+// node's domain of a key.
 func (g *Group) Lacks(domain func(key int) int) bool {
 	return slices.ContainsFunc(g.OtherKeys, func(key int) bool { return key != HostKey && domain(key) == Outside })
 }
 
-// findStaticSpreads sets Static and MinOnOthers of the groups of spread over the hostname for which no new node counts.
-// The global minimum of such a group may be above zero, because no empty node can be added.
+// findStaticSpreads sets Static and MinOnOthers of the spread groups over the hostname that count pods on no new node.
+// The global minimum of such a group may exceed zero, because no empty node can be added.
 func (c *compiler) findStaticSpreads() {
 	for i, g := range c.Groups {
 		if g.Key == HostKey && g.Kind == topology.Spread && !c.InFlightCounts(g) && !c.newNodeCounts(g) {
@@ -294,12 +294,12 @@ func (c *compiler) findStaticSpreads() {
 	}
 }
 
-// InFlightCounts reports whether some node in flight may count for the group.
+// InFlightCounts reports whether the group may count pods on some node in flight.
 func (p *Problem) InFlightCounts(g *Group) bool {
 	return slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.InFlight && !g.Lacks(n.Domain) })
 }
 
-// newNodeCounts reports whether some pool can launch a node that counts for the group.
+// newNodeCounts reports whether some pool can launch a node on which the group counts pods.
 func (p *Problem) newNodeCounts(g *Group) bool {
 	return slices.ContainsFunc(p.Catalog.Pools, func(pool *catalog.Pool) bool {
 		return g.Filter.Tolerates(pool) && slices.ContainsFunc(p.CountingTerms(g), func(term require.Set) bool {
@@ -309,8 +309,8 @@ func (p *Problem) newNodeCounts(g *Group) bool {
 	})
 }
 
-// CountingTerms returns alternative label requirements: a node that meets none of them does not count for the group.
-// Each includes the labels of OtherKeys.
+// CountingTerms returns alternative label requirements. The group counts pods only on nodes that meet one of them. Each
+// includes the labels of OtherKeys.
 func (p *Problem) CountingTerms(g *Group) []require.Set {
 	with, terms := require.Set{}, []require.Set{{}}
 	for _, key := range g.OtherKeys {

@@ -10,7 +10,7 @@ import (
 type interner struct {
 	numbers []int          // numbers[i] is the number of item i
 	texts   []string       // texts[n] is the encoding with number n
-	marks   []int          // marks[n] is the mark that the encoder returned for it
+	marks   []int          // marks[n] is the mark that the encoder returned for text n
 	firsts  []int          // firsts[n] is the first item with number n
 	number  map[string]int // number[text] is the number of an encoding
 	arena   arena
@@ -20,8 +20,7 @@ type interner struct {
 // separates two parts of it, such as the amounts and the rest. It is stored in interner.marks.
 type encoder func(b []byte, i int) (out []byte, mark int)
 
-// perEncoder is the least number of items for which intern uses another goroutine. There are at most GOMAXPROCS
-// goroutines.
+// perEncoder is the number of items for each goroutine of intern, at least. There are at most GOMAXPROCS goroutines.
 const perEncoder = 500
 
 // intern numbers n items. Goroutines share the work, each with its own encoder. The result does not depend on their
@@ -72,8 +71,8 @@ func (a *interner) add(text string, mark, first int) int {
 	return id
 }
 
-// merge adds the encodings of part to a. It replaces the numbers of part's items by the numbers that a gives to their
-// encodings. part must number later items than a.
+// merge adds the encodings of part, whose items follow those of a. It replaces the numbers of part's items by those
+// that a gives to their encodings.
 func (a *interner) merge(part *interner) {
 	renumbered := make([]int, len(part.texts))
 	for old, text := range part.texts {

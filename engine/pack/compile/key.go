@@ -13,8 +13,8 @@ type Key struct {
 	Names []string // Names[d] is the label value of domain d
 	// Reach lists the domains in which a new node may be, ordered by name.
 	Reach []int
-	// Open says that a new node may get a value of the label that is not known in advance. For example, a NodePool allows
-	// any value. InFlightOpen says the same of a node in flight.
+	// Open says that a new node may get a value of the label that is not known in advance, as a NodePool may allow any
+	// value. InFlightOpen says the same of a node in flight.
 	Open, InFlightOpen bool
 	// MayLack says that a new node may come without the label.
 	MayLack bool
@@ -25,12 +25,12 @@ type Key struct {
 // HostKey is the index of kubernetes.io/hostname in Problem.Keys. Its domain i is the node Problem.Nodes[i].
 const HostKey = 0
 
-// Values that take the place of a domain.
+// Values that are used instead of a domain.
 const (
-	// Outside is the domain of a node without the label. For new nodes it can also mean that no domain of the key was
-	// chosen, so that a node may get any value.
+	// Outside stands for a node without the label. For new nodes it can also mean that no domain of the key was chosen, so
+	// that a node may get any value.
 	Outside = -1
-	// Unsettled is the domain of a node that will have the label with a value that is not known yet.
+	// Unsettled stands for a node that will have the label, with a value that is not known yet.
 	Unsettled = -2
 )
 

@@ -18,18 +18,17 @@ type Node struct {
 	// Index is the index in Problem.Nodes, and so the node's domain of HostKey. It is -1 for a node that takes no new
 	// pods. Topology constraints still count the pods on such a node.
 	Index int
-	// InFlight says that the node is a NodeClaim that is not launched yet. It may become one of several instance types.
+	// InFlight says that the node is a NodeClaim without an instance. It may become one of several instance types.
 	InFlight bool
 	// MayHave are the values that each label of the node has or may get. A node in flight takes a pod only if all of these
 	// values meet the pod's requirements.
 	MayHave require.Set
-	// Variants are the labels of a node in flight for each instance type that it may become. They are set only if there
-	// are groups.
+	// Variants are the labels of a node in flight, one set for each instance type that it may become. They are set only if
+	// there are topology groups.
 	Variants []require.Set
 	// Room is the free capacity by dimension, without the requests of expected DaemonSet pods.
 	Room []int64
-	// Domains[k] is the node's domain of topology key k. It may be Outside or Unsettled. Domains is nil if there are no
-	// groups.
+	// Domains[k] is the node's domain of topology key k. It may be Outside or Unsettled. It is nil if there are no groups.
 	Domains []int
 	// Attachable[d] is how many more volumes driver d can attach to the node. A driver without an entry has no limit.
 	// Attached has the volumes that are attached already, see attachmentOf.
@@ -37,11 +36,10 @@ type Node struct {
 	Attached   map[string]bool
 	// Ports are the host ports of expected DaemonSet pods.
 	Ports []catalog.Port
-	// Coming are the DaemonSets of Problem.Daemons with an expected pod: the node has no pod of the DaemonSet yet, but may
-	// get one.
-	Coming []catalog.Presence
+	// Expected are the DaemonSets of Problem.Daemons that have no pod on the node yet, but may get one.
+	Expected []catalog.Presence
 
-	labels require.Set // the labels that Meets uses: MayHave, or else those of the Node object; set by the first call
+	labels require.Set // the labels that Meets uses: MayHave, or the Node object's labels if MayHave is empty; set on first use
 }
 
 // Domain returns the node's domain of the key.
@@ -52,7 +50,7 @@ func (n *Node) Domain(key int) int {
 	return n.Domains[key]
 }
 
-// IsNominated reports whether the pod is nominated to the node or planned for its NodeClaim.
+// IsNominated reports whether the pod is nominated to the node, or planned for its NodeClaim.
 func (n *Node) IsNominated(s *model.Snapshot, pod *model.Pod) bool {
 	name := s.PromiseOf(pod)
 	return name != "" && (name == n.Name || n.Claim != nil && name == n.Claim.Name)
@@ -61,13 +59,13 @@ func (n *Node) IsNominated(s *model.Snapshot, pod *model.Pod) bool {
 // compileNodes sets Problem.Nodes and Problem.All.
 func compileNodes(c *compiler) {
 	least := leastDemand(c)
-	var idle []*Node
+	var closed []*Node
 	for _, m := range c.Snapshot.Nodes() {
 		n := compileNode(c, m, least)
 		switch {
 		case n == nil:
 		case n.Index < 0:
-			idle = append(idle, n)
+			closed = append(closed, n)
 		default:
 			c.Nodes = append(c.Nodes, n)
 		}
@@ -84,11 +82,10 @@ func compileNodes(c *compiler) {
 	for i, n := range c.Nodes {
 		n.Index = i
 	}
-	c.All = append(slices.Clone(c.Nodes), idle...)
+	c.All = append(slices.Clone(c.Nodes), closed...)
 }
 
-// leastDemand returns the smallest request of any class, by dimension. A node with less free capacity has room for no
-// pod.
+// leastDemand returns the smallest request of any class, by dimension. No pod fits on a node with less free capacity.
 func leastDemand(c *compiler) []int64 {
 	least := make([]int64, c.Dimensions.Len())
 	for i := range least {
@@ -100,8 +97,8 @@ func leastDemand(c *compiler) []int64 {
 	return least
 }
 
-// compileNode returns the Node for m. It returns nil for a NodeClaim without an instance that is being deleted or that
-// has no instance type. least is the result of leastDemand.
+// compileNode returns the Node for m. For a NodeClaim without an instance it returns nil if the claim is being deleted
+// or no instance type fits it. least is the result of leastDemand.
 func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	n := &Node{Node: m, Index: -1}
 	switch {
@@ -127,11 +124,11 @@ func compileInFlight(c *compiler, n *Node) bool {
 	for i, t := range types {
 		reqs := t.Requirements.And(n.MayHave)
 		if len(c.Daemons) > 0 {
-			coming := coming(c, daemons, reqs, n.Node)
+			expected := expectedDaemons(c, daemons, reqs, n.Node)
 			if i > 0 {
-				coming = catalog.MergePresences(n.Coming, coming)
+				expected = catalog.MergePresences(n.Expected, expected)
 			}
-			n.Coming = coming
+			n.Expected = expected
 		}
 		overhead := catalog.OverheadOf(daemons, reqs, c.Settings.Known)
 		room := c.Dimensions.Vector(t.Allocatable.Minus(overhead.Requests))
@@ -158,8 +155,8 @@ func compileInFlight(c *compiler, n *Node) bool {
 	return true
 }
 
-// compileLaunched sets the fields of a node that has an instance. Index stays -1 if the node takes no pods or has no
-// room. least is the result of leastDemand.
+// compileLaunched sets the fields of a node that has an instance. Index stays -1 if no pod can be placed on the node.
+// least is the result of leastDemand.
 func compileLaunched(c *compiler, n *Node, least []int64) {
 	locate(c, n)
 	if n.Deleting {
@@ -170,7 +167,7 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 		known = nil // a registered node has all its labels
 	}
 	if len(c.Daemons) > 0 {
-		n.Coming = coming(c, c.daemonsOn.on(c, n.Node), require.FromLabels(n.Labels), n.Node)
+		n.Expected = expectedDaemons(c, c.daemonsOn.on(c, n.Node), require.FromLabels(n.Labels), n.Node)
 	}
 	plain := c.Dimensions.Names[:c.Dimensions.Plain]
 	for i, name := range plain {
@@ -196,7 +193,7 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	n.Index = 0
 }
 
-// locate sets the domains of the node. New label values get the next domain numbers.
+// locate sets Domains of the node. New label values get the next domain numbers.
 func locate(c *compiler, n *Node) {
 	if len(c.Groups) == 0 {
 		return
@@ -255,8 +252,8 @@ func (p *Problem) IsLabelled(n *Node, key int) bool {
 	})
 }
 
-// unionOfLabels returns wanted with the labels of the types added, each with the values of all types. It omits labels
-// whose value some type does not fix.
+// unionOfLabels returns wanted with the labels of the types added. Each label gets the values of all types. Labels
+// whose value some type leaves open are not added.
 func unionOfLabels(types []*model.InstanceType, wanted require.Set) require.Set {
 	values := map[string]map[string]bool{}
 	open := map[string]bool{} // labels whose value some type does not fix
@@ -314,7 +311,7 @@ func meets(has, term require.Set, inFlight bool) bool {
 	for want := range term.All() {
 		have, ok := has.Get(want.Key())
 		if !ok {
-			continue // the absence of the label meets the term, as Compatible was true
+			continue // Compatible was true, so the absence of the label meets the term
 		}
 		if have.Operator() != corev1.NodeSelectorOpIn {
 			return false

@@ -23,11 +23,10 @@ type Problem struct {
 	Keys    []*Key
 	Groups  []*Group
 	// Daemons[i] is the DaemonSet with index i in the snapshot. It is nil if the DaemonSet is being deleted or affects no
-	// pending pod. It affects one if a constraint of a pending pod counts its pods, or its anti-affinity repels a pending
-	// pod. The list is empty if no DaemonSet affects a pending pod.
+	// pending pod (see Daemon). The list is empty if all are nil.
 	Daemons []*Daemon
 	// Nodes are the nodes that may take pods: initialized ones first, then the others, each by name. All is Nodes followed
-	// by the nodes that take no pods. Topology constraints count the pods of all of them.
+	// by the nodes that take no pods. Topology constraints count the pods on all of them.
 	Nodes, All []*Node
 	// Counts are how many pods each topology group counts in each domain before any pending pod is placed.
 	Counts *Counts

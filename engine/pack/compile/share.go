@@ -12,8 +12,8 @@ import (
 const (
 	// maxWork is the work budget of one plan. One unit is about the work of one comparison.
 	maxWork = 2_000_000
-	// setWork is the work for one ruleSet. termsWork is the additional work for new node requirements (nodeRequirements),
-	// because these are compared with every instance type.
+	// setWork is the work for one ruleSet. termsWork is added for each new combination of node selector, node affinity and
+	// tolerations (nodeRequirements), because it is compared with every instance type.
 	setWork, termsWork = 100, 2_500
 	// alwaysTried is the largest number of rule sets for which work is not limited.
 	alwaysTried = 200
@@ -31,12 +31,11 @@ type setCost struct {
 }
 
 // shareWork returns for each ruleSet whether the plan tries its pods. Nil means all. setOf returns the index of the
-// ruleSet of the pod with an index. samples are indices of pods, one for each combination of labels that terms
-// distinguish.
+// ruleSet of pod i of c.pods. samples are indices of pods, one for each combination of labels that terms distinguish.
 //
-// Each namespace has the same share of maxWork. What a namespace does not use goes to the others. Within a namespace,
-// cheap sets are tried first. The order of sets of equal cost changes every rotationSeconds, so that each is tried in
-// some plan.
+// Each namespace has the same share of maxWork. What a namespace does not use is left to the others. Within a
+// namespace, cheap sets are tried first. The order of sets of equal cost changes every rotationSeconds, so that each is
+// tried in some plan.
 func shareWork(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) []bool {
 	if len(sets) <= alwaysTried {
 		return nil
@@ -68,8 +67,8 @@ func shareWork(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []i
 	return tried
 }
 
-// workByNamespace returns, by namespace, the rule sets whose work is charged to it. If pods of several namespaces have
-// the same rule set, it is charged to the namespace with the fewest rule sets.
+// workByNamespace returns, by namespace, the rule sets whose work is charged to it. A rule set that pods of several
+// namespaces have is charged to the namespace with the fewest rule sets.
 func workByNamespace(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) map[string][]setCost {
 	users := make([]map[string]bool, len(sets))
 	count := map[string]int{}

@@ -129,8 +129,8 @@ func appendOwnLabels(b []byte, o *corev1.Pod) []byte {
 	return b
 }
 
-// appendSeen appends the namespace of a pod, and those of its labels that some term may select by. keys are the label
-// keys of all terms, in rising order.
+// appendSeen appends the namespace of a pod, and those of its labels that some term may use to select pods. keys are
+// the label keys of all terms, in rising order.
 func appendSeen(b []byte, o *corev1.Pod, keys []string) []byte {
 	b = encode.String(b, o.Namespace)
 	if len(keys) <= 2*len(o.Labels) {

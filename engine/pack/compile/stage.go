@@ -15,7 +15,7 @@ import (
 )
 
 // A Stage is the requirements of a class together with some of its preferences, which are treated as requirements. Pods
-// that find no place in one stage are tried in the next stage, which has fewer preferences.
+// that get no node in one stage are tried in the next stage, which has fewer preferences.
 type Stage struct {
 	ID          int // index in Spec.Stages
 	Terms       *catalog.NodeTerms
@@ -23,12 +23,13 @@ type Stage struct {
 	// OverDomains are the rules over labels that nodes share, such as the zone. PerNode are the rules over the hostname.
 	OverDomains, PerNode []Rule
 	// Keys are the topology keys, rising, whose domain must be chosen before a pod gets a new node. They are those of the
-	// stage's rules, and of required rules of other pods that count its pods. KeysText is an encoding of the list.
+	// stage's rules, and of required rules of other pods that count its pods, except the hostname. KeysText is an encoding
+	// of Keys.
 	Keys     []int
 	KeysText string
-	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. It is nil if it excludes none.
-	// DaemonAffinity also requires DaemonSet pods on the node that meet all affinity of the stage. It is nil if DaemonSet
-	// pods cannot meet it. See daemon.go.
+	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. DaemonAffinity also excludes nodes
+	// without DaemonSet pods that meet all affinity of the stage. Daemons is nil if it excludes none, DaemonAffinity if
+	// DaemonSet pods cannot meet the affinity. See daemon.go.
 	Daemons, DaemonAffinity *DaemonFilter
 }
 
@@ -40,9 +41,9 @@ type Rule struct {
 	Group      int  // the group that counts the pods to which the constraint refers: index in Problem.Groups
 	MaxSkew    int  // for spread, as in the API
 	MinDomains int  // for spread, as in the API
-	// Affinity are the groups of all required affinity of the pod, set for required affinity. They decide on
-	// kube-scheduler's first-pod exception: if no pod matches any required affinity of a pod, it suffices that the pod
-	// itself matches it.
+	// Affinity is set for required affinity: the groups of all required affinity of the pod. They decide on
+	// kube-scheduler's first-pod exception: if no other pod matches any required affinity of a pod, the pod may satisfy it
+	// by itself.
 	Affinity []int
 }
 
@@ -60,12 +61,12 @@ func (s *Stage) Rules(yield func(*Rule) bool) {
 	}
 }
 
-// HasNear reports whether PerNode has a rule of affinity.
+// HasNear reports whether the stage has affinity over the hostname.
 func (s *Stage) HasNear() bool {
 	return slices.ContainsFunc(s.PerNode, func(r Rule) bool { return r.Kind == topology.Near })
 }
 
-// compileStages sets the stages of s. The verdict is the reason if no node can ever take the pods.
+// compileStages sets the stages of s. The verdict is the reason why no node can ever take the pods, or OK.
 //
 // Preferences are dropped from stage to stage in Karpenter's order: pod affinity, pod anti-affinity, node affinity,
 // then spread with ScheduleAnyway. Of one kind, the preference with the largest weight is dropped first. If there are
@@ -123,8 +124,7 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	return model.Verdict{}
 }
 
-// heaviest returns the index of the preference of the kind with the largest weight, of equals the first. It returns -1
-// if there is none.
+// heaviest returns the index of the preference of the kind with the largest weight: the first such one, or -1.
 func heaviest(rules []topology.Rule, kind topology.Kind) int {
 	best := -1
 	for i, r := range rules {
@@ -151,8 +151,8 @@ func preferredTerms(spec *corev1.PodSpec) []require.Set {
 	return out
 }
 
-// withVolumes returns required narrowed to the nodes to which the volumes can be attached. It also sets s.Drivers. The
-// verdict is not OK if there are no such nodes.
+// withVolumes returns required, narrowed to the nodes to which the volumes can be attached. The verdict is not OK if
+// there are none. It also sets s.Drivers.
 func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []volume.Volume) ([]require.Set, model.Verdict) {
 	for _, v := range volumes {
 		if v.Driver != "" {
@@ -213,8 +213,8 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 	}
 }
 
-// finishStages sets what depends on all groups and DaemonSets: the keys and filters of each stage. It also refuses
-// classes whose spread counts DaemonSet pods on new nodes.
+// finishStages sets the fields of each stage that depend on all groups and DaemonSets: the keys and filters. It also
+// refuses classes whose spread counts DaemonSet pods on new nodes.
 func finishStages(c *compiler) {
 	for _, s := range specs(c) {
 		for i := range s.Stages {
@@ -232,9 +232,7 @@ func finishStages(c *compiler) {
 	}
 }
 
-// keysOf returns the topology keys whose domain must be chosen before a pod of the stage gets a new node. They are
-// the keys of the stage's rules, and of the required rules of other pods that count its pods. The hostname is not
-// included.
+// keysOf returns Stage.Keys.
 func keysOf(c *compiler, s *Spec, stage *Stage) []int {
 	keys := []int{}
 	add := func(group int) {

@@ -1,7 +1,7 @@
 // Package encode writes what kube-scheduler reads of a pod as bytes. Pods with equal bytes are equal to kube-scheduler.
 //
-// All functions append to b and return the result. Strings are preceded by their length and lists by the number of
-// their elements, so that different pods have different encodings.
+// Functions append to b and return the result. Strings and lists are preceded by their length, so that different pods
+// have different encodings.
 package encode
 
 import (
@@ -49,7 +49,7 @@ func Map(b []byte, m map[string]string) []byte {
 	return b
 }
 
-// Vector appends the numbers of v, without their number.
+// Vector appends the elements of v, without its length.
 func Vector(b []byte, v []int64) []byte {
 	for _, x := range v {
 		b = Int(b, x)
@@ -177,7 +177,7 @@ func PodRules(b []byte, spec *corev1.PodSpec) []byte {
 	return b
 }
 
-// Ints appends the numbers of the list, without their number.
+// Ints appends the elements of the list, without its length.
 func Ints(b []byte, list []int) []byte {
 	for _, v := range list {
 		b = Int(b, int64(v))

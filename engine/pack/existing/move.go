@@ -11,45 +11,43 @@ import (
 
 // Limits of the work of MakeRoom.
 const (
-	// maxWaiting is the largest number of pods without a place for which MakeRoom runs. For more pods, new nodes are
-	// better.
+	// maxWaiting is the largest number of unplaced pods for which MakeRoom runs. For more pods, new nodes are better.
 	maxWaiting = 64
-	// maxTargets is the largest number of nodes on which MakeRoom tries to make room for one pod. Nodes that lack least
-	// capacity are tried first.
+	// maxTargets is the largest number of nodes that MakeRoom tries for one pod. Those that lack least capacity come
+	// first.
 	maxTargets = 64
-	// maxMoves is the largest number of nominated pods that are moved to make room for one pod.
+	// maxMoves is the largest number of nominated pods that are moved to place one pod.
 	maxMoves = 3
 )
 
-// A movable is a nominated pod that has no topology constraints and that no group counts. It can be moved to any node
-// with enough room.
+// A movable is a nominated pod that has no topology constraints and that no topology group counts. It can be moved to
+// any node that has the capacity and meets its node requirements.
 type movable struct {
 	class *compile.Class
 	pod   *model.Pod
 }
 
-// isMovable reports whether pods of the class only require room, labels and tolerated taints, and no group counts them.
+// isMovable reports whether pods of the class require only capacity, labels and tolerated taints, and are not counted.
 func isMovable(c *compile.Class) bool {
 	last := c.Last()
 	return c.Free && len(c.Members) == 0 && len(c.Ports) == 0 && len(c.Drivers) == 0 &&
 		len(last.OverDomains) == 0 && len(last.PerNode) == 0 && last.Daemons == nil && last.DaemonAffinity == nil
 }
 
-// fewWait reports whether few pods have no place while at least as many are nominated, and no pods leave a node. This
-// happens if kube-scheduler binds pods to other nodes than planned: they use the room of other pods and leave free room
-// on several nodes.
+// fewWait reports whether few pods have no node while at least as many are nominated, and no pods are displaced. This
+// happens if kube-scheduler binds pods to other nodes than planned: they use the capacity planned for other pods, and
+// leave some free on several nodes.
 func (a *Placement) fewWait() bool {
 	left, nominated := 0, 0
 	for i := range a.Waiting {
 		left += len(a.Waiting[i])
 		nominated += len(a.Nominated[i])
 	}
-	return left > 0 && left <= min(maxWaiting, nominated) && !a.problem.AnyLeaving()
+	return left > 0 && left <= min(maxWaiting, nominated) && !a.problem.AnyDisplaced()
 }
 
 // MakeRoom places pods of the class on nodes from which it moves nominated pods to other nodes. It prefers nodes that
-// are not registered, because kube-scheduler has not bound their pods yet. It moves as few and small pods as it can
-// find.
+// are not registered, because kube-scheduler has not bound their pods yet. It moves as few and small pods as it finds.
 func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
 	if !a.moves || !isMovable(c) {
 		return
@@ -60,7 +58,7 @@ func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
 		if at < 0 {
 			return
 		}
-		a.settle(c, s, targets[at], a.Take(c, 1))
+		a.put(c, s, targets[at], a.Take(c, 1))
 	}
 }
 
@@ -84,7 +82,7 @@ func (a *Placement) targets(c *compile.Class) []int {
 	return out[:min(len(out), maxTargets)]
 }
 
-// shortfall returns which share of a pod's request node i lacks: the maximum over all resources, 0 if the pod fits.
+// shortfall returns the share of a pod's request that node i lacks: the maximum over all resources, 0 if the pod fits.
 func (a *Placement) shortfall(c *compile.Class, i int) float64 {
 	most := 0.0
 	for r, amount := range c.Demand.Amount {
@@ -120,15 +118,15 @@ func (a *Placement) clearRoom(c *compile.Class, s *compile.Stage, i int) bool {
 		a.move(m, i, to)
 		moves = append(moves, move{m, to})
 	}
-	if a.Fits(c, s, i, a.Waiting[c.Index][:1]) == 0 { // the pod is infeasible for another reason than room
+	if a.Fits(c, s, i, a.Waiting[c.Index][:1]) == 0 { // another constraint than capacity excludes the pod
 		undo()
 		return false
 	}
 	return true
 }
 
-// bestMove returns a movable pod of node i and the index of another node with room for it. It takes the pod whose move
-// leaves the least shortfall for class c, and of equals the smallest. to is -1 if no move helps.
+// bestMove returns a movable pod of node i and the index of another node that can take it. It chooses the pod whose
+// move leaves the least shortfall for class c, and of equals the smallest. to is -1 if no move helps.
 func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	to = -1
 	after, size := a.shortfall(c, i), 0.0
@@ -156,8 +154,8 @@ func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	return m, to
 }
 
-// tightest returns the index of the node with the least room that can take the pod, other than node from. It returns -1
-// if there is none.
+// tightest returns the index of the node with the least free capacity, except from, that can take the pod. It returns
+// -1 if there is none.
 func (a *Placement) tightest(m movable, from int) int {
 	best, least := -1, 0.0
 	for i := range a.nodes {

@@ -11,20 +11,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Placement records where pods are placed so far. Each phase changes its own clone.
+// A Placement records which pods are placed on which nodes so far. Each phase changes its own clone.
 type Placement struct {
-	// Counts are how many pods each topology group counts in each domain. These are running pods and pods placed so far.
+	// Counts are how many pods each topology group counts in each domain: running pods and pods placed so far.
 	Counts *compile.Counts
-	// Waiting[c] are the pods of class c without a place, in key order.
+	// Waiting[c] are the pods of class c that are not placed yet, in key order.
 	Waiting [][]*model.Pod
-	// Nominated[c] are the pods of class c that were placed on the node to which they are nominated.
+	// Nominated[c] are the pods of class c that KeepNominated placed on the node to which they are nominated.
 	Nominated [][]*model.Pod
-	// Order lists the placed pods in the order in which they were placed.
+	// Order lists the placed pods, on existing and new nodes, in the order in which they were placed.
 	Order []Step
-	// Late says that all new nodes are planned, and only the pods that are left are being placed. So a pod cannot take a
+	// Late says that all new nodes are planned, and only the remaining pods are being placed. So a pod cannot take a
 	// domain that is needed for pods on new nodes.
 	Late bool
-	// MayBeFirst reports whether kube-scheduler's first-pod exception applies to the rule, see compile.Rule.Affinity.
+	// MayBeFirst reports whether a pod may satisfy the affinity rule by itself, because no other pod does. This is
+	// kube-scheduler's first-pod exception (compile.Rule.Affinity).
 	MayBeFirst func(*compile.Rule) bool
 
 	problem *compile.Problem
@@ -40,17 +41,17 @@ type Step struct {
 	Free bool
 }
 
-// A nodeState is what is left of a node, and the pods placed on it.
+// A nodeState is the free capacity of a node, and the pods placed on it.
 type nodeState struct {
 	room       []int64         // free capacity by dimension
-	attachable map[string]int  // see compile.Node.Attachable
-	attached   map[string]bool // see compile.Node.Attached
+	attachable map[string]int  // how many more volumes of each limited CSI driver fit
+	attached   map[string]bool // the attached volumes, by compile.Node.Attached's key
 	affinity   map[int]bool    // for a node in flight, the affinity groups that count a pod placed on it
 	pods       []*model.Pod
 	movable    []movable
 }
 
-// New returns a placement in which no pending pod has a place. Pods for which without returns true are omitted.
+// New returns a placement in which no pending pod is placed. Pods for which without returns true are omitted.
 func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
 	a := &Placement{
 		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), Nominated: make([][]*model.Pod, len(p.Classes)),
@@ -98,7 +99,7 @@ func (a *Placement) Return(c *compile.Class, pods []*model.Pod) {
 	a.Order = slices.DeleteFunc(a.Order, func(s Step) bool { return back[s.Pod] })
 }
 
-// Left returns the number of pods of the class without a place.
+// Left returns the number of pods of the class that are not placed yet.
 func (a *Placement) Left(c *compile.Class) int { return len(a.Waiting[c.Index]) }
 
 // Take removes the next n pods of the class from Waiting, adds them to Order, and returns them.
@@ -147,10 +148,10 @@ func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 			}
 			continue
 		}
-		if rest == nil { // this is the first pod to be placed: the pods before it stay in Waiting
+		if rest == nil { // the first pod that is placed: the pods before it stay in Waiting
 			rest = append(make([]*model.Pod, 0, len(pods)), pods[:i]...)
 		}
-		a.settle(c, last, node, pods[i:i+1])
+		a.put(c, last, node, pods[i:i+1])
 		a.Nominated[c.Index] = append(a.Nominated[c.Index], pod)
 		if canMove {
 			a.nodes[node].movable = append(a.nodes[node].movable, movable{c, pod})
@@ -163,7 +164,7 @@ func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 }
 
 // FirstFit places pods of the class on the first nodes that meet the stage's requirements. If the stage has rules over
-// shared domains, it repeats the search, because a placed pod may allow the next one in another domain.
+// labels that nodes share, it repeats the search: a placed pod may allow the next one in another domain.
 func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 	for again := true; again && a.Left(c) > 0; {
 		again = false
@@ -172,14 +173,14 @@ func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 				return
 			}
 			if n := a.Fits(c, s, i, a.Waiting[c.Index]); n > 0 {
-				a.settle(c, s, i, a.Take(c, n))
+				a.put(c, s, i, a.Take(c, n))
 				again = len(s.OverDomains) > 0
 			}
 		}
 	}
 }
 
-// Fits returns how many of the pods, which are of class c, node i can take now. It counts from the first pod.
+// Fits returns how many of the pods node i can take now in stage s, counted from the first pod. c is the pods' class.
 func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) int {
 	n := vector.Copies(c.Demand.Amount, a.nodes[i].room, len(pods))
 	if n == 0 {
@@ -224,8 +225,8 @@ func (a *Placement) meetsTerms(t *catalog.NodeTerms, i int) bool {
 	return known[i] > 0
 }
 
-// isDomainKnown reports whether it is known in which domain, if any, the group would count a pod on node i. Node i is
-// in flight. It is true for all groups but those of required spread over shared domains.
+// isDomainKnown reports, for node i in flight, whether it is known in which domain the group would count a pod on it,
+// if in any. It is true for all groups but those of required spread over labels that nodes share.
 func (a *Placement) isDomainKnown(group, i int) bool {
 	p, g, n := a.problem, a.problem.Groups[group], a.problem.Nodes[i]
 	switch {
@@ -256,7 +257,7 @@ func (a *Placement) allows(r *compile.Rule, n *compile.Node) int {
 	case r.Kind == topology.Near && a.nodes[n.Index].affinity[r.Group]:
 		return compile.NoLimit // a pod on the node itself meets the affinity
 	case r.Kind == topology.Near, !a.Late && (r.Kind == topology.Apart || r.Self):
-		return 0 // the pod would count in every domain that the node may get, so it is placed only when Late is set
+		return 0 // the pod would count in every domain that the node may get, so it waits until Late is set
 	}
 	least := compile.NoLimit
 	for _, d := range a.problem.DomainsOf(n, key) {
@@ -292,8 +293,8 @@ func (a *Placement) limitsVolumes(c *compile.Class, i int) bool {
 	return false
 }
 
-// settle places the pods on node i: it updates the state of the node and the counts.
-func (a *Placement) settle(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
+// put places the pods on node i: it updates the state of the node and the counts.
+func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
 	node, state := a.problem.Nodes[i], &a.nodes[i]
 	state.pods = append(state.pods, pods...)
 	vector.Subtract(state.room, c.Demand.Amount, len(pods))

@@ -37,7 +37,7 @@ func drawType(d dice, name string) scenario.Type {
 	return t
 }
 
-// amount returns n units of the resource, of the size that pods ask for.
+// amount returns n units of the resource. A unit has a size that pods usually request.
 func amount(resource string, n int) string {
 	switch resource {
 	case "hugepages-2Mi":

@@ -23,19 +23,20 @@ var (
 	keep  = flag.String("keep", "", "put the small cluster of each failure into this folder, as a scenario")
 )
 
-// A Breach is how a cluster breaks a law.
+// A Breach is a violation of a Law by one cluster.
 type Breach struct {
-	// Rule names what is broken in a word or two; breaches of one rule are taken for the same mistake.
+	// Rule is a short name of what is violated. Breaches with the same Rule count as the same mistake.
 	Rule string
-	// Detail tells it all.
+	// Detail describes the violation.
 	Detail string
 }
 
-// A Law looks at one cluster. It returns nil if all is well. It may change the cluster, which is its own copy.
+// A Law is a property that must hold for each cluster. It returns nil if it holds. It may change the cluster, which is
+// a copy.
 type Law func(*scenario.Cluster) *Breach
 
-// Check tests the law on the clusters of count seeds from 1 on, or as flags say. Of each rule that is broken it reports
-// how often and the first cluster, made small.
+// Check tests the law on the clusters of the seeds from 1 to count. The flags of this package override these. For each
+// violated rule it reports the number of violations and one cluster, which is shrunk.
 func Check(t *testing.T, count int, law Law) {
 	t.Helper()
 	if *file != "" {
@@ -66,7 +67,7 @@ func Check(t *testing.T, count int, law Law) {
 	}
 }
 
-// checkFile tests the law on one cluster, as it is.
+// checkFile tests the law on the cluster in the file, without shrinking it.
 func checkFile(t *testing.T, name string, law Law) {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -86,7 +87,7 @@ func checkFile(t *testing.T, name string, law Law) {
 	}
 }
 
-// judge runs the law on a copy of c, so that nothing that it changes is seen by the next.
+// judge runs the law on a copy of c, so that the law cannot change c.
 func judge(law Law, c *scenario.Cluster) (b *Breach) {
 	own, ok := clusterOf(treeOf(c))
 	if !ok {
@@ -100,7 +101,7 @@ func judge(law Law, c *scenario.Cluster) (b *Breach) {
 	return law(own)
 }
 
-// report shrinks the smallest of the clusters that broke the rule and tells all about it.
+// report shrinks the smallest of the clusters that violate the rule and returns a description of it.
 func report(law Law, rule string, seeds []uint64) string {
 	size := func(n uint64) int { return len(Text(Cluster(n))) }
 	smallest := slices.MinFunc(seeds, func(a, b uint64) int { return size(a) - size(b) })

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// The labels that clusters use beside the well-known ones. Every type has Family and Generation, like labels of
-// a provider. Rack and Team are the user's own: pools or nodes may have them.
+// The labels that clusters use in addition to the well-known ones. Every type has Family and Generation, like labels of
+// a provider. Rack and Team are labels of users: pools or nodes may have them.
 const (
 	Family     = "example.com/family"
 	Generation = "example.com/generation"
@@ -24,7 +24,7 @@ const (
 // Labels are the label rules of the cloud of these clusters.
 var Labels = apiv1.CoreLabels().With(apiv1.LabelRules{WellKnown: sets.New(Family, Generation, scenario.ReservationLabel)})
 
-// The universes.
+// The values from which clusters are drawn.
 var (
 	zones       = []string{"a", "b", "c"}
 	families    = []string{"x", "y"}
@@ -37,7 +37,7 @@ var (
 	resources   = []string{"nvidia.com/gpu", "example.com/widget", "hugepages-2Mi", "ephemeral-storage"}
 )
 
-// Cluster returns the cluster of that seed.
+// Cluster returns the random cluster that the seed determines.
 func Cluster(seed uint64) *scenario.Cluster {
 	d := roll(seed)
 	c := &scenario.Cluster{}
@@ -62,7 +62,7 @@ func Cluster(seed uint64) *scenario.Cluster {
 	}
 	for i := range max(0, d.between(-3, 2)) {
 		cl := drawClaim(d, fmt.Sprintf("claim%d", i), c)
-		if !zonal(c, cl.Pool) { // otherwise it might name types that its pool could not launch
+		if !zonal(c, cl.Pool) { // otherwise the claim might list types that its pool cannot launch
 			c.Claims = append(c.Claims, cl)
 		}
 	}
@@ -87,7 +87,7 @@ func zonal(c *scenario.Cluster, pool string) bool {
 	})
 }
 
-// drawStorage adds a storage class or two and disks that pods may mount.
+// drawStorage adds two storage classes and several disks to one cluster in four.
 func drawStorage(d dice, c *scenario.Cluster) {
 	if !d.oneIn(4) {
 		return
@@ -118,7 +118,7 @@ func drawPromises(d dice, c *scenario.Cluster) {
 	}
 }
 
-// taint draws one of the few taints there are.
+// taint draws one of a few taints.
 func taint(d dice) corev1.Taint {
 	return corev1.Taint{
 		Key: pick(d, "dedicated", "noisy"), Value: pick(d, "", "yes", "no"),
@@ -127,7 +127,7 @@ func taint(d dice) corev1.Taint {
 	}
 }
 
-// tolerations draws what a pod tolerates, nothing in half of the cases.
+// tolerations draws the tolerations of a pod. Half of the pods have none.
 func tolerations(d dice) []corev1.Toleration {
 	switch d.IntN(8) {
 	case 0:

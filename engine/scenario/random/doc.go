@@ -1,9 +1,9 @@
-// Package random draws small, nasty clusters for tests, and makes those that fail a test smaller.
+// Package random generates small clusters with many constraints for tests, and shrinks those that fail a test.
 //
-// A seed names a cluster, on any machine. Everything that kube-scheduler looks at is mixed: the point is not that a
-// cluster is likely, but that few objects touch many rules at once. Universes are tiny on purpose (three zones, a handful
-// of labels), so that selectors often match and constraints often meet.
+// A seed determines a cluster, on any machine. A cluster combines all features that affect kube-scheduler. It need not
+// be realistic: few objects should be subject to many rules at once. There are only three zones and a few labels, so
+// that selectors often match and constraints often affect each other.
 //
-// Check runs a law over many seeds. The first seed that breaks it is shrunk, object by object and field by field, as long
-// as the law is broken in the same way, and printed as a scenario that can be put into a txtar file as it is.
+// Check tests a Law on the clusters of many seeds. A cluster that violates it is shrunk: objects and fields are removed
+// one by one while the same rule is violated. The result is printed as a scenario that can be copied into a txtar file.
 package random

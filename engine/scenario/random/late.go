@@ -10,7 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// What this file draws was added after the rest. It is drawn last, so that all other objects of the cluster of a seed stay the same.
+// The features in this file are drawn after all others, so that they did not change the other objects of the cluster of
+// a seed when they were added.
 
 // drawAttach gives attach limits to some types.
 func drawAttach(d dice, c *scenario.Cluster) {
@@ -21,8 +22,8 @@ func drawAttach(d dice, c *scenario.Cluster) {
 	}
 }
 
-// drawDaemonSetRules gives some DaemonSets labels that selectors of pods match, and a namespace of pods. Some of them become
-// uncertain: by required anti-affinity, or by a host port that another DaemonSet may have too.
+// drawDaemonSetRules gives some DaemonSets labels that selectors of pods match, and a namespace that other pods have
+// too. Some of them become uncertain: by required anti-affinity, or by a host port that another DaemonSet may have too.
 func drawDaemonSetRules(d dice, c *scenario.Cluster) {
 	for i := range c.Daemons {
 		p := &c.Daemons[i]
@@ -58,7 +59,7 @@ func drawChain(d dice, c *scenario.Cluster) {
 		p.Space = to.Space
 		for j := range p.Spec.Volumes {
 			if p.Spec.Volumes[j].PersistentVolumeClaim != nil {
-				p.Spec.Volumes = nil // its claims are in its old namespace
+				p.Spec.Volumes = nil // the PersistentVolumeClaims of the pod are in its old namespace
 				break
 			}
 		}
@@ -72,7 +73,8 @@ func drawChain(d dice, c *scenario.Cluster) {
 	}
 }
 
-// drawDefaultSpread draws default spread constraints, which hold for pods without any of their own that a service selects.
+// drawDefaultSpread draws default spread constraints. They apply to pods that a service selects and that have no
+// constraints of their own.
 func drawDefaultSpread(d dice, c *scenario.Cluster) {
 	if !d.oneIn(6) {
 		return

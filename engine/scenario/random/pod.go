@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// drawPod draws a group of like pods that wait for nodes.
+// drawPod draws a group of equal pending pods.
 func drawPod(d dice, name string, c *scenario.Cluster) scenario.Pod {
 	p := scenario.Pod{
 		Name: name, Count: d.between(1, 5), Space: pick(d, "", "", "blue", "green"), Labels: podLabels(d),
@@ -51,7 +51,8 @@ func podLabels(d dice) map[string]string {
 	return labels
 }
 
-// drawDemands adds what makes the requests of a pod more than the sum over its containers.
+// drawDemands adds extended resources, init containers, sidecars, overhead and other fields on which the requests of a
+// pod depend.
 func drawDemands(d dice, p *scenario.Pod) {
 	spec := &p.Spec
 	main := corev1.Container{Name: "main"}
@@ -126,8 +127,8 @@ func drawPorts(d dice, spec *corev1.PodSpec) {
 	spec.Containers[0].Ports = append(spec.Containers[0].Ports, port)
 }
 
-// drawVolumes mounts one or two volumes: disks that are bound, which pods may share; one that waits for its first pod, which
-// only one pod has; or an ephemeral one.
+// drawVolumes mounts one or two volumes. A volume is a bound disk that pods may share, an unbound disk that only one
+// group of pods mounts, or an ephemeral volume.
 func drawVolumes(d dice, p *scenario.Pod, c *scenario.Cluster) {
 	for i := range d.between(1, 2) {
 		if len(c.Disks) == 0 {
@@ -151,7 +152,7 @@ func drawVolumes(d dice, p *scenario.Pod, c *scenario.Cluster) {
 	}
 }
 
-// mounted reports whether some group mounts the disk already.
+// mounted reports whether some group of pods mounts the disk already.
 func mounted(c *scenario.Cluster, disk string) bool {
 	return slices.ContainsFunc(c.Pods, func(p scenario.Pod) bool {
 		return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
@@ -184,8 +185,8 @@ func drawAttached(d dice, p *scenario.Pod, c *scenario.Cluster) {
 	}}}
 }
 
-// drawBound draws a pod that runs already. It has no rules about nodes, since they are not checked again, but may have rules about
-// other pods.
+// drawBound draws a running pod. It has no node selector or node affinity, since kube-scheduler does not check these
+// again. It may have affinity or anti-affinity to other pods.
 func drawBound(d dice, name string, c *scenario.Cluster) scenario.Pod {
 	p := scenario.Pod{
 		Name: name, Space: pick(d, "", "blue"), Labels: podLabels(d), Owner: "ReplicaSet",

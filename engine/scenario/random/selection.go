@@ -125,7 +125,7 @@ func domain(d dice) string {
 		apiv1.CapacityTypeLabelKey, Rack, corev1.LabelArchStable, Team)
 }
 
-// selector draws a selector of pods, mostly of those with the same app.
+// selector draws a label selector, mostly one that selects pods with the same label app.
 func selector(d dice, own map[string]string) *metav1.LabelSelector {
 	app := own["app"]
 	if d.oneIn(3) {
@@ -199,7 +199,8 @@ func podAffinityTerm(d dice, own map[string]string) corev1.PodAffinityTerm {
 	case 2:
 		t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{Team: pick(d, teams...)}}
 	case 3:
-		// No NotIn: kube-scheduler 1.36 does not load the labels of namespaces here, so that it would match all of them.
+		// NotIn is not drawn. kube-scheduler 1.36 does not load the labels of namespaces here, so NotIn would match all
+		// namespaces.
 		t.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: some(d, "front", "back")},
 		}}

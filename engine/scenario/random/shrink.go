@@ -7,11 +7,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// maxTrials bounds how many clusters Shrink looks at.
+// maxTrials bounds how many clusters Shrink tests.
 const maxTrials = 4000
 
-// Shrink returns the smallest cluster that it finds by leaving out parts of c, one at a time, for which broken still
-// holds. Large parts go first. broken must hold for c and must be a function of the cluster alone.
+// Shrink removes parts of c one at a time, large parts first, as long as broken returns true. It returns the smallest
+// cluster found. broken must return true for c and must depend on the cluster alone.
 func Shrink(c *scenario.Cluster, broken func(*scenario.Cluster) bool) *scenario.Cluster {
 	s := shrinker{tree: treeOf(c), broken: broken, trials: maxTrials}
 	for s.round() && s.trials > 0 {
@@ -29,11 +29,11 @@ type shrinker struct {
 	trials int
 }
 
-// round tries to leave out each part once, and reports whether one could be.
+// round tries to remove each part once, and reports whether it removed one.
 func (s *shrinker) round() bool {
 	smaller := false
 	for depth := 1; depth <= 12; depth++ {
-		// From the end, so that what is left out does not move what is still to be tried.
+		// Parts are tried from the end, because removing an element changes the indexes after it.
 		for _, at := range slices.Backward(parts(s.tree, nil, depth)) {
 			if s.try(without(s.tree, at)) {
 				smaller = true
@@ -48,7 +48,7 @@ func (s *shrinker) round() bool {
 	return smaller
 }
 
-// try keeps tree if the law is still broken.
+// try replaces the current tree by tree if the law is still violated, and reports whether it did.
 func (s *shrinker) try(tree any) bool {
 	if tree == nil || s.trials == 0 {
 		return false
@@ -62,22 +62,22 @@ func (s *shrinker) try(tree any) bool {
 	return true
 }
 
-// A path leads from the root to a part: keys of maps and indexes of lists.
+// A path identifies a part of a tree: the keys of maps and indexes of lists from the root to the part.
 type path []any
 
 func (p path) to(step any) path { return append(slices.Clone(p), step) }
 
-// needed are keys without which an object makes no sense.
+// needed are keys that are not removed, because an object without them is invalid or has another meaning.
 var needed = map[string]bool{
 	"name": true, "key": true, "operator": true, "topologyKey": true, "maxSkew": true, "whenUnsatisfiable": true,
 	"containerPort": true, "price": true, "types": true, "pool": true, "type": true, "values": true, "effect": true,
 	"nodeSelectorTerms": true, "podAffinityTerm": true, "preference": true, "namespace": true,
-	// A selector without terms matches everything, one that is missing nothing: another story than the one that broke.
+	// A selector without terms matches everything, a missing selector matches nothing.
 	"labelSelector": true, "matchLabels": true, "matchExpressions": true,
 }
 
-// parts returns the paths of all parts at that depth that may be left out. Of a list at least one element stays; the list
-// as a whole may go.
+// parts returns the paths of all parts at the depth that may be removed. The last element of a list is not removed
+// alone, but the list may be removed as a whole.
 func parts(v any, at path, depth int) []path {
 	var out []path
 	step := func(child any, next path, may bool) {
@@ -106,7 +106,7 @@ func without(v any, at path) any {
 	return changed(v, at, func(any) (any, bool) { return nil, false })
 }
 
-// counts returns the paths of all numbers of replicas.
+// counts returns the paths of all fields count that are greater than 1.
 func counts(v any, at path) []path {
 	var out []path
 	switch v := v.(type) {
@@ -125,7 +125,7 @@ func counts(v any, at path) []path {
 	return out
 }
 
-// lowered returns a copy of v with one less at the path, or nil if that is one already.
+// lowered returns a copy of v in which the number at the path is one less, or nil if it is 1 already.
 func lowered(v any, at path) any {
 	least := false
 	out := changed(v, at, func(old any) (any, bool) {
@@ -139,8 +139,8 @@ func lowered(v any, at path) any {
 	return out
 }
 
-// changed returns a copy of v in which the part at the path is what by makes of it, or gone if by returns false. What does
-// not lie on the path is shared.
+// changed returns a copy of v in which the part at the path is replaced by the result of by, or removed if by returns
+// false. All other parts are shared with v.
 func changed(v any, at path, by func(any) (any, bool)) any {
 	switch step := at[0].(type) {
 	case string:

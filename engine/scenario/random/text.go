@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// Text returns c as the section cluster.yaml of a scenario, without what says nothing.
+// Text returns c as the section cluster.yaml of a scenario, without fields that have their default.
 func Text(c *scenario.Cluster) string {
 	out, err := yaml.Marshal(treeOf(c))
 	if err != nil {
@@ -42,14 +42,14 @@ func treeOf(c *scenario.Cluster) any {
 	return pruned
 }
 
-// dropZero leaves a field of the i-th element out if it says nothing, as omitempty does not do for a struct.
+// dropZero removes a field of the i-th element if its value v is zero. omitempty does not do that for a struct.
 func dropZero(list any, i int, key string, v any) {
 	if reflect.ValueOf(v).IsZero() {
 		delete(list.([]any)[i].(map[string]any), key)
 	}
 }
 
-// clusterOf is the reverse of treeOf. It returns false if the tree does not make a cluster.
+// clusterOf is the reverse of treeOf. It returns false if the tree is not a valid cluster.
 func clusterOf(tree any) (*scenario.Cluster, bool) {
 	text, err := json.Marshal(tree)
 	if err != nil {
@@ -62,10 +62,11 @@ func clusterOf(tree any) (*scenario.Cluster, bool) {
 	return c, true
 }
 
-// meaningful are the keys whose empty value differs from none: a selector of everything from one of nothing.
+// meaningful are keys whose empty value differs from a missing one: an empty selector selects everything, a missing one
+// nothing.
 var meaningful = map[string]bool{"labelSelector": true, "namespaceSelector": true}
 
-// prune drops nulls and empty collections below v. It returns false if nothing is left of v itself.
+// prune removes nulls and empty collections below v. It returns false if v is then empty or null itself.
 func prune(v any, key string) (any, bool) {
 	switch v := v.(type) {
 	case nil:

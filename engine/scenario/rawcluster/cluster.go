@@ -1,4 +1,4 @@
-// Package rawcluster makes clusters with pods of arbitrary bytes, for fuzz tests.
+// Package rawcluster creates clusters for fuzz tests. Their pods are derived from arbitrary bytes by package rawpods.
 package rawcluster
 
 import (
@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -19,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/rawpods"
 )
 
-// base is the cluster that pods come to. The pool default takes every ordinary pod and has no limit.
+// base is the cluster to which pods are added. The pool default admits every ordinary pod and has no limits.
 const base = `
 pools:
 - {name: default}
@@ -41,7 +40,8 @@ disks:
 - {name: disk-a, namespace: tenant-b, class: wait, zones: [b]}
 `
 
-// From returns the objects of a cluster with pods that b makes, some of which run, and three ordinary pods that wait.
+// From returns the objects of a cluster with pods derived from b, some of which run, and three pending pods in the
+// namespace rawpods.Ordinary.
 func From(t testing.TB, b *rawpods.Bytes) model.Delta {
 	c := parse(t)
 	for i := range 3 {
@@ -50,7 +50,8 @@ func From(t testing.TB, b *rawpods.Bytes) model.Delta {
 	return withPods(t, c, b, "", "", "", "node-0", "node-1", "node-2")
 }
 
-// Busy returns the objects of a cluster of which most pods that b makes run, on nodes that may be consolidated.
+// Busy returns the objects of a cluster in which most of the pods derived from b run, on nodes that may be
+// consolidated.
 func Busy(t testing.TB, b *rawpods.Bytes) model.Delta {
 	c := parse(t)
 	for i := range c.Nodes {
@@ -67,14 +68,14 @@ func Busy(t testing.TB, b *rawpods.Bytes) model.Delta {
 	return withPods(t, c, b, "node-0", "node-1", "node-2", "node-0", "")
 }
 
-// Budgets returns budgets as the API server accepts them.
+// Budgets returns disruption budgets derived from b. The API server accepts each of them.
 func Budgets(b *rawpods.Bytes) []apiv1.Budget {
 	var out []apiv1.Budget
 	for range rawpods.Pick(b, 1, 0, 2, 3) {
 		budget := apiv1.Budget{Nodes: rawpods.Pick(b, "100%", "0", "1", "99%", "0%", "9223372036854775807", "99999999999999999999")}
 		if schedule := rawpods.Pick(b, "", "", "* * * * *", "@daily", "0 0 30 2 *", "0 0 29 2 *", "61 * * * *", "@hourly"); schedule != "" {
 			budget.Schedule = &schedule
-			budget.Duration = &metav1.Duration{Duration: rawpods.Pick(b, time.Minute, time.Hour, 0, 87600*time.Hour, time.Duration(math.MaxInt64))}
+			budget.Duration = &apiv1.Duration{Duration: rawpods.Pick(b, time.Minute, time.Hour, 0, 87600*time.Hour, time.Duration(math.MaxInt64))}
 		}
 		if reason := rawpods.Pick(b, "", "Empty", "Drifted", "Underutilized"); reason != "" {
 			budget.Reasons = []apiv1.DisruptionReason{apiv1.DisruptionReason(reason)}
@@ -84,7 +85,7 @@ func Budgets(b *rawpods.Bytes) []apiv1.Budget {
 	return out
 }
 
-// parse returns base.
+// parse returns base as a Cluster.
 func parse(t testing.TB) *scenario.Cluster {
 	t.Helper()
 	c := &scenario.Cluster{}
@@ -94,7 +95,8 @@ func parse(t testing.TB) *scenario.Cluster {
 	return c
 }
 
-// withPods returns the objects of the cluster with pods that b makes, each on one of the nodes; the empty name is none.
+// withPods returns the objects of the cluster with pods derived from b, each bound to one of the nodes. A pod for which
+// the empty name is chosen is not bound.
 func withPods(t testing.TB, c *scenario.Cluster, b *rawpods.Bytes, nodes ...string) model.Delta {
 	t.Helper()
 	d, err := c.Delta()
@@ -111,7 +113,8 @@ func withPods(t testing.TB, c *scenario.Cluster, b *rawpods.Bytes, nodes ...stri
 	return d
 }
 
-// bind has the pod run on the node. What a kubelet would not admit is little: it requests 100m of cpu at most.
+// bind binds the pod to the node. Each container requests only 100m of cpu, so that the kubelet of the node could have
+// admitted the pod.
 func bind(p *corev1.Pod, node string) {
 	p.Spec.NodeName, p.Status = node, corev1.PodStatus{Phase: corev1.PodRunning}
 	for _, containers := range [][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {

@@ -7,10 +7,10 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// topologyKeys are the keys of rules about other pods.
+// topologyKeys are the topology keys of affinity and spread constraints.
 var topologyKeys = []string{corev1.LabelHostname, corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey, "rack"}
 
-// nodeKeys are the keys of rules about nodes, and valuesOf their values.
+// nodeKeys are the label keys of node selectors and node affinity, and valuesOf are the values that these use.
 var (
 	nodeKeys = []string{
 		corev1.LabelTopologyZone, corev1.LabelArchStable, apiv1.CapacityTypeLabelKey, apiv1.NodePoolLabelKey,
@@ -40,7 +40,7 @@ func (b *Bytes) nodeAffinity() *corev1.NodeAffinity {
 	return a
 }
 
-// nodeTerm returns a term, which may be empty: it matches no node then.
+// nodeTerm returns a node selector term. It may be empty, and then matches no node.
 func (b *Bytes) nodeTerm() corev1.NodeSelectorTerm {
 	var t corev1.NodeSelectorTerm
 	for range b.below(3) {

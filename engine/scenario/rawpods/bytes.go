@@ -3,10 +3,10 @@ package rawpods
 // MostPods bounds the pods of one cluster, so that a plan takes milliseconds.
 const MostPods = 12
 
-// A Bytes is an input that choices are read from.
+// A Bytes is the input of a fuzz test. Each choice consumes a byte of it.
 type Bytes struct{ rest []byte }
 
-// From returns the choices that data makes.
+// From returns the Bytes of data.
 func From(data []byte) *Bytes { return &Bytes{data} }
 
 // Left reports whether there is input left.
@@ -24,13 +24,13 @@ func (b *Bytes) next() byte {
 // below returns a number from 0 to n-1.
 func (b *Bytes) below(n int) int { return int(b.next()) % n }
 
-// flag is false for zero, and true for one byte in n of the others.
+// flag returns true for one in n values of the next byte. For zero it returns false.
 func (b *Bytes) flag(n int) bool { return b.next()%byte(n) == byte(n)-1 }
 
 // Pick returns one of the values.
 func Pick[T any](b *Bytes, values ...T) T { return values[b.below(len(values))] }
 
-// some returns the values whose bit is set.
+// some returns the values whose bit is set in the next byte.
 func some[T any](b *Bytes, values ...T) []T {
 	var out []T
 	bits := b.next()

@@ -1,9 +1,12 @@
-// Package rawpods makes pods of arbitrary bytes, for fuzz tests.
+// Package rawpods derives pods from arbitrary bytes, for fuzz tests.
 //
-// A pod is any that the API server accepts: quantities of any size, init containers, overhead, selectors, affinity, spread,
-// ports, volumes and tolerations, with few distinct values, so that they often meet. The same bytes make the same pods. Bytes
-// that are missing count as zero, and zeros make plain pods, so that a fuzz engine can make an input smaller.
+// The API server accepts each of the pods. They have quantities of any size, init containers, overhead, selectors,
+// affinity, spread constraints, ports, volumes and tolerations. There are few distinct values, so that selectors often
+// match.
 //
-// Pods of tenants are in the namespaces of Tenants. Their required rules about other pods never select pods of the namespace
-// Ordinary: whatever tenants make, pods there can be placed.
+// The same bytes give the same pods. Missing bytes count as zero, and zeros give pods without constraints, so that the
+// fuzzing engine can minimize an input.
+//
+// The pods are in the namespaces of Tenants. Their required affinity and anti-affinity never select pods of the
+// namespace Ordinary. So pods of that namespace can always be placed.
 package rawpods

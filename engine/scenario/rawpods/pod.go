@@ -12,13 +12,13 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Ordinary is the namespace of pods that ask for little and of no other pod.
+// Ordinary is a namespace with pods that have small requests and no constraints about other pods.
 const Ordinary = "ordinary"
 
-// Tenants are the namespaces of the pods that bytes make.
+// Tenants are the namespaces of the pods that are derived from bytes.
 var Tenants = []string{"tenant-a", "tenant-b"}
 
-// Pod returns the i-th pod that b makes. It waits for a node, unless its fields keep it from that.
+// Pod returns the i-th pod derived from b. It is provisionable unless some of its fields prevent that.
 func (b *Bytes) Pod(i int) *corev1.Pod {
 	name := fmt.Sprintf("p%d", i)
 	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: Pick(b, Tenants...), Name: name, UID: types.UID(name)}}
@@ -39,7 +39,7 @@ func (b *Bytes) Pod(i int) *corev1.Pod {
 	return o
 }
 
-// rules sets what the pod asks of its node and of other pods.
+// rules sets node selectors, node affinity, pod affinity and related constraints.
 func (b *Bytes) rules(s *corev1.PodSpec) {
 	for range b.below(3) / 2 {
 		key := Pick(b, nodeKeys...)
@@ -66,7 +66,7 @@ func (b *Bytes) rules(s *corev1.PodSpec) {
 	}
 }
 
-// extras sets what few pods have.
+// extras sets fields that few pods have, such as init containers and overhead.
 func (b *Bytes) extras(o *corev1.Pod) {
 	s := &o.Spec
 	if n := b.below(3); n > 0 {
@@ -116,7 +116,7 @@ func (b *Bytes) extras(o *corev1.Pod) {
 	o.Status.NominatedNodeName = Pick(b, "", "", "node-0", "gone")
 }
 
-// labelValues are those of the label app.
+// labelValues are the values of the labels app and version.
 var labelValues = []string{"", "x", "y", "z"}
 
 func (b *Bytes) labels() map[string]string {
@@ -153,7 +153,7 @@ func (b *Bytes) tolerations() []corev1.Toleration {
 	return out
 }
 
-// volumes returns volumes of claims that are there, or are not, and of claims that come with the pod.
+// volumes returns volumes of PersistentVolumeClaims, some of which do not exist, and ephemeral volumes.
 func (b *Bytes) volumes() []corev1.Volume {
 	var out []corev1.Volume
 	for i, claim := range some(b, "disk-a", "disk-any", "missing") {
@@ -170,7 +170,7 @@ func (b *Bytes) volumes() []corev1.Volume {
 	return out
 }
 
-// spread returns constraints of which no two have key and action in common.
+// spread returns topology spread constraints. No two have the same topology key and whenUnsatisfiable.
 func (b *Bytes) spread() []corev1.TopologySpreadConstraint {
 	var out []corev1.TopologySpreadConstraint
 	for range b.below(3) {

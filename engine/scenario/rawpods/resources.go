@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ordinary, absurd and whole are quantities that the API server accepts. Extended resources have no fraction.
+// The quantities that pods request. The API server accepts all of them. The whole ones are for extended resources,
+// which allow no fractions.
 var (
 	ordinary = []string{"100m", "500m", "1", "2", "0", "1500m", "1n", "999999999n"}
 	absurd   = []string{
@@ -41,8 +42,8 @@ func (b *Bytes) containers(prefix string, n int) []corev1.Container {
 	return out
 }
 
-// further adds resources that few containers have. Those that must be limited have the request as their limit; huge pages go
-// with cpu, in whole pages.
+// further adds resources that few containers have. Extended resources and huge pages have limits equal to their
+// requests, as the API server requires. Huge pages are requested in whole pages and together with cpu.
 func (b *Bytes) further(requests, limits corev1.ResourceList) {
 	for _, name := range some(b, corev1.ResourceEphemeralStorage, "example.com/dongle", "nvidia.com/gpu", "hugepages-2Mi") {
 		switch {

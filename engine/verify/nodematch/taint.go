@@ -21,8 +21,8 @@ func Untolerated(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1
 }
 
 // withZeroLogger calls f with the zero value of its logger type, which discards all messages. The type is inferred, so
-// that the engine imports no logger. The last argument enables numeric operators. The API server accepts them only with
-// their feature gate, so a pod that has them may use them.
+// that the engine imports no logger. The last argument of f enables the numeric operators Lt and Gt. Their feature gate
+// need not be checked, because the API server rejects these operators without it.
 func withZeroLogger[Logger any](
 	f func(Logger, []corev1.Toleration, *corev1.Taint, bool) bool,
 	tolerations []corev1.Toleration, taint *corev1.Taint,

@@ -16,7 +16,7 @@ type Requirement = apiv1.NodeSelectorRequirementWithMinValues
 type Value struct {
 	Text    string
 	Missing bool
-	// OnClaim means that the claim sets the label, whichever type is launched.
+	// OnClaim is true if the claim sets the label, whichever type is launched.
 	OnClaim bool
 }
 

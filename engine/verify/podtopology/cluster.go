@@ -12,7 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// A class is the pods with equal rules that all rules treat alike.
+// A class is a set of pods that the check need not distinguish: they have equal rules, and each term selects all of
+// them or none.
 type class struct {
 	namespace string
 	labels    labels.Set // the pods' values of the relevant keys

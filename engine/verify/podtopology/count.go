@@ -86,7 +86,7 @@ func (c *count) certain(n *Node) int {
 // An eligibility is the nodes that a spread constraint counts.
 type eligibility struct {
 	nodes []*Node
-	// certain and possible are indexed by node. A node with several possible domains is only possible.
+	// certain and possible are indexed by node. A node that may be in several domains is possible, but not certain.
 	certain, possible []bool
 	// domains is the number of domains of the certain nodes.
 	domains int

@@ -57,8 +57,8 @@ type DaemonSet struct {
 	// Pod is a pod of the DaemonSet that is not bound.
 	Pod      *corev1.Pod
 	Selector *nodematch.Selector
-	// Uncertain means that a host port or volume may exclude a pod of the DaemonSet from a node that it selects. Check
-	// also treats a DaemonSet as uncertain if constraints about other pods may exclude it.
+	// Uncertain is true if a host port or volume may exclude a pod of the DaemonSet from a node that the DaemonSet
+	// selects. Check also treats a DaemonSet as uncertain if constraints about other pods may exclude it.
 	Uncertain bool
 }
 

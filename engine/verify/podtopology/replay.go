@@ -19,14 +19,14 @@ type replay struct {
 type arrival struct {
 	*group
 	limits []*count // by spread constraint
-	// needs are, for each affinity term, the count of pods that all terms select. selects means that it also selects
-	// the pods of the arrival.
+	// needs are, for each affinity term, the count of pods that all terms select. selects is true if all terms also
+	// select the pods of the arrival.
 	needs   []*count
 	selects bool
 	avoids  []*count // by anti-affinity term
 	next    int      // number of pods that are placed or refused
-	// unsettled means that the node may lack a label that a rule needs. This is reported for all pods at the start, and
-	// their rules are not checked.
+	// unsettled is true if the node may lack a label that a rule needs. Then a violation is reported for all pods at
+	// the start, and their rules are not checked.
 	unsettled bool
 }
 
@@ -101,8 +101,8 @@ func (r *replay) countForSpread(s spreadConstraint, k *class) *count {
 	return r.countSelected("spread "+s.id+" "+id, s.term, r.eligible[id], nil)
 }
 
-// countHolders makes, for each anti-affinity term of the class, a count of the pods that have the term. It applies to
-// the classes that the term selects.
+// countHolders creates, for each anti-affinity term of the class, a count of the pods that have the term. It adds the
+// count to excluding of each class that the term selects.
 func (r *replay) countHolders(k *class) {
 	for _, t := range k.rules.antiAffinity {
 		id := "holders " + t.id

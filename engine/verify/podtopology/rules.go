@@ -13,7 +13,7 @@ type podRules struct {
 	// affinity are the terms of required pod affinity. As in kube-scheduler, only pods that all terms select count.
 	affinity   []*term
 	affinityID string
-	// antiAffinity are the terms of required pod anti-affinity. Each term holds separately.
+	// antiAffinity are the terms of required pod anti-affinity. Each term must be met separately.
 	antiAffinity []*term
 	spread       []spreadConstraint
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Call reads a block that calls the module at source, and returns the variables that it gives.
+// Call parses a block that calls the module at source, and returns the variables that it sets.
 func Call(text, source string) (map[string]cty.Value, error) {
 	file, problems := hclsyntax.ParseConfig([]byte(text), "call", hcl.InitialPos)
 	if problems.HasErrors() {

@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// conditions are the blocks that assert something, of variables, resources and outputs.
+// conditions returns the blocks with conditions, of variables, resources and outputs.
 func conditions(names ...string) map[string]nested {
 	out := map[string]nested{}
 	for _, n := range names {
@@ -47,7 +47,7 @@ var (
 	}
 )
 
-// Check returns all that is wrong with the text of the module; values are held against their types by Plan.
+// Check returns all mistakes in the text of the module, except wrong types of values, which Plan returns.
 func (m *Module) Check() error {
 	var errs []error
 	versions := 0
@@ -74,7 +74,7 @@ func (m *Module) Check() error {
 	return errors.Join(append(errs, m.checkReferences())...)
 }
 
-// checkResource holds a resource, or data, against its kind.
+// checkResource checks a resource or data source against its kind.
 func (m *Module) checkResource(b *hclsyntax.Block) error {
 	k, ok := kindOf(b)
 	if !ok {
@@ -91,7 +91,7 @@ func (m *Module) checkResource(b *hclsyntax.Block) error {
 	return errors.Join(both, checkBody(addressOf(b), b.Body, s))
 }
 
-// checkBody holds the names in a block, and in those within, against a shape.
+// checkBody checks the names in a block and its nested blocks against a shape.
 func checkBody(name string, body *hclsyntax.Body, s shape) error {
 	var errs []error
 	for _, a := range sorted(body.Attributes) {
@@ -137,7 +137,7 @@ func checkBody(name string, body *hclsyntax.Body, s shape) error {
 	return errors.Join(errs...)
 }
 
-// checkVersions reads the constraints, and holds that of the provider against the kinds that are used.
+// checkVersions checks the version constraints, and whether all allowed versions of the provider have the used kinds.
 func (m *Module) checkVersions(b *hclsyntax.Block) error {
 	var errs []error
 	if a := b.Body.Attributes["required_version"]; a != nil {
@@ -172,7 +172,7 @@ func (m *Module) checkVersions(b *hclsyntax.Block) error {
 	return errors.Join(errs...)
 }
 
-// tooOld says which kinds a version of the provider that is allowed does not have.
+// tooOld returns errors for kinds that some allowed version of the provider does not have.
 func (m *Module) tooOld(a *hclsyntax.Attribute, allowed version.Constraints) error {
 	var errs []error
 	for _, address := range slices.Sorted(maps.Keys(m.resources)) {

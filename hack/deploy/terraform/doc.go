@@ -2,6 +2,6 @@
 // HashiCorp's parser and evaluator; the schema of the provider is in schema.go.
 //
 // Check checks the whole text: blocks, arguments, their types, references, functions, unused declarations, version
-// constraints. Plan evaluates everything in order of dependency with given variables, in an emulated account, and checks values
-// against their types. Values that only AWS assigns, such as ARNs, are made up in the format of AWS.
+// constraints. Plan evaluates all blocks in the order of their dependencies with the given variables, for an emulated
+// account, and checks the types of values. Values that AWS assigns, such as ARNs, are generated in the format of AWS.
 package terraform

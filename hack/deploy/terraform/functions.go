@@ -14,11 +14,11 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// modulePath is what path.module is here.
+// modulePath is the value of path.module.
 const modulePath = "."
 
-// functions are those of Terraform's that the module may use. filled is told which values a template was given, and which of them
-// it has a place for.
+// functions returns the functions of Terraform that the module may use. filled is called with the names of the values
+// passed to a template, and of those that the template uses.
 func (m *Module) functions(filled func(file string, given, used []string)) map[string]function.Function {
 	return map[string]function.Function{
 		"concat":     stdlib.ConcatFunc,

@@ -12,17 +12,18 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// A Module is what the files of a folder declare together.
+// A Module has the declarations in all files of a folder.
 type Module struct {
 	files  fs.FS
-	blocks []*hclsyntax.Block // at the top, in order of files and lines
-	// locals are all of them, by name.
+	blocks []*hclsyntax.Block // top-level blocks, in the order of files and lines
+	// locals has all local values, by name.
 	locals map[string]*hclsyntax.Attribute
-	// variables and outputs are by name, resources and data by address: "aws_iam_role.node", "data.aws_region.current".
+	// variables and outputs have the blocks by name, resources those of resources and data sources by address:
+	// "aws_iam_role.node", "data.aws_region.current".
 	variables, outputs, resources map[string]*hclsyntax.Block
 }
 
-// Read parses the files *.tf of a folder. What is declared twice is an error, as is what no module declares.
+// Read parses the files *.tf of a folder. A duplicate declaration is an error, as is an unknown kind of block.
 func Read(files fs.FS) (*Module, error) {
 	names, err := fs.Glob(files, "*.tf")
 	if err != nil || len(names) == 0 {
@@ -53,10 +54,10 @@ func Read(files fs.FS) (*Module, error) {
 	return m, errors.Join(errs...)
 }
 
-// labels is how many labels each kind of block at the top has.
+// labels is the number of labels of each kind of top-level block.
 var labels = map[string]int{"terraform": 0, "locals": 0, "variable": 1, "output": 1, "resource": 2, "data": 2}
 
-// declare takes a block at the top.
+// declare adds a top-level block.
 func (m *Module) declare(b *hclsyntax.Block) error {
 	count, ok := labels[b.Type]
 	if !ok {
@@ -94,7 +95,7 @@ func (m *Module) declare(b *hclsyntax.Block) error {
 	return nil
 }
 
-// addressOf returns how expressions name a resource, or data.
+// addressOf returns the address of a resource or data source in expressions.
 func addressOf(b *hclsyntax.Block) string {
 	address := strings.Join(b.Labels, ".")
 	if b.Type == "data" {
@@ -103,7 +104,7 @@ func addressOf(b *hclsyntax.Block) string {
 	return address
 }
 
-// kindOf returns the kind of a resource, or of data.
+// kindOf returns the kind of a resource or data source.
 func kindOf(b *hclsyntax.Block) (kind, bool) {
 	kinds := resourceKinds
 	if b.Type == "data" {
@@ -113,17 +114,17 @@ func kindOf(b *hclsyntax.Block) (kind, bool) {
 	return k, ok
 }
 
-// sorted returns arguments by their place.
+// sorted returns arguments in the order of the text.
 func sorted(attributes hclsyntax.Attributes) []*hclsyntax.Attribute {
 	return slices.SortedFunc(maps.Values(attributes), func(a, b *hclsyntax.Attribute) int { return a.NameRange.Start.Byte - b.NameRange.Start.Byte })
 }
 
-// at returns an error with its place.
+// at returns an error with its position.
 func at(place hcl.Range, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", place.Filename, place.Start.Line, fmt.Errorf(format, args...))
 }
 
-// told returns errors of the parser or evaluator with their places.
+// told returns the errors of the parser or evaluator with their positions.
 func told(problems hcl.Diagnostics) error {
 	var errs []error
 	for _, p := range problems {

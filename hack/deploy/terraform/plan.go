@@ -14,22 +14,22 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// A Plan is what a module would make.
+// A Plan has the resources and outputs that a module would create.
 type Plan struct {
-	// Resources are all, by address with the index in brackets where there are many.
+	// Resources are all resources by address, with an index in brackets if there is count or for_each.
 	Resources map[string]Resource
-	// Outputs are by name.
+	// Outputs are the outputs by name.
 	Outputs map[string]cty.Value
 }
 
-// A Resource that would be made.
+// A Resource is a resource that would be created.
 type Resource struct {
 	Kind string
-	// Values are arguments and attributes; those that are not known without AWS are null.
+	// Values are arguments and attributes; those that cannot be known without AWS are null.
 	Values map[string]cty.Value
 }
 
-// Text returns a value that is text, empty if there is none.
+// Text returns the value with a name if it is text, else "".
 func (r Resource) Text(name string) string {
 	v, ok := r.Values[name]
 	if !ok || v.IsNull() || v.Type() != cty.String {
@@ -38,20 +38,20 @@ func (r Resource) Text(name string) string {
 	return v.AsString()
 }
 
-// A world is a module while it is evaluated.
+// A world is the state of the evaluation of a module.
 type world struct {
 	*Module
 	facts  Facts
 	inputs map[string]cty.Value
-	// values are what is evaluated, by name as nodeOf has it; doing what is being evaluated.
+	// values are the evaluated values, by the names that nodeOf returns. doing has the names that are being evaluated.
 	values map[string]cty.Value
 	doing  map[string]bool
 	plan   Plan
-	// given are values handed to templates, used those that any template has a place for.
+	// given are the names of values passed to templates, used those that some template uses.
 	given, used map[string]bool
 }
 
-// Plan returns what the module would make with these variables.
+// Plan returns the resources that the module would create with these variables.
 func (m *Module) Plan(f Facts, inputs map[string]cty.Value) (Plan, error) {
 	w := &world{
 		Module: m, facts: f, inputs: inputs, values: map[string]cty.Value{}, doing: map[string]bool{},
@@ -99,7 +99,7 @@ func unique(errs []error) error {
 	return errors.Join(out...)
 }
 
-// value returns what a name stands for, and evaluates it if need be.
+// value returns the value of a name, and evaluates it if necessary.
 func (w *world) value(name string, place hcl.Range) (cty.Value, error) {
 	if v, ok := w.values[name]; ok {
 		return v, nil
@@ -130,7 +130,7 @@ func (w *world) compute(name string, place hcl.Range) (cty.Value, error) {
 	return cty.NilVal, at(place, "%s is declared nowhere", name)
 }
 
-// variable returns the value of a variable: the one given, or its default, of its type and held against its conditions.
+// variable returns the value of a variable: the given one or its default. It checks the type and the conditions.
 func (w *world) variable(b *hclsyntax.Block) (cty.Value, error) {
 	name := b.Labels[0]
 	v, ok := w.inputs[name]
@@ -183,7 +183,7 @@ func (w *world) holds(body *hclsyntax.Body, condition string, extra map[string]c
 	return errors.Join(errs...)
 }
 
-// evaluate returns the value of an expression; extra is what is there beside what is declared, such as each.
+// evaluate returns the value of an expression; extra has additional names, such as each.
 func (w *world) evaluate(e hclsyntax.Expression, extra map[string]cty.Value) (cty.Value, error) {
 	tree := map[string]any{}
 	for _, t := range e.Variables() {
@@ -217,7 +217,7 @@ func (w *world) evaluate(e hclsyntax.Expression, extra map[string]cty.Value) (ct
 	return v, nil
 }
 
-// filled keeps what templates were given, and what they used.
+// filled adds the names of values that a template was given, and of those that it uses.
 func (w *world) filled(_ string, given, used []string) {
 	for _, name := range given {
 		w.given[name] = true
@@ -227,7 +227,7 @@ func (w *world) filled(_ string, given, used []string) {
 	}
 }
 
-// object makes a value of a tree of them.
+// object converts a tree of maps to a Terraform value.
 func object(tree any) cty.Value {
 	branch, ok := tree.(map[string]any)
 	if !ok {

@@ -4,10 +4,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// provider is the source of the kinds below, as required_providers names it.
+// provider is the source of the provider in required_providers.
 const provider = "hashicorp/aws"
 
-// dataKinds are the kinds of data that the module may look up.
+// dataKinds are the kinds of data sources that the module may use.
 var dataKinds = map[string]kind{
 	"aws_partition": {
 		since:      "3.0.0",
@@ -33,8 +33,8 @@ var dataKinds = map[string]kind{
 	},
 }
 
-// resourceKinds are the kinds of resources that the module may make: what version 5.33 of the provider takes, and later ones take
-// too.
+// resourceKinds are the kinds of resources that the module may create, with the arguments that version 5.33 of the
+// provider and later ones accept.
 var resourceKinds = map[string]kind{
 	"aws_iam_role": {
 		since: "1.0.0",
@@ -151,7 +151,7 @@ var (
 			return text(map[string]string{"name": name, "id": name, "arn": f.arn("events", f.Region, "rule/"+name)})
 		},
 	}
-	// What a target may say of a queue; other kinds of targets have more.
+	// The arguments of a target that is a queue; other kinds of targets have more.
 	target = kind{
 		since: "1.0.0",
 		shape: shape{

@@ -12,14 +12,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// A use is where something is referred to.
+// A use is a reference and its position.
 type use struct {
 	traversal hcl.Traversal
-	// within is the block at the top that it stands in.
+	// within is the top-level block that contains it.
 	within *hclsyntax.Block
 }
 
-// checkReferences says what is referred to and not there, what is there and not referred to, and which functions there are not.
+// checkReferences returns errors for references to undeclared names, for unused declarations, and for unknown
+// functions.
 func (m *Module) checkReferences() error {
 	var errs []error
 	used := map[string]bool{}
@@ -78,7 +79,7 @@ func expressions(top *hclsyntax.Block, do func(a *hclsyntax.Attribute)) {
 	walk(top.Body)
 }
 
-// usesIn returns all references in a block and those within it.
+// usesIn returns all references in a block and its nested blocks.
 func usesIn(top *hclsyntax.Block) []use {
 	var uses []use
 	expressions(top, func(a *hclsyntax.Attribute) {
@@ -89,7 +90,7 @@ func usesIn(top *hclsyntax.Block) []use {
 	return uses
 }
 
-// steps returns the names that a reference begins with, up to the first index.
+// steps returns the names at the start of a reference, up to the first index.
 func steps(t hcl.Traversal) []string {
 	out := []string{t.RootName()}
 	for _, step := range t[1:] {
@@ -102,8 +103,8 @@ func steps(t hcl.Traversal) []string {
 	return out
 }
 
-// nodeOf returns what a reference is to, as Module names it: "var.x", "local.x", "aws_iam_role.node", "data.aws_region.current"; empty
-// for what is there without declaration.
+// nodeOf returns the target of a reference: "var.x", "local.x", "aws_iam_role.node", "data.aws_region.current". It is
+// empty for the predefined names in given.
 func nodeOf(t hcl.Traversal) string {
 	names := steps(t)
 	count := 2
@@ -116,10 +117,10 @@ func nodeOf(t hcl.Traversal) string {
 	return strings.Join(names[:min(count, len(names))], ".")
 }
 
-// given are the names that are there without declaration.
+// given are the predefined names, which need no declaration.
 var given = map[string][]string{"each": {"key", "value"}, "count": {"index"}, "path": {"module", "root", "cwd"}}
 
-// checkUse says what is wrong with a reference.
+// checkUse returns an error if a reference is invalid.
 func (m *Module) checkUse(u use) error {
 	place, names, name := u.traversal.SourceRange(), steps(u.traversal), nodeOf(u.traversal)
 	if name == "" {
@@ -151,7 +152,7 @@ func (m *Module) checkUse(u use) error {
 	return m.checkAttribute(u, b, name)
 }
 
-// checkAttribute says what is wrong with a reference to an attribute of a resource, or data.
+// checkAttribute returns an error if a reference to an attribute of a resource or data source is invalid.
 func (m *Module) checkAttribute(u use, b *hclsyntax.Block, name string) error {
 	k, ok := kindOf(b)
 	rest := u.traversal[strings.Count(name, ".")+1:]
@@ -177,7 +178,7 @@ func (m *Module) checkAttribute(u use, b *hclsyntax.Block, name string) error {
 	return nil
 }
 
-// all returns arguments and attributes, with their types.
+// all returns the types of arguments and attributes by name.
 func (k kind) all() map[string]cty.Type {
 	out := maps.Clone(k.attributes)
 	for name, a := range k.arguments {
@@ -186,7 +187,7 @@ func (k kind) all() map[string]cty.Type {
 	return out
 }
 
-// checkCalls says which functions are called that there are not, or with too few or too many arguments.
+// checkCalls returns errors for calls of unknown functions, and for calls with too few or too many arguments.
 func (m *Module) checkCalls(top *hclsyntax.Block) error {
 	table := m.functions(func(string, []string, []string) {})
 	var errs []error

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// resource makes a resource, or all that count or for_each ask for, and returns what expressions see of it.
+// resource evaluates a resource, or all its instances with count or for_each, and returns its value in expressions.
 func (w *world) resource(b *hclsyntax.Block) (cty.Value, error) {
 	address := addressOf(b)
 	if a := b.Body.Attributes["count"]; a != nil {
@@ -67,7 +67,7 @@ func (w *world) number(a *hclsyntax.Attribute) (int, error) {
 	return int(n), nil
 }
 
-// one makes one resource: its arguments, of their types and held against what the kind demands, and what is known once it is made.
+// one evaluates one resource: it checks the arguments against the kind, and adds the attributes of a created resource.
 func (w *world) one(b *hclsyntax.Block, address string, extra map[string]cty.Value) (cty.Value, error) {
 	k, ok := kindOf(b)
 	if !ok {
@@ -99,15 +99,15 @@ func (w *world) one(b *hclsyntax.Block, address string, extra map[string]cty.Val
 	return cty.ObjectVal(all), nil
 }
 
-// arguments evaluates a block and those within it. Those within are held against their types, and not returned: nothing refers to
-// them.
+// arguments evaluates a block and its nested blocks. The types of nested ones are checked, but they are not returned,
+// since there are no references to them.
 func (w *world) arguments(address string, body *hclsyntax.Body, s shape, extra map[string]cty.Value) (map[string]cty.Value, error) {
 	values := map[string]cty.Value{}
 	var errs []error
 	for _, a := range sorted(body.Attributes) {
 		want, ok := s.arguments[a.Name]
 		if !ok {
-			continue // Check reports it, or Terraform's own
+			continue // Check reports it, or it is an argument of Terraform itself
 		}
 		v, err := w.evaluate(a.Expr, extra)
 		if err != nil {
@@ -150,7 +150,7 @@ func fits(want argument, v cty.Value) (cty.Value, error) {
 	return converted, nil
 }
 
-// Of returns the addresses of resources of a kind, in order.
+// Of returns the addresses of the resources of a kind, sorted.
 func (p Plan) Of(kind string) []string {
 	var out []string
 	for _, address := range slices.Sorted(maps.Keys(p.Resources)) {

@@ -7,40 +7,40 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// An argument is what a block takes by name.
+// An argument describes a named argument of a block.
 type argument struct {
 	kind     cty.Type
 	required bool
-	// holds says what is wrong with a value of the right kind; nil if none of them is.
+	// holds returns an error for an invalid value of the right type; nil if all values are valid.
 	holds func(cty.Value) error
 }
 
-// A shape is what may stand in a block.
+// A shape describes the allowed contents of a block.
 type shape struct {
 	arguments map[string]argument
 	blocks    map[string]nested
-	// conflicts are arguments of which at most one is given, oneOf those of which at least one is.
+	// conflicts are arguments of which at most one may be given, oneOf those of which at least one must be.
 	conflicts, oneOf []string
 }
 
-// A nested block may stand in another, up to so many times; 0 is any number.
+// nested describes a nested block and the maximum number of its occurrences; 0 stands for any number.
 type nested struct {
 	shape
 	most int
 }
 
-// A kind of resource, or of data.
+// A kind describes a type of resource or of data source.
 type kind struct {
 	shape
-	// since is the first version of the provider that has it.
+	// since is the first version of the provider with this kind.
 	since string
 	// attributes are its attributes besides the arguments.
 	attributes map[string]cty.Type
-	// made returns what is known once it is made, from its arguments.
+	// made returns the attributes of a created resource, given its arguments.
 	made func(f Facts, given map[string]cty.Value) map[string]cty.Value
 }
 
-// Facts are what the provider knows of the account that it works in.
+// Facts are the properties of the AWS account.
 type Facts struct {
 	Partition, URLSuffix, Region, Account string
 }
@@ -48,13 +48,13 @@ type Facts struct {
 func need(k cty.Type) argument { return argument{kind: k, required: true} }
 func may(k cty.Type) argument  { return argument{kind: k} }
 
-// with returns an argument whose values must hold.
+// with returns the argument with a check of its values.
 func (a argument) with(holds func(cty.Value) error) argument {
 	a.holds = holds
 	return a
 }
 
-// isJSON holds for objects of JSON.
+// isJSON returns an error unless the value is a JSON object.
 func isJSON(v cty.Value) error {
 	var any map[string]any
 	if err := json.Unmarshal([]byte(v.AsString()), &any); err != nil {
@@ -63,7 +63,7 @@ func isJSON(v cty.Value) error {
 	return nil
 }
 
-// between holds for whole numbers in a range.
+// between returns a check for whole numbers in a range.
 func between(least, most float64) func(cty.Value) error {
 	return func(v cty.Value) error {
 		n, _ := v.AsBigFloat().Float64()
@@ -74,7 +74,7 @@ func between(least, most float64) func(cty.Value) error {
 	}
 }
 
-// upTo holds for text of some length.
+// upTo returns a check for the maximum length of text.
 func upTo(most int) func(cty.Value) error {
 	return func(v cty.Value) error {
 		if n := len(v.AsString()); n > most {
@@ -84,7 +84,7 @@ func upTo(most int) func(cty.Value) error {
 	}
 }
 
-// oneOf holds for these words.
+// oneOf returns a check for a fixed set of words.
 func oneOf(words ...string) func(cty.Value) error {
 	return func(v cty.Value) error {
 		for _, w := range words {
@@ -99,7 +99,7 @@ func oneOf(words ...string) func(cty.Value) error {
 var (
 	tags  = cty.Map(cty.String)
 	texts = cty.Set(cty.String)
-	// timeouts are how long to wait for the account.
+	// timeouts returns the nested block timeouts, with the given names of operations.
 	timeouts = func(names ...string) map[string]nested {
 		s := shape{arguments: map[string]argument{}}
 		for _, n := range names {
@@ -109,7 +109,7 @@ var (
 	}
 )
 
-// text makes values of text.
+// text converts text to Terraform values.
 func text(of map[string]string) map[string]cty.Value {
 	out := map[string]cty.Value{}
 	for name, s := range of {
@@ -118,7 +118,7 @@ func text(of map[string]string) map[string]cty.Value {
 	return out
 }
 
-// named returns the name of what is made: its own, or one that begins as it says, or one of chance.
+// named returns the name of a resource: the given one, one with the given prefix, or a generated one.
 func named(given map[string]cty.Value) string {
 	if v, ok := given["name"]; ok && !v.IsNull() {
 		return v.AsString()
@@ -129,7 +129,7 @@ func named(given map[string]cty.Value) string {
 	return "terraform-00000000000000000000000001"
 }
 
-// arn is how AWS names a thing.
+// arn returns the ARN of a thing.
 func (f Facts) arn(service, region, thing string) string {
 	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", f.Partition, service, region, f.Account, thing)
 }

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// ID is the number of the account, Partition and Region where it is.
+	// ID is the number of the account, Partition and Region its partition and region.
 	ID        = "123456789012"
 	Partition = "aws"
 	Region    = "us-east-1"
-	// maxPolicy is how many characters of a managed policy IAM takes, white space not counted.
+	// maxPolicy is the maximum number of characters of a managed policy in IAM, without white space.
 	maxPolicy = 6144
 )
 
-// An Account answers calls. Those that it does not know go to the emulator.
+// An Account serves API calls. It passes unknown calls to the emulator.
 type Account struct {
-	// Emulator answers for instances, networks, roles, queues and prices.
+	// Emulator serves the calls for instances, networks, roles, queues and prices.
 	Emulator http.Handler
-	// Groups are the node groups of the cluster, by name, as describe-nodegroup has them.
+	// Groups are the node groups of the cluster by name, in the format of describe-nodegroup.
 	Groups map[string]json.RawMessage
 
 	mu       sync.Mutex
@@ -41,14 +41,14 @@ func New(emulator http.Handler, roles ...string) *Account {
 	return &Account{Emulator: emulator, roles: roles, stacks: map[string]bool{}}
 }
 
-// A failure is an answer that is none.
+// A failure is an error response.
 type failure struct{ code, message string }
 
 func refuse(code, format string, args ...any) *failure {
 	return &failure{code, fmt.Sprintf(format, args...)}
 }
 
-// ServeHTTP answers one call.
+// ServeHTTP serves one call.
 func (a *Account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); len(parts) > 2 && parts[0] == "clusters" && parts[2] == "node-groups" {
 		a.nodeGroups(w, parts[3:])
@@ -110,7 +110,7 @@ func (a *Account) nodeGroups(w http.ResponseWriter, rest []string) {
 		w.WriteHeader(http.StatusNotFound)
 		answer = map[string]string{"message": "No node group found for name: " + rest[0] + "."}
 	}
-	_ = json.NewEncoder(w).Encode(answer) // the client has gone, then
+	_ = json.NewEncoder(w).Encode(answer) // an error means that the client has disconnected
 }
 
 // describeGroups describes the Auto Scaling group of each node group.
@@ -145,14 +145,14 @@ var (
 	space      = regexp.MustCompile(`\s+`)
 )
 
-// createPolicy takes a managed policy.
+// createPolicy creates a managed policy.
 func (a *Account) createPolicy(form url.Values) (string, *failure) {
 	name := form.Get("PolicyName")
 	arn, failed := a.addPolicy(name, form.Get("PolicyDocument"))
 	return fmt.Sprintf("<Policy><PolicyName>%s</PolicyName><Arn>%s</Arn></Policy>", name, arn), failed
 }
 
-// addPolicy keeps a policy whose name is free and whose document is one.
+// addPolicy stores a policy if its name is unused and its document is valid.
 func (a *Account) addPolicy(name, document string) (arn string, failed *failure) {
 	arn = "arn:" + Partition + ":iam::" + ID + ":policy/" + name
 	switch {
@@ -170,7 +170,7 @@ func (a *Account) addPolicy(name, document string) (arn string, failed *failure)
 	return arn, nil
 }
 
-// attachRolePolicy takes a policy and a role that are there.
+// attachRolePolicy checks that the policy and the role exist.
 func (a *Account) attachRolePolicy(form url.Values) (string, *failure) {
 	if !slices.Contains(a.roles, form.Get("RoleName")) {
 		return "", refuse("NoSuchEntity", "The role with name %s cannot be found.", form.Get("RoleName"))
@@ -183,7 +183,7 @@ func (a *Account) attachRolePolicy(form url.Values) (string, *failure) {
 
 var resource = regexp.MustCompile(`^(\*|arn:aws:[a-z0-9-]+:[a-z0-9-]*:([0-9]{12}|aws|\*)?:.+)$`)
 
-// readPolicy holds a policy's document against its form, with everything filled in.
+// readPolicy checks the format of a policy's document, after substitutions.
 func readPolicy(document string) *failure {
 	var policy struct {
 		Version   string
@@ -215,7 +215,7 @@ func readPolicy(document string) *failure {
 	return nil
 }
 
-// words returns what is one string or a list of them.
+// words returns the strings of a value that is one string or a list of strings.
 func words(v any) []string {
 	switch v := v.(type) {
 	case string:

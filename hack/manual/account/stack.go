@@ -12,15 +12,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A form is what a type of resource takes: the properties that it needs, others that it may have, its attributes, and what a
-// reference to it is: its name, its ARN or its URL. After a property's name stands what its value is, if not text: # a number,
-// ? true or false, {} an object or JSON, [] a list of text, [Form] a list of what a form of that name takes.
+// A form describes a type of resource: its required and optional properties, its attributes, and the value of a
+// reference to it (name, ARN or URL). A property's name is followed by the type of its value, if it is not text: # a
+// number, ? a boolean, {} an object or JSON, [] a list of text, [Form] a list of objects with that form.
 type form struct {
 	needs, may, attributes string
 	ref                    string
 }
 
-// forms are the types of resources that the account can make, as AWS documents them, and what stands within them.
+// forms are the supported types of resources and of nested objects, according to AWS's documentation.
 var forms = map[string]form{
 	"AWS::IAM::Role": {"AssumeRolePolicyDocument{}",
 		"Description ManagedPolicyArns[] MaxSessionDuration# Path PermissionsBoundary Policies[Policy] RoleName Tags[Tag]", "Arn RoleId", "%s"},
@@ -41,27 +41,27 @@ var forms = map[string]form{
 	"Target":       {"Arn Id", "Input InputPath RoleArn", "", ""},
 }
 
-// A stack is a template while it is made.
+// A stack is the state of the evaluation of a template.
 type stack struct {
 	root       *yaml.Node
 	parameters map[string]string
 }
 
-// wrong is a mistake in a template, thrown while it is evaluated.
+// wrong is a mistake in a template, the value of a panic during evaluation.
 type wrong struct{ error }
 
 func throw(format string, args ...any) { panic(wrong{fmt.Errorf(format, args...)}) }
 
-// A Resource is what a template makes.
+// A Resource is a resource that a template creates.
 type Resource struct {
 	ID, Kind string
-	// Ref is what a reference to it stands for, Properties what the template says of it, with everything filled in.
+	// Ref is the value of a reference to it, Properties are the properties in the template after substitutions.
 	Ref        any
 	Properties map[string]any
 }
 
-// Resources returns what a template makes with these parameters, in order of their IDs. The template is held against its form in
-// full; the first mistake is returned.
+// Resources returns the resources that a template creates with these parameters, sorted by ID. It checks the whole
+// template and returns the first mistake.
 func Resources(template string, parameters map[string]string) (made []Resource, err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -93,7 +93,7 @@ func Resources(template string, parameters map[string]string) (made []Resource, 
 	return made, nil
 }
 
-// createStack makes what a template describes.
+// createStack creates the resources of a template.
 func (a *Account) createStack(query url.Values) (string, *failure) {
 	name := query.Get("StackName")
 	if !regexp.MustCompile(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`).MatchString(name) || a.stacks[name] {
@@ -121,7 +121,7 @@ func (a *Account) createStack(query url.Values) (string, *failure) {
 	return "<StackId>arn:" + Partition + ":cloudformation:" + Region + ":" + ID + ":stack/" + name + "/1</StackId>", nil
 }
 
-// deleteStack takes a stack that is there.
+// deleteStack deletes an existing stack.
 func (a *Account) deleteStack(query url.Values) (string, *failure) {
 	if name := query.Get("StackName"); !a.stacks[name] {
 		return "", refuse("ValidationError", "Stack [%s] does not exist", name)
@@ -130,7 +130,7 @@ func (a *Account) deleteStack(query url.Values) (string, *failure) {
 	return "", nil
 }
 
-// list reads a list of the query protocol.
+// list returns a list parameter of AWS's query protocol.
 func list(query url.Values, at string) []string {
 	var out []string
 	for i := 1; query.Has(fmt.Sprintf(at, i)); i++ {
@@ -139,7 +139,7 @@ func list(query url.Values, at string) []string {
 	return out
 }
 
-// setParameters takes the parameters that the template has, with what it allows of them.
+// setParameters sets the template's parameters, and checks their allowed values.
 func (s *stack) setParameters(given map[string]string) {
 	declared := pairs(get(s.root, "Parameters"))
 	for key := range given {
@@ -165,7 +165,7 @@ func (s *stack) setParameters(given map[string]string) {
 	}
 }
 
-// rules asserts what the template demands of parameters together.
+// rules checks the template's rules about parameters.
 func (s *stack) rules() {
 	for name, r := range pairs(get(s.root, "Rules")) {
 		if condition := get(r, "RuleCondition"); condition != nil && s.value(condition) != true {
@@ -179,7 +179,7 @@ func (s *stack) rules() {
 	}
 }
 
-// make holds a resource against its form and fills it in.
+// make checks a resource against its form and evaluates it.
 func (s *stack) make(id string, r *yaml.Node) Resource {
 	for key := range pairs(r) {
 		if !slices.Contains([]string{"Type", "Condition", "Properties", "DependsOn", "DeletionPolicy"}, key) {
@@ -192,10 +192,10 @@ func (s *stack) make(id string, r *yaml.Node) Resource {
 	return Resource{id, kind, s.ref(id), properties}
 }
 
-// property takes a property of a form apart: its name, and what its value is.
+// property matches a property of a form: its name, and the type of its value.
 var property = regexp.MustCompile(`^(\w+)(#|\?|\{\}|\[(\w*)\])?$`)
 
-// hold holds properties against a form.
+// hold checks properties against a form.
 func hold(where string, f form, properties map[string]any) {
 	known := map[string][]string{}
 	for _, p := range strings.Fields(f.needs + " " + f.may) {
@@ -216,7 +216,7 @@ func hold(where string, f form, properties map[string]any) {
 	}
 }
 
-// holdValue holds the value of a property against what it is; items are of a form, or text.
+// holdValue checks the value of a property against its type. items is the form of list items, or empty for text.
 func holdValue(where, what string, items form, v any) {
 	ok := false
 	switch what {
@@ -254,7 +254,7 @@ func holdValue(where, what string, items form, v any) {
 	}
 }
 
-// create reads the policies of a resource and keeps what others refer to.
+// create checks the policies of a resource and stores its names for later calls.
 func (a *Account) create(r Resource) *failure {
 	for _, key := range []string{"AssumeRolePolicyDocument", "PolicyDocument"} {
 		document, ok := r.Properties[key].(string)

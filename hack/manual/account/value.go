@@ -28,7 +28,7 @@ func pairs(n *yaml.Node) map[string]*yaml.Node {
 	return out
 }
 
-// pseudo are what every template may refer to.
+// pseudo are the pseudo parameters of CloudFormation.
 var pseudo = map[string]string{
 	"AWS::Partition": Partition, "AWS::Region": Region, "AWS::AccountId": ID, "AWS::URLSuffix": "amazonaws.com",
 }
@@ -68,7 +68,7 @@ func (s *stack) value(n *yaml.Node) any {
 	return s.plain(n)
 }
 
-// plain evaluates what is no function itself.
+// plain evaluates a node that is not a function call.
 func (s *stack) plain(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -98,7 +98,7 @@ func (s *stack) plain(n *yaml.Node) any {
 	return n.Value
 }
 
-// count throws unless a function has so many arguments.
+// count panics with a wrong unless a function has the given number of arguments.
 func (s *stack) count(n *yaml.Node, want int) {
 	if len(n.Content) != want {
 		throw("line %d: %s takes %d arguments", n.Line, n.Tag, want)
@@ -114,7 +114,7 @@ func (s *stack) holds(name string) bool {
 	return s.value(condition) == true
 }
 
-// kind returns the type of a resource that is there, and that the account can make.
+// kind returns the type of a resource, which must exist and be supported.
 func (s *stack) kind(id string) string {
 	kind := get(get(get(s.root, "Resources"), id), "Type")
 	if kind == nil {
@@ -126,7 +126,7 @@ func (s *stack) kind(id string) string {
 	return kind.Value
 }
 
-// ref evaluates a reference: to a parameter, to what AWS knows, or to a resource that is made.
+// ref evaluates a reference to a parameter, a pseudo parameter, or a resource.
 func (s *stack) ref(name string) any {
 	if name == "AWS::NoValue" {
 		return absent{}
@@ -140,7 +140,7 @@ func (s *stack) ref(name string) any {
 	return fmt.Sprintf(forms[s.kind(name)].ref, s.name(name))
 }
 
-// name returns the name of a resource that is made, its own or one like that which AWS makes up.
+// name returns the name of a resource, the given one or one like those that AWS generates.
 func (s *stack) name(id string) string {
 	r := get(get(s.root, "Resources"), id)
 	if condition := get(r, "Condition"); condition != nil && !s.holds(condition.Value) {
@@ -155,7 +155,7 @@ func (s *stack) name(id string) string {
 	return "stack-" + id
 }
 
-// attribute evaluates an attribute of a resource that is made.
+// attribute evaluates an attribute of a resource.
 func (s *stack) attribute(id, attribute string) any {
 	kind := s.kind(id)
 	if !slices.Contains(strings.Fields(forms[kind].attributes), attribute) {
@@ -177,7 +177,7 @@ func (s *stack) attribute(id, attribute string) any {
 
 var inside = regexp.MustCompile(`\$\{([A-Za-z0-9:.]+)\}`)
 
-// sub fills names into text.
+// sub evaluates Fn::Sub: it replaces names in text by their values.
 func (s *stack) sub(text string) string {
 	return inside.ReplaceAllStringFunc(text, func(m string) string {
 		name := m[2 : len(m)-1]

@@ -22,7 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// services are the clients, by the name that the command line has for them.
+// services are the SDK's clients, by the name of the service in the command line.
 var services = map[string]func(aws.Config) any{
 	"autoscaling":    func(c aws.Config) any { return autoscaling.NewFromConfig(c) },
 	"cloudformation": func(c aws.Config) any { return cloudformation.NewFromConfig(c) },
@@ -34,13 +34,13 @@ var services = map[string]func(aws.Config) any{
 	"sts":            func(c aws.Config) any { return sts.NewFromConfig(c) },
 }
 
-// exitUsage and exitFailed are what the real one exits with.
+// exitUsage and exitFailed are the exit codes of the AWS CLI.
 const (
 	exitUsage  = 252
 	exitFailed = 254
 )
 
-// usage is a mistake in how a command is written.
+// usage is an error in the syntax of a command.
 type usage struct{ error }
 
 func wrong(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
@@ -59,7 +59,7 @@ func Main() {
 	os.Exit(exitFailed)
 }
 
-// run does one command.
+// run executes one command.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	options, words, err := parse(args)
 	if err != nil {
@@ -94,7 +94,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return show.print(out, tree(answer, words[0] == "eks"))
 }
 
-// parse takes a command line apart: options with their values, which end at the next option, and words before them.
+// parse splits a command line into the words before the first option, and options with their values, which end at the
+// next option.
 func parse(args []string) (options map[string][]string, words []string, err error) {
 	options = map[string][]string{}
 	name := ""
@@ -117,7 +118,7 @@ func parse(args []string) (options map[string][]string, words []string, err erro
 	return options, words, nil
 }
 
-// call calls the operation that a command names, with the input that its options describe.
+// call calls the SDK's operation for a command, with the input from its options.
 func call(ctx context.Context, client any, command string, options map[string][]string) (any, error) {
 	method := named(reflect.ValueOf(client), command)
 	if !method.IsValid() || method.Type().NumIn() != 3 {
@@ -136,7 +137,7 @@ func call(ctx context.Context, client any, command string, options map[string][]
 	return results[0].Interface(), nil
 }
 
-// named returns the method that a command is about: CreateTags for create-tags.
+// named returns the client's method for a command: CreateTags for create-tags.
 func named(client reflect.Value, command string) reflect.Value {
 	for i := range client.NumMethod() {
 		if same(client.Type().Method(i).Name, command) && command == strings.ToLower(command) {
@@ -146,7 +147,7 @@ func named(client reflect.Value, command string) reflect.Value {
 	return reflect.Value{}
 }
 
-// same reports whether a name of the SDK is what the command line writes with dashes.
+// same reports whether a name in the SDK corresponds to a name with dashes in the command line.
 func same(name, dashed string) bool {
 	return strings.EqualFold(name, strings.ReplaceAll(dashed, "-", ""))
 }

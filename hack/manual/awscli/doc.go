@@ -2,5 +2,6 @@
 // operations, options and formats of the SDK are accepted. Unknown, missing or malformed options are errors, as in the real
 // command line.
 //
-// Of the commands that are no API calls it has "cloudformation deploy". The options --query and --output work for all commands.
+// The only supported command that is not an API call is "cloudformation deploy". The options --query and --output work
+// for all commands.
 package awscli

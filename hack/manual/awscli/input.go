@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// fill sets the field of an input that an option names.
+// fill sets the field of an input with the name of an option.
 func fill(input reflect.Value, option string, values []string) error {
 	for i := range input.NumField() {
 		if same(input.Type().Field(i).Name, option) && input.Field(i).CanSet() {
@@ -24,7 +24,7 @@ func fill(input reflect.Value, option string, values []string) error {
 	return wrong("%s has no option --%s", strings.TrimSuffix(input.Type().Name(), "Input"), option)
 }
 
-// set puts words into a field: one for what is single, any number for lists, Key=a,Value=b or JSON for what has fields.
+// set sets a field from words: one word for a single value, any number for lists, Key=a,Value=b or JSON for structures.
 func set(field reflect.Value, option string, words []string) error {
 	if field.Kind() == reflect.Pointer {
 		made := reflect.New(field.Type().Elem())
@@ -61,7 +61,7 @@ func set(field reflect.Value, option string, words []string) error {
 	return one(field, option, words[0])
 }
 
-// one puts one word into a field.
+// one sets a field from one word.
 func one(field reflect.Value, option, word string) error {
 	if name, ok := strings.CutPrefix(word, "file://"); ok {
 		text, err := os.ReadFile(name)
@@ -93,7 +93,7 @@ func one(field reflect.Value, option, word string) error {
 	return nil
 }
 
-// short reads the short form of what has fields, such as Key=a,Value=b.
+// short parses the short form of structures, such as Key=a,Value=b.
 func short(field reflect.Value, option, word string) error {
 	for _, part := range strings.Split(word, ",") {
 		name, value, ok := strings.Cut(part, "=")
@@ -108,7 +108,7 @@ func short(field reflect.Value, option, word string) error {
 	return nil
 }
 
-// parametersOf reads the parameters of a stack, Name=value.
+// parametersOf parses the parameters of a stack, Name=value.
 func parametersOf(words []string) ([]types.Parameter, error) {
 	var list []types.Parameter
 	for _, word := range words {

@@ -12,13 +12,13 @@ import (
 	"github.com/jmespath/go-jmespath"
 )
 
-// show is how an answer is printed.
+// show has the options for printing a response.
 type show struct {
 	query *jmespath.JMESPath // nil prints all
 	text  bool
 }
 
-// shown takes the options about printing out of options.
+// shown removes the options for printing from options and returns them.
 func shown(options map[string][]string) (show, error) {
 	var s show
 	take := func(name string) (string, error) {
@@ -49,7 +49,7 @@ func shown(options map[string][]string) (show, error) {
 	return s, nil
 }
 
-// print writes an answer. It writes nothing for an empty answer, nor if the query finds nothing in JSON.
+// print writes a response. It writes nothing if the response is empty, or the query has no result in JSON.
 func (s show) print(w io.Writer, answer any) error {
 	if fields, ok := answer.(map[string]any); ok && len(fields) == 0 {
 		return nil
@@ -73,7 +73,7 @@ func (s show) print(w io.Writer, answer any) error {
 	return encoder.Encode(answer)
 }
 
-// text writes words, and lists of words, on one line.
+// text writes a word, or a list of words, on one line.
 func text(w io.Writer, answer any) error {
 	list, ok := answer.([]any)
 	if !ok {
@@ -91,14 +91,14 @@ func text(w io.Writer, answer any) error {
 	return err
 }
 
-// tree makes an answer of the SDK what the command line shows of it: mappings, lists and words, with the names of the wire,
-// which begin with a small letter in some services.
+// tree converts a response of the SDK to the output of the AWS CLI: mappings, lists and words. The names are those of
+// the API, which begin with a lower-case letter in some services.
 func tree(answer any, small bool) any {
 	t, _ := branch(reflect.ValueOf(answer), small)
 	return t
 }
 
-// branch returns a part of an answer, and whether it is there.
+// branch converts a part of a response, and reports whether it is set.
 func branch(v reflect.Value, small bool) (any, bool) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

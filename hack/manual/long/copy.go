@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Copy makes to a repository of its own with the files that git knows of in from, or would: those not committed too. Files that are
-// there already are written only if they differ, and removed if they are gone in from; what is built there stays.
+// Copy makes to a git repository with the files of from, including uncommitted ones, without ignored ones. Existing
+// files are written only if they differ, and removed if from does not have them; build results are kept.
 func Copy(ctx context.Context, from, to string) error {
 	files, err := listed(ctx, from)
 	if err != nil {
@@ -48,7 +48,7 @@ func Copy(ctx context.Context, from, to string) error {
 	return err
 }
 
-// listed returns the files that git knows of in dir, or would, and that are there.
+// listed returns the existing files in dir that git tracks or does not ignore.
 func listed(ctx context.Context, dir string) (map[string]bool, error) {
 	out, err := git(ctx, dir, "ls-files", "-co", "--exclude-standard", "-z")
 	if err != nil {
@@ -74,7 +74,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// copyFile copies a file, or a link, unless it is there as it should be.
+// copyFile copies a file or a link, unless the copy exists and is equal.
 func copyFile(from, to string) error {
 	info, err := os.Lstat(from)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package offline runs the commands of the manual that need no cluster. They run in a folder that looks like a clone of the
-// repository. An emulated account answers for AWS, package awscli stands in for its command line.
+// Package offline runs the commands of the manual that need no cluster. They run in a folder that looks like a clone of
+// the repository. Package account emulates AWS, package awscli its command line.
 //
-// It also checks what it does not run: commands, flags and targets that a page names exist, and manifests that a page shows
-// are accepted by the API server.
+// It also checks the pages otherwise: named commands, flags and targets must exist, and manifests must be valid for the
+// API server.
 package offline

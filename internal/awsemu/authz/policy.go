@@ -12,7 +12,7 @@ import (
 // A Policy is the sum of policy documents.
 type Policy struct{ statements []statement }
 
-// A statement of a document.
+// A statement is one statement of a policy document.
 type statement struct {
 	Sid       string
 	Effect    string

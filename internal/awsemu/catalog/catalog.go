@@ -13,7 +13,7 @@ import (
 //go:embed catalog.json.gz
 var shipped []byte
 
-// A Catalog is what EC2 sells. It is read-only.
+// A Catalog has EC2's instance types, regions and prices. It is read-only.
 type Catalog struct {
 	Generated string `json:"generated"`
 	AsOf      struct {
@@ -100,8 +100,8 @@ func (r *Region) Only(keep func(name string) bool) *Region {
 	return out
 }
 
-// spotPart is what spot costs of on-demand where the catalogue has no spot
-// price for a whole region, as for GovCloud.
+// spotPart is the ratio of spot and on-demand prices for regions without spot prices in the catalogue, such as
+// GovCloud.
 const spotPart = 0.4
 
 // WithSpot returns the region with spot prices if it has none at all.
@@ -117,8 +117,7 @@ func (r *Region) WithSpot() *Region {
 	return out
 }
 
-// As returns the region under another name: what is sold, and for how much,
-// stays.
+// As returns a copy of the region with another name and the same offers.
 func (r *Region) As(name string) *Region {
 	rename := func(zone string) string { return name + zone[len(r.Name):] }
 	out := &Region{Name: name, Offers: make(map[string]Offer, len(r.Offers))}
@@ -142,8 +141,8 @@ type Zone struct {
 	ID   string `json:"id"`
 }
 
-// An Offer says where in a region a type is sold, and for how much. Prices
-// are USD per hour, 0 if not offered; Spot is an average over zones.
+// An Offer has the zones in which a region has a type, and its prices. Prices are USD per hour, 0 if not offered; Spot
+// is an average over zones.
 type Offer struct {
 	Zones    []string // names, sorted
 	OnDemand float64

@@ -38,7 +38,7 @@ func (c Client) SetPrice(ctx context.Context, price Price) error {
 	return c.do(ctx, http.MethodPost, "price", price, nil)
 }
 
-// ClearPrices brings the catalogue's prices back.
+// ClearPrices restores the catalogue's prices.
 func (c Client) ClearPrices(ctx context.Context) error {
 	return c.do(ctx, http.MethodDelete, "price", nil, nil)
 }
@@ -59,18 +59,17 @@ func (c Client) ThrottleAsEC2(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "throttle/ec2", nil, nil)
 }
 
-// Fail lets an operation fail.
+// Fail makes an operation return an error.
 func (c Client) Fail(ctx context.Context, f Fail) error {
 	return c.do(ctx, http.MethodPost, "fail", f, nil)
 }
 
-// Hang holds calls.
+// Hang delays the calls of an operation.
 func (c Client) Hang(ctx context.Context, h Hang) error {
 	return c.do(ctx, http.MethodPost, "hang", h, nil)
 }
 
-// ClearFaults ends all throttling, failing and hanging of the matching
-// operations; calls that hang go on.
+// ClearFaults ends all throttling, failing and hanging of the matching operations; hanging calls continue.
 func (c Client) ClearFaults(ctx context.Context, op string) error {
 	return c.do(ctx, http.MethodDelete, "faults?op="+url.QueryEscape(op), nil, nil)
 }
@@ -99,7 +98,7 @@ func (c Client) Interrupt(ctx context.Context, i Interrupt) (ids []string, err e
 	return out.Instances, err
 }
 
-// SetPolicy holds all callers to IAM policies from now on.
+// SetPolicy applies IAM policies to all callers from now on.
 func (c Client) SetPolicy(ctx context.Context, documents ...string) error {
 	return c.do(ctx, http.MethodPost, "policy", Policy{Documents: documents}, nil)
 }
@@ -119,7 +118,7 @@ func (c Client) Place(ctx context.Context, p Placement) (id string, err error) {
 	return c.make(ctx, "placement", p)
 }
 
-// make sends an order that makes something.
+// make sends a control request that creates an object.
 func (c Client) make(ctx context.Context, path string, in any) (string, error) {
 	var out struct {
 		ID string `json:"id"`
@@ -143,7 +142,7 @@ func (c Client) Event(ctx context.Context, e Event) error {
 	return c.do(ctx, http.MethodPost, "event", e, nil)
 }
 
-// Instances lists all instances that EC2 still knows, by order of launch.
+// Instances lists all instances that the account still has, by order of launch.
 func (c Client) Instances(ctx context.Context) (list []Instance, err error) {
 	err = c.do(ctx, http.MethodGet, "instances", nil, &list)
 	return list, err
@@ -155,7 +154,7 @@ func (c Client) Calls(ctx context.Context, since int64) (list []Call, err error)
 	return list, err
 }
 
-// Reset forgets everything: instances, templates, faults, calls.
+// Reset removes all instances, templates, faults and recorded calls.
 func (c Client) Reset(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "reset", nil, nil)
 }

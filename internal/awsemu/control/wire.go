@@ -54,15 +54,14 @@ type Quota struct {
 	VCPUs    int    `json:"vcpus"`
 }
 
-// Throttle lets Op through Rate times a second, after Burst calls at once.
+// Throttle limits the calls of Op by a token bucket with Rate tokens per second and the size Burst.
 type Throttle struct {
 	Op    string  `json:"op"` // "CreateFleet", "ec2:Describe*", "*"
 	Rate  float64 `json:"rate"`
 	Burst int     `json:"burst,omitempty"` // default: one second's worth, at least 1
 }
 
-// Fail answers Op with an error. Code "html" answers with an HTML page and
-// status 500, as a broken proxy does.
+// Fail makes Op return an error. With Code "html" the response is an HTML page with status 500, as from a broken proxy.
 type Fail struct {
 	Op      string `json:"op"`
 	Code    string `json:"code"`
@@ -78,8 +77,8 @@ type Hang struct {
 	Type  string   `json:"type,omitempty"`
 	For   Duration `json:"for"`
 	Times int      `json:"times,omitempty"` // 0: until cleared
-	// After does the work first and holds back the answer: a client that
-	// gives up does not know that it was done. A refusal is not held back.
+	// After executes the operation first and delays only the response, as for a client that times out although the call
+	// succeeded. Errors are not delayed.
 	After bool `json:"after,omitempty"`
 }
 
@@ -88,14 +87,12 @@ type Boot struct {
 	Type string `json:"type,omitempty"`
 	// Delay replaces the boot delay if it is positive.
 	Delay Duration `json:"delay,omitempty"`
-	// Never lets the machine run without ever joining the cluster. Console is
-	// what it prints instead, if not empty.
+	// Never makes the machine run without joining the cluster. Console is its console output then, if not empty.
 	Never   bool   `json:"never,omitempty"`
 	Console string `json:"console,omitempty"`
 }
 
-// Lag makes the describe calls late: what is new is unknown to them For so
-// long, as EC2's eventual consistency has it. Zero ends it.
+// Lag makes the describe calls omit new objects for the duration For, like EC2's eventual consistency. Zero ends it.
 type Lag struct {
 	For Duration `json:"for"`
 }
@@ -121,7 +118,7 @@ func EventKinds() []string {
 	return []string{"rebalance", "maintenance", "impaired", "host-impaired", "retirement", "healthy"}
 }
 
-// Policy holds all callers to IAM policies; no documents allow everything.
+// Policy applies IAM policies to all callers; without documents everything is allowed.
 type Policy struct {
 	Documents []string `json:"documents"`
 }

@@ -62,8 +62,8 @@ func decodeCustom(raw []byte) (Bootstrap, error) {
 	return Bootstrap{}, errors.New("cloud-init: user data of a custom image starts no kubelet in a way that is emulated")
 }
 
-// check compares user data with the cluster and returns why the machine cannot
-// join it. What it says is what a person would find in the console output.
+// check compares user data with the cluster and returns the reason why the machine cannot join it, as it would be in
+// the console output.
 func (b Bootstrap) check(c Cluster) error {
 	var errs []error
 	wrong := func(field, got, want string) {
@@ -84,7 +84,7 @@ func (b Bootstrap) check(c Cluster) error {
 	return errors.Join(errs...)
 }
 
-// sameCA compares two base64 bundles by what they hold.
+// sameCA compares the contents of two base64 bundles.
 func sameCA(got, want string) error {
 	gotPEM, err := base64.StdEncoding.DecodeString(got)
 	if err != nil {

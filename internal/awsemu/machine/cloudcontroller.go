@@ -13,8 +13,8 @@ import (
 // providerPrefix begins the provider id of every instance.
 const providerPrefix = "aws:///"
 
-// adopt does what the cloud controller does with a new Node: it says which
-// instance it is, where it runs, and that it may be used.
+// adopt does the work of the cloud controller for a new Node: it sets the provider ID and the labels of type and zone,
+// and removes the taint "uninitialized".
 func (s *step) adopt(ctx context.Context, m Machine) error {
 	nodes := s.cfg.Client.CoreV1().Nodes()
 	node, err := nodes.Get(ctx, m.Node, metav1.GetOptions{})
@@ -41,8 +41,7 @@ func (s *step) adopt(ctx context.Context, m Machine) error {
 	return ignoreGone(wrap("update node", m.Node, err))
 }
 
-// remove deletes the Node of an instance that is gone, unless the name belongs
-// to another machine by now.
+// remove deletes the Node of a terminated instance, unless another machine has the name now.
 func (s *step) remove(ctx context.Context, id, name string) error {
 	nodes := s.cfg.Client.CoreV1().Nodes()
 	node, err := nodes.Get(ctx, name, metav1.GetOptions{})
@@ -55,8 +54,7 @@ func (s *step) remove(ctx context.Context, id, name string) error {
 	return ignoreGone(wrap("delete node", name, nodes.Delete(ctx, name, metav1.DeleteOptions{})))
 }
 
-// Sweep deletes the Nodes of instances that the account does not know, as
-// after a restart of the emulator.
+// Sweep deletes the Nodes of instances that do not exist in the account, for example after a restart of the emulator.
 func (r *Runner) Sweep(ctx context.Context) error {
 	known := map[string]bool{}
 	for _, m := range r.cfg.Cloud.Machines() {

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/catalog"
 )
 
-// Power is how far a machine is from running or gone.
+// Power is the stage of a machine between launch and termination.
 type Power int
 
 // The stages of a machine.
@@ -39,24 +39,24 @@ type Machine struct {
 	RunningAt  time.Time
 	BootDelay  time.Duration // replaces Config.BootDelay if positive
 	NeverJoins bool
-	// LastWords is what a machine that never joins prints.
+	// LastWords is the console output of a machine that does not join.
 	LastWords string
 }
 
 // Cloud is the account that the machines belong to.
 type Cloud interface {
-	// Machines returns all machines that the account still knows.
+	// Machines returns all machines that still exist in the account.
 	Machines() []Machine
 	// Log adds a line to a machine's console output.
 	Log(id, line string)
-	// Changed is signalled when machines come or go.
+	// Changed returns a channel that is signalled when instances are launched or terminated.
 	Changed() <-chan struct{}
 	// Settle does what is due in the account and returns when more is due,
 	// the zero time for never.
 	Settle() time.Time
 }
 
-// Cluster is what user data must say for a machine to find its cluster.
+// Cluster has the values that user data must have for a machine to join the cluster.
 type Cluster struct {
 	Name, Endpoint string
 	CA             string // base64 of the PEM bundle
@@ -103,7 +103,7 @@ type Runner struct {
 	machines map[string]*progress
 }
 
-// progress is how far a machine has come.
+// progress is the state of a machine in its boot.
 type progress struct {
 	node     string
 	done     bool // booted for good or ill: nothing to try again
@@ -119,7 +119,7 @@ func New(cfg Config) *Runner {
 	return &Runner{cfg: cfg.withDefaults(), machines: map[string]*progress{}}
 }
 
-// retryAfter is how long a refused call to the API server waits.
+// retryAfter is the delay before the retry of a failed call to the API server.
 const retryAfter = 500 * time.Millisecond
 
 // Run boots machines until ctx ends.
@@ -261,7 +261,7 @@ func (s *step) boot(ctx context.Context, m Machine, p *progress) {
 	}
 }
 
-// serve does what others do with a node once it is there.
+// serve emulates the other components for a Node that exists: device plugins and cloud controller.
 func (s *step) serve(ctx context.Context, m Machine, p *progress) {
 	if !p.joined {
 		return
@@ -274,7 +274,7 @@ func (s *step) serve(ctx context.Context, m Machine, p *progress) {
 	}
 }
 
-// bury deletes the Node of a terminated machine, as the cloud controller does.
+// bury deletes the Node of a terminated machine, as the cloud controller would.
 func (s *step) bury(ctx context.Context, id string, p *progress) {
 	if !p.joined || s.try("delete node", id, func() error { return s.remove(ctx, id, p.node) }) {
 		delete(s.machines, id)

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The marks by which others know a Node.
+// Labels, annotations and taints of a Node that other components use.
 const (
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 	kwokNode      = "kwok.x-k8s.io/node"
@@ -40,8 +40,7 @@ func (s *step) join(m Machine) (*corev1.Node, error) {
 	return s.node(m, b)
 }
 
-// nodeIP is the address by which the cluster knows the node: that of IPv6 if
-// there is one, as bootstrap scripts set it.
+// nodeIP is the address of the node in the cluster: that of IPv6 if there is one, as bootstrap scripts set it.
 func (m Machine) nodeIP() string {
 	if m.IPv6 != "" {
 		return m.IPv6
@@ -96,8 +95,7 @@ func (s *step) node(m Machine, b Bootstrap) (*corev1.Node, error) {
 	}, nil
 }
 
-// firstConditions are those of a kubelet that waits for its network: it turns
-// ready by kwok's hand.
+// firstConditions are the conditions of a Node whose network is not ready; kwok sets it to ready later.
 func (s *step) firstConditions() []corev1.NodeCondition {
 	now := metav1.NewTime(s.now)
 	condition := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) corev1.NodeCondition {
@@ -214,7 +212,7 @@ func devices(m Machine) map[corev1.ResourceName]int {
 	return out
 }
 
-// stop ends a kubelet: kwok lets go of the Node, which is no longer ready.
+// stop ends a kubelet: kwok no longer manages the Node, which is no longer ready.
 func (s *step) stop(ctx context.Context, name string) error {
 	nodes := s.cfg.Client.CoreV1().Nodes()
 	node, err := nodes.Get(ctx, name, metav1.GetOptions{})
@@ -243,7 +241,7 @@ func wrap(what, name string, err error) error {
 	return fmt.Errorf("%s %s: %w", what, name, err)
 }
 
-// ignoreGone takes "not found" for success: the Node was deleted meanwhile.
+// ignoreGone returns nil for the error "not found", because the Node was deleted meanwhile.
 func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

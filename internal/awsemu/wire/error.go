@@ -5,8 +5,7 @@ import (
 	"net/http"
 )
 
-// An Error is what a service says no with: an HTTP status, the code that
-// clients switch on, and a sentence for people.
+// An Error is the error response of a service: an HTTP status, a code for clients, and a message for people.
 type Error struct {
 	Status  int
 	Code    string

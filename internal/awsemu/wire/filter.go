@@ -21,8 +21,8 @@ func Filters(f Form) []Filter {
 	return out
 }
 
-// A Lookup returns the values of an item for a filter's name. It returns
-// ok=false for a name that the resource does not know.
+// A Lookup returns the values of an item for a filter's name. It returns ok=false for a name that the resource does not
+// support.
 type Lookup func(name string) (values []string, ok bool)
 
 // Keep returns the items that pass every filter, in their order. A filter

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// tokenPrefix marks our tokens, so that a made-up one is refused.
+// tokenPrefix is the prefix of valid tokens.
 const tokenPrefix = "after:"
 
-// A Page is what a client asks for: at most Max items (0 for all) after Token.
+// A Page is the requested page: at most Max items (0 for all) after Token.
 type Page struct {
 	Max   int
 	Token string
@@ -26,9 +26,8 @@ func PageOf(f Form, low, high int) (Page, *Error) {
 	return p, nil
 }
 
-// Cut returns one page of items, which must be sorted by key, and the token of
-// the next page (empty on the last). A token names the last key sent, so items
-// that come and go between pages shift nothing.
+// Cut returns one page of items, which must be sorted by key, and the token of the next page (empty on the last). A
+// token contains the last key sent, so that items created or deleted between two pages cause no omission.
 func Cut[T any](items []T, key func(T) string, page Page) (out []T, next string, failure *Error) {
 	if page.Token != "" {
 		raw, err := base64.RawURLEncoding.DecodeString(page.Token)

@@ -13,11 +13,10 @@ const (
 	Spot     = "spot"
 )
 
-// A Pool is where capacity and spot prices are kept: type, zone, capacity type.
+// A Pool is a combination of type, zone and capacity type, which has its own capacity and spot price.
 type Pool struct{ Type, Zone, Capacity string }
 
-// A CapacityRule says how many instances the pools that match may hold, each.
-// Every part is a pattern with * and ?.
+// A CapacityRule is the maximum number of instances in each matching pool. Every part is a pattern with * and ?.
 type CapacityRule struct {
 	Pool
 	// Limit is the number of instances; 0 means none at all.

@@ -1,9 +1,8 @@
 // Package world is the state of an emulated AWS account in one region: a VPC,
 // images, launch templates, instance profiles, instances, capacity and prices.
 //
-// It speaks no protocol; package awsemu puts it on the wire. It decides what
-// EC2 decides: whether a launch is valid, which pool a fleet takes, what it
-// costs, and in which state an instance is at a given time. It promises that
+// It does not depend on a protocol; package awsemu encodes it. It emulates the decisions of EC2: whether a launch is
+// valid, which pool a fleet uses, its price, and the state of an instance at a given time. It guarantees that
 //
 //   - time comes from the given clock only, and nothing happens by itself:
 //     what is due is settled at the next call, in the order it fell due;

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An event is what EventBridge puts into the queue.
+// An event is an event that EventBridge puts into the queue.
 type event struct {
 	Version    string         `json:"version"`
 	ID         string         `json:"id"`

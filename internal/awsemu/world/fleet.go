@@ -9,7 +9,7 @@ import (
 
 // A Fleet is a CreateFleet request of type instant.
 type Fleet struct {
-	// OnDemand and Spot are how many instances of each are wanted.
+	// OnDemand and Spot are the requested numbers of instances.
 	OnDemand, Spot int
 	// The strategies by which pools are chosen; see orderPools.
 	OnDemandStrategy, SpotStrategy string
@@ -27,11 +27,11 @@ type FleetConfig struct {
 // An Override is one choice of where to launch.
 type Override struct {
 	InstanceType, Subnet, Zone, ImageID string
-	Priority                            float64 // lower goes first
+	Priority                            float64 // lower is tried first
 	HasPriority                         bool
 }
 
-// A FleetResult is what a fleet launched and what it could not.
+// A FleetResult has the launched instances of a fleet, and the errors.
 type FleetResult struct {
 	ID       string
 	Launched []FleetLaunch
@@ -47,7 +47,7 @@ type FleetLaunch struct {
 	Override       Override
 }
 
-// A FleetError is why one pool gave nothing, or not enough.
+// A FleetError is the reason why one pool had no or too few instances.
 type FleetError struct {
 	Failure
 	Capacity string
@@ -143,7 +143,7 @@ func (w *World) options(f Fleet, fleetID, capacity string) ([]option, *wire.Erro
 		base.tags = merged(base.data.Tags["instance"], f.Tags["instance"])
 		overrides := c.Overrides
 		if len(overrides) == 0 {
-			overrides = []Override{{}} // the template says all
+			overrides = []Override{{}} // the template has all values
 		}
 		for _, o := range overrides {
 			p := option{override: o}

@@ -15,7 +15,7 @@ type Health struct {
 	Events []Scheduled
 }
 
-// A Scheduled event will happen to an instance.
+// A Scheduled is a scheduled event of an instance, such as its retirement.
 type Scheduled struct {
 	Code, Description string
 	NotBefore         time.Time

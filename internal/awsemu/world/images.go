@@ -38,7 +38,7 @@ type Image struct {
 }
 
 // The Kubernetes versions that images exist for.
-const oldestMinor, newestMinor = 30, 36
+const oldestMinor, newestMinor = 30, 37
 
 // releases are the dates on which images were published, oldest first.
 var releases = []time.Time{

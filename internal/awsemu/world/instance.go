@@ -111,7 +111,7 @@ func (w *World) settle() {
 	w.notify()
 }
 
-// next returns when the instance changes next by itself; zero for never.
+// next returns the time of the instance's next change without a request; zero if there is none.
 func (i *Instance) next(terminatedFor time.Duration) time.Time {
 	switch {
 	case i.announced == Terminated:
@@ -151,7 +151,7 @@ func (w *World) announce(i *Instance, now time.Time) {
 	}
 }
 
-// Settle does what fell due and returns when more falls due; zero for never.
+// Settle executes the events that are due and returns the time of the next one; zero if there is none.
 func (w *World) Settle() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,8 +162,8 @@ func (w *World) Settle() time.Time {
 // Now returns the world's time.
 func (w *World) Now() time.Time { return w.cfg.Clock.Now() }
 
-// Instances returns all instances that EC2 still knows, by order of launch;
-// with visibleOnly without those that the describe calls do not show yet.
+// Instances returns all instances that still exist, by order of launch; with visibleOnly without those that the
+// describe calls do not return yet.
 func (w *World) Instances(visibleOnly bool) []Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,7 +198,7 @@ func (w *World) Log(id, line string) {
 	}
 }
 
-// A StateChange is what a termination did to one instance.
+// A StateChange is the change of one instance's state by a termination.
 type StateChange struct {
 	ID                string
 	Previous, Current State

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// spotNotice is how long before its end a spot instance is warned.
+// spotNotice is the time from the interruption notice of a spot instance to its termination.
 const spotNotice = 2 * time.Minute
 
 // Interrupt reclaims a spot instance: the warning now, the end in two minutes.

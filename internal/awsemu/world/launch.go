@@ -164,8 +164,7 @@ func (w *World) checkVolumes(l launch) *Failure {
 	return nil
 }
 
-// launchAll makes up to n instances of a checked launch and says why it made
-// fewer.
+// launchAll makes up to n instances of a checked launch, and returns the reason if it made fewer.
 func (w *World) launchAll(l launch, n int) ([]*Instance, *Failure) {
 	reservation := w.newID("r")
 	var out []*Instance

@@ -6,14 +6,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// perSpread is how many instances a spread placement group holds in a zone.
+// perSpread is the maximum number of instances of a spread placement group in a zone.
 const perSpread = 7
 
-// A PlacementGroup says how instances are placed on hosts.
+// A PlacementGroup determines how instances are placed on hosts.
 type PlacementGroup struct {
 	ID, Name string
 	Strategy string // cluster, spread or partition
-	// Partitions is their number, 0 unless the strategy is partition.
+	// Partitions is the number of partitions, 0 unless the strategy is partition.
 	Partitions int
 	Tags       map[string]string
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// priceStep is how long a spot price holds.
+// priceStep is the interval between changes of spot prices.
 const priceStep = 6 * time.Hour
 
 // zoneSpread and stepSpread are how far a zone's spot price lies from the

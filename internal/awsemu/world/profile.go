@@ -37,7 +37,7 @@ func (w *World) addRole(name string) {
 	}
 }
 
-// iamID returns an identifier as IAM makes them.
+// iamID returns an identifier in the format of IAM.
 func (w *World) iamID(prefix string) string {
 	return fmt.Sprintf("%s%016X", prefix, w.rng.Uint64())
 }

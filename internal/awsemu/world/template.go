@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// maxUserData is how much user data EC2 takes, in bytes before base64.
+// maxUserData is the maximum size of user data, in bytes before base64.
 const maxUserData = 16384
 
 // A Tags map is by resource type (instance, volume, ...), then by key.
@@ -26,7 +26,7 @@ type Template struct {
 	Versions  []TemplateData
 }
 
-// TemplateData is what instances launched from a template get.
+// TemplateData has the properties of instances launched from a template.
 type TemplateData struct {
 	ImageID, InstanceType, KeyName string
 	UserData                       string // base64
@@ -70,7 +70,7 @@ type NIC struct {
 	PrimaryIPv6               bool
 }
 
-// Placement says where among the hosts of a zone.
+// Placement determines the host of an instance in its zone.
 type Placement struct {
 	Tenancy, GroupID, GroupName string
 	Partition                   int

@@ -100,9 +100,8 @@ func New(cfg Config) (*World, error) {
 	return w, nil
 }
 
-// Reset forgets everything that happened. The network stays, and identifiers
-// and addresses go on where they were, so that nothing new is taken for
-// something old.
+// Reset restores the initial state. The network is kept. Identifiers and addresses continue, so that those of new
+// objects differ from those of old ones.
 func (w *World) Reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

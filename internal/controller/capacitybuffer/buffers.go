@@ -19,16 +19,17 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Buffers resolves capacity buffers.
+// Buffers returns the virtual pods of CapacityBuffers: pending pods that do not exist, for which provisioning keeps
+// free capacity.
 type Buffers struct {
-	// Reader reads buffers and what they name, from a cache.
+	// Reader reads buffers and the objects that they reference, from a cache.
 	Reader client.Reader
-	// Quotas says that ResourceQuotas may be read. Without, none bounds a buffer.
+	// Quotas is true if Karpenter may read ResourceQuotas. Otherwise, quotas do not limit buffers.
 	Quotas bool
 }
 
-// Stock returns s with the virtual pods of all buffers. A buffer that cannot be read is left out for this round, and
-// logged. Nil Buffers have none.
+// Stock returns s with the virtual pods of all buffers. A buffer that cannot be read is logged and left out. On nil
+// Buffers, Stock returns s.
 func (b *Buffers) Stock(ctx context.Context, s *model.Snapshot) *model.Snapshot {
 	if b == nil {
 		return s
@@ -50,8 +51,9 @@ func (b *Buffers) Stock(ctx context.Context, s *model.Snapshot) *model.Snapshot 
 	return s.Apply(model.Delta{Virtual: pods})
 }
 
-// sources reads what each buffer names and what quotas leave it: of those of a namespace the first by name has the first call.
-// It is nil for a buffer that goes, and for one that cannot be read, which is logged.
+// sources returns the source of each buffer: its pod template or scalable object, and its ration of the quotas. Buffers
+// of a namespace consume its ResourceQuotas in the order of their names. The source is nil for a buffer that is being
+// deleted, and for one that cannot be read, which is logged.
 func (b *Buffers) sources(ctx context.Context, all []autoscalingv1beta1.CapacityBuffer) []*buffer.Source {
 	out := make([]*buffer.Source, len(all))
 	order := make([]int, len(all))
@@ -113,7 +115,8 @@ func (b *Buffers) rationed(ctx context.Context, o *autoscalingv1beta1.CapacityBu
 	return src, nil
 }
 
-// source reads what the buffer names. That something does not exist is no error but the source's Problem.
+// source reads the objects that the buffer references. If one does not exist, that is not an error but the Problem of
+// the result.
 func (b *Buffers) source(ctx context.Context, o *autoscalingv1beta1.CapacityBuffer) (buffer.Source, error) {
 	switch {
 	case o.Spec.PodTemplateRef != nil:
@@ -140,7 +143,7 @@ func (b *Buffers) template(ctx context.Context, key client.ObjectKey) (buffer.So
 	return buffer.Source{Template: &o.Template, Generation: o.Generation}, nil
 }
 
-// scalable reads an object with pods and a number of them.
+// scalable reads an object with a pod template and replicas, such as a Deployment.
 func (b *Buffers) scalable(
 	ctx context.Context, namespace string, ref autoscalingv1beta1.ScalableRef,
 ) (buffer.Source, error) {
@@ -164,7 +167,7 @@ func (b *Buffers) scalable(
 	return buffer.Source{Template: template, Generation: o.GetGeneration(), Scale: replicas}, nil
 }
 
-// scalableOf returns an empty object of the kind that ref names, nil if it is none that we know.
+// scalableOf returns an empty object of the kind in ref, or nil if that kind is not supported.
 func scalableOf(ref autoscalingv1beta1.ScalableRef) client.Object {
 	if ref.APIGroup != appsv1.GroupName {
 		return nil

@@ -31,16 +31,16 @@ type Controller struct {
 	Cluster Cluster
 }
 
-// A Cluster is the observed one.
+// Cluster is implemented by observe.Cluster.
 type Cluster interface {
 	Snapshot() *model.Snapshot
-	// Wake has the next round of provisioning begin.
+	// Wake starts the next round of provisioning.
 	Wake()
 }
 
 const (
 	workers = 10
-	// settled is how often a buffer that has its room is looked at, unsettled how often one that has not.
+	// settled is the reconcile interval of a buffer whose virtual pods all fit on nodes, unsettled that of any other.
 	settled   = 30 * time.Second
 	unsettled = 2 * time.Second
 )
@@ -48,7 +48,7 @@ const (
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "capacitybuffer" }
 
-// Register adds the controller to mgr. Besides the buffers it watches what they may name.
+// Register adds the controller to mgr. It watches buffers and the objects that they reference.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	ofSpec := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	b := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).For(&autoscalingv1beta1.CapacityBuffer{}, ofSpec).
@@ -62,7 +62,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// namedBy maps an object to the buffers that name it.
+// namedBy maps an object to the buffers that reference it.
 func (c *Controller) namedBy(ctx context.Context, o client.Object) []reconcile.Request {
 	var buffers autoscalingv1beta1.CapacityBufferList
 	if err := c.Client.List(ctx, &buffers, client.InNamespace(o.GetNamespace())); err != nil {
@@ -108,13 +108,13 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: settled}, nil
 }
 
-// changed reports whether another room is asked for.
+// changed reports whether the virtual pods have changed.
 func changed(before, after autoscalingv1beta1.CapacityBufferStatus) bool {
 	return !equality.Semantic.DeepEqual(before.Replicas, after.Replicas) ||
 		!equality.Semantic.DeepEqual(before.PodTemplateGeneration, after.PodTemplateGeneration)
 }
 
-// hasRoom reports whether all room is there.
+// hasRoom reports whether all virtual pods of the buffer fit on nodes.
 func hasRoom(o *autoscalingv1beta1.CapacityBuffer) bool {
 	for _, c := range o.Status.Conditions {
 		if c.Type == autoscalingv1beta1.ConditionTypeProvisioning {

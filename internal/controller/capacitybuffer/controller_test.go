@@ -98,7 +98,7 @@ func podTemplate() *corev1.PodTemplate {
 	}
 }
 
-// upNode is a node of ours that is up.
+// upNode returns a managed node that is ready.
 func upNode() *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{
 		apiv1.NodePoolLabelKey: "default", apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true",

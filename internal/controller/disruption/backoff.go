@@ -6,21 +6,22 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A backoff is the time in which a node is not chosen again, because its disruption was rolled back when it was validated.
-// Without it a node that always fails, such as one whose replacement has less room than its type promised, would be replaced
-// without end.
+// A backoff is the time in which a node is not disrupted again after the validation of its disruption failed. Without
+// it, a node could be replaced again and again, for example if each replacement has less capacity than its instance
+// type should have.
 type backoff struct {
 	until time.Time
 	lasts time.Duration
 }
 
-// The first backoff of a node and the longest. A node that did not fail for twice the longest begins again with the first.
+// minBackoff is the first backoff of a node, maxBackoff the longest. After twice maxBackoff without a failure, the next
+// one is minBackoff again.
 const (
 	minBackoff = 10 * time.Second
 	maxBackoff = time.Hour
 )
 
-// backOff keeps the node from being chosen for twice as long as the last time.
+// backOff starts a backoff of the node, which is twice as long as its last one.
 func (c *Controller) backOff(n *model.Node) {
 	if c.backoff == nil {
 		c.backoff = map[string]backoff{}
@@ -29,7 +30,7 @@ func (c *Controller) backOff(n *model.Node) {
 	c.backoff[n.Name] = backoff{until: c.Clock.Now().Add(lasts), lasts: lasts}
 }
 
-// backoffs returns the nodes that must not be chosen now, by name, with the time until which. It forgets old backoffs.
+// backoffs returns the ends of current backoffs by node name. It removes old backoffs.
 func (c *Controller) backoffs(now time.Time) map[string]time.Time {
 	names := map[string]time.Time{}
 	for name, b := range c.backoff {

@@ -33,8 +33,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A colony is a cluster that lives on between the passes of the controller: claims boot, nodes that go are drained, pods
-// find room. Its controller can be killed after any write.
+// A colony is a simulated cluster that changes between the passes of the controller: claims boot, nodes that go are
+// drained, pods find room. Its controller can be killed after any write.
 type colony struct {
 	t      testing.TB
 	clock  *clocktesting.FakeClock

@@ -30,7 +30,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A Controller disrupts. There is one for the cluster.
+// A Controller disrupts nodes. There is one for the cluster.
 type Controller struct {
 	Cluster *observe.Cluster
 	Actor   *act.Actor
@@ -39,60 +39,66 @@ type Controller struct {
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
 	Options disrupt.Options
-	// Buffers ask for room for pods to come, which keeps the nodes that hold it; nil asks for none.
+	// Buffers has the virtual pods of CapacityBuffers. Nodes with the capacity for them are not empty. Nil if there are
+	// none.
 	Buffers *capacitybuffer.Buffers
-	// Daemons completes the requests of DaemonSets by LimitRanges. If nil, they come from pods and templates alone.
+	// Daemons adds defaults from LimitRanges to the requests of DaemonSets' pods. If nil, only their pods and templates
+	// are used.
 	Daemons *inputs.Daemons
-	// Spread returns the constraints that the scheduler gives to pods without any; nil means none.
+	// Spread returns the default topology spread constraints of kube-scheduler for pods without their own; nil means
+	// none.
 	Spread *inputs.Spread
-	// ShiftedZones is that of cloud.Shifter; nil if the provider is none.
+	// ShiftedZones is the method of cloud.Shifter; nil if the provider does not implement it.
 	ShiftedZones func(context.Context) []string
-	// Throttle holds the whole cluster back; nil holds nothing back.
+	// Throttle has the limits and pauses for the whole cluster; nil if there are none.
 	Throttle *throttle.Throttle
 	// PricesCurrent reports whether prices are good enough to consolidate by; nil means always.
 	PricesCurrent func() bool
-	// Limits has the launches that snapshots do not show yet; nil means none.
+	// Limits has the launches that are not in snapshots yet, for the limits of NodePools; nil means none.
 	Limits *limits.Ledger
 
 	state
 }
 
-// state may be lost: the next passes look at everything again.
+// state is kept in memory only. If it is lost, the next passes compute it again.
 type state struct {
 	next   time.Time // when the next pass may begin
 	cursor disrupt.Cursor
-	// reassigned says that the destinations of moving pods were recomputed after the start, rolledBack that this pass took a
-	// mark back.
+	// reassigned is true once the destinations of pods on marked nodes were recomputed after the start. rolledBack is
+	// true if this pass removed the marks from a node.
 	reassigned, rolledBack bool
-	heldBack               int // replacements that the throttle has held back in this pass
+	heldBack               int // replacements that were not launched in this pass because of the throttle
 	backoff                map[string]backoff
 	types                  inputs.LastTypes
-	measured               map[string]bool      // pools with gauges
+	measured               map[string]bool      // NodePools with gauges
 	consolidationTypes     map[types.UID]string // consolidation types of marked nodes, by the UID of the claim
 }
 
 // Intervals of disruption.
 const (
-	// poll is how often to look when nothing has changed: budgets open by the clock.
+	// poll is the interval between passes without a change in the cluster, since budgets may change with the time of
+	// day.
 	poll = 10 * time.Second
-	// pause is the least time between two passes; a pass that took long is followed by four times its time, unless it began something.
+	// pause is the least time between two passes. After a long pass that disrupted nothing, it is four times the
+	// duration of the pass.
 	pause = time.Second
-	// settle is how long a mark stands before it is acted on, so that the watch shows pods that were bound just before it.
+	// settle is the time between marking and deleting a node, in which the watch delivers pods that were bound just
+	// before the mark.
 	settle = 2 * time.Second
-	// patience is how long a marked node waits for its replacements to be initialized, as in upstream.
+	// patience is the maximum time that a marked node waits for its replacements to be initialized, as in upstream.
 	patience = 10 * time.Minute
-	// promised is how long pods are expected to find their new place.
+	// promised is the time for which capacity is reserved for the pods of disrupted nodes at their destinations.
 	promised = time.Hour
 )
 
-// reasonStaticScaleIn is why nodes of a static pool are deleted that has more than its replicas.
+// reasonStaticScaleIn is the reason for deleting nodes of a static NodePool that has more nodes than replicas.
 const reasonStaticScaleIn apiv1.DisruptionReason = telemetry.DisruptedStaticScaleIn
 
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "disruption" }
 
-// Register adds the controller to mgr. Changes of NodeClaims and NodePools trigger it once the cluster shows them: a watch of
-// its own could be ahead of the cluster, and the pass would not see the change.
+// Register adds the controller to mgr. Changes of NodeClaims and NodePools trigger it through the callback
+// Cluster.OnCapacity, not through a watch. With a watch, a pass could start before the Cluster has the change.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
 		WatchesRawSource(singleton.Source()).
@@ -100,14 +106,14 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// watch has changes of the cluster's capacity make a pass.
+// watch makes each change of the cluster's capacity trigger a pass.
 func (c *Controller) watch(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	c.Cluster.OnCapacity(func() { queue.Add(singleton.Request()) })
 	return nil
 }
 
-// Reconcile makes one pass: what is under way is finished or taken back, then what may go is begun. It waits for nothing:
-// what is not ready yet is looked at in the next pass.
+// Reconcile makes one pass. First it completes or rolls back the disruptions that were begun, then it begins new ones.
+// It does not wait: disruptions that are not ready are completed in a later pass.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() || !c.Throttle.Known() {
 		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
@@ -154,12 +160,13 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// look returns the cluster as it is now, with all that decisions ask for.
+// look returns a snapshot of the cluster with all inputs of the decision: instance types, requests of DaemonSets and
+// virtual pods.
 func (c *Controller) look(ctx context.Context) *model.Snapshot {
 	return c.Buffers.Stock(ctx, c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, &c.types, c.Cluster.Snapshot())))
 }
 
-// options returns what this pass may do.
+// options returns the options of disrupt.Decide for this pass.
 func (c *Controller) options(now time.Time) disrupt.Options {
 	o := c.Options
 	o.Backoff = c.backoffs(now)
@@ -174,7 +181,8 @@ func (c *Controller) options(now time.Time) disrupt.Options {
 	return o
 }
 
-// carryOut begins what was decided. What the check of commands objects to is a fault of ours: it is logged and left out.
+// carryOut begins the commands of the decision. A command that violates a rule of package verify is a bug of Karpenter:
+// it is logged and not executed.
 func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.Decision) error {
 	var errs []error
 	c.heldBack = 0
@@ -196,7 +204,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 	return errors.Join(errs...)
 }
 
-// checked returns the commands that hold together, first come first.
+// checked returns the commands that verify finds valid, in their order, each together with those before it.
 func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []model.Command) []model.Command {
 	rules := verify.Rules{Labels: c.Options.Pack.Labels, DefaultSpread: c.Options.Pack.DefaultSpread}
 	if len(commands) == 0 || len(rules.Commands(s, commands)) == 0 {
@@ -230,7 +238,7 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	if !c.Throttle.Allows(throttle.Replace, len(cmd.Replacements), now) {
 		c.heldBack += len(cmd.Replacements)
 		c.tellWithheld(*cmd, fmt.Sprintf("Not disrupted, %s: %s", c.Throttle.Why(throttle.Replace), cmd))
-		return nil // the next pass decides again
+		return nil // the next pass makes a new decision
 	}
 	done, within := c.withinLimits(ctx, s, cmd)
 	defer done()
@@ -244,7 +252,7 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	}
 	for _, p := range cmd.Placements {
 		if n := p.Node; n.Claim != nil && !n.Initialized {
-			waitFor = append(waitFor, n.Claim.Name) // left over from another command
+			waitFor = append(waitFor, n.Claim.Name) // created by an earlier command
 		}
 	}
 	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
@@ -277,8 +285,9 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	return ignoreConflict(err)
 }
 
-// withinLimits reports whether the replacements of the command still keep the limits of their pools, in addition to what other
-// plans launch at the same time. done is to be called when the replacements are created, or will not be.
+// withinLimits reports whether the replacements of the command fit in the limits of their NodePools, together with the
+// nodes that other controllers launch at the same time. Call done once the replacements are created, or if they will
+// not be created.
 func (c *Controller) withinLimits(ctx context.Context, s *model.Snapshot, cmd *model.Command) (done func(), ok bool) {
 	may, done := c.Limits.Take(c.Name(), verify.Rules{Labels: c.Options.Pack.Labels}, s, cmd.Replacements)
 	if !slices.Contains(may, false) {
@@ -288,7 +297,7 @@ func (c *Controller) withinLimits(ctx context.Context, s *model.Snapshot, cmd *m
 	return done, false
 }
 
-// ignoreConflict drops conflicts. The watch will deliver the other write, and the next pass decides with it.
+// ignoreConflict removes conflicts from err, since the watch delivers the conflicting change before a later pass.
 func ignoreConflict(err error) error {
 	var all interface{ Unwrap() []error }
 	if errors.As(err, &all) {

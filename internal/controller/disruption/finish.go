@@ -17,8 +17,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// finish carries on with marked nodes: it deletes those that may go now and rolls the others back that may not. All of it is
-// read from the objects, so it does not matter which process began it. It returns when to look again.
+// finish continues the disruption of marked nodes: it deletes nodes whose disruption is valid and rolls the others
+// back. It depends on the objects only, so another process may have begun the disruption. It returns the time until the
+// next call.
 func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.Duration, err error) {
 	again = poll
 	var due []*model.Node
@@ -43,7 +44,7 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 	for _, n := range due {
 		if v := verdicts[n.Name]; !v.OK() {
 			if kind := c.typeOf(n); kind != "" { // upstream validates consolidation only
-				c.Metrics.Disruption.FailedValidationsTotal.WithLabelValues(kind).Inc()
+				c.tellInvalid(n, kind, v)
 			}
 			c.backOff(n)
 			err = errors.Join(err, c.rollBack(ctx, n, v))
@@ -59,8 +60,8 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 	return again, err
 }
 
-// end deletes the claim of the node. The drain of a node that is repaired is bounded from now on, so that the launch of its
-// replacement takes nothing from it.
+// end deletes the NodeClaim of the node. For a node under repair, the time limit of the drain starts now, so that the
+// time for launching the replacement does not reduce it.
 func (c *Controller) end(ctx context.Context, n *model.Node, reason apiv1.DisruptionReason) error {
 	if bound, ok := status.RepairBound(n.Claim); ok && reason == status.ReasonUnhealthy {
 		written, err := c.Actor.Expedite(ctx, n, c.Clock.Now().Add(bound))
@@ -72,8 +73,8 @@ func (c *Controller) end(ctx context.Context, n *model.Node, reason apiv1.Disrup
 	return c.Actor.End(ctx, n)
 }
 
-// reserve closes the destinations of pods of the nodes that are about to be deleted, so that they can be opened in order. If
-// that fails the nodes are deleted all the same.
+// reserve taints the destination nodes of pods on the nodes that are about to be deleted, so that the taints can be
+// removed in order. If that fails, the nodes are deleted nevertheless.
 func (c *Controller) reserve(ctx context.Context, s *model.Snapshot, due []*model.Node, verdicts map[string]model.Verdict) {
 	leaving := slices.DeleteFunc(slices.Clone(due), func(n *model.Node) bool { return !verdicts[n.Name].OK() })
 	written, err := c.Actor.Reserve(ctx, move.Destinations(s, leaving))
@@ -90,12 +91,12 @@ func marked(n *model.Node) bool {
 // partlyMarked is the reason to remove the marks of a node that has only one of them because the other write was lost.
 const partlyMarked = "taint " + apiv1.DisruptedTaintKey + " and condition DisruptionReason do not agree; both were removed"
 
-// foreignMark is the reason to remove the marks of another controller, such as upstream Karpenter before a migration. Which
-// claims replace the node is not known then, so the disruption is decided anew.
+// foreignMark is the reason to remove the marks of another controller, such as upstream Karpenter before a migration.
+// Its marks do not name the replacements of the node, so the disruption is decided again.
 const foreignMark = "the disruption was begun by another controller; it is decided again"
 
-// waits returns how long the marked node has to wait at least before it may be deleted. It returns a no if it must stay: the
-// mark is incomplete or of another controller, or a replacement was not initialized.
+// waits returns the least time until the marked node may be deleted. The verdict is negative if the disruption must be
+// rolled back: the mark is incomplete or of another controller, or a replacement was not initialized in time.
 func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, model.Verdict) {
 	mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
 	if !marked(n) || !n.Disrupted() {
@@ -115,7 +116,7 @@ func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, mod
 			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf("replacement NodeClaim %s was not initialized within %v", name, patience)}
 		default:
 			c.tellWaiting(r, n)
-			wait = pause // and look at the others: one that is gone ends it all
+			wait = pause // continue with the others: if one no longer exists, the disruption is rolled back
 		}
 	}
 	return wait, model.Verdict{}

@@ -20,7 +20,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// methods are the labels of the methods of disruption: their reason, and for consolidation and emptiness their type.
+// methods returns the labels of the methods of disruption: the reason, and for consolidation and emptiness the
+// consolidation type.
 func (c *Controller) methods() [][2]string {
 	list := [][2]string{
 		{telemetry.DisruptedEmpty, "empty"}, {telemetry.DisruptedDrifted, ""},
@@ -32,8 +33,8 @@ func (c *Controller) methods() [][2]string {
 	return list
 }
 
-// measure sets the gauges that follow from a decision. One decision evaluates all methods, so the time that it took is that of
-// each.
+// measure sets the metrics of a decision. One decision evaluates all methods, so its duration is observed for each
+// method.
 func (c *Controller) measure(ctx context.Context, s *model.Snapshot, d disrupt.Decision, took time.Duration) {
 	m := c.Metrics
 	for _, labels := range c.methods() {
@@ -63,7 +64,7 @@ func (c *Controller) measure(ctx context.Context, s *model.Snapshot, d disrupt.D
 	c.measurePools(s)
 }
 
-// approval returns the value of the label decision of moves.
+// approval returns the value of the label decision of the metric ConsolidationMovesTotal.
 func approval(ok bool) string {
 	if ok {
 		return "approved"
@@ -71,7 +72,8 @@ func approval(ok bool) string {
 	return "rejected"
 }
 
-// measurePools sets the gauges of every pool as it was before the decision, and drops those of pools that are gone.
+// measurePools sets the gauges of every NodePool to the values before the decision, and removes those of deleted
+// NodePools.
 func (c *Controller) measurePools(s *model.Snapshot) {
 	m := c.Metrics
 	for name := range c.measured {
@@ -96,8 +98,8 @@ func (c *Controller) measurePools(s *model.Snapshot) {
 	}
 }
 
-// costs returns what the launched nodes of each pool cost together, in dollars an hour. A node whose price is not known
-// counts as free.
+// costs returns the sum of the prices of the launched nodes of each NodePool, in dollars per hour. A node with an
+// unknown price counts as free.
 func costs(s *model.Snapshot) map[string]float64 {
 	sum := map[string]float64{}
 	for _, n := range s.Nodes() {
@@ -110,7 +112,7 @@ func costs(s *model.Snapshot) map[string]float64 {
 
 func lower(r apiv1.DisruptionReason) string { return strings.ToLower(string(r)) }
 
-// consolidationType returns the label of that name: only consolidation and emptiness have one.
+// consolidationType returns the value of the label consolidation_type, which only consolidation and emptiness have.
 func consolidationType(method string) string {
 	switch method {
 	case "empty", "single", "multi":
@@ -119,7 +121,7 @@ func consolidationType(method string) string {
 	return ""
 }
 
-// remember keeps the consolidation type of a node that was marked. A restart loses it, see typeOf.
+// remember stores the consolidation type of a marked node in memory. It is lost on a restart, see typeOf.
 func (c *Controller) remember(n *model.Node, kind string) {
 	if c.consolidationTypes == nil {
 		c.consolidationTypes = map[types.UID]string{}
@@ -127,7 +129,7 @@ func (c *Controller) remember(n *model.Node, kind string) {
 	c.consolidationTypes[n.Claim.UID] = kind
 }
 
-// forgetTypes drops the types of claims that are gone or no longer marked.
+// forgetTypes removes the types of NodeClaims that were deleted or are no longer marked.
 func (c *Controller) forgetTypes(s *model.Snapshot) {
 	if len(c.consolidationTypes) == 0 {
 		return
@@ -149,8 +151,8 @@ func claimUID(n *model.Node) types.UID {
 	return n.Claim.UID
 }
 
-// typeOf is consolidationType for a marked node. Of a node that an earlier process marked only the mark is known: it counts as
-// consolidated alone.
+// typeOf returns the consolidation type of a marked node. For a node that was marked before a restart the type is not
+// known, so it is that of a single-node consolidation.
 func (c *Controller) typeOf(n *model.Node) string {
 	if kind, known := c.consolidationTypes[n.Claim.UID]; known {
 		return kind
@@ -164,7 +166,7 @@ func (c *Controller) typeOf(n *model.Node) string {
 	return ""
 }
 
-// fail counts what could not be carried out: n replacements that did not come up.
+// fail counts n replacements that were not initialized in time.
 func (c *Controller) fail(reason apiv1.DisruptionReason, method, decision string, n int) {
 	c.Metrics.Disruption.QueueFailuresTotal.WithLabelValues(decision, lower(reason), consolidationType(method)).Add(float64(n))
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -18,7 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// noteHealth writes on claims since when conditions of their nodes fail. What cannot be written is written in the next pass.
+// noteHealth writes to NodeClaims since when a condition of their node matches a repair policy. A failed write is
+// repeated in the next pass.
 func (c *Controller) noteHealth(ctx context.Context, s *model.Snapshot) {
 	if c.Options.Repair == nil {
 		return
@@ -41,7 +41,7 @@ func (c *Controller) noteHealth(ctx context.Context, s *model.Snapshot) {
 	}
 }
 
-// tellMatched logs, for debugging, the policies that match the conditions of a node, after these have changed.
+// tellMatched logs, for debugging, the repair policies that match a node, after its conditions have changed.
 func (c *Controller) tellMatched(ctx context.Context, n *model.Node) {
 	log := ctrl.LoggerFrom(ctx).V(1).WithValues("Node", klog.KRef("", n.Name))
 	matches := c.Options.Repair.Matches(n.Object, n.Claim)
@@ -54,7 +54,7 @@ func (c *Controller) tellMatched(ctx context.Context, n *model.Node) {
 	}
 }
 
-// force ends unhealthy nodes by a deadline that is now.
+// force sets the termination deadline of unhealthy nodes to now, so that their pods are deleted without a drain.
 func (c *Controller) force(ctx context.Context, cmd *model.Command, now time.Time) error {
 	var errs []error
 	for _, n := range cmd.Nodes {
@@ -72,7 +72,7 @@ func (c *Controller) force(ctx context.Context, cmd *model.Command, now time.Tim
 	return errors.Join(errs...)
 }
 
-// reboot requests the reboot of an unhealthy node, which controller nodeclaim.reboot carries out.
+// reboot requests the reboot of an unhealthy node, which the controller nodeclaim.reboot executes.
 func (c *Controller) reboot(ctx context.Context, s *model.Snapshot, cmd *model.Command, now time.Time) error {
 	n := cmd.Nodes[0]
 	c.tellSelected(ctx, cmd)
@@ -110,7 +110,7 @@ func (c *Controller) tellSelected(ctx context.Context, cmd *model.Command) {
 	log.Info("selected repair policy")
 }
 
-// tellForced reports that an unhealthy node is removed with its pods.
+// tellForced reports that an unhealthy node is removed without a drain.
 func (c *Controller) tellForced(ctx context.Context, n *model.Node, now time.Time) {
 	policies := c.Options.Repair.Replacing()
 	r, _, _ := policies.Decide(policies.Matches(n.Object, n.Claim), now)
@@ -130,18 +130,19 @@ func (c *Controller) disruptedLabels(n *model.Node) []string {
 	}
 }
 
-// countRepaired counts a node that is repaired. Without a bound of its drain, that of the claim applies.
+// countRepaired counts a node under repair. bound is the time limit of its drain; if it is nil, the limit is the
+// terminationGracePeriod of the NodeClaim.
 func (c *Controller) countRepaired(n *model.Node, condition string, bound *time.Duration) {
 	grace := n.Claim.Spec.TerminationGracePeriod
 	if bound != nil {
-		grace = &metav1.Duration{Duration: *bound}
+		grace = &apiv1.Duration{Duration: *bound}
 	}
 	c.Metrics.NodeClaims.UnhealthyDisruptedTotal.WithLabelValues(telemetry.SnakeCase(condition), n.Pool,
 		n.Labels[apiv1.CapacityTypeLabelKey], n.Claim.Status.ImageID, telemetry.TerminationMode(grace)).Inc()
 }
 
-// tellRepairBlocked publishes why an unhealthy node is not repaired. What holds all repair of a NodePool is a warning, on the
-// NodePool as well.
+// tellRepairBlocked publishes why an unhealthy node is not repaired. If the cause blocks all repair of its NodePool,
+// the event is a warning and is also published on the NodePool.
 func (c *Controller) tellRepairBlocked(s *model.Snapshot, b model.Blocked) {
 	if b.Verdict.Cause != model.CauseNone {
 		c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+b.Verdict.String())

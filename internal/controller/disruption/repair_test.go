@@ -154,7 +154,7 @@ func TestLegacyRepairEndsByForce(t *testing.T) {
 	}
 }
 
-// A NodePool has the event about exhausted budgets for the reason Unhealthy only if repair asks for a budget.
+// A NodePool has the event about exhausted budgets for the reason Unhealthy only if repair needs a budget.
 func TestBudgetEventForRepairNeedsRepair(t *testing.T) {
 	for name, tt := range map[string]struct {
 		set  func(*world)

@@ -165,6 +165,22 @@ func TestReplacementComesFirst(t *testing.T) {
 	}
 }
 
+// Until the provider has current prices, no node is replaced by a cheaper one.
+func TestOldPricesReplaceNothing(t *testing.T) {
+	w := newDearWorld(t)
+	current := false
+	w.PricesCurrent = func() bool { return current }
+	w.pass(pause)
+	if r := w.replacement(); r != nil {
+		t.Errorf("%s was launched by prices of the build", r.Name)
+	}
+	current = true
+	w.pass(pause)
+	if w.replacement() == nil {
+		t.Error("nothing was launched when prices were current")
+	}
+}
+
 // A replacement that is given up takes the mark back, and the next one is not asked for by the same command.
 func TestFailedReplacementTakesTheMarkBack(t *testing.T) {
 	w := newDearWorld(t)
@@ -179,6 +195,27 @@ func TestFailedReplacementTakesTheMarkBack(t *testing.T) {
 	w.Cluster.Remove(r)
 	w.pass(poll)
 	w.want(0, 0, 0)
+}
+
+// A replacement that does not become initialized is given up after ten minutes, as in upstream.
+func TestReplacementIsGivenUp(t *testing.T) {
+	w := newDearWorld(t)
+	w.pass(pause)
+	r := w.replacement()
+	if r == nil {
+		t.Fatal("nothing was launched in the place of the dear node")
+	}
+	r.Status.ProviderID = "fake:///new"
+	condition.SetTrue(r, apiv1.ConditionTypeRegistered, w.clock.Now())
+	w.updateStatus(r)
+	w.watch()
+	w.Options.Paused = true
+	w.pass(9*time.Minute + 59*time.Second)
+	w.want(1, 0, 1)
+	w.pass(2 * time.Second)
+	if marked, _, tainted := w.count(); marked != 0 || tainted != 0 {
+		t.Errorf("%d marked and %d tainted after ten minutes, want none", marked, tainted)
+	}
 }
 
 // takeMarksBack makes the world one in which the command was taken back, and its replacement is left.

@@ -15,8 +15,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// launchStatic launches the nodes that static pools lack, as many as the throttle allows now, and reports the others to the
-// pools. Nodes that no longer keep the limits, because of a plan that is carried out at the same time, are left to the next pass.
+// launchStatic launches the missing nodes of static NodePools, as many as the throttle allows, and publishes events
+// about the others. Nodes that exceed the limits, because other controllers launch nodes at the same time, are left to
+// the next pass.
 func (c *Controller) launchStatic(ctx context.Context, s *model.Snapshot, nodes []model.PlannedNode) error {
 	now := s.Now
 	var held []model.PlannedNode
@@ -45,7 +46,7 @@ func (c *Controller) launchStatic(ctx context.Context, s *model.Snapshot, nodes 
 	return err
 }
 
-// tellShort publishes events on static pools about nodes that they lack because of the throttle.
+// tellShort publishes events on static NodePools whose nodes were not launched because of the throttle.
 func (c *Controller) tellShort(ctx context.Context, held []model.PlannedNode) {
 	var plans []*model.Plan
 	for _, n := range held {

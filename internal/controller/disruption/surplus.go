@@ -17,9 +17,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// endSurplus deals with replacements that no command waits for any more. Those whose nodes are all gone become ordinary nodes.
-// Those whose command was rolled back are deleted unless pods need them. It comes last in a pass, so that the next command can
-// use what a command has left over.
+// endSurplus handles replacements for which no command waits any more. If the replaced nodes no longer exist, the
+// replacement becomes an ordinary node. If the command was rolled back, the replacement is deleted unless pods need it.
+// endSurplus runs at the end of a pass, so that new commands can use such replacements.
 func (c *Controller) endSurplus(ctx context.Context) error {
 	if !slices.ContainsFunc(c.Cluster.Snapshot().Claims(), func(claim *apiv1.NodeClaim) bool {
 		return claim.Annotations[apiv1.ReplacesAnnotationKey] != ""
@@ -57,7 +57,7 @@ func (c *Controller) endSurplus(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// awaited reports whether one of the claims that n replaces waits for it, or is on its way out.
+// awaited reports whether one of the NodeClaims that n replaces is marked and waits for n, or is being deleted.
 func awaited(s *model.Snapshot, n *model.Node, replaced []string) bool {
 	for _, name := range replaced {
 		claim, there := s.Claim(name)
@@ -73,8 +73,8 @@ func awaited(s *model.Snapshot, n *model.Node, replaced []string) bool {
 	return false
 }
 
-// reassign recomputes, once after a start, where the pods of marked nodes go. Provisioning then keeps that room, and the pods
-// move stage by stage, as without the restart. It returns the cluster with these assignments.
+// reassign computes, once after a start, the destination nodes for the pods of marked nodes. Provisioning then reserves
+// that capacity, and the pods move in stages, as without the restart. It returns the snapshot with these assignments.
 func (c *Controller) reassign(ctx context.Context, s *model.Snapshot) *model.Snapshot {
 	if c.reassigned {
 		return s
@@ -90,7 +90,8 @@ func (c *Controller) reassign(ctx context.Context, s *model.Snapshot) *model.Sna
 	return c.look(ctx)
 }
 
-// tellSurplus reports that a replacement is deleted because the nodes that it replaces stay.
+// tellSurplus reports that a replacement is deleted because the disruption of the nodes that it replaces was rolled
+// back.
 func (c *Controller) tellSurplus(ctx context.Context, n *model.Node) {
 	const reason = telemetry.DisruptedUnusedReplacement
 	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(reason, n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], "",

@@ -29,10 +29,21 @@ func (c *Controller) publish(n *model.Node, kind, reason, message string) {
 }
 
 func (c *Controller) tellLaunched(ctx context.Context, l act.Launch, reason string) {
-	c.Metrics.NodeClaims.CreatedTotal.WithLabelValues(reason, l.Node.Pool.Name, fmt.Sprint(l.Node.MinValuesRelaxed)).Inc()
+	c.Metrics.NodeClaims.CreatedTotal.WithLabelValues(createdFor(reason), l.Node.Pool.Name, fmt.Sprint(l.Node.MinValuesRelaxed)).Inc()
 	ctrl.LoggerFrom(ctx).Info("created nodeclaim", "reason", reason, "NodePool", klog.KRef("", l.Node.Pool.Name),
 		"NodeClaim", klog.KRef("", l.Claim.Name), "pods", len(l.Node.Pods), "requests", l.Claim.Spec.Resources.Requests,
 		"options", len(l.Node.Options), "cheapest", l.Node.Options[0].Name, "price-per-hour", l.Node.Price())
+}
+
+// createdFor returns the label reason of a created claim. Upstream has the reasons of voluntary disruption and repair there, and
+// counts all other claims as provisioned: those of static NodePools, and those in the place of expired nodes.
+func createdFor(reason string) string {
+	for _, voluntary := range budget.Reasons {
+		if reason == lower(voluntary) {
+			return reason
+		}
+	}
+	return "provisioned"
 }
 
 func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *model.Command) {
@@ -48,7 +59,7 @@ func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *mod
 		}
 		if p, ok := s.Pool(n.Pool); ok && cmd.Reason == apiv1.DisruptionReasonUnderutilized &&
 			p.Object.Spec.Disruption.ConsolidationPolicy == apiv1.ConsolidationPolicyBalanced {
-			c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationApproved, cmd.String())
+			c.tellApproved(p, n, cmd)
 		}
 		if recent(n, c.Clock.Now()) {
 			c.Metrics.Disruption.RedisruptionsTotal.WithLabelValues(n.Pool).Inc()
@@ -60,13 +71,31 @@ func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *mod
 		"nodes", cmd.Names(), "replacements", len(cmd.Replacements), "pods", cmd.Moves(), "savings-per-hour", cmd.Saves)
 }
 
-// recent reports whether the node was launched less than a day ago in the place of others.
+// tellApproved publishes that the score of a consolidation is high enough: on the node, or, if there are several, on the NodePool.
+func (c *Controller) tellApproved(p *model.Pool, n *model.Node, cmd *model.Command) {
+	if len(cmd.Nodes) == 1 {
+		c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationApproved, cmd.String())
+		return
+	}
+	c.Events.Publish(telemetry.Event{
+		Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventConsolidationApproved, Message: cmd.String(),
+		Dedupe: append([]string{p.Name}, cmd.Names()...),
+	})
+}
+
+// tellInvalid reports that the consolidation of a node is not valid any more.
+func (c *Controller) tellInvalid(n *model.Node, kind string, why model.Verdict) {
+	c.Metrics.Disruption.FailedValidationsTotal.WithLabelValues(kind).Inc()
+	c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, cannotConsolidate+why.String())
+}
+
+// recent reports whether the node was launched less than a day ago as a replacement.
 func recent(n *model.Node, now time.Time) bool {
 	return n.Claim.Annotations[apiv1.ReplacedTypesAnnotationKey] != "" &&
 		now.Sub(n.Claim.CreationTimestamp.Time) < 24*time.Hour
 }
 
-// tellWaiting publishes an event on a replacement that a node waits for.
+// tellWaiting publishes an event on r, a replacement that is not ready, for which the marked node n waits.
 func (c *Controller) tellWaiting(r, n *model.Node) {
 	reason, message := telemetry.EventDisruptionLaunching, "Launching as replacement for node "+n.Name
 	if r.Launched() {
@@ -75,15 +104,15 @@ func (c *Controller) tellWaiting(r, n *model.Node) {
 	c.Events.Publish(telemetry.Event{Object: r.Claim, Type: corev1.EventTypeNormal, Reason: reason, Message: message})
 }
 
-// tellWithheld publishes on the nodes of a command that it is not carried out.
+// tellWithheld publishes an event on the nodes of a command that is not executed.
 func (c *Controller) tellWithheld(cmd model.Command, message string) {
 	for _, n := range cmd.Nodes {
 		c.publish(n, corev1.EventTypeNormal, telemetry.EventDisruptionWithheld, message)
 	}
 }
 
-// proposal returns the message about a command that the modes of its NodePools withhold. A NodePool in mode DryRun is named
-// before one in mode Approve, because no approval helps there.
+// proposal returns the message about a command that is not executed because of the modes of its NodePools. It prefers a
+// NodePool in mode DryRun to one in mode Approve, because an approval has no effect in the former.
 func (c *Controller) proposal(s *model.Snapshot, cmd model.Command) string {
 	for _, n := range cmd.Nodes {
 		if p, ok := s.Pool(n.Pool); ok && p.Mode(c.Options.Mode) == apiv1.ModeDryRun {
@@ -94,8 +123,8 @@ func (c *Controller) proposal(s *model.Snapshot, cmd model.Command) string {
 		apiv1.DisruptionApprovedAnnotationKey)
 }
 
-// tellCancelled reports that the marks were removed from a node. Marks that do not agree were left by an interrupted write:
-// removing them is no decision, and only logged for debugging.
+// tellCancelled reports that the marks were removed from a node. If only one of the two marks existed, because the
+// other write failed, that is only logged for debugging.
 func (c *Controller) tellCancelled(ctx context.Context, n *model.Node, why model.Verdict) {
 	c.publish(n, corev1.EventTypeWarning, telemetry.EventDisruptionCancelled,
 		"Disruption cancelled, node accepts pods again: "+why.String())
@@ -134,13 +163,14 @@ func (c *Controller) tellEnded(ctx context.Context, s *model.Snapshot, n *model.
 		"Node", klog.KRef("", n.Name))
 }
 
-// The first words of events about nodes that stay, and about consolidations that are rejected.
+// Prefixes of events about nodes that are not disrupted, and about rejected consolidations.
 const (
 	cannotDisrupt     = "Cannot disrupt Node: "
 	cannotConsolidate = "Cannot consolidate Node: "
 )
 
-// tellBlocked publishes events about blockers of nodes, if users can change them or they explain costs.
+// tellBlocked publishes events about the causes that block disruption of nodes, if users can change the cause or it
+// explains costs.
 func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 	for _, b := range d.Blocked {
 		switch b.Verdict.Rule {
@@ -166,7 +196,7 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 	c.tellPools(s)
 }
 
-// stopsDisruption reports whether the cause holds for all voluntary disruption of a node, not for consolidation alone.
+// stopsDisruption reports whether the cause blocks all voluntary disruption of a node, not only consolidation.
 func stopsDisruption(cause model.Cause) bool {
 	switch cause {
 	case model.CausePaused, model.CausePoolPaused, model.CauseRateLimit, model.CauseZoneShifted:
@@ -175,13 +205,13 @@ func stopsDisruption(cause model.Cause) bool {
 	return false
 }
 
-// tellPools publishes events on pools whose budgets allow nothing, for each reason that asks for a budget.
+// tellPools publishes events on NodePools whose budgets allow no disruption, for each reason that consumes budgets.
 func (c *Controller) tellPools(s *model.Snapshot) {
 	budgets := budget.Of(s, false)
 	for _, p := range s.Pools() {
 		for _, reason := range budget.Reasons {
 			if reason == status.ReasonUnhealthy && (c.Options.Repair == nil || c.Options.LegacyRepair) {
-				continue // no budget is asked for
+				continue // this reason consumes no budget
 			}
 			if a := budgets.Of(p.Name); a.Nodes > 0 && a.Allowed[reason] == 0 {
 				c.Events.Publish(telemetry.Event{

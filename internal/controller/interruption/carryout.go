@@ -18,10 +18,10 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// workers is how many actions are carried out at once.
+// workers is the number of actions that are executed concurrently.
 const workers = 10
 
-// carryOutAll carries out all actions and returns the notices of those that failed.
+// carryOutAll executes all actions and returns the notices of failed ones.
 func (c *Controller) carryOutAll(ctx context.Context, actions []interruption.Action) []cloud.Notice {
 	errs := parallel.Do(ctx, len(actions), workers, func(i int) error { return c.carryOut(ctx, actions[i]) })
 	var failed []cloud.Notice
@@ -35,7 +35,7 @@ func (c *Controller) carryOutAll(ctx context.Context, actions []interruption.Act
 	return failed
 }
 
-// carryOut does what the action says, in the order of its fields.
+// carryOut executes one action, in the order of its fields.
 func (c *Controller) carryOut(ctx context.Context, a interruption.Action) error {
 	if a.Unavailable != "" {
 		c.Cloud.MarkUnavailable(a.Claim, a.Unavailable)
@@ -64,7 +64,7 @@ func (c *Controller) carryOut(ctx context.Context, a interruption.Action) error 
 	return nil
 }
 
-// publish tells of the event on the claim and, if there is one, on its node.
+// publish publishes the event on the claim and, if it exists, on its node.
 func (c *Controller) publish(a interruption.Action, e interruption.Event) {
 	if e.Reason == "" {
 		return
@@ -75,16 +75,17 @@ func (c *Controller) publish(a interruption.Action, e interruption.Event) {
 	}
 }
 
-// setDeadline makes the drain of the claim's node end at the action's deadline, whatever runs there.
+// setDeadline sets the termination deadline of the claim's node to that of the action. At the deadline, the drain ends
+// even if pods remain.
 func (c *Controller) setDeadline(ctx context.Context, a interruption.Action) error {
 	before := a.Claim.DeepCopy()
 	metav1.SetMetaDataAnnotation(&a.Claim.ObjectMeta, apiv1.NodeClaimTerminationTimestampAnnotationKey,
 		a.Deadline.UTC().Format(time.RFC3339))
-	return client.IgnoreNotFound(act.Merge(ctx, c.Client, before, a.Claim)) // a claim that is gone needs no deadline
+	return client.IgnoreNotFound(act.Merge(ctx, c.Client, before, a.Claim)) // a deleted claim needs no deadline
 }
 
-// cordon keeps new pods off the node at once; its drain begins when the deletion of the claim has been seen. A failure is no
-// reason to do it all again: the drain cordons too.
+// cordon taints the node against new pods immediately, before the deletion of the claim starts the drain. An error is
+// only logged, since the drain sets the taint as well.
 func (c *Controller) cordon(ctx context.Context, a interruption.Action) {
 	before := a.Node.DeepCopy()
 	act.Cordon(a.Node)

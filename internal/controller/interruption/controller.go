@@ -17,14 +17,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A Cloud is what is needed of the provider.
+// Cloud has the methods of the provider that the Controller uses.
 type Cloud interface {
 	Facts() cloud.Facts
-	// MarkUnavailable is that of cloud.Notifier.
+	// MarkUnavailable is the method of cloud.Notifier.
 	MarkUnavailable(claim *apiv1.NodeClaim, capacityType string)
 }
 
-// A Controller acts on the notices of one source.
+// A Controller reacts to the notices of one source.
 type Controller struct {
 	Source  cloud.NoticeSource
 	Cloud   Cloud
@@ -32,13 +32,13 @@ type Controller struct {
 	Clock   clock.PassiveClock
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
-	// Replacements measures how soon nodes are replaced. It is shared by all sources.
+	// Replacements measures the time until interrupted nodes are replaced. All sources share it.
 	Replacements *Replacements
 
 	failing failing
 }
 
-// Name is the controller's name in logs and metrics: that of its source.
+// Name returns the controller's name in logs and metrics, which is that of its source.
 func (c *Controller) Name() string { return c.Source.Name() }
 
 // Register adds the controller to mgr. Its runs do not overlap.
@@ -50,8 +50,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile takes one batch of notices from the source. After an error it comes back by itself, later each time. The error is
-// logged when it is new, and its end is too.
+// Reconcile handles one batch of notices from the source. After an error it is repeated with increasing delay. The log
+// has a line when an error first occurs and one when it no longer occurs.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	next, err := c.Handle(ctx)
 	switch {
@@ -70,8 +70,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: next}, nil
 }
 
-// Handle takes one batch of notices from the source and carries out what they call for. It returns the wait until the next
-// batch.
+// Handle receives one batch of notices from the source and executes the resulting actions. It returns the delay until
+// the next batch.
 func (c *Controller) Handle(ctx context.Context) (next time.Duration, err error) {
 	batch, err := c.Source.Receive(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *Controller) Handle(ctx context.Context) (next time.Duration, err error)
 	return batch.Next, nil
 }
 
-// decide returns what the notices call for.
+// decide returns the actions for the notices.
 func (c *Controller) decide(ctx context.Context, notices []cloud.Notice) ([]interruption.Action, error) {
 	if len(notices) == 0 {
 		return nil, nil
@@ -116,27 +116,27 @@ func (c *Controller) decide(ctx context.Context, notices []cloud.Notice) ([]inte
 	return interruption.Decide(s), nil
 }
 
-// failing is how often a source has failed in a row. The zero value is one that works.
+// failing has the last error of a source and the delay after it. The zero value is a source without an error.
 type failing struct {
 	text  string // the error that was logged last, empty if the last call succeeded
 	pause time.Duration
 }
 
-// The pause after an error, which doubles from the first to the longest. The longest is short: a spot instance runs for two
-// minutes after its notice, and a source that works again must be read well within them.
+// The pause after an error, which doubles from retryFirst to retryLongest. retryLongest is short compared to the two
+// minutes that a spot instance runs after its notice.
 const (
 	retryFirst   = time.Second
 	retryLongest = 10 * time.Second
 )
 
-// again returns the pause before the next attempt, and whether the error is another one than before.
+// again returns the pause before the next attempt, and whether the error differs from the last one.
 func (f *failing) again(err error) (pause time.Duration, news bool) {
 	f.pause = min(max(2*f.pause, retryFirst), retryLongest)
 	news, f.text = f.text != err.Error(), err.Error()
 	return f.pause, news
 }
 
-// end notes a success and reports whether it ends a row of failures.
+// end records a success and reports whether the last attempt had failed.
 func (f *failing) end() bool {
 	ended := f.text != ""
 	*f = failing{}

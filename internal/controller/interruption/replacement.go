@@ -18,18 +18,20 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// awaited is how long a replacement is waited for. Pods that fit elsewhere need none.
+// awaited is the time after which a launch no longer counts as a replacement. There may be none, if the pods fit on
+// other nodes.
 const awaited = 10 * time.Minute
 
-// Replacements watches claims being launched, and measures the time from an interruption to its replacement.
+// Replacements watches launches of NodeClaims, and measures the time from an interruption to the launch of the
+// replacement.
 type Replacements struct {
 	client client.Client
-	// toLaunch takes the times.
+	// toLaunch is the histogram of these times.
 	toLaunch prometheus.Histogram
 
 	mu      sync.Mutex              // guards the rest
-	waiting map[string][]time.Time  // when interruptions happened that await a replacement, by pool, oldest first
-	counted map[types.UID]time.Time // claims that were counted as replacements, and when
+	waiting map[string][]time.Time  // times of interruptions without a replacement, by NodePool, oldest first
+	counted map[types.UID]time.Time // times at which NodeClaims were counted as replacements
 }
 
 // NewReplacements returns Replacements that read with c and observe in toLaunch.
@@ -57,7 +59,7 @@ func (r *Replacements) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile notes a claim that is launched.
+// Reconcile handles a NodeClaim that was launched.
 func (r *Replacements) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var claim apiv1.NodeClaim
 	if err := r.client.Get(ctx, req.NamespacedName, &claim); err != nil {
@@ -69,7 +71,8 @@ func (r *Replacements) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	return ctrl.Result{}, nil
 }
 
-// await notes that the claim's pool will launch something in its place. A zero time of the interruption means now.
+// await records an interruption of the claim's node, for which a replacement is expected. If the time of the
+// interruption is zero, it is now.
 func (r *Replacements) await(claim *apiv1.NodeClaim, at, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +84,8 @@ func (r *Replacements) await(claim *apiv1.NodeClaim, at, now time.Time) {
 	slices.SortFunc(r.waiting[pool], time.Time.Compare)
 }
 
-// launched counts a claim that was made after an interruption in its pool as the replacement for the oldest one.
+// launched counts the claim as the replacement for the oldest interruption in its NodePool, if the claim was created
+// after it.
 func (r *Replacements) launched(claim *apiv1.NodeClaim, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,7 +29,7 @@ func newObject(s *runtime.Scheme, kind schema.GroupVersionKind) (client.Object, 
 	return object, nil
 }
 
-// conditionsOf returns the conditions of an object. Nodes have conditions of a type of their own.
+// conditionsOf returns the conditions of an object. It converts those of nodes, which have another type.
 func conditionsOf(o client.Object) []metav1.Condition {
 	switch o := o.(type) {
 	case condition.Object:
@@ -49,7 +49,7 @@ func conditionsOf(o client.Object) []metav1.Condition {
 	return nil
 }
 
-// labels are the pool and the node class that an object belongs to; empty if to none.
+// labels are the names of an object's NodePool and node class; empty if it has none.
 type labels struct{ pool, class string }
 
 // labelsOf returns the NodePool and node class that the labels of a claim or node contain.
@@ -82,7 +82,8 @@ func (c *Conditions) tellEvent(o client.Object, from string, now metav1.Conditio
 	})
 }
 
-// tellFinalized makes an event of the end of an object, of which only the name is left.
+// tellFinalized publishes an event about the end of an object's deletion. The object no longer exists, so the event has
+// only its name.
 func (c *Conditions) tellFinalized(key types.NamespacedName, s sight) {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: key.Namespace, Name: key.Name, UID: s.uid,

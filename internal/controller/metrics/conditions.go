@@ -22,14 +22,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// conditionPeriod is how often the ages of conditions are brought up to date.
+// conditionPeriod is the interval in which the ages of conditions are updated.
 const conditionPeriod = 30 * time.Second
 
-// conditionWorkers is small: the work is a few map operations.
+// conditionWorkers is small, because a reconcile is only a few map operations.
 const conditionWorkers = 10
 
-// Conditions reports changes of the status conditions of objects of one kind by metrics and, but for nodes, by events. It also
-// measures how long deletions take. There is one controller for each kind.
+// Conditions reports changes of the status conditions of objects of one kind by metrics and, except for nodes, by
+// events. It also measures how long deletions take. There is one controller for each kind.
 //
 // It compares an object with its state at the last reconcile. An object seen for the first time counts as changed only if it
 // was created after the controller started: an older one may have changed long ago.
@@ -49,17 +49,17 @@ type Conditions struct {
 	seen map[types.NamespacedName]sight
 }
 
-// A sight is what was last seen of an object.
+// A sight is the state of an object at its last reconcile.
 type sight struct {
 	uid        types.UID
 	conditions map[string]metav1.Condition
-	// deleting is the deletion timestamp, or zero; finalizers is whether the object has finalizers.
+	// deleting is the deletion timestamp, or zero. finalizers is true if the object has finalizers.
 	deleting   time.Time
 	finalizers bool
 	labels     labels
 }
 
-// ConditionOptions are what all controllers of conditions share.
+// ConditionOptions are the options that are equal for all Conditions.
 type ConditionOptions struct {
 	Client  client.Client
 	Clock   clock.PassiveClock
@@ -68,8 +68,8 @@ type ConditionOptions struct {
 	Facts   cloud.Facts
 }
 
-// NewConditions returns the controller of one kind. The kind must have been declared with the metrics, in lower case, and
-// be one of those that conditionsOf knows.
+// NewConditions returns the controller of one kind. The kind must have been passed to NewConditionMetrics in lower
+// case, and conditionsOf must support it.
 func NewConditions(kind schema.GroupVersionKind, o ConditionOptions) (*Conditions, error) {
 	if o.Metrics.Kind(lower(kind.Kind)) == nil {
 		return nil, fmt.Errorf("no metrics are declared for conditions of kind %s", kind.Kind)
@@ -83,7 +83,7 @@ func NewConditions(kind schema.GroupVersionKind, o ConditionOptions) (*Condition
 // Name is the controller's name in logs and metrics.
 func (c *Conditions) Name() string { return "status." + lower(c.kind.Kind) }
 
-// Reconcile reports the changes of one object since the last time, and is repeated after conditionPeriod.
+// Reconcile reports the changes of one object since its last reconcile, and is repeated after conditionPeriod.
 func (c *Conditions) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	o, err := newObject(c.client.Scheme(), c.kind)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *Conditions) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before, known := c.look(req.NamespacedName, o)
 	if known && before.uid != o.GetUID() {
-		c.gone(req.NamespacedName) // another object took the name
+		c.gone(req.NamespacedName) // an object with another UID has the name now
 		before, known = c.look(req.NamespacedName, o)
 	}
 	is := c.sightOf(o)
@@ -110,8 +110,8 @@ func (c *Conditions) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: conditionPeriod}, nil
 }
 
-// look returns what was last seen of the object. Of one that is new since the controller started it is an object without
-// conditions; of any other, ok is false.
+// look returns the state of the object at its last reconcile. If there was none, it returns a state without conditions
+// for an object that was created after the start of the controller; for an older one, ok is false.
 func (c *Conditions) look(key types.NamespacedName, o client.Object) (before sight, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,13 +141,13 @@ func (c *Conditions) sightOf(o client.Object) sight {
 	return s
 }
 
-// tellChanges writes each change of the status of a condition.
+// tellChanges reports each change of the status of a condition.
 func (c *Conditions) tellChanges(o client.Object, before, is sight) {
 	for _, t := range slices.Sorted(maps.Keys(is.conditions)) {
 		now := is.conditions[t]
 		was, had := before.conditions[t]
 		if had && was.Status == now.Status || !had && now.Status == metav1.ConditionUnknown {
-			continue // A condition that begins as Unknown says nothing yet.
+			continue // A new condition with status Unknown has no information yet.
 		}
 		from, status := "absent", metav1.ConditionUnknown // a condition that does not exist counts as Unknown
 		began := o.GetCreationTimestamp().Time
@@ -183,7 +183,8 @@ func (c *Conditions) gauges(key types.NamespacedName, s sight) []sample {
 	return list
 }
 
-// gone reports the end of an object. How long its deletion took is known only if it was seen with a deletion timestamp.
+// gone reports that an object no longer exists. The duration of the deletion is reported only if an earlier reconcile
+// had the deletion timestamp.
 func (c *Conditions) gone(key types.NamespacedName) {
 	c.series.replace(key.String(), nil)
 	c.mu.Lock()
@@ -201,7 +202,8 @@ func (c *Conditions) gone(key types.NamespacedName) {
 	}
 }
 
-// each calls f for the metrics of the kind and for those of any kind, with the labels that come last.
+// each calls f twice: with the metrics of the kind and with those of any kind, each with the values of their last
+// labels.
 func (c *Conditions) each(f func(m *telemetry.StatusMetrics, extra []string), l labels) {
 	f(c.metrics.Kind(lower(c.kind.Kind)), []string{l.pool, l.class})
 	f(c.metrics.AnyKind(), []string{l.pool, l.class, c.kind.Group, c.kind.Kind})

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// boundSince returns when the pod was bound to its node, or zero while it is not. Without a condition that says so, as of
-// a static pod, it is when the pod was created.
+// boundSince returns the time at which the pod was bound to its node, or zero if it is not bound. For a pod without the
+// condition PodScheduled, such as a static pod, it is the creation time.
 func boundSince(pod *corev1.Pod) time.Time {
 	if pod.Spec.NodeName == "" {
 		return time.Time{}
@@ -19,7 +19,7 @@ func boundSince(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// readySince returns since when the pod has been ready, or zero if it is not.
+// readySince returns the time at which the pod became ready, or zero if it is not ready.
 func readySince(pod *corev1.Pod) time.Time { return trueSince(pod, corev1.PodReady) }
 
 func trueSince(pod *corev1.Pod, t corev1.PodConditionType) time.Time {
@@ -31,8 +31,8 @@ func trueSince(pod *corev1.Pod, t corev1.PodConditionType) time.Time {
 	return time.Time{}
 }
 
-// since returns the seconds from one moment to another. Clocks of the API server and of this process differ, so it is zero
-// rather than negative.
+// since returns the seconds from one time to another. It is never negative, although the clocks of the API server and
+// of this process may differ.
 func since(from, to time.Time) float64 { return max(0, to.Sub(from).Seconds()) }
 
 func lower(kind string) string { return strings.ToLower(kind) }

@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// NodePools writes what pools may have and what they have, from their spec and status. The status is counted every few
-// seconds, and its change is what makes this controller run.
+// NodePools writes metrics of the limits and the used resources of NodePools, from spec and status. Changes of the
+// status, which nodepool.Counter updates every few seconds, trigger this controller.
 type NodePools struct {
 	Client  client.Client
 	Metrics *telemetry.NodePoolMetrics
@@ -26,7 +26,7 @@ type NodePools struct {
 // Name is the controller's name in logs and metrics.
 func (c *NodePools) Name() string { return "metrics.nodepool" }
 
-// Reconcile brings the metrics of one pool up to date.
+// Reconcile updates the metrics of one NodePool.
 func (c *NodePools) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pool := &apiv1.NodePool{}
 	if err := c.Client.Get(ctx, req.NamespacedName, pool); err != nil {

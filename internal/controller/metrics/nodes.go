@@ -17,31 +17,32 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// nodePeriod is how often the metrics of nodes are brought up to date.
+// nodePeriod is the interval in which the metrics of nodes are updated.
 const nodePeriod = 5 * time.Second
 
-// A Cluster is what is known of the cluster.
+// Cluster is implemented by observe.Cluster.
 type Cluster interface {
 	Snapshot() *model.Snapshot
 	// Synced reports whether the first lists from the API server are complete.
 	Synced() bool
 }
 
-// Nodes writes the metrics of single nodes and of the cluster as a whole. A node in a snapshot is never changed, so one
-// that is the same as last time is not written again, but for its age.
+// Nodes writes the metrics of single nodes and of the cluster as a whole. A model.Node is never modified, so if the
+// pointer in the snapshot is the same as before, only the metric of the node's age is updated.
 type Nodes struct {
 	Cluster Cluster
 	Clock   clock.PassiveClock
 	Metrics *telemetry.Metrics
 
 	last     map[string]told
-	unsynced time.Time // since when; zero if synced
+	unsynced time.Time // the time since when the cluster is not synced; zero if it is
 }
 
-// told is the state of a node that was written last.
+// told is the state of a node at the last update of its metrics.
 type told struct {
 	node *model.Node
-	// labels are those of the series but for the resource; resources are the names that series exist for.
+	// labels are the label values of the series without the resource. resources are the resources for which series
+	// exist.
 	labels    []string
 	resources []corev1.ResourceName
 }
@@ -49,7 +50,7 @@ type told struct {
 // Name is the controller's name in logs and metrics.
 func (c *Nodes) Name() string { return "metrics.node" }
 
-// Reconcile writes the metrics of all nodes and comes back after nodePeriod.
+// Reconcile updates the metrics of all nodes. It is repeated after nodePeriod.
 func (c *Nodes) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) {
 	now, nodes := c.Clock.Now(), c.Cluster.Snapshot().Nodes()
 	c.tellSync(now)
@@ -74,7 +75,7 @@ func (c *Nodes) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: nodePeriod}, nil
 }
 
-// tell writes the changes of a node since the last time.
+// tell updates the metrics of a node.
 func (c *Nodes) tell(n *model.Node, last told, now time.Time) told {
 	m := c.Metrics.Nodes
 	if last.node != n {
@@ -84,8 +85,8 @@ func (c *Nodes) tell(n *model.Node, last told, now time.Time) told {
 	return last
 }
 
-// rewrite writes all resources of a node. Series that would stay behind are taken back first; this is rare, so the search
-// for them does not matter.
+// rewrite sets the metrics of all resources of a node. If labels or resources have changed, it first deletes the old
+// series. This is slow but rare.
 func (c *Nodes) rewrite(n *model.Node, last told) told {
 	m := c.Metrics.Nodes
 	values := amounts(n)
@@ -134,7 +135,7 @@ func (c *Nodes) labels(n *model.Node) []string {
 	return list
 }
 
-// takeBack deletes all series of a node.
+// takeBack deletes all series of the node.
 func (c *Nodes) takeBack(name string) {
 	of := prometheus.Labels{"node_name": name}
 	for _, vec := range append(c.Metrics.Nodes.PerResource(), c.Metrics.Nodes.CurrentLifetimeSeconds) {
@@ -142,7 +143,7 @@ func (c *Nodes) takeBack(name string) {
 	}
 }
 
-// tellUtilization writes the share of each resource that is asked for.
+// tellUtilization sets the percentage of each allocatable resource that pods request.
 func (c *Nodes) tellUtilization(used, allocatable model.Resources) {
 	vec := c.Metrics.ClusterState.UtilizationPercent
 	vec.Reset()
@@ -153,7 +154,7 @@ func (c *Nodes) tellUtilization(used, allocatable model.Resources) {
 	}
 }
 
-// tellSync writes whether the snapshot is complete, and if not since when.
+// tellSync sets the metrics that tell whether the snapshot is complete, and if not, since when.
 func (c *Nodes) tellSync(now time.Time) {
 	m := c.Metrics.ClusterState
 	if c.Cluster.Synced() {
@@ -169,14 +170,14 @@ func (c *Nodes) tellSync(now time.Time) {
 	m.UnsyncedTimeSeconds.WithLabelValues().Set(now.Sub(c.unsynced).Seconds())
 }
 
-// accumulate adds more to total in place: summing up thousands of nodes must not make thousands of maps.
+// accumulate adds more to total in place, so that the sum over thousands of nodes does not allocate thousands of maps.
 func accumulate(total, more model.Resources) {
 	for name, v := range more {
 		total[name] += v
 	}
 }
 
-// base returns an amount in the unit of metrics: cores for cpu.
+// base returns an amount in the unit of metrics, which is cores for CPU.
 func base(name corev1.ResourceName, v int64) float64 {
 	if name == corev1.ResourceCPU {
 		return float64(v) / 1000

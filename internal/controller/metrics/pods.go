@@ -24,17 +24,17 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// podPeriod is how often the gauges of waiting pods are brought up to date.
+// podPeriod is the interval in which the gauges of waiting pods are updated.
 const podPeriod = 30 * time.Second
 
-// Pods writes the metrics of single pods, and how long they took to be bound and to become ready. Only a pod that it saw
-// waiting is timed: after a restart, pods that run already are nothing new.
+// Pods writes the metrics of single pods, and the times until they were bound and ready. It measures a pod only if an
+// earlier reconcile found it waiting, so that a restart does not count running pods again.
 type Pods struct {
 	Client   client.Client
 	Clock    clock.PassiveClock
 	Metrics  *telemetry.PodMetrics
 	Timeline *Timeline
-	// CPUMillis is the CPU that the process asks for; it sets the number of workers.
+	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 
 	series series
@@ -43,7 +43,7 @@ type Pods struct {
 	waiting map[types.NamespacedName]wait
 }
 
-// A wait is what a pod was last seen to wait for.
+// A wait has the states that a pod had not reached at its last reconcile.
 type wait struct {
 	uid              types.UID
 	unbound, unready bool
@@ -52,9 +52,9 @@ type wait struct {
 // Name is the controller's name in logs and metrics.
 func (c *Pods) Name() string { return "metrics.pod" }
 
-// Reconcile brings the metrics of one pod up to date. While the pod waits it comes back after podPeriod.
+// Reconcile updates the metrics of one pod. It is repeated after podPeriod while the pod is not ready.
 func (c *Pods) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	pod := &corev1.Pod{} // the cache's own, only read
+	pod := &corev1.Pod{} // shared with the cache, must not be changed
 	if err := c.Client.Get(ctx, req.NamespacedName, pod, client.UnsafeDisableDeepCopy); err != nil {
 		if !apierrors.IsNotFound(err) {
 			return ctrl.Result{}, fmt.Errorf("get pod %s: %w", req.NamespacedName, err)
@@ -78,7 +78,7 @@ func (c *Pods) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	return ctrl.Result{}, nil
 }
 
-// state returns where the pod is.
+// state returns the sample of the metric PodMetrics.State for the pod.
 func (c *Pods) state(ctx context.Context, pod *corev1.Pod) (sample, error) {
 	node := &corev1.Node{}
 	if pod.Spec.NodeName != "" {
@@ -97,7 +97,7 @@ func (c *Pods) state(ctx context.Context, pod *corev1.Pod) (sample, error) {
 	}, 1}, nil
 }
 
-// ownerOf returns the path of the pod's controller in the API, or "".
+// ownerOf returns the API path of the pod's controller, or "".
 func ownerOf(pod *corev1.Pod) string {
 	o := metav1.GetControllerOf(pod)
 	if o == nil {
@@ -106,7 +106,8 @@ func ownerOf(pod *corev1.Pod) string {
 	return fmt.Sprintf("/apis/%s/namespaces/%s/%ss/%s", o.APIVersion, pod.Namespace, lower(o.Kind), o.Name)
 }
 
-// follow observes what the pod has reached since it was last seen, and returns the gauges of what it still waits for.
+// follow observes the times of the states that the pod has reached since its last reconcile, and returns the gauges of
+// the states that it has not reached.
 func (c *Pods) follow(ctx context.Context, key types.NamespacedName, pod *corev1.Pod) ([]sample, error) {
 	was, now := c.wasWaiting(key, pod.UID), c.Clock.Now()
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -141,13 +142,13 @@ func (c *Pods) follow(ctx context.Context, key types.NamespacedName, pod *corev1
 	}
 	is := wait{pod.UID, bound.IsZero(), was.unready || pod.Status.Phase == corev1.PodPending}
 	if !is.unbound && !is.unready {
-		return nil, nil // It was ready before, or never seen to wait.
+		return nil, nil // It was ready at its first reconcile, or became ready earlier.
 	}
 	c.nowWaiting(key, is)
 	return c.gauges(pod, is, m, counts), nil
 }
 
-// gauges returns how long the pod has waited for what it waits for.
+// gauges returns the waiting times of the pod for the states that it has not reached.
 func (c *Pods) gauges(pod *corev1.Pod, is wait, m moments, counts bool) []sample {
 	labels, now := []string{pod.Name, pod.Namespace}, c.Clock.Now()
 	age := since(pod.CreationTimestamp.Time, now)
@@ -173,7 +174,7 @@ func (c *Pods) gauges(pod *corev1.Pod, is wait, m moments, counts bool) []sample
 	return list
 }
 
-// dynamicResources returns the value of the label of that name: whether the pod has resource claims.
+// dynamicResources returns the value of the label dynamic_resources: whether the pod has ResourceClaims.
 func dynamicResources(pod *corev1.Pod) string {
 	claims := len(pod.Spec.ResourceClaims) > 0
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -182,8 +183,9 @@ func dynamicResources(pod *corev1.Pod) string {
 	return strconv.FormatBool(claims)
 }
 
-// counts reports whether the pod enters the provisioning metrics. It does not if no place was found for it yet. Nor
-// does it if its pool is gone or the pool's nodes fail to register, because Karpenter does not cause such delays.
+// counts reports whether the pod counts in the provisioning metrics. It is false if no node was found or planned for
+// the pod yet. It is also false if its NodePool was deleted or the NodePool's nodes fail to register, because Karpenter
+// does not cause such delays.
 func (c *Pods) counts(ctx context.Context, m moments) (bool, error) {
 	if m.schedulable.IsZero() || m.pool == "" {
 		return !m.schedulable.IsZero(), nil

@@ -14,8 +14,8 @@ type sample struct {
 	value  float64
 }
 
-// series remembers which series belong to which object, so that those of an object that changed or is gone can be taken
-// back one by one: to search all series for them takes too long in a large cluster. The zero value is ready to use.
+// series stores which series belong to which object, so that the series of a changed or deleted object can be deleted
+// directly. A search in all series takes too long in a large cluster. The zero value is ready to use.
 type series struct {
 	mu      sync.Mutex // guards written
 	written map[string]map[seriesKey]bool

@@ -11,11 +11,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// maxTimelines bounds the pods of a Timeline; beyond it, those seen first are dropped.
+// maxTimelines is the maximum number of pods in a Timeline. If there are more, the oldest entries are removed.
 const maxTimelines = 50_000
 
-// A Timeline records for each pending pod when Karpenter first saw it, when it first decided about it, and since when the pod
-// is placed. Provisioning writes it, the metrics of pods read it. It is safe for concurrent use.
+// A Timeline records three times for each pending pod: when Karpenter first saw it, when a provisioning round first
+// handled it, and since when a node is found or planned for it. Provisioning writes it, and Pods reads it. It is safe
+// for concurrent use.
 type Timeline struct {
 	metrics *telemetry.PodMetrics
 
@@ -24,32 +25,32 @@ type Timeline struct {
 	order *list.List // of *moments, those seen first at the front
 }
 
-// moments are what is remembered of one pod. A zero time has not come.
+// moments are the recorded times of one pod. A zero time has not happened yet.
 type moments struct {
 	key         types.NamespacedName
 	uid         types.UID
 	seen        time.Time
 	decided     time.Time
 	schedulable time.Time
-	pool        string // that schedulable counts on
+	pool        string // NodePool of the node found or planned for the pod
 }
 
-// NewTimeline returns a Timeline that remembers nothing and writes how long decisions take.
+// NewTimeline returns an empty Timeline that observes the durations of decisions in m.
 func NewTimeline(m *telemetry.PodMetrics) *Timeline {
 	return &Timeline{metrics: m, pods: map[types.NamespacedName]*list.Element{}, order: list.New()}
 }
 
-// Seen notes that the pod waits for a node. Only the first time counts.
+// Seen records that the pod waits for a node. Only the first call for a pod has an effect.
 func (t *Timeline) Seen(key types.NamespacedName, uid types.UID, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.at(key, uid, now)
 }
 
-// Decided notes that a round that began at start judged the pod, and whether it found a place, on a node of the pool.
-// The first decision, whichever it is, ends the wait that pods_scheduling_decision_duration_seconds measures. The place
-// counts from the first round that found it; a later round that finds none takes it back. Pods that run already, and move
-// because their node goes, are not pending and not counted.
+// Decided records that a round, which began at start, handled the pod. placed is true if a node of the NodePool was
+// found or planned for the pod. The first decision ends the time that pods_scheduling_decision_duration_seconds
+// measures. The pod counts as placed since the first round that placed it, until a round does not place it. Bound pods
+// that must leave a disrupted node are ignored.
 func (t *Timeline) Decided(p *model.Pod, start, now time.Time, placed bool, pool string) {
 	if p.Bound() {
 		return
@@ -71,7 +72,7 @@ func (t *Timeline) Decided(p *model.Pod, start, now time.Time, placed bool, pool
 	}
 }
 
-// of returns what is remembered of the pod; zero if nothing is.
+// of returns the recorded times of the pod; zero if there are none.
 func (t *Timeline) of(key types.NamespacedName, uid types.UID) moments {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +84,7 @@ func (t *Timeline) of(key types.NamespacedName, uid types.UID) moments {
 	return moments{}
 }
 
-// forget drops what is remembered of the pod: it runs, has ended or is gone.
+// forget removes the recorded times of a pod that runs, has ended or was deleted.
 func (t *Timeline) forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

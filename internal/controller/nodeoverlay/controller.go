@@ -23,26 +23,27 @@ import (
 	"github.com/karpenter-go/karpenter/internal/singleton"
 )
 
-// A Controller writes to every overlay's status whether it is in force.
+// A Controller writes to every NodeOverlay's status whether it is applied.
 type Controller struct {
 	Client client.Client
 	Clock  clock.PassiveClock
-	// Cloud is without overlays.
+	// Cloud is the provider, whose instance types have no overlays applied.
 	Cloud  cloud.Provider
 	Labels apiv1.LabelRules
 }
 
 const (
-	// period is how often overlays are compared with what is on offer, which changes without an event.
+	// period is the interval in which overlays are compared with the instance types, which change without an event.
 	period = 5 * time.Minute
-	// retry is how soon to reconcile again while the types of a pool cannot be read.
+	// retry is the delay until the next reconcile if the instance types of a NodePool cannot be read.
 	retry = 10 * time.Second
 )
 
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "nodeoverlay.controller" }
 
-// Register adds the controller to mgr. Only changes of a spec matter: status is written by ourselves, and often by others.
+// Register adds the controller to mgr. Only changes of a spec trigger it, because the status changes often, also by
+// this controller.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	ofSpec := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).WatchesRawSource(singleton.Source()).
@@ -54,7 +55,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile judges all overlays together.
+// Reconcile validates all overlays together.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	overlays, err := list(ctx, c.Client)
 	if err != nil || len(overlays) == 0 {
@@ -80,7 +81,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: period}, nil
 }
 
-// supplies returns the instance types of all pools, and whether none had to be left out.
+// supplies returns the instance types of all NodePools. whole is false if those of some NodePool could not be read.
 func (c *Controller) supplies(ctx context.Context) (out []overlay.Supply, whole bool, err error) {
 	var pools apiv1.NodePoolList
 	if err := c.Client.List(ctx, &pools); err != nil {
@@ -103,8 +104,8 @@ func (c *Controller) supplies(ctx context.Context) (out []overlay.Supply, whole 
 	return out, whole, nil
 }
 
-// tell writes the finding to the overlay's status. A conflict means that the overlay has just changed; that change triggers
-// another Reconcile.
+// tell writes the result of the validation to the overlay's status. It ignores a conflict, since the change of the
+// overlay triggers another Reconcile.
 func (c *Controller) tell(ctx context.Context, o *overlayv1alpha1.NodeOverlay, f *overlay.Finding) error {
 	before, now := o.DeepCopy(), c.Clock.Now()
 	after := o.DeepCopy()

@@ -14,16 +14,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/overlay"
 )
 
-// Overlays lays the overlays in force over instance types.
+// Overlays applies NodeOverlays to instance types.
 type Overlays struct {
-	// Reader lists overlays and gets pools, from a cache.
+	// Reader reads NodeOverlays and NodePools, from a cache.
 	Reader client.Reader
 	Labels apiv1.LabelRules
 }
 
 var _ cloud.Overlay = (*Overlays)(nil).Of
 
-// Of returns types with the overlays of the named pool. A pool that is gone has none.
+// Of returns types with the overlays of the named NodePool applied. For a deleted NodePool it returns types.
 func (o *Overlays) Of(ctx context.Context, pool string, types []*cloud.InstanceType) ([]*cloud.InstanceType, error) {
 	var object apiv1.NodePool
 	if err := o.Reader.Get(ctx, client.ObjectKey{Name: pool}, &object); err != nil {
@@ -55,7 +55,7 @@ func (o *Overlays) lay(
 	return r.Types[pool.Name], nil
 }
 
-// refused reports whether the overlay's status says, for its generation, that it is not in force.
+// refused reports whether the overlay's validation failed, according to a condition for its current generation.
 func refused(o *overlayv1alpha1.NodeOverlay) bool {
 	c := condition.Get(o, overlayv1alpha1.ConditionTypeValidationSucceeded)
 	return c != nil && c.Status == "False" && c.ObservedGeneration == o.Generation
@@ -73,12 +73,12 @@ func list(ctx context.Context, r client.Reader) ([]*overlayv1alpha1.NodeOverlay,
 	return out, nil
 }
 
-// Provider returns a provider whose instance types have the overlays on them.
+// Provider returns a provider that applies the overlays to the instance types of next.
 func (o *Overlays) Provider(next cloud.Provider) cloud.Provider {
 	return &overlaid{Provider: next, overlays: o}
 }
 
-// overlaid is a provider with overlays.
+// overlaid is a provider that applies overlays.
 type overlaid struct {
 	cloud.Provider
 	overlays *Overlays

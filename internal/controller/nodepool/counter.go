@@ -18,22 +18,22 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// countPeriod is how often pools are counted. Nodes come and go in bursts, and nothing decides by the status, so it
-// follows at its own pace instead of being written for every node.
+// countPeriod is the interval in which the nodes of NodePools are counted. The status is not updated for every change
+// of a node, because no decision depends on it.
 const countPeriod = 5 * time.Second
 
-// Counter writes how much each pool has: status.resources and status.nodes.
+// Counter writes status.resources and status.nodes of each NodePool.
 type Counter struct {
 	Client client.Client
 	Cloud  cloud.Provider
-	// CPUMillis is the CPU that the process asks for; it sets the number of workers.
+	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 }
 
 // Name is the controller's name in logs and metrics.
 func (c *Counter) Name() string { return "nodepool.counter" }
 
-// Reconcile counts the pool, writes the result if it is new, and comes back after countPeriod.
+// Reconcile counts the nodes of the NodePool and writes the result if it has changed. It is repeated after countPeriod.
 func (c *Counter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pool, err := get(ctx, c.Client, c.Cloud.Facts(), req)
 	if pool == nil {
@@ -53,13 +53,13 @@ func (c *Counter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return result, err
 }
 
-// count sums up the capacity of the nodes of the pool that are there to stay. The basic resources are always among the
-// result, so that a reader sees zero and not nothing.
+// count returns the sum of the capacity of the NodePool's nodes, without those that are being deleted. The result
+// always has the basic resources, even if they are zero.
 func (c *Counter) count(ctx context.Context, pool string) (corev1.ResourceList, error) {
 	var claims apiv1.NodeClaimList
 	var nodes corev1.NodeList
 	ofPool := client.MatchingLabels{apiv1.NodePoolLabelKey: pool}
-	// Nothing read here is changed, so it need not be copied: a pool may have thousands of nodes.
+	// The objects are not changed here, so they are not copied from the cache: a NodePool may have thousands of nodes.
 	if err := c.Client.List(ctx, &claims, ofPool, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list claims of pool %s: %w", pool, err)
 	}
@@ -78,7 +78,7 @@ func (c *Counter) count(ctx context.Context, pool string) (corev1.ResourceList, 
 		claim := &claims.Items[i]
 		id := claim.Status.ProviderID
 		node := byID[id]
-		delete(byID, id) // what is left has no claim
+		delete(byID, id) // the nodes that remain have no claim
 		if id != "" && !leaving(claim) {
 			add(total, capacity(claim, node))
 		}
@@ -92,13 +92,13 @@ func (c *Counter) count(ctx context.Context, pool string) (corev1.ResourceList, 
 	return total, nil
 }
 
-// leaving reports whether the capacity of the claim is not the pool's any more.
+// leaving reports whether the capacity of the claim no longer counts for the NodePool.
 func leaving(claim *apiv1.NodeClaim) bool {
 	return claim.DeletionTimestamp != nil || condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating)
 }
 
-// capacity is what the claim has brought to the cluster. Until its node (nil before it joined) is initialized, what the
-// node does not report yet is taken from what the cloud promised.
+// capacity returns the capacity of the claim's node. Until the node is initialized, resources that it does not report
+// yet are taken from the claim's status. node is nil before it has joined.
 func capacity(claim *apiv1.NodeClaim, node *corev1.Node) corev1.ResourceList {
 	c := one()
 	if node != nil {
@@ -114,7 +114,7 @@ func capacity(claim *apiv1.NodeClaim, node *corev1.Node) corev1.ResourceList {
 	return c
 }
 
-// one counts one node.
+// one returns a list with the resource "nodes" of 1.
 func one() corev1.ResourceList {
 	return corev1.ResourceList{model.Nodes: *resource.NewQuantity(1, resource.DecimalSI)}
 }

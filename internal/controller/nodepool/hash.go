@@ -14,19 +14,19 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// Hash writes the hash of each pool's template to its annotations, where claims copy it from.
+// Hash writes the hash of each NodePool's template to its annotations. New claims get a copy of the annotation.
 type Hash struct {
 	Client client.Client
 	Cloud  cloud.Provider
-	// CPUMillis is the CPU that the process asks for; it sets the number of workers.
+	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 }
 
 // Name is the controller's name in logs and metrics.
 func (c *Hash) Name() string { return "nodepool.hash" }
 
-// Reconcile brings the annotations up to date. When the rule that makes hashes has changed, claims are taken over first:
-// if that is cut short, the pool still shows the old rule and all is done again.
+// Reconcile updates the annotations. If the version of the hash function has changed, it updates the claims first: if
+// that is interrupted, the NodePool still has the old version, and the update is repeated.
 func (c *Hash) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pool, err := get(ctx, c.Client, c.Cloud.Facts(), req)
 	if pool == nil {
@@ -43,8 +43,8 @@ func (c *Hash) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	return written(act.Patch(ctx, c.Client, before, pool))
 }
 
-// adopt moves the claims of the pool to the current version of the hash. A claim that has drifted keeps its old hash and so
-// stays drifted. The others matched the pool, so they get its new hash.
+// adopt updates the claims of the NodePool to the current version of the hash function. A claim that has drifted keeps
+// its old hash and so stays drifted. The others matched the pool, so they get its new hash.
 func (c *Hash) adopt(ctx context.Context, pool *apiv1.NodePool, hash string) error {
 	var claims apiv1.NodeClaimList
 	if err := c.Client.List(ctx, &claims, client.MatchingLabels{apiv1.NodePoolLabelKey: pool.Name}); err != nil {
@@ -67,7 +67,7 @@ func (c *Hash) adopt(ctx context.Context, pool *apiv1.NodePool, hash string) err
 	return nil
 }
 
-// annotate sets the hash and the rule that made it.
+// annotate sets the hash and the version of the hash function.
 func annotate(o client.Object, hash string) {
 	annotations := o.GetAnnotations()
 	if annotations == nil {

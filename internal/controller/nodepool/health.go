@@ -8,20 +8,21 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Health records, for each pool, the results of the last few registrations of its nodes. The controller of claims writes it,
-// and RegistrationHealth makes a condition of it. It is safe for concurrent use.
+// Health records, for each NodePool, the results of the last few registrations of its nodes. The controller
+// nodeclaim.lifecycle writes it, and RegistrationHealth sets a condition from it. It is safe for concurrent use.
 type Health struct {
 	mu    sync.Mutex // guards pools
 	pools map[types.UID]*record
 }
 
-// remembered is how many registrations of a pool count; unhealthyAt is how many failures among them are too many.
+// remembered is the number of last registrations of a NodePool that are stored. If at least unhealthyAt of them failed,
+// the NodePool is unhealthy.
 const (
 	remembered  = 4
 	unhealthyAt = remembered / 2
 )
 
-// A record is what is remembered of one pool.
+// A record has the last registrations of one NodePool.
 type record struct {
 	// outcomes are the last registrations, oldest first, remembered at most.
 	outcomes []bool
@@ -29,11 +30,11 @@ type record struct {
 	reason, message string
 }
 
-// NewHealth returns a Health that remembers nothing.
+// NewHealth returns an empty Health.
 func NewHealth() *Health { return &Health{pools: map[types.UID]*record{}} }
 
-// Record notes that a node of the pool with the UID joined the cluster (ok), or did not in time. Call it before writing
-// the claim: the change of the claim is what makes RegistrationHealth look.
+// Record records that a node of the NodePool with the UID joined the cluster (ok), or did not in time. Call it before
+// writing the claim, because the change of the claim triggers RegistrationHealth.
 func (h *Health) Record(pool types.UID, ok bool) {
 	if ok {
 		h.note(pool, true, "", "")
@@ -42,7 +43,7 @@ func (h *Health) Record(pool types.UID, ok bool) {
 	h.Fail(pool, apiv1.ReasonRegistrationFailed, "Node did not register in time")
 }
 
-// Fail is Record of a failure for a reason that is known better, such as that of a claim that was never launched.
+// Fail records a failure with its reason, such as that of a claim whose launch failed.
 func (h *Health) Fail(pool types.UID, reason, message string) {
 	if reason == "" {
 		reason = apiv1.ReasonRegistrationFailed
@@ -52,7 +53,7 @@ func (h *Health) Fail(pool types.UID, reason, message string) {
 
 func (h *Health) note(pool types.UID, ok bool, reason, message string) {
 	if pool == "" {
-		return // A claim made by hand has no pool.
+		return // A claim that a user created has no NodePool.
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,16 +71,16 @@ func (h *Health) note(pool types.UID, ok bool, reason, message string) {
 	}
 }
 
-// A Diagnosis is the health of a pool by its last registrations.
+// A Diagnosis is the health of a NodePool according to its last registrations.
 type Diagnosis struct {
-	// Known is false if too little is remembered: nothing, or a single failure. Then nothing else is set.
+	// Known is false if there are no records, or only too few failures to decide. Then the other fields are not set.
 	Known   bool
 	Healthy bool
 	// Reason and Message are those of the last failure if not Healthy.
 	Reason, Message string
 }
 
-// Of returns the diagnosis of the pool. The pool is unhealthy if at least unhealthyAt of its remembered registrations
+// Of returns the diagnosis of the pool. The NodePool is unhealthy if at least unhealthyAt of the stored registrations
 // failed, and healthy if fewer failed and some node joined.
 func (h *Health) Of(pool types.UID) Diagnosis {
 	h.mu.Lock()
@@ -104,14 +105,14 @@ func (h *Health) Of(pool types.UID) Diagnosis {
 	return Diagnosis{Known: true, Reason: r.reason, Message: r.message}
 }
 
-// forget drops what is remembered of the pool.
+// forget removes the record of the NodePool.
 func (h *Health) forget(pool types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.pools, pool)
 }
 
-// retain drops all pools but those given, so that deleted ones do not pile up.
+// retain removes all records except those of the given NodePools, so that records of deleted ones do not accumulate.
 func (h *Health) retain(pools map[types.UID]bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

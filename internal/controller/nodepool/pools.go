@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// conflictDelay is how long a controller waits for the watch to show the write that it collided with.
+// conflictDelay is the delay after a conflict, in which the watch delivers the conflicting change.
 const conflictDelay = 50 * time.Millisecond
 
 // Fewest and most workers of the controllers of this package.
@@ -39,8 +39,8 @@ func overPools(mgr ctrl.Manager, name string, number int) *builder.Builder {
 		WithOptions(controller.Options{MaxConcurrentReconciles: number, RateLimiter: workers.DefaultLimiter()})
 }
 
-// get reads the pool of a request. It returns nil if there is none that needs work: the pool is gone or going, or its node
-// class is another provider's.
+// get reads the NodePool of a request. It returns nil if it does not exist or is being deleted, or if its node class
+// belongs to another provider.
 func get(ctx context.Context, c client.Client, facts cloud.Facts, req ctrl.Request) (*apiv1.NodePool, error) {
 	pool := &apiv1.NodePool{}
 	if err := c.Get(ctx, req.NamespacedName, pool); err != nil {
@@ -55,7 +55,7 @@ func get(ctx context.Context, c client.Client, facts cloud.Facts, req ctrl.Reque
 	return pool, nil
 }
 
-// written turns the error of a write into the result of a Reconcile.
+// written returns the result of a Reconcile for the error of a write.
 func written(err error) (ctrl.Result, error) {
 	switch {
 	case apierrors.IsConflict(err):
@@ -66,7 +66,7 @@ func written(err error) (ctrl.Result, error) {
 	return ctrl.Result{}, err
 }
 
-// newClass returns an empty object of the node class that ref names, of the type that the scheme has for it.
+// newClass returns an empty object of the node class kind in ref, of its type in the scheme.
 func newClass(s *runtime.Scheme, facts cloud.Facts, ref *apiv1.NodeClassReference) (classObject, error) {
 	for _, gvk := range facts.NodeClasses {
 		if gvk.Group == ref.Group && gvk.Kind == ref.Kind {
@@ -94,7 +94,8 @@ func newObject(s *runtime.Scheme, gvk schema.GroupVersionKind) (classObject, err
 	return class, nil
 }
 
-// watchClasses adds watches of all node classes of the provider. A change of one concerns the pools that refer to it.
+// watchClasses adds watches of all node class kinds of the provider. A change of a node class triggers the NodePools
+// that refer to it.
 func watchClasses(b *builder.Builder, mgr ctrl.Manager, facts cloud.Facts) error {
 	for _, gvk := range facts.NodeClasses {
 		class, err := newObject(mgr.GetScheme(), gvk)
@@ -106,7 +107,8 @@ func watchClasses(b *builder.Builder, mgr ctrl.Manager, facts cloud.Facts) error
 	return nil
 }
 
-// poolsOfClass maps a node class of the kind to the pools that refer to it. There are few pools, so all are looked at.
+// poolsOfClass maps a node class of the kind to the NodePools that refer to it. It lists all NodePools, since there are
+// few.
 func poolsOfClass(c client.Client, gvk schema.GroupVersionKind) handler.MapFunc {
 	return func(ctx context.Context, class client.Object) []reconcile.Request {
 		var pools apiv1.NodePoolList

@@ -23,7 +23,7 @@ type Readiness struct {
 	Client client.Client
 	Clock  clock.PassiveClock
 	Cloud  cloud.Provider
-	// CPUMillis is the CPU that the process asks for; it sets the number of workers.
+	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 }
 
@@ -68,8 +68,8 @@ func readClass(
 	return class, nil
 }
 
-// judgeClass says whether claims can be launched with the class (nil if it does not exist). The status is True or False;
-// when it is False there are a reason and a message.
+// judgeClass returns the condition NodeClassReady: whether claims can be launched with the class, which is nil if it
+// does not exist. The status is True, or False with a reason and a message.
 func judgeClass(class classObject, ref *apiv1.NodeClassReference) metav1.Condition {
 	no := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
@@ -93,8 +93,8 @@ func judgeClass(class classObject, ref *apiv1.NodeClassReference) metav1.Conditi
 	return metav1.Condition{Status: metav1.ConditionTrue}
 }
 
-// cause returns the first condition of the class with that status that Ready depends on and that has a message, to be appended
-// to a sentence.
+// cause returns the first condition with the given status and a message, of those that the class's condition Ready
+// depends on. The result is a text to be appended to a sentence.
 func cause(class classObject, status metav1.ConditionStatus) string {
 	for _, name := range class.StatusConditions().Dependents {
 		if d := condition.Get(class, name); d != nil && d.Status == status && d.Message != "" && d.Message != d.Reason {

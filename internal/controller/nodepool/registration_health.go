@@ -20,21 +20,21 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// RegistrationHealth sets the condition NodeRegistrationHealthy of pools from what Health remembers. A change of the pool
-// or of its node class makes it Unknown: what went wrong before may be what was repaired.
+// RegistrationHealth sets the condition NodeRegistrationHealthy of NodePools from Health. After a change of the
+// NodePool or of its node class the condition is Unknown, because the change may have fixed the problem.
 type RegistrationHealth struct {
 	Client client.Client
 	Clock  clock.PassiveClock
 	Cloud  cloud.Provider
 	Health *Health
-	// CPUMillis is the CPU that the process asks for; it sets the number of workers.
+	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 }
 
 // Name is the controller's name in logs and metrics.
 func (c *RegistrationHealth) Name() string { return "nodepool.registrationhealth" }
 
-// Reconcile writes the condition and the generation of the node class that it is about.
+// Reconcile writes the condition and the generation of the node class for which it was computed.
 func (c *RegistrationHealth) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pool := &apiv1.NodePool{}
 	if err := c.Client.Get(ctx, req.NamespacedName, pool); err != nil {
@@ -94,8 +94,8 @@ func (c *RegistrationHealth) recall(pool types.UID, stored *metav1.Condition) {
 	}
 }
 
-// cleanUp drops the memory of pools that are gone. The request for a deleted pool has only its name, so what remains is
-// compared with the pools there are.
+// cleanUp removes the records of deleted NodePools from Health. It compares the records with the existing NodePools,
+// because the request for a deleted one has only its name.
 func (c *RegistrationHealth) cleanUp(ctx context.Context) error {
 	var pools apiv1.NodePoolList
 	if err := c.Client.List(ctx, &pools); err != nil {

@@ -13,10 +13,11 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// validationWorkers is fixed: validation waits for nothing.
+// validationWorkers is constant, because validation makes no slow calls.
 const validationWorkers = 10
 
-// Validation sets the condition ValidationSucceeded of pools: it checks what the schema of the API server cannot.
+// Validation sets the condition ValidationSucceeded of NodePools. It checks the rules that the schema of the CRD cannot
+// express.
 type Validation struct {
 	Client client.Client
 	Clock  clock.PassiveClock
@@ -26,7 +27,7 @@ type Validation struct {
 // Name is the controller's name in logs and metrics.
 func (c *Validation) Name() string { return "nodepool.validation" }
 
-// Reconcile judges the spec of the pool. All mistakes are in the message of the condition.
+// Reconcile validates the spec of the NodePool. The message of the condition has all mistakes.
 func (c *Validation) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	facts := c.Cloud.Facts()
 	pool, err := get(ctx, c.Client, facts, req)
@@ -43,7 +44,8 @@ func (c *Validation) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return written(act.PatchStatus(ctx, c.Client, before, pool))
 }
 
-// warn logs values that no node can ever have. They are no mistake: a manifest may be meant for more than one provider.
+// warn logs required values that no node can have. They are not mistakes, because a manifest may be written for several
+// providers.
 func warn(ctx context.Context, pool *apiv1.NodePool, rules apiv1.LabelRules) {
 	for _, r := range pool.Spec.Template.Spec.Requirements {
 		if unknown := apiv1.UnknownValues(r, rules); len(unknown) > 0 {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/nominate"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/observe"
@@ -19,44 +20,50 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A Controller keeps nominations up to date. There is one for the cluster.
+// A Controller writes and clears nominations: the node in status.nominatedNodeName of pending pods. There is one for
+// the cluster.
 type Controller struct {
 	Cluster   *observe.Cluster
 	Nominator *act.Nominator
 	Clock     clock.Clock
 	Metrics   *telemetry.SchedulerMetrics
-	// On nominates pods. Without it the nominations that were written before are cleared.
+	// On is true if pods are nominated. Otherwise, nominations that were written before are cleared.
 	On bool
 
-	// last is when the last pass began. busy means that the next may begin soon: it wrote something, or pods are nominated to nodes
-	// that are not registered. joins means the same: claims or nodes which are not registered have changed since.
+	// last is the start of the last pass. The next pass begins after busyInterval if busy or joins is true. busy is
+	// true if the last pass wrote nominations, or pods are nominated to nodes that are not registered. joins is true if
+	// claims or nodes that are not registered have changed since.
 	last  time.Time
 	busy  bool
 	joins atomic.Bool
-	// forbidden is set for good once the API server has refused to patch pods/status.
+	// forbidden is set permanently once the API server has refused a patch of pods/status as forbidden.
 	forbidden atomic.Bool
+	// outcomes are where nominated pods were bound; nil means none. Other controllers read them.
+	outcomes atomic.Pointer[nominate.Outcomes]
 }
 
 // Intervals between passes.
 const (
-	// idleInterval is the shortest time between two passes. busyInterval applies while nominations must be written or nodes join. It is
-	// short because a pod whose nomination kube-scheduler cleared may lose its place. A pass that ends at maxWritesPerPass is followed
-	// at once by another.
+	// idleInterval is the shortest time between two passes. busyInterval applies while nominations must be written or
+	// nodes join. It is short because a pod whose nomination kube-scheduler cleared may lose its capacity to another
+	// pod. After a pass that ends at maxWritesPerPass, the next one begins without a delay.
 	idleInterval = 500 * time.Millisecond
 	busyInterval = 50 * time.Millisecond
-	// recheckInterval is how long after a pass the next begins at the latest while pods are pending: no event tells that a node is gone.
+	// recheckInterval is the maximum time between two passes while pods are pending, since the deletion of a node
+	// triggers no pass.
 	recheckInterval = 10 * time.Second
-	// syncInterval is how often to check whether the first lists are complete.
+	// syncInterval is the interval of checks whether the first lists from the API server are complete.
 	syncInterval = 100 * time.Millisecond
-	// maxWritesPerPass is how many nominations a pass writes before the next one decides again: while the scheduler binds pods, some
-	// of those nominations are not needed any longer.
+	// maxWritesPerPass is the maximum number of nominations in one pass. The next pass then decides again, because
+	// kube-scheduler may have bound some of the other pods in the meantime.
 	maxWritesPerPass = 100
 )
 
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "nomination" }
 
-// Register adds the controller to mgr. Pending pods, plans for them, and claims and nodes that join wake it.
+// Register adds the controller to mgr. It is triggered by pending pods, plans for them, and by claims and nodes that
+// join the cluster.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
 		WatchesRawSource(singleton.Source()).
@@ -74,7 +81,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// Reconcile makes one pass. The next pass writes what this one could not.
+// Reconcile makes one pass. Failed writes are repeated in the next pass.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() {
 		return ctrl.Result{RequeueAfter: syncInterval}, nil
@@ -88,8 +95,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	c.last = now
 	c.joins.Store(false)
-	launching := c.Cluster.Launches() // read before the snapshot, which then has the promises of launches that have ended
+	launching := c.Cluster.Launches() // read before the snapshot, so that the snapshot has the planned pods of completed launches
 	s := c.Cluster.Snapshot()
+	c.observe(s)
 	on := c.On && !c.forbidden.Load()
 	d := nominate.Decide(s, nominate.Options{On: on, Launching: launching})
 	if c.forbidden.Load() {
@@ -113,7 +121,34 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: recheckInterval}, nil
 }
 
-// nominate writes nominations and counts them. It returns how many were stored, and whether none failed.
+// Tally returns how many of the last nominated pods of a scheduler were bound, and how many of these elsewhere. It may be called
+// at any time.
+func (c *Controller) Tally(scheduler string) nominate.Tally {
+	o := c.outcomes.Load()
+	if o == nil {
+		return nominate.Tally{}
+	}
+	return o.Of(scheduler)
+}
+
+// observe counts where nominated pods were bound since the last pass.
+func (c *Controller) observe(s *model.Snapshot) {
+	var before nominate.Outcomes
+	if o := c.outcomes.Load(); o != nil {
+		before = *o
+	}
+	after, fresh := before.Observe(s)
+	c.outcomes.Store(&after)
+	for _, f := range fresh {
+		node := telemetry.BoundElsewhere
+		if f.Followed {
+			node = telemetry.BoundAsNominated
+		}
+		c.Metrics.NominatedPodsBoundTotal.WithLabelValues(f.Scheduler, node).Inc()
+	}
+}
+
+// nominate writes nominations and counts them. It returns the number of successful writes, and whether all succeeded.
 func (c *Controller) nominate(ctx context.Context, nominations []nominate.Nomination) (stored int, complete bool) {
 	if len(nominations) == 0 {
 		return 0, true
@@ -137,7 +172,7 @@ func (c *Controller) nominate(ctx context.Context, nominations []nominate.Nomina
 	return len(pods), err == nil
 }
 
-// release lets the nodes of claims be registered whose pods are nominated.
+// release allows the registration of nodes of those claims whose pods are nominated.
 func (c *Controller) release(ctx context.Context, nominated []nominate.Nominated) {
 	if len(nominated) == 0 {
 		return

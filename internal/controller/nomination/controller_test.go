@@ -461,3 +461,34 @@ func TestRefusal(t *testing.T) {
 	}
 	w.want("refused", "", "")
 }
+
+// Where nominated pods are bound is counted by scheduler.
+func TestOutcomesAreCounted(t *testing.T) {
+	w := newWorld(t)
+	w.Cluster.Set(node("other", true))
+	w.promise("n")
+	w.pass()
+	w.watch() // the nominations
+	w.pass()
+	for name, to := range map[string]string{"a": "n", "b": "other"} {
+		var o corev1.Pod
+		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "d", Name: name}, &o); err != nil {
+			t.Fatal(err)
+		}
+		o.Spec.NodeName = to
+		o.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.clock.Now()),
+		}}
+		o.ResourceVersion = "100"
+		w.Cluster.Set(&o)
+	}
+	w.pass()
+	for _, label := range []string{telemetry.BoundAsNominated, telemetry.BoundElsewhere} {
+		if got := testutil.ToFloat64(w.Metrics.NominatedPodsBoundTotal.WithLabelValues("default-scheduler", label)); got != 1 {
+			t.Errorf("%v pods are counted as bound to node %q, want 1", got, label)
+		}
+	}
+	if tally := w.Tally("default-scheduler"); tally.Bound != 2 || tally.Elsewhere != 1 {
+		t.Errorf("the tally is %+v", tally)
+	}
+}

@@ -1,4 +1,5 @@
 // Package nomination writes and clears nominations of pods to the nodes planned for them (docs/scheduling.md, Nominations).
 //
-// Its only lasting state is whether the API server has refused to patch pods/status. After a restart it tries once more.
+// The only state in memory between passes is whether the API server has refused a patch of pods/status. After a
+// restart, one more patch is tried.
 package nomination

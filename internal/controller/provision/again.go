@@ -10,14 +10,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A place is where a pod that waits was planned, and when.
+// A place is the node that was planned for a pending pod, and the time of the plan.
 type place struct {
 	node string
 	at   time.Time
 }
 
-// whyAgain returns why a pod has to be planned once more: what became of the node that it was planned for. It is empty when
-// that is not known.
+// whyAgain returns the reason why a pod is not bound to the node that was planned for it before. It is empty if the
+// reason is not known.
 func whyAgain(s *model.Snapshot, planned map[types.UID]place, before place) string {
 	n, ok := s.NodeByName(before.node)
 	switch {
@@ -34,7 +34,7 @@ func whyAgain(s *model.Snapshot, planned map[types.UID]place, before place) stri
 		}
 		if to, known := planned[p.UID]; known {
 			if there, ok := s.NodeByName(to.node); ok && there == n {
-				continue // it was planned there too
+				continue // this pod was planned for the same node
 			}
 		}
 		return fmt.Sprintf("earlier target %s was filled by pod %s", n.Name, p.Key)
@@ -42,7 +42,7 @@ func whyAgain(s *model.Snapshot, planned map[types.UID]place, before place) stri
 	return ""
 }
 
-// boundSince reports whether the scheduler gave the pod its node at that time or later.
+// boundSince reports whether the pod was bound at or after the given time.
 func boundSince(o *corev1.Pod, at time.Time) bool {
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.PodScheduled {

@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/launchbackoff"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/nominate"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
@@ -25,7 +26,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A Controller provisions. There is one for the cluster.
+// A Controller launches nodes for pending pods. There is one for the cluster.
 type Controller struct {
 	Cluster *observe.Cluster
 	Actor   *act.Actor
@@ -33,51 +34,58 @@ type Controller struct {
 	Clock   clock.Clock
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
-	// Timeline records when pods were seen and decided about.
+	// Timeline records the times at which a pod was first seen and first handled in a round.
 	Timeline Timeline
 	Options  pack.Options
 	// Buffers returns the virtual pods of CapacityBuffers; nil means none.
 	Buffers *capacitybuffer.Buffers
-	// Daemons completes the requests of DaemonSets by LimitRanges. If nil, they come from pods and templates alone.
+	// Daemons adds defaults from LimitRanges to the requests of DaemonSets' pods. If nil, only their pods and templates
+	// are used.
 	Daemons *inputs.Daemons
-	// Spread returns the constraints that the scheduler gives to pods without any; nil means none.
+	// Spread returns the default topology spread constraints of kube-scheduler for pods without their own; nil means
+	// none.
 	Spread *inputs.Spread
-	// Mode is that of pools without a mode of their own. In DryRun launches are reported and not made.
+	// Mode is the mode of NodePools that set none. In mode DryRun, launches are only reported.
 	Mode string
 	// Throttle limits launches in the whole cluster; nil sets no limit.
 	Throttle *throttle.Throttle
-	// Limits has the launches that snapshots do not show yet; nil means none.
+	// Limits has the launches that are not in snapshots yet, for the limits of NodePools; nil means none.
 	Limits *limits.Ledger
+	// Nominations returns where the nominated pods of a scheduler were bound; nil means that all schedulers follow nominations.
+	Nominations func(scheduler string) nominate.Tally
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
-	// BatchIdle and BatchMax bound the wait for more pods.
+	// BatchIdle and BatchMax limit the wait for more pods: a round begins BatchIdle after the last new pod, but at most
+	// BatchMax after the first.
 	BatchIdle, BatchMax time.Duration
 
-	// looked is when the last reconcile was, last when the last round began.
+	// looked is the time of the last reconcile, last the start of the last round.
 	looked, last time.Time
-	// planned is where the last rounds planned each pending pod. why is why the last round planned some of them again, if known.
+	// planned is the node that was last planned for each pending pod. why is the reason why the last round planned some
+	// of them again, if known.
 	planned map[types.UID]place
-	// told is where all recent pods were planned, including those that are bound by now.
+	// told is the node that was last planned for each recent pod, including bound pods.
 	told map[types.UID]place
 	why  map[types.UID]string
 	// launches is the history of the launches for pods, including those whose nodes could not run them.
 	launches launchbackoff.State
 	types    inputs.LastTypes
-	// failing are the pods for which planning failed lately, by UID.
+	// failing are the pods that recently caused a panic of the solver, by UID.
 	failing map[types.UID]failure
 }
 
-// A Timeline keeps the times for the pod metrics.
+// A Timeline stores times for the metrics of pods; see metrics.Timeline.
 type Timeline interface {
-	// Decided records that a round that began at start decided about the pod, and whether it was placed, on a node of the pool.
+	// Decided records that a round, which began at start, handled the pod. placed is true if a node of the NodePool was
+	// found or planned for it.
 	Decided(p *model.Pod, start, now time.Time, placed bool, pool string)
 }
 
 // Intervals of provisioning.
 const (
-	// retry is how soon refused pods are planned for again if nothing changes.
+	// retry is the interval of rounds for pods without a node if nothing changes.
 	retry = 10 * time.Second
-	// syncing is how often to check whether the first lists are complete.
+	// syncing is the interval of checks whether the first lists from the API server are complete.
 	syncing = 100 * time.Millisecond
 	// glance is the least time between two reconciles: each pod event triggers one, and pods may come by the thousand.
 	glance = 100 * time.Millisecond
@@ -99,7 +107,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// Reconcile makes one round, or says when it is time for one.
+// Reconcile makes one round, or returns the delay until the next one.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() || !c.Throttle.Known() {
 		return ctrl.Result{RequeueAfter: syncing}, nil
@@ -129,7 +137,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: c.again(s.Now)}, err
 }
 
-// window returns how long to wait for more pods than those that wait.
+// window returns the remaining wait for more pods.
 func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Duration {
 	var first, last time.Time
 	for _, p := range waiting {
@@ -154,12 +162,12 @@ func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Durati
 			first = c.last
 		}
 	case first.IsZero():
-		return c.last.Add(c.BatchIdle).Sub(s.Now) // nothing new: look again, but not in a frenzy
+		return c.last.Add(c.BatchIdle).Sub(s.Now) // no new pods: repeat, but at most once per BatchIdle
 	}
 	return min(last.Add(c.BatchIdle).Sub(s.Now), first.Add(c.BatchMax).Sub(s.Now))
 }
 
-// round plans, checks the plan, and carries it out.
+// round makes a plan, checks it, and executes it.
 func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	s = c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, &c.types, s))
 	c.measureZones(s)
@@ -175,7 +183,9 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	}
 	c.breakPromises(s, plan)
 	c.countReplanned(s, plan, launches)
+	c.countPrices(launches)
 	c.tell(ctx, s, plan, launches, waits)
+	c.tellIgnored(s, launches)
 	c.tellWithheld(ctx, held, "mode DryRun", "Mode DryRun: would launch %s")
 	c.tellUnapproved(ctx, s, launches, unapproved)
 	limit := c.Throttle.Why(throttle.Launch)
@@ -183,7 +193,17 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	return err
 }
 
-// launch creates the plan's claims, and promises them to their pods.
+// countPrices counts the prices of new nodes by the namespaces of the pods they are launched for.
+func (c *Controller) countPrices(launches []act.Launch) {
+	for _, l := range launches {
+		for _, p := range l.Node.Pods {
+			share := l.Node.Price() / float64(len(l.Node.Pods))
+			c.Metrics.Scheduler.LaunchedDollarsPerHourTotal.WithLabelValues(p.Object.Namespace).Add(share)
+		}
+	}
+}
+
+// launch creates the plan's claims, and records for which pods they are.
 func (c *Controller) launch(ctx context.Context, plan *model.Plan, now time.Time) ([]act.Launch, error) {
 	defer c.Cluster.Launching()()
 	launches, err := c.Actor.Launch(ctx, plan)

@@ -1,10 +1,13 @@
 // Package provision creates claims for pending pods: observe, pack, verify, act, report.
 //
-// Pods are planned in batches, because they arrive one by one: a round begins when no new pod has come for BatchIdle, or
-// BatchMax after the first. Claims in flight count as capacity, so a launch that is slow or fails delays nothing else.
+// Pods are planned in batches, because they arrive one by one: a round begins when no new pod has come for BatchIdle,
+// or BatchMax after the first. Claims whose node has not joined yet count as capacity, so a slow launch delays no other
+// pods.
 //
-// Pods whose new nodes could not run them wait before the next launch, longer each time (engine/launchbackoff).
+// If a new node cannot run a pod that it was launched for, the next launch for the pod is delayed, with a back-off
+// (engine/launchbackoff).
 //
-// The times of the last round are in memory. After a restart a round begins at once, which launches nothing twice, since claims
-// are in flight. Failed launches are in memory as well: after a restart each of their pods may get one launch more.
+// The times of the last round are in memory. After a restart a round begins immediately. It launches nothing twice,
+// since it counts existing claims. Failed launches are in memory as well: after a restart each of their pods may cause
+// one more launch.
 package provision

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// holdBack removes the nodes from the plan that the modes of their pools hold back, and returns them: nodes of pools in mode
-// DryRun are only reported, those of pools in mode Approve wait for approval.
+// holdBack removes the nodes from the plan that must not be launched because of the mode of their NodePools. It returns
+// those in mode DryRun (told), which are only reported, and those in mode Approve that lack the approval (unapproved).
 func (c *Controller) holdBack(s *model.Snapshot, plan *model.Plan) (told, unapproved []model.PlannedNode) {
 	var kept []model.PlannedNode
 	room := map[string]int{}
@@ -39,12 +39,12 @@ func (c *Controller) holdBack(s *model.Snapshot, plan *model.Plan) (told, unappr
 		plan.Price -= n.Price()
 	}
 	if len(kept) < len(plan.Nodes) {
-		plan.Nodes, plan.Floor = kept, 0 // the floor was that of all
+		plan.Nodes, plan.Floor = kept, 0 // the floor was computed for all nodes
 	}
 	return told, unapproved
 }
 
-// approved returns how many nodes the pool may have in mode Approve.
+// approved returns the approved number of nodes of a NodePool in mode Approve.
 func approved(p *model.Pool) int {
 	n, err := strconv.Atoi(p.Object.Annotations[apiv1.MaxApprovedNodesAnnotationKey])
 	if err != nil {
@@ -53,7 +53,8 @@ func approved(p *model.Pool) int {
 	return n
 }
 
-// size returns how many nodes the pool has, in flight or there, beside those that go.
+// size returns the number of nodes of the NodePool, including claims whose node has not joined, without those that are
+// being deleted.
 func size(s *model.Snapshot, pool string) int {
 	n := 0
 	for _, node := range s.Nodes() {
@@ -64,8 +65,8 @@ func size(s *model.Snapshot, pool string) int {
 	return n
 }
 
-// tellUnapproved publishes an event on each pool about the nodes that would be launched, and how to approve them. s is the
-// cluster before the launches.
+// tellUnapproved publishes an event on each NodePool about the nodes that lack an approval, and how to approve them. s
+// is the cluster before the launches.
 func (c *Controller) tellUnapproved(ctx context.Context, s *model.Snapshot, launches []act.Launch, unapproved []model.PlannedNode) {
 	held, sizes := map[string][]model.PlannedNode{}, map[string]int{}
 	for _, n := range unapproved {

@@ -14,13 +14,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// planWithPauses plans without launches for pods whose last launch failed them a short while ago. It returns these pods by
-// key, each with the reason. They are still placed where there is room.
+// planWithPauses makes a plan without launches for pods whose launch back-off has not ended. It returns these pods by
+// key, each with the reason. They may still be placed on existing nodes.
 func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*model.Plan, map[string]model.Verdict) {
 	plan := c.plan(ctx, s, nil)
 	waits := c.backOff(ctx, s, plan)
 	for len(waits) > 0 {
-		// Others may be planned onto new nodes now that these are not; each round leaves out at least one pod more.
+		// Without these pods, other pods in back-off may be planned on new nodes. Each iteration excludes at least one
+		// more pod.
 		plan = c.plan(ctx, s, waits)
 		more := c.backOff(ctx, s, plan)
 		if len(more) == 0 {
@@ -32,7 +33,7 @@ func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*mo
 	return plan, waits
 }
 
-// backOff decides which pods of the plan wait for their launch, and reports what is new about earlier launches.
+// backOff decides for which pods of the plan the launch is delayed, and reports new results of earlier launches.
 func (c *Controller) backOff(ctx context.Context, s *model.Snapshot, plan *model.Plan) map[string]model.Verdict {
 	d := launchbackoff.Decide(c.launches, s, plan)
 	c.launches = d.State
@@ -40,7 +41,7 @@ func (c *Controller) backOff(ctx context.Context, s *model.Snapshot, plan *model
 	return d.Wait
 }
 
-// again returns when to begin another round if nothing else changes.
+// again returns the delay until the next round if nothing changes.
 func (c *Controller) again(now time.Time) time.Duration {
 	if next := launchbackoff.NextLaunch(c.launches, now); !next.IsZero() {
 		return min(retry, next.Sub(now))
@@ -48,7 +49,8 @@ func (c *Controller) again(now time.Time) time.Duration {
 	return retry
 }
 
-// tellUnused reports launches whose nodes could not run their pods: each claim is counted once, each pod gets an event.
+// tellUnused reports launched nodes that could not run their pods: it counts each claim once and publishes an event on
+// each pod.
 func (c *Controller) tellUnused(ctx context.Context, found []launchbackoff.Finding) {
 	counted := map[string]bool{}
 	for _, f := range found {

@@ -15,22 +15,26 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// failureTime is how long a pod for which planning failed is left out, before planning is tried with it again. The search for
-// such pods takes many plans.
+// failureTime is the time for which a pod that caused a panic of the solver is excluded from plans. It is long, because
+// the search for such pods takes many plans.
 const failureTime = 10 * time.Minute
 
-// A failure is a panic that a pod caused when it was planned.
+// A failure is a panic of the solver that a pod caused.
 type failure struct {
 	why   model.Verdict
 	until time.Time
 }
 
-// plan returns a plan that its check accepts. What the check objects to and pods that cause a panic are left out of it; both
-// are mistakes of this program, which are logged and counted. The pods in leave are left out too, each for the reason given.
+// plan returns a plan that package verify accepts. It excludes pods and nodes that violate a rule, and pods that cause
+// a panic. Both are bugs of Karpenter, which are logged and counted. The pods in leave are excluded as well, each for
+// the given reason.
 func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[string]model.Verdict) *model.Plan {
 	options := c.Options
 	options.DefaultSpread = c.Spread.Of(ctx)
 	options.Leave = c.withFailing(s, leave)
+	if ignored := c.ignored(s); ignored != "" {
+		options.Slack = max(options.Slack, ignoredSlack)
+	}
 	checked := pack.Steps{Solve: c.solve}.SolveChecked(s, options)
 	faults := c.Metrics.Scheduler.PlanFaultsTotal
 	for _, v := range checked.Violations {
@@ -47,7 +51,7 @@ func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[stri
 	return checked.Plan
 }
 
-// withFailing returns leave with the pods for which planning failed lately.
+// withFailing returns leave with the pods in c.failing.
 func (c *Controller) withFailing(s *model.Snapshot, leave map[string]model.Verdict) map[string]model.Verdict {
 	maps.DeleteFunc(c.failing, func(_ types.UID, f failure) bool { return !s.Now.Before(f.until) })
 	if len(c.failing) == 0 {
@@ -74,10 +78,10 @@ func (c *Controller) noteFailing(s *model.Snapshot, p pack.Panic, leave map[stri
 	}
 }
 
-// maxKeys bounds how many pods a log line names.
+// maxKeys is the maximum number of pods that a log line names.
 const maxKeys = 20
 
-// keysOf returns the keys of the first pods.
+// keysOf returns the keys of the first maxKeys pods.
 func keysOf(pods []*model.Pod) []string {
 	keys := make([]string, 0, min(len(pods), maxKeys))
 	for _, p := range pods[:min(len(pods), maxKeys)] {

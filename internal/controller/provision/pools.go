@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// tellPools warns of the pools that can never launch anything, because their requirements leave no instance type. A pool
-// whose types are not known this round is not judged.
+// tellPools publishes warnings about NodePools that cannot launch nodes, because no instance type meets their
+// requirements. It skips NodePools whose instance types could not be read in this round.
 func (c *Controller) tellPools(s *model.Snapshot) {
 	for _, p := range s.Pools() {
 		types := s.Types(p.Name)
@@ -26,7 +26,7 @@ func (c *Controller) tellPools(s *model.Snapshot) {
 	}
 }
 
-// impossible returns those of reqs that no type meets, or all if each is met by some type.
+// impossible returns the requirements that no instance type meets, or all requirements if each is met by some type.
 func impossible(types []*model.InstanceType, reqs require.Set) string {
 	var alone []string
 	for r := range reqs.All() {

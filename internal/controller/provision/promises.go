@@ -10,12 +10,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// promise keeps the pods' places for the next rounds.
+// promise reserves the capacity of the node for the pods in the next rounds.
 func (c *Controller) promise(node string, pods []*model.Pod, now time.Time) {
 	c.Cluster.Promise(node, pods, now.Add(max(2*c.BatchMax, 10*time.Second)))
 }
 
-// breakPromises removes the promises of pods that are no longer placed.
+// breakPromises removes the reservations for pods that the plan does not place.
 func (c *Controller) breakPromises(s *model.Snapshot, plan *model.Plan) {
 	var broken []*model.Pod
 	for _, r := range plan.Refusals {
@@ -43,7 +43,7 @@ func (c *Controller) countReplanned(s *model.Snapshot, plan *model.Plan, launche
 			was, known := c.planned[p.UID]
 			before := was.node
 			if n, ok := s.NodeByName(before); ok {
-				before = n.Name // a claim has its node's name once that has joined
+				before = n.Name // the name changes from that of the claim to that of the node when the node joins
 			}
 			if known && before != node {
 				again++
@@ -72,10 +72,10 @@ func (c *Controller) countReplanned(s *model.Snapshot, plan *model.Plan, launche
 	c.Metrics.Scheduler.ReplannedPodsTotal.WithLabelValues(c.Name()).Add(float64(again))
 }
 
-// memory is how long it is remembered where a pod was planned.
+// memory is the time for which the planned node of a pod is stored.
 const memory = 10 * time.Minute
 
-// remember keeps where pods were planned of late.
+// remember stores the planned nodes of recent pods.
 func (c *Controller) remember(now time.Time) {
 	if c.told == nil {
 		c.told = map[types.UID]place{}

@@ -9,15 +9,15 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 )
 
-// slow removes the nodes from the plan that the throttle does not allow now, and returns them. It keeps the nodes whose pods have
-// the highest priority, and of equals those with most pods.
+// slow removes the nodes from the plan that the throttle does not allow now, and returns them. It prefers to keep nodes
+// whose pods have the highest priority, then nodes with most pods.
 func (c *Controller) slow(plan *model.Plan, now time.Time) []model.PlannedNode {
 	left, bounded := c.Throttle.Left(throttle.Launch, now)
 	var held []model.PlannedNode
 	if bounded && len(plan.Nodes) > left {
 		nodes := byImportance(plan.Nodes)
 		plan.Nodes, held = nodes[:left:left], nodes[left:]
-		plan.Floor = 0 // that was of all
+		plan.Floor = 0 // it was computed for all nodes
 		for i := range held {
 			plan.Price -= held[i].Price()
 		}
@@ -26,7 +26,8 @@ func (c *Controller) slow(plan *model.Plan, now time.Time) []model.PlannedNode {
 	return held
 }
 
-// byImportance returns the nodes of the pods with the highest priority first, of those the ones with most pods.
+// byImportance returns the nodes sorted by the highest priority of their pods, then by the number of pods, both
+// descending.
 func byImportance(nodes []model.PlannedNode) []model.PlannedNode {
 	nodes = slices.Clone(nodes)
 	slices.SortStableFunc(nodes, func(a, b model.PlannedNode) int {
@@ -35,7 +36,7 @@ func byImportance(nodes []model.PlannedNode) []model.PlannedNode {
 	return nodes
 }
 
-// importance is the highest priority of the pods that a node is for.
+// importance returns the highest priority of the pods of a planned node.
 func importance(n *model.PlannedNode) int32 {
 	var most int32
 	for i, p := range n.Pods {

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// settle resets what is only said while pods wait.
+// settle resets the metrics that are set only while pods are pending.
 func (c *Controller) settle() {
 	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(0)
 	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(0)
@@ -23,8 +23,8 @@ func (c *Controller) settle() {
 	c.Metrics.Scheduler.PendingPodsByEffectiveZoneCount.Reset()
 }
 
-// tell publishes events, metrics and log lines of a plan that was carried out.
-// waits are the pods that wait for another launch, which have their event already.
+// tell publishes events, metrics and log lines about an executed plan. waits are the pods whose launch is delayed,
+// which have their event already.
 func (c *Controller) tell(
 	ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch, waits map[string]model.Verdict,
 ) {
@@ -63,18 +63,18 @@ func (c *Controller) tellLaunch(ctx context.Context, s *model.Snapshot, l act.La
 func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, message string) {
 	for _, p := range pods {
 		if p.Virtual() {
-			continue // virtual pods get no events; the status of their buffer says it
+			continue // virtual pods get no events; the status of their buffer has this information
 		}
 		c.Timeline.Decided(p, s.Now, c.Clock.Now(), true, pool)
 		if p.Bound() {
-			continue // its node is disrupted; its successor will get the event
+			continue // its node is being disrupted; the pod that replaces it will get the event
 		}
 		event := telemetry.Event{
 			Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventNominated, Message: message,
 		}
 		if why := c.why[p.UID]; why != "" {
 			event.Message += "; " + why
-			event.Dedupe = []string{string(p.UID), why} // the first plan was reported lately
+			event.Dedupe = []string{string(p.UID), why} // the first plan for the pod was reported recently
 		}
 		c.Events.Publish(event)
 	}
@@ -114,7 +114,8 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map
 	return refused, ignored
 }
 
-// mostExplained bounds the refusals of a round that are explained with a fix, because that compares all instance types.
+// mostExplained is the maximum number of refusals per round whose message has a fix, because the search for a fix
+// compares all instance types.
 const mostExplained = 50
 
 // failedScheduling returns the message of the event for the refusal with index i.
@@ -125,7 +126,7 @@ func failedScheduling(e *explain.Explainer, r model.Refusal, i int) string {
 	return "Failed to schedule pod: " + e.Brief(r)
 }
 
-// others formats how many more types a node may become.
+// others returns a text for the number of other instance types that a planned node may have.
 func others(n int) string {
 	switch n {
 	case 0:

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// measureZones counts the pending pods of a round by the one zone that is feasible for them.
+// measureZones sets the metric PendingPodsByEffectiveZoneCount for the pending pods of a round.
 func (c *Controller) measureZones(s *model.Snapshot) {
 	gauge := c.Metrics.Scheduler.PendingPodsByEffectiveZoneCount
 	gauge.Reset()
@@ -30,16 +30,16 @@ func (c *Controller) measureZones(s *model.Snapshot) {
 	}
 }
 
-// zones are what the zones of pods depend on.
+// zones has the inputs from which the feasible zones of pods are computed.
 type zones struct {
 	snapshot *model.Snapshot
 	aliases  map[string]string
 	// spreads are the spread constraints over zones of each pod with any, by pod key.
 	spreads map[string][]topology.Rule
-	// book numbers the terms of spreads. counts are the pods that each term selects, by zone.
+	// book assigns a number to each term in spreads. counts is the number of pods that each term selects, by zone.
 	book   *topology.Book
 	counts []map[string]int
-	// known are the zones of nodes and of offerings; nil if spreads is empty.
+	// known is the set of zones of nodes and offerings; nil if spreads is empty.
 	known map[string]bool
 }
 
@@ -91,8 +91,8 @@ func (z *zones) count() {
 	}
 }
 
-// of returns the only zone that the pod can use, or that there are several or none. What its node selector and affinity, its
-// volumes and its spread constraints list must agree; what lists no zones is ignored.
+// of returns the only zone that the pod can use, or ZoneFlexible or ZoneNone. It intersects the zones in the pod's node
+// selector, node affinity, volumes and spread constraints. It ignores those of them that list no zones.
 func (z *zones) of(p *model.Pod) string {
 	left := require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpExists)
 	strict, listed := selected(p.Object)
@@ -121,8 +121,8 @@ func (z *zones) of(p *model.Pod) string {
 	return telemetry.ZoneFlexible
 }
 
-// selected returns the zones that the node selector and the required affinity of the pod list. The terms of the affinity are
-// alternatives: if one of them lists no zones, none are listed.
+// selected returns the zones in the pod's node selector and required node affinity. listed is false if there are none.
+// The terms of the affinity are alternatives: if one of them lists no zones, the affinity lists none.
 func selected(o *corev1.Pod) (among require.Requirement, listed bool) {
 	selector := require.FromLabels(o.Spec.NodeSelector)
 	alternatives := []require.Set{selector}
@@ -135,7 +135,7 @@ func selected(o *corev1.Pod) (among require.Requirement, listed bool) {
 	return union(alternatives)
 }
 
-// union returns the zones that the alternatives list together. They list none if one of them is free to use any zone.
+// union returns all zones that the alternatives list. listed is false if one of them allows any zone.
 func union(alternatives []require.Set) (among require.Requirement, listed bool) {
 	var values []string
 	for _, set := range alternatives {
@@ -156,7 +156,7 @@ func (z *zones) ofVolume(v volume.Volume) (among require.Requirement, bound bool
 	return union(alternatives)
 }
 
-// ofSpread returns the zones in which one more pod keeps the skew of the constraint.
+// ofSpread returns the zones in which one more pod does not exceed the maxSkew of the constraint.
 func (z *zones) ofSpread(r topology.Rule, strict require.Requirement, listed bool) require.Requirement {
 	counts := z.counts[z.book.Number(r.Term)]
 	eligible := slices.DeleteFunc(slices.Sorted(maps.Keys(z.known)), func(zone string) bool {

@@ -1,4 +1,5 @@
-// Package stagedmove opens reserved nodes one after another to pods of disrupted nodes (docs/disruption.md, Staged moves).
+// Package stagedmove moves the pods of disrupted nodes in stages. The destination nodes are tainted (reserved) at
+// first; this package removes the taints (opens the nodes) one after another. See docs/disruption.md, Staged moves.
 package stagedmove
 
 import (
@@ -25,7 +26,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/singleton"
 )
 
-// A Controller opens reserved nodes. There is one for the cluster.
+// A Controller removes the taints of reserved nodes. There is one for the cluster.
 type Controller struct {
 	Cluster *observe.Cluster
 	Actor   *act.Actor
@@ -33,17 +34,18 @@ type Controller struct {
 
 	// next is the earliest time of the next pass.
 	next time.Time
-	// begun says that a move was under way in the last pass, moving how many pods still had to leave, since when that changed.
+	// begun is true if a move was in progress in the last pass. moving is the number of pods that had not moved yet,
+	// and since the time at which it last changed.
 	begun  bool
 	moving int
 	since  time.Time
-	// stuck are the pods of earlier stages for which the wait has timed out.
+	// stuck are the pods of earlier stages for which later stages do not wait any more, because of a timeout.
 	stuck map[types.UID]bool
-	// owed is how many pods each workload had when the stage began, and will have again when all successors are there; nil
-	// before the first stage.
+	// owed is the number of pods of each workload at the start of the stage. The stage is complete when each workload
+	// has this number again; nil before the first stage.
 	owed map[types.UID]int
 
-	// mu guards onOpen, the functions that are called when a node was opened.
+	// mu guards onOpen, the functions to call after a node was opened.
 	mu     sync.Mutex
 	onOpen []func()
 }
@@ -51,17 +53,17 @@ type Controller struct {
 const (
 	// tick is the time between two passes.
 	tick = 100 * time.Millisecond
-	// pause is how long to wait for successors of the last pods of a stage to appear, since not every pod has one. Successors
-	// that have appeared are waited for.
+	// pause is the wait for the creation of pods that replace the last pods of a stage. It is limited because not every
+	// evicted pod is replaced.
 	pause = 250 * time.Millisecond
-	// patience is how long a stage may make no progress before the next begins too. A disruption budget may hold its pods for
-	// hours, and paid capacity must not be idle meanwhile.
+	// patience is the time without progress after which the next stage begins. A PodDisruptionBudget may block pods of
+	// a stage for hours, in which the capacity of the other nodes must not be unused.
 	patience = 10 * time.Second
-	// mostNamed is how many pods that are not waited for are named in the log.
+	// mostNamed is the maximum number of stuck pods that are named in the log.
 	mostNamed = 5
 )
 
-// OnOpen registers f, which is called whenever a node was opened.
+// OnOpen registers f to be called whenever a node was opened.
 func (c *Controller) OnOpen(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,12 +112,12 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		errs = append(errs, c.open(ctx, n))
 	}
 	if h.Next == nil && len(h.Due) == 0 {
-		return ctrl.Result{}, nil // a node that changes wakes us
+		return ctrl.Result{}, nil // a change of a node triggers the next reconcile
 	}
 	return ctrl.Result{RequeueAfter: tick}, errors.Join(errs...)
 }
 
-// paid reports whether every workload has as many pods again as it had when the stage began.
+// paid reports whether every workload has at least as many pods as at the start of the stage.
 func (c *Controller) paid(s *model.Snapshot) bool {
 	if c.owed == nil {
 		return false
@@ -129,7 +131,8 @@ func (c *Controller) paid(s *model.Snapshot) bool {
 	return true
 }
 
-// replicas counts the pods by the UID of what made them, without those that are about to end, and those that end with their node.
+// replicas returns the number of pods by the UID of their owner, without pods that are being deleted and those that are
+// deleted with their node.
 func replicas(s *model.Snapshot) map[types.UID]int {
 	n := map[types.UID]int{}
 	for _, p := range s.Pods() {
@@ -141,7 +144,7 @@ func replicas(s *model.Snapshot) map[types.UID]int {
 	return n
 }
 
-// leaveBehind has later stages not wait for the pods.
+// leaveBehind adds the pods to c.stuck, so that later stages do not wait for them.
 func (c *Controller) leaveBehind(ctx context.Context, pods []*model.Pod) {
 	if len(pods) == 0 {
 		return
@@ -160,7 +163,7 @@ func (c *Controller) leaveBehind(ctx context.Context, pods []*model.Pod) {
 func (c *Controller) open(ctx context.Context, n *model.Node) error {
 	written, err := c.Actor.Open(ctx, n)
 	if client.IgnoreNotFound(err) == nil || apierrors.IsConflict(err) {
-		err = nil // gone, or written by others: the next pass sees it
+		err = nil // deleted or changed by another writer: the next pass handles that
 	}
 	c.Cluster.Assume(written...)
 	if len(written) > 0 {

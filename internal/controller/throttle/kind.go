@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A Kind is something that can be held back.
+// A Kind is a kind of action that can be paused or limited.
 type Kind int
 
-// The kinds: nodes launched for pods that wait or for pools of a fixed size, nodes launched in the place of others, and
-// nodes that go by choice.
+// The kinds: launches of nodes for pending pods or static NodePools, launches of replacements, and voluntary
+// disruptions of nodes.
 const (
 	Launch Kind = iota
 	Replace
@@ -17,7 +17,7 @@ const (
 	kinds
 )
 
-// of returns the limits for a kind.
+// of returns the limits for a kind: whether it is paused, and the maximum per minute.
 func (l Limits) of(k Kind) (paused bool, most int) {
 	switch k {
 	case Launch:
@@ -28,7 +28,7 @@ func (l Limits) of(k Kind) (paused bool, most int) {
 	return l.PauseDisruption, l.MaxDisruptions
 }
 
-// Left returns how many more of a kind may be done now, and false if any number may.
+// Left returns the number of further actions of a kind that are allowed now. bounded is false if there is no limit.
 func (b *Throttle) Left(k Kind, now time.Time) (n int, bounded bool) {
 	if b == nil {
 		return 0, false
@@ -42,7 +42,7 @@ func (b *Throttle) Left(k Kind, now time.Time) (n int, bounded bool) {
 	return b.done[k].Left(most, now)
 }
 
-// Allows reports whether n of a kind may be done now, all or none; see Tally.Allows.
+// Allows reports whether n actions of a kind are allowed now; see Tally.Allows.
 func (b *Throttle) Allows(k Kind, n int, now time.Time) bool {
 	if b == nil || n == 0 {
 		return true
@@ -53,7 +53,7 @@ func (b *Throttle) Allows(k Kind, n int, now time.Time) bool {
 	return !paused && b.done[k].Allows(n, most, now)
 }
 
-// Done counts n of a kind that are done now.
+// Done records n actions of a kind at the time now.
 func (b *Throttle) Done(k Kind, n int, now time.Time) {
 	if b == nil {
 		return
@@ -63,7 +63,7 @@ func (b *Throttle) Done(k Kind, n int, now time.Time) {
 	b.done[k].Add(n, now)
 }
 
-// Why returns the limit that withholds actions of a kind, with the name of its setting.
+// Why returns a text about the limit that applies to a kind, with the name of its setting.
 func (b *Throttle) Why(k Kind) string {
 	switch paused, most := b.Limits().of(k); {
 	case paused && k == Disrupt:

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Limits are what is held back. The zero value holds nothing back.
+// Limits are the pauses and limits for the whole cluster. The zero value has none.
 type Limits struct {
-	// PauseLaunches keeps nodes from being launched, whatever for; PauseDisruption keeps nodes from going by choice.
+	// PauseLaunches stops all launches of nodes. PauseDisruption stops voluntary disruption.
 	PauseLaunches, PauseDisruption bool
-	// MaxLaunches, MaxReplacements and MaxDisruptions bound within any minute how many nodes are launched for pods that wait,
-	// how many in the place of others, and how many go by choice; 0 for no bound.
+	// MaxLaunches, MaxReplacements and MaxDisruptions limit the actions of the three Kinds within any minute; 0 stands
+	// for no limit.
 	MaxLaunches, MaxReplacements, MaxDisruptions int
 }
 
@@ -27,9 +27,9 @@ const (
 	KeyMaxDisruptions  = "max-disruptions-per-minute"
 )
 
-// With returns l with what data says instead. The error joins what is wrong with it: keys that do not exist, a pause that
-// is neither true nor false, a bound that is no number or less than 0. A wrong pause counts as one: it was meant to hold
-// something back. Anything else that is wrong changes nothing.
+// With returns l with the values in data, which override those of l. The error joins all mistakes in data: unknown
+// keys, a pause that is neither true nor false, a limit that is not a number or negative. An invalid pause counts as
+// true, because the user probably meant to stop something. Other invalid values have no effect.
 func (l Limits) With(data map[string]string) (Limits, error) {
 	pauses := map[string]*bool{KeyPauseLaunches: &l.PauseLaunches, KeyPauseDisruption: &l.PauseDisruption}
 	bounds := map[string]*int{

@@ -21,15 +21,15 @@ import (
 // MapName is the name of the ConfigMap.
 const MapName = "karpenter-throttle"
 
-// every is how often the ConfigMap is read.
+// every is the interval in which the ConfigMap is read.
 const every = 5 * time.Second
 
-// A Throttle knows what is held back now. A nil Throttle holds nothing back.
+// A Throttle has the current Limits and counts actions. A nil Throttle has no limits.
 type Throttle struct {
-	// Settings are those of the process: what counts where the ConfigMap says nothing.
+	// Settings are the limits from the settings of the process. The ConfigMap overrides them.
 	Settings Limits
-	// Reader reads the ConfigMap as it is stored now; a cache would have to watch all of them. Namespace is where it is;
-	// empty: there is none.
+	// Reader reads the ConfigMap from the API server, without a cache, which would have to watch all ConfigMaps.
+	// Namespace is the namespace of the ConfigMap; if it is empty, no ConfigMap is read.
 	Reader    client.Reader
 	Namespace string
 	Metrics   *telemetry.Metrics
@@ -39,11 +39,11 @@ type Throttle struct {
 	mu    sync.Mutex // guards now and done
 	now   *Limits    // nil until the ConfigMap was read
 	done  [kinds]Tally
-	told  string // the last error that was logged about it
-	quiet bool   // whether it was logged that it may not be read
+	told  string // the last logged error about the ConfigMap
+	quiet bool   // whether it was logged that Karpenter may not read the ConfigMap
 }
 
-// Known reports whether the ConfigMap was read, or none is configured. Nothing is decided before.
+// Known reports whether the ConfigMap was read, or none is configured. Controllers make no decisions before.
 func (b *Throttle) Known() bool {
 	if b == nil || b.Namespace == "" {
 		return true
@@ -53,8 +53,8 @@ func (b *Throttle) Known() bool {
 	return b.now != nil
 }
 
-// Limits returns what is held back now. Until the ConfigMap was read for the first time nothing is launched or disrupted:
-// it may be there to keep that from happening.
+// Limits returns the current limits. Until the ConfigMap was read for the first time, launches and disruption are
+// paused, because the ConfigMap may pause them.
 func (b *Throttle) Limits() Limits {
 	if b == nil {
 		return Limits{}
@@ -78,7 +78,7 @@ func (b *Throttle) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(b.Name()).WatchesRawSource(singleton.Source()).Complete(b)
 }
 
-// Reconcile reads the ConfigMap. If that fails, what was in force stays so.
+// Reconcile reads the ConfigMap. If that fails, the limits do not change.
 func (b *Throttle) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	var data map[string]string
 	if b.Namespace != "" {
@@ -98,7 +98,7 @@ func (b *Throttle) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{RequeueAfter: every}, nil
 }
 
-// set puts the limits in force.
+// set makes next the current limits.
 func (b *Throttle) set(ctx context.Context, next Limits) {
 	b.mu.Lock()
 	before := b.now
@@ -127,7 +127,7 @@ func (b *Throttle) set(ctx context.Context, next Limits) {
 // ref names the ConfigMap in log lines.
 func (b *Throttle) ref() klog.ObjectRef { return klog.KRef(b.Namespace, MapName) }
 
-// tellWrong says once what is wrong with the ConfigMap.
+// tellWrong logs an error in the ConfigMap once.
 func (b *Throttle) tellWrong(ctx context.Context, err error) {
 	text := ""
 	if err != nil {
@@ -139,7 +139,7 @@ func (b *Throttle) tellWrong(ctx context.Context, err error) {
 	b.told = text
 }
 
-// tellForbidden says once that the ConfigMap has no effect.
+// tellForbidden logs once that the ConfigMap has no effect, because Karpenter may not read it.
 func (b *Throttle) tellForbidden(ctx context.Context) {
 	if !b.quiet {
 		b.quiet = true

@@ -10,13 +10,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Daemons adds what pods of DaemonSets will request to a Snapshot. Nil Daemons know of no LimitRanges.
+// Daemons adds the requests of future DaemonSet pods to a Snapshot. A nil Daemons uses no LimitRanges.
 type Daemons struct {
 	// Reader lists LimitRanges, from a cache.
 	Reader client.Reader
 }
 
-// WithRequests returns s with daemons that request what their pods request, or will by the LimitRanges of their namespaces.
+// WithRequests returns s with the requests that DaemonSet pods have or will have by the LimitRanges of their
+// namespaces. See model.Snapshot.Informed.
 func (d *Daemons) WithRequests(ctx context.Context, s *model.Snapshot) *model.Snapshot {
 	var ranges []*corev1.LimitRange
 	if d != nil {

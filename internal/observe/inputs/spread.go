@@ -12,17 +12,18 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Spread knows the constraints that the scheduler gives to pods without any. Nil knows of none.
+// Spread computes kube-scheduler's default spread constraints of pods. A nil Spread returns none.
 type Spread struct {
 	// Reader lists services and owners of pods, from a cache.
 	Reader client.Reader
-	// Constraints are the scheduler's, without selectors.
+	// Constraints are the configured constraints. They have no label selectors.
 	Constraints []corev1.TopologySpreadConstraint
-	// Services says that services may be read. Without, selectors are made of owners alone.
+	// Services is true if the controller may read services. Otherwise label selectors are derived from owners alone.
 	Services bool
 }
 
-// Of returns a function for the constraints of a pod as of now. A kind that cannot be read contributes nothing.
+// Of returns a function from a pod to its default constraints. It uses the services and owners that exist now. Kinds
+// that cannot be read are ignored.
 func (d *Spread) Of(ctx context.Context) func(*model.Pod) []corev1.TopologySpreadConstraint {
 	if d == nil {
 		return nil
@@ -36,7 +37,7 @@ func (d *Spread) Of(ctx context.Context) func(*model.Pod) []corev1.TopologySprea
 		lists = append(lists, &services)
 	}
 	for _, list := range lists {
-		// Nothing is changed of what is read, and there may be ten thousand.
+		// The objects are not changed, and there may be ten thousand of them.
 		if err := d.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "failed to list the workloads of default topology spread")
 		}

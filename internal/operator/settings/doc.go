@@ -1,10 +1,10 @@
-// Package settings decides how the controller runs: it turns flags and environment variables into one struct that holds
-// only valid values.
+// Package settings has the settings of the controller. It reads flags and environment variables into one struct and
+// validates it.
 //
-// Every setting has a flag and a variable, both under upstream's names; the flag wins. An empty variable counts as absent,
-// because that is what an unset value of a Helm chart looks like. Everything that is wrong is reported at once, and each
-// error names the flag and the variable. What is merely suspicious, such as a feature gate that does not exist, is a
-// warning: a cluster must not stop scaling over it.
+// Each setting has a flag and an environment variable, with the names of upstream Karpenter. The flag takes precedence.
+// An empty variable counts as missing, because a Helm chart sets it so for an unset value. All invalid settings are
+// reported together, each with its flag and variable. A setting that is only suspicious, such as an unknown feature
+// gate, is a warning, so that the controller still starts.
 //
-// Settings of one provider are not here; a provider brings its own.
+// The settings of a provider are in its own package.
 package settings

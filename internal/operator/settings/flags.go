@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/flagtype"
 )
 
-// AddFlags adds a flag for every setting to fs and returns the settings that they will fill.
+// AddFlags adds a flag for each setting to fs and returns the settings that parsing sets.
 func AddFlags(fs *pflag.FlagSet) *Settings {
 	s := &Settings{flags: fs}
 	s.addProcessFlags(fs)
@@ -24,7 +24,7 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 	return s
 }
 
-// addProcessFlags adds what concerns the process: ports, clients, limits, logs.
+// addProcessFlags adds the flags about the process: ports, clients, limits, logs.
 func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.Provider, "provider", ProviderAWS, "Cloud provider: aws, or kwok (simulated nodes)")
 	fs.StringVar(&s.KarpenterService, "karpenter-service", "", "Not used; accepted for older manifests")
@@ -52,7 +52,7 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 		"Comma-separated outputs of errors of the logger itself: stdout, stderr or file names")
 }
 
-// addDecisionFlags adds what changes decisions about nodes.
+// addDecisionFlags adds the flags that affect decisions about nodes.
 func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&s.BatchMaxDuration, "batch-max-duration", 10*time.Second, "Maximum duration of a batch of pending pods")
 	fs.DurationVar(&s.BatchIdleDuration, "batch-idle-duration", time.Second,
@@ -70,7 +70,7 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&s.NewNodeHeadroom, "new-node-headroom", 0, "Fraction (0 to 0.5) of cpu and memory kept free on new nodes, "+
 		"for a scheduler that does not follow nominations; costs rise by about the same fraction")
 	flagtype.Bool(fs, &s.NominatePods, "nominate-pods", true,
-		"Set status.nominatedNodeName of planned pods, and open replacement nodes one at a time; needs Kubernetes 1.33 or newer")
+		"Set status.nominatedNodeName of planned pods, and open replacement nodes one at a time; tested with Kubernetes 1.33 and newer")
 	flagtype.Bool(fs, &s.PauseLaunches, "pause-launches", false, "Stop launching nodes, replacements included")
 	flagtype.Bool(fs, &s.PauseDisruption, "pause-disruption", false, "Stop voluntary disruption (expiry and node repair continue)")
 	fs.IntVar(&s.MaxLaunchesPerMinute, "max-launches-per-minute", 0,
@@ -102,19 +102,19 @@ func variables() map[string]string {
 	} {
 		m[name] = variable(name)
 	}
-	m["provider"] = "KARPENTER_PROVIDER" // PROVIDER alone is too common to read by accident
+	m["provider"] = "KARPENTER_PROVIDER" // PROVIDER is too common a name and could be set for another purpose
 	return m
 }
 
-// Namespace is the one that the process runs in, empty if that is not known: that of the variable SYSTEM_NAMESPACE, else that
-// of its lease.
+// Namespace returns the namespace of the process: the value of the variable SYSTEM_NAMESPACE, or else the namespace of
+// the lease. It is empty if both are empty.
 func (s *Settings) Namespace() string {
 	return cmp.Or(os.Getenv("SYSTEM_NAMESPACE"), s.LeaderElectionNamespace)
 }
 
 func variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
 
-// readEnvironment sets the flags that were not given from their variables.
+// readEnvironment sets flags that were not given from their environment variables.
 func (s *Settings) readEnvironment() {
 	envs := variables()
 	s.unread = map[string]bool{}
@@ -131,10 +131,10 @@ func (s *Settings) readEnvironment() {
 	})
 }
 
-// fail notes an error about the setting of a flag.
+// fail records an error about the setting of a flag.
 func (s *Settings) fail(flag string, err error) {
 	if s.unread[flag] {
-		return // its variable was reported already, and the value is the default
+		return // the variable is already reported as invalid, and the value is the default
 	}
 	s.errs = append(s.errs, fmt.Errorf("--%s (%s): %w", flag, variables()[flag], err))
 }

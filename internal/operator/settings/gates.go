@@ -12,30 +12,30 @@ import (
 type FeatureGates struct {
 	// NodeRepair replaces or reboots nodes whose conditions report a failure. Off by default.
 	NodeRepair bool
-	// ReservedCapacity uses capacity that is reserved and paid for. On by default.
+	// ReservedCapacity allows launches in capacity reservations. On by default.
 	ReservedCapacity bool
 	// SpotToSpotConsolidation replaces spot nodes by cheaper spot nodes. Off by default.
 	SpotToSpotConsolidation bool
 	// NodeOverlay lets NodeOverlays change prices and capacities. Off by default.
 	NodeOverlay bool
-	// StaticCapacity allows pools with a fixed number of nodes. Off by default.
+	// StaticCapacity enables static NodePools, which have a fixed number of nodes. Off by default.
 	StaticCapacity bool
-	// CapacityBuffer keeps room for pods to come. Off by default.
+	// CapacityBuffer enables CapacityBuffers, which keep free capacity for future pods. Off by default.
 	CapacityBuffer bool
-	// TerminateFirstDrift ends a drifted node before its replacement is launched, if only its own capacity is left for that. Off
-	// by default.
+	// TerminateFirstDrift allows a drifted node to be terminated before its replacement is launched, if only its own
+	// capacity is left for the replacement. Off by default.
 	TerminateFirstDrift bool
-	// TerminateFirstRepair does the same for nodes to be repaired. Off by default.
+	// TerminateFirstRepair allows the same for unhealthy nodes. Off by default.
 	TerminateFirstRepair bool
-	// PodDeletionCostManagement writes controller.kubernetes.io/pod-deletion-cost, so that ReplicaSets scale in on the nodes
-	// that are to go first. Off by default.
+	// PodDeletionCostManagement writes the annotation controller.kubernetes.io/pod-deletion-cost, so that ReplicaSets
+	// that scale in delete pods on nodes that can then be removed. Off by default.
 	PodDeletionCostManagement bool
 }
 
-// DefaultFeatureGates are the gates of which nothing is said.
+// DefaultFeatureGates returns the defaults of all gates.
 func DefaultFeatureGates() FeatureGates { return FeatureGates{ReservedCapacity: true} }
 
-// byName gives access to the gates by their names.
+// byName returns pointers to the gates by name.
 func (g *FeatureGates) byName() map[string]*bool {
 	return map[string]*bool{
 		"NodeRepair":                &g.NodeRepair,
@@ -50,10 +50,10 @@ func (g *FeatureGates) byName() map[string]*bool {
 	}
 }
 
-// ParseFeatureGates reads gates such as "NodeRepair=true,NodeOverlay=false" over the defaults. The last value of a gate
-// holds. An unknown gate is an error that suggests the nearest known one. If it is switched off it is only a warning, since
-// a manifest may list gates of older or newer versions. A value that is not a boolean is an error, and its gate keeps its
-// previous value.
+// ParseFeatureGates parses gates such as "NodeRepair=true,NodeOverlay=false". Other gates have their defaults. If a
+// gate is listed twice, the last value is used. An unknown gate that is switched on is an error that suggests the most
+// similar known one. An unknown gate that is switched off is a warning, because a manifest may list gates of other
+// versions. If a value is not a boolean, it is an error, and the gate keeps its previous value.
 func ParseFeatureGates(text string) (gates FeatureGates, warnings []string, err error) {
 	gates = DefaultFeatureGates()
 	known := gates.byName()
@@ -80,7 +80,7 @@ func unknownGate(name string) string {
 	return fmt.Sprintf("unknown feature gate %q, did you mean %s?", name, nearestGate(name))
 }
 
-// nearestGate returns the gate that differs from name in the fewest letters; of equals, the first of the alphabet.
+// nearestGate returns the gate with the smallest edit distance to name, the first in alphabetical order of equal ones.
 func nearestGate(name string) string {
 	var gates FeatureGates
 	names := make([]string, 0, len(gates.byName()))
@@ -91,7 +91,7 @@ func nearestGate(name string) string {
 	return slices.MinFunc(names, func(a, b string) int { return edits(name, a) - edits(name, b) })
 }
 
-// edits is how many letters must be added, taken away or replaced to turn a into b. Case does not count.
+// edits returns the edit distance (Levenshtein) of a and b, ignoring case.
 func edits(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	row := make([]int, len(b)+1)

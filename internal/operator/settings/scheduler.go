@@ -10,18 +10,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// SchedulerConfig mirrors what the cluster's kube-scheduler was configured with, as far as it changes where pods can go.
+// SchedulerConfig has those settings of the cluster's kube-scheduler that affect where pods can be bound.
 type SchedulerConfig struct {
 	PodTopologySpread PodTopologySpread `json:"podTopologySpread,omitempty"`
 }
 
-// PodTopologySpread are the scheduler's default spread constraints, for pods without any.
+// PodTopologySpread has kube-scheduler's default spread constraints, for pods that have none of their own.
 type PodTopologySpread struct {
-	// DefaultConstraints have no selector: it is made from the services and owners of each pod.
+	// DefaultConstraints have no label selector. It is derived from the services and the owner of each pod.
 	DefaultConstraints []corev1.TopologySpreadConstraint `json:"defaultConstraints,omitempty"`
 }
 
-// ReadSchedulerConfig reads what --scheduler-config says, as YAML. It returns all mistakes at once.
+// ReadSchedulerConfig parses the value of --scheduler-config, which is YAML. The error joins all mistakes.
 func ReadSchedulerConfig(text string) (SchedulerConfig, error) {
 	var c SchedulerConfig
 	if err := yaml.UnmarshalStrict([]byte(text), &c); err != nil {
@@ -30,7 +30,7 @@ func ReadSchedulerConfig(text string) (SchedulerConfig, error) {
 	return c, errors.Join(c.validate()...)
 }
 
-// validate returns all that is wrong with the defaults.
+// validate returns an error for each mistake in the constraints.
 func (c SchedulerConfig) validate() []error {
 	type kind struct {
 		key  string

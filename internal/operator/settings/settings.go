@@ -6,83 +6,87 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Settings are what an operator of Karpenter can choose. AddFlags, Complete and Validate are called in this order; after
-// that the struct is only read.
+// Settings are the settings of the controller. AddFlags, Complete and Validate must be called in this order. After
+// that, the struct is only read.
 type Settings struct {
 	// Provider is the cloud: ProviderAWS or ProviderKWOK.
 	Provider string
-	// KarpenterService is accepted for old manifests and not used.
+	// KarpenterService is not used. It is accepted for older manifests.
 	KarpenterService string
 
-	// MetricsPort and HealthProbePort are TCP ports; 0 picks a free one.
+	// MetricsPort and HealthProbePort are TCP ports. 0 chooses a free port.
 	MetricsPort     int
 	HealthProbePort int
-	// KubeClientQPS and KubeClientBurst bound the requests a second to the API server.
+	// KubeClientQPS and KubeClientBurst bound the rate of requests to the API server, per second.
 	KubeClientQPS   int
 	KubeClientBurst int
 
 	// EnableProfiling serves /debug/pprof on the metrics port.
 	EnableProfiling bool
-	// DisableControllerWarmup keeps replicas that do not lead from filling their caches.
+	// DisableControllerWarmup prevents replicas that are not the leader from filling their caches.
 	DisableControllerWarmup bool
 	DisableLeaderElection   bool
-	// DisableClusterStateObservability leaves out the metrics of single pods, nodes and pools and of conditions.
+	// DisableClusterStateObservability disables the metrics of single pods, nodes and pools, and of conditions.
 	DisableClusterStateObservability bool
-	// LeaderElectionName and LeaderElectionNamespace name the lease; the namespace is that of the pod if empty.
+	// LeaderElectionName and LeaderElectionNamespace are the name and namespace of the lease. The default namespace is
+	// that of the pod.
 	LeaderElectionName      string
 	LeaderElectionNamespace string
 
-	// MemoryLimit is that of the container, in bytes; below 1 it is unknown. See SoftMemoryLimit.
+	// MemoryLimit is the memory limit of the container in bytes. If it is below 1, it is not known. See
+	// SoftMemoryLimit.
 	MemoryLimit int64
-	// CPURequests is that of the container, in thousandths of a core; at least 1.
+	// CPURequests is the cpu request of the container, in millicores; at least 1.
 	CPURequests int64
 
 	// LogLevel is debug, info or error.
 	LogLevel string
-	// LogOutputPaths and LogErrorOutputPaths are stdout, stderr or files; the second are for errors of logging itself.
+	// LogOutputPaths and LogErrorOutputPaths are stdout, stderr or files. The second are for errors of the logger
+	// itself.
 	LogOutputPaths      []string
 	LogErrorOutputPaths []string
 
-	// BatchMaxDuration and BatchIdleDuration say for how long pods are gathered before a round begins: until none came for
-	// the idle time, the maximum at most.
+	// BatchMaxDuration and BatchIdleDuration define when a batch of pending pods ends: when no pod was added for the
+	// idle duration, or after the maximum duration.
 	BatchMaxDuration  time.Duration
 	BatchIdleDuration time.Duration
 	PreferencePolicy  PreferencePolicy
 	MinValuesPolicy   MinValuesPolicy
-	// Mode is the mode of pools without their own: Auto, DryRun or Approve.
+	// Mode is the enforcement mode of pools without an annotation: Auto, DryRun or Approve.
 	Mode string
-	// NodeOverheadCost is what a node costs besides its price, in dollars per hour; it is weighed, and in no reported price.
+	// NodeOverheadCost is an additional cost of each node in dollars per hour. It affects decisions, but is not part of
+	// reported prices.
 	NodeOverheadCost float64
-	// MaxNodeCPU is the most cpu that a new node may have, in millicores; 0 for any.
+	// MaxNodeCPU is the largest cpu of a new node, in millicores. 0 means no bound.
 	MaxNodeCPU int64
 	// NewNodeHeadroom is the share of a new node's cpu and memory that plans leave free, 0 to 0.5.
 	NewNodeHeadroom float64
-	// NominatePods nominates pods to the nodes that they were planned for.
+	// NominatePods enables the nomination of pods to the nodes for which they are planned.
 	NominatePods bool
-	// PauseLaunches stops launches of nodes, whatever for; PauseDisruption stops voluntary disruption of all pools.
+	// PauseLaunches stops all launches of nodes. PauseDisruption stops voluntary disruption of all pools.
 	PauseLaunches, PauseDisruption bool
-	// MaxLaunchesPerMinute bounds the nodes launched for pods that wait, MaxDisruptionsPerMinute and MaxReplacementsPerMinute
-	// what disruption does by choice; 0 for no bound.
+	// MaxLaunchesPerMinute bounds the nodes launched for pending pods. MaxDisruptionsPerMinute and
+	// MaxReplacementsPerMinute bound the nodes that voluntary disruption removes and launches. 0 means no bound.
 	MaxLaunchesPerMinute     int
 	MaxDisruptionsPerMinute  int
 	MaxReplacementsPerMinute int
-	// IgnoreDRARequests leaves out pods that claim dynamic resources.
+	// IgnoreDRARequests is true if pods with ResourceClaims are not planned.
 	IgnoreDRARequests bool
-	// LegacyNodeRepair ends unhealthy nodes at once and outside of disruption budgets, as before NodeRepair was voluntary. It has
-	// no effect without the gate NodeRepair.
+	// LegacyNodeRepair terminates unhealthy nodes at once and ignores disruption budgets, as upstream Karpenter did
+	// before 1.15. It has no effect without the feature gate NodeRepair.
 	LegacyNodeRepair bool
 	FeatureGates     FeatureGates
-	// Scheduler is the decoded SCHEDULER_CONFIG.
+	// Scheduler is the decoded value of --scheduler-config.
 	Scheduler SchedulerConfig
 
 	flags    *pflag.FlagSet
 	raw      raw
 	errs     []error
-	unread   map[string]bool // flags whose variable could not be read; they are not validated
+	unread   map[string]bool // flags whose environment variable could not be parsed; they are not validated
 	warnings []string
 }
 
-// raw are the settings that need more than a parser of flags.
+// raw are the texts of settings that Complete decodes.
 type raw struct {
 	logOutputPaths, logErrorOutputPaths string
 	featureGates, schedulerConfig       string
@@ -98,14 +102,14 @@ const (
 // MaxHeadroom is the largest NewNodeHeadroom.
 const MaxHeadroom = 0.5
 
-// Modes of decisions. They are the values of the annotation ext.karpenter.sh/enforcement-mode too.
+// Enforcement modes. The annotation ext.karpenter.sh/enforcement-mode has the same values.
 const (
 	ModeAuto    = "Auto"
 	ModeDryRun  = "DryRun"
 	ModeApprove = "Approve"
 )
 
-// A PreferencePolicy says what becomes of preferences: preferred affinities and spread that may be violated.
+// A PreferencePolicy is how preferences are treated: preferred affinities, and spread constraints with ScheduleAnyway.
 type PreferencePolicy string
 
 // Preference policies.
@@ -114,7 +118,7 @@ const (
 	PreferencePolicyIgnore  PreferencePolicy = "Ignore"
 )
 
-// A MinValuesPolicy says what becomes of a minValues that cannot be met.
+// A MinValuesPolicy is how a minValues that cannot be met is treated.
 type MinValuesPolicy string
 
 // Policies of minValues.
@@ -123,7 +127,8 @@ const (
 	MinValuesPolicyBestEffort MinValuesPolicy = "BestEffort"
 )
 
-// SoftMemoryLimit is the limit for the Go runtime in bytes, nine tenths of the container's; ok is false if that is unknown.
+// SoftMemoryLimit returns the memory limit for the Go runtime in bytes: nine tenths of the container's limit. ok is
+// false if that is not known.
 func (s *Settings) SoftMemoryLimit() (bytes int64, ok bool) {
 	if s.MemoryLimit <= 0 {
 		return 0, false
@@ -131,5 +136,6 @@ func (s *Settings) SoftMemoryLimit() (bytes int64, ok bool) {
 	return s.MemoryLimit / 10 * 9, true
 }
 
-// Warnings are what an operator should look at, one sentence each, in the order of the settings. Complete fills them.
+// Warnings returns settings that are valid but probably wrong, one sentence each, in the order of the settings.
+// Complete sets them.
 func (s *Settings) Warnings() []string { return s.warnings }

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Complete reads the environment and works out the settings that follow from others. What it could not read is reported
-// by Validate.
+// Complete reads environment variables and computes settings that depend on others. Validate reports values that
+// Complete could not parse.
 func (s *Settings) Complete() {
 	s.errs, s.warnings = nil, nil
 	s.readEnvironment()
@@ -41,7 +41,7 @@ func (s *Settings) Complete() {
 	}
 }
 
-// Validate reports all that is wrong, what Complete could not read included, or nil.
+// Validate returns an error that joins all invalid settings, including those that Complete could not parse.
 func (s *Settings) Validate() error {
 	v := &Settings{errs: slices.Clone(s.errs), unread: s.unread}
 	v.oneOf("provider", s.Provider, ProviderAWS, ProviderKWOK)
@@ -77,7 +77,7 @@ func (s *Settings) Validate() error {
 	v.notNegative("max-launches-per-minute", s.MaxLaunchesPerMinute)
 	v.notNegative("max-disruptions-per-minute", s.MaxDisruptionsPerMinute)
 	v.notNegative("max-replacements-per-minute", s.MaxReplacementsPerMinute)
-	if !(s.NodeOverheadCost >= 0 && s.NodeOverheadCost <= maxOverheadCost) { // not a number is neither
+	if !(s.NodeOverheadCost >= 0 && s.NodeOverheadCost <= maxOverheadCost) { // also true for NaN
 		v.fail("node-overhead-cost", fmt.Errorf("%g is out of range 0 to %d USD/h", s.NodeOverheadCost, maxOverheadCost))
 	}
 	if s.MaxNodeCPU < 0 || s.MaxNodeCPU > maxCores*1000 {
@@ -92,7 +92,7 @@ func (s *Settings) Validate() error {
 	return errors.Join(v.errs...)
 }
 
-// Beyond these a cost or a size is a mistake of units: no node costs or has as much.
+// The largest cost of a node and its largest size. Larger values are mistakes in the unit.
 const (
 	maxOverheadCost = 10_000
 	maxCores        = 1_000_000
@@ -122,7 +122,7 @@ func (s *Settings) notNegative(flag string, n int) {
 	}
 }
 
-// splitPaths splits at commas and leaves out what is empty.
+// splitPaths splits the text at commas and omits empty parts.
 func splitPaths(text string) []string {
 	var list []string
 	for _, part := range strings.Split(text, ",") {

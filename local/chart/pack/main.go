@@ -51,7 +51,7 @@ func pack(version, out string, dirs []string) error {
 	return nil
 }
 
-// show prints what a chart makes of values, for a release karpenter in kube-system.
+// show prints a chart rendered with values, for a release karpenter in kube-system.
 func show(dir, values string) error {
 	text, err := os.ReadFile(values)
 	if err != nil {

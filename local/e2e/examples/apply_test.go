@@ -104,7 +104,7 @@ func (s *stage) ready() {
 	})
 }
 
-// replicas is how many pods the example asks for.
+// replicas returns the number of pods in the example.
 func (s *stage) replicas() (n int) {
 	s.t.Helper()
 	for _, o := range s.objects {

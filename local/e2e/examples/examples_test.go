@@ -208,7 +208,7 @@ func (s *stage) spread(landed []landing) {
 	}
 }
 
-// fallback takes all spot capacity away and asks for more pods.
+// fallback removes all spot capacity and adds pods.
 func (s *stage) fallback(landed []landing) {
 	all := control.Pool{Type: "*", Zone: "*", Capacity: "spot"}
 	if err := s.Steer().ICE(s.t.Context(), all); err != nil {

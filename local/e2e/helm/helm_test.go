@@ -16,7 +16,7 @@ import (
 
 const namespace = "karpenter"
 
-// The life of a release, as an operator lives it.
+// The operations of an operator on a release, in order.
 func TestRelease(t *testing.T) {
 	e := newEnv(t)
 	e.furnish(t)

@@ -232,7 +232,7 @@ func in(key string, values ...string) apiv1.NodeSelectorRequirementWithMinValues
 	return apiv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 }
 
-// podSpec asks for cpu and goes to the corner's nodes only.
+// podSpec returns a pod that requests CPU and selects only the nodes of the corner.
 func (c *corner) podSpec(cpu string) corev1.PodSpec {
 	return corev1.PodSpec{
 		TerminationGracePeriodSeconds: ptr.To(int64(0)),

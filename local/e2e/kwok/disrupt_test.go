@@ -121,7 +121,7 @@ func TestRepair(t *testing.T) {
 			}},
 			{Nodes: "1", Reasons: []apiv1.DisruptionReason{apiv1.DisruptionReasonUnhealthy}},
 		}
-		p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
+		p.Spec.Template.Spec.TerminationGracePeriod = &apiv1.Duration{Duration: time.Hour}
 	})
 	c.deploy("web", 1, "1", func(t *corev1.PodTemplateSpec) {
 		t.Annotations = map[string]string{apiv1.DoNotDisruptAnnotationKey: "true"}

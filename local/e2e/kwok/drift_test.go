@@ -91,7 +91,7 @@ func TestWhatDrifts(t *testing.T) {
 			p.Spec.Template.Spec.Taints = append(p.Spec.Template.Spec.Taints, corev1.Taint{Key: "example.com/soft", Effect: corev1.TaintEffectPreferNoSchedule})
 		}},
 		{"grace", "NodePoolDrifted", func(p *apiv1.NodePool) {
-			p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Minute}
+			p.Spec.Template.Spec.TerminationGracePeriod = &apiv1.Duration{Duration: time.Minute}
 		}},
 		{"requirements", "RequirementsDrifted", func(p *apiv1.NodePool) {
 			p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(apiv1.CapacityTypeLabelKey, "on-demand"))
@@ -135,7 +135,7 @@ func TestWhatDrifts(t *testing.T) {
 func TestDriftBudgets(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift-budgets")
-	always, day := "* * * * *", metav1.Duration{Duration: 24 * time.Hour}
+	always, day := "* * * * *", apiv1.Duration{Duration: 24 * time.Hour}
 	closed := []apiv1.Budget{{Nodes: "0", Schedule: &always, Duration: &day}}
 	p := c.pool(func(p *apiv1.NodePool) { p.Spec.Disruption.Budgets = closed })
 	c.deploy("web", 5, "1", apart)

@@ -44,7 +44,7 @@ func TestTerminationGracePeriod(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "grace")
 	c.pool(func(p *apiv1.NodePool) {
-		p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: 8 * time.Second}
+		p.Spec.Template.Spec.TerminationGracePeriod = &apiv1.Duration{Duration: 8 * time.Second}
 	})
 	c.deploy("held", 1, "1", func(t *corev1.PodTemplateSpec) {
 		t.Annotations = map[string]string{apiv1.DoNotDisruptAnnotationKey: "true"}

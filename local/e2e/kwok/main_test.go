@@ -2,14 +2,19 @@ package kwok
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
+	"github.com/karpenter-go/karpenter/hack/upstream"
 	"github.com/karpenter-go/karpenter/local/cluster"
 	"github.com/karpenter-go/karpenter/local/e2e/rig"
 	"github.com/karpenter-go/karpenter/local/state"
@@ -27,7 +32,8 @@ var (
 )
 
 // gates are all that upstream has.
-const gates = "NodeRepair=true,ReservedCapacity=true,SpotToSpotConsolidation=true,NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true"
+const gates = "NodeRepair=true,ReservedCapacity=true,SpotToSpotConsolidation=true,NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true," +
+	"TerminateFirstDrift=true,TerminateFirstRepair=true,PodDeletionCostManagement=true"
 
 // sideBySide is how many tests run at a time: they mostly wait.
 const sideBySide = "8"
@@ -45,6 +51,36 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
+// unlikeUpstream returns how the metrics of the controller differ from those of upstream, after all tests have kept it busy. Names
+// and types are compared in hack/docs; this is about labels and their values.
+func unlikeUpstream() string {
+	text, err := scrape()
+	if err != nil {
+		return err.Error()
+	}
+	breaches, seen, err := upstream.Breaches(upstream.Series(text))
+	if err != nil {
+		return err.Error()
+	}
+	fmt.Printf("the controller exposes %d metrics of upstream\n", seen)
+	return strings.Join(breaches, "\n")
+}
+
+// scrape returns the metrics of the controller.
+func scrape() (string, error) {
+	s, err := local.Dir().Load()
+	if err != nil {
+		return "", err
+	}
+	response, err := http.Get("http://" + s.Address("karpenter-metrics") + "/metrics")
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return string(body), err
+}
+
 // run starts the cluster, makes the node class that all tests use, and runs them.
 func run(m *testing.M) int {
 	return rig.Rig{
@@ -60,6 +96,10 @@ func run(m *testing.M) int {
 		if err := shared.Create(ctx, class); err != nil {
 			return 0, err
 		}
-		return m.Run(), nil
+		code = m.Run()
+		if wrong := unlikeUpstream(); code == 0 && wrong != "" {
+			return 1, errors.New(wrong)
+		}
+		return code, nil
 	})
 }

@@ -2,7 +2,6 @@ package kwok
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -133,23 +132,14 @@ func TestRegistrationDelay(t *testing.T) {
 
 // The controller serves its metrics.
 func TestMetrics(t *testing.T) {
-	s, err := local.Dir().Load()
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := &corner{WithWatch: shared, t: t}
 	c.poll(func() string {
-		response, err := http.Get("http://" + s.Address("karpenter-metrics") + "/metrics")
-		if err != nil {
-			return err.Error()
-		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
+		body, err := scrape()
 		if err != nil {
 			return err.Error()
 		}
 		for _, want := range []string{"karpenter_build_info", "karpenter_cluster_state_synced"} {
-			if !strings.Contains(string(body), want) {
+			if !strings.Contains(body, want) {
 				return "metrics lack " + want
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -54,7 +53,7 @@ func TestStaticAndDynamicPools(t *testing.T) {
 	p := c.static(2, quick, func(p *apiv1.NodePool) {
 		p.Spec.Template.Labels["team"] = "blue"
 		p.Spec.Template.Annotations = map[string]string{"example.com/owner": "us"}
-		p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
+		p.Spec.Template.Spec.TerminationGracePeriod = &apiv1.Duration{Duration: time.Hour}
 	})
 	before := names(c.awaitNodes(2))
 	for _, claim := range c.claims() {

@@ -119,7 +119,7 @@ func TestLongGraceIsCut(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "long-grace")
 	c.pool(func(p *apiv1.NodePool) {
-		p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: 40 * time.Second}
+		p.Spec.Template.Spec.TerminationGracePeriod = &apiv1.Duration{Duration: 40 * time.Second}
 	})
 	c.alone("web", hold, func(t *corev1.PodTemplateSpec) {
 		long := int64(3600)

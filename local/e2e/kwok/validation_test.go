@@ -68,7 +68,7 @@ func TestPoolSchema(t *testing.T) {
 	budget := func(b apiv1.Budget) func(*apiv1.NodePool) {
 		return func(p *apiv1.NodePool) { p.Spec.Disruption.Budgets = []apiv1.Budget{b} }
 	}
-	hourly, hour := "@hourly", &metav1.Duration{Duration: time.Hour}
+	hourly, hour := "@hourly", &apiv1.Duration{Duration: time.Hour}
 	for _, tt := range []struct {
 		name    string
 		change  func(*apiv1.NodePool)

@@ -52,7 +52,7 @@ func TestOldDefinitions(t *testing.T) {
 	}
 }
 
-// crd is one of ours.
+// crd returns one of this project's CRDs.
 func (p *place) crd(t *testing.T, name string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	all, err := crds.All()

@@ -1,12 +1,11 @@
-// Package migration holds what happens when a cluster comes from another
-// autoscaler, or goes back to it, tried on a local cluster of its own.
+// Package migration tests the migration of a cluster from another autoscaler to this controller and back, on its own
+// local cluster.
 //
-//   - The other one is upstream Karpenter. Its objects are written here as it
-//     leaves them: claims, nodes and instances with its labels, annotations,
-//     finalizers, hash versions and tags, its lease, and definitions that still
-//     list v1beta1. Our controller then takes over, and goes away again.
-//   - The other one is Cluster Autoscaler. A stand-in grows and shrinks one
-//     node group by its documented rules, while our controller runs beside it.
+//   - From upstream Karpenter. The tests create objects in the form in which it leaves them: claims, nodes and
+//     instances with its labels, annotations, finalizers, hash versions and tags, its lease, and definitions that still
+//     list v1beta1. Then the controller of this project is started, and stopped again.
+//   - From Cluster Autoscaler. A simple emulation scales one node group by its documented rules, while the controller
+//     of this project runs at the same time.
 //
 // The tests need bin/karpenter-local and bin/karpenter. With -short they are
 // skipped.

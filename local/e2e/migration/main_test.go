@@ -27,10 +27,10 @@ import (
 // patience bounds a failure; nothing is asserted about speed.
 const patience = 3 * time.Minute
 
-// leaseName is the lease of upstream's controllers and of ours.
+// leaseName is the name of the Lease of both upstream's controller and this project's.
 const leaseName = "karpenter-leader-election"
 
-// A place is a cluster where no controller of ours runs until a test starts one.
+// A place is a cluster without this project's controller until a test starts it.
 type place struct{ *rig.Place }
 
 // here is the cluster of all tests.

@@ -24,7 +24,7 @@ var (
 	groupNodes = map[string]string{groupLabel: "workers"}
 )
 
-// beside makes a class and a pool of ours, and starts both autoscalers.
+// beside creates a node class and a NodePool, and starts both autoscalers.
 func (p *place) beside(t *testing.T, group nodeGroup, change func(*apiv1.NodePool)) (*autoscaler, *apiv1.NodePool) {
 	t.Helper()
 	class := upstreamClass()
@@ -201,7 +201,7 @@ func (p *place) launchedFor(t *testing.T, pool string) (n int) {
 	return n
 }
 
-// untouched checks that a node of the group has nothing of ours: no label, annotation, taint or finalizer.
+// untouched checks that a node of the group has no label, annotation, taint or finalizer of Karpenter.
 func (p *place) untouched(t *testing.T, node *corev1.Node) {
 	t.Helper()
 	var now corev1.Node

@@ -54,14 +54,16 @@ type result struct {
 	planned, needed int
 	// replanned counts pods that needed another plan, nominated those with a nomination.
 	replanned, nominated int
+	// followed counts the nominated pods that were bound to their node, elsewhere those that were not although it accepted pods.
+	followed, elsewhere int
 	// price is that of all nodes, in dollars an hour.
 	price float64
 	took  time.Duration
 }
 
 func (r result) String() string {
-	return fmt.Sprintf("%d nodes planned, %d needed at $%.3f/h, %d pods planned again, all running after %s", r.planned, r.needed,
-		r.price, r.replanned, r.took.Round(time.Second))
+	return fmt.Sprintf("%d nodes planned, %d needed at $%.3f/h, %d pods planned again, %d bound as nominated and %d elsewhere, "+
+		"all running after %s", r.planned, r.needed, r.price, r.replanned, r.followed, r.elsewhere, r.took.Round(time.Second))
 }
 
 // Pods that are nominated run where they were planned; without nominations the scheduler scatters them. How many nodes that saves
@@ -75,6 +77,7 @@ func TestNominations(t *testing.T) {
 	if nominated.nominated == 0 {
 		t.Error("no pod was nominated")
 	}
+	nominated.wantFollowed(t)
 	if os.Getenv("KARPENTER_LONG") == "" {
 		return // to compare takes as long again
 	}
@@ -82,6 +85,15 @@ func TestNominations(t *testing.T) {
 	t.Logf("%d pods without nominations: %s", replicas*len(sizes), free)
 	if free.nominated > 0 {
 		t.Errorf("%d pods were nominated though nominations are off", free.nominated)
+	}
+}
+
+// wantFollowed checks that the controller sees that the scheduler follows nominations.
+func (r result) wantFollowed(t *testing.T) {
+	t.Helper()
+	if r.followed == 0 || r.elsewhere > r.followed {
+		t.Errorf("%d nominated pods are counted as bound to their node and %d to others: the controller would not rely on nominations",
+			r.followed, r.elsewhere)
 	}
 }
 
@@ -115,6 +127,7 @@ func measure(t *testing.T, s setup) result {
 	r.price = awaitOpen(t, kube)
 	text := metrics(t, c)
 	r.replanned, r.nominated = read(t, text, replannedTotal), read(t, text, nominatedTotal)
+	r.followed, r.elsewhere = read(t, text, followedTotal), read(t, text, elsewhereTotal)
 	if err := c.Down(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -278,6 +291,8 @@ func claims(t *testing.T, kube client.Client) (before, all int) {
 
 var (
 	replannedTotal = regexp.MustCompile(`(?m)^karpenter_scheduler_replanned_pods_total\{[^}]*\} (\S+)$`)
+	followedTotal  = regexp.MustCompile(`(?m)^karpenter_scheduler_nominated_pods_bound_total\{node="nominated"[^}]*\} (\S+)$`)
+	elsewhereTotal = regexp.MustCompile(`(?m)^karpenter_scheduler_nominated_pods_bound_total\{node="other"[^}]*\} (\S+)$`)
 	nominatedTotal = regexp.MustCompile(`(?m)^karpenter_scheduler_nominations_total\{action="written"\} (\S+)$`)
 )
 

@@ -20,7 +20,11 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-var scheduler = flag.String("scheduler", "", "a kube-scheduler of another version to try, instead of this one with its gate closed")
+var (
+	scheduler      = flag.String("scheduler", "", "a kube-scheduler of another version to try, instead of this one with its gate closed")
+	schedulerGates = flag.String("scheduler-gates", "", "feature gates of that kube-scheduler: one that is newer than the API server lists kinds "+
+		"that it does not have")
+)
 
 // old returns how a cluster is set up whose nominations are handled as before Kubernetes 1.35: the scheduler writes none of its
 // own before it binds, and the API server leaves them on pods that are bound.
@@ -31,6 +35,9 @@ func old(nominate, slack string) setup {
 	}
 	if *scheduler != "" {
 		delete(gates, "kube-scheduler") // older ones do not know it
+		if *schedulerGates != "" {
+			gates["kube-scheduler"] = []string{"--feature-gates=" + *schedulerGates}
+		}
 	}
 	return setup{nominate: nominate, slack: slack, scheduler: *scheduler, arguments: gates}
 }
@@ -46,6 +53,8 @@ func TestOldServers(t *testing.T) {
 			t.Log(r)
 			if nominates := s.nominate == "true"; nominates != (r.nominated > 0) {
 				t.Errorf("%d pods were nominated", r.nominated)
+			} else if nominates {
+				r.wantFollowed(t)
 			}
 		})
 	}

@@ -24,15 +24,15 @@ import (
 	"github.com/karpenter-go/karpenter/local/watching"
 )
 
-// A Place is a running cluster and the ways to use it. Its waits end the test when the rig's patience does, and may be used in
-// clean-up too.
+// A Place is a running cluster with helpers for tests. Its waits fail the test after the rig's Patience, and can also
+// be used during clean-up.
 type Place struct {
 	client.WithWatch
 	Cluster *cluster.Cluster
 	rig     Rig
 }
 
-// Place returns the ways to use c, which runs. more are kinds that its client knows beside those of Client.
+// Place returns the helpers for the running cluster c. more adds further kinds to the scheme of its client, see Client.
 func (r Rig) Place(c *cluster.Cluster, more ...func(*runtime.Scheme) error) (*Place, error) {
 	kube, err := Client(c, more...)
 	if err != nil {
@@ -41,8 +41,7 @@ func (r Rig) Place(c *cluster.Cluster, more ...func(*runtime.Scheme) error) (*Pl
 	return &Place{WithWatch: kube, Cluster: c, rig: r}, nil
 }
 
-// Client returns a client of c that knows the kinds of Kubernetes and Karpenter, and those that more adds to its
-// scheme.
+// Client returns a client of c for the kinds of Kubernetes and Karpenter, and those that more adds to its scheme.
 func Client(c *cluster.Cluster, more ...func(*runtime.Scheme) error) (client.WithWatch, error) {
 	config, err := c.RESTConfig()
 	if err != nil {
@@ -78,7 +77,7 @@ func (p *Place) Await(t *testing.T, list client.ObjectList, done func() string, 
 	}
 }
 
-// Poll is Await for several kinds at once, or for state that has no watch.
+// Poll is like Await, for several kinds at once or for state without a watch.
 func (p *Place) Poll(t *testing.T, done func(context.Context) string) {
 	t.Helper()
 	ctx, cancel := p.patience(t)
@@ -97,7 +96,7 @@ func (p *Place) patience(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(t.Context()), p.rig.Patience)
 }
 
-// Log is what the controller of ours has logged; empty if there never was one.
+// Log returns the log of the controller; empty if it was never started.
 func (p *Place) Log() string {
 	text, err := os.ReadFile(p.Cluster.Dir().Log(cluster.ControllerName))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -106,14 +105,14 @@ func (p *Place) Log() string {
 	return string(text)
 }
 
-// LastWords is the end of Log.
+// LastWords returns the end of Log.
 func (p *Place) LastWords() string {
 	lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
 	return "the controller's last words:\n" + strings.Join(lines[max(0, len(lines)-60):], "\n")
 }
 
-// Program runs a program of ours against the cluster and returns what it printed. It may wait for several things in turn, and
-// has twice the patience.
+// Program runs a program of this project against the cluster and returns its output. Its time limit is twice the
+// Patience, because it may wait for several conditions one after another.
 func (p *Place) Program(t *testing.T, stdin, name string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*p.rig.Patience)
@@ -131,7 +130,7 @@ func (p *Place) Local(t *testing.T, stdin string, args ...string) (string, error
 	return p.Program(t, stdin, "karpenter-local", append([]string{"--dir", string(p.Cluster.Dir())}, args...)...)
 }
 
-// AWS is how the real SDK reaches the emulated account.
+// AWS returns the configuration with which the real AWS SDK uses the emulated account.
 func (p *Place) AWS() aws.Config {
 	return aws.Config{
 		Region: cluster.Region, BaseEndpoint: aws.String(p.Cluster.Emulator()),
@@ -139,5 +138,5 @@ func (p *Place) AWS() aws.Config {
 	}
 }
 
-// Steer is the other end of karpenter-local aws.
+// Steer returns a client that controls the emulator, as the commands of karpenter-local aws do.
 func (p *Place) Steer() control.Client { return control.Client{BaseURL: p.Cluster.Emulator()} }

@@ -13,17 +13,17 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// A nurse starts parts of the control plane again that end by themselves, as a kubelet does with static pods, and keeps what
-// they have said. A test may kill the controller; what else ends was not meant to.
+// A nurse restarts parts of the control plane that end unexpectedly, as a kubelet does with static pods, and keeps
+// their logs. Only the controller may be killed by tests.
 type nurse struct {
 	rig Rig
 	dir string
-	// off is set when the cluster is about to be taken down.
+	// off is set before the cluster is stopped.
 	mu  sync.Mutex // guards off
 	off bool
 }
 
-// leave ends the watch.
+// leave disables the restarts.
 func (n *nurse) leave() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -58,10 +58,10 @@ func (n *nurse) ended(part string, how error) {
 	}
 }
 
-// lastWords begin a Go program's account of its own death.
+// lastWords matches the first line that a Go program prints when it crashes.
 var lastWords = regexp.MustCompile(`(?m)^(panic:|fatal error:|runtime:|SIG[A-Z]+:|F[0-9]{4} )`)
 
-// causeOfDeath returns the lines of a log that say why the program ended, or its last ones.
+// causeOfDeath returns the lines of a log with the reason for the program's crash, or its last lines.
 func causeOfDeath(log string) string {
 	const most = 40
 	if at := lastWords.FindStringIndex(log); at != nil {

@@ -1,5 +1,5 @@
-// Package rig starts the cluster that the end-to-end tests of one package share, by the same code as karpenter-local up, and
-// takes it down when they are over, however they end: its parts die with the test process.
+// Package rig starts the cluster that the end-to-end tests of one package share, by the same code as karpenter-local
+// up, and stops it after the tests: its parts also end if the test process crashes.
 package rig
 
 import (
@@ -15,11 +15,12 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// A Rig says which cluster tests need.
+// A Rig describes the cluster that tests need.
 type Rig struct {
-	// Name begins the name of the cluster's directory, which is a temporary one.
+	// Name is the prefix of the name of the cluster's temporary directory.
 	Name string
-	// Binaries is where karpenter-local and karpenter are, Chart where the Helm chart with the controller's rights is.
+	// Binaries is the directory of karpenter-local and karpenter, Chart that of the Helm chart with the controller's
+	// rights.
 	Binaries, Chart string
 	Settings        state.Settings
 	// Scheduler is the path of another kube-scheduler, and Arguments are more arguments of parts, by part; see cluster.Options.
@@ -27,9 +28,9 @@ type Rig struct {
 	Arguments map[string][]string
 	// Values are values of the chart for the controller; see cluster.Options.
 	Values map[string]any
-	// Bare leaves the controller out: another one runs, or a test starts it.
+	// Bare is true if the controller is not started, because another one runs, or a test starts it.
 	Bare bool
-	// Patience bounds each wait of a Place; nothing is asserted about speed.
+	// Patience is the time limit of each wait of a Place. It is generous, since the tests do not check speed.
 	Patience time.Duration
 	// Logs is where the logs of the cluster are kept; empty keeps none.
 	Logs string
@@ -37,8 +38,8 @@ type Rig struct {
 	Prepare func(dir string) error
 }
 
-// Run starts the cluster, hands it to tests, takes it down and returns what tests returned, for os.Exit. What goes wrong on
-// the way is printed, and is 1.
+// Run starts the cluster, calls tests with it, stops it and returns the result of tests, for os.Exit. It prints errors
+// and then returns 1.
 func (r Rig) Run(tests func(context.Context, *cluster.Cluster) (int, error)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -75,7 +76,7 @@ func (r Rig) run(ctx context.Context, dir string, tests func(context.Context, *c
 	return tests(ctx, c)
 }
 
-// Open returns the cluster whose files lie in dir, or will; nothing is started yet.
+// Open returns the cluster with the directory dir, without starting it.
 func (r Rig) Open(dir string) (*cluster.Cluster, error) { return r.open(dir, nil) }
 
 // open is Open with a callback for parts that end.
@@ -103,7 +104,7 @@ func (r Rig) open(dir string, onEnd func(part string, how error)) (*cluster.Clus
 	})
 }
 
-// TakeDown stops the cluster, also one that came up by halves.
+// TakeDown stops the cluster, even if only some of its parts run.
 func (r Rig) TakeDown(c *cluster.Cluster) {
 	if r.Logs != "" {
 		if err := os.CopyFS(r.Logs, os.DirFS(filepath.Join(string(c.Dir()), "logs"))); err != nil {

@@ -9,7 +9,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 )
 
-// A variant says which nodes an image is for, beyond its architecture.
+// A variant is the kind of accelerator for which an image is made. standard images are for nodes without accelerators.
 type variant string
 
 const (
@@ -34,13 +34,13 @@ func (v variant) requirements() []corev1.NodeSelectorRequirement {
 	}
 }
 
-// A parameter is an SSM parameter that holds the id of an image for these variants.
+// A parameter is an SSM parameter whose value is the ID of an image for these variants.
 type parameter struct {
 	path     string
 	variants []variant
 }
 
-// parameters returns where the images of an alias are published, for clusters of Kubernetes version k ("1.36").
+// parameters returns the SSM parameters with the images of an alias, for clusters of Kubernetes version k ("1.36").
 func parameters(family, version, k string) []parameter {
 	latest := version == awsv1.AliasVersionLatest
 	pick := func(name string) string {
@@ -91,7 +91,8 @@ func bottlerocket(version, k string) []parameter {
 	}
 }
 
-// Unsupported returns why the alias cannot be resolved for Kubernetes 1.minor, or "".
+// Unsupported returns the reason why an alias of the family cannot be resolved for Kubernetes 1.minor, empty if there
+// is none.
 func Unsupported(family string, minor int) string {
 	switch {
 	case family == awsv1.AMIFamilyAL2 && minor >= 33:

@@ -81,7 +81,7 @@ func (r *Resolver) forgetStale(found []image, paths map[string][]string) {
 	}
 }
 
-// windows returns the nodes that an image of a Windows family is for.
+// windows returns requirements that match the nodes for which an image of a Windows family is made.
 func windows(family string) []corev1.NodeSelectorRequirement {
 	in := func(key, value string) corev1.NodeSelectorRequirement {
 		return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}
@@ -150,7 +150,8 @@ func (r *Resolver) byTerms(ctx context.Context, class *awsv1.EC2NodeClass) ([]im
 	return out, nil
 }
 
-// owners returns the owners of the images that a term selects. A name without owner means those of this account and Amazon.
+// owners returns the owners of the images that a term selects. If the term has a name and no owner, these are this
+// account and Amazon.
 func owners(t awsv1.AMISelectorTerm) []string {
 	switch {
 	case t.Owner != "":
@@ -200,7 +201,7 @@ func (r *Resolver) describe(ctx context.Context, owners []string, filters ...ec2
 	return out, nil
 }
 
-// For returns the image for a node with these labels: the first in the class's status that goes with them.
+// For returns the image for a node with these labels: the first in the class's status whose requirements match.
 func For(class *awsv1.EC2NodeClass, labels Labels) (awsv1.AMI, bool) {
 	for _, a := range class.Status.AMIs {
 		if labels.Suit(a.Requirements) {

@@ -6,10 +6,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Labels are those of a node, or of all that a type may become.
+// Labels are the labels of a node, or the labels that nodes of an instance type may have.
 type Labels struct{ require.Set }
 
-// Suit reports whether such a node meets what an image asks for.
+// Suit reports whether the labels meet the requirements of an image.
 func (l Labels) Suit(asked []corev1.NodeSelectorRequirement) bool {
 	_, ok := l.Compatible(require.FromSelector(asked), nil)
 	return ok

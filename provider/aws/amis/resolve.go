@@ -25,7 +25,7 @@ type ImageAPI interface {
 	DescribeImages(context.Context, *ec2.DescribeImagesInput, ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
 }
 
-// ParameterAPI is the part of SSM that reads published ids.
+// ParameterAPI is the part of SSM that reads parameters.
 type ParameterAPI interface {
 	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
 }
@@ -37,14 +37,14 @@ var (
 
 const (
 	publicLife = 24 * time.Hour
-	// latestLife is for parameters whose image changes with each release.
+	// latestLife is the cache time of a parameter whose image changes with each release.
 	latestLife = time.Hour
 	customLife = 5 * time.Minute
-	// missingLife is how long a parameter that is not there is not asked for again. Some regions lack some variants.
+	// missingLife is the cache time of the fact that a parameter does not exist, as for some variants in some regions.
 	missingLife = 5 * time.Minute
 )
 
-// A Resolver finds images. It is safe for concurrent use and holds no lock while AWS is asked.
+// A Resolver finds images. It is safe for concurrent use, and holds no lock during calls of AWS.
 type Resolver struct {
 	images     ImageAPI
 	parameters ParameterAPI
@@ -57,12 +57,12 @@ type Resolver struct {
 	missing  *ttl.Cache[string, bool]
 }
 
-// Config names what a Resolver needs.
+// Config has the dependencies and settings of a Resolver.
 type Config struct {
 	Images     ImageAPI
 	Parameters ParameterAPI
 	Clock      clock.PassiveClock
-	// Refresh is how long an answer for a class is good.
+	// Refresh is how long the images of a class are cached.
 	Refresh time.Duration
 }
 
@@ -100,7 +100,8 @@ func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass, versi
 	return out, nil
 }
 
-// An image is a candidate and the nodes that it would be for, without architecture.
+// An image is an image that the class selects. reqs are the labels of the nodes for which it is made, apart from the
+// architecture.
 type image struct {
 	id, name, arch string
 	created        string // RFC 3339, so it sorts as text
@@ -119,7 +120,7 @@ func (i image) requirements() []corev1.NodeSelectorRequirement {
 	return reqs
 }
 
-// better reports whether i is to be preferred to o for the same nodes.
+// better reports whether i is preferred to o if both are for the same nodes.
 func (i image) better(o image) bool {
 	if i.deprecated != o.deprecated {
 		return o.deprecated
@@ -151,7 +152,7 @@ func choose(found []image) []awsv1.AMI {
 	return out
 }
 
-// nodeArch is how Kubernetes calls EC2's architecture, or "" for one that no node runs on.
+// nodeArch returns the Kubernetes name of an architecture of EC2, empty for one that nodes cannot have.
 func nodeArch(ec2 string) string {
 	switch ec2 {
 	case "x86_64":

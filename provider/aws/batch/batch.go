@@ -13,26 +13,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// A Window says when a bucket, the items of one batched call, closes. It closes after Idle without a new item, after
-// Longest at the latest, or at Items items.
+// A Window defines when a bucket closes. A bucket is the list of items of one batched call. It closes after Idle
+// without a new item, after Longest at the latest, or when it has Items items.
 type Window struct {
 	Idle, Longest time.Duration
-	// Items is how many items close a bucket at once.
+	// Items is the number of items at which a bucket closes at once.
 	Items int
 }
 
-// Result is what the call gives one item.
+// Result is the result of the call for one item.
 type Result[O any] struct {
 	Value O
 	Err   error
 }
 
-// A Call does the work for all items of a bucket and returns one result an item, in their order.
+// A Call makes one request for all items of a bucket. It returns one result per item, in their order.
 type Call[I, O any] func(ctx context.Context, items []I) []Result[O]
 
-// A Batcher joins items of the same key. It is safe for concurrent use.
+// A Batcher makes one call for all items with the same key that are submitted within a Window. It is safe for
+// concurrent use.
 type Batcher[I, O any] struct {
-	ctx    context.Context // ends every bucket; a field because buckets outlive the calls that open them
+	ctx    context.Context // ends all buckets; a field, because a bucket stays open after Submit returns
 	clock  clock.WithTicker
 	window Window
 	call   Call[I, O]
@@ -47,26 +48,26 @@ type bucket[I, O any] struct {
 	items   []I
 	tickets []*Ticket[O]
 	opened  time.Time
-	more    chan struct{} // one token: an item came
-	full    chan struct{} // closed when no more fit
+	more    chan struct{} // has one element if an item was added since the last receive
+	full    chan struct{} // closed when the bucket is full
 }
 
-// A Ticket stands for one item's result.
+// A Ticket gives access to the result of one item.
 type Ticket[O any] struct {
 	done   chan struct{}
 	result Result[O]
 }
 
-// Config names what a Batcher needs.
+// Config has the dependencies and settings of a Batcher.
 type Config[I, O any] struct {
-	Name   string // label of its metrics
+	Name   string // value of the label in metrics
 	Clock  clock.WithTicker
 	Window Window
 	Call   Call[I, O]
 	Meter  *Meter
 }
 
-// New returns a Batcher whose buckets end with ctx.
+// New returns a Batcher. Its buckets end when ctx is done.
 func New[I, O any](ctx context.Context, c Config[I, O]) *Batcher[I, O] {
 	return &Batcher[I, O]{
 		ctx: ctx, clock: c.Clock, window: c.Window, call: c.Call, meter: c.Meter, name: c.Name,
@@ -74,7 +75,7 @@ func New[I, O any](ctx context.Context, c Config[I, O]) *Batcher[I, O] {
 	}
 }
 
-// Submit puts item into the open bucket of key, opening one if there is none, and returns at once.
+// Submit adds the item to the open bucket of the key and returns at once. If there is no open bucket, it opens one.
 func (b *Batcher[I, O]) Submit(key string, item I) *Ticket[O] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,7 +114,7 @@ func (t *Ticket[O]) Wait(ctx context.Context) (O, error) {
 	}
 }
 
-// Done reports whether the result is there.
+// Done reports whether the result is available.
 func (t *Ticket[O]) Done() bool {
 	select {
 	case <-t.done:
@@ -140,7 +141,7 @@ func (b *Batcher[I, O]) serve(key string, k *bucket[I, O]) {
 	}
 }
 
-// run makes the call. A panic in it is the error of the items: the process and other batches go on.
+// run makes the call. A panic in the call becomes the error of its items, so the process and other batches continue.
 func (b *Batcher[I, O]) run(items []I) (results []Result[O]) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -167,7 +168,7 @@ func fail[O any](n int, err error) []Result[O] {
 	return results
 }
 
-// wait returns when the bucket is to be closed.
+// wait blocks until the bucket must be closed.
 func (b *Batcher[I, O]) wait(k *bucket[I, O]) {
 	longest := b.clock.NewTimer(b.window.Longest)
 	defer longest.Stop()
@@ -222,7 +223,7 @@ func (m *Meter) observe(name string, size int, open time.Duration) {
 	m.size.WithLabelValues(name).Observe(float64(size))
 }
 
-// sizes are the bucket bounds: fine below a hundred, coarse up to the largest batch.
+// sizes returns the bucket bounds of the histogram of batch sizes: dense below a hundred, sparse above.
 func sizes() []float64 {
 	bounds := []float64{1, 2, 4, 5, 10, 15, 20, 25}
 	for _, step := range []struct{ from, to, by float64 }{

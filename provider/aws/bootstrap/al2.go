@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// al2 writes a MIME archive: the owner's parts first, then a script that calls the image's bootstrap script.
+// al2 returns a MIME archive: first the parts of the class's own user data, then a script that calls the image's
+// bootstrap script.
 func al2(in Input) (string, error) {
 	var parts []part
 	switch custom := strings.TrimSpace(in.Custom); {

@@ -14,10 +14,10 @@ import (
 
 const nodeConfigVersion = "node.eks.aws/v1alpha1"
 
-// ErrNoCIDR means that the address range of services is not known, without which AL2023 cannot join.
+// ErrNoCIDR means that the address range of services is not known. Nodes with AL2023 cannot join without it.
 var ErrNoCIDR = errors.New("the cluster's service CIDR is not known")
 
-// nodeConfig is the document that nodeadm reads, as far as it is set here.
+// nodeConfig is the NodeConfig document that nodeadm reads, with the fields that this package sets.
 type nodeConfig struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -50,7 +50,8 @@ type nodeConfigKubelet struct {
 	Flags  []string       `json:"flags,omitempty"`
 }
 
-// al2023 writes a MIME archive: the owner's parts first, then our NodeConfig, which nodeadm merges over theirs.
+// al2023 returns a MIME archive: first the parts of the class's own user data, then a NodeConfig of Karpenter. nodeadm
+// merges NodeConfigs, and the last one takes precedence.
 func al2023(in Input) (string, error) {
 	if in.Cluster.CIDR == "" {
 		return "", ErrNoCIDR
@@ -66,7 +67,7 @@ func al2023(in Input) (string, error) {
 	return archive(append(parts, part{typeConfig, "# Written by Karpenter.\n" + config})), nil
 }
 
-// al2023Custom reads what the owner gave: a MIME archive, a NodeConfig, or a script.
+// al2023Custom parses the class's own user data: a MIME archive, a NodeConfig, or a script.
 func al2023Custom(text string) ([]part, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -124,7 +125,7 @@ func (in Input) nodeConfig() (string, error) {
 	return string(out), nil
 }
 
-// plainTaints drops the times of taints, which kubelet does not take.
+// plainTaints converts taints without timeAdded, which kubelet's configuration does not accept.
 func plainTaints(taints []corev1.Taint) []map[string]any {
 	out := make([]map[string]any, len(taints))
 	for i, t := range taints {

@@ -22,7 +22,7 @@ type part struct {
 	body        string
 }
 
-// archive writes parts in cloud-init's way.
+// archive returns the parts as a MIME archive for cloud-init.
 func archive(parts []part) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=%q\n\n", boundary)
@@ -38,7 +38,7 @@ func isArchive(text string) bool {
 	return strings.HasPrefix(text, "MIME-Version:") || strings.HasPrefix(text, "Content-Type:")
 }
 
-// split reads the entries of a MIME archive.
+// split parses the entries of a MIME archive.
 func split(text string) ([]part, error) {
 	message, err := mail.ReadMessage(strings.NewReader(strings.TrimSpace(text)))
 	if err != nil {

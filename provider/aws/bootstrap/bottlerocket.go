@@ -10,7 +10,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// bottlerocket merges our settings over the owner's TOML. Only settings.kubernetes is ours; all else stays as it is.
+// bottlerocket returns the class's own TOML with Karpenter's values in settings.kubernetes. All other settings are
+// unchanged.
 func bottlerocket(in Input) (string, error) {
 	doc := map[string]any{}
 	if err := toml.Unmarshal([]byte(in.Custom), &doc); err != nil {
@@ -47,7 +48,7 @@ func bottlerocket(in Input) (string, error) {
 	return string(out), nil
 }
 
-// table returns the table of that name, made if it is missing.
+// table returns the table with the name. It is added if it is missing.
 func table(in map[string]any, name string) (map[string]any, error) {
 	switch t := in[name].(type) {
 	case nil:
@@ -61,7 +62,7 @@ func table(in map[string]any, name string) (map[string]any, error) {
 	}
 }
 
-// bottlerocketKubelet are the settings in Bottlerocket's names.
+// bottlerocketKubelet returns the kubelet settings with Bottlerocket's names.
 func (in Input) bottlerocketKubelet() map[string]any {
 	k := in.Kubelet
 	out := map[string]any{
@@ -104,8 +105,8 @@ func bottlerocketTaints(in Input) map[string][]string {
 	return out
 }
 
-// mountInstanceStorage is the bootstrap command that puts pods' storage on local disks. Images before 1.46 need a list of the
-// directories to move.
+// mountInstanceStorage returns the bootstrap command that mounts local disks for the ephemeral storage of pods. Images
+// before 1.46 need a list of the directories.
 func mountInstanceStorage(version string) map[string]any {
 	bind := []string{"apiclient", "ephemeral-storage", "bind"}
 	if !fromVersion(version, 1, 46) {
@@ -118,7 +119,8 @@ func mountInstanceStorage(version string) map[string]any {
 	}
 }
 
-// fromVersion reports whether version is major.minor or newer; latest is, an unknown one is not.
+// fromVersion reports whether version is major.minor or newer. It returns true for latest, and false for an unknown
+// version.
 func fromVersion(version string, major, minor int) bool {
 	if version == "latest" {
 		return true

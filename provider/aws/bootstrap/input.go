@@ -14,23 +14,23 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/kubelet"
 )
 
-// A Cluster is what every node must know of the cluster it joins.
+// A Cluster has the facts about a cluster that a node needs to join it.
 type Cluster struct {
 	Name     string
 	Endpoint string
 	// CABundle is base64 of PEM.
 	CABundle string
-	// CIDR is that of services; AL2023 needs it.
+	// CIDR is the address range of services. AL2023 needs it.
 	CIDR string
 	// DNS is the address of the cluster's DNS service, empty if unknown.
 	DNS string
 }
 
-// IPv6 reports whether pods and services have IPv6 addresses: by the address of the DNS service, or by those of all services
-// where that is not known.
+// IPv6 reports whether pods and services have IPv6 addresses. It is derived from the address of the DNS service, or
+// from CIDR if that address is not known.
 func (c Cluster) IPv6() bool { return strings.Contains(cmp.Or(c.DNS, c.CIDR), ":") }
 
-// An Input is everything user data is made of.
+// An Input has all values on which user data depend.
 type Input struct {
 	Family  string
 	Cluster Cluster
@@ -42,11 +42,11 @@ type Input struct {
 	RAID0 bool
 	// Custom is the user data of the node class.
 	Custom string
-	// ImageVersion is the version of the image, or "" if unknown; Bottlerocket needs it.
+	// ImageVersion is the version of the image, empty if it is not known. Bottlerocket needs it.
 	ImageVersion string
 }
 
-// UserData returns the text that goes to EC2, not yet encoded.
+// UserData returns the user data as text, before base64 encoding.
 func UserData(in Input) (string, error) {
 	switch in.Family {
 	case awsv1.AMIFamilyAL2023:
@@ -63,9 +63,9 @@ func UserData(in Input) (string, error) {
 	return "", fmt.Errorf("write user data: unknown image family %q", in.Family)
 }
 
-// ClaimLabels returns the labels that kubelet of the claim's node may set on itself: those in the reserved domains of
-// Kubernetes are left out, the API server would refuse the node. Custom images may not know what do-not-sync-taints asks
-// of them, so it is left out there.
+// ClaimLabels returns the labels with which the claim's node registers. Labels in reserved domains of Kubernetes are
+// omitted, because the API server rejects nodes that set them on themselves. The label do-not-sync-taints is omitted
+// for custom images, which may register without the claim's taints.
 func ClaimLabels(claim *apiv1.NodeClaim, capacityType, family string) map[string]string {
 	labels := maps.Clone(claim.Labels)
 	if labels == nil {
@@ -80,8 +80,8 @@ func ClaimLabels(claim *apiv1.NodeClaim, capacityType, family string) map[string
 	return labels
 }
 
-// ofInstance are the labels that describe an instance. A claim may have those of an instance that was lost in a crash;
-// the next one may be another, and a launch that is repeated must be the same to the letter.
+// ofInstance are the labels that depend on the instance. They are omitted from user data. A claim may have the labels
+// of an earlier instance, while a repeated launch must have exactly the same user data.
 var ofInstance = apiv1.CoreLabels().With(awsv1.Labels()).WellKnown
 
 func restricted(key string) bool {
@@ -94,8 +94,8 @@ func restricted(key string) bool {
 	})
 }
 
-// ClaimTaints returns the taints that the node registers with: the claim's, its start-up taints, and the one that keeps
-// pods off until it is registered.
+// ClaimTaints returns the taints with which the node registers: the claim's taints and start-up taints, and the
+// unregistered taint, which excludes pods until the node is registered.
 func ClaimTaints(claim *apiv1.NodeClaim) []corev1.Taint {
 	taints := slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints)
 	unregistered := corev1.Taint{Key: apiv1.UnregisteredTaintKey, Effect: corev1.TaintEffectNoExecute}
@@ -116,7 +116,7 @@ func (in Input) clusterDNS() []string {
 	return nil
 }
 
-// pairs joins m as k<sep>v with commas, keys sorted.
+// pairs joins the entries of m as k<sep>v, separated by commas, in key order.
 func pairs(m map[string]string, sep string) string {
 	words := make([]string, 0, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -125,10 +125,10 @@ func pairs(m map[string]string, sep string) string {
 	return strings.Join(words, ",")
 }
 
-// nodeLabels is kubelet's flag, quoted.
+// nodeLabels returns kubelet's flag --node-labels, quoted.
 func (in Input) nodeLabels() string { return `--node-labels="` + pairs(in.Labels, "=") + `"` }
 
-// kubeletFlags are the settings as kubelet's command-line flags.
+// kubeletFlags returns the settings as command-line flags of kubelet.
 func (in Input) kubeletFlags() string {
 	var flags []string
 	add := func(name, value string) {

@@ -2,7 +2,7 @@ package bootstrap
 
 import "strings"
 
-// windows writes a PowerShell block: the owner's lines first, then the call of the image's bootstrap script.
+// windows returns a PowerShell block: first the class's own user data, then the call of the image's bootstrap script.
 func windows(in Input) string {
 	var b strings.Builder
 	b.WriteString("<powershell>\n")

@@ -1,9 +1,9 @@
 // Package breaker bounds how many instances are terminated at once when a list or a report of EC2 is the only reason.
 //
-// Such a reason may be wrong for the whole cluster at once: NodeClaims were lost in a restore, or EC2 reports a zone as
-// impaired. So a pass that would terminate more than Limit terminates none of them. A metric and an event on each
-// EC2NodeClass say so. The annotation awsv1.AnnotationAllowMassTermination on an EC2NodeClass lifts the bound for its
-// instances.
+// Such a reason may be wrong for many instances at once. Examples are NodeClaims that were lost in a restore, and a
+// zone that EC2 reports as impaired. So a pass that would terminate more instances than Limit terminates none of them.
+// A metric and an event on each EC2NodeClass report that. The annotation awsv1.AnnotationAllowMassTermination on an
+// EC2NodeClass removes the bound for its instances.
 package breaker
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// A Cause is why instances would be terminated.
+// A Cause is the reason for terminating instances.
 type Cause string
 
 const (
-	// CauseNoClaim is that instances belong to no NodeClaim.
+	// CauseNoClaim means that the instances belong to no NodeClaim.
 	CauseNoClaim Cause = "instances without NodeClaim"
-	// CauseStatus is that EC2 reports failed checks or scheduled events.
+	// CauseStatus means that EC2 reports failed status checks or scheduled events for the instances.
 	CauseStatus Cause = "instances with failed status checks or scheduled events"
 )
 
-// label is the value of the metric's label.
+// label returns the cause as a value of a metric label.
 func (c Cause) label() string {
 	if c == CauseNoClaim {
 		return "without_nodeclaim"
@@ -44,7 +44,7 @@ type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
 }
 
-// A Breaker decides which of many terminations go on.
+// A Breaker decides which of many terminations are allowed.
 type Breaker struct {
 	client   client.Reader
 	recorder Recorder
@@ -65,8 +65,9 @@ func New(c client.Reader, r Recorder, reg prometheus.Registerer) *Breaker {
 // Limit is how many of the managed instances one pass may terminate: 20%, but at least 3.
 func Limit(managed int) int { return max(3, managed/5) }
 
-// Admit returns those of chosen that may be terminated in this pass, in their order: all or none of those whose class does not
-// lift the bound. managed is the number of instances of the cluster that are not ending.
+// Admit returns the instances of chosen that may be terminated in this pass, in their order. Instances whose class has
+// no bound may always be terminated. Of the others, all or none may be. managed is the number of instances of the
+// cluster that are not being terminated.
 func (b *Breaker) Admit(
 	ctx context.Context, cause Cause, chosen []instances.Instance, managed int,
 ) ([]instances.Instance, error) {
@@ -98,16 +99,16 @@ func (b *Breaker) Admit(
 	}), nil
 }
 
-// InUse sets how many instances are kept because their node is in use.
+// InUse sets the metric of how many instances are kept because their node is in use.
 func (b *Breaker) InUse(count int) { b.withheld.WithLabelValues("node_in_use").Set(float64(count)) }
 
-// ofClass are instances of one node class, which is nil if it does not exist.
+// ofClass has the instances of one node class. class is nil if it does not exist.
 type ofClass struct {
 	class     *awsv1.EC2NodeClass
 	instances []instances.Instance
 }
 
-// bounded returns the instances by the name of their class, without those of classes that lift the bound.
+// bounded returns the instances by class name, without those of classes with AnnotationAllowMassTermination.
 func (b *Breaker) bounded(ctx context.Context, list []instances.Instance) (map[string]*ofClass, error) {
 	out := map[string]*ofClass{}
 	if len(list) == 0 {

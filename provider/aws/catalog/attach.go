@@ -7,16 +7,18 @@ import (
 // ebsDriver is the CSI driver of EBS.
 const ebsDriver = "ebs.csi.aws.com"
 
-// EC2's limits where it does not state one: volumes, interfaces and local disks together on Nitro, volumes alone on Xen.
+// The attach limits of types for which EC2 publishes none. On Nitro, the limit applies to the sum of volumes, network
+// interfaces and local disks. On Xen, it applies to volumes alone.
 const (
 	nitroAttachments = 28
 	xenAttachments   = 40
 )
 
-// ownInterfaces are the network interfaces of a young node: its own and a spare one for addresses of pods.
+// ownInterfaces is the number of network interfaces of a new node: its primary interface, and one that the VPC CNI
+// attaches for addresses of pods.
 const ownInterfaces = 2
 
-// readAttachments sets the number of local disks and the limit on attached EBS volumes, if EC2 states one.
+// readAttachments sets the number of local disks, and the limit of attached EBS volumes if EC2 publishes one.
 func (m *Machine) readAttachments(t ec2types.InstanceTypeInfo) {
 	if s := t.InstanceStorageInfo; s != nil {
 		for _, d := range s.Disks {
@@ -29,8 +31,9 @@ func (m *Machine) readAttachments(t ec2types.InstanceTypeInfo) {
 	}
 }
 
-// Attachments returns how many volumes pods may have attached to m: what EC2 allows without the node's own disks and, where
-// they count too, its interfaces. Once the driver runs, it publishes each node's number, which takes precedence.
+// Attachments returns how many volumes of pods can be attached to a node on m. It is EC2's limit less the node's own
+// disks and, if they count, its network interfaces. The limit that the CSI driver reports for a running node takes
+// precedence.
 func Attachments(m Machine, s Shape) int {
 	all, alone := m.EBSAttachments, m.EBSDedicated
 	switch {

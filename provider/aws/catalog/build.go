@@ -14,15 +14,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// An Inventory is what a region sells: machines in name order, and the zones of each by name.
+// An Inventory has the instance types of a region: machines in name order, and the zones of each by its name.
 type Inventory struct {
 	Machines []Machine
 	Zones    map[string][]string
 }
 
-// Build returns the types that nodes of shape s may be, in name order. Offerings are those of zones where the type is sold
-// and the class has a subnet; they have no price and are not available until they are priced. A type without any such
-// zone, or that this shape cannot run on, is left out.
+// Build returns the instance types that nodes of shape s may have, in name order. A type has offerings in the zones
+// where EC2 offers it and the class has a subnet. They have no price and are not available until Price sets both. Types
+// without such a zone, and types that the shape excludes, are omitted.
 func Build(inv Inventory, s Shape) []*model.InstanceType {
 	var out []*model.InstanceType
 	for _, m := range inv.Machines {
@@ -59,7 +59,7 @@ func build(m Machine, sold []string, s Shape) (*model.InstanceType, bool) {
 	}
 	s, err := s.on(m)
 	if err != nil && s.Kubelet.MaxPods == nil && slices.Contains(s.Kubelet.Expressions, "maxPods") {
-		return nil, false // how many pods fit is not known
+		return nil, false // the number of pods is not known
 	}
 	reserved := s.reservedFor(m.Name, zones)
 	if len(reserved) > 0 {
@@ -109,7 +109,8 @@ func (s Shape) reservedFor(name string, zones []string) []awsv1.CapacityReservat
 	return out
 }
 
-// spread returns an offering once for each partition of the class's placement group, or as it is.
+// spread returns one copy of the offering for each partition of the class's placement group. Without partitions it
+// returns o alone.
 func (s Shape) spread(o model.Offering) []model.Offering {
 	if s.Group == nil || s.Group.Partitions == 0 {
 		return []model.Offering{o}
@@ -122,7 +123,7 @@ func (s Shape) spread(o model.Offering) []model.Offering {
 	return out
 }
 
-// reservedOffering returns the way to launch into a reservation.
+// reservedOffering returns the offering of a capacity reservation.
 func reservedOffering(c awsv1.CapacityReservation, zoneID string) model.Offering {
 	o := offering(c.AvailabilityZone, zoneID, apiv1.CapacityTypeReserved)
 	o.ReservationID = c.ID
@@ -137,7 +138,7 @@ func reservedOffering(c awsv1.CapacityReservation, zoneID string) model.Offering
 	return o
 }
 
-// offering returns the way to buy a type in one zone under one capacity type.
+// offering returns the offering of a type in one zone with one capacity type.
 func offering(zone, id, capacityType string) model.Offering {
 	reqs := []require.Requirement{
 		require.New(corev1.LabelTopologyZone, require.In, zone),

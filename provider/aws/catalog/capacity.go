@@ -14,13 +14,13 @@ import (
 const (
 	mib = 1 << 20
 	gib = 1 << 30
-	// armReserveMiB is what firmware keeps on Graviton.
+	// armReserveMiB is the memory that the firmware uses on Graviton.
 	armReserveMiB = 64
-	// plainPods is the limit of families that network interfaces do not bound.
+	// plainPods is the pod limit of families whose number of pods does not depend on network interfaces.
 	plainPods = 110
 )
 
-// Capacity returns what a node of shape s on m reports as its capacity.
+// Capacity returns the capacity that a node of shape s on m is expected to report.
 func Capacity(m Machine, s Shape) model.Resources {
 	r := model.Resources{
 		corev1.ResourceCPU:              m.VCPU * 1000,
@@ -54,7 +54,8 @@ func Capacity(m Machine, s Shape) model.Resources {
 	return r
 }
 
-// memory is in bytes. The hypervisor's part is rounded up to a whole MiB, as measured on real nodes.
+// memory returns the memory of a node on m in bytes. The share of the hypervisor is rounded up to a whole MiB, as
+// measured on real nodes.
 func memory(m Machine, overhead float64) int64 {
 	have := m.MemoryMiB
 	if m.arm() {
@@ -64,7 +65,8 @@ func memory(m Machine, overhead float64) int64 {
 	return max(have-kept, 0) * mib
 }
 
-// eniPods is how many pods get an address: every interface keeps one for itself, and two pods use the host's network.
+// eniPods returns how many pods can have an address of a network interface. Each interface uses one address for itself.
+// Two is added for pods with hostNetwork.
 func eniPods(m Machine, s Shape, reservedENIs int64) int64 {
 	if m.DefaultCard >= len(m.Cards) {
 		return 0
@@ -90,7 +92,7 @@ func pods(m Machine, s Shape) int64 {
 	return n
 }
 
-// ephemeral is the size in bytes of the disk that pods' ephemeral storage lives on.
+// ephemeral returns the size in bytes of the disk with the ephemeral storage of pods.
 func ephemeral(m Machine, s Shape) int64 {
 	if s.RAID0 && m.StorageGB > 0 {
 		return m.StorageGB * 1e9
@@ -149,7 +151,8 @@ func Reserved(m Machine, s Shape) model.Resources {
 	return override(r, s.Kubelet.KubeReserved)
 }
 
-// reservedCPU is in millicores: 6% of the first core, 1% of the second, 0.5% of the next two, 0.25% of the rest.
+// reservedCPU returns the reserved cpu in millicores: 6% of the first core, 1% of the second, 0.5% of the next two,
+// 0.25% of the others.
 func reservedCPU(millis int64) (kept int64) {
 	for _, slice := range []struct {
 		from, to int64
@@ -164,7 +167,7 @@ func reservedCPU(millis int64) (kept int64) {
 	return kept
 }
 
-// override returns r with the amounts that the user gave in their place.
+// override returns r with amounts replaced by those that the user configured.
 func override(r model.Resources, given map[string]string) model.Resources {
 	list := corev1.ResourceList{}
 	for k, v := range given {
@@ -179,19 +182,20 @@ func override(r model.Resources, given map[string]string) model.Resources {
 	return out
 }
 
-// Overhead returns all that pods may not use of capacity: kubelet's reserve, the system's, and the eviction threshold.
+// Overhead returns the part of the capacity that pods cannot use: kubeReserved, systemReserved and the eviction
+// threshold.
 func Overhead(m Machine, s Shape, capacity model.Resources) model.Resources {
 	system := override(model.Resources{}, s.Kubelet.SystemReserved)
 	sum := Reserved(m, s).Plus(system).Plus(eviction(s, capacity))
 	for name := range sum {
 		if _, ok := capacity[name]; !ok {
-			delete(sum, name) // pid, for one, is no capacity
+			delete(sum, name) // such as pid
 		}
 	}
 	return sum
 }
 
-// eviction is what must stay free. Soft thresholds do not count: kubelet does not subtract them either.
+// eviction returns the hard eviction thresholds. As in kubelet, soft thresholds are not subtracted from allocatable.
 func eviction(s Shape, capacity model.Resources) model.Resources {
 	storage := capacity[corev1.ResourceEphemeralStorage]
 	r := model.Resources{

@@ -19,18 +19,18 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
-// Prices returns what machines cost, in dollars per hour.
+// Prices returns the prices of instance types in dollars per hour.
 type Prices interface {
 	OnDemand(instanceType string) (price float64, ok bool)
 	Spot(instanceType, zone string) (price float64, ok bool)
-	// Revision changes whenever a price does.
+	// Revision returns a number that changes whenever a price changes.
 	Revision() uint64
 }
 
-// Reservations returns how many instances capacity reservations still hold.
+// Reservations returns how many instances are left in capacity reservations.
 type Reservations interface {
 	Left(id string) int
-	// Revision changes whenever a count does.
+	// Revision returns a number that changes whenever a count changes.
 	Revision() uint64
 }
 
@@ -39,8 +39,8 @@ type Placements interface {
 	Last(class *awsv1.EC2NodeClass) *placement.Group
 }
 
-// A Catalog answers which types a node class may use now. It is safe for concurrent use, and readers never wait for a
-// refresh.
+// A Catalog returns the instance types that nodes of a class may have now. It is safe for concurrent use, and readers
+// never wait for a refresh.
 type Catalog struct {
 	api       API
 	region    string
@@ -59,14 +59,14 @@ type Catalog struct {
 	built map[types.UID]*entry
 }
 
-// stock is an Inventory, numbered.
+// stock is an Inventory with a revision number.
 type stock struct {
 	Inventory
 	byName   map[string]Machine
 	revision uint64
 }
 
-// entry is what was last built for a class.
+// entry has the cached types of one class.
 type entry struct {
 	key      string
 	base     []*model.InstanceType
@@ -74,26 +74,26 @@ type entry struct {
 	priced   []*model.InstanceType
 }
 
-// Config names what a Catalog needs.
+// Config has the dependencies and settings of a Catalog.
 type Config struct {
 	API       API
 	Region    string
 	Options   Options
 	Prices    Prices
 	Shortages *Shortages
-	// Reserved, Placed and Shifted may be nil: then there are no reservations, groups or zonal shifts.
+	// Reserved, Placed and Shifted may be nil. Then there are no reservations, placement groups or zonal shifts.
 	Reserved Reservations
 	Placed   Placements
 	Shifted  Shifts
-	// Learned may be nil: then memory is estimated.
+	// Learned may be nil. Then the memory of nodes is always estimated.
 	Learned Learned
 	Shipped *shipped.Catalog
 }
 
-// Shifts returns which zones traffic is shifted away from.
+// Shifts reports from which zones traffic is shifted away.
 type Shifts interface {
 	Away(zoneID string) bool
-	// Revision changes whenever a shift comes or goes.
+	// Revision returns a number that changes whenever a shift begins or ends.
 	Revision() uint64
 }
 
@@ -112,7 +112,7 @@ func New(c Config) *Catalog {
 	}
 }
 
-// Machine returns what EC2 publishes of a type.
+// Machine returns the facts that EC2 publishes about a type.
 func (c *Catalog) Machine(name string) (Machine, bool) {
 	s := c.inventory.Load()
 	if s == nil {
@@ -131,7 +131,8 @@ func (c *Catalog) Machines() []Machine {
 	return s.Machines
 }
 
-// Memory returns the memory of a type in bytes, nothing subtracted, and false if EC2 does not sell the type here.
+// Memory returns the memory of a type in bytes, without deductions, and false if EC2 does not offer the type in the
+// region.
 func (c *Catalog) Memory(instanceType string) (int64, bool) {
 	for _, m := range c.Machines() {
 		if m.Name == instanceType {
@@ -141,7 +142,7 @@ func (c *Catalog) Memory(instanceType string) (int64, bool) {
 	return 0, false
 }
 
-// Shape returns what class makes of machines.
+// Shape returns the Shape of nodes of the class.
 func (c *Catalog) Shape(class *awsv1.EC2NodeClass) Shape {
 	s := ShapeOf(class, c.region, c.options)
 	s.Group, s.Learned = c.group(class), c.learned
@@ -155,8 +156,8 @@ func (c *Catalog) group(class *awsv1.EC2NodeClass) *placement.Group {
 	return c.placed.Last(class)
 }
 
-// Kubelet returns the settings of kubelet on one type of the class, with expressions evaluated. The error says which have no
-// value there.
+// Kubelet returns the kubelet settings for one type of the class, with expressions evaluated. The error names the
+// expressions that have no value for the type.
 func (c *Catalog) Kubelet(class *awsv1.EC2NodeClass, instanceType string) (kubelet.Config, error) {
 	s := c.Shape(class)
 	m, ok := c.Machine(instanceType)
@@ -167,7 +168,7 @@ func (c *Catalog) Kubelet(class *awsv1.EC2NodeClass, instanceType string) (kubel
 	return s.Kubelet, err
 }
 
-// Evaluate tries the expressions of the class's kubelet section on every machine, and returns the first failure.
+// Evaluate evaluates the expressions of the class's kubelet section for each machine, and returns the first error.
 func (c *Catalog) Evaluate(class *awsv1.EC2NodeClass) error {
 	s := c.Shape(class)
 	for _, m := range c.Machines() {
@@ -178,8 +179,8 @@ func (c *Catalog) Evaluate(class *awsv1.EC2NodeClass) error {
 	return nil
 }
 
-// Types returns the types for nodes of class, in name order, priced and marked available as of now. As long as nothing
-// changed it returns the same slice. Callers do not change it.
+// Types returns the instance types for nodes of class, in name order, with current prices and availability. It returns
+// the same slice until something changes. Callers must not change it.
 func (c *Catalog) Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	s := c.inventory.Load()
 	switch {
@@ -206,7 +207,7 @@ func (c *Catalog) Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error
 	return e.priced, nil
 }
 
-// revisions identifies everything that changes from one moment to the next.
+// revisions returns the revisions of prices, shortages, reservations and zonal shifts.
 func (c *Catalog) revisions() [4]uint64 {
 	out := [4]uint64{c.prices.Revision(), c.shortages.Revision()}
 	if c.reserved != nil {
@@ -218,7 +219,7 @@ func (c *Catalog) revisions() [4]uint64 {
 	return out
 }
 
-// Forget drops what was built for a class that is gone.
+// Forget removes the cached types of a class that is deleted.
 func (c *Catalog) Forget(class types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,9 +233,9 @@ func (c *Catalog) learnedRevision() uint64 {
 	return c.learned.Revision()
 }
 
-// keyOf identifies everything that Build looks at.
+// keyOf returns a text that changes whenever the result of Build changes.
 func keyOf(class *awsv1.EC2NodeClass, revisions [2]uint64, group *placement.Group) (string, error) {
-	zones := map[string]string{} // their order follows free addresses and does not matter
+	zones := map[string]string{} // the order of subnets depends on free addresses and does not matter here
 	for _, n := range class.Status.Subnets {
 		zones[n.Zone] = n.ZoneID
 	}
@@ -276,12 +277,13 @@ func (c *Catalog) price(base []*model.InstanceType, class *awsv1.EC2NodeClass) [
 	})
 }
 
-// reservedShare is what a reserved instance counts as, in parts of its list price: it is paid for whether it runs or not,
-// and still a smaller one is better than a larger one.
+// reservedShare is the price of a reserved offering as a share of the on-demand price. It is nearly zero, because the
+// reservation is paid for in any case. It is not zero, so that smaller instances are preferred to larger ones.
 const reservedShare = 1e-7
 
-// Price returns copies of base with prices filled in. An offering is available if it has a price and inStock holds, which
-// also counts what reservations hold. If only the price is missing, it is unpriced.
+// Price returns copies of base with prices filled in. An offering is available if it has a price and inStock returns
+// true. inStock also sets how many instances are left in a reservation. If only the price is missing, the offering is
+// Unpriced.
 func Price(
 	base []*model.InstanceType, prices Prices, inStock func(*model.InstanceType, *model.Offering) bool,
 ) []*model.InstanceType {
@@ -309,7 +311,7 @@ func Price(
 	return out
 }
 
-// Zones returns all zones in which anything is sold.
+// Zones returns all zones in which EC2 offers some instance type.
 func (c *Catalog) Zones() []string {
 	s := c.inventory.Load()
 	if s == nil {

@@ -1,9 +1,9 @@
-// Package catalog decides what each EC2 instance type would be as a node of a given node class: its labels, what pods may
-// use of it, and in which zones, under which capacity types and at what price it can be had.
+// Package catalog computes the model.InstanceTypes of a node class from the EC2 instance types: labels, capacity,
+// allocatable resources, and offerings with prices.
 //
-// The formulas are pure (Build): a Machine, which is what EC2 publishes, and a Shape, which is what the node class
-// changes, make a type. A Catalog keeps them up to date: it refreshes machines and their zones from EC2, and follows
-// prices and shortages by their revision numbers, so that an unchanged world gives the very same slice again.
+// Build is pure. It combines a Machine, the facts that EC2 publishes about an instance type, with a Shape, the settings
+// of the node class. A Catalog calls it and caches the result. It refreshes machines and their zones from EC2, and
+// notices changed prices and shortages by revision numbers. If nothing has changed, it returns the same slice.
 //
-// Everything here is a cache of EC2 and may be lost. Shortages too: the price is one launch that is refused again.
+// All state is a cache of EC2 and may be lost. If shortages are lost, one launch of each is refused again.
 package catalog

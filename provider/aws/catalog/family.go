@@ -9,22 +9,22 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 )
 
-// A Family is a kind of image: how it is booted and what it takes from kubelet's settings.
+// A Family is a kind of image, with the properties on which boot and kubelet settings depend.
 type Family struct {
 	// Name is one of the AMIFamily constants.
 	Name string
-	// ENIMemory means that kubelet's memory reserve is counted from the pods that network interfaces allow, not from
-	// those that were configured.
+	// ENIMemory is true if kubelet's reserved memory depends on the number of pods that network interfaces allow, not
+	// on maxPods.
 	ENIMemory bool
-	// PodsPerCore means that kubelet's podsPerCore is honoured.
+	// PodsPerCore is true if the family applies kubelet's podsPerCore.
 	PodsPerCore bool
-	// ENIPods means that network interfaces bound the number of pods.
+	// ENIPods is true if network interfaces bound the number of pods.
 	ENIPods bool
-	// RawKubelet means that any kubelet setting is passed through.
+	// RawKubelet is true if all kubelet settings are passed to kubelet unchanged.
 	RawKubelet bool
-	// EphemeralDevice is the disk that pods' ephemeral storage lives on, empty if the image decides.
+	// EphemeralDevice is the disk with the ephemeral storage of pods, empty if the image decides.
 	EphemeralDevice string
-	// Disks are attached unless the node class overrides them.
+	// Disks are the default disks. The node class may override them.
 	Disks []Disk
 	// WindowsBuild is the value of the label node.kubernetes.io/windows-build, empty on Linux.
 	WindowsBuild string
@@ -57,7 +57,7 @@ func families() []Family {
 	}
 }
 
-// FamilyOf returns the family of the class's nodes: the one it names, else that of its alias, else Custom.
+// FamilyOf returns the family of the class's nodes: amiFamily if it is set, else the family of the alias, else Custom.
 func FamilyOf(class *awsv1.EC2NodeClass) Family {
 	name := awsv1.AMIFamilyCustom
 	if alias, _, ok := Alias(class); ok {
@@ -69,7 +69,7 @@ func FamilyOf(class *awsv1.EC2NodeClass) Family {
 	return FamilyByName(name)
 }
 
-// FamilyByName returns the family of that name, in any case; Custom if there is none.
+// FamilyByName returns the family with the name, ignoring case, or Custom if there is none.
 func FamilyByName(name string) Family {
 	var custom Family
 	for _, f := range families() {
@@ -83,7 +83,7 @@ func FamilyByName(name string) Family {
 	return custom
 }
 
-// Alias returns the family and version that the class's alias term names.
+// Alias returns the family and version of the alias in the class's amiSelectorTerms.
 func Alias(class *awsv1.EC2NodeClass) (family, version string, ok bool) {
 	for _, t := range class.Spec.AMISelectorTerms {
 		if name, v, found := strings.Cut(t.Alias, "@"); found {
@@ -93,7 +93,7 @@ func Alias(class *awsv1.EC2NodeClass) (family, version string, ok bool) {
 	return "", "", false
 }
 
-// Mappings returns the class's block devices, or the family's where it has none.
+// Mappings returns the block devices of the class, or those of the family if the class has none.
 func (f Family) Mappings(class *awsv1.EC2NodeClass) []*awsv1.BlockDeviceMapping {
 	if len(class.Spec.BlockDeviceMappings) > 0 {
 		return class.Spec.BlockDeviceMappings

@@ -16,11 +16,11 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
-// generation splits a name like m5d.large or u-6tb1.metal into category and generation.
+// generation matches the category and the generation in a type name such as m5d.large or u-6tb1.metal.
 var generation = regexp.MustCompile(`(^[a-z]+)(\-[0-9]+tb)?([0-9]+).*\.`)
 
-// Requirements returns the labels of a node of shape s on m, those that depend on the offering aside. Every label of the
-// provider is there: with one value, or as one that the node lacks.
+// Requirements returns the labels of a node of shape s on m, without those that depend on the offering. Each label of
+// the provider is included, with its value or as DoesNotExist.
 func Requirements(m Machine, s Shape) require.Set {
 	l := labels{}
 	l.one(corev1.LabelInstanceTypeStable, m.Name)
@@ -37,7 +37,7 @@ func Requirements(m Machine, s Shape) require.Set {
 	l.hardware(m)
 	l.devices(m)
 	l = append(l, require.New(awsv1.LabelInstanceTenancy, require.In, awsv1.TenancyDefault, awsv1.TenancyDedicated))
-	if len(s.reservedFor(m.Name, slices.Collect(maps.Keys(s.Zones)))) == 0 { // else each offering says which, or none
+	if len(s.reservedFor(m.Name, slices.Collect(maps.Keys(s.Zones)))) == 0 { // otherwise the offerings have these labels
 		for _, key := range []string{
 			awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible,
 		} {
@@ -48,10 +48,10 @@ func Requirements(m Machine, s Shape) require.Set {
 	return require.NewSet(l...)
 }
 
-// labels collects requirements.
+// labels is a list of requirements on labels.
 type labels []require.Requirement
 
-// one adds a label with that value, or its absence if the value is empty.
+// one adds a label with the value. If the value is empty, it adds DoesNotExist.
 func (l *labels) one(key, value string) {
 	if value == "" {
 		*l = append(*l, require.New(key, require.DoesNotExist))
@@ -60,7 +60,7 @@ func (l *labels) one(key, value string) {
 	*l = append(*l, require.New(key, require.In, value))
 }
 
-// number adds a label unless n is 0, which means unknown.
+// number adds a label with the value n. If n is 0, the value is unknown, and it adds DoesNotExist.
 func (l *labels) number(key string, n int64) {
 	if n == 0 {
 		l.one(key, "")
@@ -69,7 +69,7 @@ func (l *labels) number(key string, n int64) {
 	l.one(key, strconv.FormatInt(n, 10))
 }
 
-// placement adds the labels of the placement group that nodes are launched into.
+// placement adds the labels of the placement group in which nodes are launched.
 func (l *labels) placement(g *placement.Group) {
 	if g == nil {
 		l.one(awsv1.LabelPlacementGroupID, "")
@@ -100,7 +100,7 @@ func (l *labels) naming(m Machine) {
 }
 
 func (l *labels) hardware(m Machine) {
-	*l = append(*l, require.New(awsv1.LabelInstanceHypervisor, require.In, m.Hypervisor)) // "" on bare metal, as a value
+	*l = append(*l, require.New(awsv1.LabelInstanceHypervisor, require.In, m.Hypervisor)) // the value is empty on bare metal
 	encryption := ""
 	if m.Encryption != nil {
 		encryption = strconv.FormatBool(*m.Encryption)
@@ -140,10 +140,10 @@ func (l *labels) devices(m Machine) {
 	l.number(awsv1.LabelInstanceAcceleratorCount, other.Count)
 }
 
-// kebab is how names are written in labels.
+// kebab converts a name to lower case with hyphens, as labels have it.
 func kebab(s string) string { return strings.ReplaceAll(strings.ToLower(s), " ", "-") }
 
-// arch is the value of the label kubernetes.io/arch.
+// arch returns the value of the label kubernetes.io/arch.
 func arch(m Machine) string {
 	switch {
 	case len(m.Arch) == 0:

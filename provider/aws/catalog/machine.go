@@ -8,41 +8,41 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
-// A Machine is what EC2 publishes of an instance type. Facts that EC2 leaves out are zero.
+// A Machine has the facts that EC2 publishes about an instance type. Facts that EC2 omits are zero.
 type Machine struct {
 	Name      string
 	VCPU      int64
 	MemoryMiB int64
-	// Arch lists EC2's names, x86_64 or arm64; the first one counts.
+	// Arch lists the architectures with EC2's names, x86_64 or arm64. Only the first one is used.
 	Arch         []string
 	Manufacturer string
 	ClockGHz     float64
 	// Hypervisor is nitro or xen, empty on bare metal.
 	Hypervisor string
-	// Usage lists capacity types as EC2 spells them: on-demand, spot, capacity-block.
+	// Usage lists the capacity types with EC2's names: on-demand, spot, capacity-block.
 	Usage []string
 	// Features lists extras of the processor, such as nested-virtualization.
 	Features []string
 
-	// Cards are the most interfaces that each network card takes, by its index.
+	// Cards are the largest numbers of network interfaces, by index of the network card.
 	Cards       []int64
 	DefaultCard int
 	IPsPerENI   int64
 	NoENA       bool
 	NetworkMbps int64
-	// Encryption is nil where EC2 does not say.
+	// Encryption is whether the type encrypts traffic between instances, nil if EC2 does not publish it.
 	Encryption *bool
 	EFAs       int64
-	// BranchENIs are the interfaces that pods may have for themselves; from the shipped table.
+	// BranchENIs is how many branch network interfaces pods can have. It is read from the shipped table.
 	BranchENIs int64
 
 	// EBSMbps is the largest bandwidth if EBS optimisation is the default, else 0.
 	EBSMbps int64
-	// StorageGB is the size of local disks, of any kind; NVMe is whether they are NVMe.
+	// StorageGB is the total size of local disks. NVMe is whether they are NVMe disks.
 	StorageGB int64
 	NVMe      bool
-	// LocalDisks is how many there are. EBSAttachments is how many volumes EC2 attaches, 0 where it does not say; unless they
-	// are EBSDedicated, network interfaces and local disks count among them.
+	// LocalDisks is the number of local disks. EBSAttachments is EC2's limit of attached volumes, 0 if it is not
+	// published. Network interfaces and local disks count against that limit unless EBSDedicated is set.
 	LocalDisks     int64
 	EBSAttachments int64
 	EBSDedicated   bool
@@ -52,12 +52,12 @@ type Machine struct {
 	Accelerators []shipped.Device
 
 	Enclaves bool
-	// Strategies are the placement group strategies that it may be launched with.
+	// Strategies are the placement group strategies that the type supports.
 	Strategies []string
 }
 
-// fromEC2 converts an answer of DescribeInstanceTypes. It returns ok=false if EC2 left out what nothing works without.
-// known supplies what EC2 does not return.
+// fromEC2 converts one type of a response of DescribeInstanceTypes. ok is false if a necessary fact is missing. known
+// has the facts that EC2 does not return.
 func fromEC2(t ec2types.InstanceTypeInfo, known shipped.Type) (m Machine, ok bool) {
 	if t.VCpuInfo == nil || t.MemoryInfo == nil || t.ProcessorInfo == nil {
 		return Machine{}, false
@@ -76,7 +76,7 @@ func fromEC2(t ec2types.InstanceTypeInfo, known shipped.Type) (m Machine, ok boo
 		NetworkMbps:  known.NetworkMbps,
 	}
 	if len(m.Usage) == 0 {
-		m.Usage = []string{"on-demand", "spot"} // as almost all types are sold
+		m.Usage = []string{"on-demand", "spot"} // the default, which applies to almost all types
 	}
 	if known.Trunking {
 		m.BranchENIs = known.BranchENIs
@@ -154,7 +154,7 @@ func (m *Machine) readDevices(t ec2types.InstanceTypeInfo) {
 	}
 }
 
-// fromShipped converts an entry of the shipped table.
+// fromShipped converts an entry of the catalogue that is part of the binary.
 func fromShipped(t shipped.Type) Machine {
 	m := Machine{
 		Name: t.Name, VCPU: t.VCPU, MemoryMiB: t.MemoryMiB, Arch: t.Arch, Manufacturer: t.Manufacturer,

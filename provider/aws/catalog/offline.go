@@ -10,15 +10,16 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
-// Shipped returns the instance types of a region from the table in the binary, without asking AWS: nodes of AL2023 with a
-// subnet in every zone, default disks, and the prices that were known when the table was made. Spot prices are averages
-// over zones.
+// Shipped returns the instance types of a region from the catalogue in the binary, without calls of AWS. It assumes
+// nodes of AL2023 with a subnet in each zone and default disks. Prices are those of the date of the catalogue (AsOf).
+// Spot prices are averages over zones.
 func Shipped(region string) ([]*model.InstanceType, error) {
 	return fromTable(region, Shape{Region: region, Family: FamilyByName(awsv1.AMIFamilyAL2023)})
 }
 
-// ShippedFor is Shipped for nodes of a class: its image family, kubelet settings, disks and interfaces count, and so do the
-// zones of its subnets if its status has any in the region. A class that names no image has nodes of AL2023.
+// ShippedFor is Shipped for nodes of a class. It uses the image family, kubelet settings, disks and network interfaces
+// of the class. It uses the zones of the subnets in its status, if these are in the region. A class without images has
+// nodes of AL2023.
 func ShippedFor(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	if class.Spec.AMIFamily == nil && len(class.Spec.AMISelectorTerms) == 0 {
 		family := awsv1.AMIFamilyAL2023
@@ -28,7 +29,7 @@ func ShippedFor(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType
 	return fromTable(region, ShapeOf(class, region, Options{}))
 }
 
-// Regions returns the names of the regions that Shipped knows, in order.
+// Regions returns the names of the regions for which Shipped has types, in order.
 func Regions() []string {
 	table, err := shipped.Load()
 	if err != nil {
@@ -41,7 +42,7 @@ func Regions() []string {
 	return names
 }
 
-// AsOf returns the date of the facts and prices that Shipped has, YYYY-MM-DD.
+// AsOf returns the date of the facts and prices of Shipped, as YYYY-MM-DD.
 func AsOf() string {
 	table, err := shipped.Load()
 	if err != nil {
@@ -50,10 +51,11 @@ func AsOf() string {
 	return table.AsOf.Instances
 }
 
-// Names returns the instance types that the SDK of AWS names, in no particular order. Some are newer than those of Shipped.
+// Names returns the names of the instance types in the SDK of AWS, in no particular order. Some of them are newer than
+// those of Shipped.
 func Names() []string { return texts(ec2types.InstanceType("").Values()) }
 
-// fromTable builds the types of a region for a shape. Without a zone of the region in it, the shape has all.
+// fromTable returns the types of a region for a shape. If the shape has no zone of the region, all zones are used.
 func fromTable(region string, shape Shape) ([]*model.InstanceType, error) {
 	table, err := shipped.Load()
 	if err != nil {
@@ -86,7 +88,7 @@ func fromTable(region string, shape Shape) ([]*model.InstanceType, error) {
 	return Price(Build(inv, shape), prices, always), nil
 }
 
-// DefaultMemoryOverhead is the default of the part of memory that the hypervisor keeps.
+// DefaultMemoryOverhead is the default share of memory that the hypervisor uses.
 const DefaultMemoryOverhead = 0.075
 
 // listPrices are the shipped prices of one region.

@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"golang.org/x/sync/errgroup"
+
+	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
 // API is the part of EC2 that the catalogue needs.
@@ -21,13 +22,13 @@ type API interface {
 
 var _ API = (*ec2.Client)(nil)
 
-// Refresh asks EC2 for all types and where they are sold. After an error the old answer stays in use.
+// Refresh reads all types and their zones from EC2. After an error, the earlier types stay in use.
 func (c *Catalog) Refresh(ctx context.Context) error {
 	var inv Inventory
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { inv.Machines, err = c.machines(ctx); return err })
-	group.Go(func() (err error) { inv.Zones, err = c.zones(ctx); return err })
-	if err := group.Wait(); err != nil {
+	errs := parallel.All(ctx,
+		func() (err error) { inv.Machines, err = c.machines(ctx); return err },
+		func() (err error) { inv.Zones, err = c.zones(ctx); return err })
+	if err := cmp.Or(errs...); err != nil {
 		return err
 	}
 	if len(inv.Machines) == 0 || len(inv.Zones) == 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/placement"
 )
 
-// A Shape is everything that changes what a machine becomes: the node class and the settings of the controller.
+// A Shape has all settings on which an instance type depends besides its Machine: those of the node class and of the
+// controller.
 type Shape struct {
 	// Class is the node class's name.
 	Class      string
@@ -19,19 +20,19 @@ type Shape struct {
 	Disks      []*awsv1.BlockDeviceMapping
 	RAID0      bool
 	Interfaces []*awsv1.NetworkInterface
-	// Zones are those the class has subnets in, with their ids ("" if unknown).
+	// Zones are the zones in which the class has subnets, with their IDs (empty if unknown).
 	Zones map[string]string
 	// Reserved are the capacity reservations that the class selects.
 	Reserved []awsv1.CapacityReservation
-	// Group is the placement group that nodes are launched into, nil for none.
+	// Group is the placement group in which nodes are launched, nil for none.
 	Group *placement.Group
-	// Images says for which labels there is an image; empty means for all.
+	// Images are the labels of nodes for which there is an image. If it is empty, there is an image for all nodes.
 	Images []require.Set
 	// ImageIDs are the images of Images, in the same order.
 	ImageIDs []string
-	// Learned returns the memory that nodes were observed to have; may be nil.
+	// Learned returns the observed memory of nodes. It may be nil.
 	Learned Learned
-	// NestedVirtualization, ConnectionTracking and Enclaves ask for machines that can do it.
+	// NestedVirtualization, ConnectionTracking and Enclaves require machines with the feature.
 	NestedVirtualization, ConnectionTracking, Enclaves bool
 
 	Options
@@ -39,22 +40,22 @@ type Shape struct {
 
 // Options are the settings of the controller that change capacity.
 type Options struct {
-	// MemoryOverhead is the part of memory that the hypervisor keeps, 0.075 by default.
+	// MemoryOverhead is the share of memory that the hypervisor uses, 0.075 by default.
 	MemoryOverhead float64
-	// ReservedENIs are interfaces that pods get no addresses from.
+	// ReservedENIs is the number of network interfaces that have no addresses for pods.
 	ReservedENIs int64
-	// Expressions means that expressions in the kubelet section are evaluated.
+	// Expressions is true if expressions in the kubelet section are evaluated.
 	Expressions bool
 }
 
-// Learned returns how much memory nodes of a type with an image were observed to have, in bytes.
+// Learned returns the observed memory of nodes with an instance type and an image, in bytes.
 type Learned interface {
 	Memory(instanceType, image string) (int64, bool)
-	// Revision changes whenever an answer may.
+	// Revision returns a number that changes whenever a result of Memory may change.
 	Revision() uint64
 }
 
-// seen returns the memory that nodes on m were seen to have.
+// seen returns the observed memory of nodes on m with these labels.
 func (s Shape) seen(m Machine, labels require.Set) (int64, bool) {
 	if s.Learned == nil {
 		return 0, false
@@ -70,8 +71,8 @@ func (s Shape) seen(m Machine, labels require.Set) (int64, bool) {
 	return min(bytes, m.MemoryMiB*mib), ok
 }
 
-// on returns the shape for one machine, where expressions in the kubelet section have a value. The error says which of
-// them have none.
+// on returns the shape for one machine, with the expressions in the kubelet section evaluated. The error names the
+// expressions that have no value.
 func (s Shape) on(m Machine) (Shape, error) {
 	if !s.Expressions || len(s.Kubelet.Expressions) == 0 {
 		return s, nil
@@ -87,12 +88,12 @@ func (s Shape) on(m Machine) (Shape, error) {
 	return s, err
 }
 
-// ShapeOf reads the class. What is wrong with its kubelet section is reported by validation; here the readable part
-// counts.
+// ShapeOf returns the shape of nodes of the class. Invalid fields of the kubelet section are ignored. The condition
+// ValidationSucceeded reports them.
 func ShapeOf(class *awsv1.EC2NodeClass, region string, o Options) Shape {
 	family := FamilyOf(class)
 	config, err := kubelet.Parse(class.Spec.Kubelet)
-	_ = err // the condition ValidationSucceeded reports it, and the class is not ready then
+	_ = err // reported by the condition ValidationSucceeded, and the class is then not ready
 	s := Shape{
 		Class: class.Name, Region: region, Family: family, Kubelet: config, Options: o,
 		Disks:      family.Mappings(class),
@@ -115,7 +116,7 @@ func ShapeOf(class *awsv1.EC2NodeClass, region string, o Options) Shape {
 	return s
 }
 
-// efaOnly counts the class's EFA-only interfaces, on one card or, with card -1, on all.
+// efaOnly returns the number of EFA-only interfaces of the class on one network card, or on all cards if card is -1.
 func (s Shape) efaOnly(card int32) (n int64) {
 	for _, i := range s.Interfaces {
 		if i.InterfaceType == awsv1.InterfaceTypeEFAOnly && (card < 0 || i.NetworkCardIndex == card) {
@@ -125,7 +126,7 @@ func (s Shape) efaOnly(card int32) (n int64) {
 	return n
 }
 
-// excludes returns why nodes of this shape cannot run on m, or "".
+// excludes returns the reason why nodes of this shape cannot run on m, empty if they can.
 func (s Shape) excludes(m Machine, labels require.Set) string {
 	switch {
 	case s.Family.Name == awsv1.AMIFamilyAL2023 && len(m.Name) > 3 && m.Name[:3] == "a1.":

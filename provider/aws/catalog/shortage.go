@@ -13,33 +13,35 @@ import (
 )
 
 const (
-	// shortageLife is how long a first refusal is believed. Each further one in a row is believed twice as long.
+	// shortageLife is how long an offering is unavailable after a first refusal. Each further refusal in a row doubles
+	// that.
 	shortageLife = 3 * time.Minute
-	// shortageLongest bounds that.
+	// shortageLongest is the longest time for which an offering is unavailable after a refusal.
 	shortageLongest = 30 * time.Minute
-	// unsupportedLife is how long it is believed that a zone does not sell a type at all.
+	// unsupportedLife is how long an offering is unavailable after EC2 reported that the zone does not offer the type.
 	unsupportedLife = 6 * time.Hour
-	// calm is how long after its end a shortage counts as the one before the next.
+	// calm is how long after the end of a shortage a new refusal counts as a further one in a row.
 	calm = 10 * time.Minute
-	// familySizes is how many sizes of a family must be short in a zone at once for all of them to count as short.
+	// familySizes is the number of sizes of a family from which on, if they are unavailable in a zone, the whole family
+	// is treated as unavailable there.
 	familySizes = 4
 )
 
-// Shortages remember what EC2 had none of, and quotas that are used up. They live in memory: losing them costs one refused
-// launch each.
+// Shortages records which offerings are unavailable because EC2 refused a launch, and which quotas are used up. The
+// records are kept in memory only. If they are lost, one launch of each is refused again.
 type Shortages struct {
 	clock clock.PassiveClock
 
 	mu       sync.Mutex // guards the rest
 	current  map[shortage]strike
-	past     map[shortage]strike // ended not long ago: the next one lasts longer
+	past     map[shortage]strike // ended less than calm ago: if they recur, they last longer
 	quotas   map[quota]used
-	sizes    map[familyIn]int // how many types of a family are short in a zone
-	next     time.Time        // when forget has something to do, zero for never
+	sizes    map[familyIn]int // how many types of a family are unavailable in a zone
+	next     time.Time        // the next time at which forget must change something, zero for never
 	revision uint64
 }
 
-// familyIn is a family of types in one zone under one capacity type.
+// familyIn is a family of types in one zone with one capacity type.
 type familyIn struct{ Family, Zone, CapacityType string }
 
 func (k shortage) family() familyIn {
@@ -47,29 +49,30 @@ func (k shortage) family() familyIn {
 	return familyIn{family, k.Zone, k.CapacityType}
 }
 
-// A shortage is an offering, perhaps in a placement group or of a capacity reservation, or a whole capacity type, or a
-// subnet; the other fields are empty.
+// A shortage identifies what is unavailable: an offering (perhaps only in a placement group or a capacity reservation),
+// a whole capacity type, or a subnet. Fields that do not apply are empty.
 type shortage struct{ Type, Zone, CapacityType, Subnet, Group, Reservation string }
 
-// ofType reports whether the shortage counts towards those of its family: it is about a type in a zone, wherever there.
+// ofType reports whether the shortage counts for familyShort: it concerns a type in a zone, not only in a placement
+// group or a reservation.
 func (k shortage) ofType() bool { return k.Type != "" && k.Group == "" && k.Reservation == "" }
 
-// A strike says until when a shortage is believed, and how long that is.
+// A strike has the end and the duration of a shortage.
 type strike struct {
 	until time.Time
 	life  time.Duration
 }
 
-// A quota counts vCPUs of a bucket of families under one capacity type.
+// A quota is a quota of the account: it counts the vCPUs of a bucket of families with one capacity type.
 type quota struct{ bucket, capacityType string }
 
-// used says that EC2 refused instances of so many vCPUs or more.
+// used means that EC2 refused an instance with this number of vCPUs, so larger ones are refused as well.
 type used struct {
 	vcpus int64
 	until time.Time
 }
 
-// NewShortages returns an empty memory.
+// NewShortages returns Shortages without records.
 func NewShortages(c clock.PassiveClock) *Shortages {
 	return &Shortages{
 		clock: c, current: map[shortage]strike{}, past: map[shortage]strike{}, quotas: map[quota]used{},
@@ -77,32 +80,32 @@ func NewShortages(c clock.PassiveClock) *Shortages {
 	}
 }
 
-// MarkOffering notes that the type has no capacity in the zone for that capacity type. group is the placement group
-// that it was asked for in, if any: outside it there may be room.
+// MarkOffering records that the zone has no capacity for the type with the capacity type. group is the placement group
+// of the launch, if any. Then the record applies to this group only.
 func (s *Shortages) MarkOffering(instanceType, zone, capacityType, group string) {
 	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType, Group: group}, shortageLife)
 }
 
-// MarkReservation notes that the type cannot be launched into the capacity reservation in the zone, for another reason than
-// that it is full.
+// MarkReservation records that the type cannot be launched in the capacity reservation in the zone, for another reason
+// than that the reservation is full.
 func (s *Shortages) MarkReservation(instanceType, zone, id string) {
 	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: apiv1.CapacityTypeReserved, Reservation: id}, shortageLife)
 }
 
-// MarkUnsupported notes that the type is not sold in the zone, whatever EC2's list says.
+// MarkUnsupported records that the zone does not offer the type, although EC2 lists it.
 func (s *Shortages) MarkUnsupported(instanceType, zone, capacityType string) {
 	s.mark(shortage{Type: instanceType, Zone: zone, CapacityType: capacityType}, unsupportedLife)
 }
 
-// MarkCapacityType notes that nothing can be launched with that capacity type.
+// MarkCapacityType records that nothing can be launched with the capacity type.
 func (s *Shortages) MarkCapacityType(capacityType string) {
 	s.mark(shortage{CapacityType: capacityType}, shortageLife)
 }
 
-// MarkSubnet notes that the subnet has no free addresses.
+// MarkSubnet records that the subnet has no free addresses.
 func (s *Shortages) MarkSubnet(id string) { s.mark(shortage{Subnet: id}, shortageLife) }
 
-// MarkQuota notes that the account's quota for types like this one does not allow that many vCPUs more.
+// MarkQuota records that the account's quota for types of the same bucket does not allow this number of further vCPUs.
 func (s *Shortages) MarkQuota(instanceType, capacityType string, vcpus int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +123,7 @@ func (s *Shortages) mark(k shortage, life time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget()
-	if now, is := s.current[k]; is { // several refusals at once are one
+	if now, is := s.current[k]; is { // several refusals during one shortage count once
 		life = max(life, now.life)
 	} else {
 		s.revision++
@@ -137,14 +140,14 @@ func (s *Shortages) mark(k shortage, life time.Duration) {
 	s.due(until)
 }
 
-// due notes that forget has something to do at a time. The caller holds mu.
+// due records the time of the next change by forget. The caller holds mu.
 func (s *Shortages) due(at time.Time) {
 	if s.next.IsZero() || at.Before(s.next) {
 		s.next = at
 	}
 }
 
-// Revision changes whenever a shortage comes or goes.
+// Revision returns a number that changes whenever a shortage begins or ends.
 func (s *Shortages) Revision() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +155,7 @@ func (s *Shortages) Revision() uint64 {
 	return s.revision
 }
 
-// forget moves what has ended to the past, and drops what has been there for long. The caller holds mu.
+// forget moves shortages that have ended to past, and removes those that ended more than calm ago. The caller holds mu.
 func (s *Shortages) forget() {
 	now := s.clock.Now()
 	if s.next.IsZero() || now.Before(s.next) {
@@ -186,12 +189,12 @@ func (s *Shortages) forget() {
 	}
 }
 
-// An Ask is an offering that a class might use.
+// An Ask is an offering whose availability is looked up.
 type Ask struct {
 	Type, Zone, CapacityType string
 	// VCPUs is the size of the type.
 	VCPUs int64
-	// Subnets are those that the class has in the zone: when all of them are full, so is the zone.
+	// Subnets are the subnets of the class in the zone. If all of them are full, the offering is unavailable.
 	Subnets []string
 	// Group is the class's placement group, empty for none.
 	Group string
@@ -199,7 +202,7 @@ type Ask struct {
 	Reservation string
 }
 
-// Known reports whether the offering is short.
+// Known reports whether the offering is recorded as unavailable.
 func (s *Shortages) Known(a Ask) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,13 +224,13 @@ func (s *Shortages) is(k shortage) bool {
 	return ok
 }
 
-// familyShort reports whether so many sizes of the type's family are short in the zone that the others will be too. The
-// caller holds mu.
+// familyShort reports whether at least familySizes sizes of the type's family are unavailable in the zone. The caller
+// holds mu.
 func (s *Shortages) familyShort(a Ask) bool {
 	return s.sizes[shortage{Type: a.Type, Zone: a.Zone, CapacityType: a.CapacityType}.family()] >= familySizes
 }
 
-// SubnetFull reports whether the subnet is short of addresses.
+// SubnetFull reports whether the subnet is recorded as having no free addresses.
 func (s *Shortages) SubnetFull(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,14 +238,14 @@ func (s *Shortages) SubnetFull(id string) bool {
 	return s.is(shortage{Subnet: id})
 }
 
-// buckets are EC2's quotas for running instances, by the beginning of the families that count in each. Whatever is not
-// here is of the standard one.
+// buckets are EC2's quotas for running instances, by prefixes of the families that each counts. All other families
+// count in the standard quota.
 var buckets = []struct{ prefix, bucket string }{
 	{"inf", "Inf"}, {"trn", "Trn"}, {"dl", "DL"}, {"vt", "G and VT"}, {"gr", "G and VT"}, {"g", "G and VT"},
 	{"hpc", "HPC"}, {"u-", "High Memory"}, {"u7", "High Memory"}, {"f", "F"}, {"p", "P"}, {"x", "X"},
 }
 
-// Bucket returns the name of the quota in which instances of the type count, as the Service Quotas console has it.
+// Bucket returns the name of the quota that counts instances of the type, as in the Service Quotas console.
 func Bucket(instanceType string) string {
 	for _, b := range buckets {
 		if strings.HasPrefix(instanceType, b.prefix) {

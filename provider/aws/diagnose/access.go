@@ -33,20 +33,21 @@ var (
 	_ Profiles = (*iam.Client)(nil)
 )
 
-// Access finds out whether the role of a node may access a cluster: by an access entry of EKS, or by the ConfigMap aws-auth.
+// Access checks whether the role of a node may access a cluster: by an access entry of EKS, or by the ConfigMap
+// aws-auth.
 type Access struct {
 	Cluster  string
 	Entries  Entries
 	Profiles Profiles
-	// Reader reads what is stored now.
+	// Reader reads from the API server, without a cache.
 	Reader client.Reader
 }
 
-// authMap is the ConfigMap that gives access to roles without access entries.
+// authMap is the ConfigMap with the roles that may access the cluster without an access entry.
 var authMap = client.ObjectKey{Namespace: "kube-system", Name: "aws-auth"}
 
-// Missing returns what the role of an instance profile lacks to join, "" if it lacks nothing. It returns an error if that
-// cannot be found out.
+// Missing returns what the role of an instance profile lacks to join the cluster, empty if it lacks nothing. It returns
+// an error if the check fails.
 func (a *Access) Missing(ctx context.Context, profile string) (string, error) {
 	role, err := a.role(ctx, profile)
 	if err != nil {
@@ -81,7 +82,7 @@ func (a *Access) Missing(ctx context.Context, profile string) (string, error) {
 		lacks += fmt.Sprintf("; fix: aws eks create-access-entry --cluster-name %s --principal-arn %s --type EC2_LINUX", a.Cluster, role)
 	}
 	if byMap && !byEntry && !readable {
-		return "", nil // it may have one
+		return "", nil // the role may have an access entry
 	}
 	return fmt.Sprintf("Cluster does not admit the node: its role %s %s", role, lacks), nil
 }
@@ -98,7 +99,7 @@ func (a *Access) role(ctx context.Context, profile string) (string, error) {
 	return aws.ToString(out.InstanceProfile.Roles[0].Arn), nil
 }
 
-// mode returns the authentication mode of the cluster. The default is its ConfigMap.
+// mode returns the authentication mode of the cluster, by default the ConfigMap.
 func (a *Access) mode(ctx context.Context) (ekstypes.AuthenticationMode, error) {
 	out, err := a.Entries.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &a.Cluster})
 	if err != nil {
@@ -121,7 +122,7 @@ func (a *Access) hasEntry(ctx context.Context, role string) (bool, error) {
 	return true, nil
 }
 
-// mapped reports whether the ConfigMap contains the role, and whether it may be read at all.
+// mapped reports whether the ConfigMap contains the role, and whether the controller may read the ConfigMap.
 func (a *Access) mapped(ctx context.Context, role string) (found, readable bool, err error) {
 	var m corev1.ConfigMap
 	err = a.Reader.Get(ctx, authMap, &m)
@@ -147,7 +148,7 @@ func (a *Access) mapped(ctx context.Context, role string) (found, readable bool,
 	return false, true, nil
 }
 
-// withoutPath is how aws-auth writes roles that have a path.
+// withoutPath returns the ARN of a role without its path, as aws-auth requires.
 func withoutPath(role string) string {
 	head, path, ok := strings.Cut(role, ":role/")
 	if !ok {

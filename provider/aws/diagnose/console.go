@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// A Finding is why a node does not join.
+// A Finding is the reason why a node does not join.
 type Finding struct {
 	Reason  string // of the claim's condition
 	Message string
@@ -24,7 +24,7 @@ const (
 	ReasonSilent        = "NothingOnConsole"
 )
 
-// signs are what consoles say, the most telling first.
+// signs are patterns of console output, with the reason that each indicates. The most specific pattern is first.
 var signs = []struct {
 	pattern *regexp.Regexp
 	reason  string
@@ -53,12 +53,12 @@ var signs = []struct {
 // trouble matches lines that report an error.
 var trouble = regexp.MustCompile(`(?i)\b(error|failed|fatal|cannot|timed out|unable to)\b`)
 
-// programs are those of a boot that are named in a finding.
+// programs matches the names of programs that run during boot. A finding may name them.
 var programs = regexp.MustCompile(`(?i)\b(nodeadm|bootstrap\.sh|cloud-init|kubelet|containerd|amazon-ssm-agent|systemd|dracut|early-boot-config)\b`)
 
-// Read returns why an instance does not join, by its console output. Later lines take precedence, since a retry may have solved
-// an earlier problem. The finding goes into a condition and an event, which more people may read than the console. So it has no
-// text of the console but the words that the patterns here consist of.
+// Read derives from the console output the reason why an instance does not join. Later lines take precedence, since a
+// retry may have solved an earlier problem. The finding is written to a condition and an event, which more people may
+// read than the console. So it contains no text of the console, except for words that the patterns here match.
 func Read(console string, i instances.Instance) Finding {
 	lines := strings.Split(strings.ReplaceAll(console, "\r", ""), "\n")
 	failed, program := false, ""

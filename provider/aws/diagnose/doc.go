@@ -1,3 +1,3 @@
-// Package diagnose finds out why a node does not join: it reads the console of instances that are late, and writes the cause
-// and what to do to a condition of the claim. It has no other state.
+// Package diagnose determines why a node does not join. It reads the console of instances whose nodes have not joined
+// in time, and writes the cause and the next step to a condition of the claim. It has no other state.
 package diagnose

@@ -29,19 +29,20 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// ConditionNodeJoinDelayed is True on a claim whose node is late, with what is known about why.
+// ConditionNodeJoinDelayed is True on a claim whose node has not joined in time. Its reason and message are the
+// Finding.
 const ConditionNodeJoinDelayed = "NodeJoinDelayed"
 
 const (
-	// patience is how long nodes usually take to join, and more.
+	// patience is the time after which a node that has not joined is diagnosed. Nodes usually join sooner.
 	patience = 2 * time.Minute
-	// again is how often a console is read.
+	// again is the interval at which a console is read.
 	again = 2 * time.Minute
 	// workers is how many consoles are read at once.
 	workers = 2
 )
 
-// Console is the part of EC2 that shows what an instance has printed.
+// Console is the part of EC2 that returns the console output of an instance.
 type Console interface {
 	GetConsoleOutput(context.Context, *ec2.GetConsoleOutputInput, ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error)
 }
@@ -55,7 +56,7 @@ type Instances interface {
 
 // Claims writes claims.
 type Claims interface {
-	// PatchStatus writes what changed in the status of obj since before was copied from it, with a lock.
+	// PatchStatus writes the difference between the status of before and obj, with optimistic locking.
 	PatchStatus(ctx context.Context, before, obj client.Object) error
 }
 
@@ -64,7 +65,7 @@ type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
 }
 
-// A Doctor looks at claims whose nodes are late.
+// A Doctor diagnoses claims whose nodes have not joined in time.
 type Doctor struct {
 	Client    client.Reader
 	Claims    Claims
@@ -72,17 +73,17 @@ type Doctor struct {
 	Instances Instances
 	Recorder  Recorder
 	Clock     clock.PassiveClock
-	// Access finds out whether the cluster lets nodes join at all; nil to skip that.
+	// Access checks whether the role of nodes may access the cluster. If it is nil, this is not checked.
 	Access *Access
 
 	mu   sync.Mutex      // guards told
-	told map[string]bool // what is known not to be allowed
+	told map[string]bool // the missing permissions that were logged
 }
 
 // Name is the controller's name.
 func (*Doctor) Name() string { return "nodeclaim.diagnosis" }
 
-// Reconcile diagnoses one claim, or takes the diagnosis back once its node has joined.
+// Reconcile diagnoses one claim. Once its node has joined, it removes the condition.
 func (d *Doctor) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var claim apiv1.NodeClaim
 	if err := d.Client.Get(ctx, req.NamespacedName, &claim); err != nil {
@@ -123,14 +124,14 @@ func (d *Doctor) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// look reads the console of an instance. It returns no finding if that is not allowed.
+// look reads the console of an instance. Without the permission it returns no finding.
 func (d *Doctor) look(ctx context.Context, id string) (Finding, error) {
 	i, err := d.Instances.Get(ctx, id)
 	if err != nil {
 		return Finding{}, err
 	}
 	out, err := d.Console.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: aws.String(id), Latest: aws.Bool(true)})
-	if fault.Code(err) == "UnsupportedOperation" { // only Nitro instances show the latest
+	if fault.Code(err) == "UnsupportedOperation" { // only Nitro instances return the latest output
 		out, err = d.Console.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: aws.String(id)})
 	}
 	switch {
@@ -147,8 +148,8 @@ func (d *Doctor) look(ctx context.Context, id string) (Finding, error) {
 	return Read(string(text), i), nil
 }
 
-// admitted adds what the node's role lacks to access the cluster. It does not if the console shows an earlier problem: a node
-// that cannot reach the API server was not rejected by it.
+// admitted returns a finding that the node's role may not access the cluster, if that is so. Otherwise it returns
+// found. It does not check the role if found is an earlier problem, such as an API server that cannot be reached.
 func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Finding) Finding {
 	profile := claim.Annotations[awsv1.AnnotationInstanceProfile]
 	switch found.Reason {
@@ -168,7 +169,7 @@ func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Fin
 	return Finding{Reason: ReasonNotAuthorized, Message: missing}
 }
 
-// tell logs once that something cannot be found out.
+// tell logs a missing permission once.
 func (d *Doctor) tell(ctx context.Context, what string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -181,7 +182,7 @@ func (d *Doctor) tell(ctx context.Context, what string, err error) {
 	d.told[what] = true
 }
 
-// write changes the claim's conditions, if change does.
+// write calls change and writes the status of the claim if change returns true.
 func (d *Doctor) write(ctx context.Context, claim *apiv1.NodeClaim, change func(*apiv1.NodeClaim) bool) error {
 	before := claim.DeepCopy()
 	if !change(claim) {

@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
-// tagged filters by the discovery tag.
+// tagged returns a filter by the discovery tag.
 func (d *doctor) tagged() []ec2types.Filter {
 	return []ec2types.Filter{{Name: awssdk.String("tag:" + d.Discovery), Values: []string{d.Cluster}}}
 }
@@ -29,10 +29,11 @@ func (d *doctor) tagFix(what string) string {
 	return fmt.Sprintf("aws ec2 create-tags --resources <%s ids> --tags Key=%s,Value=%s", what, d.Discovery, d.Cluster)
 }
 
-// fewAddresses is how few free addresses of a subnet are worth a warning: a node takes dozens with the VPC CNI.
+// fewAddresses is the number of free addresses of a subnet below which a warning is reported. A node uses dozens with
+// the VPC CNI.
 const fewAddresses = 64
 
-// subnets looks for subnets with the discovery tag.
+// subnets checks that subnets with the discovery tag exist.
 func (d *doctor) subnets(ctx context.Context) {
 	out, err := d.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: d.tagged()})
 	if err != nil {
@@ -58,7 +59,7 @@ func (d *doctor) subnets(ctx context.Context) {
 	d.found("subnets", finding.OK, "", "%s in %s", many(len(out.Subnets), "subnet"), strings.Join(slices.Sorted(maps.Keys(zones)), ", "))
 }
 
-// securityGroups looks for security groups with the discovery tag.
+// securityGroups checks that security groups with the discovery tag exist.
 func (d *doctor) securityGroups(ctx context.Context) {
 	out, err := d.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: d.tagged()})
 	if err != nil {
@@ -90,7 +91,7 @@ var expected = []string{
 	"EC2 Instance State-change Notification", "AWS Health Event",
 }
 
-// queue looks for the queue and for the rules that fill it.
+// queue checks that the interruption queue exists, and that rules send events to it.
 func (d *doctor) queue(ctx context.Context) {
 	if d.Queue == "" {
 		d.found("queue", finding.Note, "create a queue (deploy/cloudformation) and pass --interruption-queue", "no interruption queue: spot nodes are interrupted without a drain")
@@ -143,7 +144,7 @@ func (d *doctor) rules(ctx context.Context, queue string) {
 	d.found("rules", finding.OK, "", "events are sent to the queue by %s", many(len(names.RuleNames), "EventBridge rule"))
 }
 
-// partition is the part of AWS that a region belongs to.
+// partition returns the AWS partition of a region, such as aws-cn.
 func partition(region string) string {
 	switch {
 	case strings.HasPrefix(region, "cn-"):
@@ -181,7 +182,7 @@ func (d *doctor) role(ctx context.Context) {
 	}
 }
 
-// quotas are those that launches run into first, in vCPUs.
+// quotas checks the quotas that launches usually exceed first. They are counted in vCPUs.
 func (d *doctor) quotas(ctx context.Context) {
 	const few = 64
 	for _, q := range []struct{ code, name string }{

@@ -1,7 +1,7 @@
-// Package doctor checks an AWS account for what the controller needs: credentials, the cluster, each permission by a call
-// that changes nothing, tags on subnets and security groups, the queue and its rules, the role of nodes and its access to
-// the cluster, quotas.
+// Package doctor checks whether an AWS account has what the controller needs. It checks the credentials, the cluster
+// and each permission, the tags on subnets and security groups, and the interruption queue with its rules. It also
+// checks the role of nodes, its access to the cluster, and quotas.
 //
-// It changes nothing: it tries writes as dry runs, or on resources that do not exist. The result is about the caller's
+// It changes nothing: writes are dry runs, or calls for resources that do not exist. The result is about the caller's
 // permissions; to check those of the controller's role, assume that role first.
 package doctor

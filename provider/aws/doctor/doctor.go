@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
-// Config is what to check, and the credentials for it.
+// Config has the names of the resources to check, and the credentials.
 type Config struct {
 	AWS awssdk.Config
 	// Cluster is the cluster's name.
@@ -31,12 +31,12 @@ type Config struct {
 	Queue string
 	// NodeRole is the name of the role of nodes. Default: KarpenterNodeRole-<cluster>.
 	NodeRole string
-	// Discovery is the key of the tag that subnets and security groups are found by, with the cluster's name as value.
-	// Default: karpenter.sh/discovery.
+	// Discovery is the key of the tag by which subnets and security groups are selected. Its value is the name of the
+	// cluster. Default: karpenter.sh/discovery.
 	Discovery string
 }
 
-// doctor holds the clients.
+// doctor has the clients and the findings so far.
 type doctor struct {
 	Config
 	ec2      *ec2.Client
@@ -48,11 +48,11 @@ type doctor struct {
 	pricing  *pricing.Client
 	events   *eventbridge.Client
 	quota    *servicequotas.Client
-	subnet   string // one that was found
+	subnet   string // ID of a subnet with the discovery tag
 	findings []finding.Finding
 }
 
-// Check makes all checks. The error is that AWS cannot be reached, or has no credentials.
+// Check makes all checks. It returns an error if AWS cannot be reached or there are no credentials.
 func Check(ctx context.Context, c Config) ([]finding.Finding, error) {
 	if c.NodeRole == "" {
 		c.NodeRole = "KarpenterNodeRole-" + c.Cluster
@@ -105,7 +105,7 @@ func (d *doctor) cluster(ctx context.Context) {
 	}
 }
 
-// failed notes a call that did not succeed.
+// failed adds a finding about a failed call.
 func (d *doctor) failed(check, action string, err error) {
 	if denied(err) {
 		d.found(check, finding.Error, "add "+action+" to the policies of the caller; for the controller's role attach the policies of deploy/cloudformation",
@@ -119,7 +119,7 @@ func (d *doctor) failed(check, action string, err error) {
 	d.found(check, finding.Warning, fix, "%s failed: %s", action, brief(err))
 }
 
-// code is the error code of AWS, empty if there is none.
+// code returns the error code of AWS, empty if there is none.
 func code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -128,7 +128,7 @@ func code(err error) string {
 	return ""
 }
 
-// many counts things.
+// many returns the number with the noun in singular or plural.
 func many(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -145,20 +145,20 @@ func denied(err error) bool {
 	return false
 }
 
-// brief is what AWS answered, without encoded details.
+// brief returns the error text of AWS without encoded details.
 func brief(err error) string {
 	text, _ := fault.Answer(err)
 	text, _, _ = strings.Cut(text, " Encoded authorization failure message")
 	return text
 }
 
-// elsewhere reports whether what answered is not AWS, or a part of it that does not have the operation.
+// elsewhere reports whether the response did not come from AWS, or came from a service without the operation.
 func elsewhere(err error) bool { return fault.Foreign(err) || fault.Unknown(err) }
 
-// elsewhereFix is the next step then.
+// elsewhereFix is the fix that is shown if elsewhere returns true.
 const elsewhereFix = "check the proxy and AWS_ENDPOINT_URL; an endpoint without this service leaves the check out"
 
-// skipped notes a check that could not be made. action is the permission that it needs.
+// skipped adds a finding about a check that could not be made. action is the permission that the check needs.
 func (d *doctor) skipped(check, action, what string, err error) {
 	fix := "run it again; if the error persists, check the network and the health of the service"
 	switch {

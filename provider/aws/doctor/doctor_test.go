@@ -56,7 +56,7 @@ func world(t *testing.T, failing map[string]string) awssdk.Config {
 	}
 }
 
-// actionOf is the action that a request asks for.
+// actionOf returns the action of a request.
 func actionOf(r *http.Request, body string) string {
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
 		return target[strings.LastIndexByte(target, '.')+1:]
@@ -92,7 +92,7 @@ func fail(w http.ResponseWriter, r *http.Request, code string) {
 		`<Error><Code>%s</Code><Message>no</Message></Error></Response>`, code, code)
 }
 
-// beside are the services that only the doctor asks, as of an account in order.
+// beside emulates the services that only the doctor calls, for an account without faults.
 var beside = map[string]func(http.ResponseWriter, string){
 	"ListRuleNamesByTarget": answer(map[string]any{"RuleNames": []string{"all"}}),
 	"DescribeRule": answer(map[string]any{"Name": "all", "State": "ENABLED",

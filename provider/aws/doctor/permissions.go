@@ -14,13 +14,13 @@ import (
 	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
-// A try is one permission and a call that needs it and changes nothing.
+// A try is a permission with a call that needs the permission and changes nothing.
 type try struct {
 	action string
 	call   func(context.Context) error
 }
 
-// permissions tries every permission.
+// permissions checks each permission.
 func (d *doctor) permissions(ctx context.Context) {
 	all := append(d.reads(), d.writes()...)
 	bad := 0
@@ -37,7 +37,8 @@ func (d *doctor) permissions(ctx context.Context) {
 	}
 }
 
-// harmless are the codes by which a permission that is there shows: the dry run worked, or what was named is not there.
+// harmless reports whether the error code proves that the caller has the permission. The dry run succeeded, or the
+// named resource does not exist.
 func harmless(code string) bool {
 	switch code {
 	case "DryRunOperation", "NoSuchEntity", "ParameterNotFound":
@@ -94,7 +95,7 @@ func (d *doctor) reads() []try {
 			_, err := d.pricing.GetProducts(ctx, &pricing.GetProductsInput{ServiceCode: awssdk.String("AmazonEC2"),
 				MaxResults: awssdk.Int32(1)}, func(o *pricing.Options) {
 				if !strings.HasPrefix(o.Region, "cn-") {
-					o.Region = "us-east-1" // where the Pricing API is
+					o.Region = "us-east-1" // this region has an endpoint of the Pricing API
 				}
 			})
 			return err
@@ -106,7 +107,8 @@ func (d *doctor) reads() []try {
 	}
 }
 
-// writes are tried as dry runs, with the tags that the policy asks for.
+// writes returns the permissions that change resources. Their calls are dry runs with the tags that the policies
+// require.
 func (d *doctor) writes() []try {
 	dry := awssdk.Bool(true)
 	tags := func(kind ec2types.ResourceType) ec2types.TagSpecification {

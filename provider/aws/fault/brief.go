@@ -12,10 +12,10 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// unreadable is the code that the SDK gives to an answer in which it finds no error of AWS.
+// unreadable is the error code that the SDK uses for a response without an error code of AWS.
 const unreadable = "UnknownError"
 
-// status is the HTTP status of the answer that caused err, 0 if there was none.
+// status returns the HTTP status of the response that caused err, 0 if there was none.
 func status(err error) int {
 	var response *smithyhttp.ResponseError
 	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil {
@@ -24,19 +24,19 @@ func status(err error) int {
 	return 0
 }
 
-// Foreign reports whether what answered did not answer as AWS does: a page of a proxy, or of a service that does not know
-// the operation.
+// Foreign reports whether the response did not come from AWS. Examples are the page of a proxy, and another service at
+// the configured endpoint.
 func Foreign(err error) bool {
 	if status(err) == 0 {
 		return false
 	}
 	var garbled *smithy.DeserializationError
-	code := Code(err) // none where the SDK could not even read the answer
+	code := Code(err) // empty if the SDK could not parse the response
 	return errors.As(err, &garbled) || code == "" || code == unreadable
 }
 
-// Brief says in one short sentence, for conditions and logs, why a call failed: the operation and what was answered. The
-// SDK's own text has neither an end nor a beginning.
+// Brief returns a short text for conditions and logs: the operation that failed, and the error in the response. The
+// SDK's own text is long and repeats itself.
 func Brief(err error) string {
 	if err == nil {
 		return ""
@@ -48,7 +48,7 @@ func Brief(err error) string {
 	}
 	text, known := Answer(err)
 	if !known {
-		return text // it names the operation, or is not of a call
+		return text // the text names the operation, or the error is not of a call
 	}
 	if Foreign(err) {
 		text += ": check proxy and endpoint settings"
@@ -56,8 +56,8 @@ func Brief(err error) string {
 	return what + text
 }
 
-// Answer says what was answered to a call, without its operation. If that is not known, it returns the whole text of the error, in
-// one line, and false.
+// Answer returns the error in the response to a call, without the name of the operation. If there is none, it returns
+// the whole text of err in one line, and false.
 func Answer(err error) (text string, known bool) {
 	var api smithy.APIError
 	var send *smithyhttp.RequestSendError
@@ -81,5 +81,5 @@ func Answer(err error) (text string, known bool) {
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// broken reports whether the status is that of a failing server.
+// broken reports whether the HTTP status is a server error (5xx).
 func broken(err error) bool { return status(err) >= http.StatusInternalServerError }

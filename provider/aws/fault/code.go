@@ -8,7 +8,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Codes that several callers ask for.
+// Error codes that callers compare.
 const (
 	NoFreeAddresses  = "InsufficientFreeAddressesInSubnet"
 	NoServiceRole    = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
@@ -18,7 +18,7 @@ const (
 	ReservationFull  = "ReservationCapacityExceeded"
 )
 
-// Denied reports whether the caller may not do what it asked for.
+// Denied reports whether the caller lacks a permission.
 func Denied(err error) bool {
 	switch Code(err) {
 	case Unauthorized, "AccessDenied", "AccessDeniedException", "AuthFailure", "UnrecognizedClientException":
@@ -37,7 +37,7 @@ func OfOneInstance(err error) bool {
 	return false
 }
 
-// Unknown reports whether the service does not know the operation.
+// Unknown reports whether the service does not have the operation.
 func Unknown(err error) bool {
 	switch Code(err) {
 	case "InvalidAction", "UnknownOperationException", "NotImplemented", "UnsupportedOperationException":
@@ -46,8 +46,8 @@ func Unknown(err error) bool {
 	return false
 }
 
-// Quota reports whether a fleet's error code means that a quota of the account is used up: no other zone helps, and
-// waiting does only when something else ends.
+// Quota reports whether a fleet's error code means that a quota of the account is used up. Then launches in all zones
+// fail until other instances end.
 func Quota(code string) bool {
 	switch code {
 	case "VcpuLimitExceeded", "MaxSpotInstanceCountExceeded", "MaxFleetCountExceeded":
@@ -81,11 +81,11 @@ var unfulfillable = []string{
 	ReservationFull,
 	"SpotMaxPriceTooLow",
 	"InvalidCapacityReservationState.Unavailable",
-	"InvalidCapacityReservationId.NotFound", // it has ended, and the class does not know yet
+	"InvalidCapacityReservationId.NotFound", // the reservation has ended, and the status of the class still lists it
 	"InvalidCapacityReservationState",
 }
 
-// Code returns the error code that AWS gave, or "".
+// Code returns the error code of AWS, empty if there is none.
 func Code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -94,16 +94,16 @@ func Code(err error) string {
 	return ""
 }
 
-// NotFound reports whether the thing asked for does not exist.
+// NotFound reports whether the resource does not exist.
 func NotFound(err error) bool { return slices.Contains(notFound, Code(err)) }
 
-// Exists reports whether the thing to be made is there already.
+// Exists reports whether the resource to create exists already.
 func Exists(err error) bool { return Code(err) == "EntityAlreadyExists" }
 
-// Unfulfillable reports whether a fleet's error code means that there is no capacity, for now, in one place.
+// Unfulfillable reports whether a fleet's error code means that one offering has no capacity at present.
 func Unfulfillable(code string) bool { return slices.Contains(unfulfillable, code) }
 
-// Throttled reports whether AWS asked to slow down.
+// Throttled reports whether AWS throttled the call.
 func Throttled(err error) bool {
 	switch Code(err) {
 	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException":
@@ -112,23 +112,23 @@ func Throttled(err error) bool {
 	return false
 }
 
-// Server reports whether the fault is AWS's, so that the same call may succeed later.
+// Server reports whether the error is a failure inside AWS, so that the same call may succeed later.
 func Server(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer || broken(err)
 }
 
-// RoleMissing reports whether an IAM error says that the role does not exist.
+// RoleMissing reports whether an error of IAM means that the role does not exist.
 func RoleMissing(err error) bool {
 	return Code(err) == "NoSuchEntity" && strings.Contains(strings.ToLower(err.Error()), "role")
 }
 
-// ProfileMissing reports whether EC2 does not know the instance profile.
+// ProfileMissing reports whether EC2 does not find the instance profile.
 func ProfileMissing(err error) bool {
 	return Code(err) == "InvalidParameterValue" && strings.Contains(err.Error(), "Invalid IAM Instance Profile name")
 }
 
-// UserDataTooLong reports whether the user data exceeds what EC2 takes.
+// UserDataTooLong reports whether the user data exceeds EC2's limit.
 func UserDataTooLong(err error) bool {
 	return Code(err) == "InvalidUserData.Malformed" && strings.Contains(err.Error(), "User data is limited to")
 }

@@ -2,16 +2,16 @@ package fault
 
 import "strings"
 
-// An Explanation is a failed launch in words: a reason for the claim's condition, and one sentence.
+// An Explanation describes a failed launch: a reason for the claim's condition, and one sentence.
 type Explanation struct {
 	Reason  string
 	Message string
 }
 
-// ReasonProfileInvalid is that EC2 does not know the instance profile.
+// ReasonProfileInvalid means that EC2 does not find the instance profile.
 const ReasonProfileInvalid = "InstanceProfileNameInvalid"
 
-// rules are tried in order on the text of an error; all parts must be in it.
+// rules map error texts to Explanations. The first rule applies whose parts are all in the text.
 var rules = []struct {
 	parts   []string
 	reason  string
@@ -43,7 +43,7 @@ var rules = []struct {
 	{[]string{NoFreeAddresses}, NoFreeAddresses, "subnet has no free IP addresses"},
 }
 
-// Explain returns what the text of a launch error means.
+// Explain returns the Explanation of the text of a launch error.
 func Explain(text string) Explanation {
 	for _, r := range rules {
 		matches := true

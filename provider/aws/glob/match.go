@@ -3,7 +3,7 @@ package glob
 
 // Match reports whether the pattern matches all of text.
 func Match(pattern, text string) bool {
-	// Back up to the last star on a mismatch.
+	// On a mismatch, the last star is extended by one character and matching continues from there.
 	p, t, star, mark := 0, 0, -1, 0
 	for t < len(text) {
 		switch {

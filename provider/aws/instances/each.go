@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// maxRefused is how many refusals other than NotFound one batch looks into. Without a bound, a controller that may
-	// terminate nothing would call once an instance.
+	// maxRefused bounds how many refused instances, other than missing ones, are isolated in one batch. Without a
+	// bound, a controller without permission would make one call per instance.
 	maxRefused = 32
-	// apart is how long an instance that EC2 refused is kept out of calls with others.
+	// apart is how long an instance that EC2 refused is batched separately from others.
 	apart = 10 * time.Minute
 )
 
-// bucket returns the key of the batch that an instance belongs to. Instances that EC2 refused share a batch of their own.
+// bucket returns the batch key of an instance. Instances that EC2 refused earlier share a separate batch.
 func (s *Store) bucket(id string) string {
 	if _, refused := s.refused.Get(id); refused {
 		return "refused"
@@ -23,9 +23,9 @@ func (s *Store) bucket(id string) string {
 	return ""
 }
 
-// each makes the call for all ids and returns the errors by id. EC2 fails a whole call because of one id that it refuses,
-// so the list is halved until that id is alone: for k such ids of n that is about k·log n calls. Any other error is that of
-// all ids of the call. After maxRefused refusals the ids that are left get the last one.
+// each makes the call for all ids and returns the errors by id. If EC2 refuses one ID, the whole call fails. So the
+// list is halved until the ID is isolated, which takes about k·log n calls for k such IDs of n. All other errors apply
+// to all IDs of the call. After maxRefused refusals, the remaining IDs get the last error.
 func (s *Store) each(ids []string, call func(ids []string) error) map[string]error {
 	errs, refusals := map[string]error{}, 0
 	var try func(ids []string)

@@ -12,10 +12,10 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// TagLaunch carries the token of the fleet call that made an instance.
+// TagLaunch is the tag whose value is the token of the fleet call that launched the instance.
 const TagLaunch = "ext.karpenter.sh/launch"
 
-// An Instance is an EC2 instance, as far as we care.
+// An Instance has the facts about an EC2 instance that the provider uses.
 type Instance struct {
 	ID, ImageID, Type string
 	// PrivateDNSName is the name of the instance in its network, which is that of its node; empty if EC2 has not returned it yet.
@@ -29,12 +29,13 @@ type Instance struct {
 	Tags           map[string]string
 	EFAs           int64
 	Launched       time.Time
-	// Reservation is where a reserved instance comes from; zero for all others.
+	// Reservation is the capacity reservation of a reserved instance, zero for all others.
 	Reservation Reservation
-	// Group is the placement group that the instance runs in, Partition its part of it, 0 if there is none.
+	// Group is the ID of the placement group of the instance, empty if there is none. Partition is its partition, 0 if
+	// there is none.
 	Group     string
 	Partition int
-	// Partitioned means that the group has partitions, which is only known of instances that were just launched.
+	// Partitioned is true if the group has partitions. It is set only for an instance that was just launched.
 	Partitioned bool
 }
 
@@ -81,8 +82,8 @@ func fromEC2(i ec2types.Instance) Instance {
 	return out
 }
 
-// readReservation notes the reservation if the instance was launched for it. One that only happens to run in an open
-// reservation is on demand.
+// readReservation sets Reservation if the instance was launched for a reservation. An on-demand instance that EC2
+// counts in an open reservation is not changed.
 func (i *Instance) readReservation(in ec2types.Instance) {
 	spec := in.CapacityReservationSpecification
 	id := aws.ToString(in.CapacityReservationId)
@@ -100,18 +101,19 @@ func (i *Instance) readReservation(in ec2types.Instance) {
 	}
 }
 
-// Ending reports whether the instance is being ended or has ended.
+// Ending reports whether the instance is being terminated or is terminated.
 func (i Instance) Ending() bool { return i.State == "shutting-down" || i.State == "terminated" }
 
-// ProviderID is the identity of the instance's node.
+// ProviderID returns the provider ID of the instance's node.
 func (i Instance) ProviderID() string { return ProviderID(i.Zone, i.ID) }
 
-// ProviderID returns the identity of the node on the instance.
+// ProviderID returns the provider ID of the node of an instance.
 func ProviderID(zone, id string) string { return fmt.Sprintf("aws:///%s/%s", zone, id) }
 
 var providerID = regexp.MustCompile(`^[^:]+:///([^/]+)/(i-[^/]+)$`)
 
-// ParseProviderID returns the zone and instance id in a provider id, and false for one that is not of AWS's form.
+// ParseProviderID returns the zone and the instance ID of a provider ID. ok is false if it does not have the form of
+// AWS.
 func ParseProviderID(s string) (zone, id string, ok bool) {
 	m := providerID.FindStringSubmatch(s)
 	if m == nil {

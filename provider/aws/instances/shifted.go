@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// A ShiftedError means that an instance is not changed, because traffic is shifted away from its zone. The same call
-// succeeds after the shift.
+// A ShiftedError means that an instance is not changed because traffic is shifted away from its zone. The same call may
+// succeed after the shift.
 type ShiftedError struct {
 	what, instance, zone string
 }
@@ -21,8 +21,9 @@ func (e *ShiftedError) Error() string {
 	return fmt.Sprintf("%s instance %s: a zonal shift away from zone %s is active, retried until it ends", e.what, e.instance, e.zone)
 }
 
-// shifted remembers instances as EC2 last described them, for the time of a zonal shift. EC2's answers about a zone in
-// trouble may be wrong: an instance that is missing in one would be taken for ended. A nil shifted follows no shifts.
+// shifted stores each instance as EC2 described it last. During a zonal shift, the stored values are used for instances
+// in the zone. EC2 may not list all instances of an impaired zone, and a missing one would count as terminated. A nil
+// shifted does nothing.
 type shifted struct {
 	away func(ctx context.Context, i Instance) bool
 
@@ -30,7 +31,7 @@ type shifted struct {
 	seen map[string]Instance
 }
 
-// get returns the instance if its zone is shifted away from.
+// get returns the stored instance if traffic is shifted away from its zone.
 func (s *shifted) get(ctx context.Context, id string) (Instance, bool) {
 	if s == nil {
 		return Instance{}, false
@@ -41,7 +42,7 @@ func (s *shifted) get(ctx context.Context, id string) (Instance, bool) {
 	return i, ok && s.away(ctx, i)
 }
 
-// refuse returns an error if the zone of the instance is shifted away from.
+// refuse returns a ShiftedError if traffic is shifted away from the zone of the instance.
 func (s *shifted) refuse(ctx context.Context, what, id string) error {
 	if i, away := s.get(ctx, id); away {
 		return &ShiftedError{what: what, instance: id, zone: i.Zone}
@@ -49,7 +50,7 @@ func (s *shifted) refuse(ctx context.Context, what, id string) error {
 	return nil
 }
 
-// note remembers what EC2 said of one instance.
+// note stores the result of describing one instance.
 func (s *shifted) note(id string, i Instance, err error) {
 	if s == nil {
 		return
@@ -64,8 +65,8 @@ func (s *shifted) note(id string, i Instance, err error) {
 	}
 }
 
-// complete remembers the list of all instances, and returns it with those that are missing from zones that are shifted away
-// from.
+// complete stores the list of all instances. It returns the list together with missing instances from zones from which
+// traffic is shifted away.
 func (s *shifted) complete(ctx context.Context, list []Instance) []Instance {
 	if s == nil {
 		return list

@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/ttl"
 )
 
-// API is the part of EC2 that deals with instances.
+// API is the part of EC2 that reads and changes instances.
 type API interface {
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
@@ -30,32 +30,33 @@ type API interface {
 
 var _ API = (*ec2.Client)(nil)
 
-// window joins what a wave of reconciles asks within a tenth of a second.
+// window is the batch window for reads and terminations.
 var window = batch.Window{Idle: 100 * time.Millisecond, Longest: time.Second, Items: 500}
 
-// A Store reads and ends instances of one cluster. It is safe for concurrent use.
+// A Store reads, terminates, reboots and tags instances of one cluster. It is safe for concurrent use.
 type Store struct {
 	api      API
 	cluster  string
 	describe *batch.Batcher[string, Instance]
 	end      *batch.Batcher[string, struct{}]
 	failures *prometheus.CounterVec
-	shifted  *shifted                 // nil unless zonal shifts are followed
-	refused  *ttl.Cache[string, bool] // ids for which EC2 refused a call of their own
+	shifted  *shifted                 // nil unless --enable-zonal-shift is set
+	refused  *ttl.Cache[string, bool] // IDs of instances that EC2 refused, see bucket
 }
 
-// Config names what a Store needs.
+// Config has the dependencies and settings of a Store.
 type Config struct {
 	API     API
 	Cluster string
 	Clock   clock.WithTicker
 	Meter   *batch.Meter
 	Metrics prometheus.Registerer
-	// Away reports whether traffic is shifted away from the zone of an instance. It is nil if zonal shifts are not followed.
+	// Away reports whether traffic is shifted away from the zone of an instance. It is nil unless --enable-zonal-shift
+	// is set.
 	Away func(ctx context.Context, i Instance) bool
 }
 
-// New returns a Store whose batches end with ctx.
+// New returns a Store. Its batches end when ctx is done.
 func New(ctx context.Context, c Config) *Store {
 	s := &Store{api: c.API, cluster: c.Cluster, refused: ttl.New[string, bool](c.Clock, apart), failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "karpenter_cloudprovider_instance_termination_failures_total",
@@ -74,7 +75,7 @@ func New(ctx context.Context, c Config) *Store {
 	return s
 }
 
-// alive are the states of instances that have not ended.
+// alive returns a filter for instances that are not terminated.
 func alive() ec2types.Filter {
 	return filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")
 }
@@ -83,8 +84,8 @@ func filter(name string, values ...string) ec2types.Filter {
 	return ec2types.Filter{Name: aws.String(name), Values: values}
 }
 
-// Get returns the instance as EC2 describes it now, or cloud.ErrNotFound. An instance in a zone that is shifted away from is
-// returned as it was last described.
+// Get returns the instance as EC2 describes it now, or cloud.ErrNotFound. If traffic is shifted away from the zone of
+// the instance, the instance is returned as it was last described.
 func (s *Store) Get(ctx context.Context, id string) (Instance, error) {
 	if i, ok := s.shifted.get(ctx, id); ok {
 		return i, nil
@@ -94,8 +95,8 @@ func (s *Store) Get(ctx context.Context, id string) (Instance, error) {
 	return i, err
 }
 
-// List returns our instances that have not ended, by id. An instance in a zone that is shifted away from stays in the list
-// although EC2 does not return it.
+// List returns the instances of the cluster that are not terminated, by ID. If traffic is shifted away from a zone, its
+// instances stay in the list even if EC2 does not return them.
 func (s *Store) List(ctx context.Context) ([]Instance, error) {
 	list, err := s.find(ctx, s.owned(alive()))
 	if err != nil {
@@ -104,7 +105,7 @@ func (s *Store) List(ctx context.Context) ([]Instance, error) {
 	return s.shifted.complete(ctx, list), nil
 }
 
-// Launched returns the instances of one fleet call that have not begun to end, by id.
+// Launched returns the instances of one fleet call that are pending or running, by ID.
 func (s *Store) Launched(ctx context.Context, token string) ([]Instance, error) {
 	return s.find(ctx, s.owned(filter("tag:"+TagLaunch, token), filter("instance-state-name", "pending", "running")))
 }
@@ -114,7 +115,8 @@ func (s *Store) owned(more ...ec2types.Filter) []ec2types.Filter {
 		filter("tag:"+awsv1.TagEKSClusterName, s.cluster))
 }
 
-// find returns all instances that filters match, by id. EC2 may list one twice across pages.
+// find returns all instances that match the filters, by ID and without duplicates. EC2 may list an instance on two
+// pages.
 func (s *Store) find(ctx context.Context, filters []ec2types.Filter) ([]Instance, error) {
 	out, err := s.pages(ctx, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(1000)})
 	if err != nil {
@@ -141,7 +143,7 @@ func (s *Store) pages(ctx context.Context, in *ec2.DescribeInstancesInput) ([]In
 	return slices.CompactFunc(out, func(a, b Instance) bool { return a.ID == b.ID }), nil
 }
 
-// describeAll answers a bucket of ids.
+// describeAll is the batched call of Get.
 func (s *Store) describeAll(ctx context.Context, ids []string) []batch.Result[Instance] {
 	found := map[string]Instance{}
 	errs := s.each(unique(ids), func(ids []string) error {
@@ -166,8 +168,8 @@ func (s *Store) describeAll(ctx context.Context, ids []string) []batch.Result[In
 	return out
 }
 
-// Terminate begins to end an instance. It returns cloud.ErrNotFound if it is gone, and a ShiftedError if its zone is shifted
-// away from.
+// Terminate starts the termination of an instance. It returns cloud.ErrNotFound if the instance does not exist, and a
+// ShiftedError if traffic is shifted away from its zone.
 func (s *Store) Terminate(ctx context.Context, i Instance) error {
 	if err := s.shifted.refuse(ctx, "terminate", i.ID); err != nil {
 		return err
@@ -193,8 +195,8 @@ func (s *Store) endAll(ctx context.Context, ids []string) []batch.Result[struct{
 	return out
 }
 
-// Reboot asks for a reboot of an instance. EC2 accepts it before the instance shuts down. It returns cloud.ErrNotFound if the
-// instance is gone.
+// Reboot requests the reboot of an instance. EC2 accepts the request before the instance shuts down. Reboot returns
+// cloud.ErrNotFound if the instance does not exist.
 func (s *Store) Reboot(ctx context.Context, id string) error {
 	_, err := s.api.RebootInstances(ctx, &ec2.RebootInstancesInput{InstanceIds: []string{id}})
 	switch {
@@ -206,7 +208,7 @@ func (s *Store) Reboot(ctx context.Context, id string) error {
 	return nil
 }
 
-// Tag adds tags to an instance. It returns a ShiftedError if its zone is shifted away from.
+// Tag adds tags to an instance. It returns a ShiftedError if traffic is shifted away from the zone of the instance.
 func (s *Store) Tag(ctx context.Context, id string, tags map[string]string) error {
 	if err := s.shifted.refuse(ctx, "tag", id); err != nil {
 		return err
@@ -221,7 +223,7 @@ func (s *Store) Tag(ctx context.Context, id string, tags map[string]string) erro
 	return nil
 }
 
-// Tags converts to EC2's form, keys sorted.
+// Tags converts tags to the type of the SDK, in key order.
 func Tags(m map[string]string) []ec2types.Tag {
 	out := make([]ec2types.Tag, 0, len(m))
 	for k, v := range m {

@@ -10,8 +10,8 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 )
 
-// OwnTags returns the tags of everything that is launched for a pool of the class: the user's, and those that say whose
-// it is.
+// OwnTags returns the tags of all EC2 resources that are created for a pool of the class: the tags of the class, and
+// tags with the cluster, the pool and the class.
 func OwnTags(cluster, pool string, class *awsv1.EC2NodeClass) map[string]string {
 	tags := maps.Clone(class.Spec.Tags)
 	if tags == nil {

@@ -12,12 +12,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// again is the pause between two receives: none, but zero would mean never.
+// again is the pause between two receives. It is not zero, because zero means that there is no next receive.
 const again = time.Millisecond
 
 // A Consumer receives the messages of the queue as notices.
 type Consumer struct {
-	// Rebalance means that nodes are replaced for which EC2 recommends rebalancing; otherwise an event tells it.
+	// Rebalance is true if nodes with a rebalance recommendation are replaced. Otherwise the recommendation is only
+	// reported by an event.
 	Rebalance bool
 
 	queue queue
@@ -35,8 +36,8 @@ func NewConsumer(api QueueAPI, name string, c clock.PassiveClock, m *Meter) *Con
 // Name implements cloud.NoticeSource.
 func (*Consumer) Name() string { return "interruption" }
 
-// Receive waits for messages and returns their notices. A message is deleted when they are acknowledged, unless one of its
-// instances failed.
+// Receive waits for messages and returns their notices. When the notices are acknowledged, a message is deleted unless
+// the action for one of its instances has failed.
 func (c *Consumer) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	received, err := c.queue.receive(ctx)
 	if err != nil {
@@ -62,7 +63,7 @@ func (c *Consumer) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	return batch, nil
 }
 
-// acknowledge deletes the messages that are about none of the failed instances.
+// acknowledge deletes the messages that concern none of the failed instances.
 func (c *Consumer) acknowledge(
 	ctx context.Context, received []sqstypes.Message, parsed []Message, failed []cloud.Notice,
 ) error {
@@ -107,7 +108,7 @@ func (c *Consumer) notices(m Message) []cloud.Notice {
 	return out
 }
 
-// touches reports whether the message is about one of the instances.
+// touches reports whether the message concerns one of the instances.
 func (m Message) touches(instances map[string]bool) bool {
 	for _, id := range m.Instances {
 		if instances[id] {

@@ -1,9 +1,9 @@
-// Package interruption reads AWS messages about instances that will end or are unhealthy. From the queue that EventBridge fills
-// come spot interruptions, rebalance recommendations, scheduled maintenance, state changes and reclaimed reservations. From EC2
-// come failed status checks and scheduled events.
+// Package interruption reads messages of AWS about instances that will be stopped or are unhealthy. EventBridge sends
+// spot interruptions, rebalance recommendations, scheduled maintenance, state changes and reclaimed reservations to a
+// queue. Failed status checks and scheduled events are read from EC2.
 //
-// It turns messages into notices; the engine decides about the claims. A message is deleted only after all actions for its
-// notices are done; otherwise the queue delivers it again. Several receivers read a burst in parallel.
+// Messages are converted to notices, for which engine/interruption decides the actions. A message is deleted only after
+// all actions for its notices are done. Otherwise the queue delivers it again. Several receivers read in parallel.
 //
-// The only state is which instances are unhealthy, for a metric; it may be lost.
+// The only state is the set of unhealthy instances, for a metric. It may be lost.
 package interruption

@@ -13,13 +13,13 @@ import (
 // A Message is one event from the queue.
 type Message struct {
 	Kind cloud.NoticeKind
-	// Instances are the ids that it is about.
+	// Instances are the IDs of the instances that the message concerns.
 	Instances []string
-	// Time is when it happened, zero if the message does not say.
+	// Time is the time of the event, zero if the message has none.
 	Time time.Time
 }
 
-// envelope is how EventBridge wraps events.
+// envelope is the JSON object in which EventBridge wraps events.
 type envelope struct {
 	Version    string          `json:"version"`
 	DetailType string          `json:"detail-type"`
@@ -40,8 +40,8 @@ type detail struct {
 	} `json:"affectedEntities"`
 }
 
-// Parse reads the body of a message. An event that is not known here is a NoOp; a body that is no event is an error. Both
-// are to be deleted.
+// Parse parses the body of a message. An event of an unknown type gives a NoOp. A body that is not an event gives an
+// error. In both cases the message must be deleted.
 func Parse(body string) (Message, error) {
 	if strings.TrimSpace(body) == "" {
 		return Message{Kind: NoOp}, nil

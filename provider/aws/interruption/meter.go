@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A Meter measures what AWS says.
+// A Meter updates the metrics about messages and unhealthy instances.
 type Meter struct {
 	messages  *prometheus.CounterVec
 	deleted   prometheus.Counter
@@ -15,7 +15,7 @@ type Meter struct {
 	unhealthy *prometheus.CounterVec
 
 	mu     sync.Mutex                 // guards ailing
-	ailing map[string]map[string]bool // instances by category, as last seen by the poller
+	ailing map[string]map[string]bool // unhealthy instances by category, from the last poll
 }
 
 // NewMeter registers the metrics with reg.
@@ -52,7 +52,7 @@ func (m *Meter) received(message Message, now time.Time) {
 	}
 }
 
-// ill records which instances a category holds now and counts the new ones.
+// ill records which instances are unhealthy in a category now, and counts the new ones.
 func (m *Meter) ill(category string, now map[string]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

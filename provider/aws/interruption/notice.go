@@ -6,10 +6,10 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
-// NoOp is the kind of messages that call for nothing, or are not known here. No notice has it.
+// NoOp is the kind of messages that require no action, or whose type is unknown. No notice has it.
 const NoOp cloud.NoticeKind = "no_op"
 
-// messages say in EC2's terms what has happened to an instance.
+// messages are the texts of notices by kind, with the terms of EC2.
 var messages = map[cloud.NoticeKind]string{
 	model.NoticeSpotInterrupted:      "Spot interruption: EC2 reclaims the instance in 2 minutes",
 	model.NoticeRebalance:            "EC2 rebalance recommendation: elevated risk of a spot interruption",
@@ -22,7 +22,8 @@ var messages = map[cloud.NoticeKind]string{
 	model.NoticeHostFailed:           "EC2 system status check failed",
 }
 
-// A briefError is an error whose text does not change from call to call, so that it is logged once.
+// A briefError is an error whose text has no request ID or other part that differs between calls. So a repeated error
+// is logged once.
 type briefError struct{ cause error }
 
 func (e briefError) Error() string { return fault.Brief(e.cause) }

@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -9,10 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"golang.org/x/sync/errgroup"
+
+	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
-// QueueAPI is the part of SQS that is needed.
+// QueueAPI is the part of SQS that receives and deletes messages.
 type QueueAPI interface {
 	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
@@ -22,19 +24,20 @@ type QueueAPI interface {
 var _ QueueAPI = (*sqs.Client)(nil)
 
 const (
-	// perCall is the most that SQS hands out, or deletes, in one call.
+	// perCall is the largest number of messages that SQS returns or deletes in one call.
 	perCall = 10
-	// patience is how long a receive waits for a first message, in seconds.
+	// patience is the maximum time that a call waits for the first message, in seconds.
 	patience = 20
-	// hide is how long a received message stays hidden, in seconds. What is not deleted by then comes again.
+	// hide is the visibility timeout in seconds. A message that is not deleted within this time is delivered again.
 	hide = 20
-	// receivers is how many receive side by side once there are messages.
+	// receivers is the number of concurrent calls once there are messages.
 	receivers = 8
-	// round is about how many messages are dealt with at once: what takes well under the time that they stay hidden.
+	// round is the approximate number of messages that are handled together. Handling them takes much less time than
+	// hide.
 	round = 2000
 )
 
-// A queue is the queue that EventBridge fills.
+// A queue is the SQS queue to which EventBridge sends events.
 type queue struct {
 	api  QueueAPI
 	name string
@@ -43,7 +46,7 @@ type queue struct {
 	url string
 }
 
-// locate returns the queue's URL. It is asked for until it is known.
+// locate returns the URL of the queue. It is cached once it is known.
 func (q *queue) locate(ctx context.Context) (string, error) {
 	q.mu.Lock()
 	known := q.url
@@ -61,14 +64,14 @@ func (q *queue) locate(ctx context.Context) (string, error) {
 	return q.url, nil
 }
 
-// forget makes the next call look for the queue again: it may have been made anew.
+// forget removes the cached URL, because the queue may have been deleted and created again.
 func (q *queue) forget() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.url = ""
 }
 
-// receive waits for messages. Once there are some it takes what else is there, up to a round.
+// receive waits for messages. Once there is one, it receives all others that are available, up to about round.
 func (q *queue) receive(ctx context.Context) ([]sqstypes.Message, error) {
 	url, err := q.locate(ctx)
 	if err != nil {
@@ -84,25 +87,22 @@ func (q *queue) receive(ctx context.Context) ([]sqstypes.Message, error) {
 	}
 	var mu sync.Mutex // guards all
 	all := first
-	var group errgroup.Group
-	for range receivers {
-		group.Go(func() error {
-			for {
-				more, err := q.some(ctx, url, 0)
-				mu.Lock()
-				all = append(all, more...)
-				enough := len(all) >= round
-				mu.Unlock()
-				if err != nil || len(more) == 0 || enough {
-					return err
-				}
+	errs := parallel.Do(ctx, receivers, 0, func(int) error {
+		for {
+			more, err := q.some(ctx, url, 0)
+			mu.Lock()
+			all = append(all, more...)
+			enough := len(all) >= round
+			mu.Unlock()
+			if err != nil || len(more) == 0 || enough {
+				return err
 			}
-		})
-	}
-	if err := group.Wait(); err != nil && len(all) == 0 {
+		}
+	})
+	if err := cmp.Or(errs...); err != nil && len(all) == 0 {
 		return nil, err
 	}
-	return all, nil // what could not be received now comes with the next round
+	return all, nil // messages that could not be received now are received in the next round
 }
 
 func (q *queue) some(ctx context.Context, url string, wait int32) ([]sqstypes.Message, error) {
@@ -119,36 +119,31 @@ func (q *queue) some(ctx context.Context, url string, wait int32) ([]sqstypes.Me
 	return out.Messages, nil
 }
 
-// remove deletes messages and returns how many are gone.
+// remove deletes messages and returns how many were deleted.
 func (q *queue) remove(ctx context.Context, done []sqstypes.Message) (int, error) {
 	url, err := q.locate(ctx)
 	if err != nil {
 		return 0, err
 	}
-	var group errgroup.Group
-	group.SetLimit(receivers)
 	removed := make([]int, (len(done)+perCall-1)/perCall)
-	for n := range removed {
+	errs := parallel.Do(ctx, len(removed), receivers, func(n int) error {
 		part := done[n*perCall : min((n+1)*perCall, len(done))]
-		group.Go(func() error {
-			in := &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(url)}
-			for i, m := range part {
-				in.Entries = append(in.Entries, sqstypes.DeleteMessageBatchRequestEntry{
-					Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle,
-				})
-			}
-			out, err := q.api.DeleteMessageBatch(ctx, in)
-			if err != nil {
-				return fmt.Errorf("delete from queue %s: %w", q.name, err)
-			}
-			removed[n] = len(part) - len(out.Failed)
-			return nil
-		})
-	}
-	err = group.Wait()
+		in := &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(url)}
+		for i, m := range part {
+			in.Entries = append(in.Entries, sqstypes.DeleteMessageBatchRequestEntry{
+				Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle,
+			})
+		}
+		out, err := q.api.DeleteMessageBatch(ctx, in)
+		if err != nil {
+			return fmt.Errorf("delete from queue %s: %w", q.name, err)
+		}
+		removed[n] = len(part) - len(out.Failed)
+		return nil
+	})
 	sum := 0
 	for _, n := range removed {
 		sum += n
 	}
-	return sum, err
+	return sum, cmp.Or(errs...)
 }

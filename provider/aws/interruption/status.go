@@ -25,20 +25,21 @@ var _ StatusAPI = (*ec2.Client)(nil)
 
 const (
 	pollEvery = time.Minute
-	// lasting is how long a check must have failed before it counts.
+	// lasting is the least time that a status check must have failed for the instance to be unhealthy.
 	lasting = 2 * time.Minute
 )
 
-// scheduled are the events after which an instance is not what it was.
+// scheduled are the types of events that reboot, stop or retire an instance.
 var scheduled = []string{"instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"}
 
-// A Breaker decides about the instances of a poll, by id.
+// A Breaker decides which instances of a poll may be terminated.
 type Breaker interface {
-	// Admit returns those of the ids that may be terminated now. Ids of instances that are not Karpenter's are left out.
+	// Admit returns the IDs of the instances that may be terminated now. IDs of instances that are not Karpenter's are
+	// omitted.
 	Admit(ctx context.Context, ids map[string]bool) (map[string]bool, error)
 }
 
-// A Poller asks EC2 which instances are unhealthy.
+// A Poller reads from EC2 which instances are unhealthy.
 type Poller struct {
 	API     StatusAPI
 	Breaker Breaker
@@ -51,8 +52,9 @@ var _ cloud.NoticeSource = (*Poller)(nil)
 // Name implements cloud.NoticeSource.
 func (*Poller) Name() string { return "interruption.instancestatus" }
 
-// Receive asks once for what is unhealthy; it is due again after a minute. Nothing is acknowledged: what lasts is in the next
-// answer too. If too many instances are unhealthy at once, it gives no notice of any.
+// Receive reads the unhealthy instances once. It is due again after a minute. Notices are not acknowledged, because an
+// instance that is still unhealthy is found again in the next poll. If too many instances are unhealthy at once,
+// Receive returns no notices.
 func (p *Poller) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	batch, err := p.poll(ctx)
 	if err != nil {
@@ -120,12 +122,12 @@ func unhealthy(s ec2types.InstanceStatus, k cloud.NoticeKind, now time.Time) boo
 	return false
 }
 
-// over reports whether EC2 keeps the event only as history.
+// over reports whether the event is completed or cancelled. EC2 still lists such events.
 func over(description string) bool {
 	return strings.HasPrefix(description, "[Completed]") || strings.HasPrefix(description, "[Canceled]")
 }
 
-// failing reports whether one of the checks has failed for long.
+// failing reports whether one of the checks has failed for at least lasting.
 func failing(s *ec2types.InstanceStatusSummary, now time.Time) bool {
 	if s == nil {
 		return false

@@ -14,7 +14,7 @@ var (
 	reserved = []string{"cpu", "memory", "ephemeral-storage", "pid"}
 )
 
-// check returns what is wrong with the values of c.
+// check returns an error for each invalid value of c.
 func (c Config) check() []error {
 	var errs []error
 	errs = append(errs, checkThresholds("evictionHard", c.EvictionHard)...)

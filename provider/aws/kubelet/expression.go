@@ -14,16 +14,17 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// maxCost bounds the evaluation of an expression, in the cost units of CEL. Arithmetic over the variables costs less than a hundred;
-// nested loops over lists would take any time.
+// maxCost bounds the evaluation of an expression, in the cost units of CEL. Arithmetic over the variables costs less
+// than a hundred. Nested loops over lists could otherwise run for any time.
 const maxCost = 100_000
 
-// A Subject is an instance type as expressions see it.
+// A Subject has the values of the variables of expressions for one instance type.
 type Subject struct {
 	Type             string // instance_type
 	VCPUs, MemoryMiB int64  // vcpus, memory_mib
 	ENIs, IPsPerENI  int64  // default_enis, ips_per_eni
-	// MaxPods is the family's default to the expression of maxPods, and the outcome of that to the others: max_pods.
+	// MaxPods is the variable max_pods. In the expression for maxPods it is the default of the image family. In the
+	// other expressions it is the value of maxPods.
 	MaxPods int64
 }
 
@@ -34,7 +35,8 @@ func (s Subject) variables() map[string]any {
 	}
 }
 
-// environment is what expressions may use. It is made once: making it costs more than compiling an expression.
+// environment returns the CEL environment with the variables and functions of expressions. It is created once, because
+// that costs more than compiling an expression.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	var options []cel.EnvOption
 	for _, name := range []string{"vcpus", "memory_mib", "default_enis", "ips_per_eni", "max_pods"} {
@@ -46,7 +48,8 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(options...)
 })
 
-// choice is a function of two numbers, of any kind, that returns one of them: of two integers an integer.
+// choice returns the declaration of a CEL function of two numbers that returns one of them, such as min. The result of
+// two integers is an integer.
 func choice(name string, first func(a, b float64) bool) cel.EnvOption {
 	pick := func(whole bool) cel.OverloadOpt {
 		return cel.BinaryBinding(func(a, b ref.Val) ref.Val {
@@ -88,14 +91,14 @@ func number(v ref.Val) (float64, bool) {
 	return 0, false
 }
 
-// An expression is one field that is computed for each instance type.
+// An expression is a field of the kubelet section that is computed for each instance type.
 type expression struct {
 	field   string // maxPods, or kubeReserved.cpu and the like
 	text    string
 	program cel.Program
 }
 
-// compile reads an expression. Its result must be a number.
+// compile compiles an expression. Its result must be a number.
 func compile(field, text string) (expression, error) {
 	env, err := environment()
 	if err != nil {
@@ -116,7 +119,7 @@ func compile(field, text string) (expression, error) {
 	return expression{field: field, text: text, program: program}, nil
 }
 
-// value returns what the expression comes to for s, truncated to a whole number of zero or more.
+// value evaluates the expression for s and truncates the result to an integer. A negative result is an error.
 func (e expression) value(s Subject) (int64, error) {
 	out, _, err := e.program.Eval(s.variables())
 	if err != nil {
@@ -132,8 +135,8 @@ func (e expression) value(s Subject) (int64, error) {
 	return int64(x), nil
 }
 
-// Resolve returns c with its expressions replaced by their values for s, maxPods first: the others see it. An
-// expression that fails leaves its field at the default and is in the error.
+// Resolve returns c with its expressions replaced by their values for s. maxPods is evaluated first, because the others
+// may use it. If an expression fails, its field keeps the default and the error names it.
 func (c Config) Resolve(s Subject) (Config, error) {
 	if len(c.expressions) == 0 {
 		return c, nil
@@ -160,7 +163,7 @@ func (c Config) Resolve(s Subject) (Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// reserve writes an amount as kubelet takes it: CPU in steps of ten millicores, memory in steps of sixteen MiB.
+// reserve sets a reserved amount. It is rounded up to a multiple of 10 millicores of cpu or 16 MiB of memory.
 func (c *Config) reserve(field string, n int64) {
 	section, name, _ := strings.Cut(field, ".")
 	into := &c.KubeReserved
@@ -183,7 +186,7 @@ func (c *Config) reserve(field string, n int64) {
 	}
 }
 
-// addExpressions compiles what was set aside, maxPods first.
+// addExpressions compiles the expressions in texts, which are by field, maxPods first.
 func (c *Config) addExpressions(texts map[string]string) []error {
 	var errs []error
 	fields := slices.Sorted(maps.Keys(texts))

@@ -15,7 +15,7 @@ import (
 	sigsjson "sigs.k8s.io/json"
 )
 
-// A Config is a parsed kubelet section. The zero Config leaves everything to the defaults.
+// A Config is a parsed kubelet section. The zero Config has the defaults of all fields.
 type Config struct {
 	ClusterDNS  []string
 	MaxPods     *int32
@@ -31,14 +31,14 @@ type Config struct {
 
 	CPUCFSQuota *bool
 
-	// Raw is the whole section as decoded JSON, for families that pass it through.
+	// Raw is the whole section as decoded JSON, for families that pass it to kubelet unchanged.
 	Raw map[string]any
-	// Expressions are the fields that hold a CEL expression in place of a value, maxPods first. Resolve evaluates them.
+	// Expressions are the names of the fields whose value is a CEL expression, maxPods first. Resolve evaluates them.
 	Expressions []string
 	expressions []expression
 }
 
-// An ExpressionError joins what is wrong with expressions.
+// An ExpressionError joins the errors of expressions.
 type ExpressionError struct{ Err error }
 
 func (e *ExpressionError) Error() string { return e.Err.Error() }
@@ -52,16 +52,16 @@ var managed = []string{
 	"imageGCLowThresholdPercent", "cpuCFSQuota",
 }
 
-// Unmanaged returns the fields of c, sorted, that only a family with a pass-through applies.
+// Unmanaged returns the sorted names of the fields of c that only families with RawKubelet apply.
 func (c Config) Unmanaged() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.Raw)), func(k string) bool {
 		return slices.Contains(managed, k)
 	})
 }
 
-// Parse decodes and checks the section. The error joins everything that is wrong; the Config holds what could be read
-// all the same. CEL expressions are compiled, not evaluated: the fields that hold them are left at their defaults until
-// Resolve. Where nothing but expressions is wrong the error is an ExpressionError.
+// Parse decodes and checks the section. The error joins all invalid fields, and the Config has the valid ones. CEL
+// expressions are compiled but not evaluated. Until Resolve is called, their fields have the defaults. If only
+// expressions are invalid, the error is an ExpressionError.
 func Parse(section map[string]apiextensionsv1.JSON) (Config, error) {
 	if len(section) == 0 {
 		return Config{}, nil
@@ -125,7 +125,7 @@ func (c *Config) take(k *kubeletv1beta1.KubeletConfiguration) {
 	c.CPUCFSQuota = k.CPUCFSQuota
 }
 
-// setAside moves values that are no quantities out of m: they are expressions.
+// setAside moves values that are not quantities from m to texts, because they are expressions.
 func setAside(field string, m, texts map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if _, err := resource.ParseQuantity(m[k]); err != nil && !strings.HasPrefix(m[k], "-") {
@@ -135,8 +135,8 @@ func setAside(field string, m, texts map[string]string) {
 	}
 }
 
-// Threshold reads an eviction threshold of a resource with that capacity, in the capacity's unit, rounded up. 100% turns
-// the threshold off.
+// Threshold returns an eviction threshold in the unit of the capacity, rounded up. A percentage is relative to the
+// capacity. 100% disables the threshold.
 func Threshold(value string, capacity int64) (int64, error) {
 	percent, isPercent := strings.CutSuffix(value, "%")
 	if !isPercent {

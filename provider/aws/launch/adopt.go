@@ -17,15 +17,16 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// An adoption says what became of the call whose token a claim carries.
+// An adoption is the outcome of the fleet call that is recorded on a claim.
 type adoption struct {
-	instance *instances.Instance // the claim's, if it is there
-	found    int                 // instances of the call
+	instance *instances.Instance // the instance of the claim, nil if there is none
+	found    int                 // number of instances of the call
 	carriers int                 // claims that carry its token
 }
 
-// adopt looks for the instance of an earlier call for the claim. Without one, it returns the record of the call if that should
-// be repeated unchanged: EC2 shows no instance of it, and all of its claims still exist.
+// adopt looks for the instance of an earlier call for the claim. If there is none, it returns the record of the call if
+// the call should be repeated unchanged. That is so if EC2 lists no instance of the call and all of its claims still
+// exist.
 func (l *Launcher) adopt(ctx context.Context, claim *apiv1.NodeClaim) (*instances.Instance, *Record, error) {
 	r, ok := l.memory.record(claim)
 	if !ok || l.memory.isSettled(r.Token) {
@@ -39,26 +40,26 @@ func (l *Launcher) adopt(ctx context.Context, claim *apiv1.NodeClaim) (*instance
 	case a.found == 0 && a.carriers == r.Count:
 		return nil, &r, nil
 	case l.unsettled(r):
-		return nil, nil, outcomeUnknown() // an instance for the claim may only be late
+		return nil, nil, outcomeUnknown() // EC2 may list the claim's instance later
 	}
 	return nil, nil, nil
 }
 
-// settleTime is how long EC2 may take to show what a call has launched. It is also how long the garbage collection leaves
-// new instances alone.
+// settleTime is how long EC2 may take to list the instances that a call has launched. Garbage collection ignores
+// instances that are newer than that.
 const settleTime = 30 * time.Second
 
-// unsettled reports whether instances of the recorded call may exist that EC2 does not show yet.
+// unsettled reports whether instances of the recorded call may exist that EC2 does not list yet.
 func (l *Launcher) unsettled(r Record) bool { return l.Clock.Since(r.Time) < settleTime }
 
-// outcomeUnknown returns the error for a claim while it is unknown whether an earlier launch made its instance. Another
-// launch could make a second one.
+// outcomeUnknown returns the error for a claim while it is not known whether an earlier call launched its instance.
+// Another call could launch a second one.
 func outcomeUnknown() error {
 	message := fmt.Sprintf("result of the previous CreateFleet call is unknown; waiting up to %v for its instance", settleTime)
 	return &cloud.LaunchError{Reason: "LaunchOutcomeUnknown", Message: message, Err: errors.New(message)}
 }
 
-// adoptAll answers for claims that carry the same token, which is that of any one of them.
+// adoptAll is the batched call of adopt. All claims have the same token.
 func (l *Launcher) adoptAll(ctx context.Context, uids []types.UID) []batch.Result[adoption] {
 	out := make([]batch.Result[adoption], len(uids))
 	found, carriers, err := l.outcome(ctx, uids[0])
@@ -80,8 +81,7 @@ func (l *Launcher) adoptAll(ctx context.Context, uids []types.UID) []batch.Resul
 	return out
 }
 
-// outcome returns what there is of the call that the claim was last part of: instances by id, and the claims that carry
-// its token.
+// outcome returns the outcome of the last call for the claim: its instances by ID, and the claims with its token.
 func (l *Launcher) outcome(ctx context.Context, uid types.UID) ([]instances.Instance, []Carrier, error) {
 	var claims apiv1.NodeClaimList
 	if err := l.Claims.List(ctx, &claims); err != nil {
@@ -112,11 +112,11 @@ func ids(list []instances.Instance) []string {
 	return out
 }
 
-// endTime is how long Find waits for a fleet call.
+// endTime bounds how long Find waits for a fleet call.
 const endTime = 10 * time.Second
 
-// Find returns the instance that is due to a claim that is being deleted and has no provider id, and false if there is none. A
-// launch of the claim that is on its way is called off. If its fleet call may have been made, Find waits for its result. It
+// Find returns the instance of a claim that is being deleted and has no provider ID, and false if there is none. It
+// cancels a pending launch of the claim. If the fleet call may have been made already, Find waits for its result. It
 // returns an error as long as the claim may still get an instance.
 func (l *Launcher) Find(ctx context.Context, claim *apiv1.NodeClaim) (instances.Instance, bool, error) {
 	if ticket, ok := l.memory.callOff(claim.UID); ok {
@@ -140,7 +140,7 @@ func (l *Launcher) Find(ctx context.Context, claim *apiv1.NodeClaim) (instances.
 	at, ok := slices.BinarySearchFunc(found, Assign(carriers, ids(found))[claim.UID], byID)
 	switch {
 	case ok:
-		l.memory.give(claim.UID, found[at]) // once it ends, EC2 does not list it any more
+		l.memory.give(claim.UID, found[at]) // stored, because EC2 does not list the instance any more once it is terminated
 		return found[at], true, nil
 	case l.unsettled(r):
 		return instances.Instance{}, false, outcomeUnknown()
@@ -148,8 +148,9 @@ func (l *Launcher) Find(ctx context.Context, claim *apiv1.NodeClaim) (instances.
 	return instances.Instance{}, false, nil
 }
 
-// Surplus returns the ids of those instances that no claim has or is due. Both lists must be whole, and the instances must
-// have been read before the claims, or what was launched in between would look surplus.
+// Surplus returns the IDs of instances that no claim has and that no claim will be assigned. Both lists must be
+// complete. The instances must have been read before the claims. Otherwise an instance that was launched in between
+// would count as surplus.
 func (l *Launcher) Surplus(list []instances.Instance, claims []apiv1.NodeClaim) map[string]bool {
 	surplus := map[string]bool{}
 	byToken := map[string][]string{}

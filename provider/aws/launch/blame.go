@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
-// blame records from a fleet's errors what is unavailable, whether it launched instances or not.
+// blame records the unavailable offerings in the errors of a fleet call, even if the call launched instances.
 func (l *Launcher) blame(orders []*order, errs []ec2types.CreateFleetError) {
 	first := orders[0]
 	for _, e := range errs {
@@ -39,13 +39,14 @@ func (l *Launcher) blame(orders []*order, errs []ec2types.CreateFleetError) {
 	}
 }
 
-// complaint is one error of a fleet.
+// complaint is one error in the response to a fleet call.
 type complaint struct{ code, text, subnet, zone, instanceType string }
 
-// spreadLimit is in EC2's words when a spread placement group has its seven instances in a zone.
+// spreadLimit is a part of EC2's error text when a spread placement group has seven instances in a zone, which is the
+// limit.
 const spreadLimit = "limit of instances in this spread placement group"
 
-// learn records a complaint for later launches.
+// learn records one error for later launches.
 func (l *Launcher) learn(orders []*order, c complaint) {
 	first := orders[0]
 	capacityType, group := first.choice.CapacityType, ""
@@ -65,7 +66,7 @@ func (l *Launcher) learn(orders []*order, c complaint) {
 					"create the role, or allow iam:CreateServiceLinkedRole to the controller")
 		}
 	case !fault.Unfulfillable(c.code) || c.instanceType == "":
-	case group != "" && strings.Contains(c.text, spreadLimit): // no type fits there any more
+	case group != "" && strings.Contains(c.text, spreadLimit): // then no type can be launched in the zone
 		for _, t := range first.choice.Types {
 			l.Shortages.MarkOffering(t.Name, c.zone, capacityType, group)
 		}
@@ -82,7 +83,7 @@ func (l *Launcher) learn(orders []*order, c complaint) {
 	}
 }
 
-// vcpus returns the size of a type of the choice.
+// vcpus returns the number of vCPUs of a type of the choice.
 func (o *order) vcpus(instanceType string) int64 {
 	for _, t := range o.choice.Types {
 		if t.Name == instanceType {
@@ -92,8 +93,8 @@ func (o *order) vcpus(instanceType string) int64 {
 	return 0
 }
 
-// outcomeError is the error for claims that got no instance: that there is no capacity if that is all EC2 complained of,
-// else the first other complaint.
+// outcomeError returns the error for claims that got no instance. If all errors of the call are about capacity, it is
+// an InsufficientCapacityError. Otherwise it is the first other error.
 func outcomeError(errs []ec2types.CreateFleetError) error {
 	if len(errs) == 0 {
 		return launchError(errNothing)
@@ -112,13 +113,13 @@ func outcomeError(errs []ec2types.CreateFleetError) error {
 		}
 		all = append(all, text)
 	}
-	if quota != nil { // nothing else matters as long as the account may have no more
+	if quota != nil { // the quota takes precedence over other errors
 		return &cloud.InsufficientCapacityError{Err: fmt.Errorf("%w: %w", errNotLaunched, quota)}
 	}
 	return &cloud.InsufficientCapacityError{Err: fmt.Errorf("%w: %w", errNotLaunched, first(all))}
 }
 
-// quotaError says which quota of the account is used up and what can be done.
+// quotaError returns an error that names the quota that is used up, and the fix.
 func quotaError(e ec2types.CreateFleetError) error {
 	code, what := aws.ToString(e.ErrorCode), "on-demand"
 	if code == "MaxSpotInstanceCountExceeded" {
@@ -136,7 +137,7 @@ func quotaError(e ec2types.CreateFleetError) error {
 		"(%s: %s)", what, bucket, code, aws.ToString(e.ErrorMessage))
 }
 
-// first joins a few of many errors: a fleet may complain of every one of its 180 overrides.
+// first joins the first few errors. A fleet call may return one for each of its overrides.
 func first(errs []error) error {
 	const few = 3
 	if len(errs) <= few {

@@ -25,7 +25,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// RunAPI is the part of EC2 that checks a launch without making it.
+// RunAPI is the part of EC2 that checks a launch by a dry run.
 type RunAPI interface {
 	RunInstances(context.Context, *ec2.RunInstancesInput, ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
 }
@@ -33,39 +33,42 @@ type RunAPI interface {
 var _ RunAPI = (*ec2.Client)(nil)
 
 const (
-	// userDataLimit is EC2's, in bytes before encoding.
+	// userDataLimit is EC2's limit of user data, in bytes before encoding.
 	userDataLimit = 16384
-	// approvedLife is how long a class that passed is not checked again. One that failed is checked every time, so that a
-	// fix is noticed at once.
+	// approvedLife is how long a class that passed Check is not checked again. A class that failed is checked each
+	// time, so that a fix takes effect at once.
 	approvedLife = 30 * time.Minute
-	// approvedSpread is by how much that is longer or shorter in one process than in another, so that the controllers of many
-	// clusters do not check at the same time.
+	// approvedSpread is the random deviation from approvedLife. It differs between processes, so that the controllers
+	// of many clusters do not check at the same time.
 	approvedSpread = 5 * time.Minute
-	// busyAgain is when to ask again if AWS had no time.
+	// busyAgain is the pause before another check if AWS throttled a call or failed.
 	busyAgain = 10 * time.Second
-	// unseenAgain is when to ask again if EC2 does not see yet what was just made.
+	// unseenAgain is the pause before another check if EC2 does not find a resource that was just created.
 	unseenAgain = 2 * time.Second
-	// rehearsalPatience is how long one rehearsal may take: a call that hangs must not hold up the class's other news.
+	// rehearsalPatience bounds the time of one rehearsal. A call that does not return must not delay the status of the
+	// class.
 	rehearsalPatience = 15 * time.Second
 )
 
-// A Finding is why nothing could be launched from a class. The zero Finding means that something could.
+// A Finding is the reason why nothing can be launched from a class. The zero Finding means that launches are possible.
 type Finding struct {
 	Reason, Message string
-	// Again, if not zero, means that AWS could not say, and when to ask again; Message says what is waited for.
+	// Again is not zero if the check gave no result. It is the pause before the next check. Message is then what the
+	// check waits for.
 	Again time.Duration
 }
 
-// A Rehearsal says how launches are rehearsed.
+// A Rehearsal has the settings of the dry runs that check whether launches would be allowed.
 type Rehearsal struct {
-	// DryRun means that a launch template is made, and a fleet and an instance are asked for as dry runs.
+	// DryRun enables the dry runs. A launch template is created, and CreateFleet and RunInstances are called as dry
+	// runs.
 	DryRun bool
-	// Tenancy is that of the instance.
+	// Tenancy is the tenancy of the instance in the dry run.
 	Tenancy string
 }
 
-// Check finds out whether the controller may launch from the class: the user data can be written and is short enough, and
-// what the rehearsal says. It launches nothing. One of r.Types, or one for each architecture, stands for all.
+// Check returns whether the controller can launch from the class. It generates the user data and checks their length,
+// and makes the dry runs. It launches nothing. The dry runs use one of r.Types, or one per architecture.
 func (l *Launcher) Check(ctx context.Context, r Request, how Rehearsal) (Finding, error) {
 	key := approval(r.Class)
 	if _, approved := l.approved.Get(key); approved {
@@ -110,10 +113,10 @@ func (l *Launcher) Check(ctx context.Context, r Request, how Rehearsal) (Finding
 	return Finding{}, nil
 }
 
-// errUnrehearsed means that what answers in EC2's place does not know how to rehearse.
+// errUnrehearsed means that the endpoint is not EC2 and does not support dry runs.
 var errUnrehearsed = errors.New("no rehearsal")
 
-// approval identifies everything that a check depends on, whatever the order of subnets.
+// approval returns a hash of everything on which a check depends. The order of subnets does not matter.
 func approval(class *awsv1.EC2NodeClass) string {
 	status := class.Status.DeepCopy()
 	status.Conditions = nil
@@ -126,8 +129,9 @@ func approval(class *awsv1.EC2NodeClass) string {
 	return string(sum[:])
 }
 
-// sample picks m5.large and m6g.large if they are among types, else the cheapest one that is neither metal nor has
-// accelerators, else the cheapest one, as it is sold on demand.
+// sample returns the types for the dry runs: m5.large and m6g.large if they are in types. Otherwise it returns the
+// cheapest type that is neither bare metal nor has accelerators, or else the cheapest type. The capacity type is
+// on-demand.
 func sample(types []*model.InstanceType, tenancy string) Choice {
 	var all []candidate
 	for _, t := range types {
@@ -152,7 +156,7 @@ func sample(types []*model.InstanceType, tenancy string) Choice {
 	return c
 }
 
-// rehearse asks EC2 whether each step of a launch would be allowed.
+// rehearse checks by dry runs of EC2 whether each step of a launch would be allowed.
 func (l *Launcher) rehearse(ctx context.Context, r Request, c Choice, groups []group) (Finding, error) {
 	var templates []Template
 	for _, g := range groups {
@@ -183,8 +187,8 @@ func (l *Launcher) rehearse(ctx context.Context, r Request, c Choice, groups []g
 	return l.verdict(r, first, awsv1.ReasonRunInstancesAuthCheckFailed, "run instances")
 }
 
-// undo ends what a rehearsal launched: EC2 itself never does, but something in its place may not know dry runs. It is not
-// asked to rehearse again.
+// undo terminates instances that a dry run launched. EC2 itself never launches any, but another service at the endpoint
+// may ignore DryRun. No further dry runs are made then.
 func (l *Launcher) undo(ctx context.Context, ids []string) error {
 	l.deaf.Store(true)
 	log.FromContext(ctx).Info("EC2 endpoint ignores DryRun, permission checks are disabled", "ended", ids)
@@ -222,7 +226,7 @@ func grouped(n int) string {
 	return text
 }
 
-// verdict says what the answer to one step means.
+// verdict returns the Finding for the response to one step.
 func (l *Launcher) verdict(r Request, err error, reason, what string) (Finding, error) {
 	switch {
 	case err == nil || fault.Code(err) == fault.DryRun:
@@ -241,7 +245,7 @@ func (l *Launcher) verdict(r Request, err error, reason, what string) (Finding, 
 	case fault.ProfileMissing(err) && r.Class.Spec.InstanceProfile != nil:
 		return Finding{Reason: awsv1.ReasonInstanceProfileNotFound, Message: fmt.Sprintf(
 			"Instance profile %s of spec.instanceProfile does not exist", *r.Class.Spec.InstanceProfile)}, nil
-	case fault.ProfileMissing(err): // it was just made
+	case fault.ProfileMissing(err): // the profile was just created
 		return Finding{Again: unseenAgain, Message: "Waiting for EC2 to find the instance profile that was just created"}, nil
 	}
 	return Finding{}, fmt.Errorf("check whether the controller may %s: %w", what, err)

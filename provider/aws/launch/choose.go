@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxTypes is how many types a fleet may choose from.
+	// maxTypes is the largest number of types in one fleet call.
 	maxTypes = 60
 	// maxOverrides is EC2's limit of type and subnet pairs in one fleet.
 	maxOverrides = 300
@@ -26,15 +26,16 @@ const (
 	maxConfigs = 50
 )
 
-// A Choice is what a fleet may launch for a claim.
+// A Choice has the types and offerings that a fleet call may launch for a claim.
 type Choice struct {
 	CapacityType string
 	Tenancy      string
-	// Partition is the placement group's partition that the claim requires; empty if EC2 may choose, or there is none.
+	// Partition is the partition of the placement group that the claim requires. It is empty if EC2 may choose, or if
+	// there are no partitions.
 	Partition string
-	// Types are those left, cheapest first.
+	// Types are the types that may be launched, cheapest first.
 	Types []*model.InstanceType
-	// Offers are the offerings of CapacityType in the same order as Types, cheapest first.
+	// Offers has, for each of Types, its offerings with CapacityType, cheapest first.
 	Offers [][]model.Offering
 }
 
@@ -51,8 +52,9 @@ func (c candidate) has(capacityType string) bool {
 	return slices.ContainsFunc(c.offers, func(o model.Offering) bool { return o.CapacityType == capacityType })
 }
 
-// Choose returns what to ask EC2 for. aliases are label keys with a newer name. If nothing is left it returns a
-// cloud.InsufficientCapacityError that names the step that took the last type away.
+// Choose returns the types and offerings for the fleet call of a claim. aliases map deprecated label keys to stable
+// ones. If none is left, it returns a cloud.InsufficientCapacityError that names the condition that excluded the last
+// type.
 func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[string]string) (Choice, error) {
 	reqs := require.FromSpec(claim.Spec.Requirements).Normalize(aliases)
 	left := fitting(types, reqs, model.RequestsOf(claim.Spec.Resources.Requests))
@@ -79,10 +81,11 @@ func shortage(format string, args ...any) error {
 	return &cloud.InsufficientCapacityError{Err: fmt.Errorf(format, args...)}
 }
 
-// errNothing is the answer when EC2 launched nothing and said nothing.
+// errNothing is the error if EC2 launched nothing and returned no error.
 var errNothing = errors.New("too few instances returned")
 
-// fitting keeps the types that the claim allows, that hold its requests, and that have an offering for it.
+// fitting returns the types that meet the claim's requirements, are large enough for its requests, and have an
+// available offering for it.
 func fitting(types []*model.InstanceType, reqs require.Set, requests model.Resources) []candidate {
 	var out []candidate
 	for _, t := range types {
@@ -114,13 +117,14 @@ func minValues(reqs require.Set) bool {
 	return false
 }
 
-// bestEffort reports whether the claim was planned under a policy that may give up minValues; it is annotated then.
+// bestEffort reports whether the claim was planned with the minValues policy BestEffort. Such a claim has an
+// annotation.
 func bestEffort(claim *apiv1.NodeClaim) bool {
 	_, ok := claim.Annotations[apiv1.NodeClaimMinValuesRelaxedAnnotationKey]
 	return ok
 }
 
-// unlessAll drops the candidates for which bad holds, unless nothing would be left.
+// unlessAll removes the candidates for which bad returns true, unless none would be left.
 func unlessAll(in []candidate, bad func(candidate) bool) []candidate {
 	if !slices.ContainsFunc(in, func(c candidate) bool { return !bad(c) }) {
 		return in
@@ -128,13 +132,14 @@ func unlessAll(in []candidate, bad func(candidate) bool) []candidate {
 	return slices.DeleteFunc(in, bad)
 }
 
-// metal reports whether the type is bare metal: nothing to hand to a claim that did not ask for it.
+// metal reports whether the type is bare metal. Such a type is used only if the claim allows no other.
 func metal(c candidate) bool {
 	_, size, _ := strings.Cut(c.t.Name, ".")
 	return strings.Contains(size, "metal")
 }
 
-// accelerated reports whether the type has GPUs or other accelerators: still less to hand to such a claim.
+// accelerated reports whether the type has GPUs or other accelerators. Such a type is used only if the claim allows no
+// other.
 func accelerated(c candidate) bool {
 	for _, name := range []corev1.ResourceName{
 		awsv1.ResourceNVIDIAGPU, awsv1.ResourceAMDGPU, awsv1.ResourceHabanaGaudi,
@@ -147,7 +152,7 @@ func accelerated(c candidate) bool {
 	return false
 }
 
-// dropDearSpot drops spot offerings that cost more than the cheapest on-demand one, where both are allowed.
+// dropDearSpot removes spot offerings that cost more than the cheapest on-demand offering, if the claim allows both.
 func dropDearSpot(in []candidate, reqs require.Set) []candidate {
 	if !allows(reqs, apiv1.CapacityTypeSpot) || !allows(reqs, apiv1.CapacityTypeOnDemand) {
 		return in
@@ -180,7 +185,7 @@ func allows(reqs require.Set, capacityType string) bool {
 	return !constrained || r.Has(capacityType)
 }
 
-// unmet returns the first key of which fewer values are left than its minValues, or "".
+// unmet returns the first label key with fewer values than its minValues among the candidates, empty if there is none.
 func unmet(left []candidate, reqs require.Set) string {
 	for r := range reqs.All() {
 		if r.MinValues() == 0 {
@@ -201,7 +206,7 @@ func unmet(left []candidate, reqs require.Set) string {
 	return ""
 }
 
-// settle picks the capacity type and tenancy, and keeps what goes with them.
+// settle chooses the capacity type and the tenancy, and removes all other offerings.
 func settle(left []candidate, reqs require.Set) Choice {
 	choice := Choice{CapacityType: apiv1.CapacityTypeOnDemand, Tenancy: awsv1.TenancyDefault}
 	for _, better := range []string{apiv1.CapacityTypeReserved, apiv1.CapacityTypeSpot} {
@@ -230,8 +235,8 @@ func settle(left []candidate, reqs require.Set) Choice {
 	return choice
 }
 
-// firstPartition returns the lowest partition of a placement group that the claim names and that is on offer. A claim that
-// names none leaves it to EC2.
+// firstPartition returns the lowest partition that the claim allows and that has an offering. If the claim has no
+// requirement on the partition, it returns "", and EC2 chooses.
 func firstPartition(left []candidate, reqs require.Set) string {
 	if !reqs.Has(awsv1.LabelPlacementGroupPartition) {
 		return ""
@@ -250,7 +255,7 @@ func firstPartition(left []candidate, reqs require.Set) string {
 	return strconv.Itoa(slices.Min(found))
 }
 
-// oneEach drops offerings that differ in their partition only: the EC2 call names a zone once.
+// oneEach removes offerings that differ only in their partition, because the fleet call names each zone once.
 func oneEach(in []model.Offering) []model.Offering {
 	type place struct{ zone, capacityType, reservation string }
 	seen := map[place]bool{}

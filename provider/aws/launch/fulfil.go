@@ -19,10 +19,10 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// errCalledOff is the error for claims that were left out of a fleet call.
+// errCalledOff is the error for claims that were omitted from a fleet call because they are being deleted.
 var errCalledOff = errors.New("NodeClaim is being deleted: no instance is launched for it")
 
-// fulfil makes one fleet call for orders with equal parameters. Claims that are gone or being deleted are left out of it.
+// fulfil makes one fleet call for orders with equal parameters. Claims that are deleted or being deleted are omitted.
 func (l *Launcher) fulfil(ctx context.Context, orders []*order) []batch.Result[instances.Instance] {
 	out := make([]batch.Result[instances.Instance], len(orders))
 	var given map[types.UID]instances.Instance
@@ -65,7 +65,7 @@ func (l *Launcher) once(ctx context.Context, orders []*order, record Record) (ma
 	l.blame(orders, out.Errors)
 	given, err := l.share(ctx, orders, record, made)
 	if err != nil {
-		return nil, err // the call is not settled: what it made is found by its token
+		return nil, err // the outcome is not known: instances are found later by the token
 	}
 	if len(made) < record.Count {
 		l.memory.settle(record.Token)
@@ -73,14 +73,14 @@ func (l *Launcher) once(ctx context.Context, orders []*order, record Record) (ma
 	return given, outcomeError(out.Errors)
 }
 
-// refused reports whether EC2 certainly launched nothing: it said so, and not by way of a fault of its own.
+// refused reports whether the error proves that EC2 launched nothing. Server errors and throttling do not prove that.
 func refused(err error) bool {
 	return fault.Code(err) != "" && !fault.Server(err) && !fault.Throttled(err)
 }
 
-// record returns the record of the call to make, stored on all claims of the orders that it returns. Orders of claims that are
-// gone or being deleted are left out. The token is made of the claims, so the others are recorded anew then. The orders of a
-// call that is repeated stay as they are.
+// record stores a record of the call on the claims of the orders. It returns the record and the orders of the call.
+// Claims that are deleted or being deleted are omitted. The token depends on the claims, so the remaining claims then
+// get a new record. If an earlier call is repeated, its record and orders do not change.
 func (l *Launcher) record(ctx context.Context, orders []*order) (Record, []*order, error) {
 	if old := orders[0].repeat; old != nil {
 		r := *old
@@ -98,7 +98,7 @@ func (l *Launcher) record(ctx context.Context, orders []*order) (Record, []*orde
 		if err == nil && len(gone) == 0 && l.memory.send(orders, r) {
 			return r, orders, nil
 		}
-		l.memory.settle(r.Token) // some claims may carry the token now, but no call was made under it
+		l.memory.settle(r.Token) // some claims may have the token now, but no call is made with it
 		if err != nil {
 			return Record{}, nil, fmt.Errorf("record launch: %w", err)
 		}
@@ -106,7 +106,7 @@ func (l *Launcher) record(ctx context.Context, orders []*order) (Record, []*orde
 	}
 }
 
-// draft returns a record of a new call for the orders, and their claims.
+// draft returns a record of a new call for the orders, and the claims of the orders.
 func (l *Launcher) draft(orders []*order) (Record, []*apiv1.NodeClaim) {
 	attempt := 1
 	uids := make([]types.UID, len(orders))
@@ -120,7 +120,7 @@ func (l *Launcher) draft(orders []*order) (Record, []*apiv1.NodeClaim) {
 	return newRecord(uids, attempt, orders[0].params, l.Clock.Now()), claims
 }
 
-// read returns the instances in a fleet's answer, by id.
+// read returns the instances in the response to a fleet call, by ID.
 func (l *Launcher) read(ctx context.Context, o *order, out *ec2.CreateFleetOutput, token string) []instances.Instance {
 	var made []instances.Instance
 	for _, f := range out.Instances {
@@ -159,8 +159,8 @@ func (l *Launcher) read(ctx context.Context, o *order, out *ec2.CreateFleetOutpu
 	return made
 }
 
-// complete returns i with the values that the fleet's answer lacks. The zone comes from the node class's subnets. If
-// values are still missing, it calls EC2. If that fails, it returns what it has.
+// complete returns i with the values that the response to the fleet call lacks. The zone comes from the node class's
+// subnets. If values are still missing, it calls EC2. If that fails, the values stay empty.
 func (l *Launcher) complete(ctx context.Context, o *order, i instances.Instance) instances.Instance {
 	for _, n := range o.Class.Status.Subnets {
 		if n.ID == i.SubnetID {
@@ -178,7 +178,7 @@ func (l *Launcher) complete(ctx context.Context, o *order, i instances.Instance)
 	return full
 }
 
-// share gives the instances to the claims that carry the token, and returns those of the orders.
+// share assigns the instances to the claims with the token, and returns the assignments of the claims of the orders.
 func (l *Launcher) share(
 	ctx context.Context, orders []*order, r Record, made []instances.Instance,
 ) (map[types.UID]instances.Instance, error) {
@@ -186,7 +186,7 @@ func (l *Launcher) share(
 	for n, o := range orders {
 		carriers[n].UID = o.Claim.UID
 	}
-	if orders[0].repeat != nil { // others may carry the token too
+	if orders[0].repeat != nil { // other claims may have the token, too
 		var claims apiv1.NodeClaimList
 		if err := l.Claims.List(ctx, &claims); err != nil {
 			return nil, fmt.Errorf("list claims: %w", err)
@@ -204,5 +204,5 @@ func (l *Launcher) share(
 	return out, nil
 }
 
-// errNotLaunched wraps what a fleet's errors say together.
+// errNotLaunched is the first part of the error of a fleet call that launched no instance for a claim.
 var errNotLaunched = errors.New("EC2 launched nothing")

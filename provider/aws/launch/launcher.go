@@ -26,28 +26,28 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/ttl"
 )
 
-// FleetAPI is the part of EC2 that launches.
+// FleetAPI is the part of EC2 that launches instances.
 type FleetAPI interface {
 	CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error)
 }
 
 var _ FleetAPI = (*ec2.Client)(nil)
 
-// A Ledger notes annotations on claims. Record returns once they are stored on all of them, apart from claims that are gone or
-// being deleted. It returns those.
+// A Ledger writes annotations to claims. Record returns once the annotations are stored on all claims, except for
+// claims that are deleted or being deleted. It returns these.
 type Ledger interface {
 	Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) (gone []*apiv1.NodeClaim, err error)
 }
 
-// Finder finds what was launched, and ends it.
+// Finder finds and terminates instances.
 type Finder interface {
-	// Launched returns the instances of one fleet call that have not begun to end, by id.
+	// Launched returns the instances of one fleet call that are pending or running, by ID.
 	Launched(ctx context.Context, token string) ([]instances.Instance, error)
 	Get(ctx context.Context, id string) (instances.Instance, error)
 	Terminate(ctx context.Context, i instances.Instance) error
 }
 
-// Clusters returns what nodes need to join.
+// Clusters returns the facts about the cluster that nodes need to join.
 type Clusters interface {
 	Cluster(ctx context.Context) (bootstrap.Cluster, error)
 }
@@ -57,22 +57,23 @@ type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
 }
 
-// Kubelets returns the configuration of kubelet on a type, with expressions evaluated.
+// Kubelets returns the kubelet settings for an instance type, with expressions evaluated.
 type Kubelets interface {
 	Kubelet(class *awsv1.EC2NodeClass, instanceType string) (kubelet.Config, error)
 }
 
-// Reserved keeps count of what capacity reservations hold.
+// Reserved counts how many instances are left in capacity reservations.
 type Reserved interface {
-	// Launched notes that one instance was launched into the reservation, Full that it has no capacity left.
+	// Launched records that one instance was launched in the reservation. Full records that the reservation has no
+	// capacity left.
 	Launched(id string)
 	Full(id string)
 }
 
-// window joins the claims of one plan.
+// window is the batch window of fleet calls. It is long enough for all claims of one plan.
 var window = batch.Window{Idle: 35 * time.Millisecond, Longest: time.Second, Items: 1000}
 
-// Config names what a Launcher needs.
+// Config has the dependencies and settings of a Launcher.
 type Config struct {
 	Fleet     FleetAPI
 	Run       RunAPI
@@ -84,13 +85,14 @@ type Config struct {
 	Kubelets  Kubelets
 	Clusters  Clusters
 	Ledger    Ledger
-	// Claims reads claims as they are stored now, not from a cache.
+	// Claims reads claims from the API server, without a cache.
 	Claims   client.Reader
 	Recorder Recorder
 	Clock    clock.WithTicker
 	Region   string
 	Aliases  map[string]string
-	// Reservations means that capacity reservations are known, so that launches keep off those they do not target.
+	// Reservations is true if the controller handles capacity reservations. Then launches use only the reservations
+	// that they target, and no other open ones.
 	Reservations bool
 	Meter        *batch.Meter
 	Metrics      prometheus.Registerer
@@ -105,7 +107,7 @@ type Launcher struct {
 	failures *prometheus.CounterVec
 	userData *prometheus.GaugeVec
 	approved *ttl.Cache[string, bool] // node classes that passed Check
-	deaf     atomic.Bool              // EC2 launched in a dry run
+	deaf     atomic.Bool              // an instance was launched by a dry run, so no more are made
 }
 
 // spread returns a duration below most that differs between processes: it depends on when they started.
@@ -134,19 +136,19 @@ func New(ctx context.Context, c Config) *Launcher {
 	return l
 }
 
-// A Request is one claim to launch an instance for.
+// A Request is the launch of an instance for one claim.
 type Request struct {
 	Claim *apiv1.NodeClaim
 	Class *awsv1.EC2NodeClass
-	// Types are the class's.
+	// Types are the instance types of the class.
 	Types []*model.InstanceType
 	Tags  map[string]string
 	// Group is the class's placement group, nil for none.
 	Group *placement.Group
 }
 
-// Launch returns the claim's instance, and launches it if there is none. See the package comment for what happens in
-// between. Errors are those of cloud.Provider.Create.
+// Launch returns the claim's instance, and launches it if there is none. See the package comment for launches that were
+// interrupted. Errors are those of cloud.Provider.Create.
 func (l *Launcher) Launch(ctx context.Context, r Request) (instances.Instance, error) {
 	if i, ok := l.memory.of(r.Claim.UID); ok {
 		return i, nil
@@ -167,7 +169,8 @@ func (l *Launcher) Launch(ctx context.Context, r Request) (instances.Instance, e
 	return got, err
 }
 
-// send prepares the order and waits for its fleet. repeat is the record of a call to be made again as it was.
+// send prepares the order and waits for the result of its fleet call. repeat is the record of a call to repeat
+// unchanged, or nil.
 func (l *Launcher) send(ctx context.Context, r Request, repeat *Record) (instances.Instance, error) {
 	o, err := l.prepare(ctx, r)
 	if err != nil {
@@ -194,10 +197,11 @@ func (l *Launcher) send(ctx context.Context, r Request, repeat *Record) (instanc
 	return ticket.Wait(ctx)
 }
 
-// Forget drops what is remembered of a claim whose instance was ended.
+// Forget removes the cached launch of a claim whose instance was terminated.
 func (l *Launcher) Forget(claim types.UID) { l.memory.forget(claim) }
 
-// Keep forgets all claims but those given. The garbage collection calls it with the claims there are.
+// Keep removes the cached launches of all claims that are not in the map. Garbage collection calls it with the existing
+// claims.
 func (l *Launcher) Keep(claims map[types.UID]bool) { l.memory.keep(claims) }
 
 // event publishes a warning about a claim.

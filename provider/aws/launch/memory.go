@@ -15,28 +15,28 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/ttl"
 )
 
-// memory is what this process knows of its own launches. The claims it is handed may be older than that.
+// memory caches the launches of this process. It may be newer than the claims that are read from the API server.
 type memory struct {
-	mu       sync.Mutex // guards all below
+	mu       sync.Mutex // guards the fields below
 	launched map[types.UID]instances.Instance
 	owner    map[string]types.UID // by instance id
 	records  map[types.UID]Record
 	flights  map[types.UID]*flight
 
-	// settled are tokens whose call has an outcome, or was never made: repeating it would launch nothing. Their number is
-	// bounded by settledLife.
+	// settled are tokens whose call has a known outcome, or was never made. Such a call is not repeated. Entries expire
+	// after settledLife.
 	settled *ttl.Cache[string, bool]
 }
 
-// settledLife is how long the outcome of a call is remembered. No claim waits longer for its launch. After that the outcome is
-// read from EC2, as it is after a restart.
+// settledLife is how long the outcome of a call is cached. No claim waits longer for its launch. After that, the
+// outcome is read from EC2, as after a restart.
 const settledLife = 15 * time.Minute
 
-// A flight is the launch of one claim that is on its way. Its fields but ticket are guarded by memory.mu.
+// A flight is a pending launch of one claim. memory.mu guards its fields except ticket.
 type flight struct {
 	ticket *batch.Ticket[instances.Instance]
-	// sent means that the fleet call may have been made. calledOff means that the claim is being deleted, so that its order
-	// is left out of the call. Never both.
+	// sent is true if the fleet call may have been made. calledOff is true if the claim is being deleted, so that its
+	// order is omitted from the call. At most one of them is true.
 	sent, calledOff bool
 }
 
@@ -66,7 +66,7 @@ func (m *memory) forget(uid types.UID) {
 	m.drop(uid)
 }
 
-// drop forgets all of one claim. The caller holds mu.
+// drop removes all entries of one claim. The caller holds mu.
 func (m *memory) drop(uid types.UID) {
 	if i, ok := m.launched[uid]; ok {
 		delete(m.owner, i.ID)
@@ -76,7 +76,8 @@ func (m *memory) drop(uid types.UID) {
 	delete(m.flights, uid)
 }
 
-// record returns the newest record of the claim: ours is newer than what the claim was read with.
+// record returns the newest record of the claim. The cached one takes precedence over the annotation, because the claim
+// may have been read earlier.
 func (m *memory) record(claim *apiv1.NodeClaim) (Record, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,7 +94,7 @@ func (m *memory) isSettled(token string) bool {
 	return ok
 }
 
-// flight returns the launch of the claim that is on its way, if any.
+// flight returns the pending launch of the claim, if any.
 func (m *memory) flight(uid types.UID) (*batch.Ticket[instances.Instance], bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,7 +109,7 @@ func (m *memory) flight(uid types.UID) (*batch.Ticket[instances.Instance], bool)
 	return f.ticket, true
 }
 
-// depart notes a launch, unless one is on its way already: then it returns that one.
+// depart starts a launch and records it. If a launch of the claim is pending already, it returns that one.
 func (m *memory) depart(
 	uid types.UID, start func() *batch.Ticket[instances.Instance],
 ) *batch.Ticket[instances.Instance] {
@@ -122,8 +123,8 @@ func (m *memory) depart(
 	return f.ticket
 }
 
-// callOff has the launch of the claim left out of its fleet call, unless that may have been made. It returns the launch to wait
-// for, and false if there is none.
+// callOff cancels the pending launch of the claim, unless its fleet call may have been made already. It returns the
+// ticket of the launch, and false if there is none.
 func (m *memory) callOff(uid types.UID) (*batch.Ticket[instances.Instance], bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,7 +136,7 @@ func (m *memory) callOff(uid types.UID) (*batch.Ticket[instances.Instance], bool
 	return f.ticket, true
 }
 
-// wanted returns the orders whose launch was not called off, in their order.
+// wanted returns the orders that were not cancelled by callOff, in their order.
 func (m *memory) wanted(orders []*order) []*order {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,8 +146,8 @@ func (m *memory) wanted(orders []*order) []*order {
 	})
 }
 
-// send notes that the call of the record is made for the orders from here on. If one of them was called off it notes nothing and
-// returns false.
+// send records that the call of the record is now made for the orders. If one of the orders was cancelled, it records
+// nothing and returns false.
 func (m *memory) send(orders []*order, r Record) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,7 +166,8 @@ func (m *memory) send(orders []*order, r Record) bool {
 	return true
 }
 
-// known returns carriers with the instances that this process gave them and that their status does not show yet.
+// known returns carriers with the instances that this process assigned to them, even if the status of the claims does
+// not have them yet.
 func (m *memory) known(carriers []Carrier) []Carrier {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,7 +181,7 @@ func (m *memory) known(carriers []Carrier) []Carrier {
 	return out
 }
 
-// keep forgets all claims but those given.
+// keep removes the entries of all claims that are not in the map and have no pending launch.
 func (m *memory) keep(claims map[types.UID]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

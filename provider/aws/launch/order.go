@@ -29,20 +29,21 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/network"
 )
 
-// An order is one claim's part of a fleet call.
+// An order is the launch of one claim with the parameters of its fleet call.
 type order struct {
 	Request
 	choice Choice
 	pick   *network.Pick
-	// input is the call without the fields that depend on the other claims in it: count, token and its tag.
+	// input is the input of the fleet call, without the fields that depend on the other claims of the call: the number
+	// of instances, the token and its tag.
 	input *ec2.CreateFleetInput
 	// params is a hash of input.
 	params string
-	// repeat is the record of a call that is to be made again, or nil.
+	// repeat is the record of a call that is repeated, or nil.
 	repeat *Record
 }
 
-// templatesGoneError means that EC2 does not find launch templates that the Shelf takes for existing.
+// templatesGoneError means that EC2 does not find launch templates that exist according to the Shelf.
 type templatesGoneError struct {
 	names []string
 	err   error
@@ -54,17 +55,18 @@ func (e *templatesGoneError) Error() string {
 
 func (e *templatesGoneError) Unwrap() error { return e.err }
 
-// A group is the types of an order that share a launch template.
+// A group has the types of an order that share a launch template.
 type group struct {
 	template Template
 	imageID  string
 	members  []int // indexes into the choice's types
 	userData int   // bytes before encoding
-	// reservation is what its launches draw from, zero for none.
+	// reservation is the capacity reservation in which the types are launched, zero for none.
 	reservation instances.Reservation
 }
 
-// prepare chooses what to launch, makes sure of the launch templates, and writes the fleet call.
+// prepare chooses types and offerings, ensures that the launch templates exist, and creates the input of the fleet
+// call.
 func (l *Launcher) prepare(ctx context.Context, r Request) (*order, error) {
 	choice, err := Choose(r.Claim, r.Types, l.Aliases)
 	if err != nil {
@@ -89,7 +91,7 @@ func (l *Launcher) prepare(ctx context.Context, r Request) (*order, error) {
 		return nil, launchError(err)
 	}
 	o := &order{Request: r, choice: choice}
-	o.Claim = r.Claim.DeepCopy() // the order may outlive the caller, and the ledger writes to it
+	o.Claim = r.Claim.DeepCopy() // the order may be used after the caller has returned, and the ledger changes the claim
 	o.pick = l.Subnets.Pick(r.Class, addresses(choice), l.Shortages.SubnetFull)
 	if err := o.write(groups); err != nil {
 		o.pick.Settle()
@@ -98,7 +100,7 @@ func (l *Launcher) prepare(ctx context.Context, r Request) (*order, error) {
 	return o, nil
 }
 
-// addresses returns, by zone, how many addresses an instance of the choice takes at the least.
+// addresses returns, by zone, the lowest number of IP addresses that an instance of the choice may use.
 func addresses(c Choice) map[string]int64 {
 	need := map[string]int64{}
 	for n, t := range c.Types {
@@ -112,8 +114,8 @@ func addresses(c Choice) map[string]int64 {
 	return need
 }
 
-// group splits the choice's types by what their launch templates must say: image, pods, EFA interfaces, reservation. Types
-// without an image are left out.
+// group divides the types of the choice by the values in their launch templates: image, maxPods, EFA interfaces,
+// reservation. Types without an image are omitted.
 func (l *Launcher) group(ctx context.Context, r Request, c Choice, cluster bootstrap.Cluster) ([]group, error) {
 	shape := catalog.ShapeOf(r.Class, l.Region, catalog.Options{})
 	byKey := map[string]*group{}
@@ -159,8 +161,8 @@ func (l *Launcher) group(ctx context.Context, r Request, c Choice, cluster boots
 	return out[:min(len(out), maxConfigs)], nil // cheapest first, as the types are
 }
 
-// efas returns how many EFA interfaces an instance of type t is launched with: those that the class writes down, else all
-// that the type has if the claim asks for any.
+// efas returns the number of EFA interfaces with which an instance of type t is launched. It is the number that the
+// class defines. If the class defines none, it is the number of the type, provided that the claim requests EFA.
 func (r Request) efas(t *model.InstanceType) int64 {
 	wanted := r.Claim.Spec.Resources.Requests[awsv1.ResourceEFA]
 	if wanted.IsZero() && len(r.Class.Spec.NetworkInterfaces) == 0 {
@@ -169,7 +171,8 @@ func (r Request) efas(t *model.InstanceType) int64 {
 	return t.Capacity[awsv1.ResourceEFA]
 }
 
-// reservationsOf returns the reservations that offerings draw from, each once; the zero one for all that draw from none.
+// reservationsOf returns the different reservations of the offerings. Offerings without a reservation have the zero
+// Reservation.
 func reservationsOf(offers []model.Offering) []instances.Reservation {
 	var out []instances.Reservation
 	for _, o := range offers {
@@ -180,7 +183,7 @@ func reservationsOf(offers []model.Offering) []instances.Reservation {
 	return out
 }
 
-// part is what distinguishes one group from the others.
+// part has the values from which the launch template of a group is created.
 type part struct {
 	cluster     bootstrap.Cluster
 	shape       catalog.Shape
@@ -191,7 +194,7 @@ type part struct {
 	reservation instances.Reservation
 }
 
-// newGroup writes user data and launch template.
+// newGroup returns a group with its user data and launch template.
 func (l *Launcher) newGroup(r Request, c Choice, p part) (*group, error) {
 	text, err := bootstrap.UserData(bootstrap.Input{
 		Family: p.shape.Family.Name, Cluster: p.cluster, Kubelet: p.kubelet,
@@ -215,7 +218,8 @@ func (l *Launcher) newGroup(r Request, c Choice, p part) (*group, error) {
 	return &group{template: template, imageID: p.image.ID, userData: len(text), reservation: p.reservation}, nil
 }
 
-// imageVersion returns the version of the class's image: that of the alias, or a part of the image's name such as v1.46.0.
+// imageVersion returns the version of the image: the version of the class's alias, or a part of the image's name such
+// as v1.46.0.
 func imageVersion(class *awsv1.EC2NodeClass, image awsv1.AMI) string {
 	if _, v, ok := catalog.Alias(class); ok {
 		return v
@@ -228,7 +232,7 @@ func imageVersion(class *awsv1.EC2NodeClass, image awsv1.AMI) string {
 	return ""
 }
 
-// write fills in the fleet call.
+// write sets the input of the fleet call and its hash.
 func (o *order) write(groups []group) error {
 	input := o.fleet(groups[0].reservation)
 	if o.Claim.Annotations[apiv1.NodeClaimMinValuesRelaxedAnnotationKey] != "true" {
@@ -256,7 +260,8 @@ func (o *order) write(groups []group) error {
 	return nil
 }
 
-// fleet returns the call's frame: what kind of capacity it asks for, and how EC2 is to choose.
+// fleet returns the input of the fleet call without overrides: the capacity type, and the allocation strategy by which
+// EC2 chooses.
 func (o *order) fleet(r instances.Reservation) *ec2.CreateFleetInput {
 	target := &ec2types.TargetCapacitySpecificationRequest{DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeOnDemand}
 	input := &ec2.CreateFleetInput{Type: ec2types.FleetTypeInstant, TargetCapacitySpecification: target}
@@ -306,7 +311,7 @@ func (o *order) overrides(g group) []ec2types.FleetLaunchTemplateOverridesReques
 	return out
 }
 
-// call returns the order's fleet call for count instances under token.
+// call returns the input of the fleet call for count instances with the token.
 func (o *order) call(token string, count int) *ec2.CreateFleetInput {
 	in := *o.input
 	target := *o.input.TargetCapacitySpecification
@@ -323,7 +328,7 @@ func (o *order) call(token string, count int) *ec2.CreateFleetInput {
 	return &in
 }
 
-// names returns the launch templates of the order.
+// names returns the names of the launch templates of the order.
 func (o *order) names() []string {
 	var out []string
 	for _, c := range o.input.LaunchTemplateConfigs {
@@ -332,13 +337,13 @@ func (o *order) names() []string {
 	return out
 }
 
-// launchError explains a failed call for the claim's condition.
+// launchError returns a LaunchError with the Explanation of a failed call, for the claim's condition.
 func launchError(err error) error {
 	why := fault.Explain(err.Error())
 	return &cloud.LaunchError{Reason: why.Reason, Message: why.Message, Err: err}
 }
 
-// draws returns the reservation that an instance of the type in the zone was launched into, zero if none.
+// draws returns the reservation in which an instance of the type in the zone was launched, zero if there is none.
 func (o *order) draws(instanceType, zone string) instances.Reservation {
 	for n, t := range o.choice.Types {
 		if t.Name != instanceType {

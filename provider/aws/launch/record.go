@@ -15,24 +15,24 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// AnnotationLaunch holds a claim's Record.
+// AnnotationLaunch is the annotation with the Record of a claim.
 const AnnotationLaunch = instances.TagLaunch
 
-// A Record is what is noted on every claim of a fleet call before the call is made.
+// A Record describes a fleet call. It is stored on each claim of the call before the call is made.
 type Record struct {
-	// Token identifies the call to EC2 and is the value of the instances' tag.
+	// Token is the client token of the call, and the value of TagLaunch on the instances.
 	Token string `json:"token"`
-	// Count is how many instances the call asks for.
+	// Count is the requested number of instances.
 	Count int `json:"count"`
 	// Attempt counts the calls made for these claims, from 1.
 	Attempt int `json:"attempt"`
-	// Params is a hash of everything else that the call asks for.
+	// Params is a hash of all other parameters of the call.
 	Params string `json:"params"`
-	// Time is when the record was made.
+	// Time is when the record was created.
 	Time time.Time `json:"time"`
 }
 
-// newRecord returns the record of a call for claims of these UIDs.
+// newRecord returns the record of a call for the claims with these UIDs.
 func newRecord(uids []types.UID, attempt int, params string, now time.Time) Record {
 	sorted := slices.Clone(uids)
 	slices.Sort(sorted)
@@ -47,7 +47,7 @@ func newRecord(uids []types.UID, attempt int, params string, now time.Time) Reco
 	}
 }
 
-// String is the form of the annotation.
+// String returns the value of the annotation.
 func (r Record) String() string {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r Record) String() string {
 	return string(raw)
 }
 
-// RecordOf returns the record that a claim carries, and false if there is none that can be read.
+// RecordOf returns the record of a claim, and false if there is none or it cannot be parsed.
 func RecordOf(claim *apiv1.NodeClaim) (Record, bool) {
 	var r Record
 	text, ok := claim.Annotations[AnnotationLaunch]
@@ -66,13 +66,13 @@ func RecordOf(claim *apiv1.NodeClaim) (Record, bool) {
 	return r, true
 }
 
-// A Carrier is a claim that carries a token, and the instance that it has already.
+// A Carrier is a claim with the token of a call, and the instance that it already has.
 type Carrier struct {
 	UID      types.UID
 	Instance string // empty if none is known yet
 }
 
-// Carriers returns the claims that carry token.
+// Carriers returns the claims whose record has the token.
 func Carriers(token string, claims []apiv1.NodeClaim) []Carrier {
 	var out []Carrier
 	for i := range claims {
@@ -86,8 +86,8 @@ func Carriers(token string, claims []apiv1.NodeClaim) []Carrier {
 	return out
 }
 
-// Assign gives the instances of one call to the claims that carry its token: those that have one keep it, the others in
-// order of their UIDs take what is left in order of ids. Either may be left over.
+// Assign assigns the instances of one call to the claims with its token. Claims that have an instance keep it. The
+// other claims, in order of their UIDs, get the other instances in order of their IDs. Claims or instances may remain.
 func Assign(carriers []Carrier, ids []string) map[types.UID]string {
 	free := map[string]bool{}
 	for _, id := range ids {

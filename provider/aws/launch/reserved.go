@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// reservationOf returns the reservation that an offering draws from; zero for an offering that draws from none.
+// reservationOf returns the reservation of an offering, zero if it has none.
 func reservationOf(o model.Offering) instances.Reservation {
 	labels := o.Requirements.Labels()
 	return instances.Reservation{
@@ -20,8 +20,8 @@ func reservationOf(o model.Offering) instances.Reservation {
 	}
 }
 
-// kindOf returns the kind of a reservation, in the order in which they are used at equal prices: plain reservations, capacity
-// blocks, interruptible ones. A fleet uses one kind, since EC2 needs a separate call for each.
+// kindOf returns the kind of a reservation, in the order in which they are used at equal prices: plain reservations,
+// capacity blocks, interruptible ones. A fleet call uses one kind, because EC2 requires a separate call for each.
 func kindOf(r instances.Reservation) int {
 	switch {
 	case r.Type == awsv1.CapacityReservationTypeCapacityBlock:
@@ -32,8 +32,8 @@ func kindOf(r instances.Reservation) int {
 	return 0
 }
 
-// reservedOnly returns the candidates with the reserved offerings of the best kind, one a zone, if the claim allows
-// reserved capacity and there is some; else the candidates without any.
+// reservedOnly returns the candidates with only their reserved offerings of the best kind, one per zone. If the claim
+// does not allow reserved capacity, or there is none, it returns the candidates without reserved offerings.
 func reservedOnly(in []candidate, reqs require.Set) []candidate {
 	kind, found := bestKind(in)
 	reserved := found && allows(reqs, apiv1.CapacityTypeReserved)
@@ -72,7 +72,7 @@ func bestKind(in []candidate) (kind int, found bool) {
 	return kind, found
 }
 
-// roomiest keeps, in each zone and partition, the reservation that holds the most.
+// roomiest returns, for each zone and partition, the offering whose reservation has the most instances left.
 func roomiest(in []model.Offering) []model.Offering {
 	slices.SortStableFunc(in, func(a, b model.Offering) int {
 		return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(partitionOf(a), partitionOf(b)),
@@ -83,12 +83,12 @@ func roomiest(in []model.Offering) []model.Offering {
 	})
 }
 
-// partitionOf is the partition of a placement group that an offering is for, "" for none.
+// partitionOf returns the placement group partition of an offering, empty if there is none.
 func partitionOf(o model.Offering) string {
 	return o.Requirements.Labels()[awsv1.LabelPlacementGroupPartition]
 }
 
-// oneBlock keeps the cheapest offering: a fleet launches into one capacity block.
+// oneBlock returns only the cheapest offering, because a fleet call launches in one capacity block.
 func oneBlock(in []candidate) []candidate {
 	if len(in) == 0 {
 		return nil

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -9,10 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/internal/parallel"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
@@ -22,12 +23,12 @@ const (
 	shelfLife = time.Hour
 	// idleLife is how long a template is kept after its last launch. Templates cost nothing, but creating one costs a call.
 	idleLife = time.Hour
-	// parallel is how many templates are made at once.
-	parallel = 8
+	// atOnce is how many templates are made at once.
+	atOnce = 8
 )
 
-// A Shelf manages the launch templates of a cluster in EC2. It is safe for concurrent use. Its memory is a cache: what is
-// lost is read from EC2 again.
+// A Shelf manages the launch templates of a cluster in EC2. It is safe for concurrent use. Its state is a cache that
+// can be read from EC2 again.
 type Shelf struct {
 	api     TemplateAPI
 	cluster string
@@ -37,10 +38,10 @@ type Shelf struct {
 	slots map[string]*slot
 }
 
-// slot is one template by name.
+// slot is the state of one template.
 type slot struct {
 	busy chan struct{} // holds a token while a goroutine checks or creates the template
-	// sure and used are when it was last checked and used; the shelf's mu guards them.
+	// sure is when the template was last known to exist, and used is when it was last used. Shelf.mu guards them.
 	sure, used time.Time
 }
 
@@ -49,14 +50,10 @@ func NewShelf(api TemplateAPI, cluster string, c clock.PassiveClock) *Shelf {
 	return &Shelf{api: api, cluster: cluster, clock: c, slots: map[string]*slot{}}
 }
 
-// Ensure makes sure that all templates exist. Calls for the same template wait for each other, others do not.
+// Ensure creates those of the templates that do not exist. Calls for the same template wait for each other, others do
+// not.
 func (s *Shelf) Ensure(ctx context.Context, templates []Template) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for _, t := range templates {
-		group.Go(func() error { return s.ensure(ctx, t) })
-	}
-	return group.Wait()
+	return cmp.Or(parallel.Do(ctx, len(templates), atOnce, func(i int) error { return s.ensure(ctx, templates[i]) })...)
 }
 
 func (s *Shelf) slot(name string) *slot {
@@ -98,7 +95,7 @@ func (s *Shelf) ensure(ctx context.Context, t Template) error {
 	return nil
 }
 
-// find looks for the template and makes it if it is not there.
+// find looks for the template in EC2 and creates it if it does not exist.
 func (s *Shelf) find(ctx context.Context, t Template) error {
 	out, err := s.api.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{t.Name}})
 	switch {
@@ -122,7 +119,7 @@ func (s *Shelf) find(ctx context.Context, t Template) error {
 	return nil
 }
 
-// Doubt makes the next Ensure ask EC2 for these templates again.
+// Doubt makes the next Ensure check these templates in EC2 again.
 func (s *Shelf) Doubt(names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +130,8 @@ func (s *Shelf) Doubt(names []string) {
 	}
 }
 
-// Sweep deletes the cluster's templates that have not been used for an hour, counted from when this process first saw
-// them.
+// Sweep deletes the cluster's templates that have not been used for idleLife. A template that this process has not used
+// counts as used when Sweep first finds it.
 func (s *Shelf) Sweep(ctx context.Context) error {
 	names, err := s.list(ctx, "")
 	if err != nil {
@@ -151,8 +148,8 @@ func (s *Shelf) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// idle reports whether the template has not been used for long, and forgets it then. A template that is new to this
-// process counts as used now.
+// idle reports whether the template has not been used for idleLife. If so, it removes the state of the template. If
+// this process has no state of the template yet, the template counts as used now.
 func (s *Shelf) idle(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,33 +23,35 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/placement"
 )
 
-// templatePrefix begins the names of our launch templates.
+// templatePrefix is the prefix of the names of Karpenter's launch templates.
 const templatePrefix = "karpenter.k8s.aws/"
 
-// A Template is a launch template as it should be. Its name is a hash of all the rest, so equal templates share one.
+// A Template is a launch template to create. Its name contains a hash of all its other values, so equal templates have
+// the same name.
 type Template struct {
 	Name string
 	Data ec2types.RequestLaunchTemplateData
 	Tags map[string]string
 }
 
-// blueprint is what a template is made from.
+// A blueprint has the values from which a launch template is created.
 type blueprint struct {
 	class    *awsv1.EC2NodeClass
 	imageID  string
 	userData string
 	tags     map[string]string
-	// capacityType and tenancy are those of the launch.
+	// capacityType and tenancy are the capacity type and the tenancy of the launch.
 	capacityType, tenancy string
-	// efas is how many EFA interfaces the claim asked for.
+	// efas is the number of EFA interfaces of the instance.
 	efas   int
 	ipv6   bool
 	region string
-	// reservations means that the controller knows capacity reservations, so that other launches must keep off them.
+	// reservations is true if the controller handles capacity reservations. Then launches without a target reservation
+	// must not use open reservations.
 	reservations bool
-	// reservation is what the launch draws from, zero for none.
+	// reservation is the target reservation of the launch, zero for none.
 	reservation instances.Reservation
-	// group is the placement group, nil for none; partition is the wanted part of it, empty for any.
+	// group is the placement group, nil for none. partition is the required partition of it, empty for any.
 	group     *placement.Group
 	partition string
 }
@@ -86,7 +88,7 @@ func (b blueprint) template() (Template, error) {
 	return Template{Name: name, Data: data, Tags: b.tags}, nil
 }
 
-// placement says where among the hosts of a zone.
+// placement returns the tenancy, the placement group and its partition.
 func (b blueprint) placement() *ec2types.LaunchTemplatePlacementRequest {
 	out := &ec2types.LaunchTemplatePlacementRequest{Tenancy: ec2types.Tenancy(b.tenancy)}
 	if b.group == nil {
@@ -99,8 +101,8 @@ func (b blueprint) placement() *ec2types.LaunchTemplatePlacementRequest {
 	return out
 }
 
-// draws returns the reservation that instances are launched into. Without one, their preference is none, so that they do
-// not use up open reservations of other workloads.
+// draws returns the capacity reservation in which instances are launched. Without one, the preference is none, so that
+// the instances do not use open reservations of other workloads.
 func (b blueprint) draws() (
 	*ec2types.LaunchTemplateCapacityReservationSpecificationRequest, *ec2types.LaunchTemplateInstanceMarketOptionsRequest,
 ) {
@@ -150,7 +152,7 @@ func mappings(in []*awsv1.BlockDeviceMapping) []ec2types.LaunchTemplateBlockDevi
 	return out
 }
 
-// positive converts, leaving out zero.
+// positive converts n, and returns nil for zero.
 func positive(n *int64) *int32 {
 	if n == nil || *n == 0 {
 		return nil
@@ -158,7 +160,7 @@ func positive(n *int64) *int32 {
 	return aws.Int32(int32(*n))
 }
 
-// noIPv6Metadata are regions whose EC2 does not know the option.
+// noIPv6Metadata are regions in which EC2 does not support the IPv6 endpoint of instance metadata.
 var noIPv6Metadata = []string{
 	"us-iso-east-1", "us-iso-west-1", "us-isob-east-1", "us-isob-west-1", "us-isof-south-1", "us-isof-east-1",
 }
@@ -180,7 +182,8 @@ func (b blueprint) metadata() *ec2types.LaunchTemplateInstanceMetadataOptionsReq
 	return out
 }
 
-// interfaces returns the network interfaces: the class's, or as many EFA ones as the claim asked for, or one.
+// interfaces returns the network interfaces: those of the class, or else as many EFA interfaces as the claim needs, or
+// else one interface.
 func (b blueprint) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
 	var groups []string
 	for _, g := range b.class.Status.SecurityGroups {
@@ -220,7 +223,7 @@ func (b blueprint) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfac
 	return append(out, plain)
 }
 
-// address sets what only interfaces with addresses have.
+// address sets the fields of an interface that has IP addresses.
 func (b blueprint) address(n *ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest) {
 	spec := b.class.Spec
 	n.AssociatePublicIpAddress = spec.AssociatePublicIPAddress
@@ -251,7 +254,7 @@ func (b blueprint) tagSpecifications() []ec2types.LaunchTemplateTagSpecification
 	return out
 }
 
-// TemplateAPI is the part of EC2 that keeps launch templates.
+// TemplateAPI is the part of EC2 that manages launch templates.
 type TemplateAPI interface {
 	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
 	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)

@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A Learner looks at nodes that have joined.
+// A Learner records the memory of nodes that have joined.
 type Learner struct {
 	Client client.Client
 	Store  *Store

@@ -21,37 +21,37 @@ import (
 )
 
 const (
-	// MapName is the ConfigMap's name.
+	// MapName is the name of the ConfigMap with the observations.
 	MapName = "karpenter-discovered-memory"
 	mapKey  = "memory.json"
-	// saveEvery is how often what is new is written down.
+	// saveEvery is the interval at which new observations are written.
 	saveEvery = time.Minute
-	// imagesKept is how many images are remembered of one type, those seen last.
+	// imagesKept is the number of images that are kept for one type: those observed last.
 	imagesKept = 4
 )
 
-// A sight is what was seen of a type with an image.
+// A sight is the observed memory of nodes with an instance type and an image.
 type sight struct {
-	// Bytes is the least memory that a node had.
+	// Bytes is the least memory of such a node.
 	Bytes int64 `json:"bytes"`
-	// Seen is when a node was last seen.
+	// Seen is when such a node was observed last.
 	Seen time.Time `json:"seen"`
 }
 
-// Config names what a Store needs.
+// Config has the dependencies and settings of a Store.
 type Config struct {
-	// Client writes; Reader reads what is stored now. A cache would have to watch all ConfigMaps.
+	// Client writes the ConfigMap. Reader reads it from the API server, because a cache would watch all ConfigMaps.
 	Client client.Client
 	Reader client.Reader
 	Clock  clock.PassiveClock
 	// Expected returns the memory of a type in bytes, and false if the type is not known.
 	Expected func(instanceType string) (int64, bool)
 	Metrics  prometheus.Registerer
-	// Namespace is the controller's; empty means that nothing is written down.
+	// Namespace is the namespace of the controller. If it is empty, nothing is stored.
 	Namespace string
 }
 
-// A Store holds what was learned. It is safe for concurrent use.
+// A Store holds the observations. It is safe for concurrent use.
 type Store struct {
 	Config
 	ignored *prometheus.CounterVec
@@ -60,7 +60,7 @@ type Store struct {
 	sights   map[string]map[string]sight // by type and image
 	loaded   bool
 	changed  bool
-	told     bool // that nothing may be written
+	told     bool // the missing permission was logged
 	revision uint64
 }
 
@@ -74,15 +74,16 @@ func New(c Config) *Store {
 	return s
 }
 
-// plausible reports whether nodes of the type may have so much memory. The kernel and the hypervisor keep much less than half. A
-// report of less comes from a broken kubelet, and would take the type out of planning.
+// plausible reports whether nodes of the type may have this amount of memory: at least half of the type's memory. The
+// kernel and the hypervisor use much less than half. A lower value comes from a defective kubelet, and plans would no
+// longer use the type.
 func (s *Store) plausible(instanceType string, bytes int64) bool {
 	expected, known := s.Expected(instanceType)
 	return bytes > 0 && (!known || bytes >= expected/2)
 }
 
-// Memory returns the memory in bytes of nodes of the type with the image, or else the least with any other image, and false
-// if none was seen.
+// Memory returns the observed memory in bytes of nodes with the type and image. If there is no observation, it returns
+// the least memory with any other image, and false if there is none either.
 func (s *Store) Memory(instanceType, image string) (int64, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,15 +100,15 @@ func (s *Store) Memory(instanceType, image string) (int64, bool) {
 	return least, least > 0
 }
 
-// Revision changes whenever an answer of Memory may.
+// Revision returns a number that changes whenever a result of Memory may change.
 func (s *Store) Revision() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.revision
 }
 
-// Learn notes the memory of a node. The least that was seen counts: nodes of a type differ by a little. It ignores amounts that
-// are not plausible.
+// Learn records the memory of a node. Nodes of one type differ slightly, so the least memory is kept. Amounts that are
+// not plausible are ignored.
 func (s *Store) Learn(instanceType, image string, bytes int64) {
 	if instanceType == "" || image == "" {
 		return
@@ -121,7 +122,7 @@ func (s *Store) Learn(instanceType, image string, bytes int64) {
 	s.note(instanceType, image, sight{Bytes: bytes, Seen: s.Clock.Now().UTC().Truncate(time.Second)})
 }
 
-// note merges a sight. The caller holds mu.
+// note merges one observation. The caller holds mu.
 func (s *Store) note(instanceType, image string, v sight) {
 	of := s.sights[instanceType]
 	if of == nil {
@@ -150,15 +151,15 @@ func (s *Store) note(instanceType, image string, v sight) {
 	}
 }
 
-// Task reads what was written down and writes what is new.
+// Task returns the task that reads the ConfigMap at start and writes new observations.
 func (s *Store) Task() periodic.Task {
 	return periodic.Task{Label: "providers.instancetype.memory", Run: func(ctx context.Context) (time.Duration, error) {
 		return saveEvery, s.Sync(ctx)
 	}}
 }
 
-// Sync reads the ConfigMap if that was not done yet, and writes it if something is new. A ConfigMap that cannot be
-// understood is written anew.
+// Sync reads the ConfigMap if it was not read yet, and writes it if there are new observations. A ConfigMap that cannot
+// be parsed is overwritten.
 func (s *Store) Sync(ctx context.Context) error {
 	s.mu.Lock()
 	loaded, changed := s.loaded, s.changed
@@ -197,7 +198,8 @@ func (s *Store) Sync(ctx context.Context) error {
 	return nil
 }
 
-// refused returns err unless a right is missing: that is logged once, and the observed memory stays in memory only.
+// refused returns err, but nil if a permission is missing. Then the error is logged once, and the observations are not
+// stored.
 func (s *Store) refused(ctx context.Context, err error) error {
 	if !apierrors.IsForbidden(err) {
 		return err
@@ -213,7 +215,7 @@ func (s *Store) refused(ctx context.Context, err error) error {
 	return nil
 }
 
-// merge adds what is stored to what is known.
+// merge adds the stored observations to those of this process.
 func (s *Store) merge(ctx context.Context, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,10 +236,10 @@ func (s *Store) merge(ctx context.Context, text string) {
 			}
 		}
 	}
-	s.changed = changed // what comes from there need not be written back
+	s.changed = changed // stored observations need not be written again
 }
 
-// text returns what is to be written, and false if nothing is new.
+// text returns the content to write, and false if there is nothing new.
 func (s *Store) text() (string, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package limit limits and measures the calls to AWS. Each operation has its own limiter, which is open until AWS throttles the
-// operation and then adapts: a storm on one API slows down that API alone.
+// Package limit limits and measures the calls to AWS. Each operation has its own limiter. It does not delay calls until
+// AWS throttles the operation, and then adapts its rate. So throttling of one operation does not slow down others.
 package limit
 
 import (
@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// A Limiter decides about retries and the pace of calls. It is safe for concurrent use, and one serves all clients. What it
-// has adapted to may be lost: AWS says it again.
+// A Limiter decides about retries and the rate of calls. It is safe for concurrent use, and all clients share one. Its
+// state may be lost, because AWS then throttles again.
 type Limiter struct {
 	plain *retry.Standard // decides what is tried again, and when
 	clock clock.Clock
@@ -74,7 +74,7 @@ func (l *Limiter) GetAttemptToken(ctx context.Context) (func(error) error, error
 	}
 }
 
-// of returns the limiter of the operation that ctx is about.
+// of returns the limiter of the operation in ctx.
 func (l *Limiter) of(ctx context.Context) *retry.AdaptiveMode {
 	key := awsmiddleware.GetServiceID(ctx) + "/" + awsmiddleware.GetOperationName(ctx)
 	l.mu.Lock()

@@ -81,7 +81,8 @@ func (m *Metrics) Install(stack *middleware.Stack) error {
 	return errors.Join(stack.Initialize.Add(whole, middleware.After), stack.Deserialize.Add(attempt, middleware.Before))
 }
 
-// outcome is the error code of AWS, the status of an answer that has none, or what else went wrong, as a label: few values.
+// outcome returns a label value for the result of a call: ok, the error code of AWS, the HTTP status of a response
+// without a code, or the kind of another error. There are few different values.
 func outcome(err error) string {
 	var api smithy.APIError
 	var response *smithyhttp.ResponseError

@@ -31,7 +31,7 @@ type Groups struct {
 	found *ttl.Cache[string, []awsv1.SecurityGroup]
 }
 
-// NewGroups returns a finder that asks again for an answer older than refresh.
+// NewGroups returns a Groups that caches results for refresh.
 func NewGroups(api GroupAPI, c clock.PassiveClock, refresh time.Duration) *Groups {
 	return &Groups{api: api, found: ttl.New[string, []awsv1.SecurityGroup](c, refresh)}
 }
@@ -64,7 +64,8 @@ func (g *Groups) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv
 	return out, nil
 }
 
-// groupFilters returns one list of filters a call: one for each term by tags, one for all ids, one for all names.
+// groupFilters returns a list of filters for each call: one call per term with tags, one for all IDs, and one for all
+// names.
 func groupFilters(terms []awsv1.SecurityGroupSelectorTerm) [][]ec2types.Filter {
 	var calls [][]ec2types.Filter
 	var ids, names []string

@@ -8,7 +8,8 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 )
 
-// A Pick is one subnet a zone, chosen for a launch, with the addresses held in each until the launch is settled.
+// A Pick has one subnet per zone, chosen for a launch. A number of addresses is reserved in each subnet until Settle is
+// called.
 type Pick struct {
 	subnets *Subnets
 	byZone  map[string]string
@@ -21,8 +22,8 @@ type hold struct {
 }
 
 // Pick chooses, in every zone of need, the class's subnet with the most free addresses, then the lowest id, and deducts
-// the addresses that an instance there may need. Subnets for which full holds are only taken if nothing else is there.
-// The caller settles the pick once it knows the outcome.
+// the addresses that an instance there may need. Subnets for which full returns true are chosen only if there are no
+// others. The caller must call Settle once the outcome of the launch is known.
 func (s *Subnets) Pick(class *awsv1.EC2NodeClass, need map[string]int64, full func(id string) bool) *Pick {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +47,7 @@ func (s *Subnets) Pick(class *awsv1.EC2NodeClass, need map[string]int64, full fu
 	return p
 }
 
-// better reports whether subnet a is to be taken before b. The caller holds mu.
+// better reports whether subnet a is preferred to b. The caller holds mu.
 func (s *Subnets) better(a, b string, full func(string) bool) bool {
 	if fa, fb := full(a), full(b); fa != fb {
 		return fb
@@ -61,10 +62,11 @@ func (s *Subnets) free(id string) int64 {
 	return 0
 }
 
-// In returns the subnet chosen in the zone, or "".
+// In returns the subnet chosen in the zone, empty if there is none.
 func (p *Pick) In(zone string) string { return p.byZone[zone] }
 
-// Settle gives back what was held in subnets that were not used. EC2's own counts, read since, are left alone.
+// Settle releases the reserved addresses in subnets that were not used. A count that was read from EC2 in the meantime
+// is not changed.
 func (p *Pick) Settle(used ...string) {
 	p.subnets.mu.Lock()
 	defer p.subnets.mu.Unlock()

@@ -26,14 +26,14 @@ type SubnetAPI interface {
 
 var _ SubnetAPI = (*ec2.Client)(nil)
 
-// A Subnet is one subnet with the addresses it had free when EC2 was asked.
+// A Subnet is a subnet with the number of free addresses that EC2 returned.
 type Subnet struct {
 	ID, Zone, ZoneID string
 	Free             int64
 }
 
-// Subnets finds subnets and keeps account of their addresses. It is safe for concurrent use; calls to EC2 are made
-// outside its lock.
+// Subnets finds subnets and counts their free addresses. It is safe for concurrent use. No lock is held during calls of
+// EC2.
 type Subnets struct {
 	api   SubnetAPI
 	found *ttl.Cache[string, []Subnet]
@@ -42,14 +42,14 @@ type Subnets struct {
 	counts map[string]*count
 }
 
-// count is what is known of one subnet's addresses.
+// count has the number of free addresses of one subnet.
 type count struct {
 	free     int64
-	launched int64 // addresses promised to launches since free was read
+	launched int64 // addresses reserved for launches since free was read
 	reading  uint64
 }
 
-// NewSubnets returns a finder whose answers are good for refresh.
+// NewSubnets returns a Subnets that caches results for refresh.
 func NewSubnets(api SubnetAPI, c clock.PassiveClock, refresh time.Duration) *Subnets {
 	return &Subnets{api: api, found: ttl.New[string, []Subnet](c, refresh), counts: map[string]*count{}}
 }
@@ -92,7 +92,7 @@ func (s *Subnets) describe(ctx context.Context, filters []ec2types.Filter, into 
 	return nil
 }
 
-// subnetFilters returns one list of filters a call: one for each term by tags, one for all ids.
+// subnetFilters returns a list of filters for each call: one call per term with tags, and one for all IDs.
 func subnetFilters(terms []awsv1.SubnetSelectorTerm) [][]ec2types.Filter {
 	var calls [][]ec2types.Filter
 	var ids []string
@@ -109,7 +109,7 @@ func subnetFilters(terms []awsv1.SubnetSelectorTerm) [][]ec2types.Filter {
 	return calls
 }
 
-// TagFilters returns EC2's filters for tags; a value of * asks for the key only.
+// TagFilters returns EC2 filters by tags. The value * matches any value of the tag.
 func TagFilters(tags map[string]string) []ec2types.Filter {
 	var filters []ec2types.Filter
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
@@ -122,7 +122,7 @@ func TagFilters(tags map[string]string) []ec2types.Filter {
 	return filters
 }
 
-// read notes fresh counts. They include what was launched before, so promises are cleared.
+// read sets the counts to those of EC2. These include earlier launches, so the reserved addresses are reset.
 func (s *Subnets) read(fresh []Subnet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *Subnets) read(fresh []Subnet) {
 	}
 }
 
-// Exhausted notes that EC2 refused a launch because the subnet has no free addresses.
+// Exhausted records that EC2 refused a launch because the subnet has no free addresses.
 func (s *Subnets) Exhausted(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

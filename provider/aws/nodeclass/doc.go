@@ -1,3 +1,4 @@
-// Package nodeclass keeps EC2NodeClasses: it resolves what they select into their status, says what is wrong with them in
-// conditions, stamps them with the hash that drift is detected by, and prevents their deletion while claims use them.
+// Package nodeclass has the controllers of EC2NodeClasses. They write the selected resources to the status, and
+// problems to conditions. They write the hash by which drift is detected, and prevent the deletion of a class while
+// claims use it.
 package nodeclass

@@ -13,18 +13,18 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 )
 
-// HashVersion names the rule by which Hash works. It is changed whenever an unchanged class would get another hash; hashes
-// of different versions are never compared. Upstream's versions are v1, v2 and so on.
+// HashVersion is the version of the function Hash. It must be changed whenever an unchanged class would get another
+// hash, because hashes of different versions are not compared. The versions of upstream Karpenter are v1, v2 and so on.
 const HashVersion = "go1"
 
-// Hash returns what nodes of the class are made from, as a number. Selectors are not in it: what they resolve to is
-// compared by itself. Neither is the cluster's CA: to replace every node when it changes would be worse than the change.
-// Lists whose order means nothing are sorted.
+// Hash returns a hash of the settings of the class on which its nodes depend. Selectors are excluded, because the
+// resources that they select are compared separately. The cluster's CA is excluded, so that a new CA does not replace
+// all nodes. Lists whose order has no meaning are sorted.
 func Hash(class *awsv1.EC2NodeClass) string {
 	spec := class.Spec.DeepCopy()
 	spec.SubnetSelectorTerms, spec.SecurityGroupSelectorTerms, spec.AMISelectorTerms = nil, nil, nil
 	spec.CapacityReservationSelectorTerms, spec.IPPrefixCount = nil, nil
-	family := catalog.FamilyOf(class).Name // whether named or taken from the alias
+	family := catalog.FamilyOf(class).Name // from amiFamily or from the alias
 	spec.AMIFamily = &family
 	slices.SortFunc(spec.BlockDeviceMappings, func(a, b *awsv1.BlockDeviceMapping) int {
 		return cmp.Compare(text(a), text(b))
@@ -36,7 +36,8 @@ func Hash(class *awsv1.EC2NodeClass) string {
 	return strconv.FormatUint(binary.BigEndian.Uint64(sum[:8]), 10)
 }
 
-// text is canonical: keys sorted at every depth, also in the kubelet section, and quantities in their shortest form.
+// text returns v as canonical JSON: keys are sorted at every depth, including the kubelet section, and quantities have
+// their shortest form.
 func text(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {

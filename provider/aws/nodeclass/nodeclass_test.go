@@ -31,7 +31,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/profiles"
 )
 
-// account is all that the controller asks, with answers that tests change.
+// account implements all services that the controller calls, with responses that tests set.
 type account struct {
 	images  []awsv1.AMI
 	subnets []network.Subnet

@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/reserve"
 )
 
-// When each step is due again, if it succeeded and if nothing was found.
+// The interval of each step after a success. nothingAgain is the interval if a step found nothing.
 const (
 	imagesAgain     = 5 * time.Minute
 	groupsAgain     = 5 * time.Minute
@@ -75,8 +75,8 @@ func (s *Status) images(ctx context.Context, class *awsv1.EC2NodeClass) (time.Du
 	return imagesAgain, nil
 }
 
-// reservations lists what the class may draw from. While EC2 does not list them, those that were known stay, and the class
-// launches without others: reservations are a better price, not a condition for a node.
+// reservations writes the capacity reservations that the class selects to its status. If the call of EC2 fails, the
+// earlier list stays. The class stays ready, because nodes can be launched without reservations.
 func (s *Status) reservations(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
 	kind := awsv1.ConditionTypeCapacityReservationsReady
 	if !s.ReservedCapacity {
@@ -99,7 +99,8 @@ func (s *Status) reservations(ctx context.Context, class *awsv1.EC2NodeClass) (t
 	return reserve.Again(found, s.Clock.Now()), nil
 }
 
-// placement finds the group. Without it nothing is launched: a node elsewhere is not what was asked for.
+// placement checks that the placement group of the class exists. Without it the class is not ready, because nodes must
+// not be launched outside the group.
 func (s *Status) placement(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
 	kind := awsv1.ConditionTypePlacementGroupReady
 	if class.Spec.PlacementGroupSelector == nil {
@@ -109,7 +110,7 @@ func (s *Status) placement(ctx context.Context, class *awsv1.EC2NodeClass) (time
 	found, err := s.Placements.Resolve(ctx, class)
 	s.tell(ctx, class, kind, fault.Brief(err))
 	switch {
-	case err != nil && s.Placements.Last(class) != nil: // the one that was found serves on
+	case err != nil && s.Placements.Last(class) != nil: // the group that was found last is used
 	case err != nil:
 		s.no(class, kind, awsv1.ReasonPlacementGroupResolutionFailed, "spec.placementGroupSelector: "+fault.Brief(err))
 		return nothingAgain, nil

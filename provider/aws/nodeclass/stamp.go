@@ -14,9 +14,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A Stamp writes the hash of a class on it. When the rule for hashes has changed it moves the class's claims to the new
-// one, so that a new version of the controller drifts nothing: a claim that had not drifted by the old rule matches by
-// the new one.
+// A Stamp is the controller that writes the hash of a class to its annotations. If HashVersion has changed, it also
+// writes the new hash to the class's claims that have not drifted. So a new version of the controller causes no drift.
 type Stamp struct {
 	// Client writes node classes.
 	Client client.Client
@@ -26,14 +25,14 @@ type Stamp struct {
 
 // Claims writes claims.
 type Claims interface {
-	// Merge writes what changed in obj since before was copied from it, without a lock.
+	// Merge writes the difference between before and obj, without optimistic locking.
 	Merge(ctx context.Context, before, obj client.Object) error
 }
 
 // Name is the controller's name.
 func (s *Stamp) Name() string { return "nodeclass.hash" }
 
-// Reconcile stamps one class.
+// Reconcile writes the hash of one class.
 func (s *Stamp) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var class awsv1.EC2NodeClass
 	if err := s.Client.Get(ctx, req.NamespacedName, &class); err != nil {
@@ -60,7 +59,8 @@ func (s *Stamp) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	return ctrl.Result{}, nil
 }
 
-// migrate moves the claims of a class to this version. One that has drifted keeps its hash: it stays drifted.
+// migrate writes the hash of this version to the claims of a class. A claim that has drifted keeps its earlier hash, so
+// it stays drifted.
 func (s *Stamp) migrate(ctx context.Context, class, hash string) error {
 	var claims apiv1.NodeClaimList
 	if err := s.Client.List(ctx, &claims); err != nil {
@@ -85,7 +85,7 @@ func (s *Stamp) migrate(ctx context.Context, class, hash string) error {
 	return errors.Join(errs...)
 }
 
-// drifted reports whether the condition is there at all, whatever it says.
+// drifted reports whether the claim has the condition Drifted, with any status.
 func drifted(c *apiv1.NodeClaim) bool {
 	for _, condition := range c.Status.Conditions {
 		if condition.Type == apiv1.ConditionTypeDrifted {

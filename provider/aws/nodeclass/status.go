@@ -60,11 +60,11 @@ type Reservations interface {
 // Placements finds placement groups.
 type Placements interface {
 	Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*placement.Group, error)
-	// Last returns the group as it was last found, nil for none.
+	// Last returns the group that was found last, nil for none.
 	Last(class *awsv1.EC2NodeClass) *placement.Group
 }
 
-// Profiles keeps instance profiles.
+// Profiles creates and deletes instance profiles.
 type Profiles interface {
 	Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error)
 	RemoveOf(ctx context.Context, class *awsv1.EC2NodeClass) error
@@ -72,13 +72,13 @@ type Profiles interface {
 
 // Cluster returns facts about the cluster that nodes join.
 type Cluster interface {
-	// Kubernetes returns the version, as in 1.36.
+	// Kubernetes returns the version of Kubernetes, such as 1.36.
 	Kubernetes(ctx context.Context) (string, error)
 	// CIDR returns the address range of services.
 	CIDR(ctx context.Context) (string, error)
 }
 
-// Leftovers removes what was made for a class that goes.
+// Leftovers removes resources that were created for a class, when the class is deleted.
 type Leftovers interface {
 	RemoveOf(ctx context.Context, class string) error
 }
@@ -88,7 +88,7 @@ type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
 }
 
-// Config names what the controllers need.
+// Config has the dependencies and settings of the controllers.
 type Config struct {
 	Client   client.Client
 	Images   Images
@@ -96,38 +96,38 @@ type Config struct {
 	Groups   Groups
 	Profiles Profiles
 	Cluster  Cluster
-	// Reservations is not asked unless ReservedCapacity is set.
+	// Reservations is used only if ReservedCapacity is set.
 	Reservations Reservations
 	Placements   Placements
 	// Templates are the launch templates.
 	Templates Leftovers
-	// Check is called last, with a class that is all right so far; it may ask AWS whether launches would be allowed.
+	// Check is called if all other checks of the class have passed. It may make dry runs of launches.
 	Check    func(ctx context.Context, class *awsv1.EC2NodeClass) (Finding, error)
 	Recorder Recorder
 	Clock    clock.PassiveClock
-	// Isolated means that IAM cannot be reached to clean up.
+	// Isolated is true if IAM cannot be reached, so that instance profiles cannot be deleted.
 	Isolated bool
-	// ReservedCapacity and Expressions mean that the feature gates ReservedCapacity and NodeClassCEL are on.
+	// ReservedCapacity and Expressions are true if the feature gates ReservedCapacity and NodeClassCEL are on.
 	ReservedCapacity, Expressions bool
-	// Evaluate tries the expressions of a class on every instance type and returns the first failure.
+	// Evaluate evaluates the expressions of a class for each instance type and returns the first error.
 	Evaluate func(class *awsv1.EC2NodeClass) error
-	// Doubted delivers classes to look at again at once; may be nil.
+	// Doubted has events for classes to reconcile at once. It may be nil.
 	Doubted <-chan event.GenericEvent
 	// Gone is called when a class has been deleted.
 	Gone func(class *awsv1.EC2NodeClass)
 }
 
-// A Finding is why a class is not valid. The zero Finding means that it is.
+// A Finding is the reason why a class is not valid. The zero Finding means that it is valid.
 type Finding struct {
 	Reason, Message string
-	// Again, if not zero, means that nothing can be said yet, and when to ask again.
+	// Again is not zero if the check gave no result yet. It is the pause before the next check.
 	Again time.Duration
 }
 
 // workers is how many classes are reconciled at once.
 const workers = 10
 
-// deletionRecheck is how often a class that is held back is looked at again.
+// deletionRecheck is the interval of checks whether a class that is being deleted is still used.
 const deletionRecheck = 10 * time.Minute
 
 // Status is the controller that writes the status of node classes and finishes their deletion.
@@ -138,7 +138,7 @@ type Status struct {
 	troubles map[trouble]string
 }
 
-// A trouble is something about a class that AWS does not answer.
+// A trouble identifies a problem with the calls of AWS for a class, for logging.
 type trouble struct {
 	class types.UID
 	about string // the condition, "" for the class as a whole
@@ -167,7 +167,7 @@ func (s *Status) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	next, err := s.resolve(ctx, &class)
 	switch {
 	case ctx.Err() != nil:
-		return ctrl.Result{}, nil // the process ends
+		return ctrl.Result{}, nil // the process is stopping
 	case err != nil:
 		s.tell(ctx, &class, "", fault.Brief(err))
 		next = least(next, errorAgain)
@@ -183,10 +183,10 @@ func (s *Status) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{RequeueAfter: next}, nil
 }
 
-// errorAgain is when a class is looked at again after AWS failed to answer.
+// errorAgain is the pause before another reconcile after a failed call of AWS.
 const errorAgain = 10 * time.Second
 
-// least returns the shorter of two pauses, zero meaning none.
+// least returns the shorter of two pauses. Zero means no pause and is ignored.
 func least(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -194,7 +194,7 @@ func least(a, b time.Duration) time.Duration {
 	return a
 }
 
-// tell logs a problem of the class when it is new, and when it is over.
+// tell logs a problem of the class when it begins or changes, and when it ends.
 func (s *Status) tell(ctx context.Context, class *awsv1.EC2NodeClass, about, what string) {
 	key := trouble{class.UID, about}
 	s.mu.Lock()
@@ -217,7 +217,7 @@ func (s *Status) tell(ctx context.Context, class *awsv1.EC2NodeClass, about, wha
 	}
 }
 
-// again turns a conflict into another round.
+// again returns a requeue if err is a conflict, and no error if the object does not exist.
 func again(err error, what, name string) (ctrl.Result, error) {
 	switch {
 	case apierrors.IsConflict(err):
@@ -228,7 +228,7 @@ func again(err error, what, name string) (ctrl.Result, error) {
 	return ctrl.Result{}, fmt.Errorf("%s %s: %w", what, name, err)
 }
 
-// resolve runs all steps, also after one failed, and returns the soonest time that one is due again.
+// resolve executes all steps, even if one fails. It returns the time until the first of them is due again.
 func (s *Status) resolve(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
 	condition.Initialize(class, s.Clock.Now())
 	var next time.Duration
@@ -280,7 +280,8 @@ func ours(claim *apiv1.NodeClaim) bool {
 	return claim.Spec.NodeClassRef != nil && claim.Spec.NodeClassRef.Group == awsv1.Group
 }
 
-// finish removes the class's profiles, its launch templates and its finalizer, in that order, once nothing uses it.
+// finish removes the instance profiles, launch templates and finalizer of the class, in that order, once no claim uses
+// the class.
 func (s *Status) finish(ctx context.Context, class *awsv1.EC2NodeClass) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(class, awsv1.TerminationFinalizer) {
 		return ctrl.Result{}, nil
@@ -339,7 +340,7 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// deletions selects deletions of claims: only they can release a class.
+// deletions selects delete events of claims, because only these can make the deletion of a class possible.
 func deletions() builder.Predicates {
 	return builder.WithPredicates(predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// mostTerms is how many selector terms a condition lists; more are counted.
+// mostTerms is how many selector terms a condition lists. Further ones are only counted.
 const mostTerms = 3
 
 // terms formats selector terms for a condition: [tags karpenter.sh/discovery=demo; id subnet-1].

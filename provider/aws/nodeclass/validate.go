@@ -17,7 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/kubelet"
 )
 
-// validate judges what the steps before it did not: settings that contradict, and what they all came to.
+// validate checks settings that contradict each other, and whether launches are possible with the results of all
+// earlier steps.
 func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
 	kind := awsv1.ConditionTypeValidationSucceeded
 	if catalog.FamilyOf(class).Name == awsv1.AMIFamilyAL2023 {
@@ -61,8 +62,8 @@ func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.
 	return validationAgain, nil
 }
 
-// Judge returns what is wrong with the class's settings by themselves. expressions says whether the kubelet section may
-// hold any.
+// Judge checks the settings of the class without calls of AWS. expressions is true if the kubelet section may contain
+// expressions.
 func Judge(class *awsv1.EC2NodeClass, expressions bool) Finding {
 	config, err := kubelet.Parse(class.Spec.Kubelet)
 	var badExpression *kubelet.ExpressionError
@@ -85,7 +86,7 @@ func Judge(class *awsv1.EC2NodeClass, expressions bool) Finding {
 	return Finding{}
 }
 
-// supported returns what the family does not take, or "".
+// supported returns a text about kubelet settings that the family does not support, empty if there are none.
 func supported(f catalog.Family, c kubelet.Config) string {
 	if f.RawKubelet || f.Name == awsv1.AMIFamilyCustom {
 		return ""
@@ -101,7 +102,8 @@ func supported(f catalog.Family, c kubelet.Config) string {
 	return ""
 }
 
-// unready returns the conditions that validation builds on and that are not True, and what that makes of it.
+// unready returns the conditions that validation requires and that are not True, and the status that the condition
+// ValidationSucceeded gets because of them.
 func unready(class *awsv1.EC2NodeClass) (waiting []string, status metav1.ConditionStatus) {
 	status = metav1.ConditionUnknown
 	for _, kind := range []string{

@@ -1,3 +1,3 @@
-// Package periodic turns a repeated task into a controller: it is reconciled at start and again after the delay that each run
-// returns. It has no timer; the manager's work queue, or a simulator's virtual clock, triggers it again.
+// Package periodic runs a repeated task as a controller. It is reconciled at start, and again after the delay that each
+// run returns. It has no timer of its own: the work queue of the controller triggers the next run.
 package periodic

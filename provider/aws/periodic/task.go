@@ -17,19 +17,20 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
-// A Task is work that repeats, one run at a time.
+// A Task is repeated work. Its runs do not overlap.
 type Task struct {
 	// Label is the controller's name in logs and metrics.
 	Label string
-	// Run does the work once and says after how long it is due again. After an error it is repeated, later each time.
+	// Run does the work once and returns the time until the next run. After an error, it is repeated with increasing
+	// pauses.
 	Run func(ctx context.Context) (next time.Duration, err error)
 }
 
 // Name is the controller's name.
 func (t Task) Name() string { return t.Label }
 
-// Reconcile runs the task once. The request does not matter. After an error it comes back by itself, later each time; the
-// error is logged when it is new, and its end is too.
+// Reconcile runs the task once. The request is ignored. After an error, it requeues with increasing pauses. An error is
+// logged when it is new, and when it is over.
 func (t *running) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	next, err := t.task.Run(ctx)
 	switch {
@@ -40,7 +41,7 @@ func (t *running) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, e
 		t.told, t.pause = "", 0
 		return ctrl.Result{RequeueAfter: next}, nil
 	case ctx.Err() != nil:
-		return ctrl.Result{}, nil // the process ends
+		return ctrl.Result{}, nil // the process is stopping
 	}
 	t.pause = min(max(2*t.pause, retryFirst), retryLongest)
 	if text := fault.Brief(err); text != t.told {
@@ -56,14 +57,14 @@ const (
 	retryLongest = 5 * time.Minute
 )
 
-// running is a task with what became of its last run. Its runs do not overlap.
+// running is a task with the state of its last run.
 type running struct {
 	task  Task
 	told  string // the error that was logged last, empty after a success
 	pause time.Duration
 }
 
-// Reconcile runs the task once and returns its error, for callers that do not go on by themselves.
+// Reconcile runs the task once and returns its error. It is for tests and other callers without a manager.
 func (t Task) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	next, err := t.Run(ctx)
 	return ctrl.Result{RequeueAfter: next}, err

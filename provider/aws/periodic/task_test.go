@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// A failing task comes back later each time, and says so once for each error and once when it works again.
+// A failing task is retried with increasing delay. It logs each error once, and once that it works again.
 func TestTask(t *testing.T) {
 	var err error
 	var lines []string

@@ -1,4 +1,4 @@
-// Package placement finds the placement groups that node classes launch into. Groups are never made here.
+// Package placement finds the placement groups in which nodes are launched. It never creates groups.
 //
-// The last answer for each selector is remembered. It serves while EC2 does not answer, and may be lost.
+// The last result for each selector is cached. It is used while calls of EC2 fail, and may be lost.
 package placement

@@ -24,7 +24,7 @@ type API interface {
 
 var _ API = (*ec2.Client)(nil)
 
-// life is how long an answer is good.
+// life is the time for which a result is cached.
 const life = time.Minute
 
 // A Group is a placement group.
@@ -32,11 +32,11 @@ type Group struct {
 	ID, Name string
 	// Strategy is cluster, spread or partition.
 	Strategy string
-	// Partitions is how many there are, 0 unless the strategy is partition.
+	// Partitions is the number of partitions, 0 unless the strategy is partition.
 	Partitions int
 }
 
-// Partition values are 1 to Partitions, as labels have them.
+// PartitionValues returns the values of the partition label: 1 to Partitions.
 func (g Group) PartitionValues() []string {
 	out := make([]string, g.Partitions)
 	for n := range out {
@@ -45,7 +45,7 @@ func (g Group) PartitionValues() []string {
 	return out
 }
 
-// Groups finds placement groups. It is safe for concurrent use; calls to EC2 are made outside its lock.
+// Groups finds placement groups. It is safe for concurrent use. No lock is held during calls of EC2.
 type Groups struct {
 	api   API
 	fresh *ttl.Cache[awsv1.PlacementGroupSelector, *Group]
@@ -54,7 +54,7 @@ type Groups struct {
 	last map[awsv1.PlacementGroupSelector]*Group
 }
 
-// New returns a finder that has not asked yet.
+// New returns a Groups with an empty cache.
 func New(api API, c clock.PassiveClock) *Groups {
 	return &Groups{
 		api: api, fresh: ttl.New[awsv1.PlacementGroupSelector, *Group](c, life),
@@ -82,7 +82,7 @@ func (g *Groups) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*Group
 	return found, nil
 }
 
-// Last returns the group of the class as it was last found, nil for none, without asking.
+// Last returns the cached group of the class, nil if there is none. It does not call EC2.
 func (g *Groups) Last(class *awsv1.EC2NodeClass) *Group {
 	if class.Spec.PlacementGroupSelector == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Scope says for which cluster permissions are.
+// A Scope identifies the cluster for which permissions are granted.
 type Scope struct {
 	Partition string // aws, aws-cn, aws-us-gov
 	Region    string
@@ -31,15 +31,15 @@ type Statement struct {
 // Conditions are values by operator and key.
 type Conditions map[string]map[string]any
 
-// A Policy is one managed policy. What the controller may do is the sum of all.
+// A Policy is one managed policy. The controller needs all of them.
 type Policy struct {
 	Name string
-	// Why says in a sentence what it is for.
+	// Why is the purpose of the policy, as one sentence.
 	Why        string
 	Statements []Statement
 }
 
-// Document returns the policy as IAM takes it.
+// Document returns the policy as an IAM policy document.
 func (p Policy) Document() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -87,7 +87,7 @@ const (
 
 func (s Scope) clusterTag() string { return "kubernetes.io/cluster/" + s.Cluster }
 
-// ours holds for things that carry the cluster's tag and a pool's.
+// ours returns the condition that a resource has the tags of the cluster and of a pool.
 func (s Scope) ours() Conditions {
 	return Conditions{
 		"StringEquals": {"aws:ResourceTag/" + s.clusterTag(): owned},
@@ -131,7 +131,7 @@ func (s Scope) lifecycle() []Statement {
 	}
 }
 
-// suffix is the domain of the partition's services.
+// suffix returns the domain of the partition's services.
 func (s Scope) suffix() string {
 	if s.Suffix == "" && s.Partition == "aws-cn" {
 		return "amazonaws.com.cn"
@@ -166,7 +166,7 @@ func (s Scope) profiles() []Statement {
 	}
 }
 
-// ClusterARN is the cluster's name in other services.
+// ClusterARN returns the ARN of the cluster.
 func (s Scope) ClusterARN() string {
 	return fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", s.Partition, s.Region, s.Account, s.Cluster)
 }

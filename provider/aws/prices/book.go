@@ -11,10 +11,10 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
-// fallbackRegion lends its list prices to regions that the shipped table does not know.
+// fallbackRegion is the region whose list prices are used for regions that the shipped catalogue does not have.
 const fallbackRegion = "us-east-1"
 
-// A Book answers what an instance costs. It is safe for concurrent use.
+// A Book returns the list prices and spot prices of instances. It is safe for concurrent use.
 type Book struct {
 	products Products
 	history  History
@@ -22,7 +22,7 @@ type Book struct {
 	isolated bool
 	ignored  prometheus.Gauge
 
-	// current is true from the first spot prices on, or after patience without them. begun is the Unix time of the first
+	// current is true once spot prices were read, or after patience without them. begun is the Unix time of the first
 	// Refresh, 0 before it.
 	current atomic.Bool
 	begun   atomic.Int64
@@ -36,21 +36,21 @@ type Book struct {
 // table is immutable once stored.
 type table struct {
 	onDemand map[string]float64
-	// spot is by type and zone, nil until the first history came.
+	// spot has spot prices by type and zone. It is nil until the price history was read.
 	spot map[place]float64
-	// guess is the shipped average of spot prices, used until then.
+	// guess are the shipped averages of spot prices by type. They are used until spot is set.
 	guess    map[string]float64
 	revision uint64
 }
 
 type place struct{ instanceType, zone string }
 
-// Config names what a Book needs.
+// Config has the dependencies and settings of a Book.
 type Config struct {
 	Products Products
 	History  History
 	Region   string
-	// Isolated means that the Pricing API cannot be reached.
+	// Isolated is true if the Pricing API cannot be reached.
 	Isolated bool
 	Shipped  *shipped.Catalog
 	Metrics  prometheus.Registerer
@@ -87,8 +87,8 @@ func (b *Book) OnDemand(instanceType string) (float64, bool) {
 	return p, ok
 }
 
-// Spot returns the spot price of a type in a zone, and false if it is not known. Until the first price history came it is
-// the shipped average, or else the list price: too high, but an upper bound.
+// Spot returns the spot price of a type in a zone, and false if it is not known. Until the price history was read, it
+// is the shipped average, or else the list price as an upper bound.
 func (b *Book) Spot(instanceType, zone string) (float64, bool) {
 	t := b.table.Load()
 	if t.spot != nil {
@@ -102,11 +102,11 @@ func (b *Book) Spot(instanceType, zone string) (float64, bool) {
 	return p, ok
 }
 
-// Revision changes whenever a price does.
+// Revision returns a number that changes whenever a price changes.
 func (b *Book) Revision() uint64 { return b.table.Load().revision }
 
-// learnListed merges list prices over the old ones. It removes none: a type that is missing from the price list is probably
-// still sold, and one that is not sold has no offering.
+// learnListed merges new list prices with the earlier ones. It removes none, because EC2 may still offer a type that is
+// missing from the price list. A type that EC2 does not offer has no offering anyway.
 func (b *Book) learnListed(found map[string]float64) {
 	b.write.Lock()
 	defer b.write.Unlock()
@@ -121,8 +121,8 @@ func (b *Book) learnListed(found map[string]float64) {
 	b.table.Store(&next)
 }
 
-// learnSpot merges spot prices over the old ones, and removes those that EC2 has not returned for a day: the type is no
-// longer sold on spot there.
+// learnSpot merges new spot prices with the earlier ones. It removes prices that EC2 has not returned for spotLife,
+// because the zone no longer offers the type as spot.
 func (b *Book) learnSpot(found map[place]float64, now time.Time) {
 	b.write.Lock()
 	defer b.write.Unlock()

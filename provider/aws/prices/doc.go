@@ -1,6 +1,6 @@
 // Package prices returns the prices of instances, in dollars per hour.
 //
-// It begins with the table shipped with the binary and updates it from the Pricing API (on demand) and EC2's spot price
-// history. Readers get an immutable table and never wait for a refresh. A refresh that fails keeps the old prices. Prices
-// are a cache of AWS and may be lost.
+// The first prices are those of the catalogue in the binary. They are updated from the Pricing API (on-demand) and from
+// EC2's spot price history. Readers use an immutable table and never wait for a refresh. If a refresh fails, the
+// earlier prices stay in use. Prices are a cache of AWS and may be lost.
 package prices

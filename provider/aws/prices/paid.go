@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	// BookName is the ConfigMap that holds the price book, in the controller's namespace.
+	// BookName is the name of the ConfigMap with the price book, in the controller's namespace.
 	BookName = "karpenter-price-book"
-	// BookKey is its only key.
+	// BookKey is the only key of that ConfigMap.
 	BookKey = "prices.yaml"
-	// bookEvery is how often it is read, and nodes are counted.
+	// bookEvery is the interval at which the price book is read and nodes are counted.
 	bookEvery = time.Minute
 )
 
-// PaidConfig names what Paid needs.
+// PaidConfig has the dependencies and settings of Paid.
 type PaidConfig struct {
 	List *Book
-	// Client reads claims from a cache, Reader the ConfigMap as it is stored now.
+	// Client reads claims from a cache. Reader reads the ConfigMap from the API server.
 	Client, Reader client.Reader
-	// Namespace is the controller's; empty means that there is no price book.
+	// Namespace is the namespace of the controller. If it is empty, there is no price book.
 	Namespace string
 }
 
@@ -44,7 +44,7 @@ type Paid struct {
 	PaidConfig
 
 	state atomic.Pointer[paid]
-	told  string // by Refresh, which runs one at a time
+	told  string // the last logged error; only Refresh uses it, and its calls do not overlap
 }
 
 // paid is immutable once stored.
@@ -55,39 +55,41 @@ type paid struct {
 	revision uint64
 }
 
-// NewPaid returns list prices until its first Refresh.
+// NewPaid returns a Paid. It returns list prices until its first Refresh.
 func NewPaid(c PaidConfig) *Paid {
 	p := &Paid{PaidConfig: c}
 	p.state.Store(&paid{})
 	return p
 }
 
-// OnDemand returns what an on-demand instance of the type costs, and false if its list price is not known.
+// OnDemand returns the price of an on-demand instance of the type by the rules, and false if its list price is not
+// known.
 func (p *Paid) OnDemand(instanceType string) (float64, bool) {
 	list, ok := p.List.OnDemand(instanceType)
 	s := p.state.Load()
 	return s.rules.Price(instanceType, apiv1.CapacityTypeOnDemand, list, s.usage), ok
 }
 
-// Spot returns what a spot instance of the type costs in the zone, and false if that is not known.
+// Spot returns the price of a spot instance of the type in the zone by the rules, and false if its spot price is not
+// known.
 func (p *Paid) Spot(instanceType, zone string) (float64, bool) {
 	price, ok := p.List.Spot(instanceType, zone)
 	s := p.state.Load()
 	return s.rules.Price(instanceType, apiv1.CapacityTypeSpot, price, s.usage), ok
 }
 
-// Revision changes whenever a price may.
+// Revision returns a number that changes whenever a price may change.
 func (p *Paid) Revision() uint64 { return p.List.Revision() + p.state.Load().revision<<32 }
 
-// Task keeps the price book up to date.
+// Task returns the task that refreshes the price book.
 func (p *Paid) Task() periodic.Task {
 	return periodic.Task{Label: "providers.pricebook", Run: func(ctx context.Context) (time.Duration, error) {
 		return bookEvery, p.Refresh(ctx)
 	}}
 }
 
-// Refresh reads the price book and counts nodes. An invalid price book is logged once, and the previous one stays in force;
-// a deleted one is dropped.
+// Refresh reads the price book and counts nodes. An invalid price book is logged once, and the previous rules stay in
+// use. Without a price book there are no rules.
 func (p *Paid) Refresh(ctx context.Context) error {
 	if p.Namespace == "" {
 		return nil
@@ -156,7 +158,7 @@ func (p *Paid) count(ctx context.Context, r Rules) (Usage, error) {
 	return u, nil
 }
 
-// familyOf is the part of a type's name before the dot.
+// familyOf returns the part of a type's name before the dot.
 func familyOf(instanceType string) string {
 	family, _, _ := strings.Cut(instanceType, ".")
 	return family

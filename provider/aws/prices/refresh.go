@@ -1,6 +1,7 @@
 package prices
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,16 +15,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	pricingtypes "github.com/aws/aws-sdk-go-v2/service/pricing/types"
-	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
-// Products is the part of the Pricing API that the book needs.
+// Products is the part of the Pricing API that returns list prices.
 type Products interface {
 	GetProducts(context.Context, *pricing.GetProductsInput, ...func(*pricing.Options)) (*pricing.GetProductsOutput, error)
 }
 
-// History is the part of EC2 that the book needs.
+// History is the part of EC2 that returns spot prices.
 type History interface {
 	DescribeSpotPriceHistory(context.Context, *ec2.DescribeSpotPriceHistoryInput, ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error)
 }
@@ -33,17 +35,11 @@ var (
 	_ History  = (*ec2.Client)(nil)
 )
 
-// Refresh asks for list prices and for spot prices as of now, side by side; one failing does not stop the other. The
-// error joins what failed; the old prices of that part stay in use.
+// Refresh reads list prices and the spot prices at now, concurrently. If one of them fails, the other is still updated.
+// The error joins the failures. The earlier prices of the failed part stay in use.
 func (b *Book) Refresh(ctx context.Context, now time.Time) error {
-	var listErr, spotErr error
-	done := make(chan struct{})
-	go func() { // ends with this call, which waits for it
-		defer close(done)
-		listErr = b.refreshOnDemand(ctx)
-	}()
-	spotErr = b.refreshSpot(ctx, now)
-	<-done
+	errs := parallel.All(ctx, func() error { return b.refreshOnDemand(ctx) }, func() error { return b.refreshSpot(ctx, now) })
+	listErr, spotErr := errs[0], errs[1]
 	b.begun.CompareAndSwap(0, now.Unix())
 	if spotErr == nil || now.Sub(time.Unix(b.begun.Load(), 0)) >= patience {
 		b.current.Store(true)
@@ -51,15 +47,15 @@ func (b *Book) Refresh(ctx context.Context, now time.Time) error {
 	return errors.Join(listErr, spotErr)
 }
 
-// patience is how long spot prices may fail to come until the prices of the build count as current. A missing permission must
-// not stop consolidation for good.
+// patience is the time without spot prices after which the shipped prices count as current. A missing permission must
+// not prevent consolidation forever.
 const patience = 10 * time.Minute
 
-// Current reports whether spot prices were refreshed since the start, or could not be for ten minutes. List prices of the build
-// are near enough: they change rarely.
+// Current reports whether spot prices were refreshed since the start, or could not be refreshed for patience. List
+// prices need not be refreshed, because they rarely change.
 func (b *Book) Current() bool { return b.current.Load() }
 
-// Listed reports whether list prices can be asked for in this region. GovCloud has no Pricing API.
+// Listed reports whether list prices can be read for this region. GovCloud has no Pricing API.
 func (b *Book) Listed() bool { return !b.isolated && !strings.HasPrefix(b.region, "us-gov") }
 
 func (b *Book) refreshOnDemand(ctx context.Context) error {
@@ -67,16 +63,10 @@ func (b *Book) refreshOnDemand(ctx context.Context) error {
 		return nil
 	}
 	var shared, metal map[string]float64
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		shared, err = b.list(ctx, "Shared", "Compute Instance")
-		return err
-	})
-	group.Go(func() (err error) {
-		metal, err = b.list(ctx, "Dedicated", "Compute Instance (bare metal)")
-		return err
-	})
-	if err := group.Wait(); err != nil {
+	errs := parallel.All(ctx,
+		func() (err error) { shared, err = b.list(ctx, "Shared", "Compute Instance"); return err },
+		func() (err error) { metal, err = b.list(ctx, "Dedicated", "Compute Instance (bare metal)"); return err })
+	if err := cmp.Or(errs...); err != nil {
 		return fmt.Errorf("list on-demand prices: %w", err)
 	}
 	if len(shared) == 0 || len(metal) == 0 {
@@ -121,7 +111,7 @@ func (b *Book) list(ctx context.Context, tenancy, family string) (map[string]flo
 	return out, nil
 }
 
-// parseProduct reads one item of a price list. Items that are not understood, or free, are passed over.
+// parseProduct parses one item of a price list. ok is false for items that cannot be parsed or are free.
 func parseProduct(text, currency string) (name string, price float64, ok bool) {
 	var item struct {
 		Product struct {
@@ -210,7 +200,8 @@ func (b *Book) believable(ctx context.Context, spot map[place]float64) map[place
 	return out
 }
 
-// before returns the price that is in use for the place: the last plausible one, the shipped average, or the list price.
+// before returns the price that is in use for a type and zone: the last plausible one, the shipped average, or the list
+// price.
 func (b *Book) before(at place) (float64, bool) {
 	t := b.table.Load()
 	if p, ok := t.spot[at]; ok {

@@ -11,34 +11,35 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/glob"
 )
 
-// Rules say what a customer really pays: the content of the price book.
+// Rules are the content of the price book: the discounts and fees of the account.
 type Rules struct {
-	// Discounts are tried in order; the first that matches, and is not used up, applies.
+	// Discounts are the discounts in order. The first that matches and is not used up applies.
 	Discounts []Discount `json:"discounts,omitempty"`
-	// Fees are added to every node that they match, whatever it costs: licences, agents, support.
+	// Fees are added to the price of each node that they match. Examples are licences, agents and support.
 	Fees []Fee `json:"fees,omitempty"`
 }
 
-// A Match says which offerings a rule is for. Everything given must match; an empty Match is for all.
+// A Match selects the offerings of a rule. All fields that are set must match. An empty Match selects all offerings.
 type Match struct {
-	// Types are patterns of instance types, such as "m7i.*"; * and ? stand for any characters and any one.
+	// Types are patterns of instance types, such as "m7i.*". * matches any characters, and ? any one character.
 	Types []string `json:"types,omitempty"`
-	// Families are families, such as m7i.
+	// Families are instance families, such as m7i.
 	Families []string `json:"families,omitempty"`
 	// CapacityTypes are on-demand and spot; by default on-demand alone for discounts, both for fees.
 	CapacityTypes []string `json:"capacityTypes,omitempty"`
 }
 
-// A Discount is a rate below the list price: negotiated, of a Savings Plan, or of reserved instances.
+// A Discount is a price below the list price: negotiated, by a Savings Plan, or by reserved instances.
 type Discount struct {
 	Name  string `json:"name,omitempty"`
 	Match Match  `json:"match,omitempty"`
-	// Percent is taken off the list price, 0 to 100. 100 is for what is paid for already.
+	// Percent is subtracted from the list price, 0 to 100. 100 is for instances that are paid for already.
 	Percent float64 `json:"percent"`
-	// Instances is for how many nodes of each matching type the rate holds, as for reserved instances; 0 for any number. Nodes
-	// are counted once a minute, so a burst may exceed it.
+	// Instances is the number of nodes of each matching type to which the discount applies, as for reserved instances.
+	// 0 means any number. Nodes are counted once a minute, so launches within a minute may exceed it.
 	Instances int `json:"instances,omitempty"`
-	// VCPUs is for how many vCPUs of all matching types together it holds, as for a Savings Plan of that size; 0 for any number.
+	// VCPUs is the number of vCPUs of all matching types together to which the discount applies, as for a Savings Plan.
+	// 0 means any number.
 	VCPUs int64 `json:"vcpus,omitempty"`
 }
 
@@ -49,7 +50,7 @@ type Fee struct {
 	USD   float64 `json:"usd"`
 }
 
-// ParseRules reads a price book. The error names every field that is wrong.
+// ParseRules parses a price book. The error names every invalid field.
 func ParseRules(text string) (Rules, error) {
 	var r Rules
 	if err := yaml.UnmarshalStrict([]byte(text), &r); err != nil {
@@ -86,7 +87,8 @@ func ParseRules(text string) (Rules, error) {
 	return r, nil
 }
 
-// fits reports whether the rule is for the offering. byDefault are the capacity types of a match that names none.
+// fits reports whether the rule applies to the offering. byDefault are the capacity types of a Match without
+// CapacityTypes.
 func (m Match) fits(instanceType, capacityType string, byDefault ...string) bool {
 	if len(m.CapacityTypes) > 0 {
 		byDefault = m.CapacityTypes
@@ -96,17 +98,17 @@ func (m Match) fits(instanceType, capacityType string, byDefault ...string) bool
 		(len(m.Families) == 0 || slices.Contains(m.Families, familyOf(instanceType)))
 }
 
-// Usage is what runs now.
+// Usage counts the nodes that exist now.
 type Usage struct {
-	// Nodes are how many on-demand or spot nodes there are, VCPUs how many vCPUs they have together.
+	// Nodes is the number of nodes, and VCPUs the number of their vCPUs, by instance type and capacity type.
 	Nodes map[Sold]int
 	VCPUs map[Sold]int64
 }
 
-// Sold is a type under a capacity type.
+// Sold is an instance type with a capacity type.
 type Sold struct{ Type, CapacityType string }
 
-// Price returns what an offering costs by the rules, given its list price or spot price.
+// Price returns the price of an offering by the rules. list is its list price or spot price.
 func (r Rules) Price(instanceType, capacityType string, list float64, u Usage) float64 {
 	price := list
 	for _, d := range r.Discounts {
@@ -123,7 +125,7 @@ func (r Rules) Price(instanceType, capacityType string, list float64, u Usage) f
 	return price
 }
 
-// open reports whether the discount holds for one node more.
+// open reports whether the discount applies to one more node.
 func (d Discount) open(instanceType, capacityType string, u Usage) bool {
 	if d.Instances > 0 && u.Nodes[Sold{instanceType, capacityType}] >= d.Instances {
 		return false

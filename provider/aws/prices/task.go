@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// spotEvery and listEvery are how often spot prices and list prices are asked for. List prices change rarely.
+	// spotEvery and listEvery are the intervals at which spot prices and list prices are read. List prices rarely
+	// change.
 	spotEvery = time.Hour
 	listEvery = 12 * time.Hour
 	// retryFirst and retryLongest bound the pause after a failed refresh; it doubles in between.

@@ -22,14 +22,14 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/ttl"
 )
 
-// API is the part of IAM that makes profiles.
+// API is the part of IAM that creates instance profiles.
 type API interface {
 	GetInstanceProfile(context.Context, *iam.GetInstanceProfileInput, ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
 	CreateInstanceProfile(context.Context, *iam.CreateInstanceProfileInput, ...func(*iam.Options)) (*iam.CreateInstanceProfileOutput, error)
 	AddRoleToInstanceProfile(context.Context, *iam.AddRoleToInstanceProfileInput, ...func(*iam.Options)) (*iam.AddRoleToInstanceProfileOutput, error)
 }
 
-// RemovalAPI is the part of IAM that finds and deletes profiles.
+// RemovalAPI is the part of IAM that lists and deletes instance profiles.
 type RemovalAPI interface {
 	ListInstanceProfiles(context.Context, *iam.ListInstanceProfilesInput, ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error)
 	RemoveRoleFromInstanceProfile(context.Context, *iam.RemoveRoleFromInstanceProfileInput, ...func(*iam.Options)) (*iam.RemoveRoleFromInstanceProfileOutput, error)
@@ -41,20 +41,21 @@ var (
 	_ RemovalAPI = (*iam.Client)(nil)
 )
 
-// ErrNoRole means that the role does not exist in the account, ErrNoProfile that the profile that the class names does not.
+// ErrNoRole means that the role does not exist in the account. ErrNoProfile means that spec.instanceProfile of the
+// class does not exist.
 var (
 	ErrNoRole    = errors.New("role does not exist")
 	ErrNoProfile = errors.New("instance profile does not exist")
 )
 
 const (
-	rightLife   = 15 * time.Minute // how long a profile is believed to be right
-	missingLife = time.Minute      // how long a missing role is not asked for again
+	rightLife   = 15 * time.Minute // how long the role of a profile is cached
+	missingLife = time.Minute      // how long it is cached that a role does not exist
 	doubtLife   = time.Hour        // how long a profile that a class names is checked after EC2 refused it
-	guardLife   = time.Hour        // how long a new or replaced profile is kept from the sweep
+	guardLife   = time.Hour        // how long Sweep ignores a new or replaced profile
 )
 
-// Profiles keeps the profiles of one cluster. It is safe for concurrent use.
+// Profiles creates and deletes the instance profiles of one cluster. It is safe for concurrent use.
 type Profiles struct {
 	api     API
 	removal RemovalAPI
@@ -66,7 +67,7 @@ type Profiles struct {
 	guarded *ttl.Cache[string, bool]   // profile names
 }
 
-// Config names what Profiles needs.
+// Config has the dependencies and settings of Profiles.
 type Config struct {
 	API             API
 	Removal         RemovalAPI
@@ -74,7 +75,7 @@ type Config struct {
 	Clock           clock.PassiveClock
 }
 
-// New returns the keeper.
+// New returns a Profiles with empty caches.
 func New(c Config) *Profiles {
 	return &Profiles{
 		api: c.API, removal: c.Removal, cluster: c.Cluster, region: c.Region,
@@ -85,8 +86,9 @@ func New(c Config) *Profiles {
 	}
 }
 
-// Ensure returns the name of the profile for the class, and makes it if the class names a role. The error wraps ErrNoRole
-// if that does not exist, and ErrNoProfile if the class names a profile that EC2 refused and that does not exist.
+// Ensure returns the name of the profile of the class. If the class has a role, it creates the profile. The error wraps
+// ErrNoRole if the role does not exist. It wraps ErrNoProfile if the class has a profile that EC2 refused and that does
+// not exist.
 func (p *Profiles) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error) {
 	if class.Spec.InstanceProfile != nil {
 		return p.named(ctx, *class.Spec.InstanceProfile)
@@ -112,13 +114,13 @@ func (p *Profiles) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (strin
 	return name, nil
 }
 
-// Doubt makes the next Ensure look at the profile, since EC2 refused it.
+// Doubt makes the next Ensure check the profile in IAM, because EC2 refused it.
 func (p *Profiles) Doubt(name string) {
 	p.right.Delete(name)
 	p.doubted.Set(name, true)
 }
 
-// named returns the name of a profile that a class names. IAM is not called unless EC2 refused the profile.
+// named returns the name of the profile in spec.instanceProfile. IAM is called only if EC2 refused the profile.
 func (p *Profiles) named(ctx context.Context, name string) (string, error) {
 	if _, doubted := p.doubted.Get(name); !doubted {
 		return name, nil
@@ -127,7 +129,7 @@ func (p *Profiles) named(ctx context.Context, name string) (string, error) {
 	if err == nil && !exists {
 		return "", fmt.Errorf("use instance profile %s: %w", name, ErrNoProfile)
 	}
-	p.doubted.Delete(name) // it exists, or that cannot be found out
+	p.doubted.Delete(name) // the profile exists, or IAM could not be read
 	return name, nil
 }
 
@@ -157,7 +159,7 @@ func (p *Profiles) roles(ctx context.Context, name string) (roles []string, exis
 	return rolesOf(out.InstanceProfile), true, nil
 }
 
-// make creates the profile with the role. What is there already is taken over.
+// make creates the profile with the role. If the profile exists already, only the role is added.
 func (p *Profiles) make(ctx context.Context, class *awsv1.EC2NodeClass, name, role string) error {
 	roles, exists, err := p.roles(ctx, name)
 	if err != nil {
@@ -192,13 +194,14 @@ func (p *Profiles) make(ctx context.Context, class *awsv1.EC2NodeClass, name, ro
 	return err
 }
 
-// name is the same for the same class and role.
+// name returns the name of the profile of a class and role. It is a hash, so it is always the same for them.
 func (p *Profiles) name(class *awsv1.EC2NodeClass, role string) string {
 	sum := sha256.Sum256([]byte(p.region + "\n" + string(class.UID) + "\n" + role))
 	return fmt.Sprintf("%s_%d", p.cluster, binary.BigEndian.Uint64(sum[:8]))
 }
 
-// path is where the profiles of a class, or with no UID of the cluster, are kept.
+// path returns the IAM path of the profiles of the class with the UID. Without a UID, it returns the path of all
+// profiles of the cluster.
 func (p *Profiles) path(uid string) string {
 	base := fmt.Sprintf("/karpenter/%s/%s/", p.region, p.cluster)
 	if uid == "" {

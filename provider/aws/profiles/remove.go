@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
-// RemoveOf deletes all profiles that were made for the class, the one by a Karpenter before v1 included.
+// RemoveOf deletes all profiles that were created for the class, including that of an upstream Karpenter before v1.
 func (p *Profiles) RemoveOf(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	if err := p.removeAll(ctx, p.path(string(class.UID)), func(string) bool { return false }); err != nil {
 		return err
@@ -24,11 +24,12 @@ func (p *Profiles) RemoveOf(ctx context.Context, class *awsv1.EC2NodeClass) erro
 	return p.removeLegacy(ctx, class)
 }
 
-// legalName is what IAM takes as the name of a profile.
+// legalName matches valid names of instance profiles.
 var legalName = regexp.MustCompile(`^[\w+=,.@-]{1,128}$`)
 
-// removeLegacy deletes the profile that a Karpenter before v1 made for a class of that name. It had no path of the class, so
-// it is found by its name. A profile of that name without the tag of the cluster is of other origin and stays.
+// removeLegacy deletes the profile that an upstream Karpenter before v1 created for a class with this name. Such a
+// profile has no path of the class, so it is found by its name. A profile with the name but without the tag of the
+// cluster is not deleted.
 func (p *Profiles) removeLegacy(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	name, err := p.legacyName(class)
 	if err != nil {
@@ -49,7 +50,7 @@ func (p *Profiles) removeLegacy(ctx context.Context, class *awsv1.EC2NodeClass) 
 	return p.remove(ctx, name, rolesOf(out.InstanceProfile))
 }
 
-// legacyName is the name that a Karpenter before v1 gave to the profile of a class.
+// legacyName returns the name that an upstream Karpenter before v1 gave to the profile of a class.
 func (p *Profiles) legacyName(class *awsv1.EC2NodeClass) (string, error) {
 	sum, err := hashstructure.Hash(p.region+class.Name, hashstructure.FormatV2, nil)
 	if err != nil {
@@ -73,8 +74,8 @@ func rolesOf(i *iamtypes.InstanceProfile) []string {
 	return names
 }
 
-// Sweep deletes the cluster's profiles for which used does not hold, but for those that were new or replaced within the
-// hour.
+// Sweep deletes the cluster's profiles for which used returns false. It keeps profiles that were created or replaced
+// within guardLife.
 func (p *Profiles) Sweep(ctx context.Context, used func(name string) bool) error {
 	return p.removeAll(ctx, p.path(""), func(name string) bool {
 		_, guarded := p.guarded.Get(name)
@@ -101,7 +102,7 @@ func (p *Profiles) removeAll(ctx context.Context, prefix string, keep func(name 
 	return errors.Join(errs...)
 }
 
-// remove deletes a profile, its roles first. What is gone already is fine.
+// remove deletes a profile after removing its roles. It is not an error if they do not exist.
 func (p *Profiles) remove(ctx context.Context, name string, roles []string) error {
 	p.right.Delete(name)
 	for _, r := range roles {

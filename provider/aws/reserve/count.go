@@ -6,10 +6,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// count is how many instances a reservation still holds.
+// count is the number of instances left in a reservation.
 type count struct{ free int }
 
-// sync takes over what EC2 says is free. That includes whatever was launched before EC2 was asked.
+// sync sets the counts to those of EC2. These include all launches before the call.
 func (r *Reservations) sync(found []ec2types.CapacityReservation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -18,7 +18,7 @@ func (r *Reservations) sync(found []ec2types.CapacityReservation) {
 	}
 }
 
-// set notes a count. The caller holds mu.
+// set sets a count. The caller holds mu.
 func (r *Reservations) set(id string, free int) {
 	free = max(free, 0)
 	old := r.left[id]
@@ -28,7 +28,7 @@ func (r *Reservations) set(id string, free int) {
 	}
 }
 
-// Left returns how many more instances can be launched into the reservation, 0 if that is not known.
+// Left returns how many more instances can be launched in the reservation, 0 if that is not known.
 func (r *Reservations) Left(id string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,10 +38,10 @@ func (r *Reservations) Left(id string) int {
 	return 0
 }
 
-// Launched notes that an instance was launched into the reservation.
+// Launched records that an instance was launched in the reservation.
 func (r *Reservations) Launched(id string) { r.change(id, func(free int) int { return free - 1 }) }
 
-// Ended notes that an instance of the reservation is gone. An instance counts once, however often it is reported.
+// Ended records that an instance of the reservation is terminated. Repeated calls for one instance count once.
 func (r *Reservations) Ended(id, instance string) {
 	if instance == "" || !r.returnOnce(id+" "+instance) {
 		return
@@ -49,7 +49,7 @@ func (r *Reservations) Ended(id, instance string) {
 	r.change(id, func(free int) int { return free + 1 })
 }
 
-// returnOnce reports whether the place of the instance was not returned before.
+// returnOnce reports whether Ended was not called before with this reservation and instance.
 func (r *Reservations) returnOnce(place string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *Reservations) returnOnce(place string) bool {
 	return true
 }
 
-// Full notes that EC2 refused a launch because the reservation has no capacity left.
+// Full records that EC2 refused a launch because the reservation has no capacity left.
 func (r *Reservations) Full(id string) { r.change(id, func(int) int { return 0 }) }
 
 func (r *Reservations) change(id string, to func(int) int) {
@@ -71,7 +71,7 @@ func (r *Reservations) change(id string, to func(int) int) {
 	}
 }
 
-// Revision changes whenever a count does.
+// Revision returns a number that changes whenever a count changes.
 func (r *Reservations) Revision() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,30 +29,30 @@ type API interface {
 var _ API = (*ec2.Client)(nil)
 
 const (
-	// life is how long an answer is good.
+	// life is the time for which a result is cached.
 	life = time.Minute
-	// returnedLife is how long it is remembered that the place of an instance was returned.
+	// returnedLife is how long returnOnce keeps an entry.
 	returnedLife = 15 * time.Minute
-	// handover is how long before the end of a capacity block its nodes are replaced. EC2 begins to end its instances half
-	// an hour before the end.
+	// handover is how long before the end of a capacity block its nodes are replaced. EC2 starts to terminate the
+	// instances half an hour before the end.
 	handover = 40 * time.Minute
 )
 
-// Reservations finds capacity reservations and counts what they hold. It is safe for concurrent use; calls to EC2 are made
-// outside its lock.
+// Reservations finds capacity reservations and counts the instances left in them. It is safe for concurrent use. No
+// lock is held during calls of EC2.
 type Reservations struct {
 	api   API
 	clock clock.PassiveClock
 	found *ttl.Cache[string, []ec2types.CapacityReservation]
 
-	returned *ttl.Cache[string, bool] // reservation and instance whose place was returned
+	returned *ttl.Cache[string, bool] // reservation and instance, see returnOnce
 
 	mu       sync.Mutex // guards the rest
 	left     map[string]*count
 	revision uint64
 }
 
-// New returns a finder that has not asked yet.
+// New returns a Reservations without counts.
 func New(api API, c clock.PassiveClock) *Reservations {
 	return &Reservations{
 		api: api, clock: c, found: ttl.New[string, []ec2types.CapacityReservation](c, life), left: map[string]*count{},
@@ -90,7 +90,7 @@ func (r *Reservations) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (
 	return out, nil
 }
 
-// ask makes one call a term. An id that does not exist is no error: it selects nothing.
+// ask makes one call per term. A term whose ID does not exist selects nothing and is not an error.
 func (r *Reservations) ask(
 	ctx context.Context, terms []awsv1.CapacityReservationSelectorTerm,
 ) ([]ec2types.CapacityReservation, error) {
@@ -111,7 +111,7 @@ func (r *Reservations) ask(
 	return out, nil
 }
 
-// query asks for the active reservations of a term.
+// query returns the input of the call for the active reservations of a term.
 func query(t awsv1.CapacityReservationSelectorTerm) *ec2.DescribeCapacityReservationsInput {
 	filter := func(name, value string) ec2types.Filter {
 		return ec2types.Filter{Name: aws.String(name), Values: []string{value}}
@@ -131,8 +131,8 @@ func query(t awsv1.CapacityReservationSelectorTerm) *ec2.DescribeCapacityReserva
 	}
 }
 
-// convert returns the reservation as the status of a class shows it, and false for one that has ended or is of a kind that
-// is not known here.
+// convert returns the reservation for the status of a class. It returns false if the reservation has ended or is of an
+// unknown kind.
 func convert(f ec2types.CapacityReservation, now time.Time) (awsv1.CapacityReservation, bool) {
 	kind := awsv1.CapacityReservationType(cmp.Or(string(f.ReservationType), string(awsv1.CapacityReservationTypeDefault)))
 	criteria := string(f.InstanceMatchCriteria)
@@ -156,14 +156,14 @@ func convert(f ec2types.CapacityReservation, now time.Time) (awsv1.CapacityReser
 	return c, true
 }
 
-// Expiring reports whether the reservation is a capacity block that ends so soon that its nodes must go.
+// Expiring reports whether the reservation is a capacity block that ends within handover.
 func Expiring(c awsv1.CapacityReservation, now time.Time) bool {
 	return c.ReservationType == awsv1.CapacityReservationTypeCapacityBlock && c.EndTime != nil &&
 		!now.Before(c.EndTime.Add(-handover))
 }
 
-// Again returns when the list will look different by itself: at the next end of a reservation, or of its use; at the
-// latest when answers grow old.
+// Again returns the time until the list may change without an event: until the next reservation ends or is Expiring, at
+// most life.
 func Again(list []awsv1.CapacityReservation, now time.Time) time.Duration {
 	next := life
 	for _, c := range list {

@@ -1,3 +1,4 @@
-// Package shift follows ARC zonal shifts of the cluster: zones that traffic is moved away from, in which nothing is launched
-// until the shift is over. Its state is a copy of ARC's and may be lost.
+// Package shift reads the zonal shifts of the cluster from Amazon Application Recovery Controller (ARC). A zonal shift
+// moves traffic away from a zone. Nothing is launched in that zone until the shift is over. The state is a cache and
+// may be lost.
 package shift

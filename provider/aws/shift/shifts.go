@@ -24,14 +24,14 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 )
 
-// API is the part of ARC that lists shifts.
+// API is the part of ARC that lists zonal shifts.
 type API interface {
 	GetManagedResource(context.Context, *arczonalshift.GetManagedResourceInput, ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error)
 }
 
 var _ API = (*arczonalshift.Client)(nil)
 
-// every is how often ARC is asked.
+// every is the interval at which shifts are read.
 const every = 30 * time.Second
 
 // Recorder publishes events.
@@ -39,7 +39,7 @@ type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
 }
 
-// Config names what Shifts need.
+// Config has the dependencies and settings of Shifts.
 type Config struct {
 	API   API
 	Clock clock.PassiveClock
@@ -49,7 +49,8 @@ type Config struct {
 	Recorder Recorder
 }
 
-// Shifts knows which zones are shifted away from. It is safe for concurrent use; ARC is asked outside its lock.
+// Shifts has the zones from which traffic is shifted away. It is safe for concurrent use. No lock is held during calls
+// of ARC.
 type Shifts struct {
 	Config
 
@@ -62,7 +63,7 @@ type Shifts struct {
 // New returns a Shifts without any shifts.
 func New(c Config) *Shifts { return &Shifts{Config: c, until: map[string]time.Time{}} }
 
-// Away reports whether the zone of that id is shifted away from.
+// Away reports whether traffic is shifted away from the zone with the ID.
 func (s *Shifts) Away(zoneID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +71,7 @@ func (s *Shifts) Away(zoneID string) bool {
 	return ok && s.Clock.Now().Before(until)
 }
 
-// Any reports whether some zone is shifted away from.
+// Any reports whether traffic is shifted away from some zone.
 func (s *Shifts) Any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +84,7 @@ func (s *Shifts) Any() bool {
 	return false
 }
 
-// Revision changes whenever a shift comes or goes.
+// Revision returns a number that changes whenever a shift begins or ends.
 func (s *Shifts) Revision() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +100,7 @@ func (s *Shifts) Revision() uint64 {
 	return s.revision
 }
 
-// Task asks ARC twice a minute.
+// Task returns the task that reads the shifts twice a minute.
 func (s *Shifts) Task() periodic.Task {
 	return periodic.Task{Label: "zonalshift", Run: func(ctx context.Context) (time.Duration, error) {
 		return every, s.Refresh(ctx)
@@ -127,7 +128,7 @@ func (s *Shifts) Refresh(ctx context.Context) error {
 	return s.tell(ctx, began, ended)
 }
 
-// take replaces what is known, and returns the zones whose shift is new or over, by id.
+// take replaces the stored shifts, and returns the IDs of the zones whose shift has begun or ended.
 func (s *Shifts) take(list []arctypes.ZonalShiftInResource) (began, ended []string) {
 	now := s.Clock.Now()
 	fresh := map[string]time.Time{}
@@ -163,7 +164,7 @@ func (s *Shifts) take(list []arctypes.ZonalShiftInResource) (began, ended []stri
 	return began, ended
 }
 
-// tell publishes events on the pools that may launch in the zones.
+// tell publishes events on the NodePools that may launch nodes in the zones.
 func (s *Shifts) tell(ctx context.Context, began, ended []string) error {
 	if len(began)+len(ended) == 0 {
 		return nil
@@ -190,7 +191,7 @@ func (s *Shifts) tell(ctx context.Context, began, ended []string) error {
 	return nil
 }
 
-// zonesOf returns the zones that the pool may launch in, name by id.
+// zonesOf returns the names of the zones in which the pool may launch nodes, by zone ID.
 func zonesOf(pool *apiv1.NodePool, classes []awsv1.EC2NodeClass) map[string]string {
 	zones := map[string]string{}
 	ref := pool.Spec.Template.Spec.NodeClassRef
@@ -209,7 +210,7 @@ func zonesOf(pool *apiv1.NodePool, classes []awsv1.EC2NodeClass) map[string]stri
 	return zones
 }
 
-// among names those of ids that zones has.
+// among returns a text with the names of those IDs that are in zones.
 func among(ids []string, zones map[string]string) string {
 	var names []string
 	for _, id := range ids {

@@ -12,15 +12,15 @@ import (
 //go:embed catalog.json.gz
 var data []byte
 
-// schema is the only form of the document that this code reads.
+// schema is the version of the document that this code can decode.
 const schema = 1
 
-// A Catalog is the whole table. Callers do not change it.
+// A Catalog is the decoded catalogue. Callers must not change it.
 type Catalog struct {
 	Schema int `json:"schema"`
 	// Generated is the date of the newest source, YYYY-MM-DD.
 	Generated string `json:"generated"`
-	// AsOf says how old each kind of fact is, as dates.
+	// AsOf has the date of each kind of fact, as YYYY-MM-DD.
 	AsOf struct {
 		Prices    string `json:"prices"`
 		Instances string `json:"instances"`
@@ -28,13 +28,14 @@ type Catalog struct {
 	} `json:"asOf"`
 	// Types are sorted by name.
 	Types []Type `json:"types"`
-	// BranchENIs are the branch interfaces of types that are too new for Types, by name.
+	// BranchENIs are the numbers of branch network interfaces, by name, of types that are too new for Types.
 	BranchENIs map[string]int64 `json:"branchENIs"`
 	// Regions are sorted by name.
 	Regions []Region `json:"regions"`
 }
 
-// A Type is what is known of an instance type, the same in every region. Names and units are those of hack/catalog.
+// A Type has the facts about an instance type that are equal in all regions. The generator in hack/catalog defines
+// names and units.
 type Type struct {
 	Name         string   `json:"name"`
 	VCPU         int64    `json:"vcpu"`
@@ -74,36 +75,36 @@ type Device struct {
 	Name         string `json:"name"`
 	Manufacturer string `json:"manufacturer"`
 	Count        int64  `json:"count"`
-	// MemoryMiB is that of one GPU.
+	// MemoryMiB is the memory of one GPU.
 	MemoryMiB int64 `json:"memoryMiB"`
-	// CoresPerDevice is known for Neuron chips only.
+	// CoresPerDevice is set for Neuron chips only.
 	CoresPerDevice int64 `json:"coresPerDevice"`
 }
 
-// A Region lists its zones and what is sold there.
+// A Region is an AWS region with its zones and the instance types that it offers.
 type Region struct {
 	Name   string  `json:"name"`
 	Zones  []Zone  `json:"zones"`
 	Offers []Offer `json:"offers"`
 }
 
-// A Zone is an availability zone and the id that is the same in every account.
+// A Zone is an availability zone with its ID, which is the same in all accounts.
 type Zone struct {
 	Name string `json:"name"`
 	ID   string `json:"id"`
 }
 
-// An Offer is one type for sale in a region.
+// An Offer is an instance type in a region, with its zones and prices.
 type Offer struct {
 	// Type is an index into Catalog.Types.
 	Type int
-	// Zones are bits, the lowest for the first zone of the region.
+	// Zones is a bit set. The lowest bit is for the first zone of the region.
 	Zones uint64
 	// OnDemand and Spot are dollars per hour, 0 if unknown or not offered. Spot is an average over zones and time.
 	OnDemand, Spot float64
 }
 
-// UnmarshalJSON reads the compact form, an array of four numbers.
+// UnmarshalJSON decodes the compact form of an Offer: an array of four numbers.
 func (o *Offer) UnmarshalJSON(raw []byte) error {
 	var row [4]float64
 	if err := json.Unmarshal(raw, &row); err != nil {
@@ -140,7 +141,7 @@ func decode(raw []byte) (*Catalog, error) {
 	return &c, nil
 }
 
-// Region returns the region of that name.
+// Region returns the region with the name.
 func (c *Catalog) Region(name string) (Region, bool) {
 	for _, r := range c.Regions {
 		if r.Name == name {
@@ -150,7 +151,7 @@ func (c *Catalog) Region(name string) (Region, bool) {
 	return Region{}, false
 }
 
-// Sells returns the names of the zones in which o is offered.
+// Sells returns the names of the zones that offer o.
 func (r Region) Sells(o Offer) []string {
 	var zones []string
 	for i, z := range r.Zones {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// A Cache holds values by key until they are older than its time to live. It is safe for concurrent use.
+// A Cache stores values by key until their time to live has passed. It is safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	clock clock.PassiveClock
 	life  time.Duration
@@ -22,7 +22,7 @@ type entry[V any] struct {
 	until time.Time
 }
 
-// New returns an empty cache whose values live for life after they were set.
+// New returns an empty cache. life is the time to live of its values.
 func New[K comparable, V any](c clock.PassiveClock, life time.Duration) *Cache[K, V] {
 	return &Cache[K, V]{clock: c, life: life, entries: map[K]entry[V]{}}
 }
@@ -39,7 +39,7 @@ func (c *Cache[K, V]) Get(key K) (V, bool) {
 	return e.value, true
 }
 
-// Set stores value under key, alive from now on.
+// Set stores the value under the key. Its time to live begins now.
 func (c *Cache[K, V]) Set(key K, value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,14 +48,14 @@ func (c *Cache[K, V]) Set(key K, value V) {
 	c.entries[key] = entry[V]{value: value, until: now.Add(c.life)}
 }
 
-// Delete forgets key.
+// Delete removes the value of the key.
 func (c *Cache[K, V]) Delete(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.entries, key)
 }
 
-// Clear forgets everything.
+// Clear removes all values.
 func (c *Cache[K, V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

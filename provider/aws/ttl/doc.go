@@ -1,3 +1,3 @@
-// Package ttl is a cache whose values expire. Time comes from a clock, so that tests and the simulator control it. There is
-// no goroutine that cleans up: expired values are dropped when the cache is next written to.
+// Package ttl has a cache whose values expire. The time is read from a clock that tests can set. There is no goroutine
+// that cleans up: expired values are removed by the next Set.
 package ttl

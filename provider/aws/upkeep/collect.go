@@ -23,13 +23,13 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 )
 
-// Instances lists and ends our instances.
+// Instances lists and terminates Karpenter's instances.
 type Instances interface {
 	List(ctx context.Context) ([]instances.Instance, error)
 	Terminate(ctx context.Context, i instances.Instance) error
 }
 
-// Launches knows which instances are wanted.
+// Launches determines which instances have or will get a claim.
 type Launches interface {
 	Surplus(list []instances.Instance, claims []apiv1.NodeClaim) map[string]bool
 	Keep(claims map[types.UID]bool)
@@ -37,32 +37,35 @@ type Launches interface {
 
 // A Writer writes claims and nodes.
 type Writer interface {
-	// Merge writes what changed in obj since before was copied from it, without a lock.
+	// Merge writes the difference between before and obj, without optimistic locking.
 	Merge(ctx context.Context, before, obj client.Object) error
-	// DeleteNode deletes exactly this node, and reports whether it was there.
+	// DeleteNode deletes the node with the same name and UID, and reports whether it existed.
 	DeleteNode(ctx context.Context, node *corev1.Node) (deleted bool, err error)
 }
 
 const (
-	// grace is the age below which an instance is left alone: its claim may not say yet that it has it.
+	// grace is the age below which an instance is ignored, because the status of its claim may not have its provider ID
+	// yet.
 	grace = 30 * time.Second
-	// The first rounds come quickly, to clean up what a crash left.
+	// The first quickRounds rounds have the interval quickEvery, to terminate instances that a crash left without a
+	// claim.
 	quickRounds = 20
 	quickEvery  = 10 * time.Second
-	// slowEvery and grace together bound how long an instance without a claim runs: under a minute.
+	// slowEvery is the interval of all later rounds. With grace, an instance without a claim runs for less than a
+	// minute.
 	slowEvery = 20 * time.Second
 )
 
-// A Breaker decides which of many terminations go on.
+// A Breaker decides which of many terminations are allowed.
 type Breaker interface {
 	Admit(ctx context.Context, cause breaker.Cause, chosen []instances.Instance, managed int) ([]instances.Instance, error)
 	// InUse sets how many instances are kept because their node is in use.
 	InUse(count int)
 }
 
-// Reserved counts what capacity reservations hold.
+// Reserved counts how many instances are left in capacity reservations.
 type Reserved interface {
-	// Ended notes that an instance of the reservation is gone.
+	// Ended records that an instance of the reservation is terminated.
 	Ended(id, instance string)
 }
 
@@ -71,14 +74,15 @@ type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
 }
 
-// A Collector terminates Karpenter's instances without a claim to which they belong or will be assigned. Tags alone decide
-// which instances are Karpenter's: those of this cluster and a node class that have a pool or were launched by a Launcher. It
-// never touches others. It keeps an instance whose node is Ready and runs pods, and all of them if they are too many.
+// A Collector terminates Karpenter's instances without a claim to which they belong or will be assigned. Tags alone
+// decide which instances are Karpenter's: those of this cluster and a node class that have a pool or were launched by a
+// Launcher. It never terminates other instances. It keeps an instance whose node is Ready and runs pods. It keeps all
+// of them if there are too many (Breaker).
 type Collector struct {
 	Instances Instances
 	Launches  Launches
 	Cluster   string
-	// Client may read from a cache, with an index of pods by node; Reader reads claims as they are stored now.
+	// Client may read from a cache with an index of pods by node. Reader reads claims from the API server.
 	Client   client.Reader
 	Reader   client.Reader
 	Writer   Writer
@@ -88,7 +92,7 @@ type Collector struct {
 	Clock    clock.PassiveClock
 }
 
-// Task repeats Collect: every ten seconds at first, later every twenty.
+// Task returns the task that repeats Collect: at first every quickEvery, later every slowEvery.
 func (c *Collector) Task() periodic.Task {
 	rounds := 0
 	return periodic.Task{Label: "instance.garbagecollection", Run: func(ctx context.Context) (time.Duration, error) {
@@ -103,8 +107,9 @@ func (c *Collector) Task() periodic.Task {
 	}}
 }
 
-// Collect looks once. Instances are listed before claims: what is launched in between is in neither list or has a claim.
-// Claims come from the cache at first. Only if an instance seems to have none are they read as they are stored now.
+// Collect makes one round. Instances are listed before claims, so an instance that is launched in between is in no list
+// or has a claim. Claims are read from the cache first. Only if an instance has no claim there, claims are read from
+// the API server.
 func (c *Collector) Collect(ctx context.Context) error {
 	list, err := c.Instances.List(ctx)
 	if err != nil {
@@ -138,7 +143,7 @@ func (c *Collector) Collect(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// surplus returns the instances that are ours, old enough, and of no claim.
+// surplus returns Karpenter's instances that are old enough and have no claim.
 func (c *Collector) surplus(list []instances.Instance, claims []apiv1.NodeClaim) []instances.Instance {
 	surplus := c.Launches.Surplus(list, claims)
 	return slices.DeleteFunc(slices.Clone(list), func(i instances.Instance) bool {
@@ -146,7 +151,7 @@ func (c *Collector) surplus(list []instances.Instance, claims []apiv1.NodeClaim)
 	})
 }
 
-// keep tells the launches which claims there are.
+// keep calls Launches.Keep with the existing claims.
 func (c *Collector) keep(claims []apiv1.NodeClaim) {
 	there := map[types.UID]bool{}
 	for i := range claims {
@@ -155,15 +160,16 @@ func (c *Collector) keep(claims []apiv1.NodeClaim) {
 	c.Launches.Keep(there)
 }
 
-// owned reports whether the instance is ours by its tags. The list was asked for by them already; this costs nothing and
-// an instance that is not ours would cost much. The tag of the pool is empty on instances of claims without a pool. These have the
-// tag of their launch.
+// owned reports whether the instance is Karpenter's by its tags. The list was already filtered by tags. The second
+// check prevents the termination of other instances in case the filter fails. Instances of claims without a pool have
+// an empty tag of the pool, but the tag of their launch.
 func (c *Collector) owned(i instances.Instance) bool {
 	return i.Tags[awsv1.TagEKSClusterName] == c.Cluster && i.Tags[awsv1.TagNodeClass] != "" &&
 		(i.Tags[awsv1.TagNodePool] != "" || i.Tags[instances.TagLaunch] != "")
 }
 
-// inUse splits chosen: it returns how many have a node that is in use, and the others. Each such node gets an event.
+// inUse returns how many of the chosen instances have a node that is in use, and the other instances. It publishes an
+// event on each such node.
 func (c *Collector) inUse(ctx context.Context, chosen []instances.Instance) (kept int, rest []instances.Instance, err error) {
 	if len(chosen) == 0 {
 		return 0, nil, nil
@@ -198,15 +204,14 @@ func (c *Collector) inUse(ctx context.Context, chosen []instances.Instance) (kep
 	return kept, rest, nil
 }
 
-// ready reports whether kubelet of the node reports that it works.
+// ready reports whether the condition Ready of the node is True.
 func ready(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// workload counts the pods of a node that have not ended and that would run elsewhere without it: all but those of DaemonSets and
-// static pods.
+// workload returns how many pods of the node have not completed, without DaemonSet pods and static pods.
 func (c *Collector) workload(ctx context.Context, node string) (int, error) {
 	var pods corev1.PodList
 	if err := c.Client.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {

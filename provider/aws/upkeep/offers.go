@@ -17,13 +17,13 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 )
 
-// Types knows what is on offer.
+// Types returns the instance types of node classes.
 type Types interface {
 	Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error)
 	Machines() []catalog.Machine
 }
 
-// offersEvery is how often the metrics are made anew.
+// offersEvery is the interval at which the metrics are computed.
 const offersEvery = time.Minute
 
 // Offers publishes metrics of offerings and their prices. It removes those of offerings that no longer exist.
@@ -69,7 +69,7 @@ func (o *Offers) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// Task keeps the metrics up to date.
+// Task returns the task that refreshes the metrics.
 func (o *Offers) Task() periodic.Task {
 	return periodic.Task{Label: "cloudprovider.metrics", Run: func(ctx context.Context) (time.Duration, error) {
 		return offersEvery, o.Refresh(ctx)
@@ -78,7 +78,7 @@ func (o *Offers) Task() periodic.Task {
 
 type offer struct{ instanceType, capacityType, zone string }
 
-// Refresh makes the metrics anew. A class that is not ready yet does not stop the others.
+// Refresh computes the metrics. Classes that are not ready are ignored.
 func (o *Offers) Refresh(ctx context.Context) error {
 	var classes awsv1.EC2NodeClassList
 	if err := o.reader.List(ctx, &classes); err != nil {

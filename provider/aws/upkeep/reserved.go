@@ -22,10 +22,10 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/reserve"
 )
 
-// reservedEvery is how often nodes in reservations are looked at.
+// reservedEvery is the interval at which nodes in capacity reservations are checked.
 const reservedEvery = time.Minute
 
-// Reservations keeps nodes in capacity reservations in step with what EC2 makes of them.
+// Reservations updates claims and nodes in capacity reservations when EC2 changes their instances.
 type Reservations struct {
 	Instances Instances
 	Client    client.Reader
@@ -33,7 +33,8 @@ type Reservations struct {
 	Clock     clock.PassiveClock
 }
 
-// CapacityTypes relabels what is not reserved any more: when a reservation ends its instances run on, on demand.
+// CapacityTypes returns the task that relabels nodes that are not reserved any more. When a reservation ends, its
+// instances continue to run as on-demand.
 func (r *Reservations) CapacityTypes() periodic.Task {
 	return periodic.Task{Label: "capacityreservation.capacitytype", Run: func(ctx context.Context) (time.Duration, error) {
 		claims, err := r.claims(ctx)
@@ -58,7 +59,7 @@ func (r *Reservations) CapacityTypes() periodic.Task {
 	}}
 }
 
-// claims returns those that are labelled as reserved and have an instance.
+// claims returns the claims that are labelled as reserved and have an instance.
 func (r *Reservations) claims(ctx context.Context) ([]*apiv1.NodeClaim, error) {
 	var list apiv1.NodeClaimList
 	err := r.Client.List(ctx, &list, client.MatchingLabels{apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeReserved})
@@ -111,8 +112,8 @@ func (r *Reservations) relabel(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// An Expiration gives notice of claims in capacity blocks that end soon, so that their pods move before EC2 takes the block
-// back.
+// An Expiration is the source of notices for claims in capacity blocks that end soon, so that their pods move before
+// EC2 terminates the instances.
 type Expiration struct{ Reservations }
 
 var _ cloud.NoticeSource = Expiration{}
@@ -120,7 +121,7 @@ var _ cloud.NoticeSource = Expiration{}
 // Name implements cloud.NoticeSource.
 func (Expiration) Name() string { return "capacityreservation.expiration" }
 
-// Receive looks once at all reserved claims.
+// Receive checks all reserved claims once.
 func (e Expiration) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	batch := cloud.NoticeBatch{Next: reservedEvery, Acknowledge: complain}
 	claims, err := e.claims(ctx)
@@ -147,7 +148,7 @@ func (e Expiration) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	return batch, nil
 }
 
-// complain makes a failure an error, so that the source is asked again soon.
+// complain returns an error if actions failed, so that Receive is called again soon.
 func complain(_ context.Context, failed []cloud.Notice) error {
 	if len(failed) == 0 {
 		return nil

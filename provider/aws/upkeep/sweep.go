@@ -12,15 +12,15 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 )
 
-// sweepEvery is how often leftovers are looked for.
+// sweepEvery is the interval at which unused resources are deleted.
 const sweepEvery = 30 * time.Minute
 
-// ProfileSweeper deletes profiles for which used does not hold.
+// ProfileSweeper deletes instance profiles for which used returns false.
 type ProfileSweeper interface {
 	Sweep(ctx context.Context, used func(name string) bool) error
 }
 
-// SweepProfiles deletes instance profiles that no class and no claim names.
+// SweepProfiles returns the task that deletes instance profiles that no class and no claim uses.
 func SweepProfiles(reader client.Reader, p ProfileSweeper) periodic.Task {
 	return periodic.Task{Label: "instanceprofile.garbagecollection", Run: func(ctx context.Context) (time.Duration, error) {
 		used := map[string]bool{}
@@ -42,12 +42,12 @@ func SweepProfiles(reader client.Reader, p ProfileSweeper) periodic.Task {
 	}}
 }
 
-// TemplateSweeper deletes launch templates that were not used for long.
+// TemplateSweeper deletes launch templates that have not been used for a while.
 type TemplateSweeper interface {
 	Sweep(ctx context.Context) error
 }
 
-// SweepTemplates deletes launch templates that nothing launches from any more.
+// SweepTemplates returns the task that deletes unused launch templates.
 func SweepTemplates(t TemplateSweeper) periodic.Task {
 	return periodic.Task{Label: "launchtemplate.garbagecollection", Run: func(ctx context.Context) (time.Duration, error) {
 		return sweepEvery, t.Sweep(ctx)

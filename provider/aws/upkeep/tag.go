@@ -24,7 +24,8 @@ type Tagging interface {
 	Tag(ctx context.Context, id string, tags map[string]string) error
 }
 
-// A Tagger gives instances the names of their node and claim, once both are known. Tags that are there are left alone.
+// A Tagger is the controller that tags instances with the names of their node and claim, once both are known. It does
+// not change tags that exist.
 type Tagger struct {
 	Client    client.Reader
 	Writer    Writer
@@ -52,7 +53,7 @@ func (t *Tagger) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		awsv1.TagName: claim.Status.NodeName, awsv1.TagNodeClaim: claim.Name, awsv1.TagEKSClusterName: t.Cluster,
 	})
 	if errors.Is(err, cloud.ErrNotFound) {
-		return ctrl.Result{}, nil // it is gone; so will be the claim
+		return ctrl.Result{}, nil // the instance does not exist, and the claim will be deleted
 	}
 	if err != nil {
 		return ctrl.Result{}, err
@@ -66,7 +67,7 @@ func (t *Tagger) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{}, nil
 }
 
-// tag adds those of tags that the instance lacks.
+// tag adds the tags that the instance lacks.
 func (t *Tagger) tag(ctx context.Context, id string, tags map[string]string) error {
 	i, err := t.Instances.Get(ctx, id)
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package claims sets up controllers that reconcile one NodeClaim at a time: their watch, number of workers and retry rate,
-// how they read the claim of a request, and how they retry after a conflict.
+// Package claims has the common code of controllers that reconcile NodeClaims: watches, number of workers, retry rate,
+// reading the NodeClaim of a request, and the retry after a conflict.
 package claims

@@ -21,22 +21,23 @@ import (
 // A Controller is a reconciler with a name.
 type Controller interface {
 	reconcile.Reconciler
-	// Name is its name in logs and metrics.
+	// Name returns the controller's name in logs and metrics.
 	Name() string
 }
 
-// Begin returns the builder of a controller with so many workers and the usual pace of retries. It is woken by nothing yet.
+// Begin returns the builder of a controller with the given number of workers and the default retry rate. The builder
+// has no watches yet.
 func Begin(mgr ctrl.Manager, c Controller, number int) *builder.Builder {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: number, RateLimiter: workers.DefaultLimiter()})
 }
 
-// Over is Begin for a controller that is woken by every change of one of the provider's claims.
+// Over is like Begin, with a watch of the NodeClaims of the provider.
 func Over(mgr ctrl.Manager, c Controller, facts cloud.Facts, number int) *builder.Builder {
 	return Begin(mgr, c, number).For(&apiv1.NodeClaim{}, builder.WithPredicates(lookup.Managed(facts)))
 }
 
-// Complete adds the controller to the manager that b was begun for.
+// Complete adds the controller to the manager with which Begin was called.
 func Complete(b *builder.Builder, c Controller) error {
 	if err := b.Complete(c); err != nil {
 		return fmt.Errorf("set up controller %s: %w", c.Name(), err)
@@ -44,7 +45,7 @@ func Complete(b *builder.Builder, c Controller) error {
 	return nil
 }
 
-// Get returns the claim of a request. It returns nil if there is none, or if it is another provider's.
+// Get returns the NodeClaim of a request. It returns nil if it does not exist or belongs to another provider.
 func Get(ctx context.Context, c client.Reader, facts cloud.Facts, req ctrl.Request) (*apiv1.NodeClaim, error) {
 	claim := &apiv1.NodeClaim{}
 	if err := c.Get(ctx, req.NamespacedName, claim); err != nil {
@@ -56,7 +57,7 @@ func Get(ctx context.Context, c client.Reader, facts cloud.Facts, req ctrl.Reque
 	return claim, nil
 }
 
-// GetLive is Get for a claim that is not being deleted.
+// GetLive is like Get, but also returns nil if the NodeClaim is being deleted.
 func GetLive(ctx context.Context, c client.Reader, facts cloud.Facts, req ctrl.Request) (*apiv1.NodeClaim, error) {
 	claim, err := Get(ctx, c, facts, req)
 	if claim == nil || !claim.DeletionTimestamp.IsZero() {
@@ -65,10 +66,12 @@ func GetLive(ctx context.Context, c client.Reader, facts cloud.Facts, req ctrl.R
 	return claim, nil
 }
 
-// ConflictRetry is the wait after a write that met another one, or an object that is gone: time for the cache to show it.
+// ConflictRetry is the delay before the retry of a write after a conflict, or after the object was deleted. In this
+// time, the cache receives the change.
 const ConflictRetry = time.Second
 
-// Settle returns the result of a Reconcile that ended with err. A conflict is no error: it means that the cache was behind.
+// Settle returns the result of a Reconcile that ended with err. A conflict is not an error: the cache was out of date,
+// and the result is a retry after ConflictRetry.
 func Settle(result ctrl.Result, err error) (ctrl.Result, error) {
 	if act.Conflict(err) {
 		return ctrl.Result{RequeueAfter: ConflictRetry}, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// Claim deletes exactly this claim, not another of the same name, and reports whether it did. A claim that is gone or being
-// deleted already is left alone and not counted again. The reason is a label value in metrics.
+// Claim deletes the NodeClaim, unless its UID has changed, and reports whether it did. A NodeClaim that no longer
+// exists or is being deleted is not counted again. reason is the value of the label in metrics.
 func Claim(
 	ctx context.Context, c client.Writer, m *telemetry.NodeClaimMetrics, claim *apiv1.NodeClaim, reason string,
 ) (deleted bool, err error) {
@@ -26,7 +26,7 @@ func Claim(
 		reason,
 		claim.Labels[apiv1.NodePoolLabelKey],
 		claim.Labels[apiv1.CapacityTypeLabelKey],
-		"", // no consolidation, no policy
+		"", // not a consolidation, so there is no policy
 		telemetry.TerminationMode(claim.Spec.TerminationGracePeriod),
 	).Inc()
 	ctrl.LoggerFrom(ctx).Info("deleting nodeclaim", "reason", reason)

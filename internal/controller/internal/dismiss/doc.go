@@ -1,3 +1,3 @@
-// Package dismiss deletes claims that are no longer needed, and counts them by cause. The controller of the claim's life
-// cycle terminates their instances.
+// Package dismiss deletes NodeClaims that are no longer needed, and counts them by cause. The controller
+// nodeclaim.lifecycle terminates their instances.
 package dismiss

@@ -1,3 +1,3 @@
-// Package fakecloud is a cloud in memory for the tests of controllers: instances exist at once, end when asked twice,
-// and every answer can be replaced.
+// Package fakecloud is a cloud in memory for the tests of controllers. Instances exist immediately after Create, and no
+// longer exist after the second call of Delete. Tests can replace the result of every method.
 package fakecloud

@@ -28,13 +28,14 @@ func Ref(name string) *apiv1.NodeClassReference {
 
 // A Cloud is a cloud.Provider. The zero value is an empty cloud; its fields may be set before it is used.
 type Cloud struct {
-	// OnCreate, if set, is called before an instance is made; an error is the answer of Create.
+	// OnCreate, if set, is called before an instance is made; Create returns its error.
 	OnCreate func(ctx context.Context, claim *apiv1.NodeClaim) error
-	// OnRegistered, OnDrift and OnDelete replace the answers of these methods if set.
+	// OnRegistered, OnDrift and OnDelete, if set, are called by Registered, Drift and Delete instead of the default
+	// behaviour.
 	OnRegistered func(claim *apiv1.NodeClaim) (time.Duration, map[string]string, error)
 	OnDrift      func(claim *apiv1.NodeClaim) (cloud.DriftReason, error)
 	OnDelete     func(claim *apiv1.NodeClaim) error
-	// Types are the instance types of every pool; TypesErr replaces them.
+	// InstanceTypes returns Types and TypesErr for every NodePool.
 	Types    []*cloud.InstanceType
 	TypesErr error
 	// NodeName is the name of nodes that Create returns.
@@ -76,7 +77,7 @@ func (c *Cloud) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Inst
 	return c.Launch(claim), nil
 }
 
-// Launch makes the claim's instance as Create does, without calling OnCreate.
+// Launch makes the NodeClaim's instance like Create, without calling OnCreate.
 func (c *Cloud) Launch(claim *apiv1.NodeClaim) *cloud.Instance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +105,7 @@ func (c *Cloud) Launch(claim *apiv1.NodeClaim) *cloud.Instance {
 	return i
 }
 
-// Delete implements cloud.Provider: an instance that is asked to end is ending, and gone when it is asked again.
+// Delete implements cloud.Provider. The first call starts the termination of the instance, the second completes it.
 func (c *Cloud) Delete(_ context.Context, claim *apiv1.NodeClaim) error {
 	if c.OnDelete != nil {
 		return c.OnDelete(claim)
@@ -153,7 +154,7 @@ func (c *Cloud) Registered(
 	return 0, nil, nil
 }
 
-// Instances returns all instances there are, in ID order.
+// Instances returns all instances that exist, sorted by ID.
 func (c *Cloud) Instances() []*cloud.Instance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,14 +163,14 @@ func (c *Cloud) Instances() []*cloud.Instance {
 	})
 }
 
-// Launches is how many instances were ever made.
+// Launches returns the number of instances that were ever made.
 func (c *Cloud) Launches() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.launches
 }
 
-// Lose makes the claim's instance vanish.
+// Lose removes the NodeClaim's instance, without a call of Delete.
 func (c *Cloud) Lose(claim *apiv1.NodeClaim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package lookup finds the claims of nodes and the nodes of claims: they belong together by provider ID, and only
-// claims of the provider's own node class kinds are looked at.
+// Package lookup finds the NodeClaims of nodes and the nodes of NodeClaims, which have equal provider IDs. It ignores
+// NodeClaims whose node class is of another provider.
 //
 // It reads through the manager's field indexes, which the composition root sets up.
 package lookup

@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// The field indexes that are read here.
+// The field indexes that this package uses.
 const (
 	IndexNodeProviderID  = "spec.providerID"
 	IndexClaimProviderID = "status.providerID"
@@ -25,7 +25,8 @@ const (
 	IndexPodNodeName     = "spec.nodeName"
 )
 
-// NodesOf returns the nodes of the claim, in name order: one when all is well, none before it joined.
+// NodesOf returns the nodes of the claim, sorted by name. Normally there is one, and none before the node has joined
+// the cluster.
 func NodesOf(ctx context.Context, c client.Reader, claim *apiv1.NodeClaim) ([]*corev1.Node, error) {
 	if claim.Status.ProviderID == "" {
 		return nil, nil
@@ -42,7 +43,7 @@ func NodesOf(ctx context.Context, c client.Reader, claim *apiv1.NodeClaim) ([]*c
 	return nodes, nil
 }
 
-// ClaimsOf returns the claims of the node, in name order.
+// ClaimsOf returns the claims of the node, sorted by name.
 func ClaimsOf(ctx context.Context, c client.Reader, node *corev1.Node) ([]*apiv1.NodeClaim, error) {
 	if node.Spec.ProviderID == "" {
 		return nil, nil
@@ -59,8 +60,8 @@ func ClaimsOf(ctx context.Context, c client.Reader, node *corev1.Node) ([]*apiv1
 	return claims, nil
 }
 
-// FromNode maps the events of a node to requests for its claims. A lookup that fails maps to none: the claim has its
-// own events and its own times to look again.
+// FromNode maps the events of a node to requests for its claims. If the lookup fails, there are no requests; the claim
+// is reconciled after its own events and in intervals anyway.
 func FromNode(c client.Reader, facts cloud.Facts) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
 		node, ok := o.(*corev1.Node)
@@ -76,7 +77,7 @@ func FromNode(c client.Reader, facts cloud.Facts) handler.EventHandler {
 	})
 }
 
-// Requests are one a claim that is the provider's.
+// Requests returns a request for each claim of the provider.
 func Requests(claims []*apiv1.NodeClaim, facts cloud.Facts) []ctrl.Request {
 	var list []ctrl.Request
 	for _, claim := range claims {
@@ -87,7 +88,7 @@ func Requests(claims []*apiv1.NodeClaim, facts cloud.Facts) []ctrl.Request {
 	return list
 }
 
-// Managed lets only the events of claims through that are the provider's.
+// Managed selects the events of claims of the provider.
 func Managed(facts cloud.Facts) predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(o client.Object) bool {
 		claim, ok := o.(*apiv1.NodeClaim)

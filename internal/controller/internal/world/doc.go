@@ -1,3 +1,3 @@
-// Package world is a test environment for claim controllers: a fake API server with the indexes that the controllers
-// read, a fake clock, a fake cloud, and records of events and metrics.
+// Package world is a test environment for controllers of NodeClaims: a fake API server with field indexes, a fake
+// clock, a fake cloud, and records of events and metrics.
 package world

@@ -29,10 +29,10 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// Start is when every world begins.
+// Start is the initial time of every World's clock.
 var Start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A World is what a controller under test sees.
+// A World is the environment of a controller under test.
 type World struct {
 	Client   client.WithWatch
 	Clock    *clocktesting.FakeClock
@@ -44,7 +44,7 @@ type World struct {
 	t *testing.T
 }
 
-// New returns a world with these objects in it.
+// New returns a World with these objects.
 func New(t *testing.T, objects ...client.Object) *World {
 	t.Helper()
 	scheme := api.Scheme()
@@ -77,7 +77,7 @@ func New(t *testing.T, objects ...client.Object) *World {
 	}
 }
 
-// Manager returns a manager of this kind of world that is never started, to set controllers up with.
+// Manager returns a manager for tests of Register. It is never started.
 func Manager(t *testing.T) ctrl.Manager {
 	t.Helper()
 	scheme := api.Scheme()
@@ -87,7 +87,7 @@ func Manager(t *testing.T) ctrl.Manager {
 	mgr, err := ctrl.NewManager(&rest.Config{Host: "https://127.0.0.1:1"}, ctrl.Options{
 		Scheme:  scheme,
 		Metrics: metricsserver.Options{BindAddress: "0"},
-		// Names are unique in a process; a test may run more than once in one.
+		// Names of controllers must be unique in a process, but a test may run more than once in it.
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
@@ -110,8 +110,8 @@ func Claim(name string) *apiv1.NodeClaim {
 	}
 }
 
-// Joined returns a claim whose node has joined: launched, registered and initialized at Start, with the provider ID
-// of an instance that c makes for it. The name of its node is "node-" and its own.
+// Joined returns a claim whose node has joined: launched, registered and initialized at Start, with the provider ID of
+// an instance that c makes for it. The name of its node is "node-" followed by the name of the claim.
 func Joined(c *fakecloud.Cloud, name string) *apiv1.NodeClaim {
 	claim := Claim(name)
 	claim.Finalizers = []string{apiv1.TerminationFinalizer}
@@ -128,7 +128,7 @@ func Joined(c *fakecloud.Cloud, name string) *apiv1.NodeClaim {
 	return claim
 }
 
-// Node returns a ready node with this provider ID, as it joins.
+// Node returns a ready node with this provider ID, in its state on joining the cluster.
 func Node(name, providerID string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
@@ -142,7 +142,7 @@ func Node(name, providerID string) *corev1.Node {
 	}
 }
 
-// Add puts objects into the world.
+// Add creates the objects.
 func (w *World) Add(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
@@ -160,7 +160,7 @@ func (w *World) Add(objects ...client.Object) {
 	}
 }
 
-// GetClaim returns the claim as it is now, nil if it is gone.
+// GetClaim returns the current claim, nil if it does not exist.
 func (w *World) GetClaim(name string) *apiv1.NodeClaim {
 	w.t.Helper()
 	o := &apiv1.NodeClaim{}
@@ -170,7 +170,7 @@ func (w *World) GetClaim(name string) *apiv1.NodeClaim {
 	return o
 }
 
-// GetNode returns the node as it is now, nil if it is gone.
+// GetNode returns the current node, nil if it does not exist.
 func (w *World) GetNode(name string) *corev1.Node {
 	w.t.Helper()
 	o := &corev1.Node{}
@@ -189,7 +189,7 @@ func (w *World) get(name string, o client.Object) bool {
 	return err == nil
 }
 
-// Condition says "Status Reason" of the claim's condition, "" if it has none.
+// Condition returns "Status Reason" of the claim's condition, "" if it does not have the condition.
 func (w *World) Condition(claim, t string) string {
 	w.t.Helper()
 	o := w.GetClaim(claim)
@@ -244,7 +244,7 @@ func (e *Events) Publish(events ...telemetry.Event) {
 	}
 }
 
-// Told returns all events so far, a line each.
+// Told returns all events so far, one per line.
 func (e *Events) Told() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -18,11 +18,11 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// A Controller adds what nodes of older versions lack.
+// A Controller adds missing labels to nodes that an older version of Karpenter registered.
 type Controller struct {
 	Client client.Client
 	Cloud  cloud.Provider
-	// CPUMillis is what the process may use; it decides how many nodes are worked on at once.
+	// CPUMillis is the CPU of the process, which determines the number of workers.
 	CPUMillis int64
 }
 
@@ -39,7 +39,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(b, c)
 }
 
-// Reconcile labels the node with the name of its claim's node class. A node that is not registered gets the label then.
+// Reconcile labels the node with the name of its claim's node class. A node that is not registered yet is left out,
+// since registration sets the label.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	node := &corev1.Node{}
 	if err := c.Client.Get(ctx, req.NamespacedName, node); err != nil {

@@ -9,32 +9,34 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Back-off of an eviction that a disruption budget refused, and how long an accepted one is believed.
+// The back-off after an eviction that a PodDisruptionBudget refused, and the time in which an accepted eviction is not
+// requested again.
 const (
 	backoffBase = 100 * time.Millisecond
 	backoffMax  = 10 * time.Second
 	believeFor  = 10 * time.Second
 )
 
-// attempts remembers what the API server said to recent evictions. It may be lost: the pods are then asked for once more.
+// attempts stores the API server's responses to recent evictions. If it is lost, the evictions are requested once more.
 // The zero value is ready to use.
 type attempts struct {
 	mu     sync.Mutex                              // guards byNode
 	byNode map[types.UID]map[types.UID]*podAttempt // node, pod
 }
 
-// podAttempt is what happened to one pod.
+// podAttempt has the results of evictions of one pod.
 type podAttempt struct {
 	refusals int         // in a row
 	retry    time.Time   // after the last refusal
-	refused  *corev1.Pod // the pod of the last refusal; only read
+	refused  *corev1.Pod // the pod of the last refusal; must not be changed
 	node     string      // the name of its node
-	why      string      // the last refusal in words
-	believed time.Time   // after an acceptance
+	why      string      // the message of the last refusal
+	believed time.Time   // no new request until this time after an acceptance
 	forced   bool        // deleted by force, with an event
 }
 
-// of returns which pods of the node were refused and until when, and which were accepted.
+// of returns the pods of the node whose eviction was refused, with the times of their next attempts, and those whose
+// eviction was accepted.
 func (a *attempts) of(node types.UID) (refused, accepted map[types.UID]time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -45,7 +47,8 @@ func (a *attempts) of(node types.UID) (refused, accepted map[types.UID]time.Time
 	return refused, accepted
 }
 
-// refuse notes that the eviction of the pod was refused and returns when to try again: 100 ms later, doubling to 10 s.
+// refuse records that the eviction of the pod was refused and returns the time of the next attempt: 100 ms later,
+// doubling up to 10 s.
 func (a *attempts) refuse(node *corev1.Node, pod *corev1.Pod, why string, now time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -60,7 +63,7 @@ func (a *attempts) refuse(node *corev1.Node, pod *corev1.Pod, why string, now ti
 	return p.retry
 }
 
-// why returns the last refusal of a pod in words, "" if there was none.
+// why returns the message of the last refusal for a pod, "" if there was none.
 func (a *attempts) why(node, pod types.UID) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,8 +73,8 @@ func (a *attempts) why(node, pod types.UID) string {
 	return ""
 }
 
-// reopen ends the back-off of the refused pods that match, and returns the names of their nodes. The next refusal goes on
-// with the back-off where it was, so that a budget that keeps changing is not asked more and more often.
+// reopen ends the current back-off of the refused pods that match, and returns the names of their nodes. The next
+// refusal continues the doubling, so that a PodDisruptionBudget that changes often does not cause many requests.
 func (a *attempts) reopen(match func(*corev1.Pod) bool) (nodes []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -87,14 +90,14 @@ func (a *attempts) reopen(match func(*corev1.Pod) bool) (nodes []string) {
 	return slices.Compact(nodes)
 }
 
-// accept notes that the eviction of the pod was accepted.
+// accept records that the eviction of the pod was accepted.
 func (a *attempts) accept(node, pod types.UID, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	*a.pod(node, pod) = podAttempt{believed: now.Add(believeFor)}
 }
 
-// force notes that the pod was deleted by force and reports whether that is the first time.
+// force records that the pod was deleted by force and reports whether this is the first time.
 func (a *attempts) force(node, pod types.UID) (first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,14 +107,14 @@ func (a *attempts) force(node, pod types.UID) (first bool) {
 	return first
 }
 
-// forget drops all that is known of the node's pods.
+// forget removes the entries of the node's pods.
 func (a *attempts) forget(node types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.byNode, node)
 }
 
-// pod returns the entry of the pod, a new one if need be. The caller holds mu.
+// pod returns the entry of the pod, and creates it if it does not exist. The caller holds mu.
 func (a *attempts) pod(node, pod types.UID) *podAttempt {
 	if a.byNode == nil {
 		a.byNode = map[types.UID]map[types.UID]*podAttempt{}

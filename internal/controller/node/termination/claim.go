@@ -26,8 +26,8 @@ const (
 	claimsByProvider  = "status.providerID"
 )
 
-// managed reports whether the node is of one of the provider's node classes: by its label, or by its claim if the label was
-// taken off.
+// managed reports whether the node's class is one of the provider: according to the node's label, or to its claim if
+// the label was removed.
 func (c *Controller) managed(ctx context.Context, node *corev1.Node) (bool, error) {
 	if c.labelled(node) {
 		return true, nil
@@ -49,11 +49,11 @@ func (c *Controller) labelled(node *corev1.Node) bool {
 	return false
 }
 
-// claimOf returns the claim of the node, or nil. Two claims of one instance count as none, since neither can be said to
-// be the node's; the instance is then ended by its ID.
+// claimOf returns the claim of the node, or nil. If two claims have the same instance, it returns nil, since the right
+// one is not known; the instance is then terminated by its ID.
 func (c *Controller) claimOf(ctx context.Context, node *corev1.Node) (*apiv1.NodeClaim, error) {
 	if node.Spec.ProviderID == "" {
-		return nil, nil // claims that have not launched have no ID either
+		return nil, nil // an empty ID would match the claims that have not launched
 	}
 	claims := &apiv1.NodeClaimList{}
 	err := c.Client.List(ctx, claims, client.MatchingFields{claimsByProvider: node.Spec.ProviderID})
@@ -66,8 +66,8 @@ func (c *Controller) claimOf(ctx context.Context, node *corev1.Node) (*apiv1.Nod
 	return claims.Items[0].DeepCopy(), nil
 }
 
-// deleteClaim deletes the claim unless that has been done. So its controllers act on the deletion and its grace period
-// begins. It reports whether it did.
+// deleteClaim deletes the claim unless it is being deleted already, and reports whether it did. The deletion triggers
+// the controllers of the claim and starts its terminationGracePeriod.
 func (c *Controller) deleteClaim(ctx context.Context, claim *apiv1.NodeClaim) (deleted bool, err error) {
 	if claim == nil || !claim.DeletionTimestamp.IsZero() {
 		return false, nil
@@ -78,8 +78,8 @@ func (c *Controller) deleteClaim(ctx context.Context, claim *apiv1.NodeClaim) (d
 	return true, nil
 }
 
-// deadlineOf returns when the node is deleted with all pods on it. An unreadable deadline is logged and ignored: a typo must
-// neither stop a drain nor cut it short.
+// deadlineOf returns the time at which the node is terminated even if pods remain. An invalid deadline in the
+// annotation is logged and ignored, so that a typo neither stops a drain nor shortens it.
 func (c *Controller) deadlineOf(ctx context.Context, node *corev1.Node, claim *apiv1.NodeClaim) time.Time {
 	deadline, err := drain.Deadline(claim)
 	if err != nil {
@@ -96,22 +96,22 @@ func (c *Controller) deadlineOf(ctx context.Context, node *corev1.Node, claim *a
 	return deadline
 }
 
-// setDraining says on the claim that pods are still leaving.
+// setDraining sets the claim's condition Drained to a status that tells that pods remain.
 func (c *Controller) setDraining(d *departure) {
 	if d.claim != nil {
 		condition.SetUnknown(d.claim, apiv1.ConditionTypeDrained, apiv1.ReasonDraining, "", d.now)
 	}
 }
 
-// setDrained says on the claim that they are gone.
+// setDrained sets the claim's condition Drained to true.
 func (c *Controller) setDrained(d *departure) {
 	if d.claim != nil {
 		condition.SetTrue(d.claim, apiv1.ConditionTypeDrained, d.now)
 	}
 }
 
-// saveConditions writes the conditions that changed on the claim. Conditions that others write at the same time are kept.
-// A claim that is gone needs no conditions.
+// saveConditions writes the changed conditions of the claim. It does not overwrite conditions that other controllers
+// write at the same time, and ignores a deleted claim.
 func (c *Controller) saveConditions(ctx context.Context, before, claim *apiv1.NodeClaim) error {
 	if claim == nil {
 		return nil
@@ -131,7 +131,7 @@ func (c *Controller) saveConditions(ctx context.Context, before, claim *apiv1.No
 	return nil
 }
 
-// cause says why the node is drained, as events and metrics put it.
+// cause returns the reason for the drain, for events and metrics.
 func cause(claim *apiv1.NodeClaim) string {
 	if claim != nil {
 		if why := condition.Get(claim, apiv1.ConditionTypeDisruptionReason); why != nil && why.Reason != "" {

@@ -20,61 +20,64 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// Controller ends nodes. All fields but Live and CPUMillis are needed.
+// Controller drains nodes that are being deleted and terminates their instances. All fields except Live and CPUMillis
+// are required.
 type Controller struct {
 	Client client.Client
-	// Live reads past the cache of Client: pods before the instance is ended, so that none bound a moment ago is missed, and
-	// what was written by others after a conflict. Without it the cache is trusted.
+	// Live reads from the API server, without the cache of Client. It is used to read pods before the instance is
+	// terminated, so that recently bound ones are not missed, and to read objects again after a conflict. If nil,
+	// Client is used.
 	Live    client.Reader
 	Clock   clock.Clock
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
 	Cloud   cloud.Provider
-	// Turns says which pods wait for their new node to be opened; nil for none.
+	// Turns returns the pods that must wait until their destination node accepts them; nil for none.
 	Turns Turns
-	// CPUMillis is the CPU that the process asks for; the number of workers grows with it.
+	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 
-	// atOnce is how many pods of a node are asked to leave at a time; 0 for requestsAtOnce.
+	// atOnce is the number of concurrent evictions on a node; 0 for requestsAtOnce.
 	atOnce   int
 	attempts attempts
 }
 
-// Turns knows which pods go where.
+// Turns returns which pods must wait until their destination node accepts them.
 type Turns interface {
-	// Awaiting returns those of the pods, by UID, that are to leave when their new node is opened to them, which is soon.
+	// Awaiting returns the UIDs of those pods whose destination node does not accept them yet but soon will.
 	Awaiting(pods []*corev1.Pod) map[types.UID]bool
-	// OnOpen has f called whenever a node was opened to such pods.
+	// OnOpen registers f to be called whenever a destination node starts to accept such pods.
 	OnOpen(f func())
 }
 
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "node.termination" }
 
-// Waits that no event cuts short.
+// Delays of reconciles.
 const (
-	// conflictDelay is the wait after several conflicts in a row.
+	// conflictDelay is the delay after several conflicts in a row.
 	conflictDelay = time.Second
-	// claimDelay is the wait for the cache to show that the claim was deleted. The event of the claim ends it sooner.
+	// claimDelay is the maximum wait for the deletion of the claim to reach the cache. The event of the claim ends the
+	// wait.
 	claimDelay = 5 * time.Second
-	// unreadyPoll is how often to check with the cloud that the instance of a node that is not ready still exists.
+	// unreadyPoll is the interval of checks whether the instance of a node that is not ready still exists in the cloud.
 	unreadyPoll = 5 * time.Second
-	// endingPollMin and endingPollMax bound how often to check with the cloud whether the instance is terminated.
+	// endingPollMin and endingPollMax are the bounds of the interval of checks whether the instance is terminated.
 	endingPollMin = time.Second
 	endingPollMax = 5 * time.Second
 )
 
-// A departure is one node on its way out, as one reconcile sees it.
+// A departure is the state of one node that is being deleted, during one reconcile.
 type departure struct {
 	node *corev1.Node
 	// claim is nil if the node has none, or more than one.
 	claim *apiv1.NodeClaim
-	// deadline is zero if the drain may take as long as it needs.
+	// deadline is the end of the drain, zero if there is no limit.
 	deadline time.Time
 	now      time.Time
 }
 
-// Reconcile takes a node that is being deleted one step further, or as many as are possible now.
+// Reconcile executes the next steps for a node that is being deleted, as many as are possible now.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	node := &corev1.Node{}
 	if err := c.Client.Get(ctx, req.NamespacedName, node); err != nil {
@@ -96,8 +99,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// depart prepares the drain: it deletes the node's claim and taints the node. It removes the finalizer at once if the instance
-// is gone.
+// depart prepares the drain: it deletes the node's claim and taints the node. If the instance no longer exists, it
+// removes the finalizer instead.
 func (c *Controller) depart(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
 	claim, err := c.claimOf(ctx, node)
 	if err != nil {
@@ -115,7 +118,7 @@ func (c *Controller) depart(ctx context.Context, node *corev1.Node) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	if deleted {
-		// What was read of the claim is out of date now.
+		// The claim that was read is out of date now.
 		return ctrl.Result{RequeueAfter: claimDelay}, nil
 	}
 	result, err := c.advance(ctx, c.newDeparture(ctx, node, claim))
@@ -132,8 +135,8 @@ func (c *Controller) newDeparture(ctx context.Context, node *corev1.Node, claim 
 	return &departure{node: node, claim: claim, deadline: c.deadlineOf(ctx, node, claim), now: c.Clock.Now()}
 }
 
-// advance drains the node, waits for its volumes and ends its instance, as far as that is possible now, and writes on the
-// claim how far it came.
+// advance drains the node, waits for its volumes and terminates its instance, as far as possible now, and writes the
+// progress to the claim's conditions.
 func (c *Controller) advance(ctx context.Context, d *departure) (ctrl.Result, error) {
 	before := d.claim.DeepCopy()
 	outcome, err := c.steps(ctx, d)
@@ -149,7 +152,7 @@ func (c *Controller) advance(ctx context.Context, d *departure) (ctrl.Result, er
 	return ctrl.Result{RequeueAfter: outcome.after}, nil
 }
 
-// join keeps a single error as it is, so that a conflict is still one.
+// join is like errors.Join, but returns a single error unchanged, so that a conflict is still recognized.
 func join(a, b error) error {
 	if a == nil {
 		return b
@@ -157,27 +160,28 @@ func join(a, b error) error {
 	return errors.Join(a, b)
 }
 
-// An outcome is how far the steps came.
+// An outcome is the result of steps.
 type outcome struct {
-	// gone means that the instance has ended and the node may go.
+	// gone is true if the instance is terminated, so the finalizer can be removed.
 	gone bool
-	// after is when to look again if nothing happens; zero means only then.
+	// after is the delay until the next reconcile if no event triggers one; zero if only events do.
 	after time.Duration
 }
 
-// steps are drain, volumes and instance, in that order; each waits for the one before.
+// steps executes the three steps: drain, wait for volumes, terminate the instance. Each begins when the one before is
+// complete.
 func (c *Controller) steps(ctx context.Context, d *departure) (outcome, error) {
 	if ending(d.claim) {
-		return c.endInstance(ctx, d) // there is no way back, whatever else has happened on the node
+		return c.endInstance(ctx, d) // the termination has begun and cannot be undone
 	}
 	decision, err := c.decide(ctx, d, c.Client)
 	if err != nil {
 		return outcome{}, err
 	}
 	if decision.Drained() && (decision.Detached() || !drained(d.claim)) && c.Live != nil {
-		// The scheduler may have bound a pod just before it saw the taint, and the cache may not know of it yet. So the pods
-		// are read live before the claim is told that they are gone, and before the instance is ended, but not at each event
-		// of the time between, when volumes are waited for.
+		// kube-scheduler may have bound a pod just before it received the taint, and the pod may not be in the cache
+		// yet. So the pods are read from the API server before Drained is set, and again before the instance is
+		// terminated, but not on each event while waiting for volumes.
 		if decision, err = c.decide(ctx, d, c.Live); err != nil {
 			return outcome{}, err
 		}
@@ -192,7 +196,7 @@ func (c *Controller) steps(ctx context.Context, d *departure) (outcome, error) {
 	return c.endInstance(ctx, d)
 }
 
-// wait is the time from now until at, at least a millisecond; zero if at is zero.
+// wait returns the time from now until at, at least a millisecond; zero if at is zero.
 func wait(at, now time.Time) time.Duration {
 	if at.IsZero() {
 		return 0

@@ -2,6 +2,7 @@ package termination
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -117,6 +118,34 @@ karpenter_pods_eviction_requests_total{code="429"} 1
 	}
 	if got := testutil.CollectAndCount(m.Nodes.LifetimeDurationSeconds); got != 1 {
 		t.Errorf("%d series of lifetimes, want 1", got)
+	}
+}
+
+// A cloud that refuses to end the instance is told on the node and its claim. The termination goes on when it accepts.
+func TestRefusedTermination(t *testing.T) {
+	node := leavingNode()
+	w := newWorld(t, node, leavingClaim())
+	w.refuses = errors.New("termination protection is enabled")
+	var err error
+	for range 10 {
+		if _, err = w.controller.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: nodeName}}); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, w.refuses) {
+		t.Fatalf("the error is %v, want that of the cloud", err)
+	}
+	told := strings.Join(w.story, "\n")
+	for _, name := range []string{nodeName, w.claim().Name} {
+		want := "event " + name + " FailedTermination: Instance could not be terminated, tried again: termination protection is enabled"
+		if !strings.Contains(told, want) {
+			t.Errorf("story lacks %q:\n%s", want, told)
+		}
+	}
+	w.refuses = nil
+	w.run(time.Hour)
+	if w.node() != nil {
+		t.Error("the node is still there")
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// cordon keeps new pods off the node, and new connections of load balancers. It returns the node as it was written.
+// cordon sets the taint against new pods and the label that excludes the node from load balancers. It returns the
+// written node.
 func (c *Controller) cordon(ctx context.Context, node *corev1.Node) (*corev1.Node, error) {
 	return act.AgainDeleting(ctx, c.live(), node, func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()
@@ -29,7 +30,7 @@ func (c *Controller) cordon(ctx context.Context, node *corev1.Node) (*corev1.Nod
 	})
 }
 
-// live reads past the cache, if that is possible.
+// live returns a reader without a cache, if Live is set.
 func (c *Controller) live() client.Reader {
 	if c.Live != nil {
 		return c.Live

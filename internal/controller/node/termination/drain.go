@@ -17,16 +17,16 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// maxRequests bounds the evictions and deletions of one reconcile, so that no node keeps a worker for long. The rest
-// follows at once in the next reconcile.
+// maxRequests is the maximum number of evictions and deletions in one reconcile, so that no node occupies a worker for
+// long. The rest follows in the next reconcile, without a delay.
 const maxRequests = 50
 
-// requestsAtOnce is how many of them are under way at a time: the API server takes some 30 ms to evict a pod when it is busy, and
-// pods that move wait for each other's turn.
+// requestsAtOnce is the number of concurrent requests: a busy API server takes some 30 ms to evict a pod, which delays
+// the pods after it.
 const requestsAtOnce = 10
 
-// drain carries out a decision: it deletes pods that are overdue and evicts those of the current tier. A pod that cannot be
-// evicted does not stop the others.
+// drain executes a decision: it deletes pods that are past their deadline and evicts those of the current tier. If an
+// eviction fails, the others continue.
 func (c *Controller) drain(ctx context.Context, d *departure, decision *drain.Decision) (outcome, error) {
 	c.setDraining(d)
 	deletions := decision.Delete[:min(maxRequests, len(decision.Delete))]
@@ -59,12 +59,12 @@ func (c *Controller) drain(ctx context.Context, d *departure, decision *drain.De
 	return outcome{after: wait(next, d.now)}, nil
 }
 
-// together calls do for each i below n, some at a time, and joins what went wrong, in order.
+// together calls do for each i below n, some concurrently, and joins the errors in order.
 func (c *Controller) together(ctx context.Context, n int, do func(i int) error) error {
 	return errors.Join(parallel.Do(ctx, n, cmp.Or(c.atOnce, requestsAtOnce), do)...)
 }
 
-// tellHeld publishes what keeps pods on the node, and what became of requests not to be disrupted.
+// tellHeld publishes why pods remain on the node, and whether their do-not-disrupt annotations had an effect.
 func (c *Controller) tellHeld(d *departure, decision *drain.Decision, refused []drain.Hold) {
 	held := append(slices.Clone(decision.Held), refused...)
 	for _, h := range held {
@@ -87,7 +87,7 @@ func (c *Controller) tellHeld(d *departure, decision *drain.Decision, refused []
 	})
 }
 
-// tellUnprotected says why the do-not-disrupt annotation of a pod that is evicted did not help.
+// tellUnprotected publishes why the do-not-disrupt annotation did not prevent the eviction of a pod.
 func (c *Controller) tellUnprotected(d *departure, pod *corev1.Pod) {
 	_, until, invalid := drain.DoNotDisrupt(pod, d.now)
 	switch {
@@ -106,7 +106,7 @@ func (c *Controller) tellUnprotected(d *departure, pod *corev1.Pod) {
 	}
 }
 
-// mostNamed is how many pods an event names; more are counted.
+// mostNamed is the maximum number of pods whose names are in an event; the others are counted.
 const mostNamed = 5
 
 func (c *Controller) describeHeld(d *departure, held []drain.Hold, remaining int) string {

@@ -18,7 +18,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// evict evicts the pod by the API server. If a disruption budget refuses that, it returns so and when to try again.
+// evict requests the eviction of the pod. If a PodDisruptionBudget refuses it, the result has the reason and the time
+// of the next attempt.
 func (c *Controller) evict(ctx context.Context, d *departure, pod *corev1.Pod) (*drain.Hold, error) {
 	err := c.Client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
@@ -33,7 +34,7 @@ func (c *Controller) evict(ctx context.Context, d *departure, pod *corev1.Pod) (
 		})
 		return nil, nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		// The pod is gone, or gone and its name taken by another. The watch will say so.
+		// The pod no longer exists, or another pod has its name. The watch will deliver that.
 		c.attempts.accept(d.node.UID, pod.UID, d.now)
 		return nil, nil
 	case refusedByBudget(err):
@@ -43,15 +44,16 @@ func (c *Controller) evict(ctx context.Context, d *departure, pod *corev1.Pod) (
 	return nil, fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 }
 
-// refusedByBudget reports whether the API server said no for the sake of a disruption budget. More than one budget for a
-// pod is an internal error to it, but to us the same: the user has to change something, and other pods are not concerned.
+// refusedByBudget reports whether the API server refused the eviction because of PodDisruptionBudgets. If more than one
+// selects the pod, the API server returns an internal error, which is handled in the same way: the user must change a
+// budget, and the other pods are not affected.
 func refusedByBudget(err error) bool {
 	return apierrors.IsTooManyRequests(err) ||
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "more than one PodDisruptionBudget")
 }
 
-// refusal describes why the API server refused to evict a pod. The answer names the PodDisruptionBudget in a sentence only; if
-// the sentence is another one, the budget is not named.
+// refusal describes why the API server refused to evict a pod. The name of the PodDisruptionBudget is extracted from
+// the text of the response; if the text has an unexpected form, the result does not name the budget.
 func refusal(pod *corev1.Pod, err error) string {
 	if !apierrors.IsTooManyRequests(err) {
 		return "selected by more than one PodDisruptionBudget, which the eviction API refuses"
@@ -68,7 +70,7 @@ func refusal(pod *corev1.Pod, err error) string {
 	return "its PodDisruptionBudget allows no disruption"
 }
 
-// code is the HTTP status of an answer as metrics label it; an error without one counts as a server's.
+// code returns the HTTP status of a response, for the label of metrics; for an error without a status it returns 500.
 func code(err error) string {
 	if err == nil {
 		return strconv.Itoa(http.StatusOK)
@@ -80,7 +82,8 @@ func code(err error) string {
 	return strconv.Itoa(http.StatusInternalServerError)
 }
 
-// deleteByForce deletes a pod that would otherwise outlive the deadline, with what is left of its grace period.
+// deleteByForce deletes a pod that would otherwise exist after the deadline. The grace period is the time until the
+// deadline.
 func (c *Controller) deleteByForce(ctx context.Context, d *departure, f drain.Deletion) error {
 	err := c.Client.Delete(ctx, f.Pod.DeepCopy(),
 		client.GracePeriodSeconds(int64(f.Grace.Seconds())), client.Preconditions{UID: &f.Pod.UID})

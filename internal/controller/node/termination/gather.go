@@ -13,11 +13,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/drain"
 )
 
-// decide reads what is on the node, its pods from the given reader, and asks what to do with it.
+// decide reads the pods of the node from the given reader, and its volumes, and returns the decision of package drain.
 func (c *Controller) decide(ctx context.Context, d *departure, pods client.Reader) (*drain.Decision, error) {
 	state := drain.State{Now: d.now, Deadline: d.deadline}
 	state.Refused, state.Accepted = c.attempts.of(d.node.UID)
-	// The pods are the cache's own and must not be changed: hundreds are read again whenever some have left.
+	// The pods are shared with the cache and must not be changed. They are not copied because hundreds are read after
+	// each event.
 	podList := &corev1.PodList{}
 	err := pods.List(ctx, podList, client.MatchingFields{podsByNode: d.node.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -45,7 +46,7 @@ func (c *Controller) decide(ctx context.Context, d *departure, pods client.Reade
 	return &decision, nil
 }
 
-// pinnedVolumes maps the claims of pods that stay to the end to their volumes.
+// pinnedVolumes maps the PersistentVolumeClaims of pods that are not evicted to their volumes.
 func (c *Controller) pinnedVolumes(ctx context.Context, state drain.State) (map[types.NamespacedName]string, error) {
 	volumes := map[types.NamespacedName]string{}
 	for _, pod := range state.Pods {

@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// volumesDone reports whether no volume is waited for, and says so on the claim.
+// volumesDone reports whether all volumes are detached or need not be, and sets the claim's condition.
 func (c *Controller) volumesDone(d *departure, decision *drain.Decision) bool {
 	if !decision.Detached() {
 		c.Events.Publish(telemetry.Event{
@@ -44,17 +44,18 @@ func (c *Controller) volumesDone(d *departure, decision *drain.Decision) bool {
 	return decision.Detached()
 }
 
-// drained reports whether the claim says that all pods have left.
+// drained reports whether the claim's condition Drained is true.
 func drained(claim *apiv1.NodeClaim) bool {
 	return claim != nil && condition.IsTrue(claim, apiv1.ConditionTypeDrained)
 }
 
-// ending reports whether the cloud has accepted the end of the claim's instance.
+// ending reports whether the cloud has accepted the request to terminate the claim's instance.
 func ending(claim *apiv1.NodeClaim) bool {
 	return claim != nil && condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating)
 }
 
-// endInstance asks the cloud to end the instance, until it is gone. A node without a provider ID never had one.
+// endInstance requests the termination of the instance, and is repeated until the instance no longer exists. A node
+// without a provider ID has no instance.
 func (c *Controller) endInstance(ctx context.Context, d *departure) (outcome, error) {
 	if d.node.Spec.ProviderID == "" {
 		return outcome{gone: true}, nil
@@ -69,25 +70,39 @@ func (c *Controller) endInstance(ctx context.Context, d *departure) (outcome, er
 	err := c.Cloud.Delete(ctx, claim)
 	gone := errors.Is(err, cloud.ErrNotFound)
 	if err != nil && !gone {
+		c.tellFailed(d, err)
 		return outcome{}, fmt.Errorf("end the instance of node %s: %w", d.node.Name, err)
 	}
 	if d.claim != nil {
-		// An instance that is gone counts as terminating too. If the finalizer of another component keeps the Node, the claim
-		// then no longer counts against disruption budgets.
+		// The condition is also set for an instance that no longer exists. Otherwise the claim would count against
+		// disruption budgets while the finalizer of another component keeps the Node.
 		condition.SetTrue(d.claim, apiv1.ConditionTypeInstanceTerminating, d.now)
 		since = condition.Get(d.claim, apiv1.ConditionTypeInstanceTerminating).LastTransitionTime.Time
 	}
 	return outcome{gone: gone, after: endingPoll(d.now.Sub(since))}, nil
 }
 
-// endingPoll is how long to wait before asking the cloud again: half of what it has taken so far, so that an end is seen
-// late by a third of the time it took, within bounds that are kind to the API.
+// tellFailed publishes on the node and its claim that the cloud did not end the instance.
+func (c *Controller) tellFailed(d *departure, err error) {
+	e := telemetry.Event{
+		Object: d.node, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedTermination,
+		Message: "Instance could not be terminated, tried again: " + err.Error(),
+	}
+	c.Events.Publish(e)
+	if d.claim != nil {
+		e.Object = d.claim
+		c.Events.Publish(e)
+	}
+}
+
+// endingPoll returns the delay until the next check of the instance: half the time since the request, so that the end
+// is detected with a delay of at most a third of the total time. The bounds limit the load of the cloud's API.
 func endingPoll(taken time.Duration) time.Duration {
 	return min(max(taken/2, endingPollMin), endingPollMax)
 }
 
-// instanceGone reports whether the cloud no longer knows the instance of the node. If the cloud does not answer, the node is
-// drained like any other.
+// instanceGone reports whether the instance of the node no longer exists in the cloud. If the cloud returns an error,
+// it is false, and the node is drained like any other.
 func (c *Controller) instanceGone(ctx context.Context, node *corev1.Node) bool {
 	if node.Spec.ProviderID == "" {
 		return false
@@ -100,7 +115,7 @@ func (c *Controller) instanceGone(ctx context.Context, node *corev1.Node) bool {
 	return err != nil
 }
 
-// conclude removes the finalizer of a node whose instance is gone, and says so on the claim.
+// conclude removes the finalizer of a node whose instance no longer exists, and sets the claim's condition.
 func (c *Controller) conclude(ctx context.Context, node *corev1.Node, claim *apiv1.NodeClaim) error {
 	if claim != nil {
 		before := claim.DeepCopy()

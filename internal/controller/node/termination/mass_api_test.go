@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,9 @@ import (
 // status subresource, and counts what it is asked.
 type apiServer struct {
 	client.Client // what is not implemented here panics
+
+	// mu guards all below during requests: evictions come several at a time.
+	mu sync.Mutex
 
 	clock   clock.PassiveClock
 	version int
@@ -54,18 +58,24 @@ func (a *apiServer) put(o client.Object) {
 
 // Get reads what is stored now: it is the live read.
 func (a *apiServer) Get(_ context.Context, name client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.count("get", into)
 	return read(a.stored, name.Name, into)
 }
 
 // List reads what is stored now.
 func (a *apiServer) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.count("list", into)
 	return list(a.stored, into, opts...)
 }
 
 // Delete accepts the deletion of an object, once or again.
 func (a *apiServer) Delete(_ context.Context, o client.Object, _ ...client.DeleteOption) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.count("delete", o)
 	return a.remove(o)
 }
@@ -110,11 +120,15 @@ type eviction struct {
 }
 
 func (e eviction) Create(_ context.Context, o, _ client.Object, _ ...client.SubResourceCreateOption) error {
+	e.api.mu.Lock()
+	defer e.api.mu.Unlock()
 	e.api.count("evict", o)
 	return e.api.remove(o)
 }
 
 func (a *apiServer) patch(o client.Object, p client.Patch, ofStatus bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.count("patch", o)
 	now, ok := a.stored[key(o, o.GetName())]
 	if !ok {

@@ -56,7 +56,7 @@ var stories = []struct {
 		name: "the claim is deleted with its node and begins the grace period of its own",
 		objects: []client.Object{leavingNode(), pod("job", protected("true")), leavingClaim(func(c *apiv1.NodeClaim) {
 			c.DeletionTimestamp = nil
-			c.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Minute}
+			c.Spec.TerminationGracePeriod = &apiv1.Duration{Duration: time.Minute}
 		})},
 		want: `
 			0s claim deleted

@@ -46,8 +46,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// budgetHandler wakes the nodes with pods that a budget refused, once it may answer otherwise: when it allows disruptions,
-// covers other pods, or is gone.
+// budgetHandler triggers reconciles of nodes with refused pods when the refusing PodDisruptionBudget allows
+// disruptions, selects other pods, or is deleted.
 func (c *Controller) budgetHandler() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requestQueue) {
@@ -66,12 +66,13 @@ func (c *Controller) budgetHandler() handler.EventHandler {
 	}
 }
 
-// watchTurns wakes all nodes that are being deleted when a place was opened to pods: any of them may have some that go there.
+// watchTurns triggers reconciles of all nodes that are being deleted when a destination node starts to accept pods,
+// since any of them may have such pods.
 func (c *Controller) watchTurns(ctx context.Context, q requestQueue) error {
 	c.Turns.OnOpen(func() {
 		nodes := &corev1.NodeList{}
 		if err := c.Client.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "failed to list nodes that are being drained") // they look again by themselves
+			ctrl.LoggerFrom(ctx).Error(err, "failed to list nodes that are being drained") // they are reconciled in intervals anyway
 			return
 		}
 		for i := range nodes.Items {
@@ -89,7 +90,7 @@ type requestQueue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 func (c *Controller) reopen(budget *policyv1.PodDisruptionBudget, q requestQueue) {
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 	if err != nil {
-		return // the API server covers no pod with it either
+		return // such a budget selects no pod in the API server either
 	}
 	for _, node := range c.attempts.reopen(func(pod *corev1.Pod) bool {
 		return pod.Namespace == budget.Namespace && selector.Matches(labels.Set(pod.Labels))
@@ -138,8 +139,8 @@ func (c *Controller) requestsOfClaim(ctx context.Context, o client.Object) []ctr
 	return requests
 }
 
-// requestIfLeaving returns a request for the node if it is being deleted. Most pods are on nodes that stay, and must not
-// fill the queue.
+// requestIfLeaving returns a request for the node if it is being deleted. Most pods are on other nodes, whose requests
+// would fill the queue.
 func (c *Controller) requestIfLeaving(ctx context.Context, name string) []ctrl.Request {
 	if name == "" {
 		return nil
@@ -147,7 +148,7 @@ func (c *Controller) requestIfLeaving(ctx context.Context, name string) []ctrl.R
 	node := &corev1.Node{}
 	key := types.NamespacedName{Name: name}
 	if err := c.Client.Get(ctx, key, node, client.UnsafeDisableDeepCopy); err != nil || node.DeletionTimestamp.IsZero() {
-		return nil // a node that cannot be read comes back with its own events
+		return nil // a node that cannot be read is reconciled after its own events
 	}
 	return []ctrl.Request{{NamespacedName: key}}
 }

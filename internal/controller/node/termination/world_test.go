@@ -55,6 +55,7 @@ type world struct {
 	ending      time.Time            // when it was asked to; zero: not yet
 	lost        bool                 // the instance ended by itself
 	silent      bool                 // the cloud answers no Get
+	refuses     error                // the cloud's answer to Delete; nil: it accepts
 	detach      map[string]time.Time // attachment name: when it goes
 }
 
@@ -304,6 +305,9 @@ func (c fakeCloud) Get(_ context.Context, id string) (*cloud.Instance, error) {
 func (c fakeCloud) Delete(_ context.Context, claim *apiv1.NodeClaim) error {
 	if claim.Status.ProviderID != providerID || c.gone() {
 		return fmt.Errorf("delete %s: %w", claim.Status.ProviderID, cloud.ErrNotFound)
+	}
+	if c.w.refuses != nil {
+		return c.w.refuses
 	}
 	if c.w.ending.IsZero() {
 		c.w.tell("instance ending")

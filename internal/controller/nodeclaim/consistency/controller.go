@@ -25,7 +25,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// period is how often a claim is looked at if nothing happens.
+// period is the reconcile interval of a claim without events.
 const period = 10 * time.Minute
 
 // A Controller compares nodes with their claims.
@@ -34,7 +34,7 @@ type Controller struct {
 	Clock  clock.Clock
 	Events telemetry.Recorder
 	Cloud  cloud.Provider
-	// CPUMillis is what the process may use; it decides how many claims are worked on at once.
+	// CPUMillis is the CPU of the process, which determines the number of workers.
 	CPUMillis int64
 }
 
@@ -49,7 +49,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(b, c)
 }
 
-// capacityChanged selects updates of nodes that report another capacity than before.
+// capacityChanged selects updates of nodes whose capacity has changed.
 func capacityChanged() predicate.Predicate {
 	return predicate.Funcs{
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
@@ -61,7 +61,8 @@ func capacityChanged() predicate.Predicate {
 	}
 }
 
-// Reconcile compares one claim with its node. Before the node is initialized it may still be discovering what it has.
+// Reconcile compares one claim with its node, if the node is initialized. Before, the node may not report all resources
+// yet.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
 	if claim == nil || !condition.IsTrue(claim, apiv1.ConditionTypeInitialized) {

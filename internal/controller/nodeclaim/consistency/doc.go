@@ -1,4 +1,4 @@
-// Package consistency compares a node's capacity with that which the provider expected. A node that is much smaller
-// takes fewer pods than were planned for it. That is reported on the claim and as an event, and nothing else is done
-// about it.
+// Package consistency compares a node's capacity with the one that the provider expected. If it is much smaller, some
+// of the pods planned for the node do not fit. That is reported as a condition of the claim and an event, without
+// another action.
 package consistency

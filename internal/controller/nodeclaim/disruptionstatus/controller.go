@@ -19,22 +19,22 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
 )
 
-// driftPeriod is how old the answer about drift may be.
+// driftPeriod is the interval between two checks for drift.
 const driftPeriod = 5 * time.Minute
 
-// A Controller keeps Consolidatable and Drifted up to date.
+// A Controller sets the conditions Consolidatable and Drifted of claims.
 type Controller struct {
 	Client client.Client
 	Clock  clock.Clock
 	Cloud  cloud.Provider
-	// CPUMillis is what the process may use; it decides how many claims are worked on at once.
+	// CPUMillis is the CPU of the process, which determines the number of workers.
 	CPUMillis int64
 }
 
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "nodeclaim.disruption" }
 
-// Reconcile judges one claim. A claim without a pool is neither drifted nor consolidated.
+// Reconcile updates the conditions of one claim. A claim without a NodePool has neither condition.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
 	if claim == nil {
@@ -62,7 +62,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return claims.Settle(ctrl.Result{RequeueAfter: wait}, err)
 }
 
-// setConsolidatable sets or clears the condition and returns when time will change it, zero if it will not.
+// setConsolidatable sets or clears the condition. It returns the delay after which the condition will become true, zero
+// if it does not depend on time.
 func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodePool) time.Duration {
 	if pool.Spec.Replicas != nil {
 		condition.Clear(claim, apiv1.ConditionTypeConsolidatable) // A static pool keeps its number of nodes.
@@ -77,8 +78,8 @@ func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodeP
 	return wait
 }
 
-// setDrifted sets or clears the condition and returns when to check again. If the check fails the condition
-// stays.
+// setDrifted sets or clears the condition and returns the delay until the next check. If the check fails, the condition
+// is not changed.
 func (c *Controller) setDrifted(
 	ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool,
 ) (again time.Duration, err error) {
@@ -90,7 +91,7 @@ func (c *Controller) setDrifted(
 	var unresolved *cloud.NodeClassNotReadyError
 	switch {
 	case errors.As(err, &unresolved):
-		return driftPeriod, nil // The pool's status says so, and a change of the class triggers a reconcile.
+		return driftPeriod, nil // The NodePool's status reports the error, and a change of the class triggers a reconcile.
 	case err != nil:
 		return 0, err
 	case reason == "":
@@ -101,8 +102,8 @@ func (c *Controller) setDrifted(
 	return driftPeriod, nil
 }
 
-// drift returns why the claim has drifted: what is free to know comes first, then the instance types, then the
-// provider.
+// drift returns the reason why the claim has drifted, "" if it has not. The checks are in the order of their cost: the
+// NodePool, the instance types, the provider.
 func (c *Controller) drift(ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool) (string, error) {
 	now := c.Clock.Now()
 	if reason := lifecycle.Drift(claim, pool, nil, now); reason != "" {

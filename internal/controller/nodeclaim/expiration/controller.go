@@ -23,7 +23,7 @@ type Controller struct {
 	Clock   clock.Clock
 	Metrics *telemetry.Metrics
 	Cloud   cloud.Provider
-	// CPUMillis is what the process may use; it decides how many claims are worked on at once.
+	// CPUMillis is the CPU of the process, which determines the number of workers.
 	CPUMillis int64
 
 	pace pace
@@ -37,7 +37,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(claims.Over(mgr, c, c.Cloud.Facts(), workers.Number(c.CPUMillis, 10, 100)), c)
 }
 
-// Reconcile deletes the claim if its time has come, and otherwise looks again when it comes.
+// Reconcile deletes the claim if it has expired, and otherwise is repeated at its expiry.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
 	if claim == nil {

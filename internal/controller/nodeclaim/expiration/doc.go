@@ -1,5 +1,6 @@
 // Package expiration deletes claims that are older than their expireAfter.
 //
-// An expired claim is deleted regardless of budgets and replacements. Its pods are planned for while it drains. Within ten
-// minutes, at most a fifth of all claims is deleted, and ten at least.
+// An expired claim is deleted regardless of disruption budgets and without waiting for replacements. Provisioning
+// launches nodes for its pods during the drain. Within ten minutes, at most a fifth of all claims or ten, whichever is
+// more, are deleted.
 package expiration

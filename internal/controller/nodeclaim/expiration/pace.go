@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Within window, at most a share of all claims is deleted by expiry, and few at least.
+// Within window, at most the larger of share (of all claims) and few (claims) are deleted because of expiry.
 const (
 	window = 10 * time.Minute
 	share  = 0.2
 	few    = 10
 )
 
-// A pace bounds how many claims expire within window, so that a mistake in a time or a setting does not end all nodes at once.
-// It may be lost: then the bound begins anew.
+// A pace limits the number of claims that are deleted within window, so that a wrong clock or setting does not delete
+// all nodes at once. It may be lost: then the limit starts again from zero.
 type pace struct {
 	mu sync.Mutex
 	// deleted are the times of deletions within window, oldest first.
@@ -28,7 +28,7 @@ func (p *pace) take(now time.Time, staying int) (wait time.Duration) {
 	for len(p.deleted) > 0 && now.Sub(p.deleted[0]) >= window {
 		p.deleted = p.deleted[1:]
 	}
-	// The claims that were deleted lately count, so that the bound does not shrink with them.
+	// The recently deleted claims are included, so that the limit does not shrink with each deletion.
 	if most := max(few, int(share*float64(staying+len(p.deleted)))); len(p.deleted) >= most {
 		return p.deleted[0].Add(window).Sub(now)
 	}

@@ -23,13 +23,14 @@ import (
 )
 
 const (
-	// period is how often all claims are compared with all instances.
+	// period is the interval between two comparisons of all claims with all instances.
 	period = 2 * time.Minute
-	// settleTime is how long after its launch an instance may be missing from the cloud's lists, which are not exact.
+	// settleTime is the time after its launch in which an instance may be missing in the cloud's lists, which are
+	// eventually consistent.
 	settleTime = 2 * time.Minute
 )
 
-// A Controller deletes claims whose instance is gone.
+// A Controller deletes claims whose instance no longer exists.
 type Controller struct {
 	Client  client.Client
 	Clock   clock.Clock
@@ -49,8 +50,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile deletes claims whose instance is gone. It lists claims before instances. An instance launched in between
-// is then only an extra in the second list, and no claim seems to lack its instance.
+// Reconcile deletes claims whose instance no longer exists. It lists claims before instances. An instance launched in
+// between is then only an extra in the second list, and no claim seems to lack its instance.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	var claims apiv1.NodeClaimList
 	if err := c.Client.List(ctx, &claims); err != nil {
@@ -76,9 +77,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: period}, nil
 }
 
-// suspect reports whether the claim should have an instance that the cloud knows of by now. One that launched a
-// moment ago may be unknown to the cloud's lists yet; claims that never registered are looked at too, so that a
-// machine that was reclaimed while it booted is not waited for until the registration timeout.
+// suspect reports whether the claim's instance should be in the cloud's list: it launched at least settleTime ago. That
+// includes claims that are not registered, so that an instance that was reclaimed during its boot is found before the
+// registration timeout.
 func (c *Controller) suspect(claim *apiv1.NodeClaim) bool {
 	launched := condition.Get(claim, apiv1.ConditionTypeLaunched)
 	return claim.DeletionTimestamp.IsZero() && claim.Status.ProviderID != "" &&
@@ -87,7 +88,7 @@ func (c *Controller) suspect(claim *apiv1.NodeClaim) bool {
 		c.Clock.Since(launched.LastTransitionTime.Time) >= settleTime
 }
 
-// collect deletes the claim unless its node is alive or the cloud, asked for this very instance, finds it after all.
+// collect deletes the claim unless its node is ready or the cloud finds the instance by its ID.
 func (c *Controller) collect(ctx context.Context, claim *apiv1.NodeClaim) error {
 	nodes, err := lookup.NodesOf(ctx, c.Client, claim)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// A Controller adds what claims of older versions lack.
+// A Controller adds missing labels to claims that an older version of Karpenter created.
 type Controller struct {
 	Client client.Client
 	Cloud  cloud.Provider
-	// CPUMillis is what the process may use; it decides how many claims are worked on at once.
+	// CPUMillis is the CPU of the process, which determines the number of workers.
 	CPUMillis int64
 }
 
@@ -31,8 +31,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(claims.Over(mgr, c, c.Cloud.Facts(), workers.Number(c.CPUMillis, 1000, 5000)), c)
 }
 
-// Reconcile labels the claim with the name of its node class. A claim without a finalizer is new: it gets both in one
-// write when its life begins, and must not be written by two at once.
+// Reconcile labels the claim with the name of its node class. A claim without a finalizer is new and is left out: the
+// controller nodeclaim.lifecycle adds label and finalizer in one write.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
 	if claim == nil || !slices.Contains(claim.Finalizers, apiv1.TerminationFinalizer) {

@@ -29,24 +29,24 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// Health keeps the record of how well nodes of a pool join.
+// Health records for each NodePool whether its nodes join the cluster.
 type Health interface {
-	// Record notes that one node of the pool joined, or did not.
+	// Record records that one node of the NodePool joined (ok), or did not.
 	Record(poolUID types.UID, ok bool)
-	// Fail notes that one node did not join, and why; an empty reason means that nothing is known.
+	// Fail records that one node did not join, and the reason; it is empty if the reason is not known.
 	Fail(poolUID types.UID, reason, message string)
 }
 
-// Planned knows which pods were planned for which claim.
+// Planned returns which pods were planned for which claim.
 type Planned interface {
 	// PodsOf returns the pods that were planned for the claim and still wait for a node, in the order of their names.
 	PodsOf(claim string) []*corev1.Pod
 }
 
-// A Controller takes claims through their life.
+// A Controller executes the life cycle of claims: launch, registration, initialization and termination.
 type Controller struct {
 	Client client.Client
-	// Live reads past the cache; nil reads with Client.
+	// Live reads from the API server, without a cache; if nil, Client is used.
 	Live    client.Reader
 	Clock   clock.WithDelayedExecution
 	Events  telemetry.Recorder
@@ -54,11 +54,11 @@ type Controller struct {
 	Cloud   cloud.Provider
 	// Health records registrations of each pool; nil to record none.
 	Health Health
-	// Planned are the pods that learn that their claim was not launched; nil if none do.
+	// Planned returns the pods that get an event if their claim could not be launched; nil if none do.
 	Planned Planned
-	// DRA holds initialization back until drivers of dynamic resources have published.
+	// DRA delays initialization until the drivers of dynamic resources have published their ResourceSlices.
 	DRA bool
-	// CPUMillis is what the process may use; it decides how many claims are worked on at once.
+	// CPUMillis is the CPU of the process, which determines the number of workers.
 	CPUMillis int64
 
 	launches launches
@@ -70,12 +70,13 @@ func (c *Controller) Name() string { return "nodeclaim.lifecycle" }
 // Register adds the controller to mgr.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	facts := c.Cloud.Facts()
-	// A worker may wait for its launch for minutes, so there are many, and they cost little.
+	// A launch may occupy a worker for minutes, so there are many workers. Waiting workers need little memory and no
+	// CPU.
 	number := workers.Number(c.CPUMillis, 1000, 5000)
 	b := claims.Over(mgr, c, facts, number).
 		Watches(&apiv1.NodeClaim{}, handler.Funcs{UpdateFunc: c.interrupt}).
 		Watches(&corev1.Node{}, lookup.FromNode(c.Client, facts)).
-		WithOptions(controller.Options{ // in place of the usual ones: launches are tried again more slowly
+		WithOptions(controller.Options{ // not the default options, because launches are retried more slowly
 			MaxConcurrentReconciles: number, RateLimiter: workers.Limiter(time.Second, time.Minute),
 		})
 	if c.DRA {
@@ -84,7 +85,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(b, c)
 }
 
-// Reconcile brings one claim as far as it can go now.
+// Reconcile executes the next steps in the life cycle of one claim, as many as are possible now.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.Get(ctx, c.Client, c.Cloud.Facts(), req)
 	if err != nil {
@@ -100,8 +101,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return claims.Settle(newPass(c, claim).run(ctx))
 }
 
-// hold adds the finalizer to a claim before anything is launched for it. It also adds the label that marks the claim, and
-// later its node, as the provider's.
+// hold adds the finalizer to a claim before its instance is launched. It also adds the label with the node class, which
+// marks the claim, and later its node, as managed by the provider.
 func (c *Controller) hold(ctx context.Context, claim *apiv1.NodeClaim) error {
 	if !claim.DeletionTimestamp.IsZero() || slices.Contains(claim.Finalizers, apiv1.TerminationFinalizer) {
 		return nil
@@ -115,7 +116,7 @@ func (c *Controller) hold(ctx context.Context, claim *apiv1.NodeClaim) error {
 	return act.Patch(ctx, c.Client, before, claim)
 }
 
-// interrupt calls off the launch of a claim that is being deleted. The claim itself is queued by its own watch.
+// interrupt cancels the launch of a claim that is being deleted. It adds no request, since the watch of claims does.
 func (c *Controller) interrupt(
 	_ context.Context, e event.UpdateEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request],
 ) {
@@ -124,7 +125,7 @@ func (c *Controller) interrupt(
 	}
 }
 
-// fromSlice maps a slice of devices to the claim of its node.
+// fromSlice maps a ResourceSlice to the claim of its node.
 func (c *Controller) fromSlice(ctx context.Context, o client.Object) []ctrl.Request {
 	slice, ok := o.(*resourcev1.ResourceSlice)
 	if !ok || slice.Spec.NodeName == nil {
@@ -132,7 +133,7 @@ func (c *Controller) fromSlice(ctx context.Context, o client.Object) []ctrl.Requ
 	}
 	node := &corev1.Node{}
 	if err := c.Client.Get(ctx, types.NamespacedName{Name: *slice.Spec.NodeName}, node); err != nil {
-		return nil // Its node is not there yet, and will wake the claim itself.
+		return nil // Its node does not exist yet, and will trigger a reconcile when it is created.
 	}
 	found, err := lookup.ClaimsOf(ctx, c.Client, node)
 	if err != nil {
@@ -142,7 +143,7 @@ func (c *Controller) fromSlice(ctx context.Context, o client.Object) []ctrl.Requ
 	return lookup.Requests(found, c.Cloud.Facts())
 }
 
-// look gathers what the judgement of a claim may need to know.
+// look reads the inputs of lifecycle.Judge for a claim.
 func (c *Controller) look(ctx context.Context, claim *apiv1.NodeClaim) (v lifecycle.View, hookErr, err error) {
 	v = lifecycle.View{Now: c.Clock.Now(), Claim: claim, DRA: c.DRA}
 	if v.Nodes, err = lookup.NodesOf(ctx, c.Client, claim); err != nil {

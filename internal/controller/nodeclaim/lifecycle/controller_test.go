@@ -418,7 +418,7 @@ func TestMissingTaintIsTold(t *testing.T) {
 
 func TestTerminationDeadlineIsWritten(t *testing.T) {
 	claim := world.Claim("a")
-	claim.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
+	claim.Spec.TerminationGracePeriod = &apiv1.Duration{Duration: time.Hour}
 	b := newBench(t, claim)
 	b.pass("a")
 	b.Add(world.Node("n1", "fake://zone-a/i-1"))

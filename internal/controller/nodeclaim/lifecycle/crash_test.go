@@ -119,9 +119,14 @@ func TestDeletedWithTheLaunchInMemory(t *testing.T) {
 		t.Fatal("want the write's error")
 	}
 	b.Controller.Client = b.World.Client
+	b.World.Cloud.OnDelete = func(*apiv1.NodeClaim) error { return errors.New("not authorized") }
+	b.delete(b.GetClaim("a"))
+	if _, err := b.try("a"); err == nil {
+		t.Fatal("want the error of the cloud")
+	}
+	b.want("events", b.World.Events.Told(), "Warning FailedTermination a")
 	var told string
 	b.World.Cloud.OnDelete = func(claim *apiv1.NodeClaim) error { told = claim.Status.ProviderID; return nil }
-	b.delete(b.GetClaim("a"))
 	b.pass("a")
 	b.want("provider ID told", told, "fake://zone-a/i-1")
 }

@@ -1,9 +1,11 @@
-// Package lifecycle carries out the life cycle of claims: launch, registration, initialization, drain, termination of the
+// Package lifecycle executes the life cycle of claims: launch, registration, initialization, drain, termination of the
 // instance, and removal of the finalizer.
 //
-// engine/lifecycle decides the actions; this package carries them out and writes the claim's status once a pass. A pass may
-// be interrupted anywhere: all of its actions are idempotent, and a repeated launch returns the same instance.
+// engine/lifecycle decides the actions; this package executes them and writes the claim's status once per reconcile,
+// which is called a pass. A crash may interrupt a pass anywhere: all of its actions are idempotent, and a repeated
+// launch returns the same instance.
 //
-// A launch that hangs delays its own claim only. It is cancelled when the claim is deleted or its time is up. The only state
-// in memory is the results of launches that the cache may not have yet. If it is lost, the provider is called once more.
+// A slow launch delays only its own claim. It is cancelled when the claim is deleted or at the launch timeout. The only
+// state in memory is the results of launches that may not be in the cache yet. If it is lost, the provider is called
+// once more.
 package lifecycle

@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // setDeadline annotates the claim with the end of its termination grace period, which package termination reads.
@@ -28,7 +29,7 @@ func (p *pass) setDeadline(ctx context.Context, a lifecycle.SetDeadline) error {
 	})
 }
 
-// deleteNodes deletes nodes of the claim.
+// deleteNodes deletes the given nodes of the claim.
 func (p *pass) deleteNodes(ctx context.Context, a lifecycle.DeleteNodes) error {
 	var errs []error
 	for _, node := range p.view.Nodes {
@@ -42,7 +43,7 @@ func (p *pass) deleteNodes(ctx context.Context, a lifecycle.DeleteNodes) error {
 	return errors.Join(errs...)
 }
 
-// endInstance asks the provider to end the instance and reports whether there is none any more.
+// endInstance requests the termination of the instance and reports whether it no longer exists.
 func (p *pass) endInstance(ctx context.Context) (gone bool, err error) {
 	err = p.Cloud.Delete(ctx, p.claim.DeepCopy())
 	if errors.Is(err, cloud.ErrNotFound) {
@@ -50,12 +51,16 @@ func (p *pass) endInstance(ctx context.Context) (gone bool, err error) {
 		return true, nil
 	}
 	if err != nil {
+		p.Events.Publish(telemetry.Event{
+			Object: p.claim, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedTermination,
+			Message: "Instance could not be terminated, tried again: " + err.Error(),
+		})
 		return false, fmt.Errorf("end instance: %w", err)
 	}
 	return false, nil
 }
 
-// release removes the finalizer. It writes no status, since the claim is deleted with that.
+// release removes the finalizer. It writes no status, since the claim no longer exists after that.
 func (p *pass) release(ctx context.Context) error {
 	before := p.stored.DeepCopy()
 	claim := p.stored
@@ -68,7 +73,7 @@ func (p *pass) release(ctx context.Context) error {
 	return nil
 }
 
-// tellEnd counts a claim that was released.
+// tellEnd updates the metrics for a claim whose finalizer was removed.
 func (p *pass) tellEnd(ctx context.Context, claim *apiv1.NodeClaim) {
 	pool, now := claim.Labels[apiv1.NodePoolLabelKey], p.Clock.Now()
 	m := p.Metrics.NodeClaims

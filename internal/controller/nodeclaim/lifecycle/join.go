@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// register writes to the node what the claim promised of it.
+// register writes labels, annotations and taints of the claim to the node.
 func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
 	node, err := p.patchNode(ctx, a.Apply)
 	if err != nil {
@@ -43,7 +43,7 @@ func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
 	return nil
 }
 
-// initialize labels the node.
+// initialize adds the label that marks the node as initialized.
 func (p *pass) initialize(ctx context.Context, a lifecycle.Initialize) error {
 	node, err := p.patchNode(ctx, a.Apply)
 	if err != nil {
@@ -56,8 +56,9 @@ func (p *pass) initialize(ctx context.Context, a lifecycle.Initialize) error {
 	return nil
 }
 
-// patchNode changes the claim's one node in the world and in the view. After a conflict with another writer, which is usual for a
-// node that has just joined, it reads the node and writes again at once. Pods may be nominated to the node already.
+// patchNode changes the claim's only node in the API server and in p.view. After a conflict, which is common for a node
+// that has just joined, it reads the node again and repeats the write immediately, because pods may be waiting for the
+// node.
 func (p *pass) patchNode(ctx context.Context, change func(*corev1.Node)) (*corev1.Node, error) {
 	node, err := act.Again(ctx, p.live(), p.view.Nodes[0], func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()
@@ -68,7 +69,7 @@ func (p *pass) patchNode(ctx context.Context, change func(*corev1.Node)) (*corev
 	return node, err
 }
 
-// nodeValues are the log fields of a claim that has a node.
+// nodeValues returns the log fields of a claim that has a node.
 func nodeValues(claim *apiv1.NodeClaim, node *corev1.Node) []any {
 	return []any{
 		"Node", klog.KRef("", node.Name),

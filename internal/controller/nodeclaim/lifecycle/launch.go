@@ -18,10 +18,10 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// reasonLaunchFailed is the reason of Launched when the provider gave none.
+// reasonLaunchFailed is the reason of the condition Launched if the provider's error has none.
 const reasonLaunchFailed = "LaunchFailed"
 
-// launch has an instance made and reports whether the claim can be judged further.
+// launch calls the provider to launch an instance and reports whether the pass can continue with the next step.
 func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err error) {
 	instance, err := p.create(ctx, a)
 	p.view.Now = p.Clock.Now()
@@ -45,7 +45,7 @@ func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err 
 	return true, p.lookAgain(ctx)
 }
 
-// errNoAnswer is why a launch is called off at its deadline.
+// errNoAnswer is the cause of the cancellation of a launch at its deadline.
 var errNoAnswer = errors.New("the provider has not answered within the launch timeout")
 
 // create calls the provider's Create and cancels it at the deadline. If a call for this claim has already succeeded
@@ -58,7 +58,7 @@ func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance,
 	}
 	deadline := p.Clock.AfterFunc(a.Deadline.Sub(p.view.Now), func() { cancel(errNoAnswer) })
 	defer deadline.Stop()
-	// The provider gets a copy: it may keep its own notes on the claim while it works.
+	// The provider gets a copy, because it may write its own annotations to the claim.
 	instance, err := p.Cloud.Create(ctx, p.claim.DeepCopy())
 	if err != nil {
 		p.launches.end(p.claim.Name, p.claim.UID, nil)
@@ -74,11 +74,11 @@ func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance,
 // adopt writes the instance's labels and annotations to the claim. The claim's labels take precedence, but not those that
 // describe the instance: after a crash here they may be those of another instance. The provider's annotations take precedence.
 //
-// The patch goes without a lock, since the provider may have written to the claim while it launched; it only adds
-// keys. From the server's answer on, the status is made and later patched with a lock. If we die in between, the
-// launch is asked for again and gives the same instance.
+// The patch has no optimistic lock, since the provider may have written to the claim during the launch; the patch only
+// adds keys. The status is then computed from the API server's response, and written later with a lock. If the process
+// ends in between, the launch is repeated and returns the same instance.
 //
-// It reports whether the server knew of the launch already: then only our cache was too old to show it.
+// known is true if the claim in the API server was already launched, and only the cache was out of date.
 func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool, err error) {
 	before := p.claim.DeepCopy()
 	labels := maps.Clone(instance.Labels)
@@ -112,7 +112,8 @@ func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool,
 	return known, nil
 }
 
-// launchFailed gives the claim up where another try cannot help, and otherwise says on it what went wrong.
+// launchFailed marks the claim for deletion if a retry cannot succeed, and otherwise sets its condition Launched to the
+// error.
 func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) (again bool, _ error) {
 	p.unlocked = true
 	var capacity *cloud.InsufficientCapacityError
@@ -135,7 +136,7 @@ func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) 
 	}
 	condition.SetUnknown(p.claim, apiv1.ConditionTypeLaunched, reason, telemetry.Cut(message), p.view.Now)
 	p.failure = err
-	// A launch that took all the time there was is given up at once.
+	// If the launch took until its deadline, the next judgement deletes the claim immediately.
 	return !p.view.Now.Before(a.Deadline), nil
 }
 

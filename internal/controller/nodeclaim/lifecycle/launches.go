@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// launches remembers, for each claim, what the cache may not show yet: a launch that runs, its answer, and that the
-// claim was given up. The zero value is ready to use.
+// launches stores, for each claim, facts that may not be in the cache yet: a running launch, its result, and the
+// deletion of the claim by this controller. The zero value is ready to use.
 type launches struct {
 	mu     sync.Mutex // guards byName
 	byName map[string]*launchState
@@ -19,11 +19,11 @@ type launches struct {
 type launchState struct {
 	uid      types.UID
 	cancel   context.CancelFunc // set while Create runs
-	instance *cloud.Instance    // what Create gave
-	givenUp  bool               // the claim was deleted by us
+	instance *cloud.Instance    // the result of Create
+	givenUp  bool               // this controller deleted the claim
 }
 
-// of returns the state of exactly this claim; the caller holds mu.
+// of returns the state of the claim with this name and UID; the caller holds mu.
 func (l *launches) of(name string, uid types.UID) *launchState {
 	s := l.byName[name]
 	if s == nil || s.uid != uid {
@@ -36,7 +36,7 @@ func (l *launches) of(name string, uid types.UID) *launchState {
 	return s
 }
 
-// begin returns the instance if the claim was launched already, else it notes how to call the launch off.
+// begin returns the instance if the claim was launched already. Otherwise it stores cancel, which cancels the launch.
 func (l *launches) begin(name string, uid types.UID, cancel context.CancelFunc) *cloud.Instance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *launches) begin(name string, uid types.UID, cancel context.CancelFunc) 
 	return s.instance
 }
 
-// end notes the answer of a launch, nil if it failed.
+// end stores the result of a launch, nil if it failed.
 func (l *launches) end(name string, uid types.UID, instance *cloud.Instance) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func (l *launches) end(name string, uid types.UID, instance *cloud.Instance) {
 	s.cancel, s.instance = nil, instance
 }
 
-// cancel calls the launch of the claim off if one runs.
+// cancel cancels the launch of the claim if one runs.
 func (l *launches) cancel(name string, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,14 +64,14 @@ func (l *launches) cancel(name string, uid types.UID) {
 	}
 }
 
-// giveUp notes that the claim was deleted by us, so that a stale copy of it is not launched once more.
+// giveUp notes that this controller deleted the claim, so that an outdated copy in the cache is not launched again.
 func (l *launches) giveUp(name string, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.of(name, uid).givenUp = true
 }
 
-// recall returns what is known of exactly this claim.
+// recall returns a copy of the state of the claim with this name and UID.
 func (l *launches) recall(name string, uid types.UID) launchState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *launches) recall(name string, uid types.UID) launchState {
 	return launchState{}
 }
 
-// forget drops what is known of a claim, once the cache shows it.
+// forget removes the state of a claim, once the cache has it.
 func (l *launches) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,32 +17,33 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// maxSteps bounds the judgements of one pass: launch, register, initialize, and one to say that this was all; or end
-// the instance and release. More than that is a broken invariant.
+// maxSteps is the maximum number of judgements in one pass. At most four are expected: launch, register, initialize,
+// and one without actions. More than maxSteps is a bug.
 const maxSteps = 8
 
-// A pass is one Reconcile of one claim: judge and act until only the world can bring something new, then write the
-// status.
+// A pass is one Reconcile of one claim. It calls lifecycle.Judge and executes the actions, until there are none left or
+// they must wait for an event, and then writes the status.
 type pass struct {
 	*Controller
 	claim *apiv1.NodeClaim
 	view  lifecycle.View
-	// stored is the claim as the API server last gave it: what the status patch is made against.
+	// stored is the claim as last returned by the API server, the base of the status patch.
 	stored *apiv1.NodeClaim
-	// tell is published once the status is written, so that nothing is published twice if the pass is repeated. before is the
-	// claim until then, of which a stale cache may have an older version.
+	// tell has the events to publish once the status is written, so that none is published twice if the pass is
+	// repeated. before is the claim before the write.
 	tell   []news
 	before *apiv1.NodeClaim
-	// unlocked means that the provider may have written to the claim during the pass, so that an optimistic lock on the
-	// status would always fail. Before a claim is launched no other controller writes its status.
+	// unlocked is true if the provider may have written to the claim during the pass, so that an optimistic lock on the
+	// status would always fail. No lock is needed then, because no other controller writes the status before the
+	// launch.
 	unlocked bool
-	// joined means that the claim's node was registered in this pass.
+	// joined is true if the claim's node was registered in this pass.
 	joined bool
-	// giveUp is why the claim is to be deleted once the status is written.
+	// giveUp is the reason to delete the claim once the status is written; empty if it is not deleted.
 	giveUp lifecycle.DeleteReason
-	// released means that the claim is gone and has no status to write.
+	// released is true if the finalizer was removed, so that there is no status to write.
 	released bool
-	// failure is what went wrong without being a reason to stop; it makes the pass be repeated with a growing delay.
+	// failure is an error that did not stop the pass; the pass is repeated with increasing delay.
 	failure error
 }
 
@@ -55,8 +56,8 @@ func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
 		return ctrl.Result{}, nil
 	}
 	if p.claim.DeletionTimestamp.IsZero() {
-		// A deletion is a new generation, and the root would be brought up to date with it. Package termination writes the status
-		// at the same moment.
+		// Not for a claim that is being deleted: Initialize would update the condition Ready, because the deletion
+		// changes the generation, and package termination writes the status at the same time.
 		condition.Initialize(p.claim, p.Clock.Now())
 	}
 	if err := p.lookAgain(ctx); err != nil {
@@ -83,8 +84,8 @@ func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
 	return requeue, p.finish(ctx)
 }
 
-// remember adds the state that the cache does not have yet. It returns true if the claim was given up: then there is nothing
-// to do until its deletion triggers a reconcile.
+// remember adds the state of launches to the claim, which the cache may not have yet. It returns true if this
+// controller has deleted the claim: then the pass ends, and the deletion triggers another.
 func (p *pass) remember() (wait bool) {
 	known := p.launches.recall(p.claim.Name, p.claim.UID)
 	switch {
@@ -111,7 +112,7 @@ func (p *pass) lookAgain(ctx context.Context) (err error) {
 	return err
 }
 
-// carryOut does what the judgement says and reports whether another judgement may bring more at once.
+// carryOut executes the actions of the judgement and reports whether another judgement may have further actions now.
 func (p *pass) carryOut(ctx context.Context, j lifecycle.Judgement) (again bool, err error) {
 	for _, a := range j.Actions {
 		more, stop, err := p.do(ctx, a)
@@ -129,7 +130,7 @@ func (p *pass) carryOut(ctx context.Context, j lifecycle.Judgement) (again bool,
 	return again, nil
 }
 
-// do carries out one action. With stop the rest of the judgement is void.
+// do executes one action. If stop is true, the remaining actions of the judgement are skipped.
 func (p *pass) do(ctx context.Context, a lifecycle.Action) (again, stop bool, err error) {
 	switch a := a.(type) {
 	case lifecycle.Warn:
@@ -167,14 +168,14 @@ func (p *pass) warn(ctx context.Context, w lifecycle.Warn) {
 	}
 }
 
-// noteJoined notes for the claim's pool that a node joined. Claims without a pool are not counted.
+// noteJoined records in Health that a node of the claim's NodePool joined. Claims without a NodePool are ignored.
 func (p *pass) noteJoined() {
 	if uid := poolUID(p.claim); p.joined && uid != "" && p.Health != nil {
 		p.Health.Record(uid, true)
 	}
 }
 
-// noteFailed notes for the claim's pool that a node did not come in time.
+// noteFailed records in Health that a node of the claim's NodePool did not join in time.
 func (p *pass) noteFailed() {
 	uid := poolUID(p.claim)
 	if uid == "" || p.Health == nil {
@@ -193,7 +194,7 @@ func (p *pass) noteFailed() {
 	}
 }
 
-// notRegistered is the message about a claim that was given up, for the condition of its NodePool.
+// notRegistered returns the message about a claim whose node did not register, for the condition of its NodePool.
 func (p *pass) notRegistered() string {
 	return fmt.Sprintf("Node of NodeClaim %s did not register within %s: kubectl describe nodeclaim %[1]s shows the cause while it exists",
 		p.claim.Name, duration.HumanDuration(lifecycle.RegistrationTimeout))
@@ -208,13 +209,13 @@ func poolUID(claim *apiv1.NodeClaim) types.UID {
 	return ""
 }
 
-// news is published when the condition becomes true.
+// news is an event that is published when the condition becomes true.
 type news struct {
 	condition string
 	tell      func()
 }
 
-// finish writes the status, publishes the news, and deletes the claim if it was given up. It records the pool's health first,
+// finish writes the status, publishes the events, and deletes the claim if giveUp is set. It updates Health first,
 // since the write triggers controllers that read it.
 func (p *pass) finish(ctx context.Context) error {
 	p.noteJoined()
@@ -236,7 +237,7 @@ func (p *pass) finish(ctx context.Context) error {
 	return p.failure
 }
 
-// patchClaim changes the claim's metadata and keeps the status that this pass has worked out so far.
+// patchClaim changes the claim's metadata and keeps the status that this pass has computed so far.
 func (p *pass) patchClaim(ctx context.Context, change func(*apiv1.NodeClaim)) error {
 	before, status := p.claim.DeepCopy(), p.claim.Status
 	change(p.claim)

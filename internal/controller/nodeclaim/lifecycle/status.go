@@ -11,9 +11,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// writeStatus writes what the pass has found out. Others write a claim whose node has just been opened, too: that pods have come, or
-// that it may be consolidated. Theirs stands beside ours, for to look at everything once more would take until the next
-// pass, and pods are coming by the hundred just then.
+// writeStatus writes the claim's status. Other controllers write it at the same time, for example lastPodEventTime and
+// Consolidatable when the first pods are bound to a new node. After a conflict, writeStatus keeps their changes and
+// writes its own again, without waiting for another pass.
 func (p *pass) writeStatus(ctx context.Context) error {
 	p.before = p.stored
 	if p.unlocked {
@@ -35,7 +35,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	return err
 }
 
-// overlay gives claim what the status of found has become since it was that of stored.
+// overlay applies the changes from the status of stored to that of found to the status of claim.
 func overlay(claim, stored, found *apiv1.NodeClaim) {
 	to, was, is := &claim.Status, &stored.Status, &found.Status
 	condition.CopyChanged(claim, stored, found)
@@ -56,7 +56,7 @@ func overlay(claim, stored, found *apiv1.NodeClaim) {
 	}
 }
 
-// live reads past the cache, if that is possible.
+// live returns a reader without a cache, if Live is set.
 func (p *pass) live() client.Reader {
 	if p.Live != nil {
 		return p.Live

@@ -30,20 +30,21 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// A Controller notes when pods last came or went.
+// A Controller sets status.lastPodEventTime of claims: the last time at which a pod was bound to the node or left it.
 type Controller struct {
 	Client client.Client
 	Clock  clock.Clock
 	Cloud  cloud.Provider
-	// CPUMillis is what the process may use; it decides how many nodes are looked at at once.
+	// CPUMillis is the CPU of the process, which determines the number of workers.
 	CPUMillis int64
 
 	mu sync.Mutex // guards recent
-	// recent is the last pod events by node name. Pods without a grace period are gone before Reconcile could see them.
+	// recent has the last pod events by node name. It is needed because a pod without a grace period no longer exists
+	// when Reconcile lists pods.
 	recent map[string]moments
 }
 
-// moments are when a pod was last seen to come to or go from a node, and when that was last written.
+// moments has the time of the last pod event of a node, and the time at which it was last written to the claim.
 type moments struct{ event, written time.Time }
 
 // Name is the controller's name in logs and metrics.
@@ -57,7 +58,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(b, c)
 }
 
-// seen notes what has happened to a pod, and maps it to the node it is bound to.
+// seen stores the time of a pod event, and maps the pod to its node.
 func (c *Controller) seen(_ context.Context, o client.Object) []ctrl.Request {
 	pod, ok := o.(*corev1.Pod)
 	if !ok || pod.Spec.NodeName == "" {
@@ -68,7 +69,7 @@ func (c *Controller) seen(_ context.Context, o client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: pod.Spec.NodeName}}}
 }
 
-// remember adds to what is known of a node: the later moment counts.
+// remember sets the entry of a node to the later of the stored and the given times.
 func (c *Controller) remember(node string, m moments) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +80,7 @@ func (c *Controller) remember(node string, m moments) {
 	c.recent[node] = moments{later(known.event, m.event), later(known.written, m.written)}
 }
 
-// known returns what is known of a node.
+// known returns the entry of a node.
 func (c *Controller) known(node string) moments {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +94,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// gone drops what is known of a node that has been deleted.
+// gone removes the entry of a deleted node.
 func (c *Controller) gone(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request]) {
 	c.forget(e.Object.GetName())
 }
@@ -104,8 +105,8 @@ func (c *Controller) forget(node string) {
 	delete(c.recent, node)
 }
 
-// movement selects the events by which a pod may have been bound to or have left a node. The removal of a pod is none, since
-// its deletion began before.
+// movement selects the events by which a pod may have been bound to or have left a node. The final removal of a pod is
+// not one of them, since its deletion timestamp was an earlier event.
 func movement() predicate.Predicate {
 	return predicate.Funcs{
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
@@ -117,7 +118,7 @@ func movement() predicate.Predicate {
 	}
 }
 
-// stage is how far a pod has come: what changes it is an event.
+// stage returns the state of a pod. A change of the state is a pod event.
 func stage(p *corev1.Pod) [3]bool {
 	return [3]bool{
 		p.Spec.NodeName != "",
@@ -126,10 +127,10 @@ func stage(p *corev1.Pod) [3]bool {
 	}
 }
 
-// Reconcile notes on the claims of one node when pods last came or went. What happens too soon after the last write is noted when
-// that is long enough ago, so that the moment is exact in the end.
+// Reconcile writes the time of the last pod event to the claims of one node. If the last write was a short time ago,
+// the write is delayed, but the time that is finally written is exact.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	node := &corev1.Node{} // the cache's own, only read
+	node := &corev1.Node{} // shared with the cache, must not be changed
 	if err := c.Client.Get(ctx, req.NamespacedName, node, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			c.forget(req.Name)
@@ -141,7 +142,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	ours = slices.DeleteFunc(ours, func(claim *apiv1.NodeClaim) bool {
-		// A claim that is being deleted is not consolidated. Its pods leave by the hundred, and its status has other writers.
+		// A claim that is being deleted is not consolidated, so its time is not needed. Its many pod events would only
+		// cause writes that conflict with those of other controllers.
 		return !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) || !claim.DeletionTimestamp.IsZero()
 	})
 	if len(ours) == 0 {
@@ -156,7 +158,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	last := lifecycle.LastPodEvent(pods, now)
-	if known.event.After(node.CreationTimestamp.Time) { // of this node, not of one before by that name
+	if known.event.After(node.CreationTimestamp.Time) { // of this node, not of an earlier one with the same name
 		last = later(last, known.event)
 	}
 	var errs []error
@@ -166,10 +168,10 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return claims.Settle(ctrl.Result{}, errors.Join(errs...))
 }
 
-// note writes the moment onto the claim if it is news. The field has no other writer, so the write needs no lock: it would only
-// conflict with deletions by users that the cache does not show yet.
+// note writes the time to the claim if it is later than the stored one. No other controller writes the field, so the
+// patch has no optimistic lock, which would only cause conflicts with deletions that are not in the cache yet.
 func (c *Controller) note(ctx context.Context, node string, claim *apiv1.NodeClaim, last time.Time) error {
-	if !last.Truncate(time.Second).After(claim.Status.LastPodEventTime.Time) { // the API keeps whole seconds
+	if !last.Truncate(time.Second).After(claim.Status.LastPodEventTime.Time) { // the API stores whole seconds
 		return nil
 	}
 	before := claim.DeepCopy()
@@ -181,8 +183,8 @@ func (c *Controller) note(ctx context.Context, node string, claim *apiv1.NodeCla
 	return nil
 }
 
-// podsOn returns the pods on the node. They are the cache's own and must not be changed: hundreds of pods may come to a node one
-// by one, and each of them asks again.
+// podsOn returns the pods on the node. They are shared with the cache and must not be changed. They are not copied
+// because each of hundreds of pods on a node may trigger a call.
 func (c *Controller) podsOn(ctx context.Context, node string) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	err := c.Client.List(ctx, &list, client.MatchingFields{lookup.IndexPodNodeName: node}, client.UnsafeDisableDeepCopy)

@@ -1,8 +1,9 @@
-// Package podevents notes on each claim when pods last came to or went from its node, which is what consolidateAfter
-// counts from.
+// Package podevents writes to each claim the last time at which a pod was bound to its node or left it.
+// consolidateAfter is measured from that time.
 //
-// A request names a node, so the events of many pods need one Reconcile. Of a burst, the time of the first event is written at
-// once and that of the last one ten seconds later. With the first alone, a node would become consolidatable while its pods
-// still leave. Times come from the pods, and also from the watch, since a pod without a grace period is gone before a Reconcile.
-// After a restart every node is reconciled once, and nothing is written twice.
+// A request names a node, so the events of many pods need one Reconcile. If there are many events in a short time, the
+// time of the first is written immediately and that of the last ten seconds later. With the first alone, a node could
+// become consolidatable while pods still leave. Times come from the pods, and also from the watch, since a pod without
+// a grace period no longer exists at the Reconcile. After a restart every node is reconciled once, without repeated
+// writes.
 package podevents

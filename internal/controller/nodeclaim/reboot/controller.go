@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// atOnce is how many reboots are worked on at once, and callAgain when the cloud is called again after an error.
+// atOnce is the number of workers, and callAgain the delay before the cloud is called again after an error.
 const (
 	atOnce    = 10
 	callAgain = 5 * time.Second
@@ -51,7 +51,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(b, c)
 }
 
-// Reconcile takes the reboot of a claim's node one step further.
+// Reconcile executes the next step in the reboot of a claim's node.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
 	if claim == nil || err != nil || !condition.IsTrue(claim, apiv1.ConditionTypeRebooting) {
@@ -68,7 +68,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return claims.Settle(c.advance(ctx, v))
 }
 
-// advance carries out the next step.
+// advance executes the next step.
 func (c *Controller) advance(ctx context.Context, v repair.View) (ctrl.Result, error) {
 	d := &pods{Controller: c, node: v.Node, now: v.Now}
 	if v.Node != nil {
@@ -102,7 +102,8 @@ func (c *Controller) advance(ctx context.Context, v repair.View) (ctrl.Result, e
 	return ctrl.Result{RequeueAfter: step.Requeue}, nil
 }
 
-// call has the cloud reboot the instance. What it needs is written before.
+// call calls the cloud to reboot the instance. Before that, it writes the boot ID of the node to the claim, by which
+// the end of the reboot is detected.
 func (c *Controller) call(ctx context.Context, v repair.View) (ctrl.Result, error) {
 	if err := act.NoteReboot(ctx, c.Client, v.Claim, v.Node.Status.NodeInfo.BootID, v.Now); err != nil {
 		return ctrl.Result{}, err
@@ -112,7 +113,7 @@ func (c *Controller) call(ctx context.Context, v repair.View) (ctrl.Result, erro
 		var refused *cloud.RebootError
 		switch {
 		case errors.Is(err, cloud.ErrNotFound):
-			v.Node = nil // the instance is gone, so the claim goes, too
+			v.Node = nil // the instance no longer exists, so the claim is deleted
 			return ctrl.Result{}, c.end(ctx, v, repair.Step{Result: repair.RebootProviderError, Cause: err.Error()})
 		case errors.Is(err, cloud.ErrRebootNotSupported), errors.As(err, &refused):
 			return ctrl.Result{}, c.end(ctx, v, repair.Step{Result: repair.RebootProviderError, Cause: err.Error()})
@@ -125,7 +126,7 @@ func (c *Controller) call(ctx context.Context, v repair.View) (ctrl.Result, erro
 	return ctrl.Result{RequeueAfter: time.Millisecond}, c.noteIssued(ctx, v)
 }
 
-// operationID is the same for all calls of one reboot.
+// operationID returns the ID of a reboot for the cloud, which is the same for repeated calls.
 func operationID(claim *apiv1.NodeClaim) string {
 	requested := condition.Get(claim, apiv1.ConditionTypeRebooting).LastTransitionTime
 	return fmt.Sprintf("%s-%d-%s", claim.UID, requested.UnixNano(), claim.Annotations[apiv1.RebootPreBootIDAnnotationKey])
@@ -146,7 +147,8 @@ func (c *Controller) remember(operation string) {
 	c.accepted[operation] = true
 }
 
-// noteIssued writes that the cloud has accepted the reboot. The node counts as initialized again when it is ready.
+// noteIssued writes to the claim that the cloud has accepted the reboot. The claim is initialized again when the node
+// is ready.
 func (c *Controller) noteIssued(ctx context.Context, v repair.View) error {
 	before := v.Claim.DeepCopy()
 	message := condition.Get(v.Claim, apiv1.ConditionTypeRebooting).Message
@@ -155,7 +157,7 @@ func (c *Controller) noteIssued(ctx context.Context, v repair.View) error {
 	return act.PatchStatus(ctx, c.Client, before, v.Claim)
 }
 
-// end writes how the reboot ended. If the node or its instance is gone, it deletes the claim.
+// end writes the result of the reboot to the claim. If the node or its instance no longer exists, it deletes the claim.
 func (c *Controller) end(ctx context.Context, v repair.View, step repair.Step) error {
 	requested := condition.Get(v.Claim, apiv1.ConditionTypeRebooting).LastTransitionTime
 	issued := condition.Get(v.Claim, apiv1.ConditionTypeInitialized)
@@ -195,7 +197,7 @@ func (c *Controller) end(ctx context.Context, v repair.View, step repair.Step) e
 	return err
 }
 
-// told reports how the reboot ended.
+// told reports the result of the reboot by metrics, events and logs.
 func (c *Controller) told(ctx context.Context, v repair.View, step repair.Step, took time.Duration) {
 	c.Metrics.Nodes.RebootsTotal.WithLabelValues(string(step.Result)).Inc()
 	c.Metrics.Nodes.RebootDurationSeconds.WithLabelValues(string(step.Result)).Observe(took.Seconds())

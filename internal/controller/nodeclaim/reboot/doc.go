@@ -1,7 +1,7 @@
-// Package reboot carries out the reboots that node repair has requested: it drains the node, has the cloud reboot the instance,
-// and waits until the node is ready again.
+// Package reboot executes the reboots that node repair has requested: it drains the node, calls the cloud to reboot the
+// instance, and waits until the node is ready again.
 //
-// A reboot is a condition of the claim, and all that it needs is on the claim. What is in memory, which calls the cloud has
-// accepted, may be lost: the cloud is then called once more. A node whose reboot failed stays, and repair replaces it. A claim is
-// deleted only if its node or instance is gone.
+// The state of a reboot is in the conditions and annotations of the claim. The only state in memory is the calls that
+// the cloud has accepted; if it is lost, the cloud is called once more. If a reboot fails, node repair replaces the
+// node. This package deletes a claim only if its node or instance no longer exists.
 package reboot

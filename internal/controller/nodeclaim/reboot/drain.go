@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// maxEvictions bounds the evictions of one reconcile.
+// maxEvictions is the maximum number of evictions in one reconcile.
 const maxEvictions = 50
 
 // pods are the pods of a node that is about to be rebooted.
@@ -27,8 +27,8 @@ type pods struct {
 	decision drain.Decision
 }
 
-// read decides which pods leave before the reboot. Pods of DaemonSets stay, and so does what PodDisruptionBudgets and
-// do-not-disrupt hold until the deadline.
+// read decides which pods are evicted before the reboot. Pods of DaemonSets are not evicted. Pods protected by
+// PodDisruptionBudgets or do-not-disrupt are protected until the deadline only.
 func (p *pods) read(ctx context.Context) error {
 	list := &corev1.PodList{}
 	if err := p.Client.List(ctx, list, client.MatchingFields{"spec.nodeName": p.node.Name}); err != nil {
@@ -44,7 +44,8 @@ func (p *pods) read(ctx context.Context) error {
 	return nil
 }
 
-// evict evicts the pods of the current tier. What a PodDisruptionBudget refuses is tried again in the next reconcile.
+// evict evicts the pods of the current tier. Evictions that a PodDisruptionBudget refuses are repeated in the next
+// reconcile.
 func (p *pods) evict(ctx context.Context) error {
 	var errs []error
 	for _, pod := range p.decision.Evict[:min(maxEvictions, len(p.decision.Evict))] {

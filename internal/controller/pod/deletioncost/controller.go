@@ -17,20 +17,20 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A Controller writes deletion costs of pods. There is one for the cluster.
+// A Controller writes the annotation controller.kubernetes.io/pod-deletion-cost of pods. There is one for the cluster.
 type Controller struct {
 	Client  client.Client
 	Cluster *observe.Cluster
 	Metrics *telemetry.DeletionCostMetrics
-	// On says that costs are written. Otherwise those that were written are removed, once.
+	// On is true if costs are written. Otherwise, costs that were written before are removed.
 	On bool
 }
 
 const (
 	// period is the time between two passes.
 	period = time.Minute
-	// perPass bounds how many pods are written in one pass, and soon is the time until the next one if there are more. The
-	// client's rate limit is shared with controllers that launch nodes.
+	// perPass is the maximum number of pods that are written in one pass, and soon the time until the next pass if
+	// there are more. The limit is necessary because controllers that launch nodes share the client's rate limit.
 	perPass = 500
 	soon    = 10 * time.Second
 )
@@ -43,7 +43,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).WatchesRawSource(singleton.Source()).Complete(c)
 }
 
-// Reconcile writes the costs that have changed, lowest first.
+// Reconcile writes the changed costs, in ascending order.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() {
 		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
@@ -78,7 +78,7 @@ func (c *Controller) decide() []deletioncost.Cost {
 	return deletioncost.Withdraw(c.Cluster.Snapshot())
 }
 
-// measure sets the gauge to the nodes with pods that are not written yet.
+// measure sets the gauge to the number of nodes with pods whose cost is not written yet.
 func (c *Controller) measure(pending []deletioncost.Cost) {
 	c.Metrics.NodesWithPendingAnnotationWrites.Reset()
 	seen := map[string]bool{}
@@ -90,7 +90,7 @@ func (c *Controller) measure(pending []deletioncost.Cost) {
 	}
 }
 
-// write writes the cost of one pod. A pod that is gone or was written by others is left to the next pass.
+// write writes the cost of one pod. If the pod was deleted or changed, it is left to the next pass.
 func (c *Controller) write(ctx context.Context, cost deletioncost.Cost) error {
 	pod := cost.Pod.Object.DeepCopy()
 	annotate(pod, cost.Value)
@@ -119,7 +119,7 @@ func (c *Controller) patch(ctx context.Context, pod *corev1.Pod, patch client.Pa
 	return c.Client.Status().Patch(ctx, pod, patch)
 }
 
-// annotate sets the cost and marks it as ours, or removes both if it is empty.
+// annotate sets the cost and the annotation that marks it as written by Karpenter. It removes both if value is empty.
 func annotate(pod *corev1.Pod, value string) {
 	for _, key := range []string{corev1.PodDeletionCost, apiv1.WrittenDeletionCostAnnotationKey} {
 		if value == "" {

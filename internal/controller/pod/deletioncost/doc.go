@@ -1,5 +1,5 @@
-// Package deletioncost writes the deletion cost of pods that engine/deletioncost decides. Without the feature gate it removes
-// what it has written before.
+// Package deletioncost writes the deletion costs of pods that engine/deletioncost computes. Without the feature gate it
+// removes those that it has written before.
 //
-// It has no state: which values are its own is in the annotations of the pods.
+// It has no state in memory: an annotation marks the pods whose cost it has written.
 package deletioncost

@@ -1,0 +1,131 @@
+package nominate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+const (
+	// tallied is how many pods of a scheduler count: the last ones that were bound.
+	tallied = 50
+	// conclusive is how many pods must have been bound before anything follows from them.
+	conclusive = 20
+)
+
+// Outcomes has, by scheduler, where the last nominated pods were bound. It is immutable, and the zero value is empty. If
+// it is lost, it is complete again after 50 pods.
+type Outcomes struct {
+	// waiting are the pending pods with a nomination by this program.
+	waiting map[types.UID]waiting
+	// last are the outcomes by scheduler, the latest last: true for a pod that was bound to its nominated node.
+	last map[string][]bool
+}
+
+// A waiting pod has a nomination by this program and is not bound.
+type waiting struct{ key, node string }
+
+// An Outcome is where a nominated pod was bound. Followed is false if that is another node although the nominated one
+// accepted pods.
+type Outcome struct {
+	Scheduler string
+	Followed  bool
+}
+
+// A Tally is how many of the last nominated pods of a scheduler were bound, and how many of these not to the nominated
+// node.
+type Tally struct{ Bound, Elsewhere int }
+
+// Ignores reports whether most pods were bound elsewhere, so that plans cannot rely on nominations.
+func (t Tally) Ignores() bool { return t.Bound >= conclusive && 2*t.Elsewhere > t.Bound }
+
+// Of returns the tally of a scheduler.
+func (o Outcomes) Of(scheduler string) Tally {
+	t := Tally{Bound: len(o.last[scheduler])}
+	for _, followed := range o.last[scheduler] {
+		if !followed {
+			t.Elsewhere++
+		}
+	}
+	return t
+}
+
+// Observe returns o updated by the snapshot, and what became of the pods that were bound since the last one, in the order
+// of their keys.
+func (o Outcomes) Observe(s *model.Snapshot) (Outcomes, []Outcome) {
+	next := Outcomes{waiting: map[types.UID]waiting{}, last: o.last}
+	var fresh []Outcome
+	for _, uid := range slices.SortedFunc(maps.Keys(o.waiting), func(a, b types.UID) int {
+		return cmp.Or(cmp.Compare(o.waiting[a].key, o.waiting[b].key), cmp.Compare(a, b))
+	}) {
+		w := o.waiting[uid]
+		p, ok := s.Pod(w.key)
+		switch {
+		case !ok || p.UID != uid:
+		case !p.Bound():
+			next.waiting[uid] = w // kube-scheduler may have cleared the nomination for now
+		case p.Object.Spec.NodeName == w.node:
+			fresh = append(fresh, Outcome{Scheduler: SchedulerOf(p), Followed: true})
+		case openSince(s, w.node, boundAt(p.Object)):
+			fresh = append(fresh, Outcome{Scheduler: SchedulerOf(p)})
+		}
+	}
+	for _, p := range s.Pending() {
+		if name := p.Object.Status.NominatedNodeName; !p.Virtual() && name != "" && isOwn(p.Object) {
+			next.waiting[p.UID] = waiting{key: p.Key, node: name}
+		}
+	}
+	if len(fresh) > 0 {
+		next.last = maps.Clone(o.last)
+	}
+	for _, f := range fresh {
+		next.add(f)
+	}
+	return next, fresh
+}
+
+// add appends an outcome. The map belongs to o, its slices are shared.
+func (o *Outcomes) add(f Outcome) {
+	if o.last == nil {
+		o.last = map[string][]bool{}
+	}
+	list := append(slices.Clone(o.last[f.Scheduler]), f.Followed)
+	o.last[f.Scheduler] = list[max(0, len(list)-tallied):]
+}
+
+// SchedulerOf returns the name of the scheduler that binds the pod.
+func SchedulerOf(p *model.Pod) string {
+	return cmp.Or(p.Object.Spec.SchedulerName, corev1.DefaultSchedulerName)
+}
+
+// openSince reports whether the node accepts pods and did so at that time. Before its registration the scheduler cannot
+// follow a nomination. Times have a resolution of a second.
+func openSince(s *model.Snapshot, name string, at time.Time) bool {
+	n, ok := s.NodeByName(name)
+	if !ok || n.Object == nil || !n.Registered || !takesPods(n) || at.IsZero() {
+		return false
+	}
+	if n.Claim == nil {
+		return true
+	}
+	c := condition.Get(n.Claim, apiv1.ConditionTypeRegistered)
+	return c == nil || !at.Before(c.LastTransitionTime.Time.Truncate(time.Second))
+}
+
+// boundAt returns when the pod was bound, zero if that is not known.
+func boundAt(o *corev1.Pod) time.Time {
+	for _, c := range o.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}

@@ -1,0 +1,98 @@
+package disruption
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// about returns the names of the objects that have an event with the reason.
+func (e *ear) about(reason string) []string {
+	var names []string
+	for _, h := range e.heard {
+		if h.Reason == reason {
+			names = append(names, h.Object.(client.Object).GetName())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func wantAbout(t *testing.T, e *ear, reason string, names ...string) {
+	t.Helper()
+	if got := e.about(reason); !slices.Equal(got, names) {
+		t.Errorf("%s is on %v, want %v", reason, got, names)
+	}
+}
+
+// An approved consolidation of one node is told on the node and its claim, one of several nodes once on their NodePool.
+func TestApprovedConsolidation(t *testing.T) {
+	w, heard := newDearWorld(t), &ear{}
+	w.Events = heard
+	pool := &apiv1.NodePool{}
+	w.get("default", pool)
+	pool.Spec.Disruption.ConsolidationPolicy = apiv1.ConsolidationPolicyBalanced
+	w.update(pool)
+	w.Cluster.Set(pool)
+	w.pass(pause)
+	wantAbout(t, heard, telemetry.EventConsolidationApproved, "claim-0", "node-0")
+
+	w = newWorld(t, "0", 2)
+	heard = &ear{}
+	w.Events = telemetry.Recorder(heard)
+	w.Cluster.Set(pool)
+	s := w.Cluster.Snapshot()
+	a, _ := s.NodeByName("node-0")
+	b, _ := s.NodeByName("node-1")
+	w.tellMarked(t.Context(), s, &model.Command{
+		Reason: apiv1.DisruptionReasonUnderutilized, Method: "multi", Nodes: []*model.Node{a, b},
+	})
+	got := heard.about(telemetry.EventConsolidationApproved)
+	if got = slices.Compact(got); !slices.Equal(got, []string{"default"}) {
+		t.Errorf("the approval of two nodes is on %v, want the NodePool", got)
+	}
+	if len(heard.heard) > 1 && !slices.Equal(heard.heard[0].Dedupe, heard.heard[1].Dedupe) {
+		t.Errorf("it is published as different events: %v", heard.heard)
+	}
+}
+
+// A consolidation that is not valid any more is rejected, and the node has an event about that.
+func TestInvalidConsolidation(t *testing.T) {
+	w, heard := newDearWorld(t), &ear{}
+	w.Events = heard
+	w.pass(pause)
+	r := w.replacement()
+	w.Options.Paused = true
+	for _, name := range []string{"late-1", "late-2"} {
+		w.run(name, "node-0")
+	}
+	w.boot(r)
+	w.pass(poll)
+	w.want(0, 0, 0)
+	wantAbout(t, heard, telemetry.EventConsolidationRejected, "claim-0", "node-0")
+	wantAbout(t, heard, telemetry.EventDisruptionCancelled, "claim-0", "node-0")
+}
+
+// Claims are counted under the reasons of upstream.
+func TestReasonsOfCreatedClaims(t *testing.T) {
+	for reason, want := range map[string]string{
+		"underutilized": "underutilized", "empty": "empty", "drifted": "drifted", "unhealthy": "unhealthy",
+		"expired": "provisioned", "static": "provisioned",
+	} {
+		if got := createdFor(reason); got != want {
+			t.Errorf("claims for %s are counted as %s, want %s", reason, got, want)
+		}
+	}
+	w, _ := newStaticWorld(t)
+	w.pass(pause)
+	created := w.Metrics.NodeClaims.CreatedTotal
+	if n := testutil.ToFloat64(created.WithLabelValues("provisioned", "default", "false")); n == 0 || testutil.CollectAndCount(created) != 1 {
+		t.Errorf("%v claims of the static NodePool are counted as provisioned, in %d series", n, testutil.CollectAndCount(created))
+	}
+}

@@ -1,0 +1,42 @@
+package launch
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+)
+
+// Launches that fail again and again, while some claims live on, leave nothing behind.
+func TestMemoryIsBounded(t *testing.T) {
+	c := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+	m := newMemory(c)
+	m.give("stays", instances.Instance{ID: "i-0"})
+	claims := map[types.UID]bool{"stays": true}
+	for n := range 1000 {
+		m.settle(fmt.Sprint("token-", n))
+		uid := types.UID(fmt.Sprint("claim-", n))
+		m.give(uid, instances.Instance{ID: fmt.Sprint("i-", n+1)})
+		c.Step(time.Minute)
+		m.keep(claims)
+	}
+	kept := 0
+	for n := range 1000 {
+		if m.isSettled(fmt.Sprint("token-", n)) {
+			kept++
+		}
+	}
+	if most := int(settledLife / time.Minute); kept > most {
+		t.Errorf("%d outcomes of calls are kept, want at most %d", kept, most)
+	}
+	if len(m.launched) != 1 || len(m.owner) != 1 {
+		t.Errorf("%d instances of %d claims are kept, want those of the one that is left", len(m.owner), len(m.launched))
+	}
+	if !m.isSettled("token-999") {
+		t.Error("the outcome of the last call is forgotten")
+	}
+}

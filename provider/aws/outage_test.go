@@ -1,0 +1,27 @@
+package aws_test
+
+import (
+	"testing"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
+	"github.com/karpenter-go/karpenter/provider/aws"
+)
+
+// A controller that restarts while EC2 fails starts all the same: it has nodes to drain. It launches nodes once EC2 answers.
+func TestStartInOutage(t *testing.T) {
+	w := newWorld(t)
+	w.start(t)
+	p := w.startWith(t, func(c *aws.Config) {
+		c.AWS.Retryer = func() awssdk.Retryer { return awssdk.NopRetryer{} }
+		w.order(t, w.control.Fail(t.Context(), control.Fail{Op: "ec2:DescribeInstanceTypes", Code: "InternalError"}))
+	})
+	w.store(t, w.claim("one"))
+	if i, err := p.Create(t.Context(), w.load(t, "one")); err == nil {
+		t.Fatalf("%s was launched without instance types", i.ProviderID)
+	}
+	w.order(t, w.control.ClearFaults(t.Context(), "*"))
+	w.reconcile(t, "providers.instancetype", "")
+	create(t, p, w.load(t, "one"))
+}
