@@ -264,11 +264,21 @@ func (j *judge) claimOf(node string) *apiv1.NodeClaim {
 
 // deadline returns when a node's drain ends by force.
 func (j *judge) deadline(node string) (time.Time, bool) {
-	if c := j.claimOf(node); c != nil {
-		t, err := time.Parse(time.RFC3339, c.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey])
-		return t, err == nil
+	c := j.claimOf(node)
+	if c == nil {
+		return time.Time{}, false
 	}
-	return time.Time{}, false
+	if t, err := time.Parse(time.RFC3339, c.Annotations[apiv1.NodeClaimTerminationTimestampAnnotationKey]); err == nil {
+		return t, true
+	}
+	grace, began := c.Spec.TerminationGracePeriod, c.DeletionTimestamp
+	if n, ok := kubeapi.Find[*corev1.Node](j.world.Server, "", node); ok && began == nil {
+		began = n.DeletionTimestamp
+	}
+	if grace == nil || began == nil {
+		return time.Time{}, false
+	}
+	return began.Add(grace.Duration), true
 }
 
 // lost reports whether a node's instance does not run any more.
