@@ -22,7 +22,7 @@ SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local
 
 CHART_VERSION ?= 0.1.0
 
-.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e bench bench-peers bench-seeds bench-e2e fuzz gen
+.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e sim bench bench-peers bench-seeds bench-e2e fuzz gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -70,7 +70,7 @@ staticcheck:
 	@go build -modfile=tools/staticcheck.mod -o bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	@for m in . hack bench; do echo "staticcheck $$m"; (cd $$m && $(CURDIR)/bin/staticcheck ./...); done
 	@echo "staticcheck local (all but what links Kubernetes itself, which takes minutes to analyse)"
-	@cd local && $(CURDIR)/bin/staticcheck $$(go list ./... | grep -v -e '/local$$' -e '/local/parts$$' -e '/local/differential$$' -e '/local/sim/scheduler$$')
+	@cd local && $(CURDIR)/bin/staticcheck $$(go list ./... | grep -v -e '/local$$' -e '/local/parts$$' -e '/local/differential$$' -e '/local/sim')
 
 arch:
 	@go test ./internal/archtest/...
@@ -102,6 +102,14 @@ test: unit e2e ## unit tests, then end to end on a local cluster
 e2e: build
 	cd local && go test -p 2 -count=1 -timeout 25m $(TEST_FLAGS) $(E2E_PACKAGES)
 
+# Set by hand: make sim SEED=7, make sim SEED=1 SIM_SEEDS=200, make sim SIM_FLAGS='-trace /tmp -shrink 0'
+SEED      ?= 1
+SIM_SEEDS ?= 1
+SIM_FLAGS ?=
+
+sim: ## the whole operator on virtual time with faults: SIM_SEEDS seeds from SEED on; a failure is shrunk to a story
+	cd local && go test -count=1 -timeout 24h -v -run TestSeeds ./sim -seed $(SEED) -seeds $(SIM_SEEDS) $(SIM_FLAGS)
+
 test-all: build ## the long ones too: more seeds, race detector, the manual's builds and measurements in small
 	go test -race $(TEST_FLAGS) $(RACE_PACKAGES)
 	cd hack && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) ./image
@@ -109,6 +117,7 @@ test-all: build ## the long ones too: more seeds, race detector, the manual's bu
 	go test ./engine/pack -run TestRandom -seeds $(RANDOM_SEEDS) -timeout 30m
 	cd local && go test ./differential -run 'Placements|Verify' -seeds $(RANDOM_SEEDS) -timeout 60m
 	cd local && go test ./differential -run Refusals -seeds $$(( $(RANDOM_SEEDS) * 2 / 5 )) -timeout 60m
+	cd local && go test ./sim -run TestSeeds -seeds 200 -timeout 60m
 	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) $(E2E_PACKAGES)
 	cd hack && KARPENTER_LONG=1 go test -count=1 -timeout 3h $(TEST_FLAGS) ./manual/long
 

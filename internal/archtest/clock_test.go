@@ -32,6 +32,7 @@ var clocked = append([]string{"provider", "internal"}, timeless...)
 // mayReadClock are what of those trees may use the machine's clock.
 var mayReadClock = map[string]string{
 	"internal/awsemu": "is a server of its own, and its clients measure it by theirs",
+	"internal/sim":    "runs in a testing/synctest bubble, whose time is virtual",
 }
 
 func TestNoWallClock(t *testing.T) {

@@ -224,7 +224,7 @@ func (g *generator) faults(s *Scenario) {
 	for range 3 + g.IntN(6) {
 		e := Event{At: g.between(10*time.Second, lastFault-12*time.Minute), Verb: all[g.IntN(len(all))]}
 		g.fill(&e)
-		if verbs[e.Verb].lasts {
+		if verbs()[e.Verb].lasts {
 			e.For = g.between(20*time.Second, min(10*time.Minute, lastFault-e.At))
 		}
 		s.Events = append(s.Events, e)

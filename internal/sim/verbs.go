@@ -37,11 +37,9 @@ type verb struct {
 	do          func(w *World, e Event) error
 }
 
-// verbs are all that can happen. Numbers of nodes and instances are chosen by the seed.
-var verbs map[string]verb
-
-func init() {
-	verbs = map[string]verb{
+// verbs returns all that can happen, by name. Which nodes and instances are affected is chosen by the seed.
+func verbs() map[string]verb {
+	return map[string]verb{
 		// Users.
 		"apply":   {usage: "FILE", least: 1, most: 1, do: (*World).applyFile},
 		"scale":   {usage: "DEPLOYMENT N", least: 2, most: 2, do: (*World).scale},
@@ -109,8 +107,8 @@ func init() {
 
 // Faults returns the verbs that are faults, in order.
 func Faults() (names []string) {
-	for _, name := range slices.Sorted(maps.Keys(verbs)) {
-		if verbs[name].fault {
+	for _, name := range slices.Sorted(maps.Keys(verbs())) {
+		if verbs()[name].fault {
 			names = append(names, name)
 		}
 	}
@@ -120,7 +118,7 @@ func Faults() (names []string) {
 // happen carries out an event.
 func (w *World) happen(e Event) error {
 	w.trace.add("event %s", e)
-	if verbs[e.Verb].fault {
+	if verbs()[e.Verb].fault {
 		w.disturbed = time.Now().Add(e.For)
 		if !w.countsItself(e.Verb) {
 			w.faults.struck[e.Verb]++
@@ -128,7 +126,7 @@ func (w *World) happen(e Event) error {
 	} else {
 		w.disturbed = later(w.disturbed, time.Now())
 	}
-	return verbs[e.Verb].do(w, e)
+	return verbs()[e.Verb].do(w, e)
 }
 
 // countsItself reports whether a fault is counted per call that it affects.

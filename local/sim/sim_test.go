@@ -42,6 +42,7 @@ func options(t *testing.T, name string) sim.Options {
 	return o
 }
 
+// Each story of internal/sim/testdata is played, and no invariant is violated.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("../../internal/sim/testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -71,7 +72,7 @@ func TestStories(t *testing.T) {
 
 var (
 	first = flag.Uint64("seed", 1, "the first seed of TestSeeds")
-	count = flag.Uint64("seeds", 20, "how many seeds TestSeeds plays")
+	count = flag.Uint64("seeds", 8, "how many seeds TestSeeds plays")
 	tries = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
 	save  = flag.String("save", "", "write the shrunk scenarios of seeds that fail to this directory")
 )
