@@ -146,9 +146,9 @@ func alive(i control.Instance) bool { return i.State == "pending" || i.State == 
 
 // lookAtInstances checks that every instance has a claim and no claim has two.
 func (j *judge) lookAtInstances(instances []control.Instance, seen map[string]bool) {
-	claims := map[string]bool{}
+	claimed := map[string]bool{} // ids of instances
 	for _, c := range kubeapi.List[*apiv1.NodeClaim](j.world.Server) {
-		claims[c.Name] = true
+		claimed[c.Status.ProviderID[strings.LastIndex(c.Status.ProviderID, "/")+1:]] = true
 	}
 	byClaim := map[string][]string{}
 	states := map[string]string{}
@@ -170,7 +170,7 @@ func (j *judge) lookAtInstances(instances []control.Instance, seen map[string]bo
 			j.launches++
 		}
 		byClaim[name] = append(byClaim[name], i.ID)
-		if !claims[name] && j.lasts(ruleOrphan, i.ID, seen) > sweep {
+		if !claimed[i.ID] && j.lasts(ruleOrphan, i.ID, seen) > sweep {
 			j.violate(ruleOrphan, "instance %s (tags %v) has had no claim for %s", i.ID, i.Tags, sweep)
 		}
 	}
