@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"testing/cryptotest"
 	"testing/synctest"
 	"time"
 
@@ -39,8 +40,14 @@ type Result struct {
 	Length time.Duration
 }
 
+// Summary returns the counts of a result as one line.
+func (r Result) Summary() string {
+	return fmt.Sprintf("launches %d, terminations %d, voluntary disruptions %d", r.Launches, r.Terminations, r.Disruptions)
+}
+
 // Play plays a scenario. It stops at the first violation. An error means that the scenario could not be played.
 func Play(t *testing.T, sc *Scenario, o Options) (result Result, err error) {
+	cryptotest.SetGlobalRandom(t, sc.Seed) // the SDK's jitter and tokens
 	synctest.Test(t, func(*testing.T) {
 		var w *World
 		if w, err = newWorld(sc, o); err != nil {

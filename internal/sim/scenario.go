@@ -18,7 +18,8 @@ import (
 //
 //	at 5m api-errors 0.2 for 3m
 //
-// with the time after the beginning, a verb with its arguments, and for verbs that last, for how long.
+// with the time after the beginning, a verb with its arguments, and for verbs that last, for how long. The file "want", if there
+// is one, has the line that Result.Summary must return.
 type Scenario struct {
 	// Prose says what the scenario shows.
 	Prose string
@@ -33,6 +34,8 @@ type Scenario struct {
 	// Files are manifests by name. "cluster.yaml" is applied at the beginning, others by the verb apply.
 	Files  []File
 	Events []Event
+	// Want is what Result.Summary must return; empty for anything.
+	Want string
 }
 
 // A File is a named part of a scenario.
@@ -97,7 +100,7 @@ func (s *Scenario) Format() []byte {
 	if s.Length > 0 {
 		fmt.Fprintf(&story, "length %s\n", short(s.Length))
 	}
-	if s.Replicas > 1 {
+	if s.Replicas > 0 {
 		fmt.Fprintf(&story, "replicas %d\n", s.Replicas)
 	}
 	for _, f := range s.Flags {
@@ -111,6 +114,9 @@ func (s *Scenario) Format() []byte {
 		a.Files = append(a.Files, txtar.File{Name: f.Name, Data: []byte(f.Text)})
 	}
 	a.Files = append(a.Files, txtar.File{Name: "story", Data: []byte(story.String())})
+	if s.Want != "" {
+		a.Files = append(a.Files, txtar.File{Name: "want", Data: []byte(s.Want + "\n")})
+	}
 	return txtar.Format(a)
 }
 
@@ -119,6 +125,10 @@ func Parse(data []byte) (*Scenario, error) {
 	a := txtar.Parse(data)
 	s := &Scenario{Prose: strings.TrimSpace(string(a.Comment))}
 	for _, f := range a.Files {
+		if f.Name == "want" {
+			s.Want = strings.TrimSpace(string(f.Data))
+			continue
+		}
 		if f.Name != "story" {
 			s.Files = append(s.Files, File{f.Name, string(f.Data)})
 			continue

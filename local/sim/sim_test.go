@@ -65,7 +65,10 @@ func TestStories(t *testing.T) {
 			for _, v := range r.Violations {
 				t.Error(v)
 			}
-			t.Logf("%s: %d lines, %d launches, %d terminations, %d disruptions, %s", r.Hash, r.Lines, r.Launches, r.Terminations, r.Disruptions, r.Length)
+			if sc.Want != "" && r.Summary() != sc.Want {
+				t.Errorf("%s, want %s", r.Summary(), sc.Want)
+			}
+			t.Logf("trace %s of %d lines: %s in %s", r.Hash, r.Lines, r.Summary(), r.Length.Round(time.Minute))
 		})
 	}
 }
@@ -93,8 +96,7 @@ func TestSeeds(t *testing.T) {
 				struck[fault] += n
 			}
 			length += r.Length
-			t.Logf("trace %s of %d lines: %d launches, %d terminations, %d voluntary disruptions in %s",
-				r.Hash, r.Lines, r.Launches, r.Terminations, r.Disruptions, r.Length.Round(time.Minute))
+			t.Logf("trace %s of %d lines: %s in %s", r.Hash, r.Lines, r.Summary(), r.Length.Round(time.Minute))
 			if len(r.Violations) > 0 {
 				report(t, sc, r)
 			}
