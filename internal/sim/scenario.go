@@ -188,7 +188,7 @@ func parseEvent(words []string) (e Event, err error) {
 		}
 		words = words[:n-2]
 	}
-	e.Args = slices.Clone(words)
+	e.Args = append([]string(nil), words...)
 	v, ok := verbs()[e.Verb]
 	if !ok {
 		return e, fmt.Errorf("unknown verb %q", e.Verb)

@@ -88,8 +88,7 @@ type World struct {
 // actorState is when an actor is called next.
 type actorState struct {
 	Actor
-	due     time.Time // zero: not scheduled
-	started bool
+	due time.Time // zero: not scheduled
 }
 
 // quietErrors takes the delay out of client-go's handling of errors. It lasts from the last error of the process until now,

@@ -17,11 +17,9 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-go/karpenter/internal/sim"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
-var _ sim.Actor = (*Actor)(nil)
 
 // start is when tests begin.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -16,10 +16,9 @@ import (
 // A Watch is a stream of changes. Events wait in it until Next takes them. Whoever carries them to the client decides when,
 // so a simulation may delay them.
 type Watch struct {
-	table   *table
-	match   selector
-	events  [][]byte
-	started bool
+	table  *table
+	match  selector
+	events [][]byte
 	// bookmark is true if the client wants bookmarks.
 	bookmark bool
 	closed   bool
