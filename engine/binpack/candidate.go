@@ -46,8 +46,8 @@ type candidates struct {
 	uses     []groupUse   // memory for the results of usesOf
 }
 
-// A groupUse is an offer set that item types of one price group may use. types are the bin types that can hold a copy
-// of one of these item types.
+// A groupUse names the bin types that are useful for one price group under one offer set. A price group is the item types
+// that pay the same prices. types are the bin types that can hold an item of the group that may use offers.
 type groupUse struct {
 	offers *offerSet
 	group  int

@@ -70,8 +70,8 @@ func (t *Term) labelKeys(yield func(string)) {
 	}
 }
 
-// anchor returns a label that each selected pod has, for the index of a Book. ok is false if t requires no single
-// label.
+// anchor returns a label (key and value) that every pod selected by t has. A Book finds the terms of a pod by this label.
+// ok is false if the selector of t has no requirement with exactly one value.
 func (t *Term) anchor() (label, bool) {
 	requirements, selectable := t.picks[0].selector.Requirements()
 	if !selectable {

@@ -32,7 +32,7 @@ func (e *Emulator) ClearBoot() {
 	e.world.Wake()
 }
 
-// clear removes all rules.
+// clear removes all rules about how machines start.
 func (b *boots) clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

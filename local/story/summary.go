@@ -115,8 +115,8 @@ func price(node *corev1.Node, prices map[string]float64) float64 {
 	return usd
 }
 
-// printSummary prints the table. The lower bound is the sum over plans, so it is printed only if the plans have as many
-// nodes as the workload.
+// printSummary prints the table. The printed lower bound is the sum of the bounds of the plans. It is printed only if the
+// plans launched as many nodes as the table has, because other nodes are in no plan.
 func printSummary(w io.Writer, rows []row, plans []Plan) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NODE\tTYPE\tZONE\tCAPACITY\tPODS\t$/H")

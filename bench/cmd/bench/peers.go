@@ -18,7 +18,7 @@ type trial struct {
 	types   string
 	// alone is true if upstream is not run because it would take too long.
 	alone bool
-	// ignore is true if both ignore preferences.
+	// ignore is true if this engine and upstream ignore preferences.
 	ignore bool
 }
 

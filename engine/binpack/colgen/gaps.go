@@ -9,8 +9,9 @@ import (
 // the values of two grids.
 type gapTable struct {
 	x, y grid
-	// best holds the indices of the two most valuable entries for each pair of grid values, best first. noEntry marks a
-	// missing one. The index is the number of values up to x times the width, plus the number of values up to y.
+	// best holds, for each cell of the two grids, the indices of the two most valuable entries that fit, the more valuable
+	// one first. noEntry marks a missing one. A capacity (a, b) has the cell i*(n+1)+j, where i values of grid x are at most
+	// a, j values of grid y are at most b, and n is the number of values of grid y.
 	best [][2]int32
 }
 

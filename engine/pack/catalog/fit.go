@@ -42,7 +42,7 @@ type Needs struct {
 	Daemons PresenceFilter
 }
 
-// A PresenceFilter excludes nodes by the DaemonSets whose pods may run on them.
+// A PresenceFilter excludes a node if a DaemonSet whose pod may run there conflicts with the pods that are placed.
 type PresenceFilter interface {
 	// Number returns a number from 1 on. Equal filters have equal numbers.
 	Number() int

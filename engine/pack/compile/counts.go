@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Counts are how many pods each topology group counts in each domain, and how many the anti-affinity of pods allows
-// there. Problem.Counts contains the running pods, the expected DaemonSet pods and the host ports in use. Each phase
+// Counts holds, for each topology group and domain, the number of pods of the group, and the number of such pods that
+// the required anti-affinity of pods in the domain still allows. Problem.Counts contains the running pods, the expected DaemonSet pods and the host ports in use. Each phase
 // that places pods works on a clone.
 type Counts struct {
 	problem *Problem

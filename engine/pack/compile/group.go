@@ -217,7 +217,8 @@ func (c *compiler) joinGroups() {
 	joinDaemons(c)
 }
 
-// joinSpec sets Members, NodeMembers and Free of the spec. terms are the terms that select its pods.
+// joinSpec finds the topology groups that count the pods of s, and stores them in s.Members and s.NodeMembers. It sets
+// s.Free if no rule and no group concerns the pods. terms are the affinity and spread terms that select them.
 func (c *compiler) joinSpec(s *Spec, terms []int) {
 	ruled := len(s.Rules) > 0 || len(s.Ports) > 0
 	var spread []int
