@@ -22,7 +22,8 @@ type demand struct {
 type cardinality struct{ group, max, bins int }
 
 const (
-	// maxScarce is the largest number of scarce cardinalities. Each of them requires at least minBins bins.
+	// maxScarce is the maximum number of scarce cardinalities. A cardinality can only be scarce if it requires at least
+	// minBins bins.
 	maxScarce = 4
 	minBins   = 3
 	// maxGroups is the largest number of price groups. If there are more, the smallest ones form the last group.

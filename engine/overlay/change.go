@@ -41,7 +41,7 @@ func changeOf(o *overlayv1alpha1.NodeOverlay) (*change, error) {
 	return c, err
 }
 
-// fixed returns a function to the price in text.
+// fixed returns a function that replaces every price with the price in text, at least 0.
 func fixed(text string) (func(float64) float64, error) {
 	price, err := strconv.ParseFloat(text, 64)
 	if err != nil {

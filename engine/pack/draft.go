@@ -159,9 +159,9 @@ func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 	return pods, requests
 }
 
-// order returns the placed pods in an order in which kube-scheduler can bind them. It is the order in which they were
-// placed, with the pods last that no required constraint counts (Step.Free). It returns nil if no pod has constraints
-// on other pods.
+// order returns the placed pods in an order in which kube-scheduler can bind them: the order in which the solver placed
+// them. Pods with Step.Free come last, because no required constraint counts them. The result is nil if no pod has
+// constraints on other pods.
 func (d *draft) order() []*model.Pod {
 	if len(d.problem.Groups) == 0 {
 		return nil
