@@ -37,17 +37,7 @@ const (
 	ruleQuiet      = "settled-is-quiet"
 	ruleNoPanic    = "no-internal-error"
 	ruleFinalizers = "instances-end-before-claims"
-	ruleDearer     = "no-dearer-move"
-	ruleBounded    = "bounded"
 )
-
-// Rules returns the names of all invariants, in order.
-func Rules() []string {
-	return slices.Sorted(slices.Values([]string{
-		rulePodsRun, ruleOrphan, ruleOnce, ruleStrangers, ruleBudget, ruleEviction, ruleLimits, ruleQuiet, ruleNoPanic, ruleFinalizers,
-		ruleDearer, ruleBounded,
-	}))
-}
 
 const (
 	// sweep is how long garbage may stay: the interval of the collections, the age below which they leave things alone, and
@@ -76,7 +66,7 @@ type judge struct {
 	strangers []string
 	// marked are the nodes that are disrupted voluntarily, with the reason.
 	marked map[string]string
-	// writes are the changes of replicas after the world had settled.
+	// launches and terminations count instances, disruptions nodes. ended has the ids of instances that were counted.
 	launches, terminations, disruptions int
 	ended                               map[string]bool
 }

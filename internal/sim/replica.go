@@ -52,7 +52,6 @@ func (w *World) exited(r *replica) {
 	if w.closing || w.replicas[r.link.name] != r {
 		return
 	}
-	w.exits++
 	w.trace.add("%s exits", r.link.name)
 	w.restart(r)
 }
@@ -115,7 +114,6 @@ func (w *World) kill(r *replica) {
 	}
 	r.stop()
 	delete(w.replicas, r.link.name)
-	w.dead = append(w.dead, r)
 }
 
 // operate runs the operator until ctx is done.

@@ -64,7 +64,8 @@ func (k kube) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	w := k.world
 	if w.Server.Describes(q) {
-		// Clients hold locks while they ask what the server has, and nobody would notice a delay.
+		// Clients hold mutexes during discovery. A goroutine that waits for a mutex is not blocked in the sense of synctest, so
+		// a delay would stop the simulation.
 		return kubeapi.HTTP(r, w.Server.Serve(q), nil, time.Now()), nil
 	}
 	// The query is left out: clients choose the length of their watches at random.

@@ -119,7 +119,7 @@ func Faults() (names []string) {
 func (w *World) happen(e Event) error {
 	w.trace.add("event %s", e)
 	if verbs()[e.Verb].fault {
-		w.disturbed = time.Now().Add(e.For)
+		w.disturbed = later(w.disturbed, time.Now().Add(e.For))
 		if !w.countsItself(e.Verb) {
 			w.faults.struck[e.Verb]++
 		}
@@ -474,7 +474,7 @@ func (w *World) price(e Event) error {
 	return w.Emulator.SetPrice(control.Price{Pool: poolOf(e.Args[0]), USD: dollars})
 }
 
-// endInstances terminates instances as somebody with the console would.
+// endInstances terminates instances outside of the operator, as from the console of AWS.
 func (w *World) endInstances(e Event) error {
 	n, err := strconv.Atoi(e.Args[0])
 	if err != nil {

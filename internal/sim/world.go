@@ -74,10 +74,8 @@ type World struct {
 	// replicas are those that run, starting those that will, by name.
 	replicas map[string]*replica
 	starting map[string]bool
-	dead     []*replica
 	// dark are the nodes whose kubelet was killed.
 	dark    map[string]bool
-	exits   int
 	closing bool
 	// writer is the replica whose call the API server carries out now.
 	writer string

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A Watch is a stream of changes. Events wait in it until Next takes them. Whoever carries them to the client decides when,
+// A Watch is a stream of changes. Its events are queued until Next takes them. The transport decides when to do so,
 // so a simulation may delay them.
 type Watch struct {
 	table  *table
@@ -38,9 +38,6 @@ func (w *Watch) Next() []byte {
 	w.events = w.events[1:]
 	return e
 }
-
-// Drop loses the oldest event.
-func (w *Watch) Drop() { w.Next() }
 
 // Close ends the watch. Events that wait are lost.
 func (w *Watch) Close() {
