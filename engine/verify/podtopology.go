@@ -30,8 +30,9 @@ func (c *checker) podTopology() {
 	}
 }
 
-// nodesAfter returns the nodes of the cluster after the plan: remaining nodes, claims that are not launched, and
-// planned nodes. elsewhere are the bound pods on all other nodes, without those that the plan places.
+// nodesAfter returns the nodes of the cluster after the plan: existing nodes, claims that are not launched, and planned
+// nodes. A node that is being deleted has the pods that remain on it, such as those with do-not-disrupt. elsewhere are
+// the bound pods on all other nodes, without those that the plan places.
 func (c *checker) nodesAfter() (nodes []*podtopology.Node, elsewhere []*corev1.Pod) {
 	planned := make(map[string][]podtopology.Pod)
 	for _, pl := range c.plan.Placements {
@@ -39,9 +40,16 @@ func (c *checker) nodesAfter() (nodes []*podtopology.Node, elsewhere []*corev1.P
 			planned[pl.Node.Name] = append(planned[pl.Node.Name], c.plannedPods(pl.Pods)...)
 		}
 	}
+	displaced := make(map[*corev1.Pod]bool)
+	for _, p := range c.snapshot.Displaced() {
+		displaced[p.Object] = true
+	}
 	others := maps.Clone(c.bound)
 	for _, n := range c.snapshot.Nodes() {
 		if leaving(n) {
+			if n.Object != nil {
+				nodes = append(nodes, c.deletingNode(n, displaced))
+			}
 			continue
 		}
 		if out := c.existingNode(n); out != nil {
@@ -78,6 +86,19 @@ func (c *checker) plannedPods(pods []*model.Pod) []podtopology.Pod {
 	out := make([]podtopology.Pod, len(pods))
 	for i, p := range pods {
 		out[i] = podtopology.Pod{Object: p.Object, Selector: c.demands[p.Object].selector}
+	}
+	return out
+}
+
+// deletingNode returns a node that is being deleted, with its pods except displaced ones.
+func (c *checker) deletingNode(n *model.Node, displaced map[*corev1.Pod]bool) *podtopology.Node {
+	out := &podtopology.Node{
+		Name: n.Name, Labels: []*nodematch.LabelSet{nodematch.Of(c.catalog.nodeOf(n))}, Taints: taintsOf(n), Deleting: true,
+	}
+	for _, p := range c.bound[n.Object.Name] {
+		if c.demands[p] == nil && !displaced[p] {
+			out.Running = append(out.Running, p)
+		}
 	}
 	return out
 }

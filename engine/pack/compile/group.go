@@ -52,17 +52,14 @@ type groupKey struct {
 type termIndex struct {
 	book   *topology.Book
 	groups map[int][]int // groups[n] are the indices of the groups of term n
-	// displaced has the keys of the pods that still run on a node that is being deleted, and are to be placed elsewhere.
-	// They do not count on that node.
+	// displaced has the keys of Snapshot.Displaced. These pods do not count on the node on which they still run.
 	displaced map[string]bool
 }
 
-func newTermIndex(pods []*model.Pod) termIndex {
+func newTermIndex(displaced []*model.Pod) termIndex {
 	t := termIndex{book: topology.NewBook(), groups: map[int][]int{}, displaced: map[string]bool{}}
-	for _, pod := range pods {
-		if pod.Bound() {
-			t.displaced[pod.Key] = true
-		}
+	for _, pod := range displaced {
+		t.displaced[pod.Key] = true
 	}
 	return t
 }

@@ -72,7 +72,7 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	c := &compiler{
 		Problem: &Problem{
 			Snapshot: s, Settings: o, Dimensions: d, Volumes: catalog.NewVolumes(s, d, pods), Intern: catalog.NewInterner(d),
-			terms: newTermIndex(pods), filters: filterTable{},
+			terms: newTermIndex(s.Displaced()), filters: filterTable{},
 		},
 		pods: pods, softTaints: softTaints(s), groupAt: map[groupKey]int{},
 	}

@@ -3,7 +3,6 @@ package podtopology
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
@@ -18,6 +17,8 @@ type count struct {
 	// eligible are the nodes that a spread constraint counts, nil for other rules. Spread constraints do not count pods
 	// that are being deleted.
 	eligible *eligibility
+	// affinity is true for a count of the pods that required affinity selects.
+	affinity bool
 }
 
 // A domainCount is the highest possible number and the certain number of pods in a domain.
@@ -31,6 +32,9 @@ func newCount(topologyKey string, eligible *eligibility) *count {
 func (c *count) add(n *Node, selector *nodematch.Selector, pods int, presence Presence) {
 	values := n.domainWith(selector, c.topologyKey)
 	if pods == 0 || len(values) == 0 || c.eligible != nil && !c.eligible.possible[n.index] {
+		return
+	}
+	if n.Deleting && c.affinity {
 		return
 	}
 	c.anywhere += pods
@@ -85,11 +89,10 @@ func (c *count) certain(n *Node) int {
 
 // An eligibility is the nodes that a spread constraint counts.
 type eligibility struct {
-	nodes []*Node
 	// certain and possible are indexed by node. A node that may be in several domains is possible, but not certain.
 	certain, possible []bool
-	// domains is the number of domains of the certain nodes.
-	domains int
+	// domains are those of the certain nodes, except nodes that are being deleted.
+	domains map[string]bool
 }
 
 // eligibilityID returns a text that is equal only for constraints with the same eligible nodes.
@@ -109,17 +112,15 @@ func (s spreadConstraint) eligibilityID(k *class) string {
 
 // eligibility returns the nodes that the constraint of the class counts.
 func (s spreadConstraint) eligibility(k *class, nodes []*Node) *eligibility {
-	out := &eligibility{nodes: nodes, certain: make([]bool, len(nodes)), possible: make([]bool, len(nodes))}
-	domains := make(map[string]bool)
+	out := &eligibility{certain: make([]bool, len(nodes)), possible: make([]bool, len(nodes)), domains: make(map[string]bool)}
 	for i, n := range nodes {
 		if values := n.domain(s.topologyKey); s.counts(n, k) {
 			out.possible[i] = true
-			if out.certain[i] = len(values) == 1; out.certain[i] {
-				domains[values[0]] = true
+			if out.certain[i] = len(values) == 1; out.certain[i] && !n.Deleting {
+				out.domains[values[0]] = true
 			}
 		}
 	}
-	out.domains = len(domains)
 	return out
 }
 
@@ -145,25 +146,19 @@ func (s spreadConstraint) counts(n *Node, k *class) bool {
 // leastExcept returns the lowest certain number of pods over the eligible domains other than value. It is zero if there
 // are fewer eligible domains than minDomains.
 func (c *count) leastExcept(value string, minDomains int) int {
-	if c.eligible.domains < minDomains {
+	domains := c.eligible.domains
+	if len(domains) < minDomains {
 		return 0
 	}
 	least, counted := math.MaxInt, 0
 	for v, d := range c.domains {
-		if v != value && d.certain > 0 {
+		if v != value && d.certain > 0 && domains[v] {
 			least = min(least, d.certain)
 			counted++
 		}
 	}
-	if counted == c.eligible.domains || counted == c.eligible.domains-1 && c.eligible.has(value, c.topologyKey) {
+	if counted == len(domains) || counted == len(domains)-1 && domains[value] {
 		return least
 	}
 	return 0
-}
-
-// has reports whether an eligible node is certainly in the domain.
-func (e *eligibility) has(value, topologyKey string) bool {
-	return slices.ContainsFunc(e.nodes, func(n *Node) bool {
-		return e.certain[n.index] && n.domain(topologyKey)[0] == value
-	})
 }

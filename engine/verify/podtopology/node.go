@@ -17,6 +17,9 @@ type Node struct {
 	Taints []corev1.Taint
 	// Running are the pods that already run on the node and remain there.
 	Running []*corev1.Pod
+	// Deleting is true if the node is being deleted. Its pods count for spread constraints and anti-affinity, as for
+	// kube-scheduler. They do not meet the affinity of planned pods, and the node adds no domain to spread constraints.
+	Deleting bool
 	// Planned are the pods that the plan places on the node.
 	Planned []Pod
 	// Daemons are DaemonSet pods that the node may run in the future.

@@ -81,6 +81,7 @@ func (r *replay) countSelected(id string, t *term, eligible *eligibility, includ
 	known, ok := r.counts[id]
 	if !ok {
 		known = newCount(t.topologyKey, eligible)
+		known.affinity = include != nil
 		r.counts[id] = known
 		for _, k := range r.cluster.selectedBy(t) {
 			if include == nil || include(k) {
