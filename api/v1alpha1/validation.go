@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +42,11 @@ func (o *NodeOverlay) Validate(rules apiv1.LabelRules) error {
 	} {
 		if _, ok := o.Spec.Capacity[name]; ok {
 			errs = append(errs, fmt.Errorf("%s: %w", spec.Child("capacity").Key(string(name)), errNotExtended))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Spec.Capacity)) {
+		if amount := o.Spec.Capacity[name]; amount.Sign() < 0 {
+			errs = append(errs, fmt.Errorf("%s: no amount of 0 or more: use a quantity such as 1", spec.Child("capacity").Key(string(name))))
 		}
 	}
 	return utilerrors.NewAggregate(errs)
