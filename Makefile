@@ -22,7 +22,7 @@ SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local
 
 CHART_VERSION ?= 0.1.0
 
-.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e sim bench bench-peers bench-seeds bench-e2e fuzz gen
+.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e race vuln sim bench bench-peers bench-seeds bench-e2e fuzz gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -85,7 +85,9 @@ licences:
 # Set by hand for a part of the tests: make unit TEST_FLAGS=-run=Drift, make e2e E2E_PACKAGES=./e2e/kwok,
 # make test-all CHECKS=10000 RANDOM_SEEDS=20000, make fuzz FUZZ_TIME=10m
 TEST_FLAGS    ?=
-RACE_PACKAGES ?= ./engine/... ./internal/...
+RACE_PACKAGES ?= ./engine/... ./internal/... ./provider/... ./cloud/...
+# Packages whose own files start goroutines, or are written for several: a go statement, a channel, or package sync.
+GOROUTINE_PACKAGES ?= $(shell git grep -lE '^\s*go (func|[a-z])|\bchan\b|"sync"|"sync/atomic"' -- '*.go' ':!*_test.go' ':!hack' ':!local' ':!bench' ':!internal/sim' 2>/dev/null | xargs -n1 dirname | sort -u | sed 's|^|./|')
 E2E_PACKAGES  ?= ./e2e/...
 CHECKS        ?= 2000
 RANDOM_SEEDS  ?= 2500
@@ -109,6 +111,16 @@ SIM_FLAGS ?=
 
 sim: ## the whole operator on virtual time with faults: SIM_SEEDS seeds from SEED on; a failure is shrunk to a story
 	cd local && go test -count=1 -timeout 24h -v -run TestSeeds ./sim -seed $(SEED) -seeds $(SIM_SEEDS) $(SIM_FLAGS)
+
+race: ## the race detector on packages with goroutines
+	go test -race $(TEST_FLAGS) $(GOROUTINE_PACKAGES)
+
+# The database of vulnerabilities: a URL, or a copy of it in a directory as file:///path.
+VULN_DB ?= https://vuln.go.dev
+
+vuln: ## known vulnerabilities in what the programs call; needs the network, or a copy of the database in VULN_DB
+	@go build -modfile=tools/govulncheck.mod -o bin/govulncheck golang.org/x/vuln/cmd/govulncheck
+	@for m in $(MODULES); do echo "govulncheck $$m"; (cd $$m && $(CURDIR)/bin/govulncheck -db '$(VULN_DB)' ./...); done
 
 test-all: build ## the long ones too: more seeds, race detector, the manual's builds and measurements in small
 	go test -race $(TEST_FLAGS) $(RACE_PACKAGES)
