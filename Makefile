@@ -86,8 +86,9 @@ licences:
 # make test-all CHECKS=10000 RANDOM_SEEDS=20000, make fuzz FUZZTIME=10m
 TEST_FLAGS    ?=
 RACE_PACKAGES ?= ./engine/... ./internal/... ./provider/... ./cloud/...
-# Packages whose own files start goroutines, or are written for several: a go statement, a channel, or package sync.
-GOROUTINE_PACKAGES ?= $(shell git grep -lE '^\s*go (func|[a-z])|\bchan\b|"sync"|"sync/atomic"' -- '*.go' ':!*_test.go' ':!hack' ':!local' ':!bench' ':!internal/sim' 2>/dev/null | xargs -n1 dirname | sort -u | sed 's|^|./|')
+# Packages whose own files start goroutines, or are written for several: a go statement, a channel, package sync or
+# internal/parallel.
+GOROUTINE_PACKAGES ?= $(shell git grep -lE '^\s*go (func|[a-z])|\bchan\b|"sync"|"sync/atomic"|internal/parallel"' -- '*.go' ':!*_test.go' ':!hack' ':!local' ':!bench' ':!internal/sim' ':!cmd' 2>/dev/null | xargs -n1 dirname | sort -u | sed 's|^|./|')
 E2E_PACKAGES  ?= ./e2e/...
 CHECKS        ?= 2000
 RANDOM_SEEDS  ?= 2500
