@@ -22,7 +22,7 @@ SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local
 
 CHART_VERSION ?= 0.1.0
 
-.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e sim bench bench-peers bench-seeds bench-e2e fuzz gen
+.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e race vuln sim bench bench-peers bench-seeds bench-e2e fuzz fuzz-keep gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -83,13 +83,18 @@ licences:
 	@for f in LICENSE NOTICE; do test -s $$f || { echo "$$f is missing"; exit 1; }; done
 
 # Set by hand for a part of the tests: make unit TEST_FLAGS=-run=Drift, make e2e E2E_PACKAGES=./e2e/kwok,
-# make test-all CHECKS=10000 RANDOM_SEEDS=20000, make fuzz FUZZ_TIME=10m
+# make test-all CHECKS=10000 RANDOM_SEEDS=20000, make fuzz FUZZTIME=10m
 TEST_FLAGS    ?=
-RACE_PACKAGES ?= ./engine/... ./internal/...
+RACE_PACKAGES ?= ./engine/... ./internal/... ./provider/... ./cloud/...
+# Packages whose own files start goroutines, or are written for several: a go statement, a channel, package sync or
+# internal/parallel.
+GOROUTINE_PACKAGES ?= $(shell git grep -lE '^\s*go (func|[a-z])|\bchan\b|"sync"|"sync/atomic"|internal/parallel"' -- '*.go' ':!*_test.go' ':!hack' ':!local' ':!bench' ':!internal/sim' ':!cmd' 2>/dev/null | xargs -n1 dirname | sort -u | sed 's|^|./|')
 E2E_PACKAGES  ?= ./e2e/...
 CHECKS        ?= 2000
 RANDOM_SEEDS  ?= 2500
-FUZZ_TIME     ?= 60s
+FUZZTIME      ?= 60s
+FUZZ          ?= .
+FUZZKEEP      ?= 15
 
 unit: ## unit, scenario, property and over-the-wire contract tests; no cluster
 	go test $(TEST_FLAGS) ./...
@@ -110,6 +115,16 @@ SIM_FLAGS ?=
 sim: ## the whole operator on virtual time with faults: SIM_SEEDS seeds from SEED on; a failure is shrunk to a story
 	cd local && go test -count=1 -timeout 24h -v -run TestSeeds ./sim -seed $(SEED) -seeds $(SIM_SEEDS) $(SIM_FLAGS)
 
+race: ## the race detector on packages with goroutines
+	go test -race $(TEST_FLAGS) $(GOROUTINE_PACKAGES)
+
+# The database of vulnerabilities: a URL, or a copy of it in a directory as file:///path.
+VULN_DB ?= https://vuln.go.dev
+
+vuln: ## known vulnerabilities in what the programs call; needs the network, or a copy of the database in VULN_DB
+	@go build -modfile=tools/govulncheck.mod -o bin/govulncheck golang.org/x/vuln/cmd/govulncheck
+	@for m in $(MODULES); do echo "govulncheck $$m"; (cd $$m && $(CURDIR)/bin/govulncheck -db '$(VULN_DB)' ./...); done
+
 test-all: build ## the long ones too: more seeds, race detector, the manual's builds and measurements in small
 	go test -race $(TEST_FLAGS) $(RACE_PACKAGES)
 	cd hack && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) ./image
@@ -121,10 +136,16 @@ test-all: build ## the long ones too: more seeds, race detector, the manual's bu
 	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) $(E2E_PACKAGES)
 	cd hack && KARPENTER_LONG=1 go test -count=1 -timeout 3h $(TEST_FLAGS) ./manual/long
 
-fuzz: ## fuzz the parsers and the label algebra, FUZZ_TIME each, a minute unless set
-	@for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
-	  for f in $$(grep -ho 'func Fuzz[A-Za-z0-9_]*' $$p/*_test.go | sed 's/func //'); do \
-	    go test ./$$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ_TIME); done; done
+fuzz: ## fuzz parsers, decoders and decisions, FUZZTIME each, a minute unless set; FUZZ=Parse for some of them by name
+	@all=$$(git grep -no '^func Fuzz[A-Za-z0-9_]*' -- '*_test.go' | sed -E 's|/[^/]*:[0-9]+:func | |' | grep -E '$(FUZZ)'); n=0; \
+	  while read -r p f; do n=$$((n + 1)); echo "$$n of $$(wc -l <<< "$$all"): $$f in $$p"; \
+	    go test ./$$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME); done <<< "$$all"
+
+fuzz-keep: ## copy what fuzzing found interesting into testdata/fuzz, the FUZZKEEP smallest of each target
+	@cache=$$(go env GOCACHE)/fuzz/$$(go list -m); \
+	  git grep -no '^func Fuzz[A-Za-z0-9_]*' -- '*_test.go' | sed -E 's|/[^/]*:[0-9]+:func | |' | while read -r p f; do \
+	    [ -d "$$cache/$$p/$$f" ] || continue; mkdir -p $$p/testdata/fuzz/$$f; \
+	    (cd "$$cache/$$p/$$f" && ls -Sr | head -n $(FUZZKEEP)) | while read -r n; do cp "$$cache/$$p/$$f/$$n" $$p/testdata/fuzz/$$f/; done; done
 
 bench: ## the project's own benchmarks, a minute or two
 	cd bench && go test -run '^$$' -bench . -benchmem -benchtime 3x ./...

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,7 +18,7 @@ import (
 )
 
 // control returns a client of the control interface.
-func (l *lab) control() control.Client { return control.Client{BaseURL: l.url} }
+func (l *lab) control() control.Client { return control.Client{BaseURL: l.url, HTTP: l.http} }
 
 // ok stops a test on an error.
 func ok(t *testing.T, err error) {
@@ -108,61 +109,63 @@ func TestFail(t *testing.T) {
 
 // One fleet hangs; others, and the same a second time, do not.
 func TestHang(t *testing.T) {
-	l := newLab(t)
-	l.template("lt-x", "hello")
-	ok(t, l.control().Hang(bg(), control.Hang{Op: "CreateFleet", Type: "r7i.*", For: control.Duration(time.Minute), Times: 1}))
-	slow := l.fleet("lt-x", spot, 1, choice{typ: "r7i.large", zone: "us-east-1a"})
-	done := make(chan error, 1)
-	go func() {
-		_, err := l.ec2.CreateFleet(bg(), slow)
-		done <- err
-	}()
-	waitForTimer(l)
-	l.launch(l.fleet("lt-x", spot, 1, choice{typ: "c7i.large", zone: "us-east-1a"}))
-	l.launch(l.fleet("lt-x", spot, 1, choice{typ: "r7i.large", zone: "us-east-1a"}))
-	select {
-	case err := <-done:
-		t.Fatalf("the hanging fleet returned %v", err)
-	default:
-	}
-	l.clock.Step(time.Minute)
-	ok(t, <-done)
-	if n := len(l.Instances()); n != 3 {
-		t.Errorf("%d instances, want 3", n)
-	}
+	inBubble(t, func(t *testing.T, l *lab) {
+		l.template("lt-x", "hello")
+		ok(t, l.control().Hang(bg(), control.Hang{Op: "CreateFleet", Type: "r7i.*", For: control.Duration(time.Minute), Times: 1}))
+		slow := l.fleet("lt-x", spot, 1, choice{typ: "r7i.large", zone: "us-east-1a"})
+		done := make(chan error, 1)
+		go func() {
+			_, err := l.ec2.CreateFleet(bg(), slow)
+			done <- err
+		}()
+		synctest.Wait()
+		l.launch(l.fleet("lt-x", spot, 1, choice{typ: "c7i.large", zone: "us-east-1a"}))
+		l.launch(l.fleet("lt-x", spot, 1, choice{typ: "r7i.large", zone: "us-east-1a"}))
+		select {
+		case err := <-done:
+			t.Fatalf("the hanging fleet returned %v", err)
+		default:
+		}
+		l.clock.Step(time.Minute)
+		ok(t, <-done)
+		if n := len(l.Instances()); n != 3 {
+			t.Errorf("%d instances, want 3", n)
+		}
+	})
 }
 
 // A client that gives up on a call: before the work it never happened, after
 // it there is an instance that the client does not know.
 func TestHangAndGiveUp(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		l := newLab(t)
-		l.template("lt-x", "hello")
-		l.Hang(control.Hang{Op: "CreateFleet", For: control.Duration(time.Hour), After: after})
-		in := l.fleet("lt-x", spot, 1, choice{typ: "c7i.large", zone: "us-east-1a"})
-		ctx, cancel := context.WithCancel(bg())
-		done := make(chan error, 1)
-		go func() {
-			_, err := l.ec2.CreateFleet(ctx, in)
-			done <- err
-		}()
-		waitForTimer(l)
-		cancel()
-		if err := <-done; err == nil {
-			t.Error("a call that was given up succeeded")
-		}
-		want := 0
-		if after {
-			want = 1
-		}
-		if n := len(l.Instances()); n != want {
-			t.Errorf("after=%v: %d instances, want %d", after, n, want)
-		}
-		l.ClearFaults("*")
-		l.launch(in) // the same token: launched once in all
-		if n := len(l.Instances()); n != 1 {
-			t.Errorf("after=%v: %d instances after the retry, want 1", after, n)
-		}
+		inBubble(t, func(t *testing.T, l *lab) {
+			l.template("lt-x", "hello")
+			l.Hang(control.Hang{Op: "CreateFleet", For: control.Duration(time.Hour), After: after})
+			in := l.fleet("lt-x", spot, 1, choice{typ: "c7i.large", zone: "us-east-1a"})
+			ctx, cancel := context.WithCancel(bg())
+			done := make(chan error, 1)
+			go func() {
+				_, err := l.ec2.CreateFleet(ctx, in)
+				done <- err
+			}()
+			synctest.Wait()
+			cancel()
+			if err := <-done; err == nil {
+				t.Error("a call that was given up succeeded")
+			}
+			want := 0
+			if after {
+				want = 1
+			}
+			if n := len(l.Instances()); n != want {
+				t.Errorf("after=%v: %d instances, want %d", after, n, want)
+			}
+			l.ClearFaults("*")
+			l.launch(in) // the same token: launched once in all
+			if n := len(l.Instances()); n != 1 {
+				t.Errorf("after=%v: %d instances after the retry, want 1", after, n)
+			}
+		})
 	}
 }
 

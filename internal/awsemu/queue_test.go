@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -80,38 +81,30 @@ func TestQueueBatches(t *testing.T) {
 }
 
 func TestQueueLongPoll(t *testing.T) {
-	l := newLab(t)
-	url := l.queueURL()
-	bodies := make(chan int, 2)
-	poll := func(ctx context.Context) {
-		out, err := l.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: url, WaitTimeSeconds: 20})
-		if err != nil {
-			bodies <- -1
-			return
+	inBubble(t, func(t *testing.T, l *lab) {
+		url := l.queueURL()
+		bodies := make(chan int, 2)
+		poll := func(ctx context.Context) {
+			out, err := l.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: url, WaitTimeSeconds: 20})
+			if err != nil {
+				bodies <- -1
+				return
+			}
+			bodies <- len(out.Messages)
 		}
-		bodies <- len(out.Messages)
-	}
-	go poll(bg())
-	waitForTimer(l)
-	must[*sqs.SendMessageOutput](t)(l.sqs.SendMessage(bg(), &sqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("late")}))
-	if n := <-bodies; n != 1 {
-		t.Errorf("a poll that waited got %d messages, want 1", n)
-	}
-	go poll(bg())
-	waitForTimer(l)
-	l.clock.Step(20 * time.Second)
-	if n := <-bodies; n != 0 {
-		t.Errorf("a poll that ended got %d messages, want 0", n)
-	}
-}
-
-// waitForTimer returns when a timer of the fake clock is pending.
-func waitForTimer(l *lab) {
-	for !l.clock.HasWaiters() {
-		if l.t.Context().Err() != nil {
-			return
+		go poll(bg())
+		synctest.Wait()
+		must[*sqs.SendMessageOutput](t)(l.sqs.SendMessage(bg(), &sqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("late")}))
+		if n := <-bodies; n != 1 {
+			t.Errorf("a poll that waited got %d messages, want 1", n)
 		}
-	}
+		go poll(bg())
+		synctest.Wait()
+		l.clock.Step(20 * time.Second)
+		if n := <-bodies; n != 0 {
+			t.Errorf("a poll that ended got %d messages, want 0", n)
+		}
+	})
 }
 
 func TestSpotInterruption(t *testing.T) {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -32,6 +35,7 @@ type lab struct {
 	t       *testing.T
 	clock   *testclock.FakeClock
 	url     string
+	http    *http.Client
 	ec2     *ec2.Client
 	iam     *iam.Client
 	sts     *sts.Client
@@ -43,6 +47,65 @@ type lab struct {
 
 // newLab starts an emulator; change may alter its configuration.
 func newLab(t *testing.T, change ...func(*Config)) *lab {
+	t.Helper()
+	l := newEmulator(t, change...)
+	server := httptest.NewServer(l.Emulator)
+	t.Cleanup(server.Close)
+	l.url, l.http = server.URL, server.Client()
+	l.connect()
+	return l
+}
+
+// inBubble runs a test whose calls wait for the clock, in a testing/synctest bubble. Clients and server are connected by
+// pipes, because goroutines that wait for a socket are not idle for synctest.
+func inBubble(t *testing.T, test func(t *testing.T, l *lab)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		l := newEmulator(t)
+		pipes := make(pipes)
+		server := &http.Server{Handler: l.Emulator} //nolint:gosec // a test's, it has no slow clients
+		ended := make(chan error, 1)
+		go func() { ended <- server.Serve(pipes) }()
+		transport := &http.Transport{DialContext: pipes.dial}
+		l.url, l.http = "http://emulator.test", &http.Client{Transport: transport}
+		l.connect()
+		defer func() {
+			transport.CloseIdleConnections()
+			if err := server.Close(); err != nil {
+				t.Error(err)
+			}
+			<-ended
+		}()
+		test(t, l)
+	})
+}
+
+// pipes is a listener whose connections stay in memory.
+type pipes chan net.Conn
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	p <- server
+	return client, nil
+}
+
+// Accept implements net.Listener.
+func (p pipes) Accept() (net.Conn, error) {
+	c, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+// Close implements net.Listener.
+func (p pipes) Close() error { close(p); return nil }
+
+// Addr implements net.Listener.
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "emulator.test"} }
+
+// newEmulator makes an emulator without a server.
+func newEmulator(t *testing.T, change ...func(*Config)) *lab {
 	t.Helper()
 	l := &lab{t: t, clock: testclock.NewFakeClock(start)}
 	cfg := Config{
@@ -57,17 +120,18 @@ func newLab(t *testing.T, change ...func(*Config)) *lab {
 		t.Fatal(err)
 	}
 	l.Emulator = e
-	server := httptest.NewServer(e)
-	t.Cleanup(server.Close)
-	l.url = server.URL
+	return l
+}
+
+// connect makes the clients.
+func (l *lab) connect() {
 	conf := aws.Config{
-		Region: "us-east-1", BaseEndpoint: &server.URL,
+		Region: "us-east-1", BaseEndpoint: &l.url, HTTPClient: l.http,
 		Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", ""),
 		Retryer:     brokenConnectionsOnly,
 	}
 	l.ec2, l.iam, l.sts = ec2.NewFromConfig(conf), iam.NewFromConfig(conf), sts.NewFromConfig(conf)
 	l.ssm, l.sqs, l.pricing, l.eks = ssm.NewFromConfig(conf), sqs.NewFromConfig(conf), pricing.NewFromConfig(conf), eks.NewFromConfig(conf)
-	return l
 }
 
 // brokenConnectionsOnly tries again at once if a connection broke (see pace),

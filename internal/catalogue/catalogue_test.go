@@ -16,7 +16,9 @@ func TestReadReportsMistakes(t *testing.T) {
 		{"name": "negative", "capacity": {"cpu": "-1"}},
 		{"name": "zoneless", "offerings": [{"capacityType": "spot"}]},
 		{"name": "lease", "offerings": [{"zone": "a", "capacityType": "lease"}]},
-		{"name": "paid", "offerings": [{"zone": "a", "capacityType": "spot", "price": -1}]}
+		{"name": "paid", "offerings": [{"zone": "a", "capacityType": "spot", "price": -1}]},
+		{"name": "dear", "offerings": [{"zone": "a", "capacityType": "spot", "price": 1e300}]},
+		{"name": "attached", "attach": {"ebs.csi.aws.com": -1}}
 	]`))
 	if err == nil {
 		t.Fatal("it is accepted")
@@ -28,7 +30,9 @@ func TestReadReportsMistakes(t *testing.T) {
 		`types.json: item 5: type negative: capacity.cpu: -1 is negative`,
 		`types.json: item 6: type zoneless: offerings[0].zone: is missing`,
 		`types.json: item 7: type lease: offerings[0].capacityType: is "lease", want on-demand, spot or reserved`,
-		`types.json: item 8: type paid: offerings[0].price: is -1, want dollars per hour`,
+		`types.json: item 8: type paid: offerings[0].price: is -1, want dollars per hour from 0 to 1000000`,
+		`types.json: item 9: type dear: offerings[0].price: is 1e+300, want dollars per hour from 0 to 1000000`,
+		`types.json: item 10: type attached: attach.ebs.csi.aws.com: -1 is negative`,
 	}
 	if got := err.Error(); got != strings.Join(want, "\n") {
 		t.Errorf("it reports\n%s\nwant\n%s", got, strings.Join(want, "\n"))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,10 @@ import (
 
 // defaultPods is the number of pods of a type for which the catalogue has no number. It is the default of kubelet.
 const defaultPods = 110
+
+// maxPrice is the largest price in dollars per hour. It is far above that of any instance, and sums of such prices stay exact
+// enough to be compared.
+const maxPrice = 1_000_000
 
 // A Type is an instance type of a catalogue.
 type Type struct {
@@ -84,6 +87,11 @@ func (t Type) instanceType(shared map[string]require.Set) (*model.InstanceType, 
 	if err != nil {
 		return nil, err
 	}
+	for _, driver := range slices.Sorted(maps.Keys(t.Attach)) {
+		if t.Attach[driver] < 0 {
+			return nil, fmt.Errorf("attach.%s: %d is negative", driver, t.Attach[driver])
+		}
+	}
 	m := &model.InstanceType{Name: t.Name, Allocatable: allocatable, Capacity: allocatable.Max(capacity), Attach: t.Attach}
 	zones, kinds := map[string]bool{}, map[string]bool{}
 	for i, o := range t.Offerings {
@@ -111,8 +119,8 @@ func (o Offering) check() error {
 		return errors.New("zone: is missing")
 	case !slices.Contains(apiv1.CoreLabels().KnownValues[apiv1.CapacityTypeLabelKey], o.CapacityType):
 		return fmt.Errorf("capacityType: is %q, want on-demand, spot or reserved", o.CapacityType)
-	case o.Price < 0 || math.IsInf(o.Price, 0):
-		return fmt.Errorf("price: is %v, want dollars per hour", o.Price)
+	case !(o.Price >= 0 && o.Price <= maxPrice): // also true for NaN
+		return fmt.Errorf("price: is %v, want dollars per hour from 0 to %d", o.Price, maxPrice)
 	}
 	return nil
 }

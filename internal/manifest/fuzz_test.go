@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 )
@@ -30,6 +31,33 @@ func FuzzCut(f *testing.F) {
 		err = eachField(data, func(key string, value []byte) bool { seen[key] = json.Valid(value); return true })
 		if json.Unmarshal(data, &fields) == nil && fields != nil && (err != nil || len(seen) > len(fields)) {
 			t.Fatalf("cut %q into %v, %v", data, seen, err)
+		}
+	})
+}
+
+// FuzzRead reads manifests of any form: YAML and JSON, several documents, lists. Reading gives objects or errors, and the same
+// twice.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{
+		"", "---\n---\n", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, resources: {requests: {cpu: 10P}}}]}",
+		"apiVersion: v1\nkind: List\nitems: [null, {apiVersion: v1, kind: Pod, metadata: {name: a}}]", `[{"apiVersion":"v1","kind":"Pod"}]`,
+		"apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec: {disruption: {budgets: [{nodes: 10%, schedule: '61 * * * *'}]}}",
+		"kind: &a [*a, *a]", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: -1}", "\xff\xfe\x00k", "a: !!binary x",
+		"apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: a}\nspec: {kubelet: {maxPods: x}, userData: 7}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		read := func() (*Set, error) {
+			return Read(t.Context(), []string{Stdin}, Options{Stdin: bytes.NewReader(data)})
+		}
+		one, err := read()
+		two, again := read()
+		if (err == nil) != (again == nil) || err != nil && err.Error() != again.Error() {
+			t.Fatalf("errors are\n%v\nand\n%v", err, again)
+		}
+		if err == nil && len(Of[Object](one)) != len(Of[Object](two)) {
+			t.Errorf("%d objects, then %d", len(Of[Object](one)), len(Of[Object](two)))
 		}
 	})
 }

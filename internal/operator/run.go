@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/karpenter-go/karpenter/api"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -172,9 +171,7 @@ func newManager(p Program) (ctrl.Manager, error) {
 			}
 			return act.OwnWrites(c, p.Clock), nil
 		},
-		Metrics: metricsserver.Options{
-			BindAddress: address(s.MetricsPort), ExtraHandlers: profiling(s.EnableProfiling),
-		},
+		Metrics:                       metricsServer(s, p.Clock),
 		HealthProbeBindAddress:        address(s.HealthProbePort),
 		LeaderElection:                !s.DisableLeaderElection,
 		LeaderElectionID:              s.LeaderElectionName,

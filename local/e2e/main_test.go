@@ -32,12 +32,20 @@ func TestMain(m *testing.M) {
 
 // run starts the cluster, runs the tests and takes the cluster down.
 func run(m *testing.M) int {
-	r := rigOf("e2e")
-	return r.Run(func(_ context.Context, c *cluster.Cluster) (code int, err error) {
+	r, log, err := audited(rigOf("e2e"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(filepath.Dir(log.log))
+	return r.Run(func(ctx context.Context, c *cluster.Cluster) (code int, err error) {
 		if shared, err = newEnv(r, c); err != nil {
 			return 0, err
 		}
-		return m.Run(), nil
+		if code := m.Run(); code != 0 || flag.Lookup("test.run").Value.String() != "" {
+			return code, nil
+		}
+		return 0, log.check(ctx, shared)
 	})
 }
 

@@ -3,6 +3,7 @@ package aws_test
 import (
 	"testing"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/cloud/cloudtest"
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
@@ -15,9 +16,9 @@ func TestConformance(t *testing.T) {
 		return &cloudtest.Harness{
 			Pool: pool(), NamesNodes: true,
 			Provider: func(t *testing.T) cloud.Provider { return w.start(t) },
-			Store:    w.store,
-			Load:     w.load,
-			Launched: w.launched,
+			Store:    func(t *testing.T, c *apiv1.NodeClaim) { w.store(t, c) },
+			Load:     func(t *testing.T, name string) *apiv1.NodeClaim { return w.load(t, name) },
+			Launched: func(t *testing.T, name string, i *cloud.Instance) { w.launched(t, name, i) },
 			Alive:    func(t *testing.T) int { return len(w.alive(t)) },
 			Exhaust: func(t *testing.T, o cloudtest.Offering) {
 				err := w.control.ICE(t.Context(), control.Pool{Type: o.Type, Zone: o.Zone, Capacity: o.CapacityType})

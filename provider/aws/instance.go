@@ -199,7 +199,7 @@ func (p *Provider) of(ctx context.Context, claim *apiv1.NodeClaim) (instances.In
 			return instances.Instance{}, fmt.Errorf("find instance of claim %s: %q is no provider id of AWS",
 				claim.Name, claim.Status.ProviderID)
 		}
-		return p.instances.Get(ctx, id)
+		return p.own(ctx, claim, id)
 	}
 	i, ok, err := p.launcher.Find(ctx, claim)
 	if err != nil {
@@ -208,5 +208,19 @@ func (p *Provider) of(ctx context.Context, claim *apiv1.NodeClaim) (instances.In
 	if !ok {
 		return instances.Instance{}, fmt.Errorf("find instance of claim %s: %w", claim.Name, cloud.ErrNotFound)
 	}
-	return p.instances.Get(ctx, i.ID)
+	return p.own(ctx, claim, i.ID)
+}
+
+// own returns the instance with the ID, and an error if it is not this cluster's. The status of a claim may have been forged
+// so that the controller terminates or reboots the instance of another.
+func (p *Provider) own(ctx context.Context, claim *apiv1.NodeClaim, id string) (instances.Instance, error) {
+	i, err := p.instances.Get(ctx, id)
+	if err != nil {
+		return i, err
+	}
+	if !p.instances.Owns(i) {
+		return instances.Instance{}, fmt.Errorf("find instance of claim %s: instance %s lacks tag %s or that of cluster %s, so it is left alone: "+
+			"restore the tags, or remove the claim's finalizer", claim.Name, id, awsv1.TagNodePool, p.config.Settings.ClusterName)
+	}
+	return i, nil
 }

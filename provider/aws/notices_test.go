@@ -23,7 +23,7 @@ func (n notified) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, e
 }
 
 // controllersOf returns the provider's controllers, and those that act on its notices.
-func controllersOf(t *testing.T, p *aws.Provider, kube client.Client, c clock.PassiveClock) []aws.Controller {
+func controllersOf(t testing.TB, p *aws.Provider, kube client.Client, c clock.PassiveClock) []aws.Controller {
 	metrics := telemetry.NewMetrics(prometheus.NewRegistry(), nil)
 	replacements := interruption.NewReplacements(kube, metrics.Interruption.ToLaunchSeconds)
 	all := p.Controllers()
@@ -36,7 +36,7 @@ func controllersOf(t *testing.T, p *aws.Provider, kube client.Client, c clock.Pa
 }
 
 // published writes events into the log of the test.
-type published struct{ t *testing.T }
+type published struct{ t testing.TB }
 
 func (p published) Publish(events ...telemetry.Event) {
 	for _, e := range events {

@@ -37,7 +37,7 @@ func (w *world) claimFor(t *testing.T, name, instanceType string) *apiv1.NodeCla
 	return c
 }
 
-func create(t *testing.T, p cloud.Provider, c *apiv1.NodeClaim) *cloud.Instance {
+func create(t testing.TB, p cloud.Provider, c *apiv1.NodeClaim) *cloud.Instance {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -78,6 +78,12 @@ func newWorldSelling(t *testing.T, types ...string) *world {
 func newWorldOf(t *testing.T, c awsemu.Config) *world {
 	t.Helper()
 	t.Parallel()
+	return worldOf(t, c)
+}
+
+// worldOf is newWorldOf for a test that does not run beside others.
+func worldOf(t testing.TB, c awsemu.Config) *world {
+	t.Helper()
 	c.Cluster.Name, c.Cluster.Endpoint, c.Cluster.CA = clusterName, "https://api.test:6443", "Q0E="
 	c.Timing = awsemu.Timing{Pending: -1, Shutdown: -1}
 	emulator, err := awsemu.New(c)
@@ -146,13 +152,13 @@ func pool() *apiv1.NodePool {
 }
 
 // start starts a provider as a new process would, ends the one before, and makes the node class ready.
-func (w *world) start(t *testing.T) *aws.Provider {
+func (w *world) start(t testing.TB) *aws.Provider {
 	t.Helper()
 	return w.startWith(t, func(*aws.Config) {})
 }
 
 // startWith is start with a changed configuration.
-func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider {
+func (w *world) startWith(t testing.TB, change func(*aws.Config)) *aws.Provider {
 	t.Helper()
 	w.stop()
 	if err := w.control.ClearFaults(t.Context(), "*"); err != nil {
@@ -195,7 +201,7 @@ func (w *world) startWith(t *testing.T, change func(*aws.Config)) *aws.Provider 
 }
 
 // reconcile runs a controller once.
-func (w *world) reconcile(t *testing.T, controller, name string) ctrl.Result {
+func (w *world) reconcile(t testing.TB, controller, name string) ctrl.Result {
 	t.Helper()
 	for _, c := range controllersOf(t, w.provider, w.kube, w.clock) {
 		if c.Name() != controller {
@@ -223,7 +229,7 @@ func (w *world) claim(name string) *apiv1.NodeClaim {
 	return c
 }
 
-func (w *world) store(t *testing.T, claim *apiv1.NodeClaim) {
+func (w *world) store(t testing.TB, claim *apiv1.NodeClaim) {
 	t.Helper()
 	w.uids++
 	claim.UID = types.UID(fmt.Sprintf("uid-%04d", 7919*w.uids%10000)) // not in the order of creation
@@ -232,7 +238,7 @@ func (w *world) store(t *testing.T, claim *apiv1.NodeClaim) {
 	}
 }
 
-func (w *world) load(t *testing.T, name string) *apiv1.NodeClaim {
+func (w *world) load(t testing.TB, name string) *apiv1.NodeClaim {
 	t.Helper()
 	var claim apiv1.NodeClaim
 	if err := w.kube.Get(t.Context(), client.ObjectKey{Name: name}, &claim); err != nil {
@@ -242,7 +248,7 @@ func (w *world) load(t *testing.T, name string) *apiv1.NodeClaim {
 }
 
 // launched writes what the launch controller writes.
-func (w *world) launched(t *testing.T, name string, i *cloud.Instance) {
+func (w *world) launched(t testing.TB, name string, i *cloud.Instance) {
 	t.Helper()
 	claim := w.load(t, name)
 	before := claim.DeepCopy()
@@ -262,7 +268,7 @@ func (w *world) launched(t *testing.T, name string, i *cloud.Instance) {
 	}
 }
 
-func (w *world) alive(t *testing.T) []control.Instance {
+func (w *world) alive(t testing.TB) []control.Instance {
 	t.Helper()
 	list, err := w.control.Instances(t.Context())
 	if err != nil {
@@ -308,7 +314,7 @@ func (kubernetes) ServerVersion() (*version.Info, error) {
 	return &version.Info{Major: "1", Minor: "36+"}, nil
 }
 
-type recorder struct{ t *testing.T }
+type recorder struct{ t testing.TB }
 
 func (r recorder) Event(o client.Object, kind, reason, message string) {
 	r.t.Logf("event on %s: %s", o.GetName(), strings.Join([]string{kind, reason, message}, " "))

@@ -17,6 +17,23 @@
   value: {{ join "," .Values.logErrorOutputPaths | quote }}
 - name: METRICS_PORT
   value: {{ .Values.controller.metrics.port | quote }}
+{{- with .Values.controller.metrics }}
+{{- if and .authentication (not .tls.enabled) }}
+{{- fail "controller.metrics.authentication needs controller.metrics.tls.enabled, because tokens must not be sent without encryption: set it to true" }}
+{{- end }}
+{{- if .tls.enabled }}
+- name: METRICS_TLS
+  value: "true"
+{{- if .tls.secretName }}
+- name: METRICS_CERTIFICATE_DIR
+  value: /etc/karpenter/metrics-certificate
+{{- end }}
+{{- end }}
+{{- if .authentication }}
+- name: METRICS_AUTHENTICATION
+  value: "true"
+{{- end }}
+{{- end }}
 - name: HEALTH_PROBE_PORT
   value: {{ .Values.controller.healthProbe.port | quote }}
 - name: SYSTEM_NAMESPACE

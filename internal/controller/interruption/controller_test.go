@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,13 +32,18 @@ import (
 var now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // provider is a cloud that notes which capacity is unavailable.
-type provider struct{ unavailable []string }
+type provider struct {
+	mu          sync.Mutex // guards unavailable: notices are acted on at the same time
+	unavailable []string
+}
 
 func (p *provider) Facts() cloud.Facts {
 	return cloud.Facts{NodeClasses: []schema.GroupVersionKind{{Group: "test", Kind: "Class"}}}
 }
 
 func (p *provider) MarkUnavailable(claim *apiv1.NodeClaim, capacityType string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.unavailable = append(p.unavailable, claim.Name+" "+capacityType)
 }
 

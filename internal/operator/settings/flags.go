@@ -29,6 +29,11 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.Provider, "provider", ProviderAWS, "Cloud provider: aws, or kwok (simulated nodes)")
 	fs.StringVar(&s.KarpenterService, "karpenter-service", "", "Not used; accepted for older manifests")
 	fs.IntVar(&s.MetricsPort, "metrics-port", 8080, "Port of /metrics")
+	flagtype.Bool(fs, &s.MetricsTLS, "metrics-tls", false, "Serve the metrics port by TLS")
+	fs.StringVar(&s.MetricsCertificateDir, "metrics-certificate-dir", "",
+		"Directory with tls.crt and tls.key for --metrics-tls, read again when they change; empty means a self-signed certificate")
+	flagtype.Bool(fs, &s.MetricsAuthentication, "metrics-authentication", false,
+		"Serve the metrics port only to bearer tokens that the API server accepts and allows to get the path; needs --metrics-tls")
 	fs.IntVar(&s.HealthProbePort, "health-probe-port", 8081, "Port of /healthz and /readyz")
 	fs.IntVar(&s.KubeClientQPS, "kube-client-qps", 200,
 		"Maximum requests per second to the API server for each kind of object; five times as many for pod nominations")
@@ -92,7 +97,7 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 func variables() map[string]string {
 	m := map[string]string{}
 	for _, name := range []string{
-		"provider", "karpenter-service", "metrics-port", "health-probe-port", "kube-client-qps", "kube-client-burst",
+		"provider", "karpenter-service", "metrics-port", "metrics-tls", "metrics-certificate-dir", "metrics-authentication", "health-probe-port", "kube-client-qps", "kube-client-burst",
 		"enable-profiling", "disable-controller-warmup", "disable-leader-election",
 		"disable-cluster-state-observability", "leader-election-name", "leader-election-namespace", "memory-limit",
 		"cpu-requests", "log-level", "log-output-paths", "log-error-output-paths", "batch-max-duration",

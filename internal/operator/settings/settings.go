@@ -17,6 +17,11 @@ type Settings struct {
 	// MetricsPort and HealthProbePort are TCP ports. 0 chooses a free port.
 	MetricsPort     int
 	HealthProbePort int
+	// MetricsTLS serves the metrics port by TLS, with the certificate tls.crt and key tls.key in MetricsCertificateDir.
+	MetricsTLS            bool
+	MetricsCertificateDir string
+	// MetricsAuthentication serves the metrics port only to users whom the API server knows and allows to get the path.
+	MetricsAuthentication bool
 	// KubeClientQPS and KubeClientBurst bound the rate of requests to the API server, per second.
 	KubeClientQPS   int
 	KubeClientBurst int

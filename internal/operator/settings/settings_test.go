@@ -109,6 +109,7 @@ func TestErrorsAreReportedTogether(t *testing.T) {
 		"--health-probe-port=70000", "--kube-client-burst=0", "--log-level=loud", "--batch-idle-duration=20s",
 		"--preference-policy=Sometimes", "--feature-gates=NodeRepair=yes,NodeOverlay", "--provider=gcp",
 		"--log-output-paths=,", "--leader-election-name=", "--min-values-policy=", "--scheduler-config=podTopology: 1",
+		"--metrics-authentication=true", "--metrics-certificate-dir=/certificates",
 		"--node-overhead-cost=NaN", "--max-node-cpu=-1", "--new-node-headroom=0.6")
 	if err == nil {
 		t.Fatal("accepted")
@@ -117,6 +118,8 @@ func TestErrorsAreReportedTogether(t *testing.T) {
 	for _, want := range []string{
 		`--metrics-port (METRICS_PORT): "many" is not a whole number: use for example 10`,
 		`--disable-leader-election (DISABLE_LEADER_ELECTION): "perhaps" is not a boolean: use for example true`,
+		`--metrics-authentication (METRICS_AUTHENTICATION): tokens would be sent without encryption: set --metrics-tls`,
+		`--metrics-certificate-dir (METRICS_CERTIFICATE_DIR): is not used: set --metrics-tls`,
 		`--health-probe-port (HEALTH_PROBE_PORT): 70000 is out of range 0 to 65535`,
 		`--kube-client-burst (KUBE_CLIENT_BURST): 0 is not greater than 0`,
 		`--log-level (LOG_LEVEL): "loud" is unknown: use debug, info, error`,

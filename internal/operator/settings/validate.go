@@ -50,6 +50,12 @@ func (s *Settings) Validate() error {
 	if s.MetricsPort != 0 && s.MetricsPort == s.HealthProbePort {
 		v.fail("health-probe-port", fmt.Errorf("%d is used by --metrics-port: use another port", s.HealthProbePort))
 	}
+	if s.MetricsAuthentication && !s.MetricsTLS {
+		v.fail("metrics-authentication", errors.New("tokens would be sent without encryption: set --metrics-tls"))
+	}
+	if s.MetricsCertificateDir != "" && !s.MetricsTLS {
+		v.fail("metrics-certificate-dir", errors.New("is not used: set --metrics-tls"))
+	}
 	v.positive("kube-client-qps", s.KubeClientQPS)
 	v.positive("kube-client-burst", s.KubeClientBurst)
 	if s.LeaderElectionName == "" && !s.DisableLeaderElection {

@@ -115,6 +115,13 @@ func (s *Store) owned(more ...ec2types.Filter) []ec2types.Filter {
 		filter("tag:"+awsv1.TagEKSClusterName, s.cluster))
 }
 
+// Owns reports whether the instance has the tags of this cluster's nodes. Only such instances are changed. The policies of
+// the controller's role have the same condition, but a role may have other policies.
+func (s *Store) Owns(i Instance) bool {
+	_, pooled := i.Tags[awsv1.TagNodePool]
+	return pooled && (i.Tags[awsv1.TagEKSClusterName] == s.cluster || i.Tags[awsv1.TagClusterPrefix+s.cluster] == "owned")
+}
+
 // find returns all instances that match the filters, by ID and without duplicates. EC2 may list an instance on two
 // pages.
 func (s *Store) find(ctx context.Context, filters []ec2types.Filter) ([]Instance, error) {

@@ -147,7 +147,7 @@ func Threshold(value string, capacity int64) (int64, error) {
 		return q.Value(), nil
 	}
 	p, err := strconv.ParseFloat(percent, 64)
-	if err != nil || p < 0 || p > 100 {
+	if err != nil || !(p >= 0 && p <= 100) { // also true for NaN
 		return 0, fmt.Errorf("%q is not a percentage from 0%% to 100%%", value)
 	}
 	if p == 100 {

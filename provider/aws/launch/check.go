@@ -173,18 +173,45 @@ func (l *Launcher) rehearse(ctx context.Context, r Request, c Choice, groups []g
 	if f, err := l.verdict(r, err, awsv1.ReasonCreateFleetAuthCheckFailed, "create fleets"); err != nil || f != (Finding{}) {
 		return f, err
 	}
+	return l.rehearseRun(ctx, r, c, groups[0])
+}
+
+// rehearseRun makes a dry run of RunInstances in one subnet after the other, until one succeeds. If none does, the result
+// is that of the first, unless a call had no result: then the class may be valid, and is checked again.
+func (l *Launcher) rehearseRun(ctx context.Context, r Request, c Choice, g group) (Finding, error) {
+	const reason, what = awsv1.ReasonRunInstancesAuthCheckFailed, "run instances"
+	once := func(o *ec2.Options) { o.RetryMaxAttempts = 1 }
 	var first error
-	for _, n := range r.Class.Status.Subnets {
-		run, err := l.Run.RunInstances(ctx, rehearsedRun(r, c, groups[0], n.ID), once)
+	for _, subnet := range rehearsedSubnets(r.Class.Status.Subnets, c.Offers[g.members[0]]) {
+		run, err := l.Run.RunInstances(ctx, rehearsedRun(r, c, g, subnet), once)
 		if err == nil {
 			return Finding{}, l.undo(ctx, startedBy(run))
 		}
 		if fault.Code(err) == fault.DryRun {
 			return Finding{}, nil
 		}
+		if f, _ := l.verdict(r, err, reason, what); f.Again > 0 {
+			return f, nil
+		}
 		first = cmp.Or(first, err)
 	}
-	return l.verdict(r, first, awsv1.ReasonRunInstancesAuthCheckFailed, "run instances")
+	return l.verdict(r, first, reason, what)
+}
+
+// rehearsedSubnets returns the ids of the subnets in whose zones the type is offered, and all if there are none.
+func rehearsedSubnets(all []awsv1.Subnet, offers []model.Offering) []string {
+	var ids, others []string
+	for _, s := range all {
+		if slices.ContainsFunc(offers, func(o model.Offering) bool { return o.Zone == s.Zone }) {
+			ids = append(ids, s.ID)
+		} else {
+			others = append(others, s.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return others
+	}
+	return ids
 }
 
 // undo terminates instances that a dry run launched. EC2 itself never launches any, but another service at the endpoint

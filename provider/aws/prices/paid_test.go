@@ -55,8 +55,8 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	_, err = ParseRules("discounts: [{percent: 120, instances: -1, match: {capacityTypes: [cheap]}}]\nfees: [{usd: -1}]")
-	for _, want := range []string{"discounts[0].percent", "discounts[0].match.capacityTypes", "instances", "fees[0].usd"} {
+	_, err = ParseRules("discounts: [{percent: 120, instances: -1, match: {capacityTypes: [cheap]}}]\nfees: [{usd: -1}, {usd: 1e300}]")
+	for _, want := range []string{"discounts[0].percent", "discounts[0].match.capacityTypes", "instances", "fees[0].usd", "fees[1].usd"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %s", err, want)
 		}

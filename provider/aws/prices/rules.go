@@ -50,6 +50,9 @@ type Fee struct {
 	USD   float64 `json:"usd"`
 }
 
+// maxFee is the largest fee in dollars per hour. A larger amount is a mistake, and prices would no longer be comparable.
+const maxFee = 1_000_000
+
 // ParseRules parses a price book. The error names every invalid field.
 func ParseRules(text string) (Rules, error) {
 	var r Rules
@@ -67,7 +70,7 @@ func ParseRules(text string) (Rules, error) {
 	for n, d := range r.Discounts {
 		path := fmt.Sprintf("discounts[%d]", n)
 		check(path, d.Match)
-		if d.Percent < 0 || d.Percent > 100 {
+		if !(d.Percent >= 0 && d.Percent <= 100) { // also true for NaN
 			errs = append(errs, fmt.Errorf("%s.percent: %v is not from 0 to 100", path, d.Percent))
 		}
 		if d.Instances < 0 || d.VCPUs < 0 {
@@ -77,8 +80,8 @@ func ParseRules(text string) (Rules, error) {
 	for n, f := range r.Fees {
 		path := fmt.Sprintf("fees[%d]", n)
 		check(path, f.Match)
-		if f.USD < 0 {
-			errs = append(errs, fmt.Errorf("%s.usd: %v is negative", path, f.USD))
+		if !(f.USD >= 0 && f.USD <= maxFee) { // also true for NaN
+			errs = append(errs, fmt.Errorf("%s.usd: %v is not from 0 to %d", path, f.USD, maxFee))
 		}
 	}
 	if len(errs) > 0 {

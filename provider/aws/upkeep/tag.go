@@ -21,6 +21,7 @@ import (
 // Tagging reads and tags instances.
 type Tagging interface {
 	Get(ctx context.Context, id string) (instances.Instance, error)
+	Owns(i instances.Instance) bool
 	Tag(ctx context.Context, id string, tags map[string]string) error
 }
 
@@ -67,11 +68,14 @@ func (t *Tagger) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{}, nil
 }
 
-// tag adds the tags that the instance lacks.
+// tag adds the tags that the instance lacks. An instance of another cluster gets none: a claim may be forged.
 func (t *Tagger) tag(ctx context.Context, id string, tags map[string]string) error {
 	i, err := t.Instances.Get(ctx, id)
 	if err != nil {
 		return err
+	}
+	if !t.Instances.Owns(i) {
+		return fmt.Errorf("tag instance %s: it is not of cluster %s: %w", id, t.Cluster, cloud.ErrNotFound)
 	}
 	missing := map[string]string{}
 	for k, v := range tags {

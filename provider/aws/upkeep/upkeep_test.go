@@ -55,6 +55,8 @@ func (a *account) Terminate(_ context.Context, i instances.Instance) error {
 	return nil
 }
 
+func (a *account) Owns(i instances.Instance) bool { return i.Tags["foreign"] == "" }
+
 func (a *account) Get(_ context.Context, id string) (instances.Instance, error) {
 	for _, i := range a.list {
 		if i.ID == id {
@@ -245,9 +247,11 @@ func TestCollectSlowsDown(t *testing.T) {
 func TestTagger(t *testing.T) {
 	named := instance("i-1", time.Hour)
 	named.Tags[awsv1.TagName] = "mine"
-	a := &account{list: []instances.Instance{named}}
+	foreign := instance("i-3", time.Hour)
+	foreign.Tags["foreign"] = "yes"
+	a := &account{list: []instances.Instance{named, foreign}}
 	c := claim("one", "i-1")
-	k := kube(c, claim("lost", "i-2"))
+	k := kube(c, claim("lost", "i-2"), claim("forged", "i-3"))
 	tagger := &Tagger{Client: k, Writer: act.Writer{Client: k}, Instances: a, Cluster: "c"}
 	reconcile := func(name string) *apiv1.NodeClaim {
 		t.Helper()
@@ -273,6 +277,9 @@ func TestTagger(t *testing.T) {
 	}
 	if got := reconcile("lost"); !due(got) {
 		t.Error("a claim whose instance is gone was annotated")
+	}
+	if got := reconcile("forged"); !due(got) || a.tags != nil {
+		t.Errorf("an instance of another cluster was tagged with %v", a.tags)
 	}
 }
 

@@ -1,0 +1,143 @@
+// Package guard decides who may get paths of the metrics port. The API server knows: a TokenReview says which user a
+// bearer token belongs to, and a SubjectAccessReview whether that user may get the path. So RBAC rules with
+// nonResourceURLs grant access to metrics.
+//
+// Tokens that were accepted are remembered for a minute, which is state that may be lost.
+package guard
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// life is how long an accepted request is accepted again without a review.
+	life = time.Minute
+	// most is the maximum number of accepted requests that are remembered.
+	most = 1000
+	// perSecond and burst bound the reviews. Requests with wrong tokens must not load the API server.
+	perSecond, burst = 5, 20
+)
+
+// A Guard lets requests pass that the API server allows. It is safe for concurrent use.
+type Guard struct {
+	tokens  authenticationclient.TokenReviewInterface
+	reviews authorizationclient.SubjectAccessReviewInterface
+	clock   clock.PassiveClock
+
+	mu       sync.Mutex // guards accepted
+	accepted map[request]time.Time
+}
+
+// A request is a path and method with the hash of a token.
+type request struct {
+	token      [sha256.Size]byte
+	verb, path string
+}
+
+// New returns a Guard with clients of its own, so that its reviews do not delay other requests.
+func New(config *rest.Config, httpClient *http.Client, c clock.PassiveClock) (*Guard, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst, config.RateLimiter = perSecond, burst, nil
+	tokens, err := authenticationclient.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("make client of token reviews: %w", err)
+	}
+	reviews, err := authorizationclient.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("make client of access reviews: %w", err)
+	}
+	return &Guard{tokens: tokens.TokenReviews(), reviews: reviews.SubjectAccessReviews(), clock: c, accepted: map[request]time.Time{}}, nil
+}
+
+// Protect returns a handler that calls next for allowed requests. Others get 401 without a token that the API server
+// accepts, 403 if the user may not get the path, and 503 if the API server does not answer.
+func (g *Guard) Protect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, err := g.check(r)
+		if err != nil {
+			log.Log.WithName("metrics").Error(err, "request to metrics port not checked", "path", r.URL.Path)
+		}
+		if status != http.StatusOK {
+			http.Error(w, http.StatusText(status), status)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// check returns the status of a request, and why it could not be checked.
+func (g *Guard) check(r *http.Request) (int, error) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return http.StatusUnauthorized, nil
+	}
+	key := request{token: sha256.Sum256([]byte(token)), verb: strings.ToLower(r.Method), path: r.URL.Path}
+	if g.known(key) {
+		return http.StatusOK, nil
+	}
+	status, err := g.review(r.Context(), token, key)
+	if status == http.StatusOK {
+		g.remember(key)
+	}
+	return status, err
+}
+
+// review asks the API server.
+func (g *Guard) review(ctx context.Context, token string, r request) (int, error) {
+	who, err := g.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+	if err != nil {
+		return http.StatusServiceUnavailable, fmt.Errorf("review token: %w", err)
+	}
+	if !who.Status.Authenticated {
+		return http.StatusUnauthorized, nil
+	}
+	user := who.Status.User
+	extra := map[string]authorizationv1.ExtraValue{}
+	for k, v := range user.Extra {
+		extra[k] = authorizationv1.ExtraValue(v)
+	}
+	may, err := g.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: r.path, Verb: r.verb},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return http.StatusServiceUnavailable, fmt.Errorf("review access: %w", err)
+	}
+	if !may.Status.Allowed || may.Status.Denied {
+		return http.StatusForbidden, nil
+	}
+	return http.StatusOK, nil
+}
+
+func (g *Guard) known(r request) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	until, ok := g.accepted[r]
+	return ok && g.clock.Now().Before(until)
+}
+
+// remember stores an accepted request. If there are too many, all others are forgotten, which costs reviews only.
+func (g *Guard) remember(r request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.accepted) >= most {
+		clear(g.accepted)
+	}
+	g.accepted[r] = g.clock.Now().Add(life)
+}

@@ -1,0 +1,77 @@
+package launch
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// runs answers dry runs of RunInstances by subnet.
+type runs struct {
+	answers map[string]error
+	asked   []string
+}
+
+func (r *runs) RunInstances(_ context.Context, in *ec2.RunInstancesInput, _ ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
+	id := aws.ToString(in.NetworkInterfaces[0].SubnetId)
+	r.asked = append(r.asked, id)
+	return nil, r.answers[id]
+}
+
+// A class is judged by subnets in zones where the type is offered. A call without a result is never hidden by a
+// refusal in another subnet.
+func TestDryRunsBySubnet(t *testing.T) {
+	code := func(c string) error { return &smithy.GenericAPIError{Code: c, Message: "m"} }
+	passes, unsupported := code("DryRunOperation"), code("Unsupported")
+	for _, tt := range []struct {
+		name    string
+		answers [3]error // of the subnets a, b and e
+		zones   []string // where the type is offered
+		asked   string
+		want    string // reason, "again", "error" or nothing
+	}{
+		{"a zone without the type is left out", [3]error{passes, passes, unsupported}, []string{"a", "b"}, "a", ""},
+		{"the second passes", [3]error{code("InsufficientFreeAddressesInSubnet"), passes, unsupported}, []string{"a", "b"}, "a b", ""},
+		{"offered nowhere", [3]error{unsupported, unsupported, unsupported}, nil, "e a b", "error"},
+		{"no result after a refusal", [3]error{unsupported, context.DeadlineExceeded, passes}, []string{"a", "b"}, "a b", "again"},
+		{"throttled after a refusal", [3]error{unsupported, code("RequestLimitExceeded"), passes}, []string{"a", "b"}, "a b", "again"},
+		{"denied", [3]error{code("UnauthorizedOperation"), code("UnauthorizedOperation"), passes}, []string{"a", "b"}, "a b",
+			awsv1.ReasonRunInstancesAuthCheckFailed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			class := templateClass()
+			class.Status.Subnets = []awsv1.Subnet{{ID: "e", Zone: "e"}, {ID: "a", Zone: "a"}, {ID: "b", Zone: "b"}}
+			var offers []model.Offering
+			for _, z := range tt.zones {
+				offers = append(offers, model.Offering{Zone: z})
+			}
+			choice := Choice{Types: []*model.InstanceType{{Name: "m5.large"}}, Offers: [][]model.Offering{offers}}
+			g := group{members: []int{0}}
+			g.template.Data = ec2types.RequestLaunchTemplateData{
+				NetworkInterfaces: []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{DeviceIndex: aws.Int32(0)}},
+			}
+			api := &runs{answers: map[string]error{"a": tt.answers[0], "b": tt.answers[1], "e": tt.answers[2]}}
+			l := &Launcher{Config: Config{Run: api}}
+			f, err := l.rehearseRun(t.Context(), Request{Class: class}, choice, g)
+			got := f.Reason
+			switch {
+			case err != nil:
+				got = "error"
+			case f.Again > 0:
+				got = "again"
+			}
+			if got != tt.want || !slices.Equal(api.asked, strings.Fields(tt.asked)) {
+				t.Errorf("result is %q (%+v, %v) after %v, want %q after %s", got, f, err, api.asked, tt.want, tt.asked)
+			}
+		})
+	}
+}
