@@ -347,7 +347,7 @@ func machineOf(r record, k *kind, labels, annotations map[string]string) (*unstr
 	u.SetName(r.Name)
 	u.SetLabels(joined(k.machineLabels, labels))
 	u.SetAnnotations(joined(k.machineAnnotations, annotations, map[string]string{
-		endHook: "drained-by-karpenter", drainedByKarpenter: "", clusterapiv1alpha1.TemplateAnnotationKey: string(from),
+		endHook: "drained-by-karpenter", drainedByKarpenter: "", detachedByKarpenter: "", clusterapiv1alpha1.TemplateAnnotationKey: string(from),
 		nodeLabelsAnnotation: string(nodeLabels),
 	}))
 	spec := runtime.DeepCopyJSON(k.raw)

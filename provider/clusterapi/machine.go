@@ -29,6 +29,8 @@ const (
 	uninitializedTaintKey = "node.cluster.x-k8s.io/uninitialized"
 	// drainedByKarpenter leaves the drain of the node to Karpenter.
 	drainedByKarpenter = "machine.cluster.x-k8s.io/exclude-node-draining"
+	// detachedByKarpenter leaves the wait for volumes to Karpenter.
+	detachedByKarpenter = "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach"
 	// endHook stops Cluster API before it deletes the infrastructure of a Machine.
 	endHook = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/karpenter"
 )

@@ -215,7 +215,7 @@ func (w *world) unhook(ctx context.Context, c client.WithWatch, o client.Object)
 	if _, held := u.GetAnnotations()[endHook]; held || u.GetDeletionTimestamp() == nil {
 		return nil
 	}
-	for _, kind := range []schema.GroupVersionKind{infraKind("TestMachine"), {Group: bootGroup, Version: "v1", Kind: "TestConfig"}} {
+	for _, kind := range []schema.GroupVersionKind{infraKind("TestMachine"), bootKind("TestConfig")} {
 		clone := empty(kind)
 		clone.SetNamespace(u.GetNamespace())
 		clone.SetName(u.GetName())
@@ -225,6 +225,10 @@ func (w *world) unhook(ctx context.Context, c client.WithWatch, o client.Object)
 	}
 	u.SetFinalizers(nil)
 	return c.Update(ctx, u)
+}
+
+func bootKind(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: bootGroup, Version: "v1", Kind: kind}
 }
 
 func infraKind(kind string) schema.GroupVersionKind {
@@ -284,7 +288,7 @@ func infraTemplateOf(name string, cpu int64) *unstructured.Unstructured {
 }
 
 func bootTemplateOf(name string) *unstructured.Unstructured {
-	return object(schema.GroupVersionKind{Group: bootGroup, Version: "v1", Kind: "TestConfigTemplate"}, name, map[string]any{
+	return object(bootKind("TestConfigTemplate"), name, map[string]any{
 		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"join": "yes"}}},
 	})
 }
