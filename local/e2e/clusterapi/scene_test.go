@@ -59,6 +59,9 @@ func newScene(t *testing.T, name string, edit ...func(*apiv1.NodePool)) *scene {
 	pool.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{
 		Group: clusterapiv1alpha1.Group, Kind: clusterapiv1alpha1.Kind, Name: name,
 	}
+	pool.Spec.Template.Spec.Requirements = []apiv1.NodeSelectorRequirementWithMinValues{
+		{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"linux"}},
+	}
 	pool.Spec.Disruption.ConsolidateAfter = apiv1.NillableDuration{Duration: new(time.Duration)}
 	pool.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "100%"}}
 	for _, f := range edit {
