@@ -101,7 +101,7 @@ func Reasons() []Reason {
 			When: "the node class of the NodeClaim is not ready"},
 		{Name: EventFinalized, Type: normal, Objects: "NodeClaim, NodePool, Node, node class, CapacityBuffer",
 			When: "the finalizer was removed from the deleted object"},
-		{Name: EventWaitingOnNodeClaimTermination, Type: normal, Objects: "node class",
+		{Name: EventWaitingOnNodeClaimTermination, Type: normal, Objects: "EC2NodeClass, ClusterAPINodeClass",
 			When: "NodeClaims still use the deleted node class"},
 		{Name: EventZonalShiftActive, Type: warning, Objects: "NodePool",
 			When: "no nodes are launched or disrupted voluntarily in a zone of the NodePool because of a zonal shift"},

@@ -9,14 +9,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/internal/singleton"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -37,7 +40,11 @@ func (c *Collector) Name() string { return "machine.garbagecollection" }
 
 // Register adds the controller to mgr.
 func (c *Collector) Register(mgr ctrl.Manager) error {
-	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).WatchesRawSource(singleton.Source()).Complete(c)
+	once := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}})
+		return nil
+	})
+	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).WatchesRawSource(once).Complete(c)
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", c.Name(), err)
 	}

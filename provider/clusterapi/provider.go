@@ -71,7 +71,7 @@ type Ledger interface {
 // A Provider implements cloud.Provider with Machines of Cluster API.
 type Provider struct {
 	config    Config
-	source    source
+	source    templateSource
 	prices    *prices
 	shortages *shortages
 	launching keyed
@@ -89,7 +89,7 @@ func New(c Config) *Provider {
 		c.Poll = DefaultPoll
 	}
 	return &Provider{
-		config: c, source: source{reader: c.Management.Cached, kinds: c.Management.Kinds},
+		config: c, source: templateSource{reader: c.Management.Cached, kinds: c.Management.Kinds},
 		prices:    &prices{reader: c.Reader, file: c.PriceFile, clock: c.Clock},
 		shortages: &shortages{clock: c.Clock}, byID: map[string]client.ObjectKey{},
 	}

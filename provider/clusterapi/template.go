@@ -96,15 +96,15 @@ func digest(v any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// A source reads templates from the management cluster.
-type source struct {
+// A templateSource reads templates from the management cluster.
+type templateSource struct {
 	reader client.Reader
 	// kinds returns the preferred version of a kind.
 	kinds func(schema.GroupKind) (schema.GroupVersionKind, error)
 }
 
 // cluster returns the Cluster of the class.
-func (s source) cluster(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) (*clusterObject, error) {
+func (s templateSource) cluster(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) (*clusterObject, error) {
 	u := empty(gvk("Cluster"))
 	key := client.ObjectKey{Namespace: class.Spec.Namespace, Name: class.Spec.ClusterName}
 	if err := s.reader.Get(ctx, key, u); err != nil {
@@ -115,7 +115,7 @@ func (s source) cluster(ctx context.Context, class *clusterapiv1alpha1.ClusterAP
 
 // templates returns the templates of the class in name order. Unusable has an error for each template that cannot be used; err
 // means that the management cluster could not be read.
-func (s source) templates(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) (usable []*template, unusable []error, err error) {
+func (s templateSource) templates(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) (usable []*template, unusable []error, err error) {
 	drafts, unusable, err := s.drafts(ctx, class)
 	if err != nil {
 		return nil, nil, err
@@ -148,7 +148,7 @@ type draft struct {
 }
 
 // drafts returns the templates of the class, from MachineDeployments or from the class itself.
-func (s source) drafts(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) ([]draft, []error, error) {
+func (s templateSource) drafts(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) ([]draft, []error, error) {
 	if class.Spec.MachineDeploymentSelector == nil {
 		out := make([]draft, 0, len(class.Spec.Templates))
 		for i := range class.Spec.Templates {
@@ -222,7 +222,7 @@ func selects(s *metav1.LabelSelector, key string) bool {
 }
 
 // complete reads the templates to which the draft refers, and sets what its nodes will have.
-func (s source) complete(ctx context.Context, namespace string, d draft) (err error) {
+func (s templateSource) complete(ctx context.Context, namespace string, d draft) (err error) {
 	if d.infrastructure, err = s.referred(ctx, namespace, d.spec.InfrastructureRef); err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (s source) complete(ctx context.Context, namespace string, d draft) (err er
 }
 
 // referred returns the template to which ref refers.
-func (s source) referred(ctx context.Context, namespace string, ref reference) (*unstructured.Unstructured, error) {
+func (s templateSource) referred(ctx context.Context, namespace string, ref reference) (*unstructured.Unstructured, error) {
 	kind, err := s.kinds(ref.groupKind())
 	if err != nil {
 		return nil, &templateError{fmt.Errorf("kind %s of %s is not served: %w", ref.Kind, ref.APIGroup, err)}
