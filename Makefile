@@ -27,7 +27,7 @@ CHART_VERSION ?= 0.1.0
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
 
-build: bin/karpenter bin/karpenter-local ## both binaries; the first time compiles Kubernetes, some minutes
+build: bin/karpenter bin/karpenter-local bin/cluster-api ## both binaries; the first time compiles Kubernetes, some minutes
 
 bin/karpenter: $(SOURCES)
 	@echo "building $@"
@@ -36,6 +36,12 @@ bin/karpenter: $(SOURCES)
 bin/karpenter-local: $(SOURCES) $(SOURCES_LOCAL)
 	@echo "building $@ (compiles Kubernetes the first time: some minutes)"
 	@cd local && go build -ldflags '$(LDFLAGS_LOCAL)' -o ../$@ .
+
+# The CRDs of Cluster API come from its Go module; they are not in the repository.
+bin/cluster-api: local/go.mod
+	@rm -rf $@ && mkdir -p $@
+	@cp "$$(cd local && go mod download sigs.k8s.io/cluster-api && go list -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)"/core/config/crd/bases/cluster.x-k8s.io_*.yaml $@/
+	@chmod -R u+w $@ && touch $@
 
 up: build ## a cluster on this machine, and nodes arriving for ten pods
 	@bin/karpenter-local up

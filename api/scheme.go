@@ -7,6 +7,7 @@ import (
 
 	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
@@ -20,6 +21,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		autoscalingv1beta1.AddToScheme,
 		awsv1.AddToScheme,
 		kwokv1alpha1.AddToScheme,
+		clusterapiv1alpha1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return fmt.Errorf("register API kinds: %w", err)

@@ -12,18 +12,20 @@ import (
 
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/clusterapi"
 	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
 // settingsPage renders docs/settings.md from the flags of the program.
 func settingsPage() []byte {
-	sets := [3]*pflag.FlagSet{}
+	sets := [4]*pflag.FlagSet{}
 	for i := range sets {
 		sets[i] = pflag.NewFlagSet("page", pflag.ContinueOnError)
 	}
 	settings.AddFlags(sets[0])
 	aws.AddFlags(sets[1])
 	kwok.AddFlags(sets[2])
+	clusterapi.AddFlags(sets[3])
 	var b bytes.Buffer
 	b.WriteString(generated + `
 # Settings
@@ -44,6 +46,8 @@ settings are under ` + "`settings`" + `, named in camel case: [charts](charts.md
 	flagTable(&b, sets[1])
 	b.WriteString("\n## KWOK\n\n")
 	flagTable(&b, sets[2])
+	b.WriteString("\n## Cluster API\n\n")
+	flagTable(&b, sets[3])
 	b.WriteString("\n## Feature gates\n\nGiven as `--feature-gates Name=true,Name=false`. A gate that does not exist is an error if it is switched on, and a" +
 		" log line if\nit is switched off. `--aws-feature-gates` ignores the latter. Meanings, and the gates of the AWS" +
 		" provider:\n[feature gates](feature-gates.md).\n\n| Gate | Default |\n|---|---|\n")

@@ -25,6 +25,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/clusterapi"
 	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
@@ -85,6 +86,7 @@ func (h here) addFlags() {
 	sets := pflag.NewFlagSet("names", pflag.ContinueOnError)
 	for _, add := range []func(*pflag.FlagSet){
 		func(f *pflag.FlagSet) { settings.AddFlags(f) }, func(f *pflag.FlagSet) { aws.AddFlags(f) }, func(f *pflag.FlagSet) { kwok.AddFlags(f) },
+		func(f *pflag.FlagSet) { clusterapi.AddFlags(f) },
 	} {
 		one := pflag.NewFlagSet("names", pflag.ContinueOnError)
 		add(one)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/clusterapi"
 )
 
 // The comments of the chart's settings are the help of their flags. A comment may go on after that.
@@ -17,6 +18,7 @@ func TestValuesHaveTheHelpOfTheFlags(t *testing.T) {
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	settings.AddFlags(fs)
 	aws.AddFlags(fs)
+	clusterapi.AddFlags(fs)
 	help := map[string]string{}
 	fs.VisitAll(func(f *pflag.Flag) {
 		usage, _ := splitUsage(f.Usage)

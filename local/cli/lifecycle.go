@@ -20,6 +20,7 @@ func (a *app) up() *cobra.Command {
 		gates        string
 		controller   string
 		chart        string
+		definitions  string
 		noController bool
 		ports        map[string]int
 	)
@@ -29,6 +30,7 @@ func (a *app) up() *cobra.Command {
 		Long: "Start the cluster, or its parts that are not running: etcd, API server, scheduler, controller manager, emulated AWS\n" +
 			"and the Karpenter controller. Return when all are ready and leave them running.",
 		Example: "  karpenter-local up\n" +
+			"  karpenter-local up --provider clusterapi\n" +
 			"  karpenter-local up --provider kwok --feature-gates NodeOverlay=true,CapacityBuffer=true",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,7 +38,7 @@ func (a *app) up() *cobra.Command {
 				controller = ""
 			}
 			c, err := a.open(cluster.Options{
-				Out: cmd.OutOrStdout(), Ports: ports, Controller: controller, Chart: chart,
+				Out: cmd.OutOrStdout(), Ports: ports, Controller: controller, Chart: chart, ClusterAPI: definitions,
 				Settings: given(cmd, boot, provider, gates),
 			})
 			if err != nil {
@@ -47,10 +49,11 @@ func (a *app) up() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&boot, "nodes-boot", cluster.DefaultNodesBoot, "Time from launch to boot of an instance")
-	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "Cloud provider: aws (emulated), or kwok (simulated nodes)")
+	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "Cloud provider: aws (emulated), clusterapi (simulated machines), or kwok (simulated nodes)")
 	flags.StringVar(&gates, "feature-gates", "", "Feature gates of the controller, as Name=true,Name=false")
 	flags.StringVar(&controller, "controller", beside("karpenter"), "Path of the controller's binary")
 	flags.StringVar(&chart, "chart", beside("../charts/karpenter"), "Path of the Helm chart with its permissions")
+	flags.StringVar(&definitions, "cluster-api", beside("cluster-api"), "Path of the CRDs of Cluster API")
 	flags.BoolVar(&noController, "no-controller", false, "Do not start the controller")
 	flags.StringToIntVar(&ports, "port", nil, "Fixed port of a part, as PART=PORT")
 	return cmd

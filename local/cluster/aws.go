@@ -16,7 +16,7 @@ const (
 )
 
 // emulates reports whether the cluster has an emulated AWS.
-func (c *Cluster) emulates() bool { return c.state.Settings.Provider != providerKWOK }
+func (c *Cluster) emulates() bool { return c.state.Settings.Provider == providerAWS }
 
 // Emulator is the URL of the emulated AWS.
 func (c *Cluster) Emulator() string { return "http://" + c.state.Address("awsemu") }

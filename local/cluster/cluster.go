@@ -51,6 +51,8 @@ type Options struct {
 	// Arguments are more arguments of parts, by part, for this start alone. They come last, so they override other
 	// arguments.
 	Arguments map[string][]string
+	// ClusterAPI is the directory of the CRDs of Cluster API, for its provider.
+	ClusterAPI string
 	// Chart is the directory of the Helm chart with the rights of the controller.
 	Chart string
 	// Values are values of the chart, for this start alone: the controller gets the rights and the environment that the

@@ -29,7 +29,7 @@ type user struct {
 }
 
 // users are the clients of the API server that have a certificate. The hollow
-// kubelet and the emulator act for many nodes, so they are administrators.
+// kubelet, the emulator and Cluster API act for many nodes, so they are administrators.
 // The controller is not listed: it authenticates with a token.
 var users = []user{
 	{"admin", "admin", []string{"system:masters"}},
@@ -37,6 +37,7 @@ var users = []user{
 	{"kube-controller-manager", "system:kube-controller-manager", nil},
 	{"kwok", "hollow-kubelet", []string{"system:masters"}},
 	{"awsemu", "aws-emulator", []string{"system:masters"}},
+	{"clusterapi", "cluster-api", []string{"system:masters"}},
 }
 
 // keys are the keys and certificates for the parts.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/crds"
+	"github.com/karpenter-go/karpenter/local/clusterapi"
 	"github.com/karpenter-go/karpenter/local/objects"
 	"github.com/karpenter-go/karpenter/local/watching"
 )
@@ -40,7 +42,10 @@ func (c *Cluster) furnish(ctx context.Context) error {
 		return err
 	}
 	c.step("CRDs installed")
-	return nil
+	if c.state.Settings.Provider != providerClusterAPI {
+		return nil
+	}
+	return c.furnishClusterAPI(ctx, watcher)
 }
 
 // scheme has the kinds of the objects that furnish creates.
@@ -57,6 +62,11 @@ func installCRDs(ctx context.Context, c client.WithWatch) error {
 	if err != nil {
 		return err
 	}
+	return serve(ctx, c, definitions)
+}
+
+// serve applies CRDs and returns when all are served.
+func serve(ctx context.Context, c client.WithWatch, definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	for _, crd := range definitions {
 		if err := objects.Apply(ctx, c, crd); err != nil {
 			return err
@@ -64,6 +74,26 @@ func installCRDs(ctx context.Context, c client.WithWatch) error {
 	}
 	var list apiextensionsv1.CustomResourceDefinitionList
 	return watching.Until(ctx, c, &list, func() bool { return established(definitions, list.Items) })
+}
+
+// furnishClusterAPI installs the CRDs of Cluster API, and creates the Cluster that stands for this one.
+func (c *Cluster) furnishClusterAPI(ctx context.Context, w client.WithWatch) error {
+	definitions, err := clusterapi.Definitions(c.options.ClusterAPI)
+	if err != nil {
+		return err
+	}
+	if err := serve(ctx, w, definitions); err != nil {
+		return err
+	}
+	kubeconfig, err := os.ReadFile(c.dir.KubeconfigOf("clusterapi"))
+	if err != nil {
+		return fmt.Errorf("read kubeconfig of Cluster API: %w", err)
+	}
+	if err := clusterapi.Furnish(ctx, w, Name, c.Endpoint(), kubeconfig); err != nil {
+		return err
+	}
+	c.step("Cluster API furnished")
+	return nil
 }
 
 // established reports whether each of wanted is served.

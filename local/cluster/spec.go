@@ -31,7 +31,7 @@ func with(stages [][]spec, arguments map[string][]string) [][]spec {
 // purposes lists the names of all ports of a cluster.
 var purposes = []string{
 	"etcd", "etcd-peer", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kwok",
-	"awsemu", "karpenter-metrics", "karpenter-health",
+	"awsemu", "clusterapi", "karpenter-metrics", "karpenter-health",
 }
 
 // controlPlane describes the parts in the order in which they start. Parts of
@@ -46,11 +46,19 @@ func (c *Cluster) controlPlane(s *state.State, k keys) [][]spec {
 
 // known returns the parts that must be healthy for the cluster to be ready.
 func (c *Cluster) known(s *state.State, k keys) [][]spec {
-	stages := c.controlPlane(s, k)
+	stages := append(c.controlPlane(s, k), c.machines(s)...)
 	if _, started := s.Parts[ControllerName]; started {
 		stages = append(stages, []spec{c.controller(s)})
 	}
 	return stages
+}
+
+// machines describes the parts that create machines, and need the CRDs of Cluster API.
+func (c *Cluster) machines(s *state.State) [][]spec {
+	if c.state.Settings.Provider != providerClusterAPI {
+		return nil
+	}
+	return with([][]spec{{c.clusterAPI(s)}}, c.options.Arguments)
 }
 
 func (c *Cluster) etcd(s *state.State) spec {
@@ -154,6 +162,20 @@ func (c *Cluster) hollowKubelet(s *state.State) spec {
 			"kwok",
 			"--kubeconfig=" + c.dir.KubeconfigOf("kwok"),
 			"--health-address=" + s.Address("kwok"),
+		},
+	}
+}
+
+func (c *Cluster) clusterAPI(s *state.State) spec {
+	const name = "clusterapi"
+	return spec{
+		name: name, purposes: []string{name}, binary: c.binary,
+		health: "http://" + s.Address(name) + "/healthz",
+		args: []string{
+			name,
+			"--kubeconfig=" + c.dir.KubeconfigOf(name),
+			"--health-address=" + s.Address(name),
+			"--nodes-boot=" + s.Settings.NodesBoot,
 		},
 	}
 }

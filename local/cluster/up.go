@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/karpenter-go/karpenter/local/process"
@@ -43,6 +45,11 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.furnish(ctx); err != nil {
 		return err
 	}
+	for _, stage := range c.machines(c.state) {
+		if err := c.startAll(ctx, stage); err != nil {
+			return err
+		}
+	}
 	if err := c.startController(ctx, k); err != nil {
 		return err
 	}
@@ -52,8 +59,8 @@ func (c *Cluster) Up(ctx context.Context) error {
 
 // check returns an error for options that would cause a failure later.
 func (c *Cluster) check() error {
-	if p := c.options.Provider; p != "" && p != providerAWS && p != providerKWOK {
-		return fmt.Errorf("--provider is %q, want %s or %s", p, providerAWS, providerKWOK)
+	if p := c.options.Provider; p != "" && !slices.Contains(providers, p) {
+		return fmt.Errorf("--provider is %q, want %s", p, strings.Join(providers, ", "))
 	}
 	for what, path := range map[string]string{
 		"karpenter-local": c.binary, "the controller": c.options.Controller, "the scheduler": c.options.Scheduler,
@@ -101,7 +108,11 @@ const (
 const (
 	providerAWS  = "aws"
 	providerKWOK = "kwok"
+	// providerClusterAPI has simulated machines of Cluster API.
+	providerClusterAPI = "clusterapi"
 )
+
+var providers = []string{providerAWS, providerClusterAPI, providerKWOK}
 
 // keepSettings uses the stored settings of the first start, since running parts were started with them.
 func (c *Cluster) keepSettings() {

@@ -9,6 +9,7 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 
 	"github.com/karpenter-go/karpenter/local/cli"
+	"github.com/karpenter-go/karpenter/local/clusterapi"
 	"github.com/karpenter-go/karpenter/local/hollow"
 )
 
@@ -23,6 +24,7 @@ func All() []cli.Part {
 		part("kube-controller-manager", "Run the Kubernetes controller manager",
 			controllermanager.NewControllerManagerCommand),
 		part("kwok", "Run the simulated kubelet, which updates the status of nodes and pods", hollow.Command),
+		part("clusterapi", "Run Cluster API with simulated machines, which join as nodes", clusterapi.Command),
 		part("awsemu", "Run the emulated AWS, whose instances join as nodes", newAwsemu),
 	}
 }

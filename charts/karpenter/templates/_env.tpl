@@ -1,6 +1,6 @@
 {{/* The environment of the controller: one variable a setting. Empty strings and switches that are off are left out. */}}
 {{- define "karpenter.env" -}}
-{{- if ne .Values.settings.provider "kwok" }}
+{{- if eq .Values.settings.provider "aws" }}
 {{- $_ := required "settings.clusterName must be set to the name of the cluster" .Values.settings.clusterName }}
 {{- end }}
 {{- if ne .Values.settings.provider "aws" }}
@@ -92,6 +92,8 @@
   (list "VM_MEMORY_OVERHEAD_PERCENT" "vmMemoryOverheadPercent")
   (list "INTERRUPTION_QUEUE" "interruptionQueue")
   (list "RESERVED_ENIS" "reservedENIs")
+  (list "MANAGEMENT_KUBECONFIG" "managementKubeconfig")
+  (list "PRICE_FILE" "priceFile")
   (list "LEADER_ELECTION_NAME" "leaderElectionName")
   (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval")
   (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval")

@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/clusterapi"
 	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
@@ -26,11 +27,12 @@ func controllerCommand(version operator.Version) *cobra.Command {
 			"The cluster is the one that KUBECONFIG selects, or the one in which the program runs.",
 		Example: "  karpenter controller --cluster-name production --log-level debug\n" +
 			"  CLUSTER_NAME=production karpenter controller\n" +
+			"  karpenter controller --provider clusterapi --management-kubeconfig /etc/management/kubeconfig\n" +
 			"  karpenter controller --provider kwok   # simulated nodes, for a cluster with kwok",
 		Args: noArgs,
 	}
 	core := settings.AddFlags(c.Flags())
-	clouds := providers{aws: aws.AddFlags(c.Flags()), kwok: kwok.AddFlags(c.Flags())}
+	clouds := providers{aws: aws.AddFlags(c.Flags()), kwok: kwok.AddFlags(c.Flags()), clusterapi: clusterapi.AddFlags(c.Flags())}
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		core.Complete()
 		if err := errors.Join(core.Validate(), clouds.validate(core.Provider)); err != nil {
@@ -44,8 +46,9 @@ func controllerCommand(version operator.Version) *cobra.Command {
 
 // providers are the settings of all providers of this build, of which one is used.
 type providers struct {
-	aws  *aws.Settings
-	kwok *kwok.Settings
+	aws        *aws.Settings
+	kwok       *kwok.Settings
+	clusterapi *clusterapi.Settings
 }
 
 // validate returns an error if the settings of the named provider are invalid. It ignores those of others.
@@ -56,14 +59,19 @@ func (p providers) validate(name string) error {
 	case settings.ProviderKWOK:
 		_, err := p.kwok.Types()
 		return err
+	case settings.ProviderClusterAPI:
+		return p.clusterapi.Validate()
 	}
 	return nil
 }
 
 // open makes the provider with the name core.Provider.
 func (p providers) open(ctx context.Context, env operator.Env, core *settings.Settings) (operator.Provider, error) {
-	if core.Provider == settings.ProviderKWOK {
+	switch core.Provider {
+	case settings.ProviderKWOK:
 		return newKWOK(env, p.kwok)
+	case settings.ProviderClusterAPI:
+		return newClusterAPI(env, core, p.clusterapi)
 	}
 	return newAWS(ctx, env, core, p.aws)
 }

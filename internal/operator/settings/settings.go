@@ -9,7 +9,7 @@ import (
 // Settings are the settings of the controller. AddFlags, Complete and Validate must be called in this order. After
 // that, the struct is only read.
 type Settings struct {
-	// Provider is the cloud: ProviderAWS or ProviderKWOK.
+	// Provider is the cloud: ProviderAWS, ProviderKWOK or ProviderClusterAPI.
 	Provider string
 	// KarpenterService is not used. It is accepted for older manifests.
 	KarpenterService string
@@ -100,8 +100,9 @@ type raw struct {
 
 // Providers.
 const (
-	ProviderAWS  = "aws"
-	ProviderKWOK = "kwok"
+	ProviderAWS        = "aws"
+	ProviderKWOK       = "kwok"
+	ProviderClusterAPI = "clusterapi"
 )
 
 // MaxHeadroom is the largest NewNodeHeadroom.

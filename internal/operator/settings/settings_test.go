@@ -127,7 +127,7 @@ func TestErrorsAreReportedTogether(t *testing.T) {
 		`--preference-policy (PREFERENCE_POLICY): "Sometimes" is unknown: use Respect, Ignore`,
 		`--feature-gates (FEATURE_GATES): NodeRepair="yes" is not a boolean: use true or false`,
 		`NodeOverlay="" is not a boolean: use true or false`,
-		`--provider (KARPENTER_PROVIDER): "gcp" is unknown: use aws, kwok`,
+		`--provider (KARPENTER_PROVIDER): "gcp" is unknown: use aws, kwok, clusterapi`,
 		`--log-output-paths (LOG_OUTPUT_PATHS): must not be empty`,
 		`--leader-election-name (LEADER_ELECTION_NAME): must not be empty`,
 		`--min-values-policy (MIN_VALUES_POLICY): "" is unknown: use Strict, BestEffort`,

@@ -44,7 +44,7 @@ func (s *Settings) Complete() {
 // Validate returns an error that joins all invalid settings, including those that Complete could not parse.
 func (s *Settings) Validate() error {
 	v := &Settings{errs: slices.Clone(s.errs), unread: s.unread}
-	v.oneOf("provider", s.Provider, ProviderAWS, ProviderKWOK)
+	v.oneOf("provider", s.Provider, ProviderAWS, ProviderKWOK, ProviderClusterAPI)
 	v.port("metrics-port", s.MetricsPort)
 	v.port("health-probe-port", s.HealthProbePort)
 	if s.MetricsPort != 0 && s.MetricsPort == s.HealthProbePort {

@@ -94,6 +94,7 @@ func (r Rig) open(dir string, onEnd func(part string, how error)) (*cluster.Clus
 		Binary:        filepath.Join(bin, "karpenter-local"),
 		Controller:    controller,
 		Chart:         r.Chart,
+		ClusterAPI:    filepath.Join(bin, "cluster-api"),
 		Scheduler:     r.Scheduler,
 		Arguments:     r.Arguments,
 		Values:        r.Values,

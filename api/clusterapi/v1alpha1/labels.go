@@ -1,0 +1,55 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// Labels of instance types. Numbers are integers, so that Gt and Lt can be used.
+const (
+	// InstanceCPULabelKey is the number of CPUs.
+	InstanceCPULabelKey = Group + "/instance-cpu"
+	// InstanceMemoryLabelKey is the memory in MiB.
+	InstanceMemoryLabelKey = Group + "/instance-memory"
+	// InstanceGPUCountLabelKey is the number of GPUs. Types without GPUs lack it.
+	InstanceGPUCountLabelKey = Group + "/instance-gpu-count"
+)
+
+// Labels and annotations of objects in the management cluster.
+const (
+	// OwnerLabelKey (Machine, clones of templates) is the UID of the namespace kube-system of the workload cluster whose
+	// controller created the object.
+	OwnerLabelKey = Group + "/owner"
+	// ClaimUIDLabelKey (Machine, clones of templates) is the UID of the NodeClaim for which the object was created.
+	ClaimUIDLabelKey = Group + "/nodeclaim-uid"
+	// ClaimAnnotationKey (Machine, clones of templates) is the name of the NodeClaim.
+	ClaimAnnotationKey = Group + "/nodeclaim"
+	// PriceAnnotationKey (MachineDeployment, infrastructure template) is the price of a machine in dollars per hour, as one number
+	// or as a list by failure domain: a=0.10,b=0.12.
+	PriceAnnotationKey = apiv1.ExtGroup + "/price-per-hour"
+	// PriceTimeAnnotationKey (MachineDeployment, infrastructure template) is when the price was read, as 2026-11-01 or in RFC 3339.
+	PriceTimeAnnotationKey = apiv1.ExtGroup + "/price-time"
+)
+
+// Annotations of NodeClaims.
+const (
+	// LaunchAnnotationKey is the record of the launch: which template and failure domain were chosen. It is written before the
+	// Machine is created.
+	LaunchAnnotationKey = apiv1.ExtGroup + "/launch"
+	// MachineAnnotationKey is the namespace and name of the claim's Machine.
+	MachineAnnotationKey = Group + "/machine"
+	// TemplateAnnotationKey is what the Machine was made from, for comparison with the template of today.
+	TemplateAnnotationKey = Group + "/template"
+)
+
+// TerminationFinalizer keeps a class until no NodeClaim uses it.
+const TerminationFinalizer = Group + "/termination"
+
+// Labels are the label rules of the provider, to be joined with apiv1.CoreLabels.
+func Labels() apiv1.LabelRules {
+	return apiv1.LabelRules{
+		WellKnown:         sets.New(InstanceCPULabelKey, InstanceMemoryLabelKey, InstanceGPUCountLabelKey),
+		RestrictedDomains: []string{Group},
+	}
+}

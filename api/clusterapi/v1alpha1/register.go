@@ -1,0 +1,23 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Group is the API group of ClusterAPINodeClass.
+const Group = "clusterapi.ext.karpenter.sh"
+
+// Kind is the kind of the node class.
+const Kind = "ClusterAPINodeClass"
+
+// GroupVersion is what the types of this package are registered under.
+var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
+
+// AddToScheme registers the types of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &ClusterAPINodeClass{}, &ClusterAPINodeClassList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}

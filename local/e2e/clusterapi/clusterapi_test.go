@@ -1,0 +1,236 @@
+package clusterapi
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/clusterapi"
+)
+
+// Pods get Machines of the cheapest templates, Cluster API finds their nodes, and the MachineDeployments stay as they are. Fewer
+// pods need fewer Machines, and no pods none.
+func TestScaleUpAndDown(t *testing.T) {
+	s := newScene(t, "updown")
+	s.deploy(10, "3")
+	s.awaitRunning(10)
+	claims := s.awaitSettled(1)
+	if got := types(claims); got["large"] != 1 {
+		t.Errorf("types are %v, want one large node, which costs less than ten small ones", got)
+	}
+	claim := claims[0]
+	node := &corev1.Node{}
+	if err := place.Get(t.Context(), client.ObjectKey{Name: claim.Status.NodeName}, node); err != nil {
+		t.Fatal(err)
+	}
+	zone := node.Labels[corev1.LabelTopologyZone]
+	for key, want := range map[string]string{
+		"scene": "updown", "node.cluster.x-k8s.io/size": "large", corev1.LabelInstanceTypeStable: "updown-large",
+		apiv1.CapacityTypeLabelKey: "on-demand", clusterapiv1alpha1.InstanceCPULabelKey: "32",
+	} {
+		if node.Labels[key] != want {
+			t.Errorf("label %s of the node is %q, want %q", key, node.Labels[key], want)
+		}
+	}
+	if len(node.Spec.Taints) > 0 || !strings.HasPrefix(zone, "zone-") || node.Spec.ProviderID != claim.Status.ProviderID {
+		t.Errorf("node has taints %v, zone %q, provider id %s", node.Spec.Taints, zone, node.Spec.ProviderID)
+	}
+	for size := range sizes {
+		u := s.object(deploymentKind, s.template(size), nil)
+		if err := place.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
+			t.Fatal(err)
+		}
+		spec, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
+		status, _, _ := unstructured.NestedInt64(u.Object, "status", "replicas")
+		if spec != 0 || status != 0 {
+			t.Errorf("MachineDeployment %s wants %d and has %d Machines, want 0", u.GetName(), spec, status)
+		}
+	}
+	s.scale(1)
+	s.awaitRunning(1)
+	s.poll(func(ctx context.Context) string {
+		got := types(s.claims(ctx))
+		return missing(len(got) == 1 && got["small"] == 1, "types after the scale-in are %v, want one small", got)
+	})
+	s.scale(0)
+	s.awaitGone()
+}
+
+// Without capacity in one template, pods get nodes of another one, and the Machine that got none goes.
+func TestShortage(t *testing.T) {
+	s := newScene(t, "shortage")
+	s.order(map[string]string{clusterapi.Exhausted: "shortage-small/*"})
+	s.deploy(1, "3")
+	s.awaitRunning(1)
+	if got := types(s.awaitSettled(1)); got["medium"] != 1 {
+		t.Errorf("types are %v, want one medium node", got)
+	}
+}
+
+// A wrong template is told on the claim. Once it is right, the same Machine becomes the node.
+func TestFailingInfrastructure(t *testing.T) {
+	s := newScene(t, "failing")
+	s.order(map[string]string{clusterapi.Failing: "failing-*/*"})
+	s.deploy(1, "3")
+	s.poll(func(ctx context.Context) string {
+		for _, m := range s.objects(ctx, machineKind) {
+			text := fmt.Sprint(m.Object["status"])
+			if strings.Contains(text, "The image does not exist") {
+				return ""
+			}
+		}
+		return "no Machine says that the image does not exist"
+	})
+	s.order(nil)
+	s.awaitRunning(1)
+	s.awaitSettled(1)
+}
+
+// Another version in the template, and another infrastructure template, replace the nodes; the same contents under another name
+// do not.
+func TestDrift(t *testing.T) {
+	s := newScene(t, "drift")
+	s.deploy(2, "2")
+	s.awaitRunning(2)
+	before := s.awaitSettled(1)[0].Name
+	size := types(s.claims(t.Context()))
+	name := "small"
+	if size[name] != 1 {
+		t.Fatalf("types are %v, want one small", size)
+	}
+	s.change(deploymentKind, s.template(name), `{"spec":{"template":{"spec":{"version":"v1.36.4"}}}}`)
+	s.poll(func(ctx context.Context) string {
+		claims := s.claims(ctx)
+		return missing(len(claims) == 1 && claims[0].Name != before, "claim %s is not replaced", before)
+	})
+	s.awaitRunning(2)
+	before = s.awaitSettled(1)[0].Name
+	s.put(s.infrastructure("drift-other", 5))
+	t.Cleanup(func() {
+		_ = place.Delete(context.WithoutCancel(t.Context()), s.object(templateKind, "drift-other", nil))
+	})
+	s.change(deploymentKind, s.template(name), `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"drift-other"}}}}}`)
+	s.poll(func(ctx context.Context) string {
+		claims := s.claims(ctx)
+		return missing(len(claims) == 1 && claims[0].Name != before, "claim %s is not replaced", before)
+	})
+	s.awaitRunning(2)
+	s.awaitSettled(1)
+}
+
+// A Machine that somebody deletes is drained by Karpenter first: a PodDisruptionBudget holds it until its pods may go.
+func TestDeletedMachineIsDrained(t *testing.T) {
+	s := newScene(t, "deleted")
+	s.deploy(1, "3")
+	s.awaitRunning(1)
+	claim := s.awaitSettled(1)[0]
+	none := intstr.FromInt32(0)
+	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.name}}
+	pdb.Spec.MaxUnavailable = &none
+	pdb.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": s.name}}
+	s.put(pdb)
+	machine := s.objects(t.Context(), machineKind)[0]
+	if err := place.Delete(t.Context(), &machine); err != nil {
+		t.Fatal(err)
+	}
+	s.poll(func(ctx context.Context) string {
+		var now apiv1.NodeClaim
+		if err := place.Get(ctx, client.ObjectKey{Name: claim.Name}, &now); err != nil {
+			return err.Error()
+		}
+		return missing(now.DeletionTimestamp != nil, "claim %s is not deleted with its Machine", claim.Name)
+	})
+	s.poll(func(ctx context.Context) string { // the replacement is there, and the old machine is held
+		return missing(len(s.objects(ctx, hollowKind)) == 2, "%d hollow machines, want the held one and its replacement", len(s.objects(ctx, hollowKind)))
+	})
+	if err := place.Delete(t.Context(), pdb); err != nil {
+		t.Fatal(err)
+	}
+	s.poll(func(ctx context.Context) string {
+		err := place.Get(ctx, client.ObjectKey{Name: claim.Name}, &apiv1.NodeClaim{})
+		return missing(err != nil && client.IgnoreNotFound(err) == nil, "claim %s is not gone (%v)", claim.Name, err)
+	})
+	s.awaitRunning(1)
+	s.awaitSettled(1)
+}
+
+// Machines that the infrastructure reclaims are replaced, elsewhere.
+func TestInterruption(t *testing.T) {
+	s := newScene(t, "interrupted")
+	s.deploy(1, "3")
+	s.awaitRunning(1)
+	claim := s.awaitSettled(1)[0]
+	s.order(map[string]string{clusterapi.Interrupted: "interrupted-small/" + claim.Labels[corev1.LabelTopologyZone]})
+	s.poll(func(ctx context.Context) string {
+		err := place.Get(ctx, client.ObjectKey{Name: claim.Name}, &apiv1.NodeClaim{})
+		return missing(err != nil && client.IgnoreNotFound(err) == nil, "claim %s is not gone (%v)", claim.Name, err)
+	})
+	s.awaitRunning(1)
+	again := s.awaitSettled(1)[0]
+	if again.Labels[corev1.LabelTopologyZone] == claim.Labels[corev1.LabelTopologyZone] {
+		t.Errorf("the replacement is in %s as well", claim.Labels[corev1.LabelTopologyZone])
+	}
+}
+
+// Wherever the controller is killed while it launches, each claim has one Machine in the end, and no other Machine exists.
+func TestKill(t *testing.T) {
+	s := newScene(t, "kill")
+	s.order(map[string]string{clusterapi.Hung: "kill-*/*"})
+	s.deploy(12, "6")
+	for _, moment := range []struct {
+		name string
+		of   func(ctx context.Context) int
+	}{
+		{"claims", func(ctx context.Context) int { return len(s.claims(ctx)) }},
+		{"configs", func(ctx context.Context) int { return len(s.objects(ctx, configKind)) }},
+		{"machines", func(ctx context.Context) int { return len(s.objects(ctx, machineKind)) }},
+	} {
+		s.poll(func(ctx context.Context) string { return missing(moment.of(ctx) > 0, "no %s yet", moment.name) })
+		s.restart()
+	}
+	s.order(nil)
+	s.poll(func(ctx context.Context) string {
+		return missing(len(s.objects(ctx, machineKind)) > 0, "no machine has come")
+	})
+	s.restart()
+	s.awaitRunning(12)
+	s.awaitSettled(len(s.claims(t.Context())))
+}
+
+// restart kills the controller and starts it again.
+func (s *scene) restart() {
+	s.t.Helper()
+	if err := place.Cluster.Kill(s.t.Context(), cluster.ControllerName); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := place.Cluster.Up(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// A Machine whose claim was removed with its finalizer, as a wrong clean-up does, is deleted. So are clones without a Machine.
+func TestMachineWithoutClaim(t *testing.T) {
+	s := newScene(t, "orphan")
+	s.deploy(1, "3")
+	s.awaitRunning(1)
+	claim := s.awaitSettled(1)[0]
+	s.scale(0)
+	s.restart() // so that the claim is not deleted in the ordinary way first
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+	_ = place.Delete(t.Context(), &claim)
+	if err := client.IgnoreNotFound(place.Patch(t.Context(), &claim, patch)); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitGone()
+}

@@ -1,0 +1,41 @@
+package clusterapi
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/e2e/rig"
+	"github.com/karpenter-go/karpenter/local/state"
+)
+
+var (
+	binaries = flag.String("binaries", "../../../bin", "where karpenter-local, karpenter and the CRDs of Cluster API are")
+	logs     = flag.String("logs", "", "directory to keep the logs of the cluster in")
+	machines = flag.Int("machines", 40, "how many machines TestScale launches; 500 with KARPENTER_LONG=1")
+)
+
+// place is the cluster of all tests. They run one after another, because orders to the infrastructure concern all machines.
+var place *rig.Place
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("short: no cluster, no end-to-end tests")
+		return
+	}
+	r := rig.Rig{
+		Name: "clusterapi", Binaries: *binaries, Chart: "../../../charts/karpenter", Logs: *logs, Patience: 5 * time.Minute,
+		Settings: state.Settings{Provider: "clusterapi", NodesBoot: "1s"},
+	}
+	os.Exit(r.Run(func(_ context.Context, c *cluster.Cluster) (code int, err error) {
+		if place, err = r.Place(c); err != nil {
+			return 0, err
+		}
+		return m.Run(), nil
+	}))
+}

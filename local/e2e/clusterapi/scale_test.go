@@ -1,0 +1,87 @@
+package clusterapi
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/local/cluster"
+)
+
+// many is the number of machines with KARPENTER_LONG=1.
+const many = 500
+
+// nearFloor is how far the price may be above the lower bound at the end.
+const nearFloor = 1.05
+
+// Many machines come up for pods that fill them in pairs, and after a scale-in to a quarter, consolidation brings the price near
+// its lower bound again. The figures are for information; only prices and counts are checked.
+func TestScale(t *testing.T) {
+	if os.Getenv("KARPENTER_LONG") != "" {
+		*machines = many
+	}
+	s := newScene(t, "scale", func(p *apiv1.NodePool) {
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, apiv1.NodeSelectorRequirementWithMinValues{
+			Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"scale-small"},
+		})
+		p.Spec.Disruption.ConsolidateAfter.Duration = new(5 * time.Second)
+	})
+	n := *machines
+	begun := time.Now()
+	s.deploy(int32(2*n), "2")
+	s.awaitRunning(2 * n)
+	allRun := time.Since(begun)
+	s.awaitSettled(n)
+	t.Logf("%d machines: all %d pods run after %.1fs, price %.3f of the floor, controller %s", n, 2*n, allRun.Seconds(), s.overFloor(n, 2*n), memory(t))
+	left := n / 2
+	begun = time.Now()
+	s.scale(int32(left))
+	s.awaitRunning(left)
+	var over float64
+	nodes := 0
+	s.poll(func(ctx context.Context) string {
+		nodes = len(s.claims(ctx))
+		over = s.overFloor(nodes, left)
+		return missing(over <= nearFloor, "%d claims for %d pods: %.3f of the floor", nodes, left, over)
+	})
+	t.Logf("scale-in to %d pods: %d machines, %.3f of the floor after %.1fs, controller %s", left, nodes, over, time.Since(begun).Seconds(), memory(t))
+	s.awaitRunning(left)
+	s.scale(0)
+	begun = time.Now()
+	s.awaitGone()
+	t.Logf("no machines after %.1fs", time.Since(begun).Seconds())
+}
+
+// overFloor returns the price of so many small nodes over that of the CPUs that the pods request. All templates have the same price
+// for each CPU, so no nodes are cheaper than that.
+func (s *scene) overFloor(nodes, pods int) float64 {
+	return float64(nodes) * float64(sizes["small"]) / (2 * float64(pods))
+}
+
+// memory returns the resident memory of the controller, now and at its peak.
+func memory(t *testing.T) string {
+	t.Helper()
+	status, err := place.Cluster.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(status.Parts, func(p cluster.PartStatus) bool { return p.Name == cluster.ControllerName })
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", status.Parts[at].PID))
+	if err != nil {
+		return "memory not known"
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok {
+			out[key] = strings.TrimSpace(value)
+		}
+	}
+	return fmt.Sprintf("RSS %s, peak %s", out["VmRSS"], out["VmHWM"])
+}

@@ -1,0 +1,203 @@
+package clusterapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// collectEvery is the interval between two comparisons of all Machines with all claims.
+const collectEvery = time.Minute
+
+// A Collector deletes Machines and clones of this provider whose claim does not exist. It keeps a Machine whose node is ready and
+// runs pods. The other direction, claims whose Machine does not exist, is a controller of the core.
+type Collector struct {
+	provider *Provider
+}
+
+// Collector returns the controller of Machines without a claim.
+func (p *Provider) Collector() *Collector { return &Collector{provider: p} }
+
+// Name is the controller's name in logs and metrics.
+func (c *Collector) Name() string { return "machine.garbagecollection" }
+
+// Register adds the controller to mgr.
+func (c *Collector) Register(mgr ctrl.Manager) error {
+	once := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}})
+		return nil
+	})
+	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).WatchesRawSource(once).Complete(c)
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", c.Name(), err)
+	}
+	return nil
+}
+
+// Reconcile makes one round. Machines and clones are listed before claims. A Machine that is created in between is in no list.
+func (c *Collector) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	p := c.provider
+	all, err := p.machines(ctx, p.config.Management.Live)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	clones, err := c.clones(ctx, all)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	var claims apiv1.NodeClaimList
+	if err := p.config.Reader.List(ctx, &claims); err != nil {
+		return ctrl.Result{}, fmt.Errorf("list claims: %w", err)
+	}
+	there := sets.New[string]()
+	for i := range claims.Items {
+		there.Insert(string(claims.Items[i].UID))
+	}
+	ready, err := readyNodes(ctx, p.config.Client)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	var errs []error
+	for _, m := range all {
+		if there.Has(claimUID(m.Metadata.Labels)) {
+			continue
+		}
+		if node := ready[m.Spec.ProviderID]; node != "" {
+			pods, err := c.workload(ctx, node)
+			if err != nil || pods > 0 {
+				errs = append(errs, err)
+				c.withhold(node, m, pods)
+				continue
+			}
+		}
+		if _, held := m.Metadata.Annotations[endHook]; m.ending() && !held {
+			continue
+		}
+		ctrl.LoggerFrom(ctx).Info("deleted machine without nodeclaim", "Machine", klog.KRef(m.Metadata.Namespace, m.Metadata.Name), "provider-id", m.Spec.ProviderID)
+		errs = append(errs, p.end(ctx, m))
+	}
+	for _, clone := range clones {
+		if !there.Has(claimUID(clone.labels)) {
+			_, err := p.removeClones(ctx, record{Namespace: clone.key.Namespace, Name: clone.key.Name, Infrastructure: clone.kind}, claimUID(clone.labels))
+			errs = append(errs, err)
+		}
+	}
+	return ctrl.Result{RequeueAfter: collectEvery}, errors.Join(errs...)
+}
+
+// withhold publishes that a Machine without a claim is kept because its node runs pods.
+func (c *Collector) withhold(node string, m *machine, pods int) {
+	if pods == 0 {
+		return
+	}
+	o := &corev1.Node{}
+	o.Name = node
+	c.provider.config.Events.Publish(telemetry.Event{
+		Object: o, Type: corev1.EventTypeWarning, Reason: telemetry.EventTerminationWithheld, Dedupe: []string{node},
+		Message: fmt.Sprintf("Machine %s/%s has no NodeClaim but is not deleted: the node is Ready and has pods (%d); fix: restore the "+
+			"NodeClaim, or delete the Node, which drains it", m.Metadata.Namespace, m.Metadata.Name, pods),
+	})
+}
+
+// workload returns how many pods of the node have not completed, without those of DaemonSets and of the node itself.
+func (c *Collector) workload(ctx context.Context, node string) (count int, err error) {
+	var pods corev1.PodList
+	if err := c.provider.config.Client.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
+		return 0, fmt.Errorf("list pods of node %s: %w", node, err)
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		bound := false
+		for _, o := range p.OwnerReferences {
+			bound = bound || o.Kind == "DaemonSet" || o.Kind == "Node"
+		}
+		if !bound {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// A clone is an object that was created from a template.
+type clone struct {
+	kind   schema.GroupVersionKind
+	key    client.ObjectKey
+	labels map[string]string
+}
+
+// clones returns the clones without a Machine, of all kinds to which the classes refer.
+func (c *Collector) clones(ctx context.Context, machines []*machine) ([]clone, error) {
+	p := c.provider
+	named := sets.New[client.ObjectKey]()
+	for _, m := range machines {
+		named.Insert(client.ObjectKey{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name})
+	}
+	kinds, err := c.cloneKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := p.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []clone
+	for kind := range kinds {
+		list := emptyList(kind)
+		err := p.config.Management.Live.List(ctx, list, client.MatchingLabels{clusterapiv1alpha1.OwnerLabelKey: owner})
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", kind.Kind, err)
+		}
+		for i := range list.Items {
+			key := client.ObjectKeyFromObject(&list.Items[i])
+			if !named.Has(key) {
+				out = append(out, clone{kind, key, list.Items[i].GetLabels()})
+			}
+		}
+	}
+	return out, nil
+}
+
+// cloneKinds returns the kinds of the clones of all classes.
+func (c *Collector) cloneKinds(ctx context.Context) (sets.Set[schema.GroupVersionKind], error) {
+	var classes clusterapiv1alpha1.ClusterAPINodeClassList
+	if err := c.provider.config.Client.List(ctx, &classes); err != nil {
+		return nil, fmt.Errorf("list node classes: %w", err)
+	}
+	kinds := sets.New[schema.GroupVersionKind]()
+	for i := range classes.Items {
+		templates, _, err := c.provider.source.templates(ctx, &classes.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range templates {
+			kinds.Insert(cloneKind(t.infrastructure))
+			if t.bootstrap != nil {
+				kinds.Insert(cloneKind(t.bootstrap))
+			}
+		}
+	}
+	return kinds, nil
+}

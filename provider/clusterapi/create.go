@@ -1,0 +1,498 @@
+package clusterapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// Reasons of failed launches, in the condition Launched of the claim.
+const (
+	reasonNameTaken      = "MachineNameTaken"
+	reasonMachineDeleted = "MachineDeleted"
+	reasonInfrastructure = "InfrastructureFailed"
+	reasonProvisioning   = "MachineNotProvisioned"
+)
+
+// A record is the choice for one claim. It is written to the claim before anything is created, and names all that may exist.
+type record struct {
+	Namespace     string `json:"namespace"`
+	Cluster       string `json:"cluster"`
+	Name          string `json:"name"` // of the Machine and the clones
+	Template      string `json:"template"`
+	FailureDomain string `json:"failureDomain,omitempty"`
+	Zone          string `json:"zone"`
+	// Infrastructure and Bootstrap are the kinds of the clones. Bootstrap is empty if there is only a Secret.
+	Infrastructure schema.GroupVersionKind `json:"infrastructure"`
+	Bootstrap      schema.GroupVersionKind `json:"bootstrap,omitzero"`
+}
+
+func (r record) key() client.ObjectKey { return client.ObjectKey{Namespace: r.Namespace, Name: r.Name} }
+
+// String returns the value of the annotation.
+func (r record) String() string {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		panic(fmt.Sprintf("encode launch record %#v: %v", r, err)) // only strings
+	}
+	return string(raw)
+}
+
+// recordOf returns the record of a claim, and false if there is none or it cannot be parsed.
+func recordOf(claim *apiv1.NodeClaim) (record, bool) {
+	var r record
+	text, ok := claim.Annotations[clusterapiv1alpha1.LaunchAnnotationKey]
+	if !ok || json.Unmarshal([]byte(text), &r) != nil || r.Name == "" || r.Namespace == "" {
+		return record{}, false
+	}
+	return r, true
+}
+
+// maxName is the longest name of a Machine. It often becomes the name of a host.
+const maxName = 63
+
+// nameOf returns the name of the claim's Machine and clones.
+func nameOf(cluster, claim string) string {
+	name := cluster + "-" + claim
+	if len(name) <= maxName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return strings.TrimRight(name[:maxName-9], "-.") + "-" + hex.EncodeToString(sum[:4])
+}
+
+// Create implements cloud.Provider. It returns when the Machine has a provider ID.
+func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("create Machine: %w", err)
+	}
+	class, err := p.class(ctx, claim.Spec.NodeClassRef)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := p.launching.lock(ctx, string(claim.UID))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	kinds, err := p.kinds(ctx, class)
+	if err != nil {
+		return nil, err
+	}
+	r, k, err := p.settle(ctx, claim, class, kinds)
+	if err != nil {
+		return nil, err
+	}
+	m, err := p.ensure(ctx, claim, r, k)
+	if err != nil {
+		return nil, err
+	}
+	if m, err = p.await(ctx, class, r, m); err != nil {
+		return nil, err
+	}
+	i := m.instance()
+	if k != nil {
+		i.Capacity, i.Allocatable = k.instanceType.Capacity.List(), k.instanceType.Allocatable.List()
+	}
+	return i, nil
+}
+
+// settle returns the recorded choice of the claim, with its kind. If there is none, or its template is gone and no Machine was
+// created, it chooses and records the choice. The claim is read without a cache, since a record that is overlooked would be
+// replaced by another choice. The kind is nil if only the Machine exists.
+func (p *Provider) settle(
+	ctx context.Context, claim *apiv1.NodeClaim, class *clusterapiv1alpha1.ClusterAPINodeClass, kinds []kind,
+) (record, *kind, error) {
+	var stored apiv1.NodeClaim
+	err := p.config.Reader.Get(ctx, client.ObjectKey{Name: claim.Name}, &stored)
+	switch {
+	case err != nil:
+		return record{}, nil, fmt.Errorf("read launch record of claim %s: %w", claim.Name, err)
+	case stored.UID != claim.UID || !stored.DeletionTimestamp.IsZero():
+		return record{}, nil, fmt.Errorf("claim %s is deleted, no Machine is created", claim.Name)
+	}
+	if r, known := recordOf(&stored); known {
+		if at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == r.Template }); at >= 0 {
+			return r, &kinds[at], nil
+		}
+		m, err := p.machine(ctx, p.config.Management.Live, r.key())
+		if err != nil || m != nil {
+			return r, nil, err
+		}
+		if _, err := p.removeClones(ctx, r, string(claim.UID)); err != nil {
+			return record{}, nil, err
+		}
+	}
+	r, k, err := p.choose(ctx, claim, class, kinds)
+	if err != nil {
+		return record{}, nil, err
+	}
+	gone, err := p.config.Ledger.Record(ctx, []*apiv1.NodeClaim{&stored}, map[string]string{
+		clusterapiv1alpha1.LaunchAnnotationKey: r.String(),
+	})
+	if err != nil {
+		return record{}, nil, err
+	}
+	if len(gone) > 0 {
+		return record{}, nil, fmt.Errorf("claim %s is deleted, no Machine is created", claim.Name)
+	}
+	return r, k, nil
+}
+
+// choose returns the cheapest offering that the claim allows and whose type holds what it requests, the first by name of
+// equals.
+func (p *Provider) choose(
+	ctx context.Context, claim *apiv1.NodeClaim, class *clusterapiv1alpha1.ClusterAPINodeClass, kinds []kind,
+) (record, *kind, error) {
+	kinds = tolerated(slices.Clone(kinds), claim.Spec.Taints, claim.Spec.StartupTaints)
+	types := make([]*cloud.InstanceType, len(kinds))
+	for i := range kinds {
+		types[i] = kinds[i].instanceType
+	}
+	if pool := claim.Labels[apiv1.NodePoolLabelKey]; pool != "" && p.config.Overlay != nil {
+		var err error
+		if types, err = p.config.Overlay(ctx, pool, types); err != nil {
+			return record{}, nil, fmt.Errorf("price instance types: %w", err)
+		}
+	}
+	asked, requests := require.FromSpec(claim.Spec.Requirements), model.RequestsOf(claim.Spec.Resources.Requests)
+	var chosen *kind
+	var best cloud.Offering
+	for _, t := range types {
+		_, _, short := requests.Short(t.Allocatable)
+		if _, ok := asked.Intersects(t.Requirements); short || !ok {
+			continue
+		}
+		o, ok := t.Cheapest(asked)
+		if !ok || chosen != nil && o.Price >= best.Price {
+			continue
+		}
+		if at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == t.Name }); at >= 0 {
+			chosen, best = &kinds[at], o
+		}
+	}
+	if chosen == nil {
+		return record{}, nil, &cloud.InsufficientCapacityError{
+			Err: errors.New("no available template meets the requirements, requests and taints of the NodeClaim"),
+		}
+	}
+	d := chosen.domains[slices.IndexFunc(chosen.domains, func(d domain) bool { return d.zone == best.Zone })]
+	r := record{
+		Namespace: class.Spec.Namespace, Cluster: class.Spec.ClusterName, Name: nameOf(class.Spec.ClusterName, claim.Name),
+		Template: chosen.name, FailureDomain: d.name, Zone: d.zone, Infrastructure: cloneKind(chosen.infrastructure),
+	}
+	if chosen.bootstrap != nil {
+		r.Bootstrap = cloneKind(chosen.bootstrap)
+	}
+	return r, chosen, nil
+}
+
+// cloneKind returns the kind of the clones of a template: its own without the suffix Template.
+func cloneKind(u *unstructured.Unstructured) schema.GroupVersionKind {
+	kind := u.GroupVersionKind()
+	kind.Kind = strings.TrimSuffix(kind.Kind, "Template")
+	return kind
+}
+
+// ensure returns the Machine of the record. If it does not exist, it creates the clones and then the Machine. All names are fixed
+// by the record, so a repetition finds what an earlier call has created.
+func (p *Provider) ensure(ctx context.Context, claim *apiv1.NodeClaim, r record, k *kind) (*machine, error) {
+	m, err := p.machine(ctx, p.config.Management.Live, r.key())
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		if k == nil {
+			return nil, fmt.Errorf("Machine %s does not exist any more", r.key())
+		}
+		if m, err = p.build(ctx, claim, r, k); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case !belongsTo(m.Metadata.Labels, string(claim.UID)):
+		return nil, taken("Machine", r)
+	case m.ending():
+		return nil, &cloud.LaunchError{
+			Reason: reasonMachineDeleted, Message: fmt.Sprintf("Machine %s is being deleted", r.key()), Err: errors.New("it was deleted during its launch"),
+		}
+	}
+	return m, nil
+}
+
+// taken returns the error about a name that another object has.
+func taken(kind string, r record) error {
+	return &cloud.LaunchError{
+		Reason: reasonNameTaken, Message: fmt.Sprintf("%s %s exists and was not created for this NodeClaim", kind, r.key()),
+		Err: errors.New("name is taken"),
+	}
+}
+
+// build creates the clones and the Machine.
+func (p *Provider) build(ctx context.Context, claim *apiv1.NodeClaim, r record, k *kind) (*machine, error) {
+	owner, err := p.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	labels := map[string]string{
+		clusterNameLabel: r.Cluster, clusterapiv1alpha1.OwnerLabelKey: owner, clusterapiv1alpha1.ClaimUIDLabelKey: string(claim.UID),
+	}
+	if pool := claim.Labels[apiv1.NodePoolLabelKey]; pool != "" {
+		labels[apiv1.NodePoolLabelKey] = pool
+	}
+	annotations := map[string]string{clusterapiv1alpha1.ClaimAnnotationKey: claim.Name}
+	for _, t := range []*unstructured.Unstructured{k.bootstrap, k.infrastructure} {
+		if t == nil {
+			continue
+		}
+		if err := p.create(ctx, cloneOf(t, r, labels, annotations), r, string(claim.UID)); err != nil {
+			return nil, err
+		}
+	}
+	u, err := machineOf(r, k, labels, annotations)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.create(ctx, u, r, string(claim.UID)); err != nil {
+		return nil, err
+	}
+	ctrl.LoggerFrom(ctx).Info("created machine", "Machine", klog.KRef(r.Namespace, r.Name), "template", r.Template, "failure-domain", r.FailureDomain)
+	return decode[machine](u)
+}
+
+// create creates the object. If one with its name exists that was created for the same claim, u becomes that one.
+func (p *Provider) create(ctx context.Context, u *unstructured.Unstructured, r record, uid string) error {
+	err := p.config.Management.Live.Create(ctx, u)
+	if !apierrors.IsAlreadyExists(err) {
+		if err != nil {
+			return fmt.Errorf("create %s %s: %w", u.GetKind(), r.key(), err)
+		}
+		return nil
+	}
+	found, err := p.object(ctx, u.GroupVersionKind(), r.key())
+	switch {
+	case err != nil:
+		return err
+	case found == nil:
+		return fmt.Errorf("create %s %s: it is deleted at the same time", u.GetKind(), r.key())
+	case !belongsTo(found.GetLabels(), uid):
+		return taken(u.GetKind(), r)
+	}
+	u.Object = found.Object
+	return nil
+}
+
+// cloneOf returns the object that a template describes.
+func cloneOf(t *unstructured.Unstructured, r record, labels, annotations map[string]string) *unstructured.Unstructured {
+	u := empty(cloneKind(t))
+	u.SetNamespace(r.Namespace)
+	u.SetName(r.Name)
+	inner, _, _ := unstructured.NestedStringMap(t.Object, "spec", "template", "metadata", "labels") // absent is none
+	u.SetLabels(joined(inner, labels))
+	inner, _, _ = unstructured.NestedStringMap(t.Object, "spec", "template", "metadata", "annotations")
+	u.SetAnnotations(joined(inner, annotations, map[string]string{
+		clonedFromName: t.GetName(), clonedFromGroupKind: t.GroupVersionKind().GroupKind().String(),
+	}))
+	if spec := innerSpec(t); spec != nil {
+		u.Object["spec"] = runtime.DeepCopyJSONValue(spec)
+	}
+	return u
+}
+
+// joined returns the union of maps. Later ones take precedence.
+func joined(all ...map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range all {
+		maps.Copy(out, m)
+	}
+	return out
+}
+
+// machineOf returns the Machine of a record.
+func machineOf(r record, k *kind, labels, annotations map[string]string) (*unstructured.Unstructured, error) {
+	from, err := json.Marshal(k.made(r.FailureDomain))
+	if err != nil {
+		return nil, fmt.Errorf("encode template %s: %w", k.name, err)
+	}
+	nodeLabels, err := json.Marshal(k.nodeLabels(r))
+	if err != nil {
+		return nil, fmt.Errorf("encode labels of template %s: %w", k.name, err)
+	}
+	u := empty(gvk("Machine"))
+	u.SetNamespace(r.Namespace)
+	u.SetName(r.Name)
+	u.SetLabels(joined(k.machineLabels, labels))
+	u.SetAnnotations(joined(k.machineAnnotations, annotations, map[string]string{
+		endHook: "drained-by-karpenter", drainedByKarpenter: "", detachedByKarpenter: "", clusterapiv1alpha1.TemplateAnnotationKey: string(from),
+		nodeLabelsAnnotation: string(nodeLabels),
+	}))
+	spec := runtime.DeepCopyJSON(k.raw)
+	if spec == nil {
+		spec = map[string]any{}
+	}
+	for _, field := range []string{"providerID", "failureDomain", "version", "bootstrap"} {
+		delete(spec, field)
+	}
+	spec["clusterName"] = r.Cluster
+	spec["infrastructureRef"] = map[string]any{"apiGroup": r.Infrastructure.Group, "kind": r.Infrastructure.Kind, "name": r.Name}
+	if k.bootstrap != nil {
+		ref := map[string]any{"apiGroup": r.Bootstrap.Group, "kind": r.Bootstrap.Kind, "name": r.Name}
+		spec["bootstrap"] = map[string]any{"configRef": ref}
+	} else {
+		spec["bootstrap"] = map[string]any{"dataSecretName": deref(k.spec.Bootstrap.DataSecretName)}
+	}
+	if k.spec.Version != "" {
+		spec["version"] = k.spec.Version
+	}
+	if r.FailureDomain != "" {
+		spec["failureDomain"] = r.FailureDomain
+	}
+	u.Object["spec"] = spec
+	return u, nil
+}
+
+// nodeLabels returns the labels of the node that follow from the record and its template.
+func (k *kind) nodeLabels(r record) map[string]string {
+	labels := k.instanceType.Requirements.Labels()
+	labels[corev1.LabelTopologyZone] = r.Zone
+	return labels
+}
+
+// await returns the Machine once it has a provider ID. If the infrastructure has no capacity, it records that and deletes the
+// Machine. A launch that reaches its deadline counts as a shortage too, so that the next one tries another offering.
+func (p *Provider) await(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass, r record, m *machine) (*machine, error) {
+	offering := keyOf(class, r.Template, r.FailureDomain)
+	for looked := 0; ; looked++ {
+		if m.Spec.ProviderID != "" {
+			p.shortages.clear(offering)
+			return m, nil
+		}
+		if m.ending() {
+			return nil, &cloud.LaunchError{
+				Reason: reasonMachineDeleted, Message: fmt.Sprintf("Machine %s was deleted before it had a provider ID", r.key()),
+				Err: errors.New("it was deleted during its launch"),
+			}
+		}
+		v := judge(m, class.Spec.CapacityErrors)
+		switch {
+		case v.short:
+			p.shortages.mark(offering)
+			if err := p.end(ctx, m); err != nil {
+				ctrl.LoggerFrom(ctx).Error(err, "failed to delete machine without capacity, which is tried again", "Machine", klog.KRef(r.Namespace, r.Name))
+			}
+			return nil, &cloud.InsufficientCapacityError{
+				Err: fmt.Errorf("template %s in failure domain %q: %s: %s", r.Template, r.FailureDomain, v.reason, v.message),
+			}
+		case v.final:
+			return nil, &cloud.LaunchError{
+				Reason: reasonInfrastructure, Message: fmt.Sprintf("Infrastructure of Machine %s failed: %s: %s", r.key(), v.reason, v.message),
+				Err: errors.New("the infrastructure provider reports a failure"),
+			}
+		}
+		if !wait(ctx, p.config.Clock, p.config.Poll) {
+			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+				p.shortages.mark(offering)
+			}
+			return nil, &cloud.LaunchError{
+				Reason: reasonProvisioning, Message: fmt.Sprintf("Machine %s has no provider ID yet: %s: %s", r.key(), v.reason, v.message), Err: ctx.Err(),
+			}
+		}
+		next, err := p.look(ctx, r, looked)
+		if err != nil {
+			return nil, err
+		}
+		if next != nil {
+			m = next
+		}
+	}
+}
+
+// liveEvery is after how many looks at the cache the Machine is read from the API server, in case the cache does not get it.
+const liveEvery = 30
+
+// look returns the Machine as the cache has it, or nil if the cache does not have it yet. Every liveEvery times it reads the
+// Machine from the API server, where a missing one is an error.
+func (p *Provider) look(ctx context.Context, r record, looked int) (*machine, error) {
+	if (looked+1)%liveEvery != 0 {
+		return p.machine(ctx, p.config.Management.Cached, r.key())
+	}
+	m, err := p.machine(ctx, p.config.Management.Live, r.key())
+	if err == nil && m == nil {
+		return nil, &cloud.LaunchError{
+			Reason: reasonMachineDeleted, Message: fmt.Sprintf("Machine %s was deleted before it had a provider ID", r.key()),
+			Err: errors.New("it does not exist any more"),
+		}
+	}
+	return m, err
+}
+
+// wait waits for d and returns true, or returns false when ctx is done.
+func wait(ctx context.Context, c clock.WithDelayedExecution, d time.Duration) bool {
+	elapsed := make(chan struct{})
+	timer := c.AfterFunc(d, func() { close(elapsed) })
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-elapsed:
+		return true
+	}
+}
+
+// A keyed is a set of locks by key. The zero value is ready to use.
+type keyed struct {
+	mu    sync.Mutex // guards locks
+	locks map[string]chan struct{}
+}
+
+// lock waits until nobody holds the lock of the key.
+func (k *keyed) lock(ctx context.Context, key string) (unlock func(), err error) {
+	for {
+		k.mu.Lock()
+		held, busy := k.locks[key]
+		if !busy {
+			if k.locks == nil {
+				k.locks = map[string]chan struct{}{}
+			}
+			released := make(chan struct{})
+			k.locks[key] = released
+			k.mu.Unlock()
+			return func() {
+				k.mu.Lock()
+				delete(k.locks, key)
+				k.mu.Unlock()
+				close(released)
+			}, nil
+		}
+		k.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for another launch of claim: %w", ctx.Err())
+		case <-held:
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package clusterapi
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+)
+
+// A Connection is the management cluster as a part of the program: its cache runs as long as the program.
+type Connection struct {
+	cluster cluster.Cluster
+}
+
+// Connect makes the clients of the management cluster. It has a cache of its own, even if it is the workload cluster, since
+// Cluster API's objects are read as unstructured ones.
+func Connect(config *rest.Config) (*Connection, error) {
+	c, err := cluster.New(config, func(o *cluster.Options) {
+		o.Scheme = runtime.NewScheme()
+		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
+		o.Client.Cache = &client.CacheOptions{Unstructured: false} // the client writes, and reads without the cache
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the management cluster: %w", err)
+	}
+	return &Connection{cluster: c}, nil
+}
+
+// Management returns the clients.
+func (c *Connection) Management() Management {
+	return Management{Cached: c.cluster.GetCache(), Live: c.cluster.GetClient(), Kinds: func(gk schema.GroupKind) (schema.GroupVersionKind, error) {
+		mapping, err := c.cluster.GetRESTMapper().RESTMapping(gk)
+		if err != nil {
+			return schema.GroupVersionKind{}, fmt.Errorf("find version of %s: %w", gk, err)
+		}
+		return mapping.GroupVersionKind, nil
+	}}
+}
+
+// Name is the name of the part in logs.
+func (c *Connection) Name() string { return "management.cluster" }
+
+// Register adds the cache to mgr.
+func (c *Connection) Register(mgr ctrl.Manager) error {
+	if err := mgr.Add(c.cluster); err != nil {
+		return fmt.Errorf("start the cache of the management cluster: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package clusterapi
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+var _ cloud.Notifier = (*Provider)(nil)
+
+// NoticeSources implements cloud.Notifier. The only source is the conditions of Machines.
+func (p *Provider) NoticeSources() []cloud.NoticeSource {
+	return []cloud.NoticeSource{machineNotices{p}}
+}
+
+// MarkUnavailable implements cloud.Notifier.
+func (p *Provider) MarkUnavailable(claim *apiv1.NodeClaim, _ string) {
+	if r, ok := recordOf(claim); ok {
+		p.shortages.mark(offeringKey{r.Namespace, r.Cluster, r.Template, r.FailureDomain})
+	}
+}
+
+// noticeEvery is the interval at which the conditions of Machines are read, from the cache.
+const noticeEvery = 5 * time.Second
+
+// machineNotices reads notices from Machines.
+type machineNotices struct{ p *Provider }
+
+// Name implements cloud.NoticeSource.
+func (n machineNotices) Name() string { return "interruption.machine" }
+
+// Receive implements cloud.NoticeSource. A notice is returned again while its cause exists, since the Machine then still has a
+// claim or the claim is already being deleted.
+func (n machineNotices) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
+	batch := cloud.NoticeBatch{Next: noticeEvery}
+	all, err := n.p.machines(ctx, n.p.config.Management.Cached)
+	if err != nil {
+		return cloud.NoticeBatch{}, err
+	}
+	for _, m := range all {
+		if notice, ok := noticeOf(m); ok {
+			batch.Notices = append(batch.Notices, notice)
+		}
+	}
+	return batch, nil
+}
+
+// interruptionReasons match reasons and messages of machines that the infrastructure takes back.
+var interruptionReasons = regexp.MustCompile(`(?i)\b(spot|preempt|interrupt|evict|reclaim|deallocat)`)
+
+// noticeOf returns the notice about a Machine that had a provider ID, and false if there is none.
+func noticeOf(m *machine) (model.Notice, bool) {
+	if m.Spec.ProviderID == "" {
+		return model.Notice{}, false
+	}
+	n := model.Notice{Instance: m.Spec.ProviderID}
+	if m.ending() {
+		// Without the hook, the deletion is one of this provider, or the hook was removed by hand.
+		if _, held := m.Metadata.Annotations[endHook]; !held {
+			return n, false
+		}
+		n.Kind, n.Time = model.NoticeInstanceTerminated, m.Metadata.DeletionTimestamp.Time
+		n.Message = fmt.Sprintf("Machine %s/%s is being deleted, but not by Karpenter", m.Metadata.Namespace, m.Metadata.Name)
+		return n, true
+	}
+	for _, c := range []metav1.Condition{m.condition("InfrastructureReady"), m.condition("HealthCheckSucceeded")} {
+		if c.Status != metav1.ConditionFalse {
+			continue
+		}
+		n.Time = c.LastTransitionTime.Time
+		n.Message = fmt.Sprintf("Machine %s/%s: condition %s is False: %s: %s", m.Metadata.Namespace, m.Metadata.Name, c.Type, c.Reason, c.Message)
+		text := c.Reason + " " + c.Message
+		switch {
+		case c.Type == "HealthCheckSucceeded":
+			n.Kind = model.NoticeScheduledChange
+		case interruptionReasons.MatchString(text):
+			n.Kind = model.NoticeSpotInterrupted
+		case c.Reason == "Deleted":
+			n.Kind = model.NoticeInstanceTerminated // the infrastructure object no longer exists
+		default:
+			continue // it may become ready again; repair replaces nodes that do not
+		}
+		return n, true
+	}
+	return n, false
+}
+
+// readyNodes returns the provider IDs of nodes that are ready.
+func readyNodes(ctx context.Context, c client.Reader) (map[string]string, error) {
+	var nodes corev1.NodeList
+	if err := c.List(ctx, &nodes, client.UnsafeDisableDeepCopy, client.HasLabels{classLabel}); err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	out := map[string]string{}
+	for i := range nodes.Items {
+		for _, c := range nodes.Items[i].Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+				out[nodes.Items[i].Spec.ProviderID] = nodes.Items[i].Name
+			}
+		}
+	}
+	return out, nil
+}
+
+// claimUID returns the UID of the claim for which an object was created.
+func claimUID(labels map[string]string) string { return labels[clusterapiv1alpha1.ClaimUIDLabelKey] }
