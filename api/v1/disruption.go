@@ -2,7 +2,8 @@ package v1
 
 // Disruption says when nodes of a pool may be taken away by choice.
 type Disruption struct {
-	// Time without pods being added or removed before the node can be consolidated: a
+	// Time after which the node can be consolidated, since a pod was last bound to it,
+	// finished, or began to terminate (status.lastPodEventTime of the NodeClaim). A
 	// duration in h, m and s such as 30s or 1h30m, or Never, which disables
 	// consolidation, also of empty nodes. Default: 0s.
 	// +kubebuilder:default:="0s"

@@ -121,15 +121,16 @@ type NodeClaimStatus struct {
 
 	// Conditions of the NodeClaim. Ready is True if Launched, Registered and
 	// Initialized are. Others are present while they apply: Consolidatable, Drifted,
-	// DisruptionReason, Drained, VolumesDetached, InstanceTerminating,
+	// DisruptionReason, Rebooting, Drained, VolumesDetached, InstanceTerminating,
 	// ConsistentStateFound, NodeJoinDelayed.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Last time a pod was bound to the node, finished or was removed.
-	// consolidateAfter counts from here.
+	// Last time a pod was bound to the node, finished, or began to terminate. Pods of
+	// DaemonSets do not count. consolidateAfter counts from here, and from the
+	// initialization of a node without such an event.
 	// +optional
 	LastPodEventTime metav1.Time `json:"lastPodEventTime,omitzero"`
 }

@@ -66,8 +66,8 @@ type NodeOverlaySpec struct {
 
 	// Priority among overlays that set the same value: the highest weight applies. 1
 	// to 10000. If overlays of equal weight set the same value, the one last by name
-	// applies and the other is rejected as a whole (Ready=False, reason Conflict).
-	// Default: 0.
+	// applies and the other is rejected as a whole: its condition ValidationSucceeded
+	// is False with reason Conflict. An overlay without weight comes after all others.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +optional

@@ -46,8 +46,8 @@ type entry struct {
 	count float64
 }
 
-// cells is the maximum size of the grid in each direction. If requests are not multiples of a cell then, they are
-// rounded down, which makes the bound lower but still valid.
+// cells is the maximum number of grid cells for each of cpu and memory. If a request is not a multiple of a cell, it is
+// rounded down. The lower bound may then be smaller, and is still a lower bound.
 const cells = 1536
 
 // The search for the bound ends when the bound is within gap of the relaxation's cost. Every fullRound-th round

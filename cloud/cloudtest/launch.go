@@ -233,7 +233,7 @@ func testCancelled(t *testing.T, h *Harness) {
 	if _, err := p.Create(ctx, c); err == nil {
 		t.Error("create with a cancelled context succeeded")
 	}
-	// What the others answer does not matter, only that they do.
+	// Only that these calls return is checked. Their results do not matter.
 	_, _ = p.InstanceTypes(ctx, h.Pool)
 	_, _ = p.List(ctx)
 	_, _ = p.Get(ctx, "none")
@@ -242,7 +242,7 @@ func testCancelled(t *testing.T, h *Harness) {
 	h.wantAlive(t, 1)
 }
 
-// claims stores n claims.
+// claims creates n NodeClaims in the API server.
 func (h *Harness) claims(t *testing.T, n int) []*apiv1.NodeClaim {
 	t.Helper()
 	out := make([]*apiv1.NodeClaim, n)

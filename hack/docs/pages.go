@@ -27,7 +27,7 @@ For operators who monitor the controller. [Alerts](alerts.md) suggests alerts an
 working: [names of Karpenter 1.15](upstream-names.md#metrics). There are also the metrics of controller-runtime
 (` + "`controller_runtime_*`, `workqueue_*`, `rest_client_*`" + `) and of the Go runtime.
 
-Metrics that count are counters and end in ` + "`_total`" + `. Durations are in seconds, sizes in bytes, CPU in cores, prices in US
+Counters end in ` + "`_total`, except `aws_sdk_go_request_retry_count`. `karpenter_nodepools_cost_total` is a gauge. Both names are upstream's" + `. Durations are in seconds, sizes in bytes, CPU in cores, prices in US
 dollars an hour. The gauges of nodes have one more label for each well-known label of the provider, named by what follows
 the slash: ` + "`karpenter.k8s.aws/instance-family` becomes `instance_family`" + `.
 

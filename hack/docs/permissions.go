@@ -50,9 +50,21 @@ for p in deploy/aws/*.json; do
 done
 ` + "```" + `
 
-A permission that is missing shows in the node class's condition ` + "`ValidationSucceeded`" + `: launches are rehearsed before a class
-is ready. ` + "`ssm:GetParameter`" + ` is for AWS's own images; add your parameters if a class has ` + "`ssmParameter`" + ` terms of your own.
+` + "`ssm:GetParameter`" + ` is for AWS's own images; add your parameters if a class has ` + "`ssmParameter`" + ` terms of your own.
 Images that are encrypted with a key of yours need ` + "`kms:CreateGrant`" + ` and the like in the key's policy.
+
+## Missing permissions
+
+[` + "`karpenter doctor aws`" + `](doctor.md#permissions-on-aws) checks 14 of these permissions before the installation, for the credentials
+with which it runs. Afterwards a missing permission shows here:
+
+| Missing | Shows in |
+|---|---|
+| ` + "`ec2:CreateLaunchTemplate`, `ec2:CreateFleet`, `ec2:RunInstances`" + ` | EC2NodeClass, condition ` + "`ValidationSucceeded`" + ` False: a launch is tried as a dry run before the class is ready. [Reasons](nodeclasses.md#conditions-and-reasons) |
+| reads of images, subnets, security groups and placement groups, ` + "`ssm:GetParameter`" + `, changes of instance profiles and ` + "`iam:PassRole`" + ` | EC2NodeClass, the condition of that step: Unknown with the reason ` + "`NotResolved`" + ` and the error of AWS. A condition that was True stays True |
+| ` + "`ec2:TerminateInstances`" + ` | event ` + "`FailedTermination`" + ` on the node and NodeClaim |
+| ` + "`ec2:GetConsoleOutput`, `eks:DescribeAccessEntry`" + ` | nowhere: condition ` + "`NodeJoinDelayed`" + ` states fewer causes |
+| all others, such as ` + "`sqs:ReceiveMessage`, `pricing:GetProducts`, `ec2:DescribeInstances`" + ` | the log: one line a minute for each cause |
 `)
 	for _, p := range policy.All(placeholders) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| Statement | Actions | On | If |\n|---|---|---|---|\n", p.Name, capital(p.Why))
@@ -80,9 +92,10 @@ The chart creates all roles; they are in [charts/karpenter/templates](../charts/
 | | with ` + "`extraPermissions.nominations`" + ` (default): writes the status of pods |
 | ClusterRole of the provider | reads and writes EC2NodeClasses or KWOKNodeClasses |
 | Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller |
-| Role in kube-system | reads the Service ` + "`kube-dns`" + ` and the ConfigMap ` + "`aws-auth`" + ` |
+| Role in kube-system | reads the Service ` + "`kube-dns`" + `; with ` + "`extraPermissions.awsAuth`" + ` (default) reads the ConfigMap ` + "`aws-auth`" + ` |
 
-` + "`karpenter doctor cluster --as system:serviceaccount:NAMESPACE:NAME`" + ` checks the permissions of the controller.
+` + "`karpenter doctor cluster --as system:serviceaccount:NAMESPACE:NAME`" + ` checks the permissions of the controller in the cluster, and
+` + "`helm test`" + ` does the same.
 `
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -34,9 +34,9 @@ For operators who configure ` + "`karpenter controller`" + `. It reads flags and
 variable, and an empty variable counts as absent. A flag that cannot be parsed ends the program at once. All other errors are reported
 together, with the names of flag and variable. In both cases the exit code is 2.
 
-Booleans need a value: ` + "`--disable-leader-election=true`" + `. Durations are Go's: ` + "`10s`, `1m30s`" + `. In the Helm chart the same
-settings are under ` + "`settings`" + `, named in camel case: [charts](charts.md#values). Some settings of upstream are accepted and
-[have no effect](compat.md#settings-without-effect).
+Booleans need a value: ` + "`--disable-leader-election=true`" + `. Durations are Go's: ` + "`10s`, `1m30s`" + `. In the Helm chart most
+settings are under ` + "`settings`" + `, named in camel case: [charts](charts.md#flags-and-values) lists the others. Some settings of
+upstream are accepted and [have no effect](compat.md#settings-without-effect).
 
 ## Core
 

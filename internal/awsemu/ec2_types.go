@@ -88,8 +88,8 @@ func (e *Emulator) typeLookup(t *catalog.Type) wire.Lookup {
 	}
 }
 
-// virtualization returns how a type runs an image: the first generations can
-// do it without help of the hardware too.
+// virtualization returns the virtualization type that the instance type reports. Families c1, m1, m2 and t1 report
+// paravirtual only, all others report hvm.
 func virtualization(t *catalog.Type) []string {
 	if slices.Contains([]string{"c1", "m1", "m2", "t1"}, strings.Split(t.Name, ".")[0]) {
 		return []string{"paravirtual"}

@@ -171,7 +171,7 @@ func addTemplateLists(out *templateDataXML, d world.TemplateData) {
 	}
 }
 
-// yes is a flag that is only written if it is set.
+// yes returns a pointer to true, or nil for false, so that the XML element is left out.
 func yes(b bool) *bool {
 	if !b {
 		return nil

@@ -35,7 +35,8 @@ type Legacy interface {
 	Convert(objects []Written) (manifest []byte, warnings []string, err error)
 }
 
-// A Written is an object as it was written.
+// A Written is an object of the input before it is decoded or converted: its JSON, without defaults, and its place in the
+// input.
 type Written struct {
 	Place Place
 	JSON  []byte

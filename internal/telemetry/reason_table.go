@@ -79,7 +79,7 @@ func Reasons() []Reason {
 		{Name: EventFailedDraining, Type: warning, Objects: "Node",
 			When: "pods of the node cannot be evicted because of a PodDisruptionBudget or do-not-disrupt"},
 		{Name: EventTerminationGracePeriodExpiring, Type: warning, Objects: nodeAndClaim,
-			When: "the node has a termination deadline, at which all its pods are deleted"},
+			When: "the node has a termination deadline; each pod is deleted its terminationGracePeriodSeconds before it"},
 		{Name: EventAwaitingVolumeDetachment, Type: normal, Objects: "Node",
 			When: "volumes are still attached to the drained node"},
 		{Name: EventNodeRepairBlocked, Type: warning, Objects: nodeAndClaim + ", NodePool", Dedupe: long,

@@ -29,7 +29,7 @@ func TestQuickstart(t *testing.T) {
 	}
 	for _, want := range []string{
 		"10 pods pending", "plan: 10 pods on", "CreateFleet:", " registered", " initialized",
-		"10 of 10 Running", "floor", "Try next:",
+		"10 of 10 Running", "lower bound", "Try next:",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the demo does not say %q", want)

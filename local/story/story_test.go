@@ -129,11 +129,11 @@ func TestSummary(t *testing.T) {
 	}{
 		"plans made these nodes": {
 			[]Plan{{Nodes: 1, FloorPerHour: 0.1}, {Nodes: 1, FloorPerHour: 0.2}},
-			`NODE     TYPE       ZONE        CAPACITY   PODS  $/H
-ip-1     c7a.large  us-east-1a  spot       1     0.2500
-ip-2     m7a.large  us-east-1b  on-demand  2     ?
-2 nodes                                    3     0.2500
-floor                                            0.3000
+			`NODE         TYPE       ZONE        CAPACITY   PODS  $/H
+ip-1         c7a.large  us-east-1a  spot       1     0.2500
+ip-2         m7a.large  us-east-1b  on-demand  2     ?
+2 nodes                                        3     0.2500
+lower bound                                          0.3000
 `,
 		},
 		"no price is known": {

@@ -132,7 +132,7 @@ func printSummary(w io.Writer, rows []row, plans []Plan) error {
 	}
 	fmt.Fprintf(table, "%s\t\t\t\t%d\t%.4f\n", units.Counted(len(rows), "node"), pods, total)
 	if nodes, floor := planned(plans); nodes == len(rows) {
-		fmt.Fprintf(table, "floor\t\t\t\t\t%.4f\n", floor)
+		fmt.Fprintf(table, "lower bound\t\t\t\t\t%.4f\n", floor)
 	}
 	return table.Flush()
 }

@@ -103,8 +103,9 @@ func steps(t hcl.Traversal) []string {
 	return out
 }
 
-// nodeOf returns the target of a reference: "var.x", "local.x", "aws_iam_role.node", "data.aws_region.current". It is
-// empty for the predefined names in given.
+// nodeOf returns the object that a reference names, such as "var.x", "local.x", "aws_iam_role.node" or
+// "data.aws_region.current". The rest of the reference, such as ".arn", is left out. The result is empty for a predefined
+// name, such as each.key: see given.
 func nodeOf(t hcl.Traversal) string {
 	names := steps(t)
 	count := 2

@@ -86,8 +86,8 @@ func noReservation(id string) *wire.Error {
 	return wire.Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist", id)
 }
 
-// Reservations returns copies of all reservations, by order of purchase, each
-// with how many instances it still holds.
+// Reservations returns copies of all reservations in the order of their creation. available has, for each of them, the
+// number of instances that can still be launched into it.
 func (w *World) Reservations() (list []Reservation, available []int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ func (w *World) reservation(id string) *Reservation {
 	return w.reservations[i]
 }
 
-// reserveRoom is how many more instances the reservation takes now.
+// reserveRoom returns the number of instances that can be launched into the reservation now.
 func (w *World) reserveRoom(r *Reservation) int {
 	now := w.cfg.Clock.Now()
 	if r.State(now) != "active" {

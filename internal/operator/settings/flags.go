@@ -54,7 +54,7 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.raw.logOutputPaths, "log-output-paths", "stdout",
 		"Comma-separated outputs of logs: stdout, stderr or file names")
 	fs.StringVar(&s.raw.logErrorOutputPaths, "log-error-output-paths", "stderr",
-		"Comma-separated outputs of errors of the logger itself: stdout, stderr or file names")
+		"No effect, accepted for compatibility: outputs of errors of the logger itself")
 }
 
 // addDecisionFlags adds the flags that affect decisions about nodes.
@@ -75,7 +75,7 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&s.NewNodeHeadroom, "new-node-headroom", 0, "Fraction (0 to 0.5) of cpu and memory kept free on new nodes, "+
 		"for a scheduler that does not follow nominations; costs rise by about the same fraction")
 	flagtype.Bool(fs, &s.NominatePods, "nominate-pods", true,
-		"Set status.nominatedNodeName of planned pods, and open replacement nodes one at a time; tested with Kubernetes 1.33 and newer")
+		"Set status.nominatedNodeName of planned pods, and open target nodes of moved pods one at a time")
 	flagtype.Bool(fs, &s.PauseLaunches, "pause-launches", false, "Stop launching nodes, replacements included")
 	flagtype.Bool(fs, &s.PauseDisruption, "pause-disruption", false, "Stop voluntary disruption (expiry and node repair continue)")
 	fs.IntVar(&s.MaxLaunchesPerMinute, "max-launches-per-minute", 0,
@@ -85,7 +85,8 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&s.MaxReplacementsPerMinute, "max-replacements-per-minute", 0,
 		"Maximum replacement nodes launched per minute; 0 means unlimited")
 	flagtype.Bool(fs, &s.IgnoreDRARequests, "ignore-dra-requests", true,
-		"Ignore pods that use spec.resourceClaims (dynamic resource allocation)")
+		"If false, nodes are initialized only after the drivers of dynamic resources that their NodeClaims name have published "+
+			"their devices; pods with spec.resourceClaims are refused in any case")
 	flagtype.Bool(fs, &s.LegacyNodeRepair, "legacy-node-repair", false,
 		"With gate NodeRepair: end unhealthy nodes at once, without budgets and before a replacement is there")
 	fs.StringVar(&s.raw.featureGates, "feature-gates", "", "Feature gates as Name=true,Name=false")

@@ -75,7 +75,8 @@ type Settings struct {
 	MaxLaunchesPerMinute     int
 	MaxDisruptionsPerMinute  int
 	MaxReplacementsPerMinute int
-	// IgnoreDRARequests is true if pods with ResourceClaims are not planned.
+	// IgnoreDRARequests is false if initialization waits for the drivers that a NodeClaim names. Pods with ResourceClaims
+	// are refused in any case.
 	IgnoreDRARequests bool
 	// LegacyNodeRepair terminates unhealthy nodes at once and ignores disruption budgets, as upstream Karpenter did
 	// before 1.15. It has no effect without the feature gate NodeRepair.

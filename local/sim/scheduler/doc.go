@@ -13,10 +13,10 @@
 //     Never keeps it.
 //   - A rejected pod is tried again when kube-scheduler's queueing hints say that a change may help it, otherwise after five
 //     minutes. After an error it is tried again after a back-off, which doubles from one second to ten.
-//   - Claims of storage classes with the binding mode WaitForFirstConsumer get a volume or the annotation
-//     volume.kubernetes.io/selected-node. The pod is bound when all of its claims are. A claim is bound if it has a volume
-//     and the annotation pv.kubernetes.io/bind-completed, which the volume controller sets. This is given up after ten
-//     minutes, or when the annotation with the node is removed.
+//   - PersistentVolumeClaims of storage classes with the binding mode WaitForFirstConsumer get a volume or the annotation
+//     volume.kubernetes.io/selected-node. The pod is bound when all of its PersistentVolumeClaims are. A
+//     PersistentVolumeClaim is bound if it has a volume and the annotation pv.kubernetes.io/bind-completed, which the
+//     volume controller sets. This is given up after ten minutes, or when the annotation with the node is removed.
 //
 // Left out are preemption, dynamic resource allocation, pod groups, extenders and events.
 //

@@ -33,7 +33,7 @@ func (d *doctor) permissions(ctx context.Context) {
 		d.failed("permissions", t.action, err)
 	}
 	if bad == 0 {
-		d.found("permissions", finding.OK, "", "all %d permissions are granted", len(all))
+		d.found("permissions", finding.OK, "", "all %d checked permissions are granted", len(all))
 	}
 }
 
