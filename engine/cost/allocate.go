@@ -68,7 +68,7 @@ func Allocate(in Input) Allocation {
 		if !Billed(n) {
 			continue
 		}
-		price, known := in.price(n)
+		price, known := in.Price(n)
 		if !known {
 			out.Unpriced++
 			continue
@@ -89,12 +89,24 @@ func Allocate(in Input) Allocation {
 	return out
 }
 
-func (in *Input) price(n *model.Node) (Micros, bool) {
+// Price returns the price of the node, and false if it is not known.
+func (in *Input) Price(n *model.Node) (Micros, bool) {
 	if p, ok := in.Prices[n.Name]; ok {
 		return max(0, min(p, MaxMicros)), true
 	}
 	dollars, ok := in.Snapshot.Price(n)
 	return MicrosOf(dollars), ok
+}
+
+// Node splits the price of one node. The parts are not sorted, and several may have the same key.
+func (in *Input) Node(n *model.Node, price Micros) []Part {
+	var parts []Part
+	in.split(n, price, func(k Key, rate Micros) {
+		if rate != 0 {
+			parts = append(parts, Part{k, rate})
+		}
+	})
+	return parts
 }
 
 // cause returns the cause of the idle capacity of the node.

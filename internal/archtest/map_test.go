@@ -20,7 +20,7 @@ var engineRooms = []string{
 	"engine/lifecycle", "engine/repair",
 	"engine/disrupt", "engine/disrupt/status", "engine/disrupt/budget", "engine/disrupt/move", "engine/disrupt/problem",
 	"engine/disrupt/methods", "engine/disrupt/consolidate", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer",
-	"engine/nominate", "engine/launchbackoff", "engine/interruption", "engine/deletioncost",
+	"engine/nominate", "engine/launchbackoff", "engine/interruption", "engine/deletioncost", "engine/cost",
 }
 
 // below is what everything at the edge may know.
@@ -66,6 +66,7 @@ var rooms = []room{
 	{"engine/repair", []string{"api", "engine/model"}, "whether one node is unhealthy does not depend on which node is repaired first"},
 	{"engine/disrupt/status", []string{"api", "engine/model", "engine/drain"}, "what the objects say does not depend on what is decided"},
 	{"engine/deletioncost", []string{"api", "engine/model", "engine/disrupt/status"}, "in which order pods should go does not depend on which nodes are chosen"},
+	{"engine/cost", []string{"api", "engine/model"}, "what a node is paid for depends on the reasons of decisions, and no decision on that"},
 	{"engine/disrupt/budget", []string{"api", "engine/model", "engine/units", "engine/drain", "engine/disrupt/status"},
 		"budgets count nodes and pods, whatever the commands are"},
 	{"engine/disrupt/move", []string{"api", "engine/model", "engine/pack", "engine/disrupt/status"},
@@ -98,7 +99,8 @@ var rooms = []room{
 	{"internal/limits", []string{"api", "engine/model", "engine/verify"}, "whether two plans keep a limit together depends on neither planner"},
 	{"internal/workers", nil, "how many workers there are and how fast they try again depends on no controller"},
 	{"internal/singleton", nil, "a request that never changes says nothing about what is done for it"},
-	{"internal/controller", append([]string{"internal/observe", "internal/limits", "internal/act", "internal/workers", "internal/singleton"}, below...),
+	{"internal/ledger", below, "adding up costs takes snapshots and decisions as they come, and has no effect on them"},
+	{"internal/controller", append([]string{"internal/observe", "internal/ledger", "internal/limits", "internal/act", "internal/workers", "internal/singleton"}, below...),
 		"a controller observes, asks the engine, acts and tells; the cloud is cloud.Provider to it"},
 	{"internal/dashboard", append([]string{"internal/observe"}, below...), "the dashboard only reads"},
 	{"internal/awsemu", nil, "the emulator is an outsider: it and provider/aws share no code and meet on the wire"},
@@ -108,7 +110,7 @@ var rooms = []room{
 	{"internal/offline", append([]string{"internal/manifest", "internal/catalogue", "provider"}, below...),
 		"a cluster made of manifests: the engine's own decisions, with a provider's table and no client"},
 	{"internal/live", append([]string{"internal/observe"}, below...), "a cluster read once is what observe makes of it"},
-	{"internal/report", append([]string{"internal/offline"}, below...), "showing decisions knows what was decided, and makes nothing happen"},
+	{"internal/report", append([]string{"internal/offline", "internal/ledger"}, below...), "showing decisions knows what was decided, and makes nothing happen"},
 	{"internal/archtest", nil, "the architecture test reads source and runs none"},
 	{"internal/operator/settings", []string{"internal/flagtype"}, "settings are read by every package above and import none of them"},
 	{"internal/operator", append([]string{"internal/operator/settings"}, append([]string{"internal/observe", "internal/apiclock", "internal/limits", "internal/act", "internal/controller", "internal/dashboard",
