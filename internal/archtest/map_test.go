@@ -107,7 +107,7 @@ var rooms = []room{
 	{"internal/catalogue", []string{"api", "engine/model", "engine/require"},
 		"the file of instance types is the same for every program that reads it"},
 	{"internal/manifest", []string{"api"}, "reading manifests knows kinds, and not what is decided about them"},
-	{"internal/offline", append([]string{"internal/manifest", "internal/catalogue", "provider"}, below...),
+	{"internal/offline", append([]string{"internal/manifest", "internal/catalogue", "internal/ledger", "provider"}, below...),
 		"a cluster made of manifests: the engine's own decisions, with a provider's table and no client"},
 	{"internal/live", append([]string{"internal/observe"}, below...), "a cluster read once is what observe makes of it"},
 	{"internal/report", append([]string{"internal/offline", "internal/ledger"}, below...), "showing decisions knows what was decided, and makes nothing happen"},

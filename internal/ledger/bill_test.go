@@ -230,6 +230,7 @@ func TestLedgerAgreesWithTheBill(t *testing.T) {
 	a := newAccount(t)
 	reg := prometheus.NewRegistry()
 	l := ledger.New(telemetry.NewMetrics(reg, nil).Cost, "")
+	l.Begin()
 	l.Observe(a.snapshot(), ledger.Decision{})
 	for range 20 {
 		a.launch(time.Duration(20+a.dice.IntN(200)) * time.Hour / 10)
@@ -304,5 +305,6 @@ func restarted(t *testing.T, l *ledger.Ledger) *ledger.Ledger {
 	}
 	next := ledger.New(nil, "")
 	next.Restore(saved)
+	next.Begin()
 	return next
 }

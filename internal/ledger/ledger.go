@@ -10,6 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/cost"
+	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
@@ -39,11 +40,22 @@ type Ledger struct {
 	savings     savings
 	predictions Predictions
 	shown       shown
+	begun       bool // observations are taken
+	// opens is when budgets open next, by NodePool, as computed at openedAt.
+	opens    map[string]time.Time
+	openedAt time.Time
 }
 
 // New returns an empty Ledger.
 func New(m *telemetry.CostMetrics, label string) *Ledger {
 	return &Ledger{Metrics: m, Label: label, book: newBook(), nodes: map[types.UID]billed{}}
+}
+
+// Begin makes the ledger take observations. Before that it waits for Restore.
+func (l *Ledger) Begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begun = true
 }
 
 // A billed is what is known of a node that is paid for.
@@ -57,10 +69,16 @@ type billed struct {
 // bridged is the longest time between two observations, such as for a restart, that is charged.
 const bridged = time.Hour
 
-// Observe charges the time since the last observation, and takes the rates of this one.
+// Observe charges the time since the last observation, and takes the rates of this one. A nil Ledger does nothing.
 func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
+	if l == nil {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !l.begun {
+		return
+	}
 	in := cost.Input{Snapshot: s, Causes: cost.CausesOf(d.Blocked, d.Commands), Headroom: d.Headroom, Label: l.Label}
 	next := cost.Allocate(in)
 	first := l.last.IsZero()
@@ -83,6 +101,9 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	l.predictions.observe(s, l.Metrics)
 	l.now, l.last, l.floor = next, s.Now, floorOf(s, &in, d)
 	l.book.bucket(s.Now).End = s.Now
+	if s.Now.Sub(l.openedAt) >= time.Minute {
+		l.openedAt, l.opens = s.Now, Opens(s, next, false)
+	}
 	l.publish()
 }
 
@@ -199,6 +220,29 @@ func (l *Ledger) endedAt(s *model.Snapshot, uid types.UID) time.Time {
 		}
 	}
 	return l.last.Add(s.Now.Sub(l.last) / 2)
+}
+
+// Opens returns when the budgets that keep idle nodes open next by their schedules, by NodePool. simulated is that of
+// disrupt.Options.
+func Opens(s *model.Snapshot, a cost.Allocation, simulated bool) map[string]time.Time {
+	out := map[string]time.Time{}
+	var budgets *budget.NodePools
+	for _, p := range a.Parts {
+		pool, ok := s.Pool(p.Key.Pool)
+		if p.Key.Cause != cost.Budget || !ok {
+			continue
+		}
+		if budgets == nil {
+			budgets = budget.Of(s, simulated)
+		}
+		if _, done := out[pool.Name]; done {
+			continue
+		}
+		if at, ok := budgets.Reopens(pool, apiv1.DisruptionReasonUnderutilized, s.Now); ok {
+			out[pool.Name] = at
+		}
+	}
+	return out
 }
 
 // floorOf returns a lower bound of the price of the nodes for the running pods: the price less the waste of each node.

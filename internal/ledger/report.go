@@ -109,6 +109,11 @@ func (s Saved) Report(q Query) Report {
 		b.add(p.Key, p.Rate, p.Rate.Dollars()*lag.Hours())
 	}
 	b.finish(&out)
+	for i := range out.Idle {
+		if out.Idle[i].Cause == cost.Budget {
+			out.Idle[i].Opens = s.Opens
+		}
+	}
 	out.Savings, out.Actions = s.savings(out.Since)
 	if p := s.Predictions; len(p.Errors) > 0 || p.Hits+p.Misses > 0 {
 		out.Predictions = &p
@@ -159,6 +164,9 @@ func (b *builder) row(k cost.Key) *Row {
 	values := make([]string, len(b.by))
 	for i, f := range b.by {
 		values[i] = cmp.Or(f.Of(k), None)
+		if f == cost.ByOwner && k.Owner != "" && slices.Contains(b.by, cost.ByNamespace) {
+			values[i] = k.Owner // the namespace is in the key already
+		}
 	}
 	key := strings.Join(values, " ")
 	r := b.rows[key]

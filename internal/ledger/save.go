@@ -32,6 +32,8 @@ type Saved struct {
 	Floor    cost.Micros `json:"floor"`
 	Nodes    int         `json:"nodes"`
 	Unpriced int         `json:"unpriced,omitempty"`
+	// Opens is when the budgets that keep idle nodes open next, by NodePool.
+	Opens map[string]time.Time `json:"opens,omitempty"`
 	// Label is the key of the label by which amounts are added up.
 	Label string `json:"label,omitempty"`
 	// Tiers are the buckets of a Book, without those that are too many for a ConfigMap.
@@ -68,7 +70,7 @@ func (l *Ledger) Save() Saved {
 	defer l.mu.Unlock()
 	out := Saved{
 		Begin: l.begin, Until: l.last, Rates: few(l.now.Parts), Floor: l.floor, Nodes: l.now.Nodes, Unpriced: l.now.Unpriced,
-		Label: l.Label, Predictions: l.predictions.copy(),
+		Label: l.Label, Opens: l.opens, Predictions: l.predictions.copy(),
 	}
 	for _, t := range l.book.tiers {
 		list := []savedBucket{}
