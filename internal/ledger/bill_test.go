@@ -98,7 +98,8 @@ func newAccount(t *testing.T) *account {
 		ends: map[string]time.Time{}, reacted: map[string]time.Time{}, dice: rand.New(rand.NewPCG(3, 4)),
 	}
 	a.book = prices.New(prices.Config{Products: market{w}, History: market{w}, Region: "us-east-1", Shipped: known, Metrics: prometheus.NewRegistry()})
-	for name, cpu := range map[string]string{"m5.large": "2", "m5.xlarge": "4", "c5.2xlarge": "8"} {
+	for _, it := range [][2]string{{"c5.2xlarge", "8"}, {"m5.large", "2"}, {"m5.xlarge", "4"}} {
+		name, cpu := it[0], it[1]
 		size := model.CapacityOf(corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("50")})
 		it := &model.InstanceType{Name: name, Capacity: size, Allocatable: size, Requirements: require.FromLabels(map[string]string{corev1.LabelInstanceTypeStable: name})}
 		for _, zone := range []string{"us-east-1a", "us-east-1b"} {
@@ -238,9 +239,9 @@ func TestLedgerAgreesWithTheBill(t *testing.T) {
 	end := start.Add(24 * time.Hour)
 	hour, short := start, 0
 	for a.clock.Now().Before(end) {
-		a.clock.Step(time.Duration(3+a.dice.IntN(15)) * time.Second)
+		a.clock.Step(time.Duration(5+a.dice.IntN(20)) * time.Second)
 		now := a.clock.Now()
-		if a.dice.IntN(25) == 0 {
+		if a.dice.IntN(17) == 0 {
 			a.launch(time.Duration(70+a.dice.IntN(600)) * time.Second)
 			short++
 		}

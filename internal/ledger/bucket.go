@@ -50,6 +50,12 @@ func (b *Book) add(at time.Time, k cost.Key, dollars float64) {
 	b.bucket(at).add(k, dollars)
 }
 
+// next returns the end of the bucket of the time at.
+func (b *Book) next(at time.Time) time.Time {
+	step := b.tiers[0].step
+	return at.Truncate(step).Add(step)
+}
+
 // bucket returns the bucket of the time at, and makes it if it is new.
 func (b *Book) bucket(at time.Time) *Bucket {
 	t := &b.tiers[0]

@@ -107,11 +107,19 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	l.publish()
 }
 
-// charge adds the rates for a time that ends now.
+// charge adds the rates for a time that ends now, in pieces that end with buckets.
 func (l *Ledger) charge(parts []cost.Part, d time.Duration, now time.Time) {
-	// A bucket boundary between is harmless: observations are seconds apart.
-	for _, p := range parts {
-		l.put(now, p.Key, p.Rate.Dollars()*d.Hours())
+	for from := now.Add(-d); from.Before(now); {
+		to := l.book.next(from)
+		if to.After(now) {
+			to = now
+		}
+		for _, p := range parts {
+			l.put(from, p.Key, p.Rate.Dollars()*to.Sub(from).Hours())
+		}
+		b := l.book.bucket(from)
+		b.End = later(b.End, to)
+		from = to
 	}
 }
 
