@@ -1,6 +1,8 @@
 package model
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -37,11 +39,21 @@ func (s *Snapshot) PriceOf(n *Node) float64 {
 // Price returns the price of the node in dollars per hour, from the instance types of its pool. ok is false if it is
 // not known.
 func (s *Snapshot) Price(n *Node) (price float64, ok bool) {
+	o, ok := s.offeringOf(n)
+	return o.Price, ok
+}
+
+// PricedSince returns since when the price of the node is in force, zero if that is not known.
+func (s *Snapshot) PricedSince(n *Node) time.Time {
+	o, _ := s.offeringOf(n)
+	return o.Since
+}
+
+func (s *Snapshot) offeringOf(n *Node) (Offering, bool) {
 	for _, t := range s.Types(n.Pool) {
 		if t.Name == n.Labels[corev1.LabelInstanceTypeStable] {
-			o, ok := t.OfferingOf(n)
-			return o.Price, ok
+			return t.OfferingOf(n)
 		}
 	}
-	return 0, false
+	return Offering{}, false
 }

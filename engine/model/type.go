@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -33,6 +34,8 @@ type Offering struct {
 	CapacityType string
 	// Price is in dollars per hour.
 	Price float64
+	// Since is since when the price is in force, zero if that is not known. A price may be learned later than that.
+	Since time.Time
 	// Available is false if the cloud has no capacity, or if the offering cannot be used (no subnet, no price). A reserved
 	// offering is available although its reservation is full: see Launchable.
 	Available bool

@@ -44,6 +44,14 @@ func (e *Emulator) buildControl() http.Handler {
 	order("POST /_emulator/interrupt", e.serveInterrupt)
 	order("POST /_emulator/reset", done(e.Reset))
 	order("GET /_emulator/instances", func(w http.ResponseWriter, _ *http.Request) { reply(w, e.Instances()) })
+	order("GET /_emulator/bill", func(w http.ResponseWriter, r *http.Request) {
+		since, err := parseSince(r.URL.Query().Get("since"))
+		if err != nil {
+			http.Error(w, "since is no time: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		reply(w, e.Bill(since))
+	})
 	order("GET /_emulator/calls", func(w http.ResponseWriter, r *http.Request) {
 		since, err := strconv.ParseInt(orDefault(r.URL.Query().Get("since"), "0"), 10, 64)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/repair"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/apiclock"
+	"github.com/karpenter-go/karpenter/internal/controller/costledger"
 	"github.com/karpenter-go/karpenter/internal/controller/interruption"
 	"github.com/karpenter-go/karpenter/internal/controller/metrics"
 	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
@@ -34,6 +35,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/provision"
 	"github.com/karpenter-go/karpenter/internal/controller/stagedmove"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
+	"github.com/karpenter-go/karpenter/internal/ledger"
 	"github.com/karpenter-go/karpenter/internal/limits"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
@@ -55,6 +57,7 @@ type base struct {
 	throttle *throttle.Throttle
 	limits   *limits.Ledger
 	repair   *repair.Policies
+	costs    *ledger.Ledger
 	features
 }
 
@@ -73,7 +76,7 @@ func controllers(
 	b := base{
 		Env: env, settings: p.Settings, metrics: m, provider: provider.Cloud, labels: labels,
 		cluster: observe.New(env.Clock), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(), features: f,
-		limits: &limits.Ledger{},
+		limits: &limits.Ledger{}, costs: ledger.New(m.Cost, p.Settings.CostAllocationLabel),
 	}
 	b.cluster.Live = env.Live
 	if b.overlays != nil {
@@ -127,6 +130,7 @@ func (b base) deciding() []Controller {
 		},
 		b.disruption(actor),
 		b.nominate, b.moves, b.throttle,
+		&costledger.Controller{Ledger: b.costs, Client: b.Client, Reader: b.Live, Namespace: b.settings.Namespace()},
 		&deletioncost.Controller{
 			Client: b.Client, Cluster: b.cluster, Metrics: b.metrics.DeletionCost, On: b.settings.FeatureGates.PodDeletionCostManagement,
 		},

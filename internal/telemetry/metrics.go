@@ -27,6 +27,7 @@ type Metrics struct {
 	Throttle     *ThrottleMetrics
 	DeletionCost *DeletionCostMetrics
 	Interruption *InterruptionMetrics
+	Cost         *CostMetrics
 
 	declared []Declaration
 }
@@ -52,6 +53,7 @@ func NewMetrics(reg prometheus.Registerer, wellKnownLabels []string) *Metrics {
 	m.DeletionCost = newDeletionCostMetrics(d.in("pod_deletion_cost"))
 	m.Throttle = newThrottleMetrics(d.in("throttle"))
 	m.Interruption = newInterruptionMetrics(d.in("interruption"))
+	m.Cost = newCostMetrics(d)
 	return m
 }
 

@@ -33,7 +33,7 @@ func (a *app) aws() *cobra.Command {
 		a.awsICE(), a.awsPrice(), a.awsQuota(), a.awsInterrupt(), a.awsEvent(), a.awsBoot(),
 		a.awsReserve(), a.awsGroup(), a.awsShift(), a.awsLag(),
 		a.awsThrottle(), a.awsFail(), a.awsHang(), a.awsClear(), a.awsReset(),
-		a.awsInstances(), a.awsCalls(),
+		a.awsInstances(), a.awsBill(), a.awsCalls(),
 	)
 	return cmd
 }

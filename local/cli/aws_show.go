@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +36,54 @@ func (a *app) awsInstances() *cobra.Command {
 	})
 	outputFlag(cmd, &output)
 	return cmd
+}
+
+func (a *app) awsBill() *cobra.Command {
+	var output, since string
+	var cmd *cobra.Command
+	cmd = a.emulatorCommand(&cobra.Command{
+		Use:   "bill",
+		Short: "Show what the account has been charged",
+		Long: "Show what the account has been charged for each instance: from its launch until it began to shut down. The price of\n" +
+			"spot instances follows the market.",
+		Example: "  karpenter-local aws bill\n" +
+			"  karpenter-local aws bill --since 1h -o json",
+	}, cobra.NoArgs, func(ctx context.Context, c control.Client, _ []string) error {
+		from, err := sinceTime(since, time.Now())
+		if err != nil {
+			return err
+		}
+		bill, err := c.Bill(ctx, from)
+		if err != nil {
+			return err
+		}
+		return show(cmd.OutOrStdout(), output, bill, func(w io.Writer) {
+			fmt.Fprintln(w, "INSTANCE\tTYPE\tZONE\tCAPACITY\tFROM\tTO\tDOLLARS")
+			for _, i := range bill.Instances {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%.6f\n", i.ID, i.Type, i.Zone, i.CapacityType,
+					i.From.Local().Format(time.DateTime), i.To.Local().Format(time.DateTime), i.Dollars)
+			}
+			fmt.Fprintf(w, "total\t\t\t\t\t\t%.6f\n", bill.Dollars)
+		})
+	})
+	outputFlag(cmd, &output)
+	cmd.Flags().StringVar(&since, "since", "", "Only charges since then: a duration such as 1h, or a time such as 2026-01-02T15:04:05Z")
+	return cmd
+}
+
+// sinceTime returns the time that a duration before now or a time in RFC 3339 names; the zero time if text is empty.
+func sinceTime(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("--since: %q is neither a duration such as 1h nor a time such as 2026-01-02T15:04:05Z", text)
+	}
+	return at, nil
 }
 
 func (a *app) awsCalls() *cobra.Command {

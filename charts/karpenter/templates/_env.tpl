@@ -132,6 +132,10 @@
 - name: MAX_REPLACEMENTS_PER_MINUTE
   value: {{ . | quote }}
 {{- end }}
+{{- with .Values.settings.costAllocationLabel }}
+- name: COST_ALLOCATION_LABEL
+  value: {{ . | quote }}
+{{- end }}
 {{- with .Values.settings.nodeOverheadCost }}
 - name: NODE_OVERHEAD_COST
   value: {{ . | quote }}

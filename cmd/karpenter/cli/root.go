@@ -56,7 +56,7 @@ func New(version operator.Version) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return coded{exitUsage, err} })
-	root.AddCommand(controllerCommand(version), simulateCommand(), planCommand(), explainCommand(), catalogCommand(), versionCommand(version))
+	root.AddCommand(controllerCommand(version), simulateCommand(), planCommand(), explainCommand(), costCommand(), catalogCommand(), versionCommand(version))
 	root.AddCommand(convertCommand(), lintCommand(version), doctorCommand(), migrateCommand())
 	root.SetHelpCommand(helpCommand())
 	usageOfArgs(root)

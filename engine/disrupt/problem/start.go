@@ -23,7 +23,7 @@ import (
 func (p *Problem) start() *State {
 	st := &State{
 		Problem: p, Budgets: budget.Of(p.Snapshot, p.Options.Simulate), nodes: make([]nodeState, len(p.Candidates)),
-		launching: map[string]int{}, starting: map[string]int{}, Stats: Stats{Eligible: map[apiv1.DisruptionReason]int{}},
+		launching: map[string]int{}, starting: map[string]int{}, Stats: Stats{Eligible: map[apiv1.DisruptionReason]int{}, Headroom: map[string]model.Resources{}},
 	}
 	var leaving, marked []*model.Node
 	for _, n := range p.Snapshot.Nodes() {
@@ -82,6 +82,7 @@ func (st *State) expect(placements []model.Placement) {
 		for _, pod := range pl.Pods {
 			if pod.Virtual() {
 				st.nodes[c.index].buffer = pod.Buffer
+				st.Stats.Headroom[pl.Node.Name] = st.Stats.Headroom[pl.Node.Name].Plus(pod.Requests)
 			} else {
 				st.nodes[c.index].incoming = true
 			}

@@ -43,6 +43,8 @@ type Stats struct {
 	Eligible map[apiv1.DisruptionReason]int
 	// Moves are the consolidations that pay, for each NodePool from which they remove nodes.
 	Moves []Move
+	// Headroom is the room that virtual pods of capacity buffers take on existing nodes, by node name.
+	Headroom map[string]model.Resources
 	// Exhausted is true if Options.MaxWhatIfs was reached.
 	Exhausted bool
 	// Panics are panics of the packer, at most maxPanics. The pods of such a plan are refused.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Client talks to the emulator at BaseURL, such as http://127.0.0.1:4566.
@@ -146,6 +147,16 @@ func (c Client) Event(ctx context.Context, e Event) error {
 func (c Client) Instances(ctx context.Context) (list []Instance, err error) {
 	err = c.do(ctx, http.MethodGet, "instances", nil, &list)
 	return list, err
+}
+
+// Bill returns what the account has been charged since a time, the zero time for all.
+func (c Client) Bill(ctx context.Context, since time.Time) (bill Bill, err error) {
+	path := "bill"
+	if !since.IsZero() {
+		path += "?since=" + url.QueryEscape(since.Format(time.RFC3339Nano))
+	}
+	err = c.do(ctx, http.MethodGet, path, nil, &bill)
+	return bill, err
 }
 
 // Calls lists the calls received after the one numbered since (0 for all).

@@ -178,3 +178,20 @@ type Call struct {
 	RequestID string            `json:"requestId"`
 	UserAgent string            `json:"userAgent,omitempty"`
 }
+
+// A Bill is what the account has been charged for instances.
+type Bill struct {
+	Instances []Charge `json:"instances"`
+	Dollars   float64  `json:"dollars"`
+}
+
+// A Charge is what one instance cost. From and To are the times at which its billing began and ended, or now.
+type Charge struct {
+	ID           string    `json:"id"`
+	Type         string    `json:"type"`
+	Zone         string    `json:"zone"`
+	CapacityType string    `json:"capacityType"`
+	From         time.Time `json:"from"`
+	To           time.Time `json:"to"`
+	Dollars      float64   `json:"dollars"`
+}

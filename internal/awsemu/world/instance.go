@@ -99,6 +99,7 @@ func (w *World) settle() {
 	for _, i := range w.order {
 		w.announce(i, now)
 		if i.announced == Terminated && !now.Before(i.GoneAt.Add(w.cfg.TerminatedFor)) {
+			w.read(i, now)
 			delete(w.instances, i.ID)
 			forget = true
 			continue

@@ -33,6 +33,7 @@ type SpotPrice struct {
 func (w *World) SetPrice(pattern Pool, usd float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.readAll()
 	w.prices = append(w.prices, priceChange{pattern, usd, w.cfg.Clock.Now()})
 }
 
@@ -40,6 +41,7 @@ func (w *World) SetPrice(pattern Pool, usd float64) {
 func (w *World) ClearPrices() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.readAll()
 	w.prices = nil
 }
 

@@ -71,7 +71,9 @@ type World struct {
 	shifts       map[string]Shift // by zone id
 	usedVCPU     map[string]int
 	prices       []priceChange
-	hiddenFor    time.Duration // Config.HiddenFor until SetHidden
+	meters       map[string]*meter // by instance id
+	metered      []*meter          // in the order in which they were read first
+	hiddenFor    time.Duration     // Config.HiddenFor until SetHidden
 	changed      chan struct{}
 }
 
@@ -115,6 +117,7 @@ func (w *World) reset() {
 	w.roles = map[string]Role{}
 	w.instances = map[string]*Instance{}
 	w.order, w.nextDue, w.sequence = nil, time.Time{}, 0
+	w.meters, w.metered = map[string]*meter{}, nil
 	w.capacity, w.used = nil, map[Pool]int{}
 	w.quota, w.usedVCPU = map[string]int{}, map[string]int{}
 	w.prices, w.hiddenFor = nil, w.cfg.HiddenFor

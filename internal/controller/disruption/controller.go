@@ -23,6 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
+	"github.com/karpenter-go/karpenter/internal/ledger"
 	"github.com/karpenter-go/karpenter/internal/limits"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
@@ -56,6 +57,8 @@ type Controller struct {
 	PricesCurrent func() bool
 	// Limits has the launches that are not in snapshots yet, for the limits of NodePools; nil means none.
 	Limits *limits.Ledger
+	// Costs takes every decision; nil means none.
+	Costs *ledger.Ledger
 
 	state
 }
@@ -139,6 +142,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	d := disrupt.Decide(s, options, c.cursor)
 	c.cursor = d.Cursor
 	c.measure(ctx, s, d, c.Clock.Since(began))
+	c.Costs.Observe(s, ledger.Decision{Blocked: d.Blocked, Commands: d.Commands, Headroom: d.Stats.Headroom})
 	if carryErr := c.carryOut(ctx, s, d); carryErr != nil {
 		err = errors.Join(err, carryErr)
 	}

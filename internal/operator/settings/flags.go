@@ -50,6 +50,8 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 		"Namespace of the leader election Lease; empty means the namespace of the pod")
 	fs.Int64Var(&s.MemoryLimit, "memory-limit", -1, "Memory limit of the container in bytes; -1 means unknown")
 	fs.Int64Var(&s.CPURequests, "cpu-requests", 1000, "CPU request of the container in millicores; sets the number of workers")
+	fs.StringVar(&s.CostAllocationLabel, "cost-allocation-label", "",
+		"Key of a pod label, such as team, by which karpenter cost adds up costs too; empty means none")
 	fs.StringVar(&s.LogLevel, "log-level", "info", "Log level: debug, info or error")
 	fs.StringVar(&s.raw.logOutputPaths, "log-output-paths", "stdout",
 		"Comma-separated outputs of logs: stdout, stderr or file names")
@@ -104,7 +106,7 @@ func variables() map[string]string {
 		"cpu-requests", "log-level", "log-output-paths", "log-error-output-paths", "batch-max-duration",
 		"batch-idle-duration", "preference-policy", "min-values-policy", "ignore-dra-requests", "legacy-node-repair", "feature-gates",
 		"scheduler-config", "pause-launches", "max-launches-per-minute", "pause-disruption", "max-disruptions-per-minute", "max-replacements-per-minute",
-		"node-overhead-cost", "max-node-cpu", "new-node-headroom", "nominate-pods", "enforcement-mode",
+		"cost-allocation-label", "node-overhead-cost", "max-node-cpu", "new-node-headroom", "nominate-pods", "enforcement-mode",
 	} {
 		m[name] = variable(name)
 	}

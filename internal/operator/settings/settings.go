@@ -44,6 +44,9 @@ type Settings struct {
 	// CPURequests is the cpu request of the container, in millicores; at least 1.
 	CPURequests int64
 
+	// CostAllocationLabel is the key of a pod label by which costs are added up, empty for none.
+	CostAllocationLabel string
+
 	// LogLevel is debug, info or error.
 	LogLevel string
 	// LogOutputPaths and LogErrorOutputPaths are stdout, stderr or files. The second are for errors of the logger

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +24,8 @@ import (
 type Prices interface {
 	OnDemand(instanceType string) (price float64, ok bool)
 	Spot(instanceType, zone string) (price float64, ok bool)
+	// SpotSince returns since when the spot price is in force, zero if that is not known.
+	SpotSince(instanceType, zone string) time.Time
 	// Revision returns a number that changes whenever a price changes.
 	Revision() uint64
 }
@@ -300,6 +303,7 @@ func Price(
 				o.Price = list * reservedShare
 			case apiv1.CapacityTypeSpot:
 				o.Price, known = prices.Spot(t.Name, o.Zone)
+				o.Since = prices.SpotSince(t.Name, o.Zone)
 			default:
 				o.Price, known = prices.OnDemand(t.Name)
 			}

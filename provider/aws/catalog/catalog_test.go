@@ -71,6 +71,8 @@ type fixedPrices struct {
 }
 
 func (f *fixedPrices) OnDemand(name string) (float64, bool) { p, ok := f.list[name]; return p, ok }
+func (f *fixedPrices) SpotSince(_, _ string) time.Time      { return time.Time{} }
+
 func (f *fixedPrices) Spot(name, zone string) (float64, bool) {
 	p, ok := f.list[name]
 	return p / 2, ok && zone != "z-unpriced"

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"time"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -98,6 +99,8 @@ func (l listPrices) OnDemand(name string) (float64, bool) {
 	p := l[name].OnDemand
 	return p, p > 0
 }
+
+func (l listPrices) SpotSince(_, _ string) time.Time { return time.Time{} }
 
 func (l listPrices) Spot(name, _ string) (float64, bool) {
 	p := l[name].Spot

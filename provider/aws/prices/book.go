@@ -38,6 +38,8 @@ type table struct {
 	onDemand map[string]float64
 	// spot has spot prices by type and zone. It is nil until the price history was read.
 	spot map[place]float64
+	// since is since when a spot price is in force, as EC2 said.
+	since map[place]time.Time
 	// guess are the shipped averages of spot prices by type. They are used until spot is set.
 	guess    map[string]float64
 	revision uint64
@@ -102,6 +104,11 @@ func (b *Book) Spot(instanceType, zone string) (float64, bool) {
 	return p, ok
 }
 
+// SpotSince returns since when the spot price of a type in a zone is in force, zero if that is not known.
+func (b *Book) SpotSince(instanceType, zone string) time.Time {
+	return b.table.Load().since[place{instanceType, zone}]
+}
+
 // Revision returns a number that changes whenever a price changes.
 func (b *Book) Revision() uint64 { return b.table.Load().revision }
 
@@ -123,7 +130,8 @@ func (b *Book) learnListed(found map[string]float64) {
 
 // learnSpot merges new spot prices with the earlier ones. It removes prices that EC2 has not returned for spotLife,
 // because the zone no longer offers the type as spot.
-func (b *Book) learnSpot(found map[place]float64, now time.Time) {
+// since has the times since when the prices are in force.
+func (b *Book) learnSpot(found map[place]float64, since map[place]time.Time, now time.Time) {
 	b.write.Lock()
 	defer b.write.Unlock()
 	old := b.table.Load()
@@ -135,6 +143,7 @@ func (b *Book) learnSpot(found map[place]float64, now time.Time) {
 		}
 	}
 	maps.Copy(next.spot, found)
+	next.since = maps.Clone(since)
 	if b.seen == nil {
 		b.seen = map[place]time.Time{}
 	}

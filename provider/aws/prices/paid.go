@@ -78,6 +78,11 @@ func (p *Paid) Spot(instanceType, zone string) (float64, bool) {
 	return s.rules.Price(instanceType, apiv1.CapacityTypeSpot, price, s.usage), ok
 }
 
+// SpotSince returns since when the spot price of the type in the zone is in force, zero if that is not known.
+func (p *Paid) SpotSince(instanceType, zone string) time.Time {
+	return p.List.SpotSince(instanceType, zone)
+}
+
 // Revision returns a number that changes whenever a price may change.
 func (p *Paid) Revision() uint64 { return p.List.Revision() + p.state.Load().revision<<32 }
 

@@ -167,7 +167,7 @@ func (b *Book) refreshSpot(ctx context.Context, now time.Time) error {
 	if len(spot) == 0 {
 		return errors.New("describe spot prices: EC2 told of none")
 	}
-	b.learnSpot(b.believable(ctx, spot), now)
+	b.learnSpot(b.believable(ctx, spot), newest, now)
 	return nil
 }
 

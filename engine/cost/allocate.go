@@ -1,0 +1,229 @@
+package cost
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// An Input is what the price of the nodes is allocated by.
+type Input struct {
+	Snapshot *model.Snapshot
+	// Causes are why nodes are kept, by node name. A missing one means Fragmentation. CausesOf makes them of a decision.
+	Causes map[string]Cause
+	// Usage is what pods use, by pod key. It counts where it is larger than the request. It may be nil or incomplete.
+	Usage map[string]model.Resources
+	// Headroom is the room that capacity buffers reserve, by node name.
+	Headroom map[string]model.Resources
+	// Label is the key of a pod label, empty for none.
+	Label string
+	// Prices are the prices of nodes by node name, where they differ from those of the instance types. Nil means none do.
+	Prices map[string]Micros
+}
+
+// A Part is the share of one key of the price, in dollars per hour.
+type Part struct {
+	Key  Key
+	Rate Micros
+}
+
+// An Allocation is the price of all nodes, in parts.
+type Allocation struct {
+	// Parts are sorted by key, and none is zero. They add up to Total.
+	Parts []Part
+	Total Micros
+	// Nodes is the number of nodes with a price, Unpriced the number of those without, which count as free.
+	Nodes, Unpriced int
+}
+
+// Billed reports whether the instance of the node is paid for: it was launched, and its termination was not requested.
+func Billed(n *model.Node) bool {
+	return n.Managed() && n.Launched() && !condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating)
+}
+
+// CausesOf returns the causes for a decision of disruption: the nodes that it keeps, and those that it removes.
+func CausesOf(blocked []model.Blocked, commands []model.Command) map[string]Cause {
+	causes := make(map[string]Cause, len(blocked))
+	for _, b := range blocked {
+		causes[b.Node.Name] = CauseOf(b.Verdict)
+	}
+	for i := range commands {
+		for _, n := range commands[i].Nodes {
+			causes[n.Name] = Leaving
+		}
+	}
+	return causes
+}
+
+// Allocate splits the price of all billed nodes.
+func Allocate(in Input) Allocation {
+	out, sums := Allocation{}, map[Key]Micros{}
+	for _, n := range in.Snapshot.Nodes() {
+		if !Billed(n) {
+			continue
+		}
+		price, known := in.Price(n)
+		if !known {
+			out.Unpriced++
+			continue
+		}
+		out.Nodes++
+		out.Total = out.Total.plus(price)
+		in.split(n, price, func(k Key, rate Micros) {
+			if rate != 0 {
+				sums[k] = sums[k].plus(rate)
+			}
+		})
+	}
+	out.Parts = make([]Part, 0, len(sums))
+	for k, rate := range sums {
+		out.Parts = append(out.Parts, Part{k, rate})
+	}
+	slices.SortFunc(out.Parts, func(a, b Part) int { return a.Key.Compare(b.Key) })
+	return out
+}
+
+// Price returns the price of the node, and false if it is not known.
+func (in *Input) Price(n *model.Node) (Micros, bool) {
+	if p, ok := in.Prices[n.Name]; ok {
+		return max(0, min(p, MaxMicros)), true
+	}
+	dollars, ok := in.Snapshot.Price(n)
+	return MicrosOf(dollars), ok
+}
+
+// Node splits the price of one node. The parts are not sorted, and several may have the same key.
+func (in *Input) Node(n *model.Node, price Micros) []Part {
+	var parts []Part
+	in.split(n, price, func(k Key, rate Micros) {
+		if rate != 0 {
+			parts = append(parts, Part{k, rate})
+		}
+	})
+	return parts
+}
+
+// cause returns the cause of the idle capacity of the node.
+func (in *Input) cause(n *model.Node) Cause {
+	switch {
+	case n.Deleting || n.Disrupted():
+		return Leaving
+	case !n.Initialized:
+		return Starting
+	}
+	c := cmp.Or(in.Causes[n.Name], Fragmentation)
+	if p, ok := in.Snapshot.Pool(n.Pool); ok && p.Static() && c != Leaving {
+		return Static
+	}
+	return c
+}
+
+// split gives the price of a node to the parts that use it.
+func (in *Input) split(n *model.Node, price Micros, give func(Key, Micros)) {
+	at := Key{Pool: n.Pool, CapacityType: n.Labels[apiv1.CapacityTypeLabelKey], Zone: n.Labels[corev1.LabelTopologyZone]}
+	idle := at
+	idle.Kind, idle.Cause = Idle, in.cause(n)
+	names, weights := weighted(n.Capacity)
+	if len(names) == 0 {
+		give(idle, price)
+		return
+	}
+	keys := make([]Key, len(n.Pods))
+	for i, p := range n.Pods {
+		keys[i] = in.keyOf(p, at)
+	}
+	amounts := make([]int64, len(n.Pods)+3)
+	for r, money := range Split(price, weights) {
+		name := names[r]
+		reserved, headroom, free := in.measure(n, name, amounts[3:])
+		amounts[0], amounts[1], amounts[2] = reserved, headroom, free
+		parts := Split(money, amounts)
+		for i, k := range []Key{of(at, Overhead, Reserved), of(at, Idle, Headroom), idle} {
+			give(k, parts[i])
+		}
+		for i, k := range keys {
+			give(k, parts[i+3])
+		}
+	}
+}
+
+func of(at Key, kind Kind, cause Cause) Key {
+	at.Kind, at.Cause = kind, cause
+	return at
+}
+
+// keyOf returns the key of a pod that runs at the place.
+func (in *Input) keyOf(p *model.Pod, at Key) Key {
+	at.Kind, at.Namespace, at.Owner = Workload, p.Object.Namespace, OwnerOf(p)
+	if p.Daemon() || p.Mirror() {
+		at.Kind, at.Cause = Overhead, DaemonSets
+	}
+	if in.Label != "" {
+		at.Label = p.Object.Labels[in.Label]
+	}
+	return at
+}
+
+// measure sets uses to what each pod of the node uses of the resource. It returns the amount that is not allocatable,
+// the free amount that is reserved as headroom, and the rest of the free amount. All amounts are relative to each other: if
+// pods use more than is allocatable, their uses are scaled down so that the sum is the capacity.
+func (in *Input) measure(n *model.Node, name corev1.ResourceName, uses []int64) (reserved, headroom, free int64) {
+	capacity := min(max(n.Capacity[name], 0), model.MaxAmount)
+	allocatable := min(max(n.Allocatable[name], 0), capacity)
+	reserved = capacity - allocatable
+	left := allocatable
+	over := false
+	for i, p := range n.Pods {
+		uses[i] = min(max(p.Requests[name], in.Usage[p.Key][name], 0), allocatable)
+		over = over || uses[i] > left
+		left -= min(uses[i], left)
+	}
+	if over {
+		for i, share := range Split(Micros(allocatable), uses) {
+			uses[i] = int64(share)
+		}
+		return reserved, 0, 0
+	}
+	headroom = min(max(in.Headroom[n.Name][name], 0), left)
+	return reserved, headroom, left - headroom
+}
+
+// Weights of resources in the price of a node, in billionths of a dollar per hour: for a thousandth of a core, for a MiB, and
+// for an accelerator. Only their ratio matters.
+const (
+	nanosPerMilli       = 31_611
+	nanosPerMiB         = 4_138
+	nanosPerAccelerator = 950_000_000
+)
+
+// weighted returns the resources that share the price of a node with the capacity, and their weights.
+func weighted(capacity model.Resources) (names []corev1.ResourceName, weights []int64) {
+	for _, name := range capacity.Names() {
+		v, weight := max(capacity[name], 0), int64(0)
+		switch {
+		case name == corev1.ResourceCPU:
+			weight = min(v, 1<<30) * nanosPerMilli
+		case name == corev1.ResourceMemory:
+			weight = min(v>>20, 1<<33) * nanosPerMiB
+		case accelerator(name):
+			weight = min(v, 1<<20) * nanosPerAccelerator
+		}
+		if weight > 0 {
+			names, weights = append(names, name), append(weights, weight)
+		}
+	}
+	return names, weights
+}
+
+// accelerator reports whether the resource is a device that dominates the price of a node. Shares of devices and other
+// names of the same devices are excluded.
+func accelerator(name corev1.ResourceName) bool {
+	_, device, _ := strings.Cut(string(name), "/")
+	return device == "gpu" || device == "neuron" || device == "gaudi"
+}

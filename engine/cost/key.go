@@ -1,0 +1,110 @@
+package cost
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// A Kind is what a part of the price is for.
+type Kind string
+
+// The kinds. Every part has one of them.
+const (
+	Workload Kind = "workload"
+	Idle     Kind = "idle"
+	Overhead Kind = "overhead"
+)
+
+// A Cause says why capacity is idle, or which overhead uses it. Workloads have none.
+type Cause string
+
+// The causes of idle capacity. A node has one of them, except that Headroom is added to another.
+const (
+	// Fragmentation is room that is too scattered for the pods of another node, or whose use does not pay for evictions.
+	Fragmentation Cause = "fragmentation"
+	// NodeSize means that no cheaper instance types hold the pods of the node.
+	NodeSize Cause = "node-size"
+	// Limit means that the limits of NodePools exclude a cheaper node.
+	Limit Cause = "limit"
+	// PDB, DoNotDisrupt and Budget block the disruption of the node.
+	PDB          Cause = "pdb"
+	DoNotDisrupt Cause = "do-not-disrupt"
+	Budget       Cause = "budget"
+	// ConsolidateAfter means that the node must be quiet for longer.
+	ConsolidateAfter Cause = "consolidate-after"
+	// Headroom is room that a CapacityBuffer reserves.
+	Headroom Cause = "headroom"
+	// Static is a node of a NodePool with a fixed number of nodes.
+	Static Cause = "static"
+	// Policy means that settings of the NodePool or of the controller exclude disruption.
+	Policy Cause = "policy"
+	// Starting is a node that is not initialized, or that waits for nominated pods.
+	Starting Cause = "starting"
+	// Leaving is a node that is being disrupted.
+	Leaving Cause = "leaving"
+)
+
+// The causes of overhead.
+const (
+	// Reserved is capacity that is not allocatable: kubelet and system.
+	Reserved Cause = "reserved"
+	// DaemonSets is the share of DaemonSet pods and static pods.
+	DaemonSets Cause = "daemonsets"
+)
+
+// A Key tells for what and where a part of the price is paid. Namespace, Owner and Label are those of the pods, and are
+// empty for idle and reserved capacity.
+type Key struct {
+	Kind         Kind
+	Pool         string
+	CapacityType string
+	Zone         string
+	Namespace    string
+	// Owner is kind and name of the workload, such as Deployment/web.
+	Owner string
+	// Label is the value of the label that Input names.
+	Label string
+	Cause Cause
+}
+
+// Compare orders keys by their fields.
+func (k Key) Compare(l Key) int {
+	return cmp.Or(
+		strings.Compare(string(k.Kind), string(l.Kind)), strings.Compare(k.Pool, l.Pool),
+		strings.Compare(k.CapacityType, l.CapacityType), strings.Compare(k.Zone, l.Zone),
+		strings.Compare(k.Namespace, l.Namespace), strings.Compare(k.Owner, l.Owner),
+		strings.Compare(k.Label, l.Label), strings.Compare(string(k.Cause), string(l.Cause)),
+	)
+}
+
+// CauseOf returns the cause of idle capacity of a node that disruption keeps with the verdict.
+func CauseOf(v model.Verdict) Cause {
+	switch v.Rule {
+	case model.RulePDB:
+		return PDB
+	case model.RuleAnnotation:
+		return DoNotDisrupt
+	case model.RuleBudget:
+		return Budget
+	case model.RuleRecent:
+		return ConsolidateAfter
+	case model.RuleBuffer:
+		return Headroom
+	case model.RuleLimit:
+		return Limit
+	case model.RulePrice, model.RuleSpot:
+		return NodeSize
+	case model.RuleNotReady, model.RuleNominated:
+		return Starting
+	case model.RuleDisrupted:
+		return Leaving
+	case model.RulePolicy, model.RuleUnhealthy:
+		if v.Cause == model.CauseStatic || v.Cause == model.CauseSurplus {
+			return Static
+		}
+		return Policy
+	}
+	return Fragmentation
+}

@@ -1,0 +1,96 @@
+package world
+
+import (
+	"slices"
+	"time"
+)
+
+// A Charge is what one instance cost in a period.
+type Charge struct {
+	ID, Type, Zone, Capacity string
+	// From and To are the begin and the end of the period in which the instance was billed.
+	From, To time.Time
+	USD      float64
+}
+
+// A rate is a price of an instance over a time.
+type rate struct {
+	from, to time.Time
+	usd      float64 // per hour
+}
+
+// A meter is what is known of the price of an instance until a time.
+type meter struct {
+	Charge
+	rates []rate // in order, without gaps
+}
+
+// read meters the instance until now, or until it began to shut down. EC2 bills from the launch until then. The price of spot
+// instances follows the market.
+func (w *World) read(i *Instance, now time.Time) *meter {
+	m := w.meters[i.ID]
+	if m == nil {
+		m = &meter{Charge: Charge{ID: i.ID, Type: i.Type, Zone: i.Zone, Capacity: i.Capacity, From: i.Launched, To: i.Launched}}
+		w.meters[i.ID] = m
+		w.metered = append(w.metered, m)
+	}
+	end := now
+	if !i.EndsAt.IsZero() && i.EndsAt.Before(end) {
+		end = i.EndsAt
+	}
+	for m.To.Before(end) {
+		next, usd := end, w.onDemandPrice(i.Type)
+		if i.Capacity == Spot {
+			if step := m.To.Truncate(priceStep).Add(priceStep); step.Before(next) {
+				next = step
+			}
+			usd = w.spotPrice(i.Type, i.Zone, m.To).USD
+		}
+		m.charge(next, usd)
+	}
+	return m
+}
+
+// charge adds a price until a time.
+func (m *meter) charge(until time.Time, usd float64) {
+	if n := len(m.rates); n > 0 && m.rates[n-1].usd == usd {
+		m.rates[n-1].to = until
+	} else {
+		m.rates = append(m.rates, rate{m.To, until, usd})
+	}
+	m.To = until
+}
+
+// readAll meters all instances. It is called before a price changes.
+func (w *World) readAll() {
+	now := w.cfg.Clock.Now()
+	for _, i := range w.order {
+		w.read(i, now)
+	}
+}
+
+// Bill returns what each instance has cost since a time, in order of launch; the zero time means since ever. Instances that
+// were not billed since then are left out.
+func (w *World) Bill(since time.Time) []Charge {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settle()
+	w.readAll()
+	var out []Charge
+	for _, m := range w.metered {
+		if !m.To.After(since) {
+			continue
+		}
+		c := m.Charge
+		for _, r := range m.rates {
+			from := r.from
+			if from.Before(since) {
+				from = since
+			}
+			c.USD += r.usd * max(0, r.to.Sub(from)).Hours()
+		}
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(a, b Charge) int { return a.From.Compare(b.From) })
+	return out
+}

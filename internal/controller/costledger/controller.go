@@ -1,0 +1,112 @@
+// Package costledger stores the ledger of costs in the ConfigMap karpenter-cost in the controller's namespace, and reads it at the
+// start. The command karpenter cost reads the ConfigMap.
+//
+// Its only state is whether the ConfigMap was read and whether a missing permission was logged.
+package costledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/internal/ledger"
+	"github.com/karpenter-go/karpenter/internal/singleton"
+)
+
+// saveEvery is the interval at which the ledger is stored.
+const saveEvery = time.Minute
+
+// A Controller stores the ledger.
+type Controller struct {
+	Ledger *ledger.Ledger
+	// Client writes the ConfigMap. Reader reads it from the API server, because a cache would watch all ConfigMaps.
+	Client client.Client
+	Reader client.Reader
+	// Namespace is the namespace of the controller. If it is empty, nothing is stored.
+	Namespace string
+
+	restored, told bool
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Controller) Name() string { return "cost.ledger" }
+
+// Reconcile restores the ledger once, and then stores it. It is repeated after saveEvery.
+func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	if c.Namespace == "" {
+		c.Ledger.Begin()
+		return ctrl.Result{}, nil
+	}
+	var stored corev1.ConfigMap
+	err := c.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ledger.MapName}, &stored)
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return c.refused(ctx, fmt.Errorf("read ledger: %w", err))
+	}
+	if !c.restored {
+		c.restore(ctx, stored.BinaryData[ledger.MapKey])
+		return ctrl.Result{RequeueAfter: saveEvery / 4}, nil
+	}
+	saved := c.Ledger.Save()
+	if saved.Until.IsZero() {
+		return ctrl.Result{RequeueAfter: saveEvery}, nil
+	}
+	text, err := saved.Encode()
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if missing {
+		err = c.Client.Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: ledger.MapName}, BinaryData: map[string][]byte{ledger.MapKey: text},
+		})
+	} else {
+		stored.BinaryData = map[string][]byte{ledger.MapKey: text}
+		err = c.Client.Update(ctx, &stored)
+	}
+	if err != nil {
+		return c.refused(ctx, fmt.Errorf("store ledger: %w", err))
+	}
+	return ctrl.Result{RequeueAfter: saveEvery}, nil
+}
+
+// restore passes what was stored to the ledger, which waits for it. What cannot be read is overwritten.
+func (c *Controller) restore(ctx context.Context, data []byte) {
+	c.restored = true
+	defer c.Ledger.Begin()
+	if len(data) == 0 {
+		return
+	}
+	saved, err := ledger.Decode(data)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "ignored unreadable cost ledger", "ConfigMap", klog.KRef(c.Namespace, ledger.MapName))
+		return
+	}
+	c.Ledger.Restore(saved)
+}
+
+// refused returns err, but nil if a permission is missing. Then it is logged once, and amounts are in memory only.
+func (c *Controller) refused(ctx context.Context, err error) (ctrl.Result, error) {
+	if !apierrors.IsForbidden(err) {
+		return ctrl.Result{}, err
+	}
+	c.Ledger.Begin()
+	c.restored = true
+	if !c.told {
+		c.told = true
+		ctrl.LoggerFrom(ctx).Info("not authorized for ConfigMap: costs are lost on restart, karpenter cost has no history (chart value extraPermissions.configMaps)",
+			"ConfigMap", klog.KRef(c.Namespace, ledger.MapName))
+	}
+	return ctrl.Result{RequeueAfter: saveEvery}, nil
+}
+
+// Register adds the controller to the manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).WatchesRawSource(singleton.Source()).Complete(c)
+}

@@ -1,0 +1,173 @@
+package ledger
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/karpenter-go/karpenter/engine/cost"
+)
+
+// Other is the name of namespaces, owners and labels beyond the bound of keys.
+const Other = "other"
+
+// Bounds of the keys in one bucket: while it is filled, and when it is complete.
+const (
+	maxKeys  = 1000
+	keptKeys = 250
+)
+
+// A Bucket has the dollars of one period, by key.
+type Bucket struct {
+	// Start is the begin of the period, End until when amounts were added.
+	Start, End time.Time
+	Dollars    map[cost.Key]float64
+}
+
+// A tier is a list of buckets of equal length, oldest first.
+type tier struct {
+	step time.Duration
+	keep int
+	list []*Bucket
+}
+
+// A Book has the amounts of the last month. The zero Book must not be used; see newBook.
+type Book struct {
+	tiers []tier
+}
+
+func newBook() *Book {
+	return &Book{tiers: []tier{
+		{step: 5 * time.Minute, keep: 36}, // three hours
+		{step: time.Hour, keep: 72},       // three days
+		{step: 24 * time.Hour, keep: 31},
+	}}
+}
+
+// add adds dollars to the bucket of the time at. Times before the last bucket count into the last bucket.
+func (b *Book) add(at time.Time, k cost.Key, dollars float64) {
+	b.bucket(at).add(k, dollars)
+}
+
+// next returns the end of the bucket of the time at.
+func (b *Book) next(at time.Time) time.Time {
+	step := b.tiers[0].step
+	return at.Truncate(step).Add(step)
+}
+
+// bucket returns the bucket of the time at, and makes it if it is new.
+func (b *Book) bucket(at time.Time) *Bucket {
+	t := &b.tiers[0]
+	start := at.Truncate(t.step)
+	if n := len(t.list); n > 0 && !start.After(t.list[n-1].Start) {
+		return t.list[n-1]
+	}
+	if n := len(t.list); n > 0 {
+		t.list[n-1].compact()
+	}
+	fresh := &Bucket{Start: start, End: at, Dollars: map[cost.Key]float64{}}
+	b.push(0, fresh)
+	return fresh
+}
+
+// push appends a bucket to the tier. The oldest buckets beyond the bound move to the next tier.
+func (b *Book) push(i int, fresh *Bucket) {
+	t := &b.tiers[i]
+	if n := len(t.list); n > 0 && fresh.Start.Truncate(t.step).Equal(t.list[n-1].Start) {
+		t.list[n-1].merge(fresh)
+		return
+	}
+	if i > 0 {
+		fresh = &Bucket{Start: fresh.Start.Truncate(t.step), End: fresh.End, Dollars: maps.Clone(fresh.Dollars)}
+	}
+	t.list = append(t.list, fresh)
+	for len(t.list) > t.keep {
+		if i+1 < len(b.tiers) {
+			b.push(i+1, t.list[0])
+		}
+		t.list = slices.Delete(t.list, 0, 1)
+	}
+}
+
+func (b *Bucket) add(k cost.Key, dollars float64) {
+	if _, known := b.Dollars[k]; !known {
+		if len(b.Dollars) >= maxKeys {
+			k = coarse(k)
+		}
+		if len(b.Dollars) >= 2*maxKeys {
+			k = cost.Key{Kind: k.Kind, Pool: Other, Cause: k.Cause}
+		}
+	}
+	b.Dollars[k] += dollars
+}
+
+// coarse returns k without what is not bounded.
+func coarse(k cost.Key) cost.Key {
+	if k.Namespace != "" {
+		k.Namespace, k.Owner = Other, Other
+	}
+	if k.Label != "" {
+		k.Label = Other
+	}
+	return k
+}
+
+func (b *Bucket) merge(o *Bucket) {
+	for k, v := range o.Dollars {
+		b.add(k, v)
+	}
+	if o.End.After(b.End) {
+		b.End = o.End
+	}
+	b.compact()
+}
+
+// compact adds the smallest amounts to their coarse keys, so that keptKeys remain. Keys of idle capacity and overhead without
+// pods are kept in any case.
+func (b *Bucket) compact() {
+	if len(b.Dollars) <= keptKeys {
+		return
+	}
+	keys := slices.Collect(maps.Keys(b.Dollars))
+	slices.SortFunc(keys, func(k, l cost.Key) int {
+		return cmp.Or(cmp.Compare(b.Dollars[l], b.Dollars[k]), k.Compare(l))
+	})
+	for _, k := range keys[keptKeys:] {
+		if c := coarse(k); c != k {
+			v := b.Dollars[k]
+			delete(b.Dollars, k)
+			b.Dollars[c] += v
+		}
+	}
+}
+
+// Begin returns the begin of the oldest bucket, zero if there is none.
+func (b *Book) Begin() time.Time {
+	for i := len(b.tiers) - 1; i >= 0; i-- {
+		if len(b.tiers[i].list) > 0 {
+			return b.tiers[i].list[0].Start
+		}
+	}
+	return time.Time{}
+}
+
+// Sum returns the amounts of the time from since on, by key. Of a bucket that began earlier, the share of the time counts.
+func (b *Book) Sum(since time.Time) map[cost.Key]float64 {
+	out := map[cost.Key]float64{}
+	for _, t := range b.tiers {
+		for _, x := range t.list {
+			share := 1.0
+			if length := x.End.Sub(x.Start); x.Start.Before(since) && length > 0 {
+				share = max(0, x.End.Sub(since).Seconds()/length.Seconds())
+			}
+			if share == 0 {
+				continue
+			}
+			for k, v := range x.Dollars {
+				out[k] += v * share
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,270 @@
+package ledger
+
+import (
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/cost"
+	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// A Decision is what disruption decided about a snapshot.
+type Decision struct {
+	Blocked  []model.Blocked
+	Commands []model.Command
+	// Headroom is the room that capacity buffers reserve, by node name.
+	Headroom map[string]model.Resources
+}
+
+// A Ledger adds up costs. It is safe for concurrent use.
+type Ledger struct {
+	// Label is the key of a pod label by which costs are added up too, empty for none.
+	Label string
+	// Metrics takes the sums; nil means none.
+	Metrics *telemetry.CostMetrics
+
+	mu sync.Mutex // guards the rest
+	// last is the time of the last observation, zero before the first one; begin is since when amounts are known.
+	last, begin time.Time
+	now         cost.Allocation
+	floor       cost.Micros
+	nodes       map[types.UID]billed
+	book        *Book
+	savings     savings
+	predictions Predictions
+	shown       shown
+	begun       bool // observations are taken
+	// opens is when budgets open next, by NodePool, as computed at openedAt.
+	opens    map[string]time.Time
+	openedAt time.Time
+}
+
+// New returns an empty Ledger.
+func New(m *telemetry.CostMetrics, label string) *Ledger {
+	return &Ledger{Metrics: m, Label: label, book: newBook(), nodes: map[types.UID]billed{}}
+}
+
+// Begin makes the ledger take observations. Before that it waits for Restore.
+func (l *Ledger) Begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begun = true
+}
+
+// A billed is what is known of a node that is paid for.
+type billed struct {
+	key   cost.Key // place of the node, without kind
+	price cost.Micros
+	// known is false while the price is not known, initialized while the node is not.
+	known, initialized bool
+}
+
+// bridged is the longest time between two observations, such as for a restart, that is charged.
+const bridged = time.Hour
+
+// Observe charges the time since the last observation, and takes the rates of this one. A nil Ledger does nothing.
+func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.begun {
+		return
+	}
+	in := cost.Input{Snapshot: s, Causes: cost.CausesOf(d.Blocked, d.Commands), Headroom: d.Headroom, Label: l.Label}
+	next := cost.Allocate(in)
+	first := l.last.IsZero()
+	gap := s.Now.Sub(l.last)
+	switch {
+	case first:
+		l.begin, l.last = s.Now, s.Now
+	case gap > bridged:
+		l.last = s.Now // nothing is known about the time between
+	case gap <= 0:
+		return
+	default:
+		if l.nodes == nil { // restored: the rates of the past are those of the present
+			l.now = next
+		}
+		l.charge(l.now.Parts, gap, s.Now)
+	}
+	l.correct(&in, first || l.nodes == nil || gap > bridged)
+	l.savings.observe(s, &in, d.Commands)
+	l.predictions.observe(s, l.Metrics)
+	l.now, l.last, l.floor = next, s.Now, floorOf(s, &in, d)
+	l.book.bucket(s.Now).End = s.Now
+	if s.Now.Sub(l.openedAt) >= time.Minute {
+		l.openedAt, l.opens = s.Now, Opens(s, next, false)
+	}
+	l.publish()
+}
+
+// charge adds the rates for a time that ends now, in pieces that end with buckets.
+func (l *Ledger) charge(parts []cost.Part, d time.Duration, now time.Time) {
+	for from := now.Add(-d); from.Before(now); {
+		to := l.book.next(from)
+		if to.After(now) {
+			to = now
+		}
+		for _, p := range parts {
+			l.put(from, p.Key, p.Rate.Dollars()*to.Sub(from).Hours())
+		}
+		b := l.book.bucket(from)
+		b.End = later(b.End, to)
+		from = to
+	}
+}
+
+func (l *Ledger) put(at time.Time, k cost.Key, dollars float64) {
+	if dollars == 0 {
+		return
+	}
+	l.book.add(at, k, dollars)
+	l.shown.add(k, dollars)
+}
+
+// correct charges what the last rates did not cover: nodes that started or ended since, and prices that were valid before they
+// were known. quiet only notes the nodes.
+func (l *Ledger) correct(in *cost.Input, quiet bool) {
+	s := in.Snapshot
+	seen := make(map[types.UID]billed, len(l.nodes))
+	for _, n := range s.Nodes() {
+		if !cost.Billed(n) {
+			continue
+		}
+		price, known := in.Price(n)
+		b := billed{key: placeOf(n), price: price, known: known, initialized: n.Initialized}
+		seen[n.Claim.UID] = b
+		if quiet {
+			continue
+		}
+		before, was := l.nodes[n.Claim.UID]
+		switch {
+		case !was:
+			l.move(s.Now, idleOf(b.key, cost.Starting), price, s.Now.Sub(later(launchedAt(n), l.begin)))
+		case before.price != price || before.known != known:
+			l.reprice(in, n, before)
+		}
+	}
+	if !quiet {
+		for uid, b := range l.nodes {
+			if _, stays := seen[uid]; !stays {
+				l.move(s.Now, idleOf(b.key, cost.Leaving), -b.price, s.Now.Sub(l.endedAt(s, uid)))
+			}
+		}
+	}
+	l.nodes = seen
+}
+
+// move adds a price for a time.
+func (l *Ledger) move(now time.Time, k cost.Key, price cost.Micros, d time.Duration) {
+	l.put(now, k, price.Dollars()*max(0, d).Hours())
+}
+
+// reprice charges the difference to the earlier price for the time since when the new price is valid.
+func (l *Ledger) reprice(in *cost.Input, n *model.Node, before billed) {
+	now := in.Snapshot.Now
+	price, _ := in.Price(n)
+	since := later(in.Snapshot.PricedSince(n), later(launchedAt(n), l.begin))
+	if !before.known { // nothing was charged at all
+		since = later(launchedAt(n), l.begin)
+	} else if in.Snapshot.PricedSince(n).IsZero() {
+		return
+	}
+	d := max(0, now.Sub(since))
+	sign := cost.Micros(1)
+	difference := price - before.price
+	if difference < 0 {
+		sign, difference = -1, -difference
+	}
+	for _, p := range in.Node(n, difference) {
+		l.move(now, p.Key, sign*p.Rate, d)
+	}
+}
+
+func placeOf(n *model.Node) cost.Key {
+	return cost.Key{
+		Pool: n.Pool, CapacityType: n.Labels[apiv1.CapacityTypeLabelKey], Zone: n.Labels[corev1.LabelTopologyZone],
+	}
+}
+
+func idleOf(k cost.Key, cause cost.Cause) cost.Key {
+	k.Kind, k.Cause = cost.Idle, cause
+	return k
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// launchedAt returns when the instance of the node was launched.
+func launchedAt(n *model.Node) time.Time {
+	if c := condition.Get(n.Claim, apiv1.ConditionTypeLaunched); c != nil {
+		return c.LastTransitionTime.Time
+	}
+	return n.Claim.CreationTimestamp.Time
+}
+
+// endedAt returns since when the instance of the claim is not billed: when its termination was requested. If the claim is
+// gone, that was between the last observation and now.
+func (l *Ledger) endedAt(s *model.Snapshot, uid types.UID) time.Time {
+	for _, c := range s.Claims() {
+		if c.UID != uid {
+			continue
+		}
+		if end := condition.Get(c, apiv1.ConditionTypeInstanceTerminating); end != nil {
+			return later(end.LastTransitionTime.Time, l.last)
+		}
+	}
+	return l.last.Add(s.Now.Sub(l.last) / 2)
+}
+
+// Opens returns when the budgets that keep idle nodes open next by their schedules, by NodePool. simulated is that of
+// disrupt.Options.
+func Opens(s *model.Snapshot, a cost.Allocation, simulated bool) map[string]time.Time {
+	out := map[string]time.Time{}
+	var budgets *budget.NodePools
+	for _, p := range a.Parts {
+		pool, ok := s.Pool(p.Key.Pool)
+		if p.Key.Cause != cost.Budget || !ok {
+			continue
+		}
+		if budgets == nil {
+			budgets = budget.Of(s, simulated)
+		}
+		if _, done := out[pool.Name]; done {
+			continue
+		}
+		if at, ok := budgets.Reopens(pool, apiv1.DisruptionReasonUnderutilized, s.Now); ok {
+			out[pool.Name] = at
+		}
+	}
+	return out
+}
+
+// floorOf returns a lower bound of the price of the nodes for the running pods: the price less the waste of each node.
+func floorOf(s *model.Snapshot, in *cost.Input, d Decision) cost.Micros {
+	waste := make(map[string]cost.Micros, len(d.Blocked))
+	for _, b := range d.Blocked {
+		waste[b.Node.Name] = cost.MicrosOf(b.Worth)
+	}
+	floor := cost.Micros(0)
+	for _, n := range s.Nodes() {
+		if cost.Billed(n) {
+			price, _ := in.Price(n)
+			floor += max(0, price-waste[n.Name])
+		}
+	}
+	return floor
+}

@@ -1,0 +1,231 @@
+package ledger_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/cost"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/scenario"
+	"github.com/karpenter-go/karpenter/internal/ledger"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// at is the time of a test after some minutes.
+func at(minutes float64) time.Time {
+	return scenario.Epoch().Add(time.Duration(minutes * float64(time.Minute)))
+}
+
+// snapshot returns the snapshot of a cluster at a time.
+func snapshot(t *testing.T, c scenario.Cluster, now time.Time) *model.Snapshot {
+	t.Helper()
+	s, err := c.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.At(now)
+}
+
+func twoTypes() []scenario.Type {
+	return []scenario.Type{{Name: "big", CPU: "8", Memory: "32Gi", Price: 0.50}, {Name: "small", CPU: "2", Memory: "8Gi", Price: 0.25}}
+}
+
+// A replacement is one action: what it saved is measured once the old node is gone.
+func TestSavings(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	l := ledger.New(telemetry.NewMetrics(reg, nil).Cost, "")
+	l.Begin()
+	pods := []scenario.Pod{{Name: "a", CPU: "1"}, {Name: "b", CPU: "500m"}}
+	old := scenario.Node{Name: "old", Pool: "default", Type: "big", Conditions: []string{"Consolidatable"}, Pods: pods}
+	c := scenario.Cluster{Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(), Nodes: []scenario.Node{old}}
+	first := snapshot(t, c, at(0))
+	n, _ := first.NodeByName("old")
+	pool, _ := first.Pool("default")
+	// The decision expects a node for $0.08; it will cost $0.25.
+	small := first.Types("default")[1]
+	command := model.Command{
+		Reason: apiv1.DisruptionReasonUnderutilized, Method: "single", Nodes: []*model.Node{n}, Saves: 0.32,
+		Replacements: []model.PlannedNode{{Pool: pool, Options: []*model.InstanceType{small}}},
+	}
+	l.Observe(first, ledger.Decision{Commands: []model.Command{command}})
+
+	old.Conditions = append(old.Conditions, "DisruptionReason/Underutilized")
+	old.Taints = []corev1.Taint{{Key: apiv1.DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}}
+	old.Life.Annotations = map[string]string{apiv1.ReplacedByAnnotationKey: "new-claim"}
+	fresh := scenario.Node{Name: "new", Pool: "default", Type: "small"}
+	c.Nodes = []scenario.Node{old, fresh}
+	l.Observe(snapshot(t, c, at(1)), ledger.Decision{})
+	if got := l.Save().Report(ledger.Query{}); len(got.Actions) != 1 || got.Actions[0].State != ledger.Running || len(got.Savings) != 0 {
+		t.Fatalf("while it runs: %+v", got.Actions)
+	}
+	fresh.Pods, c.Nodes = pods, nil
+	c.Nodes = []scenario.Node{fresh}
+	l.Observe(snapshot(t, c, at(3)), ledger.Decision{})
+	got := l.Save().Report(ledger.Query{})
+	if len(got.Savings) != 1 {
+		t.Fatalf("savings: %+v, actions %+v", got.Savings, got.Actions)
+	}
+	s := got.Savings[0]
+	if s.Decision != "replace" || s.Reason != "underutilized" || s.Evictions != 2 || s.Actions != 1 ||
+		math.Abs(s.Planned-0.32) > 1e-9 || math.Abs(s.Realized-0.25) > 1e-9 {
+		t.Errorf("%+v", s)
+	}
+	want := `
+# HELP karpenter_savings_realized_dollars_per_hour Savings in USD/h that were measured after the replacement, of all disruptions since the start.
+# TYPE karpenter_savings_realized_dollars_per_hour gauge
+karpenter_savings_realized_dollars_per_hour{decision="replace",reason="underutilized"} 0.25
+# HELP karpenter_savings_actions_total Disruptions that ended, by whether they were done or cancelled.
+# TYPE karpenter_savings_actions_total counter
+karpenter_savings_actions_total{decision="replace",reason="underutilized",result="done"} 1
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "karpenter_savings_realized_dollars_per_hour", "karpenter_savings_actions_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A disruption that is rolled back saves nothing.
+func TestCancelledSavings(t *testing.T) {
+	l := ledger.New(nil, "")
+	l.Begin()
+	node := scenario.Node{Name: "old", Pool: "default", Type: "big", Conditions: []string{"Consolidatable", "DisruptionReason/Drifted"}}
+	node.Taints = []corev1.Taint{{Key: apiv1.DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}}
+	c := scenario.Cluster{Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(), Nodes: []scenario.Node{node}}
+	l.Observe(snapshot(t, c, at(0)), ledger.Decision{})
+	c.Nodes[0].Taints, c.Nodes[0].Conditions = nil, []string{"Consolidatable"}
+	l.Observe(snapshot(t, c, at(1)), ledger.Decision{})
+	got := l.Save().Report(ledger.Query{}).Savings
+	if len(got) != 1 || got[0].Cancelled != 1 || got[0].Realized != 0 || got[0].Actions != 0 || got[0].Reason != "drifted" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The number of keys is bounded; what is beyond goes to "other", and nothing is lost.
+func TestKeysAreBounded(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	l := ledger.New(telemetry.NewMetrics(reg, nil).Cost, "")
+	l.Begin()
+	node := scenario.Node{Name: "n", Pool: "default", Type: "huge", Conditions: []string{"Consolidatable"}}
+	for i := range 3000 {
+		node.Pods = append(node.Pods, scenario.Pod{Name: fmt.Sprint("p", i), Space: fmt.Sprint("space", i%700), CPU: "100m", Memory: "100Mi"})
+	}
+	c := scenario.Cluster{
+		Pools: []scenario.Pool{{Name: "default"}}, Nodes: []scenario.Node{node},
+		Types: []scenario.Type{{Name: "huge", CPU: "400", Memory: "4Ti", Price: 36}},
+	}
+	s := snapshot(t, c, at(0))
+	for minute := range 13 {
+		l.Observe(s.At(at(float64(minute))), ledger.Decision{})
+	}
+	saved := l.Save()
+	if n := len(saved.Rates); n > 2100 {
+		t.Errorf("%d rates are stored", n)
+	}
+	text, err := saved.Encode()
+	if err != nil || len(text) > 200_000 {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	r := saved.Report(ledger.Query{By: []cost.Field{cost.ByNamespace, cost.ByOwner}})
+	if want := 36 * 12.0 / 60; math.Abs(r.Dollars-want) > 1e-6 || math.Abs(r.DollarsPerHour-36) > 1e-6 {
+		t.Errorf("$%v/h, $%v, want 36 and %v", r.DollarsPerHour, r.Dollars, want)
+	}
+	if n := testutil.CollectAndCount(reg, "karpenter_cost_namespace_dollars_per_hour", "karpenter_cost_namespace_dollars_total"); n != 2*51 {
+		t.Errorf("%d series of namespaces, want 50 and other, twice", n)
+	}
+}
+
+// Buckets of five minutes become hours and days, and the sum stays. Dollars since a time are a share of the bucket.
+func TestPeriods(t *testing.T) {
+	l := ledger.New(nil, "")
+	l.Begin()
+	c := scenario.Cluster{
+		Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(), Nodes: []scenario.Node{{Name: "n", Pool: "default", Type: "small"}},
+	}
+	s := snapshot(t, c, at(0))
+	days := 10
+	for minute := 0; minute <= days*24*60; minute += 2 {
+		l.Observe(s.At(at(float64(minute))), ledger.Decision{})
+	}
+	saved := l.Save()
+	for _, tt := range []struct {
+		since time.Time
+		hours float64
+	}{{time.Time{}, float64(days) * 24}, {saved.Until.Add(-time.Hour), 1}, {saved.Until.Add(-48 * time.Hour), 48}, {saved.Until.Add(-5 * 24 * time.Hour), 120}} {
+		if got := saved.Report(ledger.Query{Since: tt.since}).Dollars; math.Abs(got/(0.25*tt.hours)-1) > 1e-6 {
+			t.Errorf("since %v: $%v, want %v", tt.since, got, 0.25*tt.hours)
+		}
+	}
+	if n := len(saved.Tiers[0]) + len(saved.Tiers[1]) + len(saved.Tiers[2]); n > 36+72+31 {
+		t.Errorf("%d buckets", n)
+	}
+	again, err := saved.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := ledger.Decode(again); err != nil || math.Abs(back.Report(ledger.Query{}).Dollars-60) > 1e-6 {
+		t.Errorf("after storing: %v, %v", back.Report(ledger.Query{}).Dollars, err)
+	}
+}
+
+// A restart is bridged, a long pause is not charged.
+func TestRestart(t *testing.T) {
+	c := scenario.Cluster{
+		Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(), Nodes: []scenario.Node{{Name: "n", Pool: "default", Type: "small"}},
+	}
+	for _, tt := range []struct{ pause, hours float64 }{{30, 1.5}, {90, 1}} {
+		l := ledger.New(nil, "")
+		l.Begin()
+		s := snapshot(t, c, at(0))
+		l.Observe(s, ledger.Decision{})
+		l.Observe(s.At(at(60)), ledger.Decision{})
+		l = restarted(t, l)
+		l.Observe(s.At(at(60+tt.pause)), ledger.Decision{})
+		if got := l.Save().Report(ledger.Query{}).Dollars; math.Abs(got-0.25*tt.hours) > 1e-9 {
+			t.Errorf("after %v minutes: $%v, want %v", tt.pause, got, 0.25*tt.hours)
+		}
+	}
+}
+
+// Plans are compared with what happened: the node of a pod, the allocatable resources of a node.
+func TestPredictions(t *testing.T) {
+	l := ledger.New(nil, "")
+	l.Begin()
+	c := scenario.Cluster{
+		Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(),
+		Nodes:   []scenario.Node{{Name: "n", Pool: "default", Type: "small", Joining: true}, {Name: "m", Type: "small"}}, // m is not managed
+		Pods:    []scenario.Pod{{Name: "a", CPU: "1"}, {Name: "b", CPU: "1"}},
+		Promise: map[string]string{"default/a": "n", "default/b": "n"},
+	}
+	l.Observe(snapshot(t, c, at(0)), ledger.Decision{})
+	c.Nodes[0].Joining, c.Pods = false, nil
+	c.Nodes[0].Pods, c.Nodes[1].Pods = []scenario.Pod{{Name: "a", CPU: "1"}}, []scenario.Pod{{Name: "b", CPU: "1"}}
+	s := snapshot(t, c, at(1))
+	claim, _ := s.Claim("n-claim")
+	other := claim.DeepCopy() // the claim promised a tenth more memory than the node has
+	memory := other.Status.Allocatable[corev1.ResourceMemory]
+	memory.Set(memory.Value() * 11 / 10)
+	other.Status.Allocatable = corev1.ResourceList{"cpu": other.Status.Allocatable["cpu"], "memory": memory}
+	other.Status.Conditions = append(other.Status.Conditions, metav1.Condition{Type: "Extra", Status: metav1.ConditionTrue})
+	l.Observe(s.Apply(model.Delta{Claims: []*apiv1.NodeClaim{other}}), ledger.Decision{})
+	p := l.Save().Report(ledger.Query{}).Predictions
+	if p == nil || p.Hits != 1 || p.Misses != 1 || p.Errors[ledger.QuantityMemory] == nil || math.Abs(p.Errors[ledger.QuantityMemory].Bias+1.0/11) > 1e-6 ||
+		p.Errors[ledger.QuantityCPU].Mean != 0 {
+		t.Errorf("%+v, memory %+v, cpu %+v", p, p.Errors[ledger.QuantityMemory], p.Errors[ledger.QuantityCPU])
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, text := range []string{"", "no gzip"} {
+		if _, err := ledger.Decode([]byte(text)); err == nil {
+			t.Errorf("%q was read", text)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenter-go/karpenter/engine/cost"
+)
+
+// A Query is what a report is about.
+type Query struct {
+	// Since is from when amounts count. The zero time, and times before the ledger began, mean its begin.
+	Since time.Time
+	// Now is the time up to which rates are charged after the ledger was stored, at most staleAfter. Zero means not at all.
+	Now time.Time
+	// By are the fields of the rows; empty means namespaces.
+	By []cost.Field
+}
+
+// staleAfter is how long the rates of a stored ledger are taken as those of the present.
+const staleAfter = 10 * time.Minute
+
+// A Money is a price per hour, and dollars since the begin of the report.
+type Money struct {
+	DollarsPerHour float64 `json:"dollarsPerHour"`
+	Dollars        float64 `json:"dollars"`
+}
+
+func (m *Money) add(rate cost.Micros, dollars float64) {
+	m.DollarsPerHour += rate.Dollars()
+	m.Dollars += dollars
+}
+
+// A Row is the workloads with one key. Idle and Overhead are those of the nodes with the key, if the fields are properties of
+// nodes. They are part of the report's Idle and Overhead, and not of the Row.
+type Row struct {
+	Key string `json:"key"`
+	// Values are the values of the fields of which Key is made.
+	Values []string `json:"values,omitempty"`
+	Money
+	Idle     *Money `json:"idle,omitempty"`
+	Overhead *Money `json:"overhead,omitempty"`
+}
+
+// A CauseRow is idle capacity or overhead with one cause.
+type CauseRow struct {
+	Cause cost.Cause `json:"cause"`
+	Money
+	// Opens is when the disruption budget that keeps nodes opens next by its schedule, by NodePool.
+	Opens map[string]time.Time `json:"opens,omitempty"`
+}
+
+// A Saving is the sum of the actions of one day, reason and decision.
+type Saving struct {
+	Day      string  `json:"day"`
+	Reason   string  `json:"reason"`
+	Decision string  `json:"decision"`
+	Actions  int     `json:"actions"`
+	Planned  float64 `json:"plannedPerHour"`
+	Realized float64 `json:"realizedPerHour"`
+	// Evictions is the number of moved pods.
+	Evictions int `json:"evictions"`
+	Cancelled int `json:"cancelled,omitempty"`
+}
+
+// A Report is what nodes cost. Rows, Idle and Overhead add up to the total.
+type Report struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+	Money
+	FloorPerHour float64 `json:"floorPerHour"`
+	Nodes        int     `json:"nodes"`
+	Unpriced     int     `json:"unpricedNodes,omitempty"`
+	By           string  `json:"by"`
+	Rows         []Row   `json:"rows"`
+	// Idle is by cause. Overhead is the sum of Overheads.
+	Idle        []CauseRow   `json:"idle"`
+	Overhead    Money        `json:"overhead"`
+	Overheads   []CauseRow   `json:"overheadBy,omitempty"`
+	Savings     []Saving     `json:"savings,omitempty"`
+	Actions     []Action     `json:"actions,omitempty"`
+	Predictions *Predictions `json:"predictions,omitempty"`
+}
+
+// None is the key of pods without a value, such as a missing label.
+const None = "(none)"
+
+// Report adds up the amounts.
+func (s Saved) Report(q Query) Report {
+	if len(q.By) == 0 {
+		q.By = []cost.Field{cost.ByNamespace}
+	}
+	out := Report{
+		Since: later(q.Since, s.Begin), Until: s.Until, FloorPerHour: s.Floor.Dollars(), Nodes: s.Nodes, Unpriced: s.Unpriced,
+		By: by(q.By), Rows: []Row{}, Idle: []CauseRow{},
+	}
+	b := builder{by: q.By, rows: map[string]*Row{}, idle: map[cost.Cause]*Money{}, overhead: map[cost.Cause]*Money{}}
+	for k, dollars := range s.book().Sum(q.Since) {
+		b.add(k, 0, dollars)
+	}
+	lag := q.Now.Sub(s.Until)
+	if lag < 0 || lag > staleAfter {
+		lag = 0
+	}
+	out.Until = out.Until.Add(lag)
+	for _, p := range s.Rates {
+		b.add(p.Key, p.Rate, p.Rate.Dollars()*lag.Hours())
+	}
+	b.finish(&out)
+	for i := range out.Idle {
+		if out.Idle[i].Cause == cost.Budget {
+			out.Idle[i].Opens = s.Opens
+		}
+	}
+	out.Savings, out.Actions = s.savings(out.Since)
+	if p := s.Predictions; len(p.Errors) > 0 || p.Hits+p.Misses > 0 {
+		out.Predictions = &p
+	}
+	return out
+}
+
+func by(fields []cost.Field) string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = string(f)
+	}
+	return strings.Join(names, ",")
+}
+
+// A builder adds parts to rows.
+type builder struct {
+	by             []cost.Field
+	rows           map[string]*Row
+	idle, overhead map[cost.Cause]*Money
+	total          Money
+}
+
+func (b *builder) add(k cost.Key, rate cost.Micros, dollars float64) {
+	b.total.add(rate, dollars)
+	switch k.Kind {
+	case cost.Workload:
+		b.row(k).add(rate, dollars)
+		return
+	case cost.Idle:
+		of(b.idle, k.Cause).add(rate, dollars)
+	default:
+		of(b.overhead, k.Cause).add(rate, dollars)
+	}
+	if slices.ContainsFunc(b.by, func(f cost.Field) bool { return !f.OfNodes() }) {
+		return
+	}
+	r := b.row(k)
+	if k.Kind == cost.Idle {
+		r.Idle.add(rate, dollars)
+	} else {
+		r.Overhead.add(rate, dollars)
+	}
+}
+
+// row returns the row of k.
+func (b *builder) row(k cost.Key) *Row {
+	values := make([]string, len(b.by))
+	for i, f := range b.by {
+		values[i] = cmp.Or(f.Of(k), None)
+		if f == cost.ByOwner && k.Owner != "" && slices.Contains(b.by, cost.ByNamespace) {
+			values[i] = k.Owner // the namespace is in the key already
+		}
+	}
+	key := strings.Join(values, " ")
+	r := b.rows[key]
+	if r == nil {
+		r = &Row{Key: key}
+		if len(values) > 1 {
+			r.Values = values
+		}
+		if !slices.ContainsFunc(b.by, func(f cost.Field) bool { return !f.OfNodes() }) {
+			r.Idle, r.Overhead = &Money{}, &Money{}
+		}
+		b.rows[key] = r
+	}
+	return r
+}
+
+// finish writes the sums to the report, the largest first.
+func (b *builder) finish(out *Report) {
+	for _, r := range b.rows {
+		out.Rows = append(out.Rows, *r)
+	}
+	slices.SortFunc(out.Rows, func(a, b Row) int { return cmp.Or(compare(a.Money, b.Money), cmp.Compare(a.Key, b.Key)) })
+	out.Idle, out.Overheads = causes(b.idle), causes(b.overhead)
+	for _, r := range out.Overheads {
+		out.Overhead.DollarsPerHour += r.DollarsPerHour
+		out.Overhead.Dollars += r.Dollars
+	}
+	out.Money = b.total
+}
+
+func causes(sums map[cost.Cause]*Money) []CauseRow {
+	list := make([]CauseRow, 0, len(sums))
+	for cause, m := range sums {
+		list = append(list, CauseRow{Cause: cause, Money: *m})
+	}
+	slices.SortFunc(list, func(a, b CauseRow) int { return cmp.Or(compare(a.Money, b.Money), cmp.Compare(a.Cause, b.Cause)) })
+	return list
+}
+
+func compare(a, b Money) int {
+	return cmp.Or(cmp.Compare(b.DollarsPerHour, a.DollarsPerHour), cmp.Compare(b.Dollars, a.Dollars))
+}
+
+func of(sums map[cost.Cause]*Money, c cost.Cause) *Money {
+	if sums[c] == nil {
+		sums[c] = &Money{}
+	}
+	return sums[c]
+}
+
+// savings returns the actions that began since a time, newest last, and their sums by day, reason and decision.
+func (s Saved) savings(since time.Time) (sums []Saving, actions []Action) {
+	index := map[[3]string]int{}
+	for _, a := range s.Actions {
+		if a.Begun.Before(since) {
+			continue
+		}
+		actions = append(actions, a)
+		if a.State == Running {
+			continue
+		}
+		key := [3]string{a.Ended.UTC().Format(time.DateOnly), a.reason(), a.Decision}
+		i, known := index[key]
+		if !known {
+			i = len(sums)
+			index[key] = i
+			sums = append(sums, Saving{Day: key[0], Reason: key[1], Decision: key[2]})
+		}
+		x := &sums[i]
+		if a.State == Cancelled {
+			x.Cancelled++
+			continue
+		}
+		x.Actions++
+		x.Planned += a.Planned
+		x.Realized += a.Realized()
+		x.Evictions += a.Evictions
+	}
+	return sums, actions
+}

@@ -1,0 +1,205 @@
+package ledger
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/karpenter-go/karpenter/engine/cost"
+)
+
+const (
+	// MapName is the name of the ConfigMap, MapKey the key of its binary data.
+	MapName = "karpenter-cost"
+	MapKey  = "ledger.json.gz"
+	// maxEncoded is the largest encoded ledger. A ConfigMap holds 1 MiB.
+	maxEncoded = 900 << 10
+	// maxDecoded bounds what is read from a ConfigMap that somebody else wrote.
+	maxDecoded = 64 << 20
+)
+
+// A Saved is a Ledger as it is stored, and what reports are made of.
+type Saved struct {
+	// Begin is since when amounts are known, Until the time up to which they are charged.
+	Begin time.Time `json:"begin"`
+	Until time.Time `json:"until"`
+	// Rates are the prices per hour at Until, Floor the lower bound of their sum.
+	Rates    []cost.Part `json:"rates"`
+	Floor    cost.Micros `json:"floor"`
+	Nodes    int         `json:"nodes"`
+	Unpriced int         `json:"unpriced,omitempty"`
+	// Opens is when the budgets that keep idle nodes open next, by NodePool.
+	Opens map[string]time.Time `json:"opens,omitempty"`
+	// Label is the key of the label by which amounts are added up.
+	Label string `json:"label,omitempty"`
+	// Tiers are the buckets of a Book, without those that are too many for a ConfigMap.
+	Tiers       [][]savedBucket `json:"tiers"`
+	Actions     []Action        `json:"actions,omitempty"`
+	Predictions Predictions     `json:"predictions"`
+}
+
+type savedBucket struct {
+	Start   time.Time     `json:"s"`
+	End     time.Time     `json:"e"`
+	Amounts []savedAmount `json:"a"`
+}
+
+// A savedAmount is an amount with the fields of its key, in the order of cost.Key.
+type savedAmount struct {
+	Key     [8]string `json:"k"`
+	Dollars float64   `json:"d"`
+}
+
+func packKey(k cost.Key) [8]string {
+	return [8]string{string(k.Kind), k.Pool, k.CapacityType, k.Zone, k.Namespace, k.Owner, k.Label, string(k.Cause)}
+}
+
+func unpackKey(f [8]string) cost.Key {
+	return cost.Key{
+		Kind: cost.Kind(f[0]), Pool: f[1], CapacityType: f[2], Zone: f[3], Namespace: f[4], Owner: f[5], Label: f[6], Cause: cost.Cause(f[7]),
+	}
+}
+
+// Save returns the ledger for storing. Rates beyond a bound of keys are those of coarse keys.
+func (l *Ledger) Save() Saved {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := Saved{
+		Begin: l.begin, Until: l.last, Rates: few(l.now.Parts), Floor: l.floor, Nodes: l.now.Nodes, Unpriced: l.now.Unpriced,
+		Label: l.Label, Opens: l.opens, Predictions: l.predictions.copy(),
+	}
+	for _, t := range l.book.tiers {
+		list := []savedBucket{}
+		for _, b := range t.list {
+			x := savedBucket{Start: b.Start.UTC(), End: b.End.UTC()}
+			for k, v := range b.Dollars {
+				x.Amounts = append(x.Amounts, savedAmount{packKey(k), v})
+			}
+			slices.SortFunc(x.Amounts, func(a, b savedAmount) int { return unpackKey(a.Key).Compare(unpackKey(b.Key)) })
+			list = append(list, x)
+		}
+		out.Tiers = append(out.Tiers, list)
+	}
+	for _, a := range l.savings.actions {
+		out.Actions = append(out.Actions, *a)
+	}
+	return out
+}
+
+func (p *Predictions) copy() Predictions {
+	out := Predictions{Errors: map[string]*Error{}, Hits: p.Hits, Misses: p.Misses}
+	for k, e := range p.Errors {
+		own := *e
+		out.Errors[k] = &own
+	}
+	return out
+}
+
+// few returns parts with at most maxKeys keys, apart from coarse ones.
+func few(parts []cost.Part) []cost.Part {
+	if len(parts) <= maxKeys {
+		return slices.Clone(parts)
+	}
+	byRate := slices.Clone(parts)
+	slices.SortStableFunc(byRate, func(a, b cost.Part) int { return int(min(1, max(-1, b.Rate-a.Rate))) })
+	sums := map[cost.Key]cost.Micros{}
+	for i, p := range byRate {
+		if i >= maxKeys {
+			p.Key = coarse(p.Key)
+		}
+		sums[p.Key] += p.Rate
+	}
+	out := make([]cost.Part, 0, len(sums))
+	for k, rate := range sums {
+		out = append(out, cost.Part{Key: k, Rate: rate})
+	}
+	slices.SortFunc(out, func(a, b cost.Part) int { return a.Key.Compare(b.Key) })
+	return out
+}
+
+// Encode returns the content of the ConfigMap. If it is too large, the oldest buckets are left out.
+func (s Saved) Encode() ([]byte, error) {
+	for {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if err := json.NewEncoder(z).Encode(s); err != nil {
+			return nil, fmt.Errorf("encode ledger: %w", err)
+		}
+		if err := z.Close(); err != nil {
+			return nil, fmt.Errorf("compress ledger: %w", err)
+		}
+		if b.Len() <= maxEncoded || !s.dropOldest() {
+			return b.Bytes(), nil
+		}
+	}
+}
+
+// dropOldest removes a quarter of the buckets of the last tier that has several, and reports whether there was one.
+func (s *Saved) dropOldest() bool {
+	for i := len(s.Tiers) - 1; i >= 0; i-- {
+		if n := len(s.Tiers[i]); n > 1 {
+			s.Tiers[i] = s.Tiers[i][max(1, n/4):]
+			s.Begin = later(s.Begin, s.Tiers[i][0].Start)
+			return true
+		}
+	}
+	return false
+}
+
+// Decode returns what was encoded.
+func Decode(data []byte) (Saved, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return Saved{}, fmt.Errorf("read ledger: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(z, maxDecoded))
+	if err != nil {
+		return Saved{}, fmt.Errorf("read ledger: %w", err)
+	}
+	var s Saved
+	if err := json.Unmarshal(text, &s); err != nil {
+		return Saved{}, fmt.Errorf("read ledger: %w", err)
+	}
+	return s, nil
+}
+
+// Restore continues a stored ledger. It must be called before the first Observe. Actions that were running are dropped: the marks
+// of their nodes open them again.
+func (l *Ledger) Restore(s Saved) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begin, l.last, l.nodes = s.Begin, s.Until, nil
+	l.book = s.book()
+	for _, a := range s.Actions {
+		if a.State != Running {
+			a.told = true
+			l.savings.actions = append(l.savings.actions, &a)
+		}
+	}
+	l.predictions = s.Predictions
+	if l.predictions.Errors != nil {
+		l.predictions.boots = map[string]time.Duration{}
+	}
+}
+
+// book returns the buckets.
+func (s Saved) book() *Book {
+	b := newBook()
+	for i, list := range s.Tiers {
+		if i >= len(b.tiers) {
+			break
+		}
+		for _, x := range list {
+			own := &Bucket{Start: x.Start, End: x.End, Dollars: make(map[cost.Key]float64, len(x.Amounts))}
+			for _, a := range x.Amounts {
+				own.Dollars[unpackKey(a.Key)] += a.Dollars
+			}
+			b.tiers[i].list = append(b.tiers[i].list, own)
+		}
+	}
+	return b
+}

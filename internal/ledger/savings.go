@@ -1,0 +1,199 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenter-go/karpenter/engine/cost"
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// The states of an Action.
+const (
+	Running   = "running"
+	Done      = "done"
+	Cancelled = "cancelled"
+)
+
+// An Action is a command of disruption that was begun, and what it saved.
+type Action struct {
+	Begun    time.Time `json:"begun"`
+	Ended    time.Time `json:"ended,omitzero"`
+	Reason   string    `json:"reason"`
+	Decision string    `json:"decision"`
+	State    string    `json:"state"`
+	// Nodes are the names of the removed nodes, Replacements those of the claims in their place.
+	Nodes        []string `json:"nodes"`
+	Replacements []string `json:"replacements,omitempty"`
+	// Before is the price of the nodes when the command was decided. After is the price of the replacements once the nodes
+	// were gone. Planned is the saving that the decision expected. All are in dollars per hour.
+	Before  float64 `json:"beforePerHour"`
+	After   float64 `json:"afterPerHour"`
+	Planned float64 `json:"plannedPerHour"`
+	// Evictions is the number of pods that had to move.
+	Evictions int `json:"evictions"`
+
+	// claims are the claims of the nodes that are not gone yet, by name.
+	claims map[string]bool
+	told   bool // whether metrics have it
+}
+
+// Realized returns the saving in dollars per hour that was measured, zero until the action is done.
+func (a *Action) Realized() float64 {
+	if a.State != Done {
+		return 0
+	}
+	return a.Before - a.After
+}
+
+// maxActions is how many actions are kept, the newest ones.
+const maxActions = 200
+
+// savings follows commands.
+type savings struct {
+	actions []*Action
+	// decided are the commands of the last decisions by node name. They become actions when the nodes are marked.
+	decided map[string]decided
+}
+
+type decided struct {
+	command *model.Command
+	at      time.Time
+	before  cost.Micros // price of all nodes of the command
+}
+
+// undecided is how long a decided command is kept whose nodes are not marked.
+const undecided = 5 * time.Minute
+
+// observe opens an action for each node that was marked since the last call, and closes those whose nodes are gone or not
+// marked any more.
+func (v *savings) observe(s *model.Snapshot, in *cost.Input, commands []model.Command) {
+	for _, n := range s.Nodes() {
+		if n.Claim != nil && (status.Disrupting(n) || n.Deleting) && v.running(n.Claim.Name) == nil {
+			v.open(s, in, n)
+		}
+	}
+	for _, a := range v.actions {
+		if a.State == Running {
+			v.follow(s, in, a)
+		}
+	}
+	if over := len(v.actions) - maxActions; over > 0 {
+		v.actions = slices.Delete(v.actions, 0, over)
+	}
+	v.note(s, in, commands)
+}
+
+// note keeps the commands that were just decided.
+func (v *savings) note(s *model.Snapshot, in *cost.Input, commands []model.Command) {
+	if v.decided == nil {
+		v.decided = map[string]decided{}
+	}
+	for name, x := range v.decided {
+		if s.Now.Sub(x.at) > undecided {
+			delete(v.decided, name)
+		}
+	}
+	for i := range commands {
+		c := &commands[i]
+		x := decided{command: c, at: s.Now}
+		for _, n := range c.Nodes {
+			price, _ := in.Price(n)
+			x.before += price
+		}
+		for _, n := range c.Nodes {
+			v.decided[n.Name] = x
+		}
+	}
+}
+
+// running returns the action about the claim that is not done.
+func (v *savings) running(claim string) *Action {
+	for _, a := range v.actions {
+		if _, its := a.claims[claim]; its {
+			return a
+		}
+	}
+	return nil
+}
+
+// open begins the action of a marked node. A node without a known command, as after a restart, has an action of its own if
+// it has a disruption reason. Without one, a user deleted it.
+func (v *savings) open(s *model.Snapshot, in *cost.Input, n *model.Node) {
+	price, _ := in.Price(n)
+	a := &Action{
+		Begun: s.Now, State: Running, Reason: string(status.Reason(n)), Decision: "delete", Nodes: []string{n.Name},
+		Before: price.Dollars(), Evictions: len(n.Reschedulable()), claims: map[string]bool{n.Claim.Name: true},
+		Replacements: v.fresh(status.ReplacedBy(n.Claim)),
+	}
+	x, known := v.decided[n.Name]
+	if !known && a.Reason == "" {
+		return
+	}
+	if known {
+		c := x.command
+		a.Begun, a.Reason, a.Planned = x.at, string(c.Reason), c.Saves
+		a.Nodes, a.Before, a.Evictions = c.Names(), x.before.Dollars(), c.Moves()
+		for _, other := range c.Nodes {
+			a.claims[other.Claim.Name] = true
+			delete(v.decided, other.Name)
+		}
+		if len(c.Replacements) == 0 {
+			a.Replacements = nil
+		}
+		a.Decision = c.Decision()
+	} else if len(a.Replacements) > 0 {
+		a.Decision = "replace"
+	}
+	v.actions = append(v.actions, a)
+}
+
+// fresh returns the claims that no other action has as replacements. Pods of several commands may move to one new node, which
+// must not be paid for twice.
+func (v *savings) fresh(claims []string) []string {
+	return slices.DeleteFunc(claims, func(name string) bool {
+		return slices.ContainsFunc(v.actions, func(a *Action) bool { return slices.Contains(a.Replacements, name) })
+	})
+}
+
+// follow closes the action if its nodes are gone, or if none of them is marked.
+func (v *savings) follow(s *model.Snapshot, in *cost.Input, a *Action) {
+	left, marked := 0, 0
+	for name := range a.claims {
+		n, ok := byClaim(s, name)
+		if !ok || !cost.Billed(n) {
+			continue
+		}
+		left++
+		if n.Deleting || status.Disrupting(n) {
+			marked++
+		}
+	}
+	switch {
+	case left > 0 && marked > 0:
+		return
+	case left == len(a.claims):
+		a.State = Cancelled
+	default:
+		a.State = Done
+	}
+	a.Ended = s.Now
+	for _, name := range a.Replacements {
+		if n, ok := byClaim(s, name); ok && cost.Billed(n) {
+			price, _ := in.Price(n)
+			a.After += price.Dollars()
+		}
+	}
+	a.claims = nil
+}
+
+// byClaim returns the node of the claim.
+func byClaim(s *model.Snapshot, claim string) (*model.Node, bool) {
+	n, ok := s.NodeByName(claim)
+	return n, ok && n.Claim != nil && n.Claim.Name == claim
+}
+
+// reason returns the reason as the metrics of disruption have it.
+func (a *Action) reason() string { return strings.ToLower(a.Reason) }

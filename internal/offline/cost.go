@@ -1,0 +1,20 @@
+package offline
+
+import (
+	"github.com/karpenter-go/karpenter/engine/cost"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/ledger"
+)
+
+// Costs returns what the nodes cost per hour, without history. label is the key of a pod label by which it is added up, usage
+// what pods use, by pod key; both may be empty. simulated is that of the options of d.
+func (r *Run) Costs(d *Disruption, label string, usage map[string]model.Resources, simulated bool) ledger.Saved {
+	a := cost.Allocate(cost.Input{
+		Snapshot: r.Snapshot, Causes: cost.CausesOf(d.Blocked, d.Commands), Usage: usage, Headroom: d.Stats.Headroom, Label: label,
+	})
+	now := r.Snapshot.Now
+	return ledger.Saved{
+		Begin: now, Until: now, Rates: a.Parts, Floor: cost.MicrosOf(d.Floor), Nodes: a.Nodes, Unpriced: a.Unpriced, Label: label,
+		Opens: ledger.Opens(r.Snapshot, a, simulated),
+	}
+}
