@@ -214,11 +214,12 @@ func (b base) pools() []Controller {
 
 // watching returns the controllers that only report: metrics of objects, and events about conditions.
 func (b base) watching() ([]Controller, error) {
+	detail := &metrics.Detail{MaxNodes: b.settings.MetricsDetailMaxNodes}
 	all := []Controller{
 		&metrics.Pods{
-			Client: b.Client, Clock: b.Clock, Metrics: b.metrics.Pods, Timeline: b.timeline, CPUMillis: b.settings.CPURequests,
+			Detail: detail, Client: b.Client, Clock: b.Clock, Metrics: b.metrics.Pods, Timeline: b.timeline, CPUMillis: b.settings.CPURequests,
 		},
-		&metrics.Nodes{Cluster: b.cluster, Clock: b.Clock, Metrics: b.metrics},
+		&metrics.Nodes{Cluster: b.cluster, Clock: b.Clock, Metrics: b.metrics, Detail: detail},
 		&metrics.NodePools{Client: b.Client, Metrics: b.metrics.NodePools},
 	}
 	facts := b.provider.Facts()
@@ -234,7 +235,7 @@ func (b base) watching() ([]Controller, error) {
 		names[i] = strings.ToLower(kind.Kind)
 	}
 	options := metrics.ConditionOptions{
-		Client: b.Client, Clock: b.Clock, Events: b.Events, Facts: facts,
+		Client: b.Client, Clock: b.Clock, Events: b.Events, Facts: facts, Detail: detail,
 		Metrics: telemetry.NewConditionMetrics(b.Metrics, names...),
 	}
 	for _, kind := range kinds {

@@ -132,6 +132,10 @@
 - name: MAX_REPLACEMENTS_PER_MINUTE
   value: {{ . | quote }}
 {{- end }}
+{{- if ne (int64 .Values.settings.metricsDetailMaxNodes) 500 }}
+- name: METRICS_DETAIL_MAX_NODES
+  value: {{ int64 .Values.settings.metricsDetailMaxNodes | quote }}
+{{- end }}
 {{- with .Values.settings.costAllocationLabel }}
 - name: COST_ALLOCATION_LABEL
   value: {{ . | quote }}

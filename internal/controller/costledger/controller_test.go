@@ -93,7 +93,9 @@ func TestStores(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, ledger.MapName, nil)
 	api := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(interceptor.Funcs{
-		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error { return forbidden },
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return forbidden
+		},
 	}).Build()
 	s := cluster(t)
 	l := ledger.New(nil, "")

@@ -40,6 +40,7 @@ type Conditions struct {
 	metrics *telemetry.ConditionMetrics
 	kind    schema.GroupVersionKind
 	classes []schema.GroupVersionKind
+	detail  *Detail
 	// started is truncated to seconds, as creation times are.
 	started time.Time
 
@@ -66,6 +67,8 @@ type ConditionOptions struct {
 	Events  telemetry.Recorder
 	Metrics *telemetry.ConditionMetrics
 	Facts   cloud.Facts
+	// Detail is whether single nodes and NodeClaims have series; nil means always.
+	Detail *Detail
 }
 
 // NewConditions returns the controller of one kind. The kind must have been passed to NewConditionMetrics in lower
@@ -76,6 +79,7 @@ func NewConditions(kind schema.GroupVersionKind, o ConditionOptions) (*Condition
 	}
 	return &Conditions{
 		client: o.Client, clock: o.Clock, events: o.Events, metrics: o.Metrics, kind: kind, classes: o.Facts.NodeClasses,
+		detail:  o.Detail,
 		started: o.Clock.Now().Truncate(time.Second), seen: map[types.NamespacedName]sight{},
 	}, nil
 }
@@ -167,6 +171,14 @@ func (c *Conditions) tellChanges(o client.Object, before, is sight) {
 func (c *Conditions) gauges(key types.NamespacedName, s sight) []sample {
 	var list []sample
 	now := c.clock.Now()
+	if c.detail.Coarse() && (c.kind.Kind == "Node" || c.kind.Kind == "NodeClaim") {
+		c.each(func(m *telemetry.StatusMetrics, extra []string) {
+			for t, condition := range s.conditions {
+				list = append(list, sample{m.Count, with(extra, "", "", t, string(condition.Status), condition.Reason), shared})
+			}
+		}, s.labels)
+		return list
+	}
 	c.each(func(m *telemetry.StatusMetrics, extra []string) {
 		for t, condition := range s.conditions {
 			l := with(extra, key.Namespace, key.Name, t, string(condition.Status), condition.Reason)

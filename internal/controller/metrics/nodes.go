@@ -33,8 +33,12 @@ type Nodes struct {
 	Cluster Cluster
 	Clock   clock.PassiveClock
 	Metrics *telemetry.Metrics
+	// Detail is whether single objects have series; nil means always.
+	Detail *Detail
 
-	last     map[string]told
+	last map[string]told
+	// summed is when the sums were written last, zero if there are none.
+	summed   time.Time
 	unsynced time.Time // the time since when the cluster is not synced; zero if it is
 }
 
@@ -54,6 +58,11 @@ func (c *Nodes) Name() string { return "metrics.node" }
 func (c *Nodes) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) {
 	now, nodes := c.Clock.Now(), c.Cluster.Snapshot().Nodes()
 	c.tellSync(now)
+	if c.Detail.decide(len(nodes)) {
+		c.sum(nodes)
+		return ctrl.Result{RequeueAfter: nodePeriod}, nil
+	}
+	c.clearSums()
 	seen := make(map[string]told, len(c.last))
 	used, allocatable := model.Resources{}, model.Resources{}
 	for _, n := range nodes {

@@ -36,6 +36,8 @@ type Pods struct {
 	Timeline *Timeline
 	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
+	// Detail is whether single pods have series; nil means always.
+	Detail *Detail
 
 	series series
 
@@ -63,15 +65,21 @@ func (c *Pods) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 		c.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	state, err := c.state(ctx, pod)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
 	waits, err := c.follow(ctx, req.NamespacedName, pod)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	c.series.replace(req.String(), append(waits, state))
+	samples := waits
+	if c.Detail.Coarse() {
+		samples = nil // Nodes writes sums
+	} else {
+		state, err := c.state(ctx, pod)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		samples = append(samples, state)
+	}
+	c.series.replace(req.String(), samples)
 	if len(waits) > 0 {
 		return ctrl.Result{RequeueAfter: podPeriod}, nil
 	}
@@ -87,14 +95,7 @@ func (c *Pods) state(ctx context.Context, pod *corev1.Pod) (sample, error) {
 			return sample{}, fmt.Errorf("get node %s: %w", pod.Spec.NodeName, err)
 		}
 	}
-	l := node.Labels
-	_, managed := l[apiv1.NodePoolLabelKey]
-	return sample{c.Metrics.State, []string{
-		pod.Name, pod.Namespace, ownerOf(pod), pod.Spec.NodeName, fmt.Sprint(pod.Spec.NodeName != ""),
-		l[apiv1.NodePoolLabelKey], l[corev1.LabelTopologyZone], l[corev1.LabelArchStable], l[apiv1.CapacityTypeLabelKey],
-		l[corev1.LabelInstanceTypeStable], string(pod.Status.Phase), fmt.Sprint(!readySince(pod).IsZero()),
-		fmt.Sprint(managed),
-	}, 1}, nil
+	return sample{c.Metrics.State, stateLabels(pod, node.Labels), 1}, nil
 }
 
 // ownerOf returns the API path of the pod's controller, or "".

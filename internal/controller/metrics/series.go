@@ -14,11 +14,16 @@ type sample struct {
 	value  float64
 }
 
+// shared is the value of a sample that several objects have: the value of its series is their number.
+const shared = -1
+
 // series stores which series belong to which object, so that the series of a changed or deleted object can be deleted
 // directly. A search in all series takes too long in a large cluster. The zero value is ready to use.
 type series struct {
 	mu      sync.Mutex // guards written
 	written map[string]map[seriesKey]bool
+	// holders are how many objects have a shared series.
+	holders map[seriesKey]int
 }
 
 // A seriesKey is the identity of one series. The values of its labels are joined by a byte that no UTF-8 text contains.
@@ -35,11 +40,23 @@ func (s *series) replace(object string, samples []sample) {
 	defer s.mu.Unlock()
 	now := make(map[seriesKey]bool, len(samples))
 	for _, x := range samples {
-		now[seriesKey{x.vec, strings.Join(x.labels, labelSeparator)}] = true
-		x.vec.WithLabelValues(x.labels...).Set(x.value)
+		key := seriesKey{x.vec, strings.Join(x.labels, labelSeparator)}
+		if now[key] {
+			continue
+		}
+		now[key] = true
+		if x.value != shared {
+			x.vec.WithLabelValues(x.labels...).Set(x.value)
+		} else if !s.written[object][key] {
+			s.hold(key, 1)
+		}
 	}
 	for key := range s.written[object] {
-		if !now[key] {
+		switch {
+		case now[key]:
+		case s.holders[key] > 0:
+			s.hold(key, -1)
+		default:
 			key.vec.DeleteLabelValues(strings.Split(key.labels, labelSeparator)...)
 		}
 	}
@@ -51,4 +68,19 @@ func (s *series) replace(object string, samples []sample) {
 		return
 	}
 	s.written[object] = now
+}
+
+// hold changes the number of objects that have a shared series. The caller holds mu.
+func (s *series) hold(key seriesKey, by int) {
+	if s.holders == nil {
+		s.holders = map[seriesKey]int{}
+	}
+	s.holders[key] += by
+	labels := strings.Split(key.labels, labelSeparator)
+	if s.holders[key] == 0 {
+		delete(s.holders, key)
+		key.vec.DeleteLabelValues(labels...)
+		return
+	}
+	key.vec.WithLabelValues(labels...).Set(float64(s.holders[key]))
 }

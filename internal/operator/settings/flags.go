@@ -50,6 +50,8 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 		"Namespace of the leader election Lease; empty means the namespace of the pod")
 	fs.Int64Var(&s.MemoryLimit, "memory-limit", -1, "Memory limit of the container in bytes; -1 means unknown")
 	fs.Int64Var(&s.CPURequests, "cpu-requests", 1000, "CPU request of the container in millicores; sets the number of workers")
+	fs.IntVar(&s.MetricsDetailMaxNodes, "metrics-detail-max-nodes", 500,
+		"With more nodes, metrics of nodes, NodeClaims and pods are sums without names; 0 means never")
 	fs.StringVar(&s.CostAllocationLabel, "cost-allocation-label", "",
 		"Key of a pod label, such as team, by which karpenter cost adds up costs too; empty means none")
 	fs.StringVar(&s.LogLevel, "log-level", "info", "Log level: debug, info or error")
@@ -106,7 +108,7 @@ func variables() map[string]string {
 		"cpu-requests", "log-level", "log-output-paths", "log-error-output-paths", "batch-max-duration",
 		"batch-idle-duration", "preference-policy", "min-values-policy", "ignore-dra-requests", "legacy-node-repair", "feature-gates",
 		"scheduler-config", "pause-launches", "max-launches-per-minute", "pause-disruption", "max-disruptions-per-minute", "max-replacements-per-minute",
-		"cost-allocation-label", "node-overhead-cost", "max-node-cpu", "new-node-headroom", "nominate-pods", "enforcement-mode",
+		"cost-allocation-label", "metrics-detail-max-nodes", "node-overhead-cost", "max-node-cpu", "new-node-headroom", "nominate-pods", "enforcement-mode",
 	} {
 		m[name] = variable(name)
 	}

@@ -44,6 +44,9 @@ type Settings struct {
 	// CPURequests is the cpu request of the container, in millicores; at least 1.
 	CPURequests int64
 
+	// MetricsDetailMaxNodes is the largest number of nodes with which nodes, NodeClaims and pods have metrics of their own.
+	// 0 means any number.
+	MetricsDetailMaxNodes int
 	// CostAllocationLabel is the key of a pod label by which costs are added up, empty for none.
 	CostAllocationLabel string
 

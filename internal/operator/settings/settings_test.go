@@ -29,7 +29,7 @@ func load(t *testing.T, env map[string]string, args ...string) (*Settings, error
 func defaults() Settings {
 	return Settings{
 		Provider: "aws", MetricsPort: 8080, HealthProbePort: 8081, KubeClientQPS: 200, KubeClientBurst: 300,
-		DisableControllerWarmup: true, LeaderElectionName: "karpenter-leader-election", MemoryLimit: -1, CPURequests: 1000,
+		DisableControllerWarmup: true, LeaderElectionName: "karpenter-leader-election", MemoryLimit: -1, CPURequests: 1000, MetricsDetailMaxNodes: 500,
 		LogLevel: "info", LogOutputPaths: []string{"stdout"}, LogErrorOutputPaths: []string{"stderr"},
 		BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second, PreferencePolicy: "Respect",
 		MinValuesPolicy: "Strict", Mode: "Auto", IgnoreDRARequests: true, NominatePods: true, FeatureGates: FeatureGates{ReservedCapacity: true},

@@ -81,6 +81,7 @@ func (s *Settings) Validate() error {
 	}
 	v.oneOf("enforcement-mode", s.Mode, ModeAuto, ModeDryRun, ModeApprove)
 	v.notNegative("max-launches-per-minute", s.MaxLaunchesPerMinute)
+	v.notNegative("metrics-detail-max-nodes", s.MetricsDetailMaxNodes)
 	v.notNegative("max-disruptions-per-minute", s.MaxDisruptionsPerMinute)
 	v.notNegative("max-replacements-per-minute", s.MaxReplacementsPerMinute)
 	if !(s.NodeOverheadCost >= 0 && s.NodeOverheadCost <= maxOverheadCost) { // also true for NaN

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
@@ -22,6 +24,10 @@ type Types interface {
 	Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error)
 	Machines() []catalog.Machine
 }
+
+// maxOfferings is how many offerings have metrics at most, two series for each. If there are more, only those of instance types
+// that NodeClaims have or had since the start have metrics.
+const maxOfferings = 1000
 
 // offersEvery is the interval at which the metrics are computed.
 const offersEvery = time.Minute
@@ -34,6 +40,8 @@ type Offers struct {
 	available, price, cores, memory *prometheus.Desc
 
 	told atomic.Pointer[[]prometheus.Metric]
+	// used are the instance types of NodeClaims since the start. Only Refresh uses it.
+	used map[string]bool
 }
 
 // NewOffers registers the metrics with reg.
@@ -76,6 +84,21 @@ func (o *Offers) Task() periodic.Task {
 	}}
 }
 
+// shown returns which instance types have metrics if there are n offerings.
+func (o *Offers) shown(ctx context.Context, n int) (func(instanceType string) bool, error) {
+	var claims apiv1.NodeClaimList
+	if err := o.reader.List(ctx, &claims); err != nil {
+		return nil, fmt.Errorf("list claims: %w", err)
+	}
+	if o.used == nil {
+		o.used = map[string]bool{}
+	}
+	for i := range claims.Items {
+		o.used[claims.Items[i].Labels[corev1.LabelInstanceTypeStable]] = true
+	}
+	return func(instanceType string) bool { return n <= maxOfferings || o.used[instanceType] }, nil
+}
+
 type offer struct{ instanceType, capacityType, zone string }
 
 // Refresh computes the metrics. Classes that are not ready are ignored.
@@ -98,11 +121,18 @@ func (o *Offers) Refresh(ctx context.Context) error {
 			}
 		}
 	}
+	of, err := o.shown(ctx, len(price))
+	if err != nil {
+		return err
+	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
 		return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	var told []prometheus.Metric
 	for k, p := range price {
+		if !of(k.instanceType) {
+			continue
+		}
 		yes := 0.0
 		if available[k] {
 			yes = 1
@@ -112,6 +142,9 @@ func (o *Offers) Refresh(ctx context.Context) error {
 			gauge(o.price, p, k.instanceType, k.capacityType, k.zone))
 	}
 	for _, m := range o.types.Machines() {
+		if !of(m.Name) {
+			continue
+		}
 		told = append(told, gauge(o.cores, float64(m.VCPU), m.Name), gauge(o.memory, float64(m.MemoryMiB)*(1<<20), m.Name))
 	}
 	o.told.Store(&told)

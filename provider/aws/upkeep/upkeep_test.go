@@ -352,7 +352,7 @@ karpenter_cloudprovider_instance_type_cpu_cores{instance_type="m5.large"} 2
 # TYPE karpenter_cloudprovider_instance_type_memory_bytes gauge
 karpenter_cloudprovider_instance_type_memory_bytes{instance_type="m5.large"} 8.589934592e+09
 `
-	check(fixed + `
+	const offers = `
 # HELP karpenter_cloudprovider_instance_type_offering_available 1 if the offering can be had by any node class, else 0.
 # TYPE karpenter_cloudprovider_instance_type_offering_available gauge
 karpenter_cloudprovider_instance_type_offering_available{capacity_type="spot",instance_type="m5.large",zone="a"} 1
@@ -361,7 +361,19 @@ karpenter_cloudprovider_instance_type_offering_available{capacity_type="spot",in
 # TYPE karpenter_cloudprovider_instance_type_offering_price_estimate gauge
 karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="spot",instance_type="m5.large",zone="a"} 0.03
 karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="spot",instance_type="m5.large",zone="b"} 0.04
-`)
+`
+	check(fixed + offers)
+	// Of too many offerings, those of types that NodeClaims have are left.
+	for i := range 500 {
+		s.types = append(s.types, &model.InstanceType{Name: fmt.Sprint("m6.", i), Offerings: s.types[0].Offerings})
+	}
+	check("")
+	c := claim("one", "i-1")
+	c.Labels = map[string]string{corev1.LabelInstanceTypeStable: "m5.large"}
+	if err := o.reader.(client.Client).Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	check(fixed + offers)
 	s.types = nil
 	check(fixed) // offerings that no longer exist have no metrics
 }

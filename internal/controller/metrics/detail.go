@@ -1,0 +1,131 @@
+package metrics
+
+import (
+	"strings"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
+)
+
+// A Detail is whether each node, NodeClaim and pod has series of its own. In a large cluster there would be hundreds of thousands
+// of them. Then the series have the same labels without the names, and their sums as values. A nil Detail is always detailed.
+type Detail struct {
+	// MaxNodes is the largest number of nodes with series of their own; 0 means any number.
+	MaxNodes int
+
+	coarse atomic.Bool
+}
+
+// decide sets and returns whether there are too many nodes. It changes back only below four fifths of the bound.
+func (d *Detail) decide(nodes int) (coarse bool) {
+	if d == nil || d.MaxNodes == 0 {
+		return false
+	}
+	coarse = nodes > d.MaxNodes || d.coarse.Load() && nodes > d.MaxNodes*4/5
+	d.coarse.Store(coarse)
+	return coarse
+}
+
+// Coarse reports whether single objects have no series.
+func (d *Detail) Coarse() bool { return d != nil && d.coarse.Load() }
+
+// sumPeriod is the interval in which sums are written.
+const sumPeriod = 30 * time.Second
+
+// sum writes the metrics of nodes and the states of pods as sums over all that have the same labels but for names.
+func (c *Nodes) sum(nodes []*model.Node) {
+	now := c.Clock.Now()
+	c.Metrics.ClusterState.NodeCount.WithLabelValues().Set(float64(len(nodes)))
+	if now.Sub(c.summed) < sumPeriod {
+		return
+	}
+	c.summed, c.last = now, nil
+	used, allocatable := model.Resources{}, model.Resources{}
+	sums := make([]map[string]float64, len(c.Metrics.Nodes.PerResource()))
+	for i := range sums {
+		sums[i] = map[string]float64{}
+	}
+	for _, n := range nodes {
+		if n.Object == nil {
+			continue
+		}
+		accumulate(used, n.Used)
+		accumulate(allocatable, n.Allocatable)
+		labels := c.labels(n)
+		labels[0] = "" // the name
+		key := strings.Join(labels, labelSeparator)
+		for i, r := range amounts(n) {
+			for name, v := range r {
+				sums[i][telemetry.ResourceType(name)+labelSeparator+key] += base(name, v)
+			}
+		}
+	}
+	for i, vec := range c.Metrics.Nodes.PerResource() {
+		vec.Reset()
+		for key, v := range sums[i] {
+			vec.WithLabelValues(strings.Split(key, labelSeparator)...).Set(v)
+		}
+	}
+	c.Metrics.Nodes.CurrentLifetimeSeconds.Reset()
+	c.tellUtilization(used, allocatable)
+	c.sumPods()
+}
+
+// sumPods writes the numbers of pods by state, without names, namespaces, owners and nodes.
+func (c *Nodes) sumPods() {
+	sums := map[string]float64{}
+	s := c.Cluster.Snapshot()
+	for _, p := range s.EachPod() {
+		var l map[string]string
+		if p.Bound() {
+			if n, ok := s.RawNode(p.Object.Spec.NodeName); ok {
+				l = n.Labels
+			}
+		}
+		labels := stateLabels(p.Object, l)
+		for i, name := range telemetry.PodStateLabels() {
+			switch name {
+			case "name", "namespace", "owner", "node":
+				labels[i] = ""
+			}
+		}
+		sums[strings.Join(labels, labelSeparator)]++
+	}
+	c.Metrics.Pods.State.Reset()
+	for key, v := range sums {
+		c.Metrics.Pods.State.WithLabelValues(strings.Split(key, labelSeparator)...).Set(v)
+	}
+}
+
+// clearSums deletes the sums when single objects have series again. The series of a pod comes back with its next change.
+func (c *Nodes) clearSums() {
+	if c.summed.IsZero() {
+		return
+	}
+	c.summed = time.Time{}
+	for _, vec := range append(c.Metrics.Nodes.PerResource(), c.Metrics.Pods.State) {
+		vec.Reset()
+	}
+}
+
+// stateLabels returns the label values of PodMetrics.State for a pod on a node with the labels l.
+func stateLabels(pod *corev1.Pod, l map[string]string) []string {
+	_, managed := l[apiv1.NodePoolLabelKey]
+	return []string{
+		pod.Name, pod.Namespace, ownerOf(pod), pod.Spec.NodeName, yes(pod.Spec.NodeName != ""),
+		l[apiv1.NodePoolLabelKey], l[corev1.LabelTopologyZone], l[corev1.LabelArchStable], l[apiv1.CapacityTypeLabelKey],
+		l[corev1.LabelInstanceTypeStable], string(pod.Status.Phase), yes(!readySince(pod).IsZero()), yes(managed),
+	}
+}
+
+func yes(v bool) string {
+	if v {
+		return "true"
+	}
+	return "false"
+}
