@@ -53,20 +53,20 @@ func (l *link) send(ctx context.Context, key string, admit func(reply func(answe
 	}
 }
 
-// kube is the way to the API server.
-type kube struct{ *link }
+// kubeLink is the way to the API server.
+type kubeLink struct{ *link }
 
 // RoundTrip implements http.RoundTripper.
-func (k kube) RoundTrip(r *http.Request) (*http.Response, error) {
+func (k kubeLink) RoundTrip(r *http.Request) (*http.Response, error) {
 	q, err := kubeapi.ReadRequest(r)
 	if err != nil {
 		return nil, err
 	}
 	w := k.world
-	if w.Server.Describes(q) {
+	if w.platform.server.Describes(q) {
 		// Clients hold mutexes during discovery. A goroutine that waits for a mutex is not blocked in the sense of synctest, so
 		// a delay would stop the simulation.
-		return kubeapi.HTTP(r, w.Server.Serve(q), nil, time.Now()), nil
+		return kubeapi.HTTP(r, w.platform.server.Serve(q), nil, time.Now()), nil
 	}
 	// The query is left out: clients choose the length of their watches at random.
 	return k.send(r.Context(), q.Method+" "+q.Path+" "+string(q.Body), func(reply func(answer)) {
@@ -84,7 +84,7 @@ func (k kube) RoundTrip(r *http.Request) (*http.Response, error) {
 				reply(answer{response: kubeapi.HTTP(r, fate.response, nil, time.Now())})
 				return
 			}
-			resp := w.serveKube(k.link, q)
+			resp := k.serve(q)
 			if k.cut {
 				return
 			}
@@ -105,11 +105,11 @@ func (k kube) RoundTrip(r *http.Request) (*http.Response, error) {
 	})
 }
 
-// account is the way to the cloud. It implements the SDK's HTTP client.
-type account struct{ *link }
+// cloudLink is the way to the cloud. It implements the SDK's HTTP client.
+type cloudLink struct{ *link }
 
 // Do carries out a call of the SDK.
-func (a account) Do(r *http.Request) (*http.Response, error) {
+func (a cloudLink) Do(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
 		var err error
@@ -136,15 +136,16 @@ func (a account) Do(r *http.Request) (*http.Response, error) {
 				reply(answer{response: unavailable(r)})
 				return
 			}
+			w.judge.called(a.name, op, body)
 			last := !strings.HasPrefix(op, "Describe") && !strings.HasPrefix(op, "Get") && a.link.countdown()
 			// A handler may wait, as a long poll does. So it has a goroutine of its own.
 			in := r.Clone(context.WithoutCancel(r.Context()))
 			in.Body = io.NopCloser(bytes.NewReader(body))
 			go func() {
 				rec := httptest.NewRecorder()
-				w.Emulator.ServeHTTP(rec, in)
+				w.account.emulator.ServeHTTP(rec, in)
 				if last {
-					w.driver.Arrive(a.name+" crash", func() { w.crashNow(a.link) })
+					w.driver.Arrive(a.name+" crash", func() { w.processes.crashNow(a.link) })
 					return
 				}
 				if fate.kind == lose {
@@ -171,24 +172,25 @@ func unavailable(r *http.Request) *http.Response {
 	return resp
 }
 
-// serveKube carries out a call of a replica to the API server.
-func (w *World) serveKube(l *link, q *kubeapi.Request) kubeapi.Response {
-	w.writer = l.name
-	defer func() { w.writer = "" }()
+// serve carries out a call to the API server.
+func (k kubeLink) serve(q *kubeapi.Request) kubeapi.Response {
+	w, l := k.world, k.link
+	w.processes.writer = l.name
+	defer func() { w.processes.writer = "" }()
 	if q.Method != http.MethodGet {
 		w.judge.call(l, q)
 	}
-	resp := w.Server.Serve(q)
+	resp := w.platform.server.Serve(q)
 	w.trace.kube(l.name, q, resp)
 	if q.Method == http.MethodGet || resp.Code >= 300 {
 		return resp
 	}
 	if strings.Contains(q.Path, "/leases/") {
-		for _, r := range w.replicas {
+		for _, r := range w.processes.replicas {
 			r.link.leads = r.link == l
 		}
 	} else if !quietKind(q.Path) && l.countdown() {
-		w.crashNow(l)
+		w.processes.crashNow(l)
 	}
 	return resp
 }
@@ -200,14 +202,6 @@ func (l *link) countdown() bool {
 	}
 	l.crashAfter--
 	return l.crashAfter < 0
-}
-
-// crashNow kills the process of a link.
-func (w *World) crashNow(l *link) {
-	if r := w.replicas[l.name]; r != nil && r.link == l && !l.cut {
-		w.trace.add("%s is killed", l.name)
-		w.restart(r)
-	}
 }
 
 // operation names a call of the AWS API: service and operation.
