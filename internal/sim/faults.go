@@ -149,6 +149,8 @@ func (f *faults) kube(who string, q *kubeapi.Request) (time.Duration, fate) {
 	switch {
 	case f.hits(d, "api-down", who, q.Path), f.hits(d, "partition", who, q.Path):
 		return delay, fate{kind: refuse}
+	case q.Query.Get("watch") == "true" && f.hits(d, "watch-gap", who, q.Path[strings.LastIndex(q.Path, "/")+1:]):
+		return delay, fate{kind: refuse}
 	case f.hits(d, "api-errors", who, q.Path):
 		return delay, fate{kind: fail, response: failure(d, q)}
 	case write && f.hits(d, "api-lost", who, q.Path):

@@ -121,6 +121,18 @@ func (p *processes) cutWatches(e Event) error {
 	return nil
 }
 
+// gap ends watches and lets none begin for a while. Then the history is gone, so that informers list all objects again and never
+// see what happened meanwhile.
+func (p *processes) gap(e Event) error {
+	kind := ""
+	if len(e.Args) > 0 {
+		kind = e.Args[0]
+	}
+	p.world.driver.After(e.For, func() { p.world.platform.server.Compact(kind) })
+	p.world.faults.start(&strike{Event: e, rate: 1, match: kind})
+	return p.cutWatches(e)
+}
+
 // crash kills the replica that leads and starts it again after a while, as the kubelet does.
 func (p *processes) crash(Event) error {
 	if r := p.leader(); r != nil {

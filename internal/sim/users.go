@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/sim/cluster"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
@@ -70,6 +72,23 @@ func (u users) rollout(e Event) error {
 	d.Spec.Template.Annotations["rollout"] = e.At.String()
 	_, err = kubeapi.Update(u.server, d)
 	return err
+}
+
+// load lets a Deployment follow a demand that changes around a number of replicas, as a HorizontalPodAutoscaler does, for a while.
+func (u users) load(e Event) error {
+	d, err := u.deployment(e.Args[0])
+	if err != nil {
+		return err
+	}
+	n, err := e.number(1)
+	if err != nil {
+		return err
+	}
+	u.cluster.Load.Scale(d.Namespace, d.Name, cluster.Curve{
+		Base: float64(n), Amplitude: 0.8, Period: 20 * time.Minute, Noise: 0.2, Max: int32(2*n + 1), Stabilize: 2 * time.Minute,
+	})
+	u.driver.After(e.For, func() { u.cluster.Load.Stop(d.Namespace, d.Name) })
+	return nil
 }
 
 // deletable are the kinds that the verb delete knows.

@@ -3,6 +3,8 @@ package sim
 import (
 	"maps"
 	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // A verb is something that can happen.
@@ -61,6 +63,7 @@ func userVerbs() map[string]verb {
 		"delete-nodes": {usage: "N", least: 1, most: 1, do: func(w *World, e Event) error {
 			return w.platform.deleteSome(e, w.platform.nodes())
 		}},
+		"load":        {usage: "DEPLOYMENT REPLICAS for D", least: 2, most: 2, lasts: true, do: do(users.load)},
 		"break-pool":  {usage: "POOL for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakPool)},
 		"break-class": {usage: "CLASS for D", least: 1, most: 1, lasts: true, fault: true, do: do(users.breakClass)},
 	}
@@ -83,6 +86,12 @@ func apiVerbs() map[string]verb {
 		"watch-delay": callFault("DELAY [KIND] for D", 1, 2),
 		"watch-cut": {usage: "[KIND]", most: 1, fault: true, hampers: true, do: func(w *World, e Event) error {
 			return w.processes.cutWatches(e)
+		}},
+		"watch-gap": {usage: "[KIND] for D", most: 1, lasts: true, fault: true, hampers: true, counted: true, do: func(w *World, e Event) error {
+			return w.processes.gap(e)
+		}},
+		"lose-claims": {usage: "N", least: 1, most: 1, fault: true, hampers: true, do: func(w *World, e Event) error {
+			return w.platform.some(e, w.platform.claims(), func(o client.Object) error { return w.platform.server.Lose(o) })
 		}},
 	}
 }
