@@ -57,7 +57,9 @@ func newPlatform(w *World, scheme *runtime.Scheme) (*platform, error) {
 		Scheme: scheme, Now: time.Now, Seed: w.scenario.Seed, Admission: checker, Kinds: append(kubeapi.BuiltIn(), ownKinds()...),
 	})
 	p.server.OnWrite(func(before, after client.Object) {
-		p.changed()
+		if _, event := after.(*corev1.Event); !event {
+			p.changed()
+		}
 		w.judge.written(before, after)
 	})
 	if p.client, err = p.server.Client(); err != nil {

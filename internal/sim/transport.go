@@ -68,6 +68,16 @@ func (k kubeLink) RoundTrip(r *http.Request) (*http.Response, error) {
 		// a delay would stop the simulation.
 		return kubeapi.HTTP(r, w.platform.server.Serve(q), nil, time.Now()), nil
 	}
+	if strings.HasSuffix(q.Path, "/events") || strings.Contains(q.Path, "/events/") {
+		// Events are written at once. Goroutines publish them at the same time, in an order that may differ between two runs.
+		return k.send(r.Context(), q.Method+" "+q.Path+" "+string(q.Body), func(reply func(answer)) {
+			if k.cut {
+				reply(answer{err: errDown})
+				return
+			}
+			reply(answer{response: kubeapi.HTTP(r, w.platform.server.Serve(q), nil, time.Now())})
+		})
+	}
 	// The query is left out: clients choose the length of their watches at random.
 	return k.send(r.Context(), q.Method+" "+q.Path+" "+string(q.Body), func(reply func(answer)) {
 		delay, fate := w.faults.kube(k.name, q)
@@ -120,7 +130,7 @@ func (a cloudLink) Do(r *http.Request) (*http.Response, error) {
 	}
 	w := a.world
 	op := operation(r, body)
-	return a.send(r.Context(), "cloud "+op+" "+string(body), func(reply func(answer)) {
+	return a.send(r.Context(), "cloud "+op+" "+withoutToken(body), func(reply func(answer)) {
 		delay, fate := w.faults.cloud(a.name, op)
 		w.driver.After(delay, func() {
 			switch {
@@ -158,6 +168,16 @@ func (a cloudLink) Do(r *http.Request) (*http.Response, error) {
 			}()
 		})
 	})
+}
+
+// withoutToken returns the parameters of a call without the token that makes it idempotent, which is random.
+func withoutToken(body []byte) string {
+	before, rest, ok := strings.Cut(string(body), "ClientToken=")
+	if !ok {
+		return before
+	}
+	_, rest, _ = strings.Cut(rest, "&")
+	return before + rest
 }
 
 // callTimeout is how long the SDK's client waits for an answer, as provider/aws sets it.
