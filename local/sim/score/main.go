@@ -61,10 +61,8 @@ func run(ctx context.Context) error {
 		return err
 	}
 	if o.only != "" {
-		names := strings.Split(o.only, ",")
-		all = slices.DeleteFunc(all, func(m mutant.Mutant) bool { return !slices.Contains(names, m.Name) })
-		if len(all) != len(names) {
-			return fmt.Errorf("-only %s: %d of these mutants exist", o.only, len(all))
+		if all, err = named(all, strings.Split(o.only, ",")); err != nil {
+			return err
 		}
 	}
 	dir, err := os.MkdirTemp("", "sim-score-")
@@ -87,6 +85,18 @@ func run(ctx context.Context) error {
 		fmt.Fprintf(os.Stderr, "  %s\n", s)
 	}
 	return write(scores, o.output)
+}
+
+// named returns the mutants with the names, in the order of the names.
+func named(all []mutant.Mutant, names []string) (out []mutant.Mutant, err error) {
+	for _, name := range names {
+		at := slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.Name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("-only: there is no mutant %q", name)
+		}
+		out = append(out, all[at])
+	}
+	return out, nil
 }
 
 // String returns the score as a sentence.
