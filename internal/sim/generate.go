@@ -11,7 +11,7 @@ import (
 // Generate makes the scenario of a seed: some pools and workloads, changes by users, and faults of all kinds. It lasts two
 // virtual hours. All faults end 40 minutes before the end, so that the operator has time to recover and to settle.
 func Generate(seed uint64) *Scenario {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x67656e))}
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x67656e)), kwok: rand.New(rand.NewPCG(seed, 0x6b776f6b)).IntN(8) == 0}
 	s := &Scenario{
 		Prose: fmt.Sprintf("Generated from seed %d.", seed), Seed: seed, Replicas: 1 + g.IntN(2),
 	}
@@ -30,6 +30,8 @@ const lastFault = 80 * time.Minute
 // generator makes scenarios.
 type generator struct {
 	*rand.Rand
+	// kwok is true for the provider without a cloud.
+	kwok        bool
 	pools       []string
 	deployments []string
 }
@@ -41,6 +43,9 @@ func (g *generator) chance(n int) bool { return g.IntN(100) < n }
 func one[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
 
 func (g *generator) flags(s *Scenario) {
+	if g.kwok {
+		s.Flags = append(s.Flags, "--provider=kwok")
+	}
 	var gates []string
 	for _, gate := range []string{"NodeRepair", "SpotToSpotConsolidation", "StaticCapacity", "TerminateFirstDrift"} {
 		if g.chance(30) {
@@ -63,8 +68,16 @@ spec:
   role: KarpenterNodeRole-sim
 `
 
+const classWithoutCloud = `apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: default}
+`
+
 func (g *generator) cluster(s *Scenario) {
 	docs := []string{class}
+	if g.kwok {
+		docs = []string{classWithoutCloud}
+	}
 	for i := range 1 + g.IntN(2) {
 		docs = append(docs, g.pool(fmt.Sprintf("pool-%d", i), i == 0))
 	}
@@ -100,7 +113,11 @@ func (g *generator) pool(name string, first bool) string {
 	if g.chance(25) {
 		fmt.Fprintf(&b, "    - {nodes: %q, reasons: [%s]}\n", one(g, "0", "1"), one(g, "Drifted", "Underutilized", "Empty"))
 	}
-	b.WriteString("  template:\n    spec:\n      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}\n")
+	ref := "{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}"
+	if g.kwok {
+		ref = "{group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}"
+	}
+	fmt.Fprintf(&b, "  template:\n    spec:\n      nodeClassRef: %s\n", ref)
 	if g.chance(25) {
 		fmt.Fprintf(&b, "      expireAfter: %s\n", one(g, "25m", "45m"))
 	}
@@ -109,7 +126,9 @@ func (g *generator) pool(name string, first bool) string {
 	}
 	b.WriteString("      requirements:\n")
 	fmt.Fprintf(&b, "      - {key: karpenter.sh/capacity-type, operator: In, values: [%s]}\n", one(g, "spot, on-demand", "spot, on-demand", "on-demand"))
-	if g.chance(50) {
+	if g.kwok {
+		b.WriteString("      - {key: kubernetes.io/os, operator: In, values: [linux]}\n")
+	} else if g.chance(50) {
 		fmt.Fprintf(&b, "      - {key: karpenter.k8s.aws/instance-cpu, operator: Lt, values: [%q]}\n", one(g, "9", "17"))
 	}
 	return b.String()
@@ -260,6 +279,10 @@ func (g *generator) changes(s *Scenario) {
 // event, or right after it.
 func (g *generator) faults(s *Scenario) {
 	all := Faults()
+	if g.kwok {
+		cloud := cloudVerbs()
+		all = slices.DeleteFunc(all, func(name string) bool { _, ok := cloud[name]; return ok || name == "break-class" })
+	}
 	for range 4 + g.IntN(8) {
 		e := Event{At: g.between(10*time.Second, lastFault-12*time.Minute), Verb: all[g.IntN(len(all))]}
 		if g.chance(50) {

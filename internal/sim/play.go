@@ -64,7 +64,8 @@ func Play(t *testing.T, sc *Scenario, o Options) (result Result, err error) {
 // play starts the replicas and lets all events happen.
 func (w *World) play() {
 	for i := range max(1, w.scenario.Replicas) {
-		w.processes.start("karpenter-" + strconv.Itoa(i))
+		// One after another, since they draw random names from the same source.
+		w.driver.After(time.Duration(i)*time.Millisecond, func() { w.processes.start("karpenter-" + strconv.Itoa(i)) })
 	}
 	for _, e := range w.scenario.Events {
 		w.driver.After(e.At, func() {

@@ -21,6 +21,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/aws/limit"
+	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
 // A replica is one process of the operator.
@@ -67,6 +69,9 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 			o.LeaderElectionConfig = nil
 		},
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
+			if core.Provider == settings.ProviderKWOK {
+				return withoutCloud(env), nil
+			}
 			return p.provider(ctx, r, env, core, own)
 		},
 	})
@@ -88,10 +93,21 @@ func settingsOf(args []string) (*settings.Settings, *aws.Settings, error) {
 	if err := core.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("validate settings: %w", err)
 	}
+	if core.Provider == settings.ProviderKWOK {
+		return core, own, nil
+	}
 	if err := own.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("validate settings: %w", err)
 	}
 	return core, own, nil
+}
+
+// withoutCloud makes the provider of nodes without instances.
+func withoutCloud(env operator.Env) operator.Provider {
+	provider := kwok.New(kwok.Config{
+		Client: env.Client, Reader: env.Live, Nodes: env.Writer, Clock: env.Clock, Types: kwok.GenericTypes(), Overlay: env.Overlay,
+	})
+	return operator.Provider{Cloud: provider, Controllers: []operator.Controller{provider.Later()}}
 }
 
 // provider makes the provider for aws over the emulator.
@@ -102,12 +118,14 @@ func (p *processes) provider(
 	if err != nil {
 		return operator.Provider{}, fmt.Errorf("create discovery client: %w", err)
 	}
+	limiter := steady{limit.New(nil, r.clock)}
 	s := *own
 	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
 	provider, err := aws.New(ctx, aws.Config{
 		AWS: awssdk.Config{
 			Region: region, BaseEndpoint: awssdk.String("http://aws.sim"), HTTPClient: cloudLink{r.link},
 			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+			Retryer:     func() awssdk.Retryer { return limiter },
 		},
 		Client: env.Client, Reader: env.Live, Writer: env.Writer, Discovery: versions, Clock: r.clock,
 		Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: recorder{env.Events}, Overlay: env.Overlay,
@@ -121,6 +139,15 @@ func (p *processes) provider(
 		out.Controllers = append(out.Controllers, c)
 	}
 	return out, nil
+}
+
+// steady is the limiter of the provider, with pauses that are not random. The SDK draws them from one source for all goroutines,
+// so they would depend on the order of goroutines.
+type steady struct{ *limit.Limiter }
+
+// RetryDelay implements aws.Retryer. The pause doubles from 100 ms to 20 s.
+func (steady) RetryDelay(attempt int, _ error) (time.Duration, error) {
+	return min(100*time.Millisecond<<min(attempt, 8), 20*time.Second), nil
 }
 
 // recorder hands events of the provider to the recorder of the operator.
