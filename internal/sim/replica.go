@@ -67,6 +67,7 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 			o.Controller = config.Controller{SkipNameValidation: new(true)}
 			// The manager does not end the goroutines of a recorder for leases with a configuration of their own.
 			o.LeaderElectionConfig = nil
+			o.NewClient = orderLists(o.NewClient)
 		},
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
 			if core.Provider == settings.ProviderKWOK {
