@@ -22,7 +22,7 @@ SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local
 
 CHART_VERSION ?= 0.1.0
 
-.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e race vuln sim bench bench-peers bench-seeds bench-e2e fuzz fuzz-keep gen
+.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e race vuln sim sim-score bench bench-peers bench-seeds bench-e2e fuzz fuzz-keep gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -120,6 +120,13 @@ SIM_FLAGS ?=
 
 sim: ## the whole operator on virtual time with faults: SIM_SEEDS seeds from SEED on; a failure is shrunk to a story
 	cd local && go test -count=1 -timeout 24h -v -run TestSeeds ./sim -seed $(SEED) -seeds $(SIM_SEEDS) $(SIM_FLAGS)
+
+# Set by hand: make sim-score SCORE_SEEDS=20 SCORE_FLAGS='-only limits_not_checked_again -o json'
+SCORE_SEEDS ?= 1000
+SCORE_FLAGS ?=
+
+sim-score: ## how many planted defects the simulation finds: SCORE_SEEDS seeds for each at most
+	@cd local && go run ./sim/score -seeds $(SCORE_SEEDS) $(SCORE_FLAGS)
 
 race: ## the race detector on packages with goroutines
 	go test -race $(TEST_FLAGS) $(GOROUTINE_PACKAGES)

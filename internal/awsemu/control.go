@@ -143,6 +143,9 @@ func (e *Emulator) SetPrice(p control.Price) error {
 	return nil
 }
 
+// PriceOf returns what one pool costs now, in USD per hour; 0 if it is not sold.
+func (e *Emulator) PriceOf(p control.Pool) float64 { return e.world.Price(poolOf(p)) }
+
 // Interrupt reclaims one spot instance, or several random ones, with the usual two minutes' notice, and returns their
 // ids.
 func (e *Emulator) Interrupt(in control.Interrupt) ([]string, error) {

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,6 +51,50 @@ type faults struct {
 	active []*strike
 	// struck counts how often each fault had an effect.
 	struck map[string]int
+	// disturbed is when the last event is over, or when it happened. hampered is when the last fault is over that keeps the
+	// operator from its work.
+	disturbed, hampered time.Time
+}
+
+func newFaults(d *Driver) *faults {
+	return &faults{driver: d, struck: map[string]int{}, disturbed: time.Now(), hampered: time.Now()}
+}
+
+// note counts an event that happens now.
+func (f *faults) note(e Event, v verb) {
+	until := time.Now().Add(e.For)
+	f.disturbed = later(f.disturbed, until)
+	if v.hampers {
+		f.hampered = later(f.hampered, until)
+	}
+	if v.fault && !v.counted {
+		f.struck[e.Verb]++
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// calls begins a fault of calls. The first argument is a rate or a delay, the second what it is limited to.
+func (f *faults) calls(e Event) error {
+	s := &strike{Event: e, rate: 1}
+	if len(e.Args) > 0 {
+		var err error
+		if s.rate, err = strconv.ParseFloat(e.Args[0], 64); err != nil {
+			if s.delay, err = time.ParseDuration(e.Args[0]); err != nil {
+				return fmt.Errorf("%s: %q is neither a rate nor a duration", e, e.Args[0])
+			}
+		}
+	}
+	if len(e.Args) > 1 {
+		s.match = e.Args[1]
+	}
+	f.start(s)
+	return nil
 }
 
 // start makes a strike active.
@@ -102,6 +148,8 @@ func (f *faults) kube(who string, q *kubeapi.Request) (time.Duration, fate) {
 	write := q.Method != http.MethodGet
 	switch {
 	case f.hits(d, "api-down", who, q.Path), f.hits(d, "partition", who, q.Path):
+		return delay, fate{kind: refuse}
+	case q.Query.Get("watch") == "true" && f.hits(d, "watch-gap", who, q.Path[strings.LastIndex(q.Path, "/")+1:]):
 		return delay, fate{kind: refuse}
 	case f.hits(d, "api-errors", who, q.Path):
 		return delay, fate{kind: fail, response: failure(d, q)}

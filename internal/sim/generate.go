@@ -11,7 +11,7 @@ import (
 // Generate makes the scenario of a seed: some pools and workloads, changes by users, and faults of all kinds. It lasts two
 // virtual hours. All faults end 40 minutes before the end, so that the operator has time to recover and to settle.
 func Generate(seed uint64) *Scenario {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x67656e))}
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x67656e)), kwok: rand.New(rand.NewPCG(seed, 0x6b776f6b)).IntN(8) == 0}
 	s := &Scenario{
 		Prose: fmt.Sprintf("Generated from seed %d.", seed), Seed: seed, Replicas: 1 + g.IntN(2),
 	}
@@ -30,6 +30,8 @@ const lastFault = 80 * time.Minute
 // generator makes scenarios.
 type generator struct {
 	*rand.Rand
+	// kwok is true for the provider without a cloud.
+	kwok        bool
 	pools       []string
 	deployments []string
 }
@@ -41,6 +43,9 @@ func (g *generator) chance(n int) bool { return g.IntN(100) < n }
 func one[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
 
 func (g *generator) flags(s *Scenario) {
+	if g.kwok {
+		s.Flags = append(s.Flags, "--provider=kwok")
+	}
 	var gates []string
 	for _, gate := range []string{"NodeRepair", "SpotToSpotConsolidation", "StaticCapacity", "TerminateFirstDrift"} {
 		if g.chance(30) {
@@ -63,8 +68,16 @@ spec:
   role: KarpenterNodeRole-sim
 `
 
+const classWithoutCloud = `apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: default}
+`
+
 func (g *generator) cluster(s *Scenario) {
 	docs := []string{class}
+	if g.kwok {
+		docs = []string{classWithoutCloud}
+	}
 	for i := range 1 + g.IntN(2) {
 		docs = append(docs, g.pool(fmt.Sprintf("pool-%d", i), i == 0))
 	}
@@ -79,6 +92,9 @@ func (g *generator) cluster(s *Scenario) {
 	}
 	if g.chance(30) {
 		docs = append(docs, g.job())
+	}
+	if g.chance(25) {
+		docs = append(docs, g.odd())
 	}
 	s.Files = append(s.Files, File{"cluster.yaml", strings.Join(docs, "---\n")})
 }
@@ -97,7 +113,11 @@ func (g *generator) pool(name string, first bool) string {
 	if g.chance(25) {
 		fmt.Fprintf(&b, "    - {nodes: %q, reasons: [%s]}\n", one(g, "0", "1"), one(g, "Drifted", "Underutilized", "Empty"))
 	}
-	b.WriteString("  template:\n    spec:\n      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}\n")
+	ref := "{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}"
+	if g.kwok {
+		ref = "{group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}"
+	}
+	fmt.Fprintf(&b, "  template:\n    spec:\n      nodeClassRef: %s\n", ref)
 	if g.chance(25) {
 		fmt.Fprintf(&b, "      expireAfter: %s\n", one(g, "25m", "45m"))
 	}
@@ -106,7 +126,9 @@ func (g *generator) pool(name string, first bool) string {
 	}
 	b.WriteString("      requirements:\n")
 	fmt.Fprintf(&b, "      - {key: karpenter.sh/capacity-type, operator: In, values: [%s]}\n", one(g, "spot, on-demand", "spot, on-demand", "on-demand"))
-	if g.chance(50) {
+	if g.kwok {
+		b.WriteString("      - {key: kubernetes.io/os, operator: In, values: [linux]}\n")
+	} else if g.chance(50) {
 		fmt.Fprintf(&b, "      - {key: karpenter.k8s.aws/instance-cpu, operator: Lt, values: [%q]}\n", one(g, "9", "17"))
 	}
 	return b.String()
@@ -194,6 +216,38 @@ spec:
 `, 2+g.IntN(10), 1+g.IntN(5), one(g, "30s", "5m"))
 }
 
+// odd returns pods that the API server accepts and nobody expects.
+func (g *generator) odd() string {
+	annotations, pod, cpu := "sim/ends-after: 2s", "", "100m"
+	switch g.IntN(3) {
+	case 0: // no node runs them
+		annotations += ", " + expectPending + ": \"true\""
+		cpu = one(g, "10P", "5Ei")
+		pod = one(g, "", "      nodeSelector: {nowhere: nothing}\n")
+	case 1: // outlives every deadline
+		annotations += ", karpenter.sh/do-not-disrupt: \"true\""
+		pod = "      terminationGracePeriodSeconds: 10000000000\n"
+	case 2:
+		annotations += ", karpenter.sh/do-not-disrupt: soon"
+		pod = "      tolerations: [{operator: Exists}]\n"
+	}
+	return fmt.Sprintf(`apiVersion: apps/v1
+kind: Deployment
+metadata: {name: odd, namespace: default}
+spec:
+  replicas: %d
+  selector: {matchLabels: {app: odd}}
+  template:
+    metadata:
+      labels: {app: odd}
+      annotations: {%s}
+    spec:
+%s      containers:
+      - {name: a, image: a, resources: {requests: {cpu: 500m}}}
+      - {name: b, image: b, resources: {requests: {cpu: %s}}}
+`, 1+g.IntN(3), annotations, pod, cpu)
+}
+
 // minute returns a time in whole seconds between two times.
 func (g *generator) between(low, high time.Duration) time.Duration {
 	return (low + time.Duration(g.Int64N(int64(high-low)))).Truncate(time.Second)
@@ -204,9 +258,12 @@ func (g *generator) changes(s *Scenario) {
 	for range 4 + g.IntN(8) {
 		e := Event{At: g.between(time.Minute, lastFault-time.Minute)}
 		name := g.deployments[g.IntN(len(g.deployments))]
-		switch g.IntN(10) {
+		switch g.IntN(11) {
 		case 0, 1, 2, 3, 4, 5:
 			e.Verb, e.Args = "scale", []string{name, fmt.Sprint(g.IntN(16))}
+		case 10:
+			e.Verb, e.Args = "load", []string{name, fmt.Sprint(1 + g.IntN(8))}
+			e.For = g.between(time.Minute, min(30*time.Minute, lastFault-e.At))
 		case 6, 7:
 			e.Verb, e.Args = "rollout", []string{name}
 		case 8:
@@ -218,17 +275,31 @@ func (g *generator) changes(s *Scenario) {
 	}
 }
 
-// faults are what goes wrong.
+// faults are what goes wrong. Many races need several events within seconds, so half of the faults happen at the time of another
+// event, or right after it.
 func (g *generator) faults(s *Scenario) {
 	all := Faults()
-	for range 3 + g.IntN(6) {
+	if g.kwok {
+		cloud := cloudVerbs()
+		all = slices.DeleteFunc(all, func(name string) bool { _, ok := cloud[name]; return ok || name == "break-class" })
+	}
+	for range 4 + g.IntN(8) {
 		e := Event{At: g.between(10*time.Second, lastFault-12*time.Minute), Verb: all[g.IntN(len(all))]}
+		if g.chance(50) {
+			e.At = g.near(s.Events[g.IntN(len(s.Events))])
+		}
 		g.fill(&e)
 		if verbs()[e.Verb].lasts {
-			e.For = g.between(20*time.Second, min(10*time.Minute, lastFault-e.At))
+			e.For = g.between(time.Second, min(one(g, 20*time.Second, 2*time.Minute, 10*time.Minute), lastFault-e.At))
 		}
 		s.Events = append(s.Events, e)
 	}
+}
+
+// near returns a time within seconds of the beginning or of the end of an event.
+func (g *generator) near(e Event) time.Duration {
+	at := e.At + one(g, 0, e.For)
+	return min(max(at+g.between(-10*time.Second, 50*time.Second), time.Second), lastFault-time.Minute)
 }
 
 // fill gives a fault its arguments.
@@ -245,18 +316,18 @@ func (g *generator) fill(e *Event) {
 	case "api-slow", "cloud-slow":
 		e.Args = []string{one(g, "300ms", "2s", "10s")}
 	case "watch-delay":
-		e.Args = []string{one(g, "500ms", "3s", "20s")}
+		e.Args = []string{one(g, "500ms", "3s", "20s", "3m")}
 		if g.chance(60) {
 			e.Args = append(e.Args, one(g, "pods", "nodes", "nodeclaims"))
 		}
-	case "watch-cut":
+	case "watch-cut", "watch-gap":
 		if g.chance(50) {
 			e.Args = []string{one(g, "pods", "nodes", "nodeclaims", "nodepools")}
 		}
 	case "cloud-errors", "cloud-lost", "cloud-hang":
-		e.Args = []string{rate()}
+		e.Args = []string{one(g, rate(), "1")}
 		if g.chance(60) {
-			e.Args = append(e.Args, one(g, "CreateFleet", "TerminateInstances", "DescribeInstances", "ReceiveMessage", "DeleteMessageBatch"))
+			e.Args = append(e.Args, one(g, "CreateFleet", "TerminateInstances", "DescribeInstances", "ReceiveMessage", "DeleteMessageBatch", "DescribeSpotPriceHistory"))
 		}
 	case "throttle":
 		e.Args = []string{one(g, "CreateFleet", "*", "Describe*"), one(g, "0.2", "1")}
@@ -270,7 +341,7 @@ func (g *generator) fill(e *Event) {
 		e.Args = []string{one(g, "30s", "3m")}
 	case "boot-never":
 		e.Args = []string{one(g, "c5.*", "*")}
-	case "interrupt", "instance-dies", "node-dies", "node-unready":
+	case "interrupt", "instance-dies", "node-dies", "node-unready", "lose-claims":
 		e.Args = []string{one(g, "1", "2")}
 	case "spot-storm":
 		e.Args = []string{zone()}

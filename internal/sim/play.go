@@ -64,7 +64,8 @@ func Play(t *testing.T, sc *Scenario, o Options) (result Result, err error) {
 // play starts the replicas and lets all events happen.
 func (w *World) play() {
 	for i := range max(1, w.scenario.Replicas) {
-		w.start("karpenter-" + strconv.Itoa(i))
+		// One after another, since they draw random names from the same source.
+		w.driver.After(time.Duration(i)*time.Millisecond, func() { w.processes.start("karpenter-" + strconv.Itoa(i)) })
 	}
 	for _, e := range w.scenario.Events {
 		w.driver.After(e.At, func() {
@@ -73,7 +74,7 @@ func (w *World) play() {
 			}
 		})
 	}
-	w.changed()
+	w.platform.changed()
 	length := w.scenario.Length
 	if length == 0 {
 		length = DefaultLength
@@ -85,9 +86,9 @@ func (w *World) play() {
 
 // close ends all replicas.
 func (w *World) close() {
-	w.closing = true
-	for _, r := range w.running() {
-		w.kill(r)
+	w.processes.closing = true
+	for _, r := range w.processes.running() {
+		w.processes.kill(r)
 	}
 	w.driver.Run(time.Now().Add(grace), func() bool { return true })
 }
@@ -95,7 +96,7 @@ func (w *World) close() {
 func (w *World) result() Result {
 	return Result{
 		Violations: w.judge.violations, Hash: w.trace.Hash(), Lines: w.trace.Lines(), Struck: w.faults.struck,
-		Launches: w.judge.launches, Terminations: w.judge.terminations, Disruptions: w.judge.disruptions,
+		Launches: w.judge.fleet.launches, Terminations: w.judge.fleet.terminations, Disruptions: w.judge.moves.disruptions,
 		Length: time.Since(w.trace.start),
 	}
 }
@@ -105,7 +106,7 @@ func (w *World) tellEvents() {
 	if w.options.Log == nil {
 		return
 	}
-	for _, e := range kubeapi.List[*corev1.Event](w.Server) {
+	for _, e := range kubeapi.List[*corev1.Event](w.platform.server) {
 		fmt.Fprintf(w.options.Log, "event %s %dx %s/%s %s: %s\n", e.LastTimestamp.Format(time.TimeOnly), e.Count, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
 	}
 }

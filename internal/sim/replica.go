@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +21,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws"
+	"github.com/karpenter-go/karpenter/provider/aws/limit"
+	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
 // A replica is one process of the operator.
@@ -32,63 +32,6 @@ type replica struct {
 	clock *shifted
 	done  atomic.Bool
 	err   error
-}
-
-// start starts a replica.
-func (w *World) start(name string) *replica {
-	ctx, stop := context.WithCancel(context.Background())
-	r := &replica{link: &link{world: w, name: name, crashAfter: -1}, stop: stop, clock: &shifted{}}
-	w.replicas[name] = r
-	go func() {
-		r.err = w.operate(ctx, r)
-		r.done.Store(true)
-		w.driver.Arrive(name+" exit", func() { w.exited(r) })
-	}()
-	return r
-}
-
-// exited starts a replica again that ended by itself, as the kubelet does. A replica that was killed is started by restart.
-func (w *World) exited(r *replica) {
-	if w.closing || w.replicas[r.link.name] != r {
-		return
-	}
-	w.trace.add("%s exits", r.link.name)
-	w.restart(r)
-}
-
-// restart kills a replica if it still runs, and starts it again after a while.
-func (w *World) restart(r *replica) {
-	name := r.link.name
-	w.kill(r)
-	w.starting[name] = true
-	w.driver.After(w.driver.Dice(name+" restart").Between(2*time.Second, 12*time.Second), func() {
-		delete(w.starting, name)
-		if !w.closing {
-			w.start(name)
-		}
-	})
-}
-
-// running returns the replicas that run, in the order of their names.
-func (w *World) running() (all []*replica) {
-	for _, name := range slices.Sorted(maps.Keys(w.replicas)) {
-		all = append(all, w.replicas[name])
-	}
-	return all
-}
-
-// leader returns the replica that holds the lease, else the first that runs, nil if none does.
-func (w *World) leader() *replica {
-	all := w.running()
-	for _, r := range all {
-		if r.link.leads {
-			return r
-		}
-	}
-	if len(all) > 0 {
-		return all[0]
-	}
-	return nil
 }
 
 // A shifted clock is ahead of the bubble's time.
@@ -106,37 +49,31 @@ func (c *shifted) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.
 // Since implements clock.PassiveClock.
 func (c *shifted) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// kill ends a replica as kill -9 does: from now on its calls have no effect.
-func (w *World) kill(r *replica) {
-	r.link.cut = true
-	for _, s := range r.link.open {
-		s.end()
-	}
-	r.stop()
-	delete(w.replicas, r.link.name)
-}
-
 // operate runs the operator until ctx is done.
-func (w *World) operate(ctx context.Context, r *replica) error {
-	core, own, err := settingsOf(w.scenario.Flags)
+func (p *processes) operate(ctx context.Context, r *replica) error {
+	core, own, err := settingsOf(p.world.scenario.Flags)
 	if err != nil {
 		return err
 	}
-	log, err := telemetry.NewLogger(telemetry.LogOptions{Level: w.options.LogLevel, Out: w.logs(r.link.name)})
+	log, err := telemetry.NewLogger(telemetry.LogOptions{Level: p.world.options.LogLevel, Out: &logs{p.world, r.link.name}})
 	if err != nil {
 		return fmt.Errorf("make logger: %w", err)
 	}
 	registry := prometheus.NewRegistry()
 	return operator.Run(ctx, operator.Program{
-		Settings: core, Rest: w.Server.RestConfig(kube{r.link}), Log: log, Metrics: registry, Clock: r.clock,
+		Settings: core, Rest: p.world.platform.server.RestConfig(kubeLink{r.link}), Log: log, Metrics: registry, Clock: r.clock,
 		Manager: func(o *ctrl.Options) {
 			o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
 			o.Controller = config.Controller{SkipNameValidation: new(true)}
 			// The manager does not end the goroutines of a recorder for leases with a configuration of their own.
 			o.LeaderElectionConfig = nil
+			o.NewClient = orderLists(o.NewClient)
 		},
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
-			return w.provider(ctx, r, env, core, own)
+			if core.Provider == settings.ProviderKWOK {
+				return withoutCloud(env), nil
+			}
+			return p.provider(ctx, r, env, core, own)
 		},
 	})
 }
@@ -157,26 +94,39 @@ func settingsOf(args []string) (*settings.Settings, *aws.Settings, error) {
 	if err := core.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("validate settings: %w", err)
 	}
+	if core.Provider == settings.ProviderKWOK {
+		return core, own, nil
+	}
 	if err := own.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("validate settings: %w", err)
 	}
 	return core, own, nil
 }
 
+// withoutCloud makes the provider of nodes without instances.
+func withoutCloud(env operator.Env) operator.Provider {
+	provider := kwok.New(kwok.Config{
+		Client: env.Client, Reader: env.Live, Nodes: env.Writer, Clock: env.Clock, Types: kwok.GenericTypes(), Overlay: env.Overlay,
+	})
+	return operator.Provider{Cloud: provider, Controllers: []operator.Controller{provider.Later()}}
+}
+
 // provider makes the provider for aws over the emulator.
-func (w *World) provider(
+func (p *processes) provider(
 	ctx context.Context, r *replica, env operator.Env, core *settings.Settings, own *aws.Settings,
 ) (operator.Provider, error) {
 	versions, err := discovery.NewDiscoveryClientForConfig(env.Rest)
 	if err != nil {
 		return operator.Provider{}, fmt.Errorf("create discovery client: %w", err)
 	}
+	limiter := steady{limit.New(nil, r.clock)}
 	s := *own
 	s.ReservedCapacity = core.FeatureGates.ReservedCapacity
-	p, err := aws.New(ctx, aws.Config{
+	provider, err := aws.New(ctx, aws.Config{
 		AWS: awssdk.Config{
-			Region: region, BaseEndpoint: awssdk.String("http://aws.sim"), HTTPClient: account{r.link},
+			Region: region, BaseEndpoint: awssdk.String("http://aws.sim"), HTTPClient: cloudLink{r.link},
 			Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+			Retryer:     func() awssdk.Retryer { return limiter },
 		},
 		Client: env.Client, Reader: env.Live, Writer: env.Writer, Discovery: versions, Clock: r.clock,
 		Settings: s, Ledger: env.Ledger, Metrics: env.Metrics, Recorder: recorder{env.Events}, Overlay: env.Overlay,
@@ -185,11 +135,20 @@ func (w *World) provider(
 	if err != nil {
 		return operator.Provider{}, fmt.Errorf("make provider: %w", err)
 	}
-	out := operator.Provider{Cloud: p}
-	for _, c := range p.Controllers() {
+	out := operator.Provider{Cloud: provider}
+	for _, c := range provider.Controllers() {
 		out.Controllers = append(out.Controllers, c)
 	}
 	return out, nil
+}
+
+// steady is the limiter of the provider, with pauses that are not random. The SDK draws them from one source for all goroutines,
+// so they would depend on the order of goroutines.
+type steady struct{ *limit.Limiter }
+
+// RetryDelay implements aws.Retryer. The pause doubles from 100 ms to 20 s.
+func (steady) RetryDelay(attempt int, _ error) (time.Duration, error) {
+	return min(100*time.Millisecond<<min(attempt, 8), 20*time.Second), nil
 }
 
 // recorder hands events of the provider to the recorder of the operator.
@@ -199,5 +158,17 @@ func (r recorder) Event(object client.Object, eventType, reason, message string)
 	r.events.Publish(telemetry.Event{Object: object, Type: eventType, Reason: reason, Message: message})
 }
 
-// grace is how long a replica that was stopped may take to end.
-const grace = 5 * time.Minute
+// logs passes the lines of a replica on, and lets the judge read them.
+type logs struct {
+	world *World
+	name  string
+}
+
+// Write takes one line.
+func (l *logs) Write(line []byte) (int, error) {
+	l.world.judge.quiet.logged(l.name, line)
+	if l.world.options.Log != nil {
+		return l.world.options.Log.Write(line)
+	}
+	return len(line), nil
+}

@@ -62,6 +62,24 @@ func (e Event) String() string {
 	return s
 }
 
+// number returns an argument as a whole number.
+func (e Event) number(n int) (int, error) {
+	i, err := strconv.Atoi(e.Args[n])
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", e, err)
+	}
+	return i, nil
+}
+
+// duration returns an argument as a duration.
+func (e Event) duration(n int) (time.Duration, error) {
+	d, err := time.ParseDuration(e.Args[n])
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", e, err)
+	}
+	return d, nil
+}
+
 // short prints a duration without the units that are zero at its end.
 func short(d time.Duration) string {
 	s := d.String()

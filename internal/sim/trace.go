@@ -20,7 +20,7 @@ type Trace struct {
 	out io.Writer
 }
 
-func newTrace() *Trace { return &Trace{sum: fnv.New64a(), start: time.Now()} }
+func newTrace(out io.Writer) *Trace { return &Trace{sum: fnv.New64a(), start: time.Now(), out: out} }
 
 // Hash returns a number that is equal for equal traces.
 func (t *Trace) Hash() string { return fmt.Sprintf("%016x", t.sum.Sum64()) }

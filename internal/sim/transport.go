@@ -53,20 +53,30 @@ func (l *link) send(ctx context.Context, key string, admit func(reply func(answe
 	}
 }
 
-// kube is the way to the API server.
-type kube struct{ *link }
+// kubeLink is the way to the API server.
+type kubeLink struct{ *link }
 
 // RoundTrip implements http.RoundTripper.
-func (k kube) RoundTrip(r *http.Request) (*http.Response, error) {
+func (k kubeLink) RoundTrip(r *http.Request) (*http.Response, error) {
 	q, err := kubeapi.ReadRequest(r)
 	if err != nil {
 		return nil, err
 	}
 	w := k.world
-	if w.Server.Describes(q) {
+	if w.platform.server.Describes(q) {
 		// Clients hold mutexes during discovery. A goroutine that waits for a mutex is not blocked in the sense of synctest, so
 		// a delay would stop the simulation.
-		return kubeapi.HTTP(r, w.Server.Serve(q), nil, time.Now()), nil
+		return kubeapi.HTTP(r, w.platform.server.Serve(q), nil, time.Now()), nil
+	}
+	if strings.HasSuffix(q.Path, "/events") || strings.Contains(q.Path, "/events/") {
+		// Events are written at once. Goroutines publish them at the same time, in an order that may differ between two runs.
+		return k.send(r.Context(), q.Method+" "+q.Path+" "+string(q.Body), func(reply func(answer)) {
+			if k.cut {
+				reply(answer{err: errDown})
+				return
+			}
+			reply(answer{response: kubeapi.HTTP(r, w.platform.server.Serve(q), nil, time.Now())})
+		})
 	}
 	// The query is left out: clients choose the length of their watches at random.
 	return k.send(r.Context(), q.Method+" "+q.Path+" "+string(q.Body), func(reply func(answer)) {
@@ -84,7 +94,7 @@ func (k kube) RoundTrip(r *http.Request) (*http.Response, error) {
 				reply(answer{response: kubeapi.HTTP(r, fate.response, nil, time.Now())})
 				return
 			}
-			resp := w.serveKube(k.link, q)
+			resp := k.serve(q)
 			if k.cut {
 				return
 			}
@@ -105,11 +115,11 @@ func (k kube) RoundTrip(r *http.Request) (*http.Response, error) {
 	})
 }
 
-// account is the way to the cloud. It implements the SDK's HTTP client.
-type account struct{ *link }
+// cloudLink is the way to the cloud. It implements the SDK's HTTP client.
+type cloudLink struct{ *link }
 
 // Do carries out a call of the SDK.
-func (a account) Do(r *http.Request) (*http.Response, error) {
+func (a cloudLink) Do(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
 		var err error
@@ -120,7 +130,7 @@ func (a account) Do(r *http.Request) (*http.Response, error) {
 	}
 	w := a.world
 	op := operation(r, body)
-	return a.send(r.Context(), "cloud "+op+" "+string(body), func(reply func(answer)) {
+	return a.send(r.Context(), "cloud "+op+" "+withoutToken(body), func(reply func(answer)) {
 		delay, fate := w.faults.cloud(a.name, op)
 		w.driver.After(delay, func() {
 			switch {
@@ -136,15 +146,16 @@ func (a account) Do(r *http.Request) (*http.Response, error) {
 				reply(answer{response: unavailable(r)})
 				return
 			}
+			w.judge.called(a.name, op, body)
 			last := !strings.HasPrefix(op, "Describe") && !strings.HasPrefix(op, "Get") && a.link.countdown()
 			// A handler may wait, as a long poll does. So it has a goroutine of its own.
 			in := r.Clone(context.WithoutCancel(r.Context()))
 			in.Body = io.NopCloser(bytes.NewReader(body))
 			go func() {
 				rec := httptest.NewRecorder()
-				w.Emulator.ServeHTTP(rec, in)
+				w.account.emulator.ServeHTTP(rec, in)
 				if last {
-					w.driver.Arrive(a.name+" crash", func() { w.crashNow(a.link) })
+					w.driver.Arrive(a.name+" crash", func() { w.processes.crashNow(a.link) })
 					return
 				}
 				if fate.kind == lose {
@@ -159,6 +170,16 @@ func (a account) Do(r *http.Request) (*http.Response, error) {
 	})
 }
 
+// withoutToken returns the parameters of a call without the token that makes it idempotent, which is random.
+func withoutToken(body []byte) string {
+	before, rest, ok := strings.Cut(string(body), "ClientToken=")
+	if !ok {
+		return before
+	}
+	_, rest, _ = strings.Cut(rest, "&")
+	return before + rest
+}
+
 // callTimeout is how long the SDK's client waits for an answer, as provider/aws sets it.
 const callTimeout = 4 * time.Minute
 
@@ -171,24 +192,25 @@ func unavailable(r *http.Request) *http.Response {
 	return resp
 }
 
-// serveKube carries out a call of a replica to the API server.
-func (w *World) serveKube(l *link, q *kubeapi.Request) kubeapi.Response {
-	w.writer = l.name
-	defer func() { w.writer = "" }()
+// serve carries out a call to the API server.
+func (k kubeLink) serve(q *kubeapi.Request) kubeapi.Response {
+	w, l := k.world, k.link
+	w.processes.writer = l.name
+	defer func() { w.processes.writer = "" }()
 	if q.Method != http.MethodGet {
 		w.judge.call(l, q)
 	}
-	resp := w.Server.Serve(q)
+	resp := w.platform.server.Serve(q)
 	w.trace.kube(l.name, q, resp)
 	if q.Method == http.MethodGet || resp.Code >= 300 {
 		return resp
 	}
 	if strings.Contains(q.Path, "/leases/") {
-		for _, r := range w.replicas {
+		for _, r := range w.processes.replicas {
 			r.link.leads = r.link == l
 		}
 	} else if !quietKind(q.Path) && l.countdown() {
-		w.crashNow(l)
+		w.processes.crashNow(l)
 	}
 	return resp
 }
@@ -200,14 +222,6 @@ func (l *link) countdown() bool {
 	}
 	l.crashAfter--
 	return l.crashAfter < 0
-}
-
-// crashNow kills the process of a link.
-func (w *World) crashNow(l *link) {
-	if r := w.replicas[l.name]; r != nil && r.link == l && !l.cut {
-		w.trace.add("%s is killed", l.name)
-		w.restart(r)
-	}
 }
 
 // operation names a call of the AWS API: service and operation.

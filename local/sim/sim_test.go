@@ -4,6 +4,7 @@
 package sim_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -77,6 +78,8 @@ var (
 	first = flag.Uint64("seed", 1, "the first seed of TestSeeds")
 	count = flag.Uint64("seeds", 8, "how many seeds TestSeeds plays")
 	tries = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
+	stop  = flag.Bool("stop", false, "end TestSeeds after the first seed that fails")
+	tell  = flag.Bool("report", false, "print a line with JSON for each seed")
 	save  = flag.String("save", "", "write the shrunk scenarios of seeds that fail to this directory")
 )
 
@@ -96,19 +99,47 @@ func TestSeeds(t *testing.T) {
 				struck[fault] += n
 			}
 			length += r.Length
+			if *tell {
+				printReport(seed, r)
+			}
 			t.Logf("trace %s of %d lines: %s in %s", r.Hash, r.Lines, r.Summary(), r.Length.Round(time.Minute))
 			if len(r.Violations) > 0 {
 				report(t, sc, r)
 			}
 		})
+		if *stop && t.Failed() {
+			break
+		}
 	}
 	t.Logf("%d seeds, %s of virtual time; faults that struck: %v", *count, length.Round(time.Hour), struck)
+}
+
+// printReport prints what came of a seed as JSON, for programs.
+func printReport(seed uint64, r sim.Result) {
+	line := struct {
+		Seed   uint64 `json:"seed"`
+		Hash   string `json:"hash"`
+		Lines  int    `json:"lines"`
+		Rule   string `json:"rule,omitempty"`
+		Detail string `json:"detail,omitempty"`
+	}{Seed: seed, Hash: r.Hash, Lines: r.Lines}
+	if len(r.Violations) > 0 {
+		line.Rule, line.Detail = r.Violations[0].Rule, r.Violations[0].String()
+	}
+	data, err := json.Marshal(line)
+	if err != nil {
+		panic(err) // a struct of strings and numbers
+	}
+	fmt.Printf("result %s\n", data)
 }
 
 // report prints a violation with the smallest scenario that still has it.
 func report(t *testing.T, sc *sim.Scenario, r sim.Result) {
 	for _, v := range r.Violations {
 		t.Error(v)
+	}
+	if *tries == 0 {
+		return
 	}
 	rule := r.Violations[0].Rule
 	small := sim.Shrink(sc, *tries, func(c *sim.Scenario) bool {

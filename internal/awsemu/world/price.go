@@ -78,6 +78,13 @@ func (w *World) onDemandPrice(name string) float64 {
 	return usd
 }
 
+// Price returns what a pool costs now in USD per hour, 0 if it is not sold.
+func (w *World) Price(pool Pool) float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.price(pool)
+}
+
 // price returns what a pool costs now, 0 if it is not sold.
 func (w *World) price(pool Pool) float64 {
 	if pool.Capacity != Spot {

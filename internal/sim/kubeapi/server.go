@@ -73,6 +73,30 @@ func New(cfg Config) *Server {
 	return s
 }
 
+// Compact drops the history of a kind, as etcd does after a while: a watch from an earlier version fails, so its client lists all
+// objects again. An empty plural means all kinds.
+func (s *Server) Compact(plural string) {
+	for _, t := range s.tables {
+		if plural == "" || t.kind.Plural == plural {
+			t.changes, t.dropped = nil, s.version
+		}
+	}
+}
+
+// Lose removes an object at once, without regard to its finalizers, as a restore of an earlier state of etcd does.
+func (s *Server) Lose(o client.Object) error {
+	t, err := s.tableOf(o)
+	if err != nil {
+		return err
+	}
+	k := key{o.GetNamespace(), o.GetName()}
+	if _, err := t.get(k); err != nil {
+		return err
+	}
+	_, err = t.store(k, nil)
+	return err
+}
+
 // A Request is one call of a client.
 type Request struct {
 	Context     context.Context

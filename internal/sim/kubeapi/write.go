@@ -360,6 +360,9 @@ func loose(t *table, o client.Object) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("convert %s: %w", o.GetName(), err)
 	}
+	if status, ok := m["status"].(map[string]any); ok && len(status) == 0 {
+		delete(m, "status") // so that the schema can set its default
+	}
 	return &unstructured.Unstructured{Object: m}, nil
 }
 

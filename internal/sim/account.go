@@ -1,0 +1,274 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/client-go/kubernetes"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/awsemu"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
+	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
+)
+
+const (
+	region      = "us-east-1"
+	clusterName = "sim"
+	endpoint    = "https://api.sim:6443"
+)
+
+// sells are the instance types that EC2 sells in simulations. Few keep them fast.
+var sells = []string{"m5.*", "c5.*", "r5.*", "m6g.*", "t3.*"}
+
+// An account is the emulated AWS account, with instances in it that are not the operator's.
+type account struct {
+	emulator *awsemu.Emulator
+	// ec2 is a client that works at once.
+	ec2    *ec2.Client
+	driver *Driver
+	// strangers are the ids of instances that are not the operator's.
+	strangers []string
+	// noticed is when each instance was told that it ends, by id.
+	noticed map[string]time.Time
+	// priced is when a price last changed.
+	priced time.Time
+}
+
+// newAccount makes the account and the machines of its instances.
+func newAccount(w *World) (*account, error) {
+	a := &account{driver: w.driver, noticed: map[string]time.Time{}}
+	var err error
+	a.emulator, err = awsemu.New(awsemu.Config{
+		Seed: w.scenario.Seed, Region: region, Sells: sells, Queue: clusterName,
+		Cluster: awsemu.Cluster{Name: clusterName, Endpoint: endpoint, CA: "Q0E="},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make account: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(w.platform.server.RestConfig(nil))
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	w.platform.add(&machines{emulator: a.emulator, runner: a.emulator.Machines(machine.Config{Client: client})})
+	a.ec2 = ec2.New(ec2.Options{
+		Region: region, BaseEndpoint: awssdk.String("http://aws.sim"), HTTPClient: &http.Client{Transport: inProcess{a.emulator}},
+		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+	})
+	return a, a.placeStrangers()
+}
+
+// machines boots the instances of the account.
+type machines struct {
+	emulator *awsemu.Emulator
+	runner   *machine.Runner
+}
+
+func (m *machines) Name() string { return "machines" }
+
+func (m *machines) Step(time.Time) (time.Time, error) {
+	next := m.runner.Step(context.Background())
+	if due := m.emulator.Settle(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		next = due
+	}
+	return next, nil
+}
+
+// placeStrangers launches instances that are not the operator's: one without tags, and one of another cluster.
+func (a *account) placeStrangers() error {
+	ctx := context.Background()
+	images, err := a.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{
+		Owners: []string{"amazon"}, Filters: []ec2types.Filter{{Name: awssdk.String("architecture"), Values: []string{"x86_64"}}},
+	})
+	if err != nil || len(images.Images) == 0 {
+		return fmt.Errorf("list images: %d found, %w", len(images.Images), err)
+	}
+	subnets, err := a.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{
+		Filters: []ec2types.Filter{{Name: awssdk.String("availability-zone"), Values: []string{"us-east-1a"}}},
+	})
+	if err != nil || len(subnets.Subnets) == 0 {
+		return fmt.Errorf("list subnets: %d found, %w", len(subnets.Subnets), err)
+	}
+	for _, tags := range [][]ec2types.Tag{nil, {
+		{Key: awssdk.String("karpenter.sh/nodepool"), Value: awssdk.String("default")},
+		{Key: awssdk.String("karpenter.sh/nodeclaim"), Value: awssdk.String("default-other")},
+		{Key: awssdk.String("eks:eks-cluster-name"), Value: awssdk.String("other")},
+		{Key: awssdk.String("kubernetes.io/cluster/other"), Value: awssdk.String("owned")},
+	}} {
+		in := &ec2.RunInstancesInput{
+			ImageId: images.Images[0].ImageId, InstanceType: "m5.large", MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
+			SubnetId: subnets.Subnets[0].SubnetId,
+		}
+		if tags != nil {
+			in.TagSpecifications = []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: tags}}
+		}
+		out, err := a.ec2.RunInstances(ctx, in)
+		if err != nil {
+			return fmt.Errorf("launch an instance that is not the operator's: %w", err)
+		}
+		a.strangers = append(a.strangers, awssdk.ToString(out.Instances[0].InstanceId))
+	}
+	return nil
+}
+
+// instances returns the instances that are the operator's and still exist, by id.
+func (a *account) instances() map[string]control.Instance {
+	out := map[string]control.Instance{}
+	for _, i := range a.emulator.Instances() {
+		if !slices.Contains(a.strangers, i.ID) {
+			out[i.ID] = i
+		}
+	}
+	return out
+}
+
+// alive reports whether an instance starts or runs.
+func alive(i control.Instance) bool { return i.State == "pending" || i.State == "running" }
+
+// control returns a client of the emulator's control interface that works at once.
+func (a *account) control() control.Client {
+	return control.Client{BaseURL: "http://aws.sim", HTTP: &http.Client{Transport: inProcess{a.emulator}}}
+}
+
+// inProcess is a transport to a handler in the caller's goroutine.
+type inProcess struct{ handler http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	rec := httptest.NewRecorder()
+	t.handler.ServeHTTP(rec, r)
+	resp := rec.Result()
+	resp.Request = r
+	return resp, nil
+}
+
+func (a *account) throttle(e Event) error {
+	rate, err := strconv.ParseFloat(e.Args[1], 64)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e, err)
+	}
+	ctx := context.Background()
+	a.driver.After(e.For, func() { _ = a.control().ClearFaults(ctx, e.Args[0]) }) // in memory: it cannot fail
+	return a.control().SetThrottle(ctx, control.Throttle{Op: e.Args[0], Rate: rate})
+}
+
+func (a *account) lag(e Event) error {
+	d, err := e.duration(0)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	a.driver.After(e.For, func() { _ = a.control().SetLag(ctx, control.Lag{}) }) // in memory: it cannot fail
+	return a.control().SetLag(ctx, control.Lag{For: control.Duration(d)})
+}
+
+// poolOf reads TYPE/ZONE/CAPACITY, of which each part may be missing.
+func poolOf(text string) control.Pool {
+	parts := append(strings.Split(text, "/"), "", "")
+	return control.Pool{Type: parts[0], Zone: parts[1], Capacity: parts[2]}
+}
+
+func (a *account) noCapacity(e Event) error {
+	pool := poolOf(e.Args[0])
+	a.driver.After(e.For, func() { a.emulator.ClearCapacity(pool) })
+	a.emulator.ICE(pool)
+	return nil
+}
+
+func (a *account) quota(e Event) error {
+	n, err := e.number(1)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	a.driver.After(e.For, func() { _ = a.control().SetQuota(ctx, control.Quota{Capacity: e.Args[0], VCPUs: -1}) }) // in memory
+	return a.control().SetQuota(ctx, control.Quota{Capacity: e.Args[0], VCPUs: n})
+}
+
+func (a *account) bootSlow(e Event) error {
+	d, err := e.duration(0)
+	if err != nil {
+		return err
+	}
+	a.driver.After(e.For, a.emulator.ClearBoot)
+	a.emulator.SetBoot(control.Boot{Delay: control.Duration(d)})
+	return nil
+}
+
+func (a *account) bootNever(e Event) error {
+	a.driver.After(e.For, a.emulator.ClearBoot)
+	a.emulator.SetBoot(control.Boot{Type: e.Args[0], Never: true})
+	return nil
+}
+
+// interrupt reclaims random spot instances.
+func (a *account) interrupt(e Event) error {
+	n, err := e.number(0)
+	if err != nil {
+		return err
+	}
+	ids, err := a.emulator.Interrupt(control.Interrupt{Random: n})
+	for _, id := range ids {
+		a.noticed[id] = time.Now()
+	}
+	return err
+}
+
+// spotStorm reclaims all spot instances of a zone and leaves no spot capacity there for half an hour.
+func (a *account) spotStorm(e Event) error {
+	for _, i := range a.emulator.Instances() {
+		if i.Zone == e.Args[0] && i.Capacity == apiv1.CapacityTypeSpot && i.State == "running" {
+			if _, err := a.emulator.Interrupt(control.Interrupt{Instance: i.ID}); err != nil {
+				return fmt.Errorf("%s: %w", e, err)
+			}
+			a.noticed[i.ID] = time.Now()
+		}
+	}
+	pool := control.Pool{Zone: e.Args[0], Capacity: apiv1.CapacityTypeSpot}
+	a.emulator.ICE(pool)
+	a.driver.After(30*time.Minute, func() { a.emulator.ClearCapacity(pool) })
+	return nil
+}
+
+func (a *account) price(e Event) error {
+	dollars, err := strconv.ParseFloat(e.Args[1], 64)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e, err)
+	}
+	a.driver.After(e.For, func() {
+		a.priced = time.Now()
+		_ = a.control().ClearPrices(context.Background()) // in memory: it cannot fail
+	})
+	a.priced = time.Now()
+	return a.emulator.SetPrice(control.Price{Pool: poolOf(e.Args[0]), USD: dollars})
+}
+
+// endInstances terminates instances outside of the operator, as from the console of AWS.
+func (a *account) endInstances(e Event) error {
+	n, err := e.number(0)
+	if err != nil {
+		return err
+	}
+	all := slices.DeleteFunc(a.emulator.Instances(), func(i control.Instance) bool {
+		return i.State != "running" || i.Tags[apiv1.NodePoolLabelKey] == "" || slices.Contains(a.strangers, i.ID)
+	})
+	d := a.driver.Dice(e.Verb)
+	d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, i := range all[:min(n, len(all))] {
+		_, err := a.ec2.TerminateInstances(context.Background(), &ec2.TerminateInstancesInput{InstanceIds: []string{i.ID}})
+		if err != nil {
+			return fmt.Errorf("%s: terminate %s: %w", e, i.ID, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
+)
+
+// demandRules are about pods without a node, and nodes without a pod.
+type demandRules struct {
+	*judge
+	// waits are the pods that waited for a node, or will when their node goes: when each was last seen to, by UID.
+	waits map[types.UID]wait
+}
+
+// A wait is a pod that needs a node.
+type wait struct {
+	until time.Time // when it was last seen to wait
+	cpu   int64     // its requests in millicores
+}
+
+func newDemandRules(j *judge) demandRules { return demandRules{judge: j, waits: map[types.UID]wait{}} }
+
+// expectPending is the annotation of pods that no node can run.
+const expectPending = "sim/expect-pending"
+
+// look checks that all pods run some time after the last fault, and that nodes without pods go.
+func (d *demandRules) look() {
+	d.noteWaits()
+	if d.calm() < recovery {
+		return
+	}
+	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
+		if d.runs(p) {
+			continue
+		}
+		if d.lasts(rulePodsRun, p.Namespace+"/"+p.Name+" "+string(p.UID)) > recovery {
+			d.violate(rulePodsRun, "pod %s/%s is %s on node %q, deletion %v: %s", p.Namespace, p.Name, p.Status.Phase, p.Spec.NodeName, p.DeletionTimestamp, scheduled(p))
+		}
+	}
+	for _, c := range kubeapi.List[*apiv1.NodeClaim](d.world.platform.server) {
+		if d.idle(c) && d.lasts(ruleIdle, c.Name) > recovery && d.calm() > settled {
+			d.violate(ruleIdle, "node %s of claim %s has had no pods for %s, and its pool consolidates empty nodes", c.Status.NodeName, c.Name, recovery)
+		}
+	}
+}
+
+// runs reports whether a pod runs, has ended, or cannot run.
+func (d *demandRules) runs(p *corev1.Pod) bool {
+	switch {
+	case p.Annotations[expectPending] != "", p.Status.Phase == corev1.PodSucceeded, p.Status.Phase == corev1.PodFailed:
+		return true
+	case p.Spec.NodeName != "" && p.DeletionTimestamp == nil:
+		return p.Status.Phase != corev1.PodPending
+	case p.DeletionTimestamp != nil && d.world.platform.dark[p.Spec.NodeName]:
+		// Its kubelet is silent, and without node repair nothing ends it.
+		return !d.drains.leaving(p.Spec.NodeName)
+	}
+	return false
+}
+
+func scheduled(p *corev1.Pod) string {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// idle reports whether the node of a claim has no pods, and its pool and its budgets allow that it goes.
+func (d *demandRules) idle(c *apiv1.NodeClaim) bool {
+	pool, ok := kubeapi.Find[*apiv1.NodePool](d.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey])
+	if !ok || pool.Spec.Replicas != nil || pool.Spec.Disruption.ConsolidateAfter.Duration == nil || *pool.Spec.Disruption.ConsolidateAfter.Duration > recovery {
+		return false
+	}
+	if slices.ContainsFunc(pool.Spec.Disruption.Budgets, func(b apiv1.Budget) bool { return b.Nodes == "0" }) {
+		return false
+	}
+	n, ok := kubeapi.Find[*corev1.Node](d.world.platform.server, "", c.Status.NodeName)
+	if !ok || !nodeReady(n) || d.world.platform.dark[n.Name] {
+		return false
+	}
+	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
+		owner := metav1.GetControllerOf(p)
+		if p.Spec.NodeName == n.Name && (owner == nil || owner.Kind != "DaemonSet") {
+			return false
+		}
+	}
+	return true
+}
+
+// noteWaits notes the pods that wait for a node, or will because their node goes.
+func (d *demandRules) noteWaits() {
+	now := time.Now()
+	leaving := map[string]bool{}
+	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
+		node := p.Spec.NodeName
+		if node != "" {
+			if _, ok := leaving[node]; !ok {
+				leaving[node] = d.drains.leaving(node) || d.moves.marked[node] != ""
+			}
+		}
+		owner := metav1.GetControllerOf(p)
+		if node == "" || leaving[node] && (owner == nil || owner.Kind != "DaemonSet") {
+			d.waits[p.UID] = wait{until: now, cpu: cpuOf(p.Spec.Containers)}
+		}
+	}
+	for uid, w := range d.waits {
+		if now.Sub(w.until) > time.Hour {
+			delete(d.waits, uid)
+		}
+	}
+}
+
+func cpuOf(containers []corev1.Container) (sum int64) {
+	for i := range containers {
+		sum += containers[i].Resources.Requests.Cpu().MilliValue()
+	}
+	return sum
+}
+
+// written checks, when a claim is created, that there are pods for all nodes that are on their way.
+func (d *demandRules) written(before, after client.Object) {
+	c, ok := after.(*apiv1.NodeClaim)
+	if !ok || before != nil || d.writer() == "" || c.Annotations[apiv1.ReplacesAnnotationKey] != "" {
+		return
+	}
+	if pool, ok := kubeapi.Find[*apiv1.NodePool](d.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey]); !ok || pool.Spec.Replicas != nil {
+		return
+	}
+	d.noteWaits()
+	oldest, on := c.CreationTimestamp.Time, map[string]int64{}
+	for _, o := range kubeapi.List[*apiv1.NodeClaim](d.world.platform.server) {
+		if o.DeletionTimestamp != nil || o.Annotations[apiv1.ReplacesAnnotationKey] != "" || condition.IsTrue(o, apiv1.ConditionTypeRegistered) {
+			continue
+		}
+		if o.CreationTimestamp.Time.Before(oldest) {
+			oldest = o.CreationTimestamp.Time
+		}
+		on[o.Name] = o.Spec.Resources.Requests.Cpu().MilliValue()
+	}
+	var claimed, wanted int64
+	for _, cpu := range on {
+		claimed += cpu - d.daemons()
+	}
+	for _, w := range d.waits {
+		if !w.until.Before(oldest.Add(-pace)) {
+			wanted += w.cpu
+		}
+	}
+	if claimed > wanted {
+		d.violate(ruleDemand, "%d claims without a node are for pods with %dm of cpu, claim %s the newest, and pods with %dm have waited since the oldest of them: %s",
+			len(on), claimed, c.Name, wanted, fmt.Sprint(slices.Sorted(maps.Keys(on))))
+	}
+}
+
+// daemons returns how much all DaemonSets request on one node at most, in millicores.
+func (d *demandRules) daemons() (sum int64) {
+	for _, s := range kubeapi.List[*appsv1.DaemonSet](d.world.platform.server) {
+		sum += cpuOf(s.Spec.Template.Spec.Containers)
+	}
+	return sum
+}

@@ -1,0 +1,275 @@
+package sim
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
+	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
+	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/aws/launch"
+)
+
+// fleetRules are about instances and the claims that they were launched for.
+type fleetRules struct {
+	*judge
+	// launches and terminations count instances. known are those that were counted, ended those whose end was.
+	launches, terminations int
+	known, ended           map[string]bool
+	// carriers are the claims that ever carried the token of a launch, of which living still exist.
+	carriers map[string]map[types.UID]bool
+	living   map[types.UID]bool
+}
+
+func newFleetRules(j *judge) fleetRules {
+	return fleetRules{
+		judge: j, known: map[string]bool{}, ended: map[string]bool{}, carriers: map[string]map[types.UID]bool{}, living: map[types.UID]bool{},
+	}
+}
+
+// idOf returns the id of the instance of a claim, empty if it has none.
+func idOf(c *apiv1.NodeClaim) string {
+	return c.Status.ProviderID[strings.LastIndex(c.Status.ProviderID, "/")+1:]
+}
+
+// idsOf returns the instances that a call names.
+func idsOf(body []byte) (ids []string) {
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(form)) {
+		if strings.HasPrefix(key, "InstanceId.") {
+			ids = append(ids, form.Get(key))
+		}
+	}
+	return ids
+}
+
+// written notes which claims carry which tokens.
+func (f *fleetRules) written(before, after client.Object) {
+	switch c := after.(type) {
+	case *apiv1.NodeClaim:
+		f.living[c.UID] = true
+		if r, ok := launch.RecordOf(c); ok {
+			if f.carriers[r.Token] == nil {
+				f.carriers[r.Token] = map[types.UID]bool{}
+			}
+			f.carriers[r.Token][c.UID] = true
+		}
+	case nil:
+		if c, ok := before.(*apiv1.NodeClaim); ok {
+			f.gone(c)
+		}
+	}
+}
+
+// gone checks that the instance of a claim ended before the claim went.
+func (f *fleetRules) gone(c *apiv1.NodeClaim) {
+	delete(f.living, c.UID)
+	if f.writer() == "" {
+		return // a user or a fault removed it
+	}
+	for id, i := range f.world.account.instances() {
+		if alive(i) && id == idOf(c) {
+			f.violate(ruleFinalizers, "claim %s is gone, and its instance %s is %s", c.Name, id, i.State)
+		}
+	}
+	r, ok := launch.RecordOf(c)
+	if !ok {
+		return
+	}
+	group := f.groupOf(r.Token)
+	ids, living := f.aliveOf(group), 0
+	for uid := range f.claimsOf(group) {
+		if f.living[uid] {
+			living++
+		}
+	}
+	if len(ids) > living {
+		f.violate(ruleFinalizers, "claim %s is gone, and the instances %v that were launched for it and %d others run", c.Name, ids, living)
+	}
+}
+
+// groupOf returns all tokens that are connected by claims that carried several of them.
+func (f *fleetRules) groupOf(token string) map[string]bool {
+	group := map[string]bool{token: true}
+	for grown := true; grown; {
+		grown = false
+		claims := f.claimsOf(group)
+		for t, uids := range f.carriers {
+			if group[t] {
+				continue
+			}
+			for uid := range uids {
+				if claims[uid] {
+					group[t], grown = true, true
+				}
+			}
+		}
+	}
+	return group
+}
+
+// claimsOf returns the claims that ever carried one of the tokens.
+func (f *fleetRules) claimsOf(tokens map[string]bool) map[types.UID]bool {
+	out := map[types.UID]bool{}
+	for t := range tokens {
+		maps.Copy(out, f.carriers[t])
+	}
+	return out
+}
+
+// aliveOf returns the instances of the tokens that start or run, in the order of their ids.
+func (f *fleetRules) aliveOf(tokens map[string]bool) (ids []string) {
+	for id, i := range f.world.account.instances() {
+		if alive(i) && tokens[i.Tags[instances.TagLaunch]] {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// look checks that every instance has a claim and no claim has two, and that claims describe their instances.
+func (f *fleetRules) look() {
+	f.count()
+	all := f.world.account.instances()
+	claims := map[string]*apiv1.NodeClaim{} // by id of the instance
+	for _, c := range kubeapi.List[*apiv1.NodeClaim](f.world.platform.server) {
+		if id := idOf(c); id != "" {
+			claims[id] = c
+			if i, ok := all[id]; ok {
+				f.described(c, i)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		i := all[id]
+		if alive(i) && claims[id] == nil && !f.kept(i) && f.lasts(ruleOrphan, id) > sweep {
+			f.violate(ruleOrphan, "instance %s (tags %v) has had no claim for %s", id, i.Tags, sweep)
+		}
+		f.notice(i, claims[id])
+	}
+	f.lookAtStrangers()
+}
+
+// kept reports whether the node of an instance is Ready and has pods. Such an instance is not ended without a claim.
+func (f *fleetRules) kept(i control.Instance) bool {
+	n, ok := kubeapi.Find[*corev1.Node](f.world.platform.server, "", i.Node)
+	return ok && nodeReady(n) && len(f.drains.remaining(n.Name)) > 0
+}
+
+func (f *fleetRules) lookAtStrangers() {
+	states := map[string]string{}
+	for _, i := range f.world.account.emulator.Instances() {
+		states[i.ID] = i.State
+	}
+	for _, id := range f.world.account.strangers {
+		if states[id] != "running" && states[id] != "pending" {
+			f.violate(ruleStrangers, "instance %s, which is not the operator's, is %q", id, states[id])
+		}
+	}
+}
+
+// count counts launches and terminations, and checks that no more instances run than claims were launched.
+func (f *fleetRules) count() {
+	tokens := map[string]bool{}
+	for id, i := range f.world.account.instances() {
+		if !alive(i) {
+			if !f.ended[id] {
+				f.ended[id] = true
+				f.terminations++
+			}
+			continue
+		}
+		if !f.known[id] {
+			f.known[id] = true
+			f.launches++
+			tokens[i.Tags[instances.TagLaunch]] = true
+		}
+	}
+	for _, token := range slices.Sorted(maps.Keys(tokens)) {
+		group := f.groupOf(token)
+		if ids, claims := f.aliveOf(group), f.claimsOf(group); len(ids) > len(claims) {
+			f.violate(ruleOnce, "instances %v run at the same time, and were launched for %d claims", ids, len(claims))
+		}
+	}
+}
+
+// described checks that the labels of a claim and of its node say what its instance is.
+func (f *fleetRules) described(c *apiv1.NodeClaim, i control.Instance) {
+	want := map[string]string{
+		corev1.LabelInstanceTypeStable: i.Type, corev1.LabelTopologyZone: i.Zone, apiv1.CapacityTypeLabelKey: i.Capacity,
+	}
+	check := func(kind, name string, labels map[string]string) {
+		for _, key := range slices.Sorted(maps.Keys(want)) {
+			if labels[key] != want[key] {
+				f.violate(ruleDescribed, "%s %s has %s=%s, and its instance %s has %s", kind, name, key, labels[key], i.ID, want[key])
+			}
+		}
+	}
+	check("claim", c.Name, c.Labels)
+	n, ok := kubeapi.Find[*corev1.Node](f.world.platform.server, "", i.Node)
+	if !ok {
+		return
+	}
+	if n.Labels[apiv1.NodeRegisteredLabelKey] == "true" {
+		check("node", n.Name, n.Labels)
+		if c.Status.NodeName != n.Name && c.DeletionTimestamp == nil && f.lasts(ruleDescribed, c.Name) > sweep {
+			f.violate(ruleDescribed, "claim %s names the node %q, and its instance is node %s", c.Name, c.Status.NodeName, n.Name)
+		}
+	}
+}
+
+// followed is how long the operator may take to follow a notice of the cloud.
+const followed = 90 * time.Second
+
+// notice checks that the node of an instance that the cloud will end is on its way out.
+func (f *fleetRules) notice(i control.Instance, c *apiv1.NodeClaim) {
+	at, ok := f.world.account.noticed[i.ID]
+	if !ok || c == nil || !alive(i) || c.DeletionTimestamp != nil {
+		return
+	}
+	if passed := time.Since(at); min(passed, f.free()) > followed {
+		f.violate(ruleNotices, "the cloud ends instance %s of claim %s, which it said %s ago, and the claim is not being deleted", i.ID, c.Name, passed.Round(time.Second))
+	}
+}
+
+// ends checks a termination before it is carried out: no claim needs the instance any more, and its node is drained.
+func (f *fleetRules) ends(who, id string) {
+	i, ok := f.world.account.instances()[id]
+	if !ok || !alive(i) {
+		return
+	}
+	token := i.Tags[instances.TagLaunch]
+	waiting := map[types.UID]bool{}
+	for _, c := range kubeapi.List[*apiv1.NodeClaim](f.world.platform.server) {
+		if idOf(c) == id && c.DeletionTimestamp == nil && !f.nodeDeleting(c) {
+			f.violate(ruleEnds, "%s ends instance %s, and its claim %s is not being deleted", who, id, c.Name)
+			return
+		}
+		if r, ok := launch.RecordOf(c); ok && r.Token == token && c.DeletionTimestamp == nil {
+			waiting[c.UID] = true
+		}
+	}
+	if ids := f.aliveOf(map[string]bool{token: true}); token != "" && len(ids) <= len(waiting) {
+		f.violate(ruleEnds, "%s ends instance %s, one of %d that were launched for %d claims that are not being deleted", who, id, len(ids), len(waiting))
+		return
+	}
+	f.drains.end(who, i)
+}
+
+// nodeDeleting reports whether the node of a claim is being deleted.
+func (f *fleetRules) nodeDeleting(c *apiv1.NodeClaim) bool {
+	n, ok := kubeapi.Find[*corev1.Node](f.world.platform.server, "", c.Status.NodeName)
+	return ok && n.DeletionTimestamp != nil
+}

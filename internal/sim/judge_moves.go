@@ -1,0 +1,255 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/awsemu/control"
+	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
+)
+
+// moveRules are about nodes that the operator disrupts, and about limits of pools.
+type moveRules struct {
+	*judge
+	// marked are the nodes that are disrupted voluntarily, with the reason.
+	marked map[string]string
+	// disruptions counts nodes that were marked.
+	disruptions int
+	// moves are the costs of consolidations, by the replacements that they wait for.
+	moves map[string]*costs
+}
+
+// costs are what nodes that are consolidated cost when they were marked, by claim.
+type costs struct {
+	at     time.Time
+	prices map[string]float64
+}
+
+// written checks nodes that are marked and claims that are launched.
+func (m *moveRules) written(before, after client.Object) {
+	switch o := after.(type) {
+	case *corev1.Node:
+		m.nodeWritten(before, o)
+	case *apiv1.NodeClaim:
+		m.claimWritten(before, o)
+	case nil:
+		if n, ok := before.(*corev1.Node); ok {
+			delete(m.marked, n.Name)
+		}
+	}
+}
+
+// nodeWritten checks the budgets when a node is marked for disruption.
+func (m *moveRules) nodeWritten(before client.Object, n *corev1.Node) {
+	was, _ := before.(*corev1.Node)
+	if !hasTaint(n, apiv1.DisruptedTaintKey) {
+		delete(m.marked, n.Name)
+		return
+	}
+	if was != nil && hasTaint(was, apiv1.DisruptedTaintKey) || m.writer() == "" {
+		return
+	}
+	c := m.world.platform.claimOf(n.Name)
+	if c == nil || c.DeletionTimestamp != nil {
+		return // not voluntary, or decided before
+	}
+	reason := reasonFor(c)
+	m.marked[n.Name] = reason
+	m.disruptions++
+	if !voluntary[reason] {
+		return
+	}
+	if reason != "Unhealthy" && !condition.IsTrue(c, apiv1.ConditionTypeInitialized) {
+		m.violate(ruleInitialized, "node %s is disrupted (%s), and is not initialized", n.Name, reason)
+	}
+	m.checkBudget(n, c, reason)
+	if reason == "Underutilized" {
+		m.noteCost(n, c)
+	}
+}
+
+// reasonFor returns the reason for which a claim is disrupted, empty if it is not.
+func reasonFor(c *apiv1.NodeClaim) string {
+	for _, cond := range c.Status.Conditions {
+		if cond.Type == apiv1.ConditionTypeDisruptionReason && cond.Status == "True" {
+			return cond.Reason
+		}
+	}
+	return ""
+}
+
+// voluntary are the reasons that budgets bound.
+var voluntary = map[string]bool{"Underutilized": true, "Empty": true, "Drifted": true, "Unhealthy": true}
+
+func hasTaint(n *corev1.Node, key string) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+}
+
+// checkBudget checks that no more nodes of a pool are marked than its budgets allow.
+func (m *moveRules) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
+	name := c.Labels[apiv1.NodePoolLabelKey]
+	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", name)
+	if !ok {
+		return
+	}
+	total, marked := 0, 0
+	for _, o := range kubeapi.List[*apiv1.NodeClaim](m.world.platform.server) {
+		// A node whose instance is being terminated does not count any more, as upstream has it.
+		if o.Labels[apiv1.NodePoolLabelKey] != name || condition.IsTrue(o, apiv1.ConditionTypeInstanceTerminating) {
+			continue
+		}
+		total++
+		if voluntary[m.marked[o.Status.NodeName]] {
+			marked++
+		}
+	}
+	for _, b := range pool.Spec.Disruption.Budgets {
+		if b.Schedule != nil || len(b.Reasons) > 0 && !slices.Contains(b.Reasons, apiv1.DisruptionReason(reason)) {
+			continue
+		}
+		if most := allowed(b.Nodes, total); marked > most {
+			m.violate(ruleBudget, "node %s is disrupted (%s), the %dth of pool %s with %d nodes, and a budget is %s", n.Name, reason, marked, name, total, b.Nodes)
+		}
+	}
+}
+
+// allowed returns how many nodes a budget allows. Percentages are rounded up.
+func allowed(nodes string, total int) int {
+	var n int
+	if text, ok := strings.CutSuffix(nodes, "%"); ok {
+		fmt.Sscan(text, &n)
+		return (total*n + 99) / 100
+	}
+	fmt.Sscan(nodes, &n)
+	return n
+}
+
+// noteCost notes what a node costs that is consolidated.
+func (m *moveRules) noteCost(n *corev1.Node, c *apiv1.NodeClaim) {
+	key := c.Annotations[apiv1.ReplacedByAnnotationKey]
+	if key == "" {
+		return
+	}
+	move := m.moves[key]
+	if move == nil {
+		move = &costs{at: time.Now(), prices: map[string]float64{}}
+		m.moves[key] = move
+	}
+	for _, i := range m.world.account.instances() {
+		if i.Node == n.Name {
+			move.prices[c.Name] = m.priceOf(i)
+		}
+	}
+}
+
+func (m *moveRules) priceOf(i control.Instance) float64 {
+	return m.world.account.emulator.PriceOf(control.Pool{Type: i.Type, Zone: i.Zone, Capacity: i.Capacity})
+}
+
+// stale is how old the prices may be by which the operator decides.
+const stale = 70 * time.Minute
+
+// finished checks that a consolidation made the fleet cheaper, when the first of its nodes is deleted.
+func (m *moveRules) finished(c *apiv1.NodeClaim) {
+	key := c.Annotations[apiv1.ReplacedByAnnotationKey]
+	move := m.moves[key]
+	if move == nil || move.prices[c.Name] == 0 {
+		return
+	}
+	delete(m.moves, key)
+	if last := m.world.account.priced; !last.IsZero() && move.at.Sub(last) < stale {
+		return // the operator may not know the prices yet
+	}
+	byName := map[string]control.Instance{}
+	for _, o := range kubeapi.List[*apiv1.NodeClaim](m.world.platform.server) {
+		byName[o.Name] = m.world.account.instances()[idOf(o)]
+	}
+	before, after := 0.0, 0.0
+	for _, price := range move.prices {
+		before += price
+	}
+	for _, name := range strings.Split(key, ",") {
+		r, ok := kubeapi.Find[*apiv1.NodeClaim](m.world.platform.server, "", name)
+		if !ok || byName[name].ID == "" {
+			return // it is gone meanwhile
+		}
+		if replaces := r.Annotations[apiv1.ReplacesAnnotationKey]; !strings.Contains(replaces, c.Name) {
+			continue // another move launched it
+		}
+		after += m.priceOf(byName[name])
+	}
+	if after >= before {
+		m.violate(ruleDearer, "nodes of %d claims, %s among them, cost $%.4f an hour, and their replacements %s cost $%.4f", len(move.prices), c.Name, before, key, after)
+	}
+}
+
+// deleted checks the deletion of a claim by a replica.
+func (m *moveRules) deleted(who string, c *apiv1.NodeClaim) {
+	if c.DeletionTimestamp != nil {
+		return
+	}
+	reason := reasonFor(c)
+	if reason == "Underutilized" {
+		m.finished(c)
+	}
+	if reason != "" || !condition.IsTrue(c, apiv1.ConditionTypeInitialized) || m.mayGo(c) {
+		return
+	}
+	m.violate(ruleReason, "%s deletes claim %s, whose node is initialized and healthy, is not disrupted and has not expired", who, c.Name)
+}
+
+// mayGo reports whether a claim may be deleted without a disruption that was decided before.
+func (m *moveRules) mayGo(c *apiv1.NodeClaim) bool {
+	if d := c.Spec.ExpireAfter.Duration; d != nil && !time.Now().Before(c.CreationTimestamp.Add(*d)) {
+		return true
+	}
+	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey])
+	if !ok || pool.DeletionTimestamp != nil || pool.Spec.Replicas != nil {
+		return true
+	}
+	n, ok := kubeapi.Find[*corev1.Node](m.world.platform.server, "", c.Status.NodeName)
+	if !ok || n.DeletionTimestamp != nil || !nodeReady(n) {
+		return true
+	}
+	if c.Annotations[apiv1.ReplacesAnnotationKey] != "" {
+		return true // a replacement that is not needed
+	}
+	id := idOf(c)
+	i, ok := m.world.account.instances()[id]
+	_, noticed := m.world.account.noticed[id]
+	return !ok || i.State != "running" || noticed
+}
+
+// claimWritten checks the limits of the pool when a claim has launched.
+func (m *moveRules) claimWritten(before client.Object, c *apiv1.NodeClaim) {
+	was, _ := before.(*apiv1.NodeClaim)
+	if was != nil && len(was.Status.Capacity) > 0 || len(c.Status.Capacity) == 0 {
+		return
+	}
+	name := c.Labels[apiv1.NodePoolLabelKey]
+	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", name)
+	if !ok {
+		return
+	}
+	for key, limit := range pool.Spec.Limits {
+		var sum resource.Quantity
+		for _, o := range kubeapi.List[*apiv1.NodeClaim](m.world.platform.server) {
+			if o.Name == c.Name || o.Labels[apiv1.NodePoolLabelKey] != name {
+				continue
+			}
+			sum.Add(o.Status.Capacity[key])
+		}
+		sum.Add(c.Status.Capacity[key])
+		if sum.Cmp(limit) > 0 {
+			m.violate(ruleLimits, "pool %s has %s of %s with claim %s, and its limit is %s", name, sum.String(), key, c.Name, limit.String())
+		}
+	}
+}

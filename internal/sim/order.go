@@ -1,0 +1,46 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"sort"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ordered is a client whose lists are in the order of namespaces and names. Those of a cache are in a random order, and a
+// controller that handles one object after another would do so in another order in each run.
+type ordered struct{ client.Client }
+
+// orderLists makes clients of a constructor return ordered lists.
+func orderLists(construct client.NewClientFunc) client.NewClientFunc {
+	if construct == nil {
+		construct = client.New
+	}
+	return func(config *rest.Config, options client.Options) (client.Client, error) {
+		c, err := construct(config, options)
+		return ordered{c}, err
+	}
+}
+
+// List implements client.Client.
+func (o ordered) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if err := o.Client.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	items := reflect.ValueOf(list).Elem().FieldByName("Items")
+	if items.Kind() != reflect.Slice || items.Len() < 2 {
+		return nil
+	}
+	at := func(i int) client.Object { return items.Index(i).Addr().Interface().(client.Object) }
+	if _, ok := items.Index(0).Addr().Interface().(client.Object); !ok {
+		return nil
+	}
+	sort.Slice(items.Interface(), func(i, j int) bool {
+		a, b := at(i), at(j)
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName())) < 0
+	})
+	return nil
+}

@@ -1,0 +1,251 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/admission"
+	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
+	"github.com/karpenter-go/karpenter/internal/sim/cluster"
+	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
+)
+
+// A platform is a Kubernetes cluster without the operator: the API server, kubelets, workloads and the scheduler.
+type platform struct {
+	server *kubeapi.Server
+	// client reads and writes without delay or faults.
+	client  client.Client
+	cluster *cluster.Cluster
+	driver  *Driver
+	judge   *judge
+	actors  []*actorState
+	// dark are the nodes whose kubelet was killed.
+	dark map[string]bool
+}
+
+// actorState is when an actor is called next.
+type actorState struct {
+	Actor
+	due time.Time // zero: not scheduled
+}
+
+// newPlatform makes the API server.
+func newPlatform(w *World, scheme *runtime.Scheme) (*platform, error) {
+	checker, err := admission.New()
+	if err != nil {
+		return nil, fmt.Errorf("read CRDs: %w", err)
+	}
+	p := &platform{driver: w.driver, judge: w.judge, dark: map[string]bool{}}
+	p.server = kubeapi.New(kubeapi.Config{
+		Scheme: scheme, Now: time.Now, Seed: w.scenario.Seed, Admission: checker, Kinds: append(kubeapi.BuiltIn(), ownKinds()...),
+	})
+	p.server.OnWrite(func(before, after client.Object) {
+		if _, event := after.(*corev1.Event); !event {
+			p.changed()
+		}
+		w.judge.written(before, after)
+	})
+	if p.client, err = p.server.Client(); err != nil {
+		return nil, err
+	}
+	return p, p.client.Create(context.Background(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}, Spec: corev1.ServiceSpec{ClusterIP: "10.100.0.10"},
+	})
+}
+
+// ownKinds are the kinds of our CRDs.
+func ownKinds() []kubeapi.Kind {
+	own := func(k kubeapi.Kind) kubeapi.Kind {
+		k.Status, k.Generation, k.Custom = true, true, true
+		return k
+	}
+	return []kubeapi.Kind{
+		own(kubeapi.Kind{GroupVersionKind: apiv1.GroupVersion.WithKind("NodePool"), Plural: "nodepools"}),
+		own(kubeapi.Kind{GroupVersionKind: apiv1.GroupVersion.WithKind("NodeClaim"), Plural: "nodeclaims"}),
+		own(kubeapi.Kind{GroupVersionKind: awsv1.GroupVersion.WithKind("EC2NodeClass"), Plural: "ec2nodeclasses"}),
+		own(kubeapi.Kind{GroupVersionKind: kwokv1alpha1.GroupVersion.WithKind("KWOKNodeClass"), Plural: "kwoknodeclasses"}),
+		own(kubeapi.Kind{GroupVersionKind: overlayv1alpha1.GroupVersion.WithKind("NodeOverlay"), Plural: "nodeoverlays"}),
+		own(kubeapi.Kind{
+			GroupVersionKind: autoscalingv1beta1.GroupVersion.WithKind("CapacityBuffer"), Plural: "capacitybuffers", Namespaced: true,
+		}),
+	}
+}
+
+// run adds kubelets, workloads and the scheduler.
+func (p *platform) run(seed uint64, scheduler func(*kubeapi.Server, uint64) (Actor, error)) error {
+	p.cluster = cluster.New(p.server, cluster.Options{Seed: seed})
+	for _, a := range p.cluster.Actors() {
+		p.add(a)
+	}
+	s, err := scheduler(p.server, seed)
+	if err != nil {
+		return fmt.Errorf("make scheduler: %w", err)
+	}
+	p.add(s)
+	return nil
+}
+
+// add adds an actor.
+func (p *platform) add(a Actor) { p.actors = append(p.actors, &actorState{Actor: a}) }
+
+// changed lets all actors look at the objects soon.
+func (p *platform) changed() {
+	for _, a := range p.actors {
+		if a.due.IsZero() || a.due.After(time.Now().Add(reaction)) {
+			p.schedule(a, time.Now().Add(p.driver.Dice(a.Name()).Between(5*time.Millisecond, reaction)))
+		}
+	}
+}
+
+// reaction is how long actors take to see a change, at most.
+const reaction = 50 * time.Millisecond
+
+// schedule lets an actor step at a time, or earlier if that is planned.
+func (p *platform) schedule(a *actorState, at time.Time) {
+	if !a.due.IsZero() && !at.Before(a.due) {
+		return
+	}
+	a.due = at
+	p.driver.At(at, func() {
+		if a.due != at {
+			return
+		}
+		a.due = time.Time{}
+		next, err := a.Step(time.Now())
+		if err != nil {
+			p.judge.violate("simulation", "actor %s: %v", a.Name(), err)
+			return
+		}
+		if !next.IsZero() {
+			p.schedule(a, next)
+		}
+	})
+}
+
+// apply creates objects, or changes those that exist.
+func (p *platform) apply(text string) error {
+	docs := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		if err := docs.Decode(&o.Object); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read manifests: %w", err)
+		}
+		if len(o.Object) == 0 {
+			continue
+		}
+		if err := p.applyObject(o); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *platform) applyObject(o *unstructured.Unstructured) error {
+	ctx := context.Background()
+	old := &unstructured.Unstructured{}
+	old.SetGroupVersionKind(o.GroupVersionKind())
+	err := p.client.Get(ctx, client.ObjectKeyFromObject(o), old)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	if err != nil {
+		if err := p.client.Create(ctx, o); err != nil {
+			return fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		return nil
+	}
+	data, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", o.GetName(), err)
+	}
+	if err := p.client.Patch(ctx, old, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return fmt.Errorf("change %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	return nil
+}
+
+// claimOf returns the claim of a node, nil if it has none.
+func (p *platform) claimOf(node string) *apiv1.NodeClaim {
+	for _, c := range kubeapi.List[*apiv1.NodeClaim](p.server) {
+		if c.Status.NodeName == node {
+			return c
+		}
+	}
+	return nil
+}
+
+// nodes returns the nodes that are not being deleted.
+func (p *platform) nodes() (out []client.Object) {
+	for _, n := range kubeapi.List[*corev1.Node](p.server) {
+		if n.DeletionTimestamp == nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// claims returns the claims that are not being deleted.
+func (p *platform) claims() (out []client.Object) {
+	for _, c := range kubeapi.List[*apiv1.NodeClaim](p.server) {
+		if c.DeletionTimestamp == nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// some calls do with as many of the objects as the event's first argument says, chosen by the seed.
+func (p *platform) some(e Event, all []client.Object, do func(client.Object) error) error {
+	n, err := e.number(0)
+	if err != nil {
+		return err
+	}
+	d := p.driver.Dice(e.Verb)
+	d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, o := range all[:min(n, len(all))] {
+		if err := do(o); err != nil {
+			return fmt.Errorf("%s: %w", e, err)
+		}
+	}
+	return nil
+}
+
+// deleteSome deletes some of the objects.
+func (p *platform) deleteSome(e Event, all []client.Object) error {
+	return p.some(e, all, func(o client.Object) error { return p.client.Delete(context.Background(), o) })
+}
+
+// killKubelets stops the kubelets of some nodes.
+func (p *platform) killKubelets(e Event) error {
+	return p.some(e, p.nodes(), func(o client.Object) error {
+		p.dark[o.GetName()] = true
+		return p.cluster.Kubelets.Kill(o.GetName())
+	})
+}
+
+// makeNotReady makes some nodes not ready for a while.
+func (p *platform) makeNotReady(e Event) error {
+	return p.some(e, p.nodes(), func(o client.Object) error {
+		name := o.GetName()
+		p.driver.After(e.For, func() { _ = p.cluster.Kubelets.Restore(name) }) // the node may be gone
+		return p.cluster.Kubelets.MakeNotReady(name)
+	})
+}

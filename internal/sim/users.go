@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/sim/cluster"
+	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
+)
+
+// users are the people who deploy workloads and configure the operator.
+type users struct {
+	*platform
+	scenario *Scenario
+}
+
+// applyFile creates the objects of a file, or replaces their specs.
+func (u users) applyFile(e Event) error {
+	text, ok := u.scenario.file(e.Args[0])
+	if !ok {
+		return fmt.Errorf("%s: the scenario has no such file", e)
+	}
+	return u.apply(text)
+}
+
+// deployment returns the Deployment with a name in any namespace.
+func (u users) deployment(name string) (*appsv1.Deployment, error) {
+	for _, d := range kubeapi.List[*appsv1.Deployment](u.server) {
+		if d.Name == name {
+			return d.DeepCopy(), nil
+		}
+	}
+	return nil, fmt.Errorf("there is no Deployment %s", name)
+}
+
+func (u users) scale(e Event) error {
+	d, err := u.deployment(e.Args[0])
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(e.Args[1], 10, 32)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e, err)
+	}
+	replicas := int32(n)
+	d.Spec.Replicas = &replicas
+	_, err = kubeapi.Update(u.server, d)
+	return err
+}
+
+func (u users) rollout(e Event) error {
+	d, err := u.deployment(e.Args[0])
+	if err != nil {
+		return err
+	}
+	if d.Spec.Template.Annotations == nil {
+		d.Spec.Template.Annotations = map[string]string{}
+	}
+	d.Spec.Template.Annotations["rollout"] = e.At.String()
+	_, err = kubeapi.Update(u.server, d)
+	return err
+}
+
+// load lets a Deployment follow a demand that changes around a number of replicas, as a HorizontalPodAutoscaler does, for a while.
+func (u users) load(e Event) error {
+	d, err := u.deployment(e.Args[0])
+	if err != nil {
+		return err
+	}
+	n, err := e.number(1)
+	if err != nil {
+		return err
+	}
+	u.cluster.Load.Scale(d.Namespace, d.Name, cluster.Curve{
+		Base: float64(n), Amplitude: 0.8, Period: 20 * time.Minute, Noise: 0.2, Max: int32(2*n + 1), Stabilize: 2 * time.Minute,
+	})
+	u.driver.After(e.For, func() { u.cluster.Load.Stop(d.Namespace, d.Name) })
+	return nil
+}
+
+// deletable are the kinds that the verb delete knows.
+var deletable = map[string]schema.GroupVersionKind{
+	"nodepool":   apiv1.GroupVersion.WithKind("NodePool"),
+	"deployment": appsv1.SchemeGroupVersion.WithKind("Deployment"),
+	"daemonset":  appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
+	"pod":        corev1.SchemeGroupVersion.WithKind("Pod"),
+}
+
+func (u users) delete(e Event) error {
+	gvk, ok := deletable[e.Args[0]]
+	if !ok {
+		return fmt.Errorf("%s: the kind is none of %v", e, slices.Sorted(maps.Keys(deletable)))
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gvk)
+	o.SetName(e.Args[1])
+	if e.Args[0] != "nodepool" {
+		o.SetNamespace(metav1.NamespaceDefault)
+	}
+	return client.IgnoreNotFound(u.client.Delete(context.Background(), o))
+}
+
+// breakPool gives a pool requirements that no instance type meets, and its own again after a while.
+func (u users) breakPool(e Event) error {
+	pool, ok := kubeapi.Find[*apiv1.NodePool](u.server, "", e.Args[0])
+	if !ok {
+		return nil
+	}
+	before := pool.Spec.Template.Spec.Requirements
+	set := func(rs []apiv1.NodeSelectorRequirementWithMinValues) {
+		pool, ok := kubeapi.Find[*apiv1.NodePool](u.server, "", e.Args[0])
+		if !ok || pool.DeletionTimestamp != nil {
+			return
+		}
+		pool = pool.DeepCopy()
+		pool.Spec.Template.Spec.Requirements = rs
+		_, _ = kubeapi.Update(u.server, pool) // it was valid when it was made
+	}
+	set(append(slices.Clone(before), apiv1.NodeSelectorRequirementWithMinValues{
+		Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"none.such"},
+	}))
+	u.driver.After(e.For, func() { set(before) })
+	return nil
+}
+
+// breakClass gives a node class subnets that do not exist, and its own again after a while.
+func (u users) breakClass(e Event) error {
+	set := func(value string) error {
+		patch := fmt.Sprintf(`{"spec":{"subnetSelectorTerms":[{"tags":{"karpenter.sh/discovery":%q}}]}}`, value)
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(schema.GroupVersionKind{Group: "karpenter.k8s.aws", Version: "v1", Kind: "EC2NodeClass"})
+		o.SetName(e.Args[0])
+		return client.IgnoreNotFound(u.client.Patch(context.Background(), o, client.RawPatch(types.MergePatchType, []byte(patch))))
+	}
+	u.driver.After(e.For, func() { _ = set(clusterName) }) // it was valid when it was made
+	return set("none-such")
+}

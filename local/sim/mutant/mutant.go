@@ -1,0 +1,122 @@
+package mutant
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+)
+
+// A Mutant is the product with one defect.
+type Mutant struct {
+	Name string
+	// Prose says what the defect is, and of which class.
+	Prose string
+	Edits []Edit
+}
+
+// An Edit replaces a text of a file. Path is relative to the root of the repository.
+type Edit struct{ Path, Old, New string }
+
+//go:embed mutants/*.txtar
+var files embed.FS
+
+// All returns the mutants of the folder mutants, by name.
+func All() ([]Mutant, error) {
+	var all []Mutant
+	err := fs.WalkDir(files, "mutants", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		m, err := Parse(strings.TrimSuffix(path.Base(name), ".txtar"), data)
+		all = append(all, m)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read mutants: %w", err)
+	}
+	return all, nil
+}
+
+// becomes is the name of the part with the new text.
+const becomes = "becomes"
+
+// Parse reads a mutant: a txtar archive with prose, and for each edit a part with the old text, whose name is the path, and a
+// part with the new text.
+func Parse(name string, data []byte) (Mutant, error) {
+	a := txtar.Parse(data)
+	m := Mutant{Name: name, Prose: strings.TrimSpace(string(a.Comment))}
+	if m.Prose == "" || len(a.Files) == 0 || len(a.Files)%2 != 0 {
+		return m, fmt.Errorf("mutant %s: want prose, and for each edit a part with a path and a part %q", name, becomes)
+	}
+	for pair := range slices.Chunk(a.Files, 2) {
+		if pair[0].Name == becomes || pair[1].Name != becomes {
+			return m, fmt.Errorf("mutant %s: the part after %q is %q, want %q", name, pair[0].Name, pair[1].Name, becomes)
+		}
+		m.Edits = append(m.Edits, Edit{
+			Path: pair[0].Name, Old: strings.TrimSuffix(string(pair[0].Data), "\n"), New: strings.TrimSuffix(string(pair[1].Data), "\n"),
+		})
+	}
+	return m, nil
+}
+
+// Apply returns the changed files by path. It fails if an old text is not in its file exactly once, so that a change of the
+// product cannot make a mutant harmless without notice.
+func (m Mutant) Apply(root string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, e := range m.Edits {
+		data, ok := out[e.Path]
+		if !ok {
+			var err error
+			if data, err = os.ReadFile(filepath.Join(root, e.Path)); err != nil {
+				return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
+			}
+		}
+		if n := bytes.Count(data, []byte(e.Old)); n != 1 {
+			return nil, fmt.Errorf("mutant %s: %s has the old text %d times, want once:\n%s", m.Name, e.Path, n, e.Old)
+		}
+		out[e.Path] = bytes.Replace(data, []byte(e.Old), []byte(e.New), 1)
+	}
+	return out, nil
+}
+
+// Overlay writes the changed files to a folder, and returns the file for the flag -overlay of the go command.
+func (m Mutant) Overlay(root, dir string) (string, error) {
+	changed, err := m.Apply(root)
+	if err != nil {
+		return "", err
+	}
+	if root, err = filepath.Abs(root); err != nil {
+		return "", fmt.Errorf("mutant %s: %w", m.Name, err)
+	}
+	replace := map[string]string{}
+	for i, name := range slices.Sorted(maps.Keys(changed)) {
+		file := filepath.Join(dir, fmt.Sprintf("%s-%d.go", m.Name, i))
+		if err := os.WriteFile(file, changed[name], 0o644); err != nil {
+			return "", fmt.Errorf("mutant %s: %w", m.Name, err)
+		}
+		replace[filepath.Join(root, name)] = file
+	}
+	data, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", fmt.Errorf("mutant %s: %w", m.Name, err)
+	}
+	file := filepath.Join(dir, m.Name+".json")
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		return "", fmt.Errorf("mutant %s: %w", m.Name, err)
+	}
+	return file, nil
+}

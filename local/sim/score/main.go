@@ -1,0 +1,169 @@
+// Command score tells how many of the planted defects of package mutant the simulation finds.
+//
+// Each mutant is built with an overlay and played, seed by seed, until an invariant is violated. A violation counts only if the
+// product without the mutant does not have it with the same seed.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/karpenter-go/karpenter/local/sim/mutant"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags of the command.
+type options struct {
+	first, seeds uint64
+	only, output string
+}
+
+// A score is what came of one mutant.
+type score struct {
+	Mutant string `json:"mutant"`
+	Caught bool   `json:"caught"`
+	// Rule is the invariant that was violated, Seed the seed with which. Seeds is how many were played.
+	Rule  string `json:"rule,omitempty"`
+	Seed  uint64 `json:"seed,omitempty"`
+	Seeds int    `json:"seeds"`
+	// Seconds is the CPU time of the simulations.
+	Seconds float64 `json:"seconds"`
+}
+
+func run(ctx context.Context) error {
+	var o options
+	flag.Uint64Var(&o.first, "seed", 1, "the first seed")
+	flag.Uint64Var(&o.seeds, "seeds", 1000, "how many seeds to play for one mutant at most")
+	flag.StringVar(&o.only, "only", "", "the names of the mutants to play, by comma; empty means all")
+	flag.StringVar(&o.output, "o", "table", "the form of the output: table or json")
+	flag.Parse()
+	if o.output != "table" && o.output != "json" {
+		return fmt.Errorf("-o is %q, want table or json", o.output)
+	}
+	all, err := mutant.All()
+	if err != nil {
+		return err
+	}
+	if o.only != "" {
+		if all, err = named(all, strings.Split(o.only, ",")); err != nil {
+			return err
+		}
+	}
+	dir, err := os.MkdirTemp("", "sim-score-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	p, err := newPlayer(ctx, dir)
+	if err != nil {
+		return err
+	}
+	var scores []score
+	for n, m := range all {
+		fmt.Fprintf(os.Stderr, "mutant %d of %d: %s\n", n+1, len(all), m.Name)
+		s, err := p.score(ctx, m, o)
+		if err != nil {
+			return err
+		}
+		scores = append(scores, s)
+		fmt.Fprintf(os.Stderr, "  %s\n", s)
+	}
+	return write(scores, o.output)
+}
+
+// named returns the mutants with the names, in the order of the names.
+func named(all []mutant.Mutant, names []string) (out []mutant.Mutant, err error) {
+	for _, name := range names {
+		at := slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.Name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("-only: there is no mutant %q", name)
+		}
+		out = append(out, all[at])
+	}
+	return out, nil
+}
+
+// String returns the score as a sentence.
+func (s score) String() string {
+	if !s.Caught {
+		return fmt.Sprintf("not caught in %d seeds, %.0f s", s.Seeds, s.Seconds)
+	}
+	return fmt.Sprintf("caught by %s with seed %d, the %dth, %.0f s", s.Rule, s.Seed, s.Seeds, s.Seconds)
+}
+
+func write(scores []score, form string) error {
+	caught := 0
+	for _, s := range scores {
+		if s.Caught {
+			caught++
+		}
+	}
+	if form == "json" {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(map[string]any{"mutants": scores, "caught": caught, "of": len(scores)})
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "MUTANT\tCAUGHT\tBY\tSEEDS\tSECONDS")
+	for _, s := range scores {
+		yes := map[bool]string{true: "yes", false: "no"}[s.Caught]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.0f\n", s.Mutant, yes, s.Rule, s.Seeds, s.Seconds)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Printf("%d of %d caught\n", caught, len(scores))
+	return nil
+}
+
+// score builds a mutant and plays seeds until one violates an invariant that the product does not violate with it.
+func (p *player) score(ctx context.Context, m mutant.Mutant, o options) (score, error) {
+	s := score{Mutant: m.Name}
+	overlay, err := m.Overlay(p.root, p.dir)
+	if err != nil {
+		return s, err
+	}
+	binary := filepath.Join(p.dir, m.Name+".test")
+	if err := p.build(ctx, binary, overlay); err != nil {
+		return s, err
+	}
+	defer os.Remove(binary)
+	last := o.first + o.seeds
+	for seed := o.first; seed < last; {
+		found, err := p.play(ctx, binary, seed, last-seed)
+		if err != nil {
+			return s, err
+		}
+		s.Seeds += found.seeds
+		s.Seconds += found.seconds
+		if found.rule == "" {
+			break
+		}
+		sound, err := p.sound(ctx, found.seed)
+		if err != nil {
+			return s, err
+		}
+		if sound != found.rule {
+			s.Caught, s.Rule, s.Seed = true, found.rule, found.seed
+			break
+		}
+		seed = found.seed + 1
+	}
+	return s, nil
+}

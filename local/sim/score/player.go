@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A player builds and runs the tests of the simulation.
+type player struct {
+	// root is that of the repository, dir the folder for builds.
+	root, dir string
+	// rules are the invariants that the product violates without a mutant, by seed; empty for none.
+	rules map[uint64]string
+}
+
+// newPlayer builds the product without a mutant. The working directory is that of the module local.
+func newPlayer(ctx context.Context, dir string) (*player, error) {
+	p := &player{root: "..", dir: dir, rules: map[uint64]string{}}
+	fmt.Fprintln(os.Stderr, "building the simulation")
+	return p, p.build(ctx, p.product(), "")
+}
+
+func (p *player) product() string { return filepath.Join(p.dir, "product.test") }
+
+// build builds the tests of the simulation with an overlay, if it is not empty.
+func (p *player) build(ctx context.Context, binary, overlay string) error {
+	args := []string{"test", "-c", "-ldflags=-s -w", "-o", binary}
+	if overlay != "" {
+		args = append(args, "-overlay", overlay)
+	}
+	out, err := exec.CommandContext(ctx, "go", append(args, "./sim")...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// A finding is the first violation, or what was played if there is none.
+type finding struct {
+	seed    uint64
+	rule    string // empty: no violation
+	seeds   int
+	seconds float64
+}
+
+// crashed is the rule for simulations that end without a result: a panic outside of a reconcile, or a deadlock.
+const crashed = "simulation-ends"
+
+// patience is how long one simulation may take at most, in real time. A mutant may make the product do work without end.
+const patience = 20 * time.Minute
+
+// play plays seeds until one violates an invariant.
+func (p *player) play(ctx context.Context, binary string, seed, seeds uint64) (finding, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestSeeds$", "-test.timeout=0", "-report", "-shrink=0", "-stop",
+		fmt.Sprint("-seed=", seed), fmt.Sprint("-seeds=", seeds))
+	cmd.Dir = filepath.Join(p.root, "local", "sim")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return finding{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return finding{}, fmt.Errorf("play: %w", err)
+	}
+	f, stuck := read(out, seed, stop)
+	_ = cmd.Wait() // a violation is a failure of the test
+	f.seconds = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	if f.rule == "" && (stuck || f.seeds < int(seeds)) {
+		if !stuck && ctx.Err() != nil {
+			return f, ctx.Err()
+		}
+		f.rule, f.seed = crashed, seed+uint64(f.seeds)
+		f.seeds++
+	}
+	return f, nil
+}
+
+// read reads the reports of simulations. It calls stop if the next one does not come in time.
+func read(out io.Reader, first uint64, stop func()) (f finding, stuck bool) {
+	timer := time.AfterFunc(patience, stop)
+	defer timer.Stop()
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		text, ok := strings.CutPrefix(lines.Text(), "result ")
+		if !ok {
+			continue
+		}
+		var r struct {
+			Seed uint64 `json:"seed"`
+			Rule string `json:"rule"`
+		}
+		if json.Unmarshal([]byte(text), &r) != nil {
+			continue
+		}
+		if !timer.Reset(patience) {
+			return f, true
+		}
+		f.seeds++
+		if f.seeds%10 == 0 {
+			fmt.Fprintf(os.Stderr, "  seed %d\n", r.Seed)
+		}
+		if r.Rule != "" && f.rule == "" {
+			f.rule, f.seed = r.Rule, r.Seed
+		}
+	}
+	return f, !timer.Stop() && f.rule == ""
+}
+
+// sound returns the invariant that the product without a mutant violates with a seed, empty if it violates none.
+func (p *player) sound(ctx context.Context, seed uint64) (string, error) {
+	if rule, ok := p.rules[seed]; ok {
+		return rule, nil
+	}
+	f, err := p.play(ctx, p.product(), seed, 1)
+	if err != nil {
+		return "", err
+	}
+	p.rules[seed] = f.rule
+	return f.rule, nil
+}
