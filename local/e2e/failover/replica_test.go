@@ -43,7 +43,16 @@ var scraper = &http.Client{Transport: &http.Transport{
 // start starts a replica with leader election. It is killed when the test ends.
 func start(t *testing.T, token string) *replica {
 	t.Helper()
-	r := &replica{token: token, log: filepath.Join(t.TempDir(), "replica.log")}
+	dir := *logs
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	file, err := os.CreateTemp(dir, "replica-*.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Close()
+	r := &replica{token: token, log: file.Name()}
 	r.run(t)
 	t.Cleanup(func() { r.signal(t, syscall.SIGCONT); r.kill(t) })
 	t.Cleanup(func() {
