@@ -80,16 +80,19 @@ with which it runs. Afterwards a missing permission shows here:
 const rbac = `
 ## RBAC
 
-The chart creates all roles; they are in [charts/karpenter/templates](../charts/karpenter/templates).
+A test compares these roles with the audit log of an end-to-end run: a permission that nothing needs fails it, with exceptions that name
+their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles; they are in [charts/karpenter/templates](../charts/karpenter/templates).
 
 | Role | Allows |
 |---|---|
-| ClusterRole of the core | reads NodePools, NodeClaims, NodeOverlays, pods, nodes, volumes, namespaces, DaemonSets, LimitRanges and PDBs |
+| ClusterRole of the core | reads NodePools, NodeClaims, pods, nodes, volumes, namespaces, DaemonSets, LimitRanges and PDBs |
+| | with ` + "`settings.featureGates.nodeOverlay`" + `: reads NodeOverlays and writes their status |
 | | with ` + "`settings.ignoreDRARequests: false`" + ` or a gate of dynamic resources: reads ResourceSlices |
 | | with ` + "`settings.featureGates.capacityBuffer`" + `: reads CapacityBuffers, PodTemplates, workloads and ResourceQuotas |
 | | with ` + "`settings.schedulerConfig`" + `: reads Services, and the workloads that own pods |
-| | writes NodeClaims, nodes, events and the status of NodePools, NodeOverlays and CapacityBuffers; evicts and deletes pods |
+| | writes NodeClaims, nodes, events and the status of NodePools and CapacityBuffers; evicts and deletes pods |
 | | with ` + "`extraPermissions.nominations`" + ` (default): writes the status of pods |
+| | with ` + "`controller.metrics.authentication`" + `: creates TokenReviews and SubjectAccessReviews |
 | ClusterRole of the provider | reads and writes EC2NodeClasses or KWOKNodeClasses |
 | Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + ` and ` + "`karpenter-cost`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller |
 | Role in kube-system | reads the Service ` + "`kube-dns`" + `; with ` + "`extraPermissions.awsAuth`" + ` (default) reads the ConfigMap ` + "`aws-auth`" + ` |

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,10 +20,27 @@ import (
 const account = "system:serviceaccount:" + cluster.Namespace + ":" + cluster.ControllerName
 
 // unusedRights are the rights of the default chart that no test of this package needs, with the reason for each.
-var unusedRights = map[string]string{}
+var unusedRights = map[string]string{
+	"get configmaps/aws-auth":               "read when a node does not join, in clusters whose nodes are authorized by this ConfigMap",
+	"get deployments.apps/karpenter":        "for the helm test, which local/e2e/helm runs",
+	"patch events":                          "the second of equal events within minutes patches the first",
+	"list nodepools.karpenter.sh":           fallback,
+	"list nodes":                            fallback,
+	"list daemonsets.apps":                  fallback,
+	"list limitranges":                      fallback,
+	"list namespaces":                       fallback,
+	"list persistentvolumeclaims":           fallback,
+	"list persistentvolumes":                fallback,
+	"list poddisruptionbudgets.policy":      fallback,
+	"list csinodes.storage.k8s.io":          fallback,
+	"list storageclasses.storage.k8s.io":    fallback,
+	"list volumeattachments.storage.k8s.io": fallback,
+	"list pods":                             fallback,
+	"list nodeclaims.karpenter.sh":          fallback,
+	"list ec2nodeclasses.karpenter.k8s.aws": fallback,
+}
 
-// deniedRights are what the controller tries without the right to, with the reason for each.
-var deniedRights = map[string]string{}
+const fallback = "caches list where the API server cannot stream the first list over the watch"
 
 // An audit is the log of what the controller asks of the API server.
 type audit struct{ policy, log string }
@@ -66,8 +84,11 @@ func (a audit) check(ctx context.Context, e *Env) error {
 			errs = append(errs, fmt.Errorf("granted and never used: %s", r))
 		}
 	}
+	// A right may be denied for a moment after it was granted.
 	for _, r := range log.Denied {
-		if deniedRights[r.String()] == "" {
+		ofAll := r
+		ofAll.Name = ""
+		if !slices.Contains(granted, r) && !slices.Contains(granted, ofAll) {
 			errs = append(errs, fmt.Errorf("tried without the right to: %s", r))
 		}
 	}

@@ -1,0 +1,284 @@
+package failover
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// since reports a time to recover. Figures are no assertions.
+func since(t *testing.T, what string, start time.Time) {
+	t.Helper()
+	t.Logf("%s after %.1f s", what, time.Since(start).Seconds())
+}
+
+// awaitLeader waits until the replica leads.
+func awaitLeader(t *testing.T, r *replica) {
+	t.Helper()
+	here.Poll(t, func(ctx context.Context) string {
+		if !r.leads(ctx) {
+			return fmt.Sprintf("the standby does not lead (it runs: %v)", r.running())
+		}
+		return ""
+	})
+}
+
+// launchedOnce checks that one instance was launched for each pod since there were made of them.
+func launchedOnce(t *testing.T, made, pods int) {
+	t.Helper()
+	if n := madeSoFar(t.Context(), t) - made; n != pods {
+		t.Errorf("%d instances were launched for %d pods", n, pods)
+	}
+}
+
+// The leader is killed while it launches nodes. The standby goes on: each pod gets one node.
+//
+// The replicas serve their metrics by TLS, and only to those who may scrape them.
+func TestLeaderKilled(t *testing.T) {
+	leader, standby := pair(t)
+	metricsAreProtected(t, leader)
+	offer(t)
+	made := madeSoFar(t.Context(), t)
+	load(t, 12)
+	awaitLaunched(t, made, 1)
+	killed := time.Now()
+	leader.kill(t)
+	awaitLeader(t, standby)
+	since(t, "the standby leads", killed)
+	awaitWorld(t, 12)
+	since(t, "all pods run", killed)
+	launchedOnce(t, made, 12)
+}
+
+// metricsAreProtected checks who gets metrics of a replica.
+func metricsAreProtected(t *testing.T, r *replica) {
+	t.Helper()
+	tenant := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "tenant"}}
+	if err := client.IgnoreAlreadyExists(here.Create(t.Context(), tenant)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, token string
+		want        int
+	}{
+		{"no token", "", http.StatusUnauthorized},
+		{"a forged token", "forged", http.StatusUnauthorized},
+		{"a tenant", tokenOf(t, tenant), http.StatusForbidden},
+		{"Prometheus", r.token, http.StatusOK},
+	} {
+		if status, _, err := r.scrape(t.Context(), tt.token); status != tt.want || err != nil {
+			t.Errorf("%s: status %d (%v), want %d", tt.name, status, err, tt.want)
+		}
+	}
+}
+
+// The leader is stopped for a minute in the middle of a scale-up, and goes on when another leads. It ends itself and writes
+// nothing that counts: nothing is launched twice, and no node is removed.
+func TestLeaderPaused(t *testing.T) {
+	long(t)
+	leader, standby := pair(t)
+	offer(t)
+	made := madeSoFar(t.Context(), t)
+	load(t, 20)
+	awaitLaunched(t, made, 1)
+	paused := time.Now()
+	leader.signal(t, syscall.SIGSTOP)
+	awaitLeader(t, standby)
+	since(t, "the standby leads", paused)
+	awaitWorld(t, 20)
+	since(t, "all pods run", paused)
+	scale(t, 24)
+	here.Poll(t, func(ctx context.Context) string {
+		l, err := lease(ctx)
+		switch {
+		case err != nil:
+			return err.Error()
+		case l.Spec.RenewTime.Time.Before(paused.Add(time.Minute)):
+			return "a minute has not passed"
+		}
+		return ""
+	})
+	resumed := time.Now()
+	leader.signal(t, syscall.SIGCONT)
+	here.Poll(t, func(context.Context) string {
+		if leader.running() {
+			return "the former leader still runs"
+		}
+		return ""
+	})
+	since(t, "the former leader ended", resumed)
+	awaitWorld(t, 24)
+	launchedOnce(t, made, 24)
+}
+
+// The lease is taken away from the leader in the middle of a scale-up. The leader ends itself. When nobody renews the lease any
+// more, a replica leads again and finishes.
+func TestLeaseLost(t *testing.T) {
+	long(t)
+	leader, standby := pair(t)
+	offer(t)
+	made := madeSoFar(t.Context(), t)
+	load(t, 16)
+	awaitLaunched(t, made, 1)
+	l, err := lease(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := l.DeepCopy()
+	l.Spec.HolderIdentity = ptr.To("thief")
+	l.Spec.RenewTime = ptr.To(metav1.NowMicro())
+	if err := here.Patch(t.Context(), l, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	lost := time.Now()
+	here.Poll(t, func(context.Context) string {
+		if leader.running() {
+			return "the leader runs without its lease"
+		}
+		return ""
+	})
+	since(t, "the leader ended", lost)
+	awaitLeader(t, standby)
+	since(t, "the standby leads", lost)
+	awaitWorld(t, 16)
+	launchedOnce(t, made, 16)
+}
+
+// The API server and etcd are killed in the middle of a scale-up and come back. Replicas that ended meanwhile are started
+// again, as a kubelet does.
+func TestControlPlaneKilled(t *testing.T) {
+	long(t)
+	leader, standby := pair(t)
+	offer(t)
+	made := madeSoFar(t.Context(), t)
+	load(t, 16)
+	awaitLaunched(t, made, 1)
+	killed := time.Now()
+	for _, part := range []string{"kube-apiserver", "etcd"} {
+		if err := here.Cluster.Kill(t.Context(), part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	up(t)
+	since(t, "the API server answers", killed)
+	revive(t, leader, standby)
+	awaitWorld(t, 16)
+	since(t, "all pods run", killed)
+	launchedOnce(t, made, 16)
+}
+
+// revive starts replicas again that have ended, and waits until one leads.
+func revive(t *testing.T, replicas ...*replica) {
+	t.Helper()
+	here.Poll(t, func(ctx context.Context) string {
+		for _, r := range replicas {
+			if r.leads(ctx) {
+				return ""
+			}
+			if !r.running() {
+				r.run(t)
+			}
+		}
+		return "nobody leads"
+	})
+}
+
+// up starts what was killed.
+func up(t *testing.T) {
+	t.Helper()
+	if err := here.Cluster.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// etcd is restored from an old state, from before nodes were launched and removed. Instances that the state does not know are
+// terminated, nodes that are gone are removed from it, and each pod runs on one node in the end. The rest of the control plane
+// is restarted, as etcd's documentation demands.
+func TestEtcdRestored(t *testing.T) {
+	long(t)
+	leader, standby := pair(t)
+	offer(t)
+	load(t, 10)
+	awaitWorld(t, 10)
+
+	down := func() {
+		for _, part := range []string{"kube-apiserver", "etcd", "kube-scheduler", "kube-controller-manager", "kwok"} {
+			if err := here.Cluster.Kill(t.Context(), part); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	data := here.Cluster.Dir().Data("etcd")
+	snapshot := t.TempDir()
+	down()
+	if err := os.CopyFS(snapshot, os.DirFS(data)); err != nil {
+		t.Fatal(err)
+	}
+	up(t)
+	revive(t, leader, standby)
+
+	// What is lost: two nodes come, then three others go.
+	scale(t, 12)
+	awaitWorld(t, 12)
+	scale(t, 9)
+	awaitWorld(t, 9)
+
+	down()
+	if err := os.RemoveAll(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(data, os.DirFS(snapshot)); err != nil {
+		t.Fatal(err)
+	}
+	restored := time.Now()
+	up(t)
+	since(t, "the API server answers", restored)
+	revive(t, leader, standby)
+	awaitWorld(t, 10)
+	since(t, "all pods run, and nothing else does", restored)
+}
+
+// The leader is kept busy with pods that come and go. Its goroutines, files and memory stay where they were after the first
+// rounds.
+func TestChurn(t *testing.T) {
+	long(t)
+	leader, _ := pair(t)
+	offer(t)
+	load(t, 2)
+	awaitWorld(t, 2)
+	const warm = 3
+	var first, last map[string]float64
+	start := time.Now()
+	round := 0
+	for ; round < warm+1 || time.Since(start) < *churn; round++ {
+		scale(t, 10)
+		awaitWorld(t, 10)
+		scale(t, 2)
+		awaitWorld(t, 2)
+		_, m, err := leader.scrape(t.Context(), leader.token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last = m; round == warm-1 {
+			first = m
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		room float64 // beyond the first value, absolute
+	}{{"go_goroutines", 30}, {"process_open_fds", 20}, {"go_memstats_heap_inuse_bytes", 48 << 20}, {"process_resident_memory_bytes", 96 << 20}} {
+		t.Logf("%s: %.0f after %d rounds, %.0f after %d", tt.name, first[tt.name], warm, last[tt.name], round)
+		if first[tt.name] == 0 || last[tt.name] > first[tt.name]+tt.room {
+			t.Errorf("%s grew from %.0f to %.0f in %d rounds", tt.name, first[tt.name], last[tt.name], round-warm)
+		}
+	}
+}
