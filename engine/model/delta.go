@@ -87,56 +87,52 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 		e.setClaim(o)
 	}
 	for _, o := range d.Pools {
-		e.pools.set(o.Name, NewPool(o))
+		e.raw.pools.set(e.token, o.Name, NewPool(o))
 	}
 	for _, o := range d.Daemons {
 		daemon := NewDaemon(o)
-		e.daemons.set(daemon.Key, daemon)
+		e.raw.daemons.set(e.token, daemon.Key, daemon)
 	}
 	for pool, types := range d.Types {
-		e.types.set(pool, types)
+		e.raw.types.set(e.token, pool, types)
 	}
-	e.around.set(&d)
+	around := &e.raw.around
+	setAll(e.token, &around.namespaces, d.Namespaces)
+	setAll(e.token, &around.pdbs, d.PDBs)
+	setAll(e.token, &around.claims, d.VolumeClaims)
+	setAll(e.token, &around.volumes, d.Volumes)
+	setAll(e.token, &around.classes, d.StorageClasses)
+	setAll(e.token, &around.csiNodes, d.CSINodes)
 	for _, r := range d.Gone {
 		e.remove(r)
 	}
-	return e.finish(s)
+	return e.finish()
 }
 
-// An edit is the intermediate state of one call of Apply. It has a draft of each table of the Snapshot, and the
-// identities (see nodeIdentity) of the Nodes that must be merged again.
+// setAll sets objects by their keys.
+func setAll[O metav1.Object](by *token, t *table[O], objects []O) {
+	for _, o := range objects {
+		t.set(by, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), o)
+	}
+}
+
+// An edit is one change of a Snapshot. It embeds the new Snapshot, which nobody else has yet.
 type edit struct {
-	pods    *draft[*Pod]
-	nodes   *draft[*corev1.Node]
-	claims  *draft[*apiv1.NodeClaim]
-	pools   *draft[*Pool]
-	daemons *draft[*Daemon]
-	types   *draft[[]*InstanceType]
-	around  *surroundingsEdit
-
-	merged          *draft[*Node]
-	pending         *draft[*Pod]
-	bound           *draft[[]*Pod]
-	nodeOf, claimOf *draft[[]string]
-	owned           *draft[[]string]
-
-	// stale are the identities to merge again. moved are the names of nodes whose pods changed.
+	*Snapshot
+	token *token
+	// stale are the identities (see nodeIdentity) of the Nodes that must be merged again. moved are the names of nodes
+	// whose pods changed.
 	stale, moved map[string]bool
 }
 
 func newEdit(s *Snapshot) *edit {
-	return &edit{
-		pods: s.raw.pods.edit(), nodes: s.raw.nodes.edit(), claims: s.raw.claims.edit(),
-		pools: s.raw.pools.edit(), daemons: s.raw.daemons.edit(), types: s.raw.types.edit(),
-		around: s.raw.around.edit(),
-		merged: s.derived.nodes.edit(), pending: s.derived.pending.edit(), bound: s.derived.bound.edit(),
-		nodeOf: s.derived.nodeOf.edit(), claimOf: s.derived.claimOf.edit(),
-		owned: s.derived.owned.edit(),
-		stale: map[string]bool{}, moved: map[string]bool{},
-	}
+	next := *s
+	next.raw.pods.more, next.derived.pending.more = 0, 0
+	return &edit{Snapshot: &next, token: new(token), stale: map[string]bool{}, moved: map[string]bool{}}
 }
 
 func (e *edit) remove(r Ref) {
+	around := &e.raw.around
 	switch r.Kind {
 	case KindPod:
 		e.removePod(r.Key)
@@ -145,12 +141,22 @@ func (e *edit) remove(r Ref) {
 	case KindClaim:
 		e.removeClaim(r.Key)
 	case KindPool:
-		e.pools.remove(r.Key)
-		e.types.remove(r.Key)
+		e.raw.pools.remove(e.token, r.Key)
+		e.raw.types.remove(e.token, r.Key)
 	case KindDaemon:
-		e.daemons.remove(r.Key)
-	default:
-		e.around.remove(r)
+		e.raw.daemons.remove(e.token, r.Key)
+	case KindNamespace:
+		around.namespaces.remove(e.token, r.Key)
+	case KindPDB:
+		around.pdbs.remove(e.token, r.Key)
+	case KindVolumeClaim:
+		around.claims.remove(e.token, r.Key)
+	case KindVolume:
+		around.volumes.remove(e.token, r.Key)
+	case KindStorageClass:
+		around.classes.remove(e.token, r.Key)
+	case KindCSINode:
+		around.csiNodes.remove(e.token, r.Key)
 	}
 }
 
@@ -163,8 +169,8 @@ func (e *edit) setPods(pods []*Pod, waiting []bool) {
 			n++
 		}
 	}
-	e.pods.expect(len(pods))
-	e.pending.expect(n)
+	e.raw.pods.expect(len(pods))
+	e.derived.pending.expect(n)
 	if len(pods) < 2*podsPerPart || runtime.GOMAXPROCS(0) < 2 {
 		for i, p := range pods {
 			e.setPod(p, waiting[i])
@@ -192,29 +198,29 @@ func (e *edit) setPod(p *Pod, waits bool) {
 // setPending adds the pod to the pending pods or removes it from them.
 func (e *edit) setPending(p *Pod, waits bool) {
 	if waits {
-		e.pending.set(p.Key, p)
+		e.derived.pending.set(e.token, p.Key, p)
 	} else {
-		e.pending.remove(p.Key)
+		e.derived.pending.remove(e.token, p.Key)
 	}
 }
 
 // putPod adds a pod, or replaces the pod with its key, even if that one ran on another node.
 func (e *edit) putPod(p *Pod) {
-	if old, ok := e.pods.swap(p.Key, p); ok {
+	if old, ok := e.raw.pods.set(e.token, p.Key, p); ok {
 		e.unbind(old)
 	}
 	if name := p.Object.Spec.NodeName; name != "" {
-		pods, _ := e.bound.get(name)
+		pods, _ := e.derived.bound.get(name)
 		at, _ := slices.BinarySearchFunc(pods, p.Key, byKey)
-		e.bound.set(name, slices.Insert(slices.Clone(pods), at, p))
+		e.derived.bound.set(e.token, name, slices.Insert(slices.Clone(pods), at, p))
 		e.moved[name] = true
 	}
 }
 
 func (e *edit) removePod(key string) {
-	if old, ok := e.pods.get(key); ok {
-		e.pods.remove(key)
-		e.pending.remove(key)
+	if old, ok := e.raw.pods.get(key); ok {
+		e.raw.pods.remove(e.token, key)
+		e.derived.pending.remove(e.token, key)
 		e.unbind(old)
 	}
 }
@@ -225,14 +231,14 @@ func (e *edit) unbind(old *Pod) {
 	if name == "" {
 		return
 	}
-	pods, _ := e.bound.get(name)
+	pods, _ := e.derived.bound.get(name)
 	if at, found := slices.BinarySearchFunc(pods, old.Key, byKey); found {
 		pods = slices.Delete(slices.Clone(pods), at, at+1)
 	}
 	if len(pods) == 0 {
-		e.bound.remove(name)
+		e.derived.bound.remove(e.token, name)
 	} else {
-		e.bound.set(name, pods)
+		e.derived.bound.set(e.token, name, pods)
 	}
 	e.moved[name] = true
 }
@@ -261,39 +267,39 @@ func nameKey(node string) string { return "name/" + node }
 
 func (e *edit) setNode(o *corev1.Node) {
 	e.removeNode(o.Name)
-	e.nodes.set(o.Name, o)
-	e.link(e.nodeOf, nodeIdentity(o), o.Name)
+	e.raw.nodes.set(e.token, o.Name, o)
+	e.link(&e.derived.nodeOf, nodeIdentity(o), o.Name)
 	if owner := ownerOf(o); owner != nil {
-		e.link(e.owned, owner.Name, nodeIdentity(o))
+		e.link(&e.derived.owned, owner.Name, nodeIdentity(o))
 	}
 }
 
 func (e *edit) removeNode(name string) {
-	if old, ok := e.nodes.get(name); ok {
-		e.nodes.remove(name)
-		e.unlink(e.nodeOf, nodeIdentity(old), name)
+	if old, ok := e.raw.nodes.get(name); ok {
+		e.raw.nodes.remove(e.token, name)
+		e.unlink(&e.derived.nodeOf, nodeIdentity(old), name)
 		if owner := ownerOf(old); owner != nil {
-			e.unlink(e.owned, owner.Name, nodeIdentity(old))
+			e.unlink(&e.derived.owned, owner.Name, nodeIdentity(old))
 		}
 	}
 }
 
 func (e *edit) setClaim(o *apiv1.NodeClaim) {
 	e.removeClaim(o.Name)
-	e.claims.set(o.Name, o)
-	e.link(e.claimOf, claimIdentity(o), o.Name)
+	e.raw.claims.set(e.token, o.Name, o)
+	e.link(&e.derived.claimOf, claimIdentity(o), o.Name)
 	if node := o.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
-		addName(e.claimOf, nameKey(node), o.Name)
+		e.addName(&e.derived.claimOf, nameKey(node), o.Name)
 	}
 	e.markOwned(o.Name)
 }
 
 func (e *edit) removeClaim(name string) {
-	if old, ok := e.claims.get(name); ok {
-		e.claims.remove(name)
-		e.unlink(e.claimOf, claimIdentity(old), name)
+	if old, ok := e.raw.claims.get(name); ok {
+		e.raw.claims.remove(e.token, name)
+		e.unlink(&e.derived.claimOf, claimIdentity(old), name)
 		if node := old.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
-			removeName(e.claimOf, nameKey(node), name)
+			e.removeName(&e.derived.claimOf, nameKey(node), name)
 		}
 		e.markOwned(name)
 	}
@@ -301,7 +307,7 @@ func (e *edit) removeClaim(name string) {
 
 // markOwned adds the nodes that the claim owns to stale, because their merged form depends on the claim (see early).
 func (e *edit) markOwned(claim string) {
-	identities, _ := e.owned.get(claim)
+	identities, _ := e.derived.owned.get(claim)
 	for _, identity := range identities {
 		e.stale[identity] = true
 	}
@@ -324,68 +330,54 @@ func (e *edit) early(o *corev1.Node) bool {
 	if owner == nil {
 		return false
 	}
-	claim, ok := e.claims.get(owner.Name)
+	claim, ok := e.raw.claims.get(owner.Name)
 	return ok && claim.UID == owner.UID && claim.Status.ProviderID == ""
 }
 
-func (e *edit) link(t *draft[[]string], identity, name string) {
-	addName(t, identity, name)
+func (e *edit) link(t *table[[]string], identity, name string) {
+	e.addName(t, identity, name)
 	e.stale[identity] = true
 }
 
-func (e *edit) unlink(t *draft[[]string], identity, name string) {
-	removeName(t, identity, name)
+func (e *edit) unlink(t *table[[]string], identity, name string) {
+	e.removeName(t, identity, name)
 	e.stale[identity] = true
 }
 
 // addName inserts a name into the sorted list of the key.
-func addName(t *draft[[]string], key, name string) {
+func (e *edit) addName(t *table[[]string], key, name string) {
 	names, _ := t.get(key)
 	if at, found := slices.BinarySearch(names, name); !found {
-		t.set(key, slices.Insert(slices.Clone(names), at, name))
+		t.set(e.token, key, slices.Insert(slices.Clone(names), at, name))
 	}
 }
 
 // removeName removes a name from the sorted list of the key.
-func removeName(t *draft[[]string], key, name string) {
+func (e *edit) removeName(t *table[[]string], key, name string) {
 	names, _ := t.get(key)
-	if at, found := slices.BinarySearch(names, name); found {
-		names = slices.Delete(slices.Clone(names), at, at+1)
-	}
-	if len(names) == 0 {
-		t.remove(key)
+	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
+	if len(rest) == 0 {
+		t.remove(e.token, key)
 	} else {
-		t.set(key, names)
+		t.set(e.token, key, rest)
 	}
 }
 
 // finish merges the stale identities and returns the new Snapshot.
-func (e *edit) finish(s *Snapshot) *Snapshot {
+func (e *edit) finish() *Snapshot {
 	for name := range e.moved {
-		if o, ok := e.nodes.get(name); ok {
+		if o, ok := e.raw.nodes.get(name); ok {
 			e.stale[nodeIdentity(o)] = true
 		}
 	}
 	for identity := range e.stale {
 		if n := e.merge(identity); n != nil {
-			e.merged.set(identity, n)
+			e.derived.nodes.set(e.token, identity, n)
 		} else {
-			e.merged.remove(identity)
+			e.derived.nodes.remove(e.token, identity)
 		}
 	}
-	return &Snapshot{
-		Now: s.Now, Promises: s.Promises,
-		raw: raw{
-			pods: e.pods.freeze(), nodes: e.nodes.freeze(), claims: e.claims.freeze(),
-			pools: e.pools.freeze(), daemons: e.daemons.freeze(), types: e.types.freeze(),
-			around: e.around.freeze(),
-		},
-		derived: derived{
-			nodes: e.merged.freeze(), pending: e.pending.freeze(), bound: e.bound.freeze(),
-			nodeOf: e.nodeOf.freeze(), claimOf: e.claimOf.freeze(),
-			owned: e.owned.freeze(),
-		},
-	}
+	return e.Snapshot
 }
 
 // merge returns the Node with the identity, nil if there is none.
@@ -393,12 +385,12 @@ func (e *edit) merge(identity string) *Node {
 	var object *corev1.Node
 	var claim *apiv1.NodeClaim
 	var pods []*Pod
-	if names, _ := e.nodeOf.get(identity); len(names) > 0 {
-		object, _ = e.nodes.get(names[0])
-		pods, _ = e.bound.get(object.Name)
+	if names, _ := e.derived.nodeOf.get(identity); len(names) > 0 {
+		object, _ = e.raw.nodes.get(names[0])
+		pods, _ = e.derived.bound.get(object.Name)
 	}
-	if names, _ := e.claimOf.get(identity); len(names) > 0 {
-		claim, _ = e.claims.get(names[0])
+	if names, _ := e.derived.claimOf.get(identity); len(names) > 0 {
+		claim, _ = e.raw.claims.get(names[0])
 	}
 	if claim == nil && object != nil && e.early(object) {
 		return nil

@@ -40,18 +40,13 @@ func (s *Snapshot) Informed(ranges []*corev1.LimitRange) *Snapshot {
 // newestOfDaemons returns the newest pod of each DaemonSet by the DaemonSet's key. The pod need not be bound.
 func (s *Snapshot) newestOfDaemons() map[string]*Pod {
 	newest := map[string]*Pod{}
-	if s.raw.pods.shards == nil {
-		return newest
-	}
-	for _, shard := range s.raw.pods.shards {
-		for _, p := range shard { // the order is random, but newer does not depend on it
-			if !p.Daemon() {
-				continue
-			}
-			key := p.Object.Namespace + "/" + daemonOf(p)
-			if old := newest[key]; old == nil || newer(p, old) {
-				newest[key] = p
-			}
+	for _, p := range s.EachPod() { // the order is random, but newer does not depend on it
+		if !p.Daemon() {
+			continue
+		}
+		key := p.Object.Namespace + "/" + daemonOf(p)
+		if old := newest[key]; old == nil || newer(p, old) {
+			newest[key] = p
 		}
 	}
 	return newest

@@ -16,12 +16,23 @@ const (
 	shards    = 1 << shardBits
 )
 
-// table is an immutable map from a string key to V. Changes are made in a draft, which shares the unchanged shards. The
-// zero table is empty.
+// table is a map from a string key to V. Snapshots copy it by value and share its shards. An edit copies a shard before
+// its first write to it, so a batch of changes copies each shard at most once. The zero table is empty.
 type table[V any] struct {
-	shards *[shards]map[string]V
+	// shards may be written only by the edit that is its owner, and so each shard.
+	shards *[shards]shard[V]
+	owner  *token
 	size   int
+	more   int // estimate of how many more keys each shard gets in this edit
 }
+
+type shard[V any] struct {
+	entries map[string]V
+	owner   *token
+}
+
+// A token identifies one edit.
+type token struct{ _ byte }
 
 // shardOf returns the shard of a key, by FNV-1a. It is the same in all processes, so that results do not depend on a
 // hash seed.
@@ -38,7 +49,7 @@ func (t table[V]) get(key string) (V, bool) {
 		var zero V
 		return zero, false
 	}
-	v, ok := t.shards[shardOf(key)][key]
+	v, ok := t.shards[shardOf(key)].entries[key]
 	return v, ok
 }
 
@@ -85,8 +96,8 @@ func (t table[V]) each() iter.Seq2[string, V] {
 		if t.shards == nil {
 			return
 		}
-		for _, m := range t.shards {
-			for k, v := range m {
+		for i := range t.shards {
+			for k, v := range t.shards[i].entries {
 				if !yield(k, v) {
 					return
 				}
@@ -95,67 +106,40 @@ func (t table[V]) each() iter.Seq2[string, V] {
 	}
 }
 
-// A draft is a table that is being changed. It copies a shard before the first write to it, so a batch of changes
-// copies each shard at most once.
-type draft[V any] struct {
-	table  table[V]
-	copied [shards]bool
-	fresh  bool
-	more   int // estimate of how many more keys each shard gets
-}
+// expect prepares the table for n more keys.
+func (t *table[V]) expect(n int) { t.more = (n + n/4) / shards }
 
-func (t table[V]) edit() *draft[V] { return &draft[V]{table: t} }
-
-// expect prepares the draft for n more keys.
-func (d *draft[V]) expect(n int) { d.more = (n + n/4) / shards }
-
-func (d *draft[V]) get(key string) (V, bool) { return d.table.get(key) }
-
-// writable returns shard i. It is copied first if it is shared.
-func (d *draft[V]) writable(i uint8) map[string]V {
-	if !d.fresh {
-		s := new([shards]map[string]V)
-		if d.table.shards != nil {
-			*s = *d.table.shards
+// writable returns the entries of shard i for the edit.
+func (t *table[V]) writable(by *token, i uint8) map[string]V {
+	if t.owner != by {
+		own := new([shards]shard[V])
+		if t.shards != nil {
+			*own = *t.shards
 		}
-		d.table.shards, d.fresh = s, true
+		t.shards, t.owner = own, by
 	}
-	if !d.copied[i] {
-		m := make(map[string]V, len(d.table.shards[i])+1+d.more)
-		maps.Copy(m, d.table.shards[i])
-		d.table.shards[i], d.copied[i] = m, true
+	s := &t.shards[i]
+	if s.owner != by {
+		m := make(map[string]V, len(s.entries)+1+t.more)
+		maps.Copy(m, s.entries)
+		s.entries, s.owner = m, by
 	}
-	return d.table.shards[i]
+	return s.entries
 }
 
-func (d *draft[V]) set(key string, v V) {
-	m := d.writable(shardOf(key))
-	before := len(m)
-	m[key] = v
-	d.table.size += len(m) - before
-}
-
-// swap is set, and also returns the previous value.
-func (d *draft[V]) swap(key string, v V) (old V, ok bool) {
-	m := d.writable(shardOf(key))
+// set sets the value of the key, and returns the previous one.
+func (t *table[V]) set(by *token, key string, v V) (old V, ok bool) {
+	m := t.writable(by, shardOf(key))
 	if old, ok = m[key]; !ok {
-		d.table.size++
+		t.size++
 	}
 	m[key] = v
 	return old, ok
 }
 
-func (d *draft[V]) remove(key string) {
-	i := shardOf(key)
-	if d.table.shards == nil {
-		return
+func (t *table[V]) remove(by *token, key string) {
+	if _, ok := t.get(key); ok {
+		delete(t.writable(by, shardOf(key)), key)
+		t.size--
 	}
-	if _, ok := d.table.shards[i][key]; !ok {
-		return
-	}
-	delete(d.writable(i), key)
-	d.table.size--
 }
-
-// freeze returns the finished table. The draft must not be used afterwards.
-func (d *draft[V]) freeze() table[V] { return d.table }

@@ -7,7 +7,7 @@ import corev1 "k8s.io/api/core/v1"
 // nodes alone need.
 func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 	e := newEdit(s)
-	e.pending = table[*Pod]{}.edit()
+	e.derived.pending = table[*Pod]{}
 	for _, n := range nodes {
 		for _, p := range n.Pods {
 			if !p.Reschedulable() {
@@ -26,7 +26,7 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 			e.removeClaim(n.Claim.Name)
 		}
 	}
-	return e.finish(s)
+	return e.finish()
 }
 
 // Calm returns s without pending pods.
@@ -48,7 +48,7 @@ func (s *Snapshot) Bound(placements []Placement) *Snapshot {
 			e.setPod(p.boundTo(pl.Node.Object.Name), false)
 		}
 	}
-	return e.finish(s)
+	return e.finish()
 }
 
 // Unbound returns p as a pending pod that is marked unschedulable, as its successor will be after its node is removed.
