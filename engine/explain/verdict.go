@@ -1,12 +1,59 @@
 package explain
 
 import (
-	"fmt"
-
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/units"
 )
+
+// fixes are the changes that make checks pass, see model.Verdict.Text.
+var fixes = map[model.Reason]string{
+	{Rule: model.RuleNoPool}:                                     "create a NodePool",
+	{Rule: model.RulePool}:                                       "see the conditions of the NodePool",
+	{Rule: model.RulePool, Cause: model.CauseDeleting}:           "add a NodePool that admits the pod",
+	{Rule: model.RulePool, Cause: model.CauseStatic}:             "add a NodePool without spec.replicas",
+	{Rule: model.RuleInvalid}:                                    "change the constraints of the pod",
+	{Rule: model.RuleOversized}:                                  "lower the {resource} that the containers request",
+	{Rule: model.RuleTaint}:                                      "add a toleration to the pod",
+	{Rule: model.RuleLabels}:                                     "change the nodeSelector or node affinity of the pod",
+	{Rule: model.RuleResources}:                                  "request {amount} {resource} less",
+	{Rule: model.RuleShape}:                                      "request less, or allow more instance types in the NodePool",
+	{Rule: model.RulePorts}:                                      "use another hostPort in the pod",
+	{Rule: model.RuleTopology, Cause: model.CauseSpread}:         "allow more values of {key}, or set whenUnsatisfiable: ScheduleAnyway",
+	{Rule: model.RuleTopology, Cause: model.CauseAffinity}:       "create pods that match the labelSelector of the affinity first, or use preferredDuringSchedulingIgnoredDuringExecution",
+	{Rule: model.RuleTopology, Cause: model.CauseAntiAffinity}:   "allow more values of {key}, or use preferredDuringSchedulingIgnoredDuringExecution",
+	{Rule: model.RuleTopology, Cause: model.CauseOthersAffinity}: "allow more values of {key}, or use preferredDuringSchedulingIgnoredDuringExecution",
+	{Rule: model.RuleTopology, Cause: model.CauseDaemonSpread}:   "exclude pods of {subject} by the labelSelector of the constraint",
+	{Rule: model.RuleTopology}:                                   "exclude pods of {subject} by the labelSelectors of the constraints",
+	{Rule: model.RuleOffering}:                                   "allow more zones, capacity types or instance types in the NodePool",
+	{Rule: model.RuleVolume}:                                     "change the volumes, nodeSelector or node affinity of the pod",
+	{Rule: model.RuleLimit}:                                      "raise spec.limits.{resource} of the NodePool by at least {amount}",
+	{Rule: model.RuleMinValues}:                                  "lower minValues of {key}, allow more values, or set --min-values-policy=BestEffort",
+	{Rule: model.RuleAnnotation}:                                 "remove the annotation",
+	{Rule: model.RuleUnhealthy}:                                  "find the common cause of the unhealthy nodes",
+	{Rule: model.RuleUnhealthy, Cause: model.CauseDoNotRepair}:   "remove the annotation",
+	{Rule: model.RuleUnhealthy, Cause: model.CauseNoDrainBound}:  "move the pod away, or set spec.template.spec.terminationGracePeriod of the NodePool for future nodes",
+	{Rule: model.RulePDB}:                                        "run more replicas than the PodDisruptionBudget needs",
+	{Rule: model.RulePDB, Cause: model.CauseManyPDBs}:            "change the selectors so that only one of them matches",
+	{Rule: model.RuleSpot}:                                       "widen spec.template.spec.requirements of {pool}",
+	{Rule: model.RuleSpot, Cause: model.CauseFeatureGate}:        "set feature gate SpotToSpotConsolidation=true",
+	{Rule: model.RulePayback}:                                    "raise annotation " + apiv1.PaybackPeriodAnnotationKey + " of {pool}, or lower " + apiv1.EvictionCostAnnotationKey,
+	{Rule: model.RulePolicy, Cause: model.CauseNoNodePool}:       "delete the node, or create {pool} again",
+	{Rule: model.RulePolicy, Cause: model.CausePaused}:           "unset --pause-disruption and pause-disruption in ConfigMap karpenter-throttle",
+	{Rule: model.RulePolicy, Cause: model.CausePoolPaused}:       "remove annotation " + apiv1.DisruptionPausedAnnotationKey + " of {pool}",
+	{Rule: model.RulePolicy, Cause: model.CauseNever}:            "set spec.disruption.consolidateAfter of {pool} to a duration",
+	{Rule: model.RulePolicy, Cause: model.CauseWhenEmpty}:        "set spec.disruption.consolidationPolicy of {pool} to WhenEmptyOrUnderutilized",
+	{Rule: model.RulePolicy, Cause: model.CauseFeatureGate}:      "set feature gate StaticCapacity=true",
+}
+
+// noFixes are the reasons why no change is known, by exact cause.
+var noFixes = map[model.Reason]string{
+	{Rule: model.RuleUnsupported}:                         "not implemented; run the pod on nodes that Karpenter does not manage",
+	{Rule: model.RuleInvalid, Cause: model.CauseInternal}: "internal error; please report it with the logs of the controller",
+	{Rule: model.RuleInvalid, Cause: model.CauseGate}:     "none needed",
+	{Rule: model.RuleInvalid, Cause: model.CauseBackoff}:  "none needed",
+	{Rule: model.RuleEffort}:                              "none needed: planned again in the next round",
+	{Rule: model.RulePayback, Cause: model.CauseBalanced}: "",
+}
 
 // Fix returns the change that makes the check pass, as a part of a sentence without a full stop, and true. If no change
 // is known, it returns the reason and false. The text is empty for checks that pass later without a change, such as
@@ -15,128 +62,10 @@ func Fix(v model.Verdict) (text string, known bool) {
 	if v.Hint != "" {
 		return v.Hint, true
 	}
-	switch v.Rule {
-	case model.RuleNoPool:
-		return "create a NodePool", true
-	case model.RulePool:
-		switch v.Cause {
-		case model.CauseDeleting:
-			return "add a NodePool that admits the pod", true
-		case model.CauseStatic:
-			return "add a NodePool without spec.replicas", true
-		}
-		return "see the conditions of the NodePool", true
-	case model.RuleUnsupported:
-		return "not implemented; run the pod on nodes that Karpenter does not manage", false
-	case model.RuleInvalid:
-		switch v.Cause {
-		case model.CauseInternal:
-			return "internal error; please report it with the logs of the controller", false
-		case model.CauseNone:
-			return "change the constraints of the pod", true
-		}
-		return "none needed", false
-	case model.RuleOversized:
-		return fmt.Sprintf("lower the %s that the containers request", v.Resource), true
-	case model.RuleTaint:
-		return "add a toleration to the pod", true
-	case model.RuleLabels:
-		return "change the nodeSelector or node affinity of the pod", true
-	case model.RuleResources:
-		return "request " + units.Measure(v.Resource, v.By, units.Up) + " less", true
-	case model.RuleShape:
-		return "request less, or allow more instance types in the NodePool", true
-	case model.RulePorts:
-		return "use another hostPort in the pod", true
-	case model.RuleTopology:
-		return fixTopology(v), true
-	case model.RuleOffering:
-		return "allow more zones, capacity types or instance types in the NodePool", true
-	case model.RuleVolume:
-		return "change the volumes, nodeSelector or node affinity of the pod", true
-	case model.RuleLimit:
-		return fmt.Sprintf("raise spec.limits.%s of the NodePool by at least %s", v.Resource, units.Amount(v.Resource, v.By, units.Up)), true
-	case model.RuleMinValues:
-		return "lower minValues of " + v.Key + ", allow more values, or set --min-values-policy=BestEffort", true
+	if text, ok := noFixes[model.Reason{Rule: v.Rule, Cause: v.Cause}]; ok {
+		return text, false
 	}
-	return fixNode(v)
-}
-
-// fixTopology returns the fix of RuleTopology.
-func fixTopology(v model.Verdict) string {
-	switch v.Cause {
-	case model.CauseSpread:
-		return "allow more values of " + v.Key + ", or set whenUnsatisfiable: ScheduleAnyway"
-	case model.CauseAffinity:
-		return "create pods that match the labelSelector of the affinity first, or use preferredDuringSchedulingIgnoredDuringExecution"
-	case model.CauseAntiAffinity, model.CauseOthersAffinity:
-		return "allow more values of " + v.Key + ", or use preferredDuringSchedulingIgnoredDuringExecution"
-	case model.CauseDaemonSpread:
-		return "exclude pods of " + v.Subject + " by the labelSelector of the constraint"
-	}
-	return "exclude pods of " + v.Subject + " by the labelSelectors of the constraints"
-}
-
-// fixNode returns the fix of the rules about nodes.
-func fixNode(v model.Verdict) (text string, known bool) {
-	switch v.Rule {
-	case model.RuleEffort:
-		if v.Cause != model.CauseNextPass {
-			return "none needed: planned again in the next round", false
-		}
-	case model.RuleAnnotation:
-		return "remove the annotation", true
-	case model.RuleUnhealthy:
-		return fixUnhealthy(v)
-	case model.RulePDB:
-		if v.Cause == model.CauseManyPDBs {
-			return "change the selectors so that only one of them matches", true
-		}
-		return "run more replicas than the PodDisruptionBudget needs", true
-	case model.RuleSpot:
-		if v.Cause == model.CauseFeatureGate {
-			return "set feature gate SpotToSpotConsolidation=true", true
-		}
-		return fmt.Sprintf("widen spec.template.spec.requirements of NodePool %q", v.Key), true
-	case model.RulePayback:
-		if v.Cause != model.CauseBalanced {
-			return fmt.Sprintf("raise annotation %s of NodePool %q, or lower %s", apiv1.PaybackPeriodAnnotationKey, v.Key,
-				apiv1.EvictionCostAnnotationKey), true
-		}
-	case model.RulePolicy:
-		return fixPolicy(v)
-	}
-	return "", false
-}
-
-// fixUnhealthy returns the fix of RuleUnhealthy.
-func fixUnhealthy(v model.Verdict) (text string, known bool) {
-	switch v.Cause {
-	case model.CauseDoNotRepair:
-		return "remove the annotation", true
-	case model.CauseNoDrainBound:
-		return "move the pod away, or set spec.template.spec.terminationGracePeriod of the NodePool for future nodes", true
-	}
-	return "find the common cause of the unhealthy nodes", true
-}
-
-// fixPolicy returns the fix of RulePolicy.
-func fixPolicy(v model.Verdict) (text string, known bool) {
-	switch v.Cause {
-	case model.CauseNoNodePool:
-		return fmt.Sprintf("delete the node, or create NodePool %q again", v.Key), true
-	case model.CausePaused:
-		return "unset --pause-disruption and pause-disruption in ConfigMap karpenter-throttle", true
-	case model.CausePoolPaused:
-		return fmt.Sprintf("remove annotation %s of NodePool %q", apiv1.DisruptionPausedAnnotationKey, v.Key), true
-	case model.CauseNever:
-		return fmt.Sprintf("set spec.disruption.consolidateAfter of NodePool %q to a duration", v.Key), true
-	case model.CauseWhenEmpty:
-		return fmt.Sprintf("set spec.disruption.consolidationPolicy of NodePool %q to WhenEmptyOrUnderutilized", v.Key), true
-	case model.CauseFeatureGate:
-		return "set feature gate StaticCapacity=true", true
-	}
-	return "", false
+	return v.Text(fixes)
 }
 
 // Advice returns Fix as it is shown: "fix: …" or "no fix: …". It is empty if the text of Fix is empty.

@@ -1,7 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -117,8 +120,9 @@ const (
 	CauseFeatureGate // RulePolicy, RuleSpot: a feature gate is off
 	CauseSurplus     // RulePolicy: the static NodePool has more nodes than replicas
 
-	CauseMoving    // RuleRecent: pods of an earlier disruption are moving
-	CauseGathering // RuleRecent: other nodes will be consolidatable within By
+	CauseMoving            // RuleRecent: pods of an earlier disruption are moving
+	CauseGathering         // RuleRecent: other nodes will be consolidatable within By
+	CauseNotConsolidatable // RuleRecent: the condition Consolidatable is not True yet
 
 	CauseRebooting    // RuleDisrupted: repair reboots the node
 	CauseDoNotRepair  // RuleUnhealthy: the node has annotation do-not-repair
@@ -131,212 +135,111 @@ const (
 	CauseBalanced     // RulePayback: the score is too low for consolidationPolicy Balanced
 )
 
+// words are the identifiers of rules. All others are about the placement of pods.
+var words = map[Rule]string{
+	RuleNone: "none", RuleBudget: "budget", RuleNotReady: "not_ready", RuleDisrupted: "disrupted", RuleAnnotation: "do_not_disrupt",
+	RulePolicy: "policy", RuleNominated: "nominated", RuleRecent: "consolidate_after", RuleInUse: "in_use", RulePDB: "pdb",
+	RuleNoPlace: "no_capacity", RulePrice: "price", RulePayback: "payback", RuleUndo: "recently_replaced", RuleSpot: "spot",
+	RuleUnhealthy: "unhealthy", RuleNotDue: "no_reason", RuleBuffer: "buffer", RuleEffort: "search_limit",
+}
+
 // Word returns the rule as an identifier, for metric labels and machine-readable output.
-func (r Rule) Word() string {
-	switch r {
-	case RuleNone:
-		return "none"
-	case RuleBudget:
-		return "budget"
-	case RuleNotReady:
-		return "not_ready"
-	case RuleDisrupted:
-		return "disrupted"
-	case RuleAnnotation:
-		return "do_not_disrupt"
-	case RulePolicy:
-		return "policy"
-	case RuleNominated:
-		return "nominated"
-	case RuleRecent:
-		return "consolidate_after"
-	case RuleInUse:
-		return "in_use"
-	case RulePDB:
-		return "pdb"
-	case RuleNoPlace:
-		return "no_capacity"
-	case RulePrice:
-		return "price"
-	case RulePayback:
-		return "payback"
-	case RuleUndo:
-		return "recently_replaced"
-	case RuleSpot:
-		return "spot"
-	case RuleUnhealthy:
-		return "unhealthy"
-	case RuleNotDue:
-		return "no_reason"
-	case RuleBuffer:
-		return "buffer"
-	case RuleEffort:
-		return "search_limit"
-	}
-	return "placement"
+func (r Rule) Word() string { return cmp.Or(words[r], "placement") }
+
+// A Reason is a rule with a cause.
+type Reason struct {
+	Rule  Rule
+	Cause Cause
 }
 
-// String returns the reason as a part of a sentence, without a full stop. Events and the command line show it.
+// texts are the reasons of verdicts, see Verdict.Text.
+var texts = map[Reason]string{
+	{RuleNone, CauseNone}:                "fits",
+	{RuleNoPool, CauseNone}:              "no NodePool exists",
+	{RulePool, CauseNone}:                "is not ready{: subject}",
+	{RulePool, CauseDeleting}:            "is being deleted",
+	{RulePool, CauseStatic}:              "is static: keeps {nodes} (spec.replicas) and launches none for pending pods",
+	{RuleUnsupported, CauseNone}:         "uses {subject}, which is not supported",
+	{RuleTaint, CauseNone}:               "does not tolerate taint {subject}",
+	{RuleResources, CauseNone}:           "no instance type has enough {resource}: {amount} more needed",
+	{RuleShape, CauseNone}:               "no single instance type has enough of every requested resource",
+	{RuleOffering, CauseNone}:            "no available offering for {subject} (out of capacity, or not sold in the allowed zones and capacity types)",
+	{RuleOffering, CauseReservation}:     "capacity reservation {subject} has no instance left",
+	{RulePorts, CauseNone}:               "host port is used: {subject}",
+	{RuleTopology, CauseSpread}:          "no domain satisfies topology spread over {key}{, given subject}",
+	{RuleTopology, CauseAffinity}:        "no domain satisfies pod affinity over {key}{, given subject}",
+	{RuleTopology, CauseAntiAffinity}:    "no domain satisfies pod anti-affinity over {key}{, given subject}",
+	{RuleTopology, CauseOthersAffinity}:  "no domain satisfies {other anti-affinity} over {key}",
+	{RuleTopology, CauseDaemonSpread}:    "topology spread over {key} counts pods of {subject}, which run on every new node",
+	{RuleTopology, CauseDaemons}:         "conflicts with the (anti-)affinity of pods of {subject}, which may run on every new node",
+	{RuleLimit, CauseNone}:               "would exceed spec.limits.{resource} of the NodePool by {amount}",
+	{RuleMinValues, CauseNone}:           "fewer values of {key} than minValues requires",
+	{RuleEffort, CauseNone}:              "not evaluated: the work budget of this plan is used up",
+	{RuleEffort, CauseNextPass}:          "not evaluated: search limit reached, evaluated first in the next pass",
+	{RuleBudget, CauseNone}:              "disruption budget of {pool} is used up (nodes: {quoted subject})",
+	{RuleNotReady, CauseNone}:            "node is not initialized",
+	{RuleDisrupted, CauseNone}:           "node is already being disrupted",
+	{RuleDisrupted, CauseRebooting}:      "node is being rebooted by node repair",
+	{RuleAnnotation, CauseNone}:          "{subject} has annotation " + apiv1.DoNotDisruptAnnotationKey,
+	{RulePolicy, CauseNoNodePool}:        "{pool} does not exist",
+	{RulePolicy, CausePaused}:            "disruption is paused (--pause-disruption or ConfigMap karpenter-throttle)",
+	{RulePolicy, CausePoolPaused}:        "disruption of {pool} is paused by annotation " + apiv1.DisruptionPausedAnnotationKey,
+	{RulePolicy, CauseZoneShifted}:       "a zonal shift away from zone {subject} is active: no node there is disrupted voluntarily",
+	{RulePolicy, CauseBackoff}:           "an earlier disruption was cancelled; next attempt not before {subject}",
+	{RulePolicy, CauseRateLimit}:         "--max-disruptions-per-minute is reached",
+	{RulePolicy, CauseStatic}:            "{pool} is static (spec.replicas): its nodes are not consolidated",
+	{RulePolicy, CauseNever}:             "{pool} disables consolidation: spec.disruption.consolidateAfter is Never",
+	{RulePolicy, CauseWhenEmpty}:         "{pool} consolidates empty nodes only (consolidationPolicy: WhenEmpty), and pod {subject} runs here",
+	{RulePolicy, CauseUnpriced}:          "price of {subject} is unknown: the provider lists no such offering",
+	{RulePolicy, CauseOldPrices}:         "prices are not current yet: the provider has not refreshed them since the controller started",
+	{RulePolicy, CauseFeatureGate}:       "{pool} is static and feature gate StaticCapacity is off",
+	{RulePolicy, CauseSurplus}:           "surplus nodes of {pool} are deleted first (more nodes than spec.replicas)",
+	{RuleNominated, CauseNone}:           "node is nominated for pending pods",
+	{RuleRecent, CauseNone}:              "consolidateAfter ({period}) has not elapsed since the last pod was added or removed",
+	{RuleRecent, CauseMoving}:            "waiting for pods of an earlier disruption to reschedule",
+	{RuleRecent, CauseGathering}:         "waiting up to {period} for other nodes to become consolidatable, so that they are consolidated together",
+	{RuleRecent, CauseNotConsolidatable}: "condition Consolidatable of the NodeClaim is not True yet",
+	{RuleInUse, CauseNone}:               "runs {subject}",
+	{RuleUndo, CauseNone}:                "every cheaper instance type was replaced by this node within 24h (prevents oscillation)",
+	{RuleNotDue, CauseNone}:              "no disruption reason applies",
+	{RuleBuffer, CauseNone}:              "free capacity of the node is reserved for CapacityBuffer {subject}",
+}
+
+// String returns the reason as a part of a sentence, without a full stop. Events and the command line show it. For rules
+// without a text it is the Subject.
 func (v Verdict) String() string {
-	switch v.Rule {
-	case RuleNone:
-		return "fits"
-	case RuleNoPool:
-		return "no NodePool exists"
-	case RulePool:
-		return v.unusable()
-	case RuleUnsupported:
-		return "uses " + v.Subject + ", which is not supported"
-	case RuleOversized:
+	switch {
+	case v.Rule == RuleOversized:
 		return v.oversized()
-	case RuleTaint:
-		return "does not tolerate taint " + v.Subject
-	case RuleResources:
-		return fmt.Sprintf("no instance type has enough %s: %s more needed", v.Resource, units.Amount(v.Resource, v.By, units.Up))
-	case RuleShape:
-		return "no single instance type has enough of every requested resource"
-	case RuleOffering:
-		if v.Cause == CauseReservation {
-			return "capacity reservation " + v.Subject + " has no instance left"
-		}
-		return "no available offering for " + v.Subject + " (out of capacity, or not sold in the allowed zones and capacity types)"
-	case RulePorts:
-		return "host port is used: " + v.Subject
-	case RuleTopology:
-		return v.topology()
-	case RuleLimit:
-		return fmt.Sprintf("would exceed spec.limits.%s of the NodePool by %s", v.Resource, units.Amount(v.Resource, v.By, units.Up))
-	case RuleMinValues:
-		return "fewer values of " + v.Key + " than minValues requires"
-	case RuleInvalid, RuleLabels, RuleVolume:
-		return v.Subject
+	case v == (Verdict{Rule: RuleRecent}): // consolidateAfter is 0s
+		v.Cause = CauseNotConsolidatable
 	}
-	return v.disruption()
-}
-
-func (v Verdict) unusable() string {
-	switch v.Cause {
-	case CauseDeleting:
-		return "is being deleted"
-	case CauseStatic:
-		return fmt.Sprintf("is static: keeps %s (spec.replicas) and launches none for pending pods", units.Counted(int(v.By), "node"))
-	}
-	if v.Subject != "" {
-		return "is not ready: " + v.Subject
-	}
-	return "is not ready"
-}
-
-// topology returns the text of RuleTopology.
-func (v Verdict) topology() string {
-	over := " over " + v.Key
-	with := ""
-	if v.Subject != "" {
-		with = ", given the pods of " + v.Subject + " that run on new nodes"
-	}
-	switch v.Cause {
-	case CauseSpread:
-		return "no domain satisfies topology spread" + over + with
-	case CauseAffinity:
-		return "no domain satisfies pod affinity" + over + with
-	case CauseAntiAffinity:
-		return "no domain satisfies pod anti-affinity" + over + with
-	case CauseOthersAffinity:
-		if v.Subject != "" {
-			return "no domain satisfies the anti-affinity of " + v.Subject + over
-		}
-		return "no domain satisfies another pod's anti-affinity" + over
-	case CauseDaemonSpread:
-		return "topology spread" + over + " counts pods of " + v.Subject + ", which run on every new node"
-	}
-	return "conflicts with the (anti-)affinity of pods of " + v.Subject + ", which may run on every new node"
-}
-
-// disruption returns the text of the rules about nodes.
-func (v Verdict) disruption() string {
-	switch v.Rule {
-	case RuleEffort:
-		if v.Cause == CauseNextPass {
-			return "not evaluated: search limit reached, evaluated first in the next pass"
-		}
-		return "not evaluated: the work budget of this plan is used up"
-	case RuleBudget:
-		return fmt.Sprintf("disruption budget of NodePool %q is used up (nodes: %q)", v.Key, v.Subject)
-	case RuleNotReady:
-		return "node is not initialized"
-	case RuleDisrupted:
-		if v.Cause == CauseRebooting {
-			return "node is being rebooted by node repair"
-		}
-		return "node is already being disrupted"
-	case RuleAnnotation:
-		return v.Subject + " has annotation " + apiv1.DoNotDisruptAnnotationKey
-	case RulePolicy:
-		return v.policy()
-	case RuleNominated:
-		return "node is nominated for pending pods"
-	case RuleRecent:
-		return v.recent()
-	case RuleInUse:
-		return "runs " + v.Subject
-	case RuleUndo:
-		return "every cheaper instance type was replaced by this node within 24h (prevents oscillation)"
-	case RulePDB, RuleNoPlace, RulePrice, RulePayback, RuleSpot, RuleUnhealthy:
-		return v.Subject
-	case RuleNotDue:
-		return "no disruption reason applies"
-	case RuleBuffer:
-		return "free capacity of the node is reserved for CapacityBuffer " + v.Subject
-	}
-	return fmt.Sprintf("rejected by rule %d", v.Rule)
-}
-
-// policy returns the text of RulePolicy. Without a Cause it is Subject.
-func (v Verdict) policy() string {
-	pool := fmt.Sprintf("NodePool %q", v.Key)
-	switch v.Cause {
-	case CauseNoNodePool:
-		return pool + " does not exist"
-	case CausePaused:
-		return "disruption is paused (--pause-disruption or ConfigMap karpenter-throttle)"
-	case CausePoolPaused:
-		return "disruption of " + pool + " is paused by annotation " + apiv1.DisruptionPausedAnnotationKey
-	case CauseZoneShifted:
-		return "a zonal shift away from zone " + v.Subject + " is active: no node there is disrupted voluntarily"
-	case CauseBackoff:
-		return "an earlier disruption was cancelled; next attempt not before " + v.Subject
-	case CauseRateLimit:
-		return "--max-disruptions-per-minute is reached"
-	case CauseStatic:
-		return pool + " is static (spec.replicas): its nodes are not consolidated"
-	case CauseNever:
-		return pool + " disables consolidation: spec.disruption.consolidateAfter is Never"
-	case CauseWhenEmpty:
-		return pool + " consolidates empty nodes only (consolidationPolicy: WhenEmpty), and pod " + v.Subject + " runs here"
-	case CauseUnpriced:
-		return "price of " + v.Subject + " is unknown: the provider lists no such offering"
-	case CauseOldPrices:
-		return "prices are not current yet: the provider has not refreshed them since the controller started"
-	case CauseFeatureGate:
-		return pool + " is static and feature gate StaticCapacity is off"
-	case CauseSurplus:
-		return "surplus nodes of " + pool + " are deleted first (more nodes than spec.replicas)"
+	if text, ok := v.Text(texts); ok {
+		return text
 	}
 	return v.Subject
 }
 
-// recent returns the text of RuleRecent.
-func (v Verdict) recent() string {
-	switch v.Cause {
-	case CauseMoving:
-		return "waiting for pods of an earlier disruption to reschedule"
-	case CauseGathering:
-		return "waiting up to " + units.Period(time.Duration(v.By)) + " for other nodes to become consolidatable, so that they are consolidated together"
+// Text returns the text for the rule and cause of v, or for its rule alone, with values of v for the words in braces.
+// ok is false if there is none.
+func (v Verdict) Text(texts map[Reason]string) (text string, ok bool) {
+	if text, ok = texts[Reason{v.Rule, v.Cause}]; !ok {
+		text, ok = texts[Reason{v.Rule, CauseNone}]
 	}
-	if v.By == 0 {
-		return "condition Consolidatable of the NodeClaim is not True yet"
+	if !ok || !strings.Contains(text, "{") {
+		return text, ok
 	}
-	return "consolidateAfter (" + units.Period(time.Duration(v.By)) + ") has not elapsed since the last pod was added or removed"
+	after, given, others := "", "", "another pod's anti-affinity"
+	if v.Subject != "" {
+		after, given = ": "+v.Subject, ", given the pods of "+v.Subject+" that run on new nodes"
+		others = "the anti-affinity of " + v.Subject
+	}
+	return strings.NewReplacer(
+		"{subject}", v.Subject, "{quoted subject}", strconv.Quote(v.Subject), "{: subject}", after, "{, given subject}", given,
+		"{other anti-affinity}", others, "{key}", v.Key, "{pool}", "NodePool "+strconv.Quote(v.Key), "{resource}", string(v.Resource),
+		"{amount}", units.Amount(v.Resource, v.By, units.Up), "{nodes}", units.Counted(int(v.By), "node"),
+		"{period}", units.Period(time.Duration(v.By)),
+	).Replace(text), true
 }
 
 // roughly prints a large amount with at most three digits, rounded down: 16Ti of memory, 9T cores.
