@@ -3,11 +3,10 @@ package drain
 import (
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // StuckAfter is the time after its deletion timestamp for which a terminating pod delays the drain. If it still exists
@@ -59,6 +58,6 @@ func SpareOf(pod *corev1.Pod, now time.Time) Spare {
 }
 
 func toleratesDisruption(pod *corev1.Pod) bool {
-	taint := apiv1.DisruptedNoScheduleTaint()
-	return schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), pod.Spec.Tolerations, &taint, true)
+	_, refused := model.Untolerated(pod.Spec.Tolerations, []corev1.Taint{apiv1.DisruptedNoScheduleTaint()})
+	return !refused
 }

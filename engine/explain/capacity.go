@@ -111,10 +111,8 @@ func (e *Explainer) remember(pool *model.Pool, reqs require.Set) {
 
 // runs reports whether the DaemonSet runs on nodes of the pool with the labels on.
 func (e *Explainer) runs(d *model.Daemon, pool *model.Pool, on require.Set) bool {
-	for _, t := range pool.Taints {
-		if t.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(d.Pod.Object.Spec.Tolerations, t) {
-			return false
-		}
+	if _, refused := model.Untolerated(d.Pod.Object.Spec.Tolerations, pool.Taints); refused {
+		return false
 	}
 	return slices.ContainsFunc(e.terms(d.Pod.Object), func(term require.Set) bool {
 		_, ok := on.Compatible(term, e.labels.WellKnown.Has)

@@ -28,7 +28,7 @@ type labelMatch struct {
 func (e *Explainer) taints(pod *model.Pod, pool *model.Pool) []Obstacle {
 	var out []Obstacle
 	for _, t := range pool.Taints {
-		if t.Effect == corev1.TaintEffectPreferNoSchedule || tolerated(pod.Object.Spec.Tolerations, t) {
+		if _, refused := model.Untolerated(pod.Object.Spec.Tolerations, []corev1.Taint{t}); !refused {
 			continue
 		}
 		fix := fmt.Sprintf("add the toleration {key: %s, operator: Exists, effect: %s} to the pod", t.Key, t.Effect)
@@ -38,22 +38,6 @@ func (e *Explainer) taints(pod *model.Pod, pool *model.Pool) []Obstacle {
 		out = append(out, Obstacle{rule: model.RuleTaint, Why: "does not tolerate taint " + t.ToString(), Fix: fix})
 	}
 	return out
-}
-
-// tolerated reports whether one of the tolerations matches t.
-func tolerated(tolerations []corev1.Toleration, t corev1.Taint) bool {
-	return slices.ContainsFunc(tolerations, func(have corev1.Toleration) bool {
-		return (have.Effect == "" || have.Effect == t.Effect) && (have.Key == "" || have.Key == t.Key) &&
-			(have.Operator == corev1.TolerationOpExists || have.Key != "" && toleratesValue(have, t))
-	})
-}
-
-// toleratesValue reports whether a toleration that needs a value admits that of the taint.
-func toleratesValue(have corev1.Toleration, t corev1.Taint) bool {
-	if have.Operator == "" || have.Operator == corev1.TolerationOpEqual {
-		return have.Value == t.Value
-	}
-	return model.ToleratesNumber(have, t)
 }
 
 // terms returns the label requirements of the pod: its node selector with each of its required node affinity terms.

@@ -5,11 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
-	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -152,13 +150,11 @@ func removedForEmptiness(n *model.Node) bool {
 // untolerated returns the first taint that excludes the pod from the node, empty if there is none. Taints of Kubernetes
 // and Karpenter are ignored: they mark a node that is unhealthy or being removed, not one that is unsuitable.
 func untolerated(n *model.Node, o *corev1.Pod) string {
-	for _, t := range n.Taints {
-		switch {
-		case t.Effect == corev1.TaintEffectPreferNoSchedule, strings.HasPrefix(t.Key, "node.kubernetes.io/"),
-			strings.HasPrefix(t.Key, "karpenter.sh/"):
-		case !schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), o.Spec.Tolerations, &t, true):
-			return t.ToString()
-		}
+	own := slices.DeleteFunc(slices.Clone(n.Taints), func(t corev1.Taint) bool {
+		return strings.HasPrefix(t.Key, "node.kubernetes.io/") || strings.HasPrefix(t.Key, "karpenter.sh/")
+	})
+	if t, refused := model.Untolerated(o.Spec.Tolerations, own); refused {
+		return t.ToString()
 	}
 	return ""
 }

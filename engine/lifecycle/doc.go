@@ -10,6 +10,6 @@
 //   - The stages have one order: launch, registration, initialization. For a claim that is being deleted, only termination
 //     continues.
 //
-// Other functions answer one question about a claim: Consolidatable, Drift, Expiry, LastPodEvent, and Shortfall (does
+// Other functions answer one question about a claim: Consolidatable, Drift, LastPodEvent, and Shortfall (does
 // the node report the promised capacity?). testdata/scenario shows each rule by an example.
 package lifecycle

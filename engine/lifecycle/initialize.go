@@ -79,7 +79,7 @@ func unready(v View) (reason, message string) {
 			len(v.Nodes), v.Claim.Status.ProviderID)
 	}
 	node := v.Nodes[0]
-	if status := readiness(node); status != corev1.ConditionTrue {
+	if status := model.Readiness(node); status != corev1.ConditionTrue {
 		return ReasonNodeNotReady, fmt.Sprintf("Node %s is not ready: condition Ready is %s", node.Name, status)
 	}
 	for _, t := range v.Claim.Spec.StartupTaints {
@@ -100,16 +100,6 @@ func unready(v View) (reason, message string) {
 			fmt.Sprintf("DRA driver %s has not published all ResourceSlices for node %s", driver, node.Name)
 	}
 	return "", ""
-}
-
-// readiness returns the status of the node's condition Ready, Unknown if it has none.
-func readiness(node *corev1.Node) corev1.ConditionStatus {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status
-		}
-	}
-	return corev1.ConditionUnknown
 }
 
 // unregisteredResource returns the first requested resource of which the node has nothing allocatable. An example is a

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -21,7 +20,7 @@ const PodEventWindow = 10 * time.Second
 func LastPodEvent(pods []*corev1.Pod, now time.Time) time.Time {
 	var last time.Time
 	for _, p := range pods {
-		if at := podEvent(p); !ofDaemon(p) && at.After(last) {
+		if at := podEvent(p); !(&model.Pod{Object: p}).Daemon() && at.After(last) {
 			last = at
 		}
 	}
@@ -38,10 +37,10 @@ func podEvent(p *corev1.Pod) time.Time {
 	}
 	at := boundAt(p)
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-		at = later(at, finishedAt(p))
+		at = model.Later(at, finishedAt(p))
 	}
 	if p.DeletionTimestamp != nil {
-		at = later(at, deletedAt(p))
+		at = model.Later(at, deletedAt(p))
 	}
 	return at
 }
@@ -49,25 +48,18 @@ func podEvent(p *corev1.Pod) time.Time {
 // boundAt returns when the pod was bound. A pod that was created with a node name has no condition PodScheduled, so its
 // creation counts.
 func boundAt(p *corev1.Pod) time.Time {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-			return later(p.CreationTimestamp.Time, c.LastTransitionTime.Time)
-		}
+	if c := model.PodCondition(p, corev1.PodScheduled); c.Status == corev1.ConditionTrue {
+		return model.Later(p.CreationTimestamp.Time, c.LastTransitionTime.Time)
 	}
 	return p.CreationTimestamp.Time
 }
 
 // finishedAt returns when the last container terminated or the pod's readiness last changed, whichever is later.
 func finishedAt(p *corev1.Pod) time.Time {
-	var at time.Time
+	at := model.PodCondition(p, corev1.PodReady).LastTransitionTime.Time
 	for _, c := range p.Status.ContainerStatuses {
 		if c.State.Terminated != nil {
-			at = later(at, c.State.Terminated.FinishedAt.Time)
-		}
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			at = later(at, c.LastTransitionTime.Time)
+			at = model.Later(at, c.State.Terminated.FinishedAt.Time)
 		}
 	}
 	return at
@@ -80,16 +72,4 @@ func deletedAt(p *corev1.Pod) time.Time {
 		at = at.Add(-model.Seconds(*p.DeletionGracePeriodSeconds))
 	}
 	return at
-}
-
-func ofDaemon(p *corev1.Pod) bool {
-	owner := metav1.GetControllerOf(p)
-	return owner != nil && owner.Kind == "DaemonSet"
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

@@ -85,7 +85,7 @@ func answer(t *testing.T, ar *txtar.Archive) string {
 	case "drift":
 		return fmt.Sprintf("%q\n", Drift(claim, &pool, typesOf(q.Types), now))
 	case "expiry":
-		at, ok := Expiry(claim)
+		at, ok := model.ExpiresAt(claim)
 		return fmt.Sprintf("%t at %s\n", ok, at.Format(time.RFC3339))
 	case "podevent":
 		last := LastPodEvent(pods, now)

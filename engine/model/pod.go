@@ -189,8 +189,8 @@ func (p *Pod) Provisionable() bool {
 // Unjudged reports whether no scheduler has tried the pod yet: it has no condition PodScheduled. Pods of DaemonSets,
 // static pods, pods that opt out and pods with scheduling gates are excluded.
 func (p *Pod) Unjudged() bool {
-	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() && len(p.Object.Spec.SchedulingGates) == 0 && !p.OptsOut() &&
-		!slices.ContainsFunc(p.Object.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
+	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() &&
+		len(p.Object.Spec.SchedulingGates) == 0 && !p.OptsOut() && PodCondition(p.Object, corev1.PodScheduled).Type == ""
 }
 
 // ByDefault reports whether the default scheduler is responsible for the pod. Other schedulers may keep pods pending
@@ -208,12 +208,8 @@ func (p *Pod) Priority() int32 {
 }
 
 func unschedulable(o *corev1.Pod) bool {
-	for _, c := range o.Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
-		}
-	}
-	return false
+	c := PodCondition(o, corev1.PodScheduled)
+	return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 }
 
 // Reschedulable reports whether the pod needs another node if its node is removed. A terminating pod of a StatefulSet

@@ -3,8 +3,23 @@ package model
 import (
 	"strconv"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
 )
+
+// Untolerated returns the first taint that excludes pods with these tolerations from a node, if any. Taints with effect
+// PreferNoSchedule exclude no pod. It evaluates tolerations by the helper of kube-scheduler, whose last argument enables
+// the operators Lt and Gt.
+func Untolerated(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1.Taint, bool) {
+	for i := range taints {
+		if taints[i].Effect != corev1.TaintEffectPreferNoSchedule &&
+			!schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), tolerations, &taints[i], true) {
+			return taints[i], true
+		}
+	}
+	return corev1.Taint{}, false
+}
 
 // ToleratesNumber reports whether a toleration with the operator Lt or Gt admits the value of a taint with the same
 // key. Both values must be decimal integers, and the value of the taint must be less or greater. The feature gate

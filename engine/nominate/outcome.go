@@ -122,10 +122,8 @@ func openSince(s *model.Snapshot, name string, at time.Time) bool {
 
 // boundAt returns when the pod was bound, zero if that is not known.
 func boundAt(o *corev1.Pod) time.Time {
-	for _, c := range o.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-			return c.LastTransitionTime.Time
-		}
+	if c := model.PodCondition(o, corev1.PodScheduled); c.Status == corev1.ConditionTrue {
+		return c.LastTransitionTime.Time
 	}
 	return time.Time{}
 }

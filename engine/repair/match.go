@@ -38,7 +38,7 @@ func (p *Policies) Matches(node *corev1.Node, claim *apiv1.NodeClaim) []Match {
 		for _, policy := range p.of(c) {
 			m := Match{Policy: policy, Reason: c.Reason, EligibleAt: since(node, claim, c).Add(policy.TolerationDuration)}
 			if failed, at := RebootFailed(claim); failed && m.EligibleAt.After(at) {
-				m.EligibleAt = latest(at, c.LastTransitionTime.Time)
+				m.EligibleAt = model.Later(at, c.LastTransitionTime.Time)
 			}
 			matches = append(matches, m)
 		}
@@ -70,9 +70,9 @@ func since(node *corev1.Node, claim *apiv1.NodeClaim, c corev1.NodeCondition) ti
 	if at, ok := UnhealthySince(claim, c); ok {
 		begins = at
 	}
-	begins = latest(begins, node.CreationTimestamp.Time)
+	begins = model.Later(begins, node.CreationTimestamp.Time)
 	if done := condition.Get(claim, apiv1.ConditionTypeRebooting); done != nil && done.Reason == apiv1.ReasonRebootSucceeded {
-		begins = latest(begins, done.LastTransitionTime.Time)
+		begins = model.Later(begins, done.LastTransitionTime.Time)
 	}
 	return begins
 }
@@ -84,13 +84,6 @@ func RebootFailed(claim *apiv1.NodeClaim) (bool, time.Time) {
 		return false, time.Time{}
 	}
 	return true, c.LastTransitionTime.Time
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // Decide merges the matches whose tolerations have passed. ok is false if there is none. The action is the most

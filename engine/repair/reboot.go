@@ -2,13 +2,13 @@ package repair
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Times of a reboot.
@@ -69,7 +69,7 @@ func Next(v View) Step {
 	case err != nil:
 		return Step{Result: RebootInvalidRequest, Cause: err.Error()}
 	case v.Node == nil:
-		return missing(v, latest(requested, calledAt(v.Claim)), callTimeout, RebootProviderError)
+		return missing(v, model.Later(requested, calledAt(v.Claim)), callTimeout, RebootProviderError)
 	case booted(v) && v.Claim.Annotations[apiv1.RebootPreBootIDAnnotationKey] != "":
 		return Step{Fenced: true, Issued: true, Requeue: time.Millisecond}
 	}
@@ -98,7 +98,7 @@ func recovering(v View) Step {
 		return missing(v, issued, recoveryTimeout, RebootRecoveryTimeout)
 	}
 	switch {
-	case booted(v) && ready(v.Node):
+	case booted(v) && model.Readiness(v.Node) == corev1.ConditionTrue:
 		return Step{Result: RebootSucceeded, Booted: true}
 	case v.Now.Sub(issued) >= recoveryTimeout:
 		return Step{Result: RebootRecoveryTimeout, Cause: "the node was not ready within " + recoveryTimeout.String() + " of the reboot"}
@@ -132,12 +132,6 @@ func RebootBound(claim *apiv1.NodeClaim) (bound time.Duration, bounded bool, err
 // booted reports whether the node has another boot ID than before the reboot.
 func booted(v View) bool {
 	return v.Node.Status.NodeInfo.BootID != v.Claim.Annotations[apiv1.RebootPreBootIDAnnotationKey]
-}
-
-func ready(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // calledAt returns when the cloud was first called for the reboot, zero if it was not.

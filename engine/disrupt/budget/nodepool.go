@@ -223,13 +223,5 @@ func (b *NodePools) counts(n *model.Node) bool {
 }
 
 func ready(n *model.Node) bool {
-	if n.Object == nil {
-		return false
-	}
-	for _, c := range n.Object.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return n.Object != nil && model.Readiness(n.Object) == corev1.ConditionTrue
 }

@@ -214,10 +214,5 @@ func (b *PDBs) exhausted(e Eviction) model.Verdict {
 }
 
 func podReady(p *corev1.Pod) bool {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return model.PodCondition(p, corev1.PodReady).Status == corev1.ConditionTrue
 }

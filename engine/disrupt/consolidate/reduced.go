@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
@@ -185,10 +183,8 @@ func (k podKind) equal(other podKind) bool {
 
 // fits reports whether a pod of the kind fits on the node and tolerates its taints.
 func (k podKind) fits(n *freeNode) bool {
-	return k.requests.within(n.free) && !slices.ContainsFunc(n.taints, func(t corev1.Taint) bool {
-		return t.Effect != corev1.TaintEffectPreferNoSchedule &&
-			!schedulingcorev1.TolerationsTolerateTaint(logr.Discard(), k.tolerations, &t, true)
-	})
+	_, refused := model.Untolerated(k.tolerations, n.taints)
+	return !refused && k.requests.within(n.free)
 }
 
 // destinations returns nodes that are sufficient for the candidate's pods: pods that fit on all nodes of the cluster

@@ -146,7 +146,7 @@ func sortForRemoval(s *model.Snapshot, nodes []*problem.Candidate) []*problem.Ca
 		return 1
 	}
 	lifetimeLeft := func(c *problem.Candidate) float64 {
-		at, ok := status.ExpiresAt(c.Node.Claim)
+		at, ok := model.ExpiresAt(c.Node.Claim)
 		if !ok || *c.Node.Claim.Spec.ExpireAfter.Duration <= 0 {
 			return 1
 		}

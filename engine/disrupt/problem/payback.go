@@ -3,7 +3,7 @@ package problem
 import (
 	"time"
 
-	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Overlap is the assumed time for which both a node and its replacement are paid for.
@@ -47,7 +47,7 @@ func (p *Problem) PaybackOf(set []*Candidate, saves, replacements float64) Payba
 // horizon returns the time for which a saving at the node counts: until it expires, at most the payback time.
 func (p *Problem) horizon(c *Candidate) time.Duration {
 	left := c.tuning.payback
-	if at, ok := status.ExpiresAt(c.Node.Claim); ok {
+	if at, ok := model.ExpiresAt(c.Node.Claim); ok {
 		left = min(left, max(0, at.Sub(p.Snapshot.Now)))
 	}
 	return left

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // Bounds of how long before its expiry a node is replaced.
@@ -17,18 +18,10 @@ const (
 	maxJitter = 6 * time.Hour
 )
 
-// ExpiresAt returns when the claim expires. ok is false if it never does.
-func ExpiresAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
-	if claim == nil || claim.Spec.ExpireAfter.Duration == nil {
-		return time.Time{}, false
-	}
-	return claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration), true
-}
-
 // ReplaceAt returns when the replacement of an expiring claim starts, so that it is initialized in time. ok is false if
 // the claim never expires. For claims of equal age the times differ, depending only on their UIDs.
 func ReplaceAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
-	expiry, ok := ExpiresAt(claim)
+	expiry, ok := model.ExpiresAt(claim)
 	if !ok {
 		return time.Time{}, false
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
@@ -136,7 +137,7 @@ func (s spreadConstraint) counts(n *Node, k *class) bool {
 		return false
 	}
 	if s.honorTaints {
-		if _, kept := nodematch.Untolerated(k.tolerations, n.Taints); kept {
+		if _, kept := model.Untolerated(k.tolerations, n.Taints); kept {
 			return false
 		}
 	}

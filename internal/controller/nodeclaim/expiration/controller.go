@@ -11,6 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/dismiss"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -43,7 +44,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if claim == nil {
 		return ctrl.Result{}, err
 	}
-	at, ok := lifecycle.Expiry(claim)
+	at, ok := model.ExpiresAt(claim)
 	if !ok {
 		return ctrl.Result{}, nil
 	}
