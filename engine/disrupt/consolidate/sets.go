@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// nodesPerSet bounds the number of nodes in a set.
-	nodesPerSet = 50
+	// nodesPerSet and podsPerSet bound a set.
+	nodesPerSet, podsPerSet = 50, 800
 	// few is the number of candidates up to which combinations is used instead of sets. Sets of this size are not
 	// halved.
 	few = 6
@@ -20,20 +20,18 @@ const (
 	replaceBelow = 0.95
 )
 
-// A search is one consolidation with one strategy.
+// A search is one consolidation. It accepts the best moves first, so later moves may save less.
 type search struct {
-	st       *problem.State
-	strategy strategy
-	cursor   Cursor
+	st     *problem.State
+	cursor Cursor
+	// exhaustive evaluates each candidate in the whole cluster, without screening. Only tests set it.
+	exhaustive bool
 	// candidates are sorted by waste per disruption by their removal, highest first.
 	candidates []*problem.Candidate
-	movable    map[*problem.Candidate]bool // the set of candidates
-	// underfilled says that some proposal would have left candidates underfilled.
-	underfilled bool
-	last        view // the most recent view
+	last       view // the most recent view
 }
 
-func newSearch(from *problem.State, candidates []*problem.Candidate, way strategy, cursor Cursor) *search {
+func newSearch(from *problem.State, candidates []*problem.Candidate, cursor Cursor) *search {
 	candidates = slices.Clone(candidates)
 	slices.SortFunc(candidates, func(a, b *problem.Candidate) int {
 		return cmp.Or(
@@ -41,11 +39,7 @@ func newSearch(from *problem.State, candidates []*problem.Candidate, way strateg
 			strings.Compare(a.Node.Name, b.Node.Name),
 		)
 	})
-	s := &search{st: from.Clone(), strategy: way, candidates: candidates, movable: map[*problem.Candidate]bool{}, cursor: cursor}
-	for _, c := range candidates {
-		s.movable[c] = true
-	}
-	return s
+	return &search{st: from.Clone(), candidates: candidates, cursor: cursor}
 }
 
 // run removes candidates in sets, then individually.
@@ -94,7 +88,7 @@ func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candidate) {
 	pods := 0
 	for _, c := range s.available(list) {
-		if full := len(set) == nodesPerSet || len(set) > 0 && pods+len(c.Pods) > s.strategy.podsPerSet; full {
+		if full := len(set) == nodesPerSet || len(set) > 0 && pods+len(c.Pods) > podsPerSet; full {
 			rest = append(rest, c)
 			continue
 		}
@@ -120,7 +114,7 @@ func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 		return
 	}
 	v := s.view(closed)
-	if p := s.extend(v, s.propose(v, set)); p.Verdict.OK() && s.accept(v, p).OK() {
+	if p := s.propose(v, set); p.Verdict.OK() && s.accept(v, p).OK() {
 		return
 	}
 	if len(set) > few {

@@ -21,9 +21,7 @@ type State struct {
 	Budgets *budget.NodePools
 	// Commands are the accepted commands, in order.
 	Commands []model.Command
-	// Gain is the sum of the net gains of accepted consolidations, in dollars.
-	Gain  float64
-	Stats Stats
+	Stats    Stats
 
 	evicted   budget.Taken
 	nodes     []nodeState    // by candidate
