@@ -1,8 +1,6 @@
 package disrupt
 
 import (
-	"strings"
-
 	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
 	"github.com/karpenter-go/karpenter/engine/disrupt/consolidate"
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
@@ -36,25 +34,4 @@ type Decision struct {
 	Budgets *budget.NodePools
 	Cursor  Cursor
 	Stats   problem.Stats
-}
-
-// String prints the decision for tests.
-func (d Decision) String() string {
-	var b strings.Builder
-	for _, n := range d.Launches {
-		b.WriteString("launch " + n.Pool.Name + " " + n.Options[0].Name + "\n")
-	}
-	for _, n := range d.Surplus {
-		b.WriteString("surplus " + n.Name + "\n")
-	}
-	for _, c := range d.Commands {
-		b.WriteString(c.String() + "\n")
-	}
-	for _, c := range d.Proposed {
-		b.WriteString("proposed: " + c.String() + "\n")
-	}
-	for _, x := range d.Blocked {
-		b.WriteString("blocked " + x.Node.Name + ": " + x.Verdict.String() + "\n")
-	}
-	return b.String()
 }

@@ -25,23 +25,6 @@ const (
 	SpareStuck           // it is still terminating StuckAfter its deletion timestamp
 )
 
-// String returns the reason in words.
-func (s Spare) String() string {
-	switch s {
-	case SpareNone:
-		return "has to leave"
-	case SpareTerminal:
-		return "has run to its end"
-	case SpareMirror:
-		return "static pod"
-	case SpareTolerates:
-		return "tolerates the disrupted taint"
-	case SpareStuck:
-		return "stuck terminating"
-	}
-	return "unknown"
-}
-
 // SpareOf returns why the drain leaves the pod on its node, or SpareNone.
 func SpareOf(pod *corev1.Pod, now time.Time) Spare {
 	switch {

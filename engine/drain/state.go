@@ -6,8 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 // A State is the input of Decide. Objects are only read.
@@ -46,14 +44,6 @@ const (
 	CauseDoNotDisrupt Cause = iota // do-not-disrupt annotation
 	CauseBudget                    // a PodDisruptionBudget refused the eviction
 )
-
-// String returns the cause in words.
-func (c Cause) String() string {
-	if c == CauseBudget {
-		return "PodDisruptionBudget allows no disruption"
-	}
-	return "annotation " + apiv1.DoNotDisruptAnnotationKey
-}
 
 // A Hold is a pod of the current tier that must not be evicted now.
 type Hold struct {

@@ -19,21 +19,6 @@ const (
 	tiers // how many there are
 )
 
-// String returns the name of the tier in explanations.
-func (t Tier) String() string {
-	switch t {
-	case TierOrdinary:
-		return "ordinary"
-	case TierOrdinaryDaemon:
-		return "ordinary daemon"
-	case TierCritical:
-		return "critical"
-	case TierCriticalDaemon:
-		return "critical daemon"
-	}
-	return "unknown"
-}
-
 // TierOf returns the tier of the pod. Critical pods have one of the two system priority classes of Kubernetes. Other
 // priority classes do not count, however high.
 func TierOf(pod *corev1.Pod) Tier {

@@ -1,8 +1,6 @@
 package lifecycle
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,31 +30,6 @@ type Judgement struct {
 	NodeName string
 	// Requeue is the time after which Next must be called again without an event; zero means never.
 	Requeue time.Duration
-}
-
-// String prints one line per item, for tests and logs.
-func (j Judgement) String() string {
-	var b strings.Builder
-	for _, a := range j.Actions {
-		fmt.Fprintln(&b, a)
-	}
-	for _, c := range j.Conditions {
-		fmt.Fprintf(&b, "condition %s=%s %s", c.Type, c.Status, c.Reason)
-		if c.Message != "" {
-			fmt.Fprintf(&b, ": %s", c.Message)
-		}
-		b.WriteByte('\n')
-	}
-	if j.NodeName != "" {
-		fmt.Fprintf(&b, "node name %s\n", j.NodeName)
-	}
-	if j.Requeue > 0 {
-		fmt.Fprintf(&b, "requeue after %s\n", j.Requeue)
-	}
-	if b.Len() == 0 {
-		return "nothing\n"
-	}
-	return b.String()
 }
 
 // set adds a condition.

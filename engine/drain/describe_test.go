@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 // String returns one line for each pod and volume, for explanations and scenarios.
@@ -53,4 +55,44 @@ func until(t time.Time) string {
 		return ""
 	}
 	return " until " + t.UTC().Format(time.RFC3339)
+}
+
+// String returns the reason in words.
+func (s Spare) String() string {
+	switch s {
+	case SpareNone:
+		return "has to leave"
+	case SpareTerminal:
+		return "has run to its end"
+	case SpareMirror:
+		return "static pod"
+	case SpareTolerates:
+		return "tolerates the disrupted taint"
+	case SpareStuck:
+		return "stuck terminating"
+	}
+	return "unknown"
+}
+
+// String returns the cause in words.
+func (c Cause) String() string {
+	if c == CauseBudget {
+		return "PodDisruptionBudget allows no disruption"
+	}
+	return "annotation " + apiv1.DoNotDisruptAnnotationKey
+}
+
+// String returns the name of the tier in explanations.
+func (t Tier) String() string {
+	switch t {
+	case TierOrdinary:
+		return "ordinary"
+	case TierOrdinaryDaemon:
+		return "ordinary daemon"
+	case TierCritical:
+		return "critical"
+	case TierCriticalDaemon:
+		return "critical daemon"
+	}
+	return "unknown"
 }

@@ -1,0 +1,24 @@
+package disrupt
+
+import "strings"
+
+// String prints the decision for tests.
+func (d Decision) String() string {
+	var b strings.Builder
+	for _, n := range d.Launches {
+		b.WriteString("launch " + n.Pool.Name + " " + n.Options[0].Name + "\n")
+	}
+	for _, n := range d.Surplus {
+		b.WriteString("surplus " + n.Name + "\n")
+	}
+	for _, c := range d.Commands {
+		b.WriteString(c.String() + "\n")
+	}
+	for _, c := range d.Proposed {
+		b.WriteString("proposed: " + c.String() + "\n")
+	}
+	for _, x := range d.Blocked {
+		b.WriteString("blocked " + x.Node.Name + ": " + x.Verdict.String() + "\n")
+	}
+	return b.String()
+}
