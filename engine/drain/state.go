@@ -72,7 +72,7 @@ type Decision struct {
 	Held []Hold
 	// Leaving are pods of any tier that are terminating, or whose eviction was accepted.
 	Leaving []*corev1.Pod
-	// Later are pods of later tiers, and pods whose destination is still reserved.
+	// Later are pods that are evicted later: those of a tier after Tier, and those of State.Awaiting.
 	Later []*corev1.Pod
 	// Spared are the pods that stay until the node is terminated.
 	Spared []Spared

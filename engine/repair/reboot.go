@@ -50,9 +50,12 @@ type Step struct {
 	Cause  string
 	// Fenced is true if the node must have the taint that excludes pods. Booted is true if the node has booted again.
 	Fenced, Booted bool
-	// Drain is true if pods must be evicted. Call is true if the cloud must be called. Issued is true if the node has
-	// rebooted although no call is known.
-	Drain, Call, Issued bool
+	// Drain is true if the pods of the node must be evicted now. Call is true if the cloud must be requested to reboot the
+	// instance now.
+	Drain, Call bool
+	// Issued is true if the node has another boot ID although no accepted request is recorded. It was rebooted by a
+	// request whose response was lost, or by someone else. The caller records the reboot as requested.
+	Issued bool
 	// Requeue is when Next must be called again without an event.
 	Requeue time.Duration
 }

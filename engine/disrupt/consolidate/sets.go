@@ -12,11 +12,9 @@ import (
 const (
 	// nodesPerSet and podsPerSet bound a set.
 	nodesPerSet, podsPerSet = 50, 800
-	// few is the number of candidates up to which combinations is used instead of sets. Sets of this size are not
-	// halved.
+	// Up to few candidates are searched by combinations, more by sets. A set of at most few nodes is not halved.
 	few = 6
-	// replaceBelow is a bound of Problem.FullWorth. Below it, a node is replaced rather than filled with pods of other
-	// nodes.
+	// A node whose Problem.FullWorth is below replaceBelow is replaced. It is not filled with pods of other nodes.
 	replaceBelow = 0.95
 )
 
@@ -26,7 +24,7 @@ type search struct {
 	cursor Cursor
 	// exhaustive evaluates each candidate in the whole cluster, without screening. Only tests set it.
 	exhaustive bool
-	// candidates are sorted by waste per disruption by their removal, highest first.
+	// candidates are sorted by waste divided by the disruption that their removal causes, highest first.
 	candidates []*problem.Candidate
 	last       view // the most recent view
 }
@@ -55,8 +53,9 @@ func (s *search) run() *search {
 	return s
 }
 
-// split divides the candidates into those to replace (see replaceBelow) and those that may be filled. Candidates whose
-// removal cannot pay for their evictions are in neither list.
+// split divides the candidates into two lists. replaced are nodes that even full of pods would cost more than capacity
+// elsewhere: their FullWorth is below replaceBelow. filled are all others, onto which pods of other nodes may move.
+// Candidates whose removal cannot pay for their evictions are in neither list.
 func (s *search) split() (replaced, filled []*problem.Candidate) {
 	for _, c := range s.candidates {
 		best := s.st.Problem.PaybackOf([]*problem.Candidate{c}, c.Waste(), c.Worth) // the pods cost at least their worth elsewhere
@@ -71,7 +70,8 @@ func (s *search) split() (replaced, filled []*problem.Candidate) {
 	return replaced, filled
 }
 
-// sets removes the candidates of list in sets that are as large as budgets allow. Candidates in closed receive no pods.
+// sets removes the candidates of list, as many together as the budgets and the bounds of a set allow. No pods move to the
+// candidates in closed.
 func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 	for len(list) > 0 && !s.st.Exhausted() {
 		set, rest := s.nextSet(list)

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxGap bounds the gap of a node, see settle. maxGaps bounds the total wait, as a multiple of the gap.
+	// maxGap is the largest gap of a node (see settle). A wait lasts at most maxGaps gaps.
 	maxGap  = 15 * time.Second
 	maxGaps = 8
 )
@@ -22,10 +22,9 @@ const (
 // wait.
 //
 // One decision for all nodes of a scale-in costs less and moves each pod once. The gap of a node is half of its
-// consolidateAfter, at most maxGap. Consolidation begins to wait if a node became consolidatable less than a gap ago.
-// It waits while another node will be consolidatable within its gap, or while nodes that are not consolidatable yet
-// waste more than the candidates. A wait lasts at most eight gaps. After it, no wait begins for as long as it lasted,
-// so that constant pod churn does not keep nodes forever.
+// consolidateAfter, at most maxGap. A wait begins if a node became consolidatable less than a gap ago. It continues as
+// long as soonConsolidatable returns true, for at most eight gaps. After a wait, no other wait begins for as long as it
+// lasted. So pods that come and go all the time do not keep nodes forever.
 //
 // Consolidation also waits during a staged move. Otherwise pods of another command could take the capacity that is
 // reserved for the moving pods.
@@ -63,9 +62,11 @@ func recentlyConsolidatable(st *problem.State) bool {
 	})
 }
 
-// soonConsolidatable reports whether a wait that began at since continues. Only nodes that will be consolidatable
-// before the wait has to end count. One of them must be consolidatable within its gap, or all later nodes must waste
-// more than the candidates.
+// soonConsolidatable reports whether consolidation waits longer. since is when the wait began.
+//
+// Consider the nodes that are not consolidatable yet, but will be as time passes, at the latest eight gaps after since.
+// Consolidation waits if one of them will be consolidatable within its gap. It also waits if there is one, and all nodes
+// that are not consolidatable yet waste more money than the candidates.
 func soonConsolidatable(st *problem.State, since time.Time, candidates []*problem.Candidate) bool {
 	now := st.Problem.Snapshot.Now
 	next, inTime, waste := false, false, 0.0
