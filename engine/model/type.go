@@ -82,6 +82,40 @@ func (t *InstanceType) Cheapest(reqs require.Set) (best Offering, ok bool) {
 	return best, ok
 }
 
+// Distinct returns how many values of the label of r the types have that r admits. Offerings count if they are launchable
+// and reqs allow them.
+func Distinct(types []*InstanceType, r require.Requirement, reqs require.Set) int {
+	values := map[string]bool{}
+	for _, t := range types {
+		for _, o := range t.Offerings {
+			if _, ok := reqs.Intersects(o.Requirements); !ok || !o.Launchable() {
+				continue
+			}
+			have, ok := o.Requirements.Get(r.Key())
+			if !ok {
+				have, _ = t.Requirements.Get(r.Key())
+			}
+			for v := range have.Each() {
+				if r.Has(v) {
+					values[v] = true
+				}
+			}
+		}
+	}
+	return len(values)
+}
+
+// LargestCapacity returns the largest capacity of the types in each resource.
+func LargestCapacity(types []*InstanceType) Resources {
+	most := Resources{}
+	for _, t := range types {
+		for name, v := range t.Capacity {
+			most[name] = max(most[name], v)
+		}
+	}
+	return most
+}
+
 // NewAllocatable returns capacity less overhead. As in kubelet, huge pages are deducted from memory. No amount becomes
 // negative.
 func NewAllocatable(capacity, overhead Resources) Resources {

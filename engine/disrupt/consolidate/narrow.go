@@ -130,10 +130,11 @@ func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64)
 			return model.Verdict{Rule: model.RuleSpot, Key: n.Pool.Name, Subject: fmt.Sprintf(
 				"spot-to-spot consolidation needs %d cheaper instance types, found %d", minSpotTypes, len(n.Options))}
 		}
-		n.Options = n.Options[:max(minSpotTypes, neededForMinValues(n))]
+		needed, _ := neededForMinValues(n)
+		n.Options = n.Options[:max(minSpotTypes, needed)]
 	}
-	if key, ok := meetsMinValues(n); !ok {
-		return model.Verdict{Rule: model.RuleMinValues, Key: key}
+	if _, lacking := neededForMinValues(n); lacking != "" && !n.MinValuesRelaxed {
+		return model.Verdict{Rule: model.RuleMinValues, Key: lacking}
 	}
 	if spot || n.Options[0] != first {
 		n.Offering, _ = n.Options[0].Cheapest(n.Requirements)

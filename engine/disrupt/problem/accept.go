@@ -89,7 +89,7 @@ func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta 
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 		node.Spec.ProviderID, node.Spec.Unschedulable, node.Spec.Taints = "planned:///"+name, true, r.Pool.Taints
 		// The largest option counts against the limits of the NodePool, because the launch may choose it.
-		node.Status.Capacity, node.Status.Allocatable = largest(r.Options).List(), t.Allocatable.List()
+		node.Status.Capacity, node.Status.Allocatable = model.LargestCapacity(r.Options).List(), t.Allocatable.List()
 		// Pods that tolerate the cordon must not be placed either, so the node has no room for another pod.
 		node.Status.Allocatable[corev1.ResourcePods] = model.Quantity(corev1.ResourcePods, int64(len(r.Pods)))
 		claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
@@ -103,17 +103,6 @@ func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta 
 	}
 	change.Types = typesAfter(st.Cluster, replacements)
 	return change
-}
-
-// largest returns the highest capacity of the types in each resource.
-func largest(types []*model.InstanceType) model.Resources {
-	most := model.Resources{}
-	for _, t := range types {
-		for name, amount := range t.Capacity {
-			most[name] = max(most[name], amount)
-		}
-	}
-	return most
 }
 
 // original returns the command with the pods, nodes and types of the Snapshot instead of their copies in the what-if.
