@@ -17,9 +17,9 @@ const (
 	// samePlan is the largest difference between the creation times of claims of one plan. API servers truncate times
 	// to seconds.
 	samePlan = time.Second
-	// settle is how long a node waits while any nomination is missing. When a node joins, kube-scheduler tries all
-	// pending pods and clears their nominations. After settle, the node is released although up to negligible
-	// nominations are missing. These are written before the claims are released.
+	// settle is how long a node waits while any nomination is missing, because kube-scheduler clears nominations when a
+	// node joins. After that, the node waits only if more than negligible nominations are missing. The few missing ones
+	// are written before the node is released.
 	settle     = 2 * time.Second
 	negligible = 20
 )

@@ -39,7 +39,7 @@ type Finding struct {
 // arguments are not changed.
 func Apply(overlays []*overlayv1alpha1.NodeOverlay, supplies []Supply, rules apiv1.LabelRules) Result {
 	r := Result{Types: make(map[string][]*model.InstanceType, len(supplies)), Findings: map[string]*Finding{}}
-	book := ledger{prices: map[place]entry{}, capacity: map[place]entry{}}
+	set := ledger{prices: map[place]entry{}, capacity: map[place]entry{}}
 	for _, o := range inOrder(overlays) {
 		if err := o.Validate(rules); err != nil {
 			r.Findings[o.Name] = &Finding{Reason: overlayv1alpha1.ReasonRuntimeValidation, Message: err.Error()}
@@ -50,10 +50,10 @@ func Apply(overlays []*overlayv1alpha1.NodeOverlay, supplies []Supply, rules api
 			r.Findings[o.Name] = &Finding{Reason: overlayv1alpha1.ReasonRuntimeValidation, Message: err.Error()}
 			continue
 		}
-		r.Findings[o.Name] = book.enter(change, supplies)
+		r.Findings[o.Name] = set.enter(change, supplies)
 	}
 	for _, s := range supplies {
-		r.Types[s.Pool.Name] = book.lay(s)
+		r.Types[s.Pool.Name] = set.applied(s)
 	}
 	return r
 }
@@ -149,8 +149,8 @@ func conflict(with *change, what string, pool *model.Pool) *Finding {
 			"fix: set different weights", with.name, what, pool.Name)}
 }
 
-// lay returns the supply's types with the prices and amounts of the ledger.
-func (l *ledger) lay(s Supply) []*model.InstanceType {
+// applied returns the supply's types with the prices and amounts that overlays have set.
+func (l *ledger) applied(s Supply) []*model.InstanceType {
 	extra := map[string]model.Resources{}
 	for at, e := range l.capacity {
 		if at.pool != s.Pool.Name {
@@ -163,14 +163,14 @@ func (l *ledger) lay(s Supply) []*model.InstanceType {
 	}
 	out := slices.Clone(s.Types)
 	for i, t := range out {
-		laid := *t
-		l.price(&laid, s.Pool.Name)
+		changed := *t
+		l.price(&changed, s.Pool.Name)
 		if more := extra[t.Name]; more != nil {
-			laid.CapacityOverlaid = true
-			laid.Capacity, laid.Allocatable = t.WithExtended(more)
+			changed.CapacityOverlaid = true
+			changed.Capacity, changed.Allocatable = t.WithExtended(more)
 		}
-		if laid.PriceOverlaid || laid.CapacityOverlaid {
-			out[i] = &laid
+		if changed.PriceOverlaid || changed.CapacityOverlaid {
+			out[i] = &changed
 		}
 	}
 	return out
