@@ -114,7 +114,7 @@ func (a amounts) names() []corev1.ResourceName { return slices.Sorted(maps.Keys(
 
 // untolerated returns the first taint that excludes the pod from a node, if any.
 func (d *demand) untolerated(taints []corev1.Taint) (corev1.Taint, bool) {
-	return model.Untolerated(d.tolerations, taints)
+	return nodematch.Untolerated(d.tolerations, taints)
 }
 
 // clash returns the first host port that both d and o use.

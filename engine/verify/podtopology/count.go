@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
@@ -137,7 +136,7 @@ func (s spreadConstraint) counts(n *Node, k *class) bool {
 		return false
 	}
 	if s.honorTaints {
-		if _, kept := model.Untolerated(k.tolerations, n.Taints); kept {
+		if _, kept := nodematch.Untolerated(k.tolerations, n.Taints); kept {
 			return false
 		}
 	}
