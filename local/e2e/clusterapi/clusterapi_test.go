@@ -46,6 +46,20 @@ func TestScaleUpAndDown(t *testing.T) {
 	if len(node.Spec.Taints) > 0 || !strings.HasPrefix(zone, "zone-") || node.Spec.ProviderID != claim.Status.ProviderID {
 		t.Errorf("node has taints %v, zone %q, provider id %s", node.Spec.Taints, zone, node.Spec.ProviderID)
 	}
+	var sets unstructured.UnstructuredList
+	sets.SetGroupVersionKind(setKind)
+	if err := place.List(t.Context(), &sets); err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	for i := range sets.Items {
+		if strings.HasPrefix(sets.Items[i].GetName(), s.name+"-") {
+			made++
+		}
+	}
+	if made != len(sizes) {
+		t.Errorf("Cluster API has made %d MachineSets, want one for each MachineDeployment", made)
+	}
 	for size := range sizes {
 		u := s.object(deploymentKind, s.template(size), nil)
 		if err := place.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
@@ -232,5 +246,18 @@ func TestMachineWithoutClaim(t *testing.T) {
 	if err := client.IgnoreNotFound(place.Patch(t.Context(), &claim, patch)); err != nil {
 		t.Fatal(err)
 	}
+	s.awaitGone()
+}
+
+// With a kubeconfig of its own, the management cluster is reached with those credentials.
+func TestManagementKubeconfig(t *testing.T) {
+	s := newScene(t, "management")
+	t.Cleanup(s.restart) // without the variable, which is unset before
+	t.Setenv("MANAGEMENT_KUBECONFIG", place.Cluster.Dir().KubeconfigOf("clusterapi"))
+	s.restart()
+	s.deploy(1, "3")
+	s.awaitRunning(1)
+	s.awaitSettled(1)
+	s.scale(0)
 	s.awaitGone()
 }
