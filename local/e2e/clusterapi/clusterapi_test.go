@@ -197,6 +197,24 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
+// A Machine whose infrastructure object is removed is replaced.
+func TestInfrastructureRemoved(t *testing.T) {
+	s := newScene(t, "removed")
+	s.deploy(1, "3")
+	s.awaitRunning(1)
+	claim := s.awaitSettled(1)[0]
+	infra := s.objects(t.Context(), hollowKind)[0]
+	if err := place.Delete(t.Context(), &infra); err != nil {
+		t.Fatal(err)
+	}
+	s.poll(func(ctx context.Context) string {
+		err := place.Get(ctx, client.ObjectKey{Name: claim.Name}, &apiv1.NodeClaim{})
+		return missing(err != nil && client.IgnoreNotFound(err) == nil, "claim %s is not gone (%v)", claim.Name, err)
+	})
+	s.awaitRunning(1)
+	s.awaitSettled(1)
+}
+
 // Wherever the controller is killed while it launches, each claim has one Machine in the end, and no other Machine exists.
 func TestKill(t *testing.T) {
 	s := newScene(t, "kill")
