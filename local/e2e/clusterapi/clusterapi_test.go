@@ -243,10 +243,11 @@ func TestKill(t *testing.T) {
 // restart kills the controller and starts it again.
 func (s *scene) restart() {
 	s.t.Helper()
-	if err := place.Cluster.Kill(s.t.Context(), cluster.ControllerName); err != nil {
+	ctx := context.WithoutCancel(s.t.Context()) // it is used in clean-up too
+	if err := place.Cluster.Kill(ctx, cluster.ControllerName); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := place.Cluster.Up(s.t.Context()); err != nil {
+	if err := place.Cluster.Up(ctx); err != nil {
 		s.t.Fatal(err)
 	}
 }
