@@ -76,7 +76,7 @@ func TestStories(t *testing.T) {
 
 var (
 	first = flag.Uint64("seed", 1, "the first seed of TestSeeds")
-	count = flag.Uint64("seeds", 8, "how many seeds TestSeeds plays")
+	count = flag.Uint64("seeds", 6, "how many seeds TestSeeds plays")
 	tries = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
 	twice = flag.Bool("twice", false, "play each seed twice, and fail if the traces differ")
 	stop  = flag.Bool("stop", false, "end TestSeeds after the first seed that fails")
