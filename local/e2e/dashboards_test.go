@@ -190,18 +190,29 @@ func TestDashboards(t *testing.T) {
 	for name, expr := range publicQueries(t) {
 		all[name] = expr
 	}
-	s.poll(func() string {
-		var empty []string
-		for name, expr := range all {
-			if got, err := p.query(expr); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			} else if len(got) == 0 {
-				empty = append(empty, name+": "+expr)
+	left := len(all)
+	ask := func(most int) func() string {
+		return func() string {
+			var empty []string
+			for name, expr := range all {
+				if got, err := p.query(expr); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				} else if len(got) == 0 {
+					empty = append(empty, name+": "+expr)
+				} else {
+					delete(all, name)
+				}
 			}
+			if len(empty) <= most {
+				return ""
+			}
+			return strings.Join(empty, "\n")
 		}
-		return strings.Join(empty, "\n")
-	})
-	t.Logf("%d queries have an answer", len(all))
+	}
+	s.poll(ask(1)) // what consolidation counts is missing: only empty nodes were removed so far
+	s.resize("more", 1)
+	s.poll(ask(0))
+	t.Logf("%d queries have an answer", left)
 	s.wantMoney(p)
 }
 
