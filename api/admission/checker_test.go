@@ -214,7 +214,7 @@ func TestConditionsNeedAReasonExceptOnClaims(t *testing.T) {
 			t.Errorf("%s with a condition without reason: %v", kind, errs.ToAggregate())
 		}
 	}
-	if len(seen) != 6 {
-		t.Errorf("looked at %d kinds, want 6", len(seen))
+	if len(seen) != 7 {
+		t.Errorf("looked at %d kinds, want 7", len(seen))
 	}
 }

@@ -25,8 +25,8 @@ func all(t *testing.T) []*apiextensions.CustomResourceDefinition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list) != 6 {
-		t.Errorf("read %d CRDs, want 6", len(list))
+	if len(list) != 7 {
+		t.Errorf("read %d CRDs, want 7", len(list))
 	}
 	var internal []*apiextensions.CustomResourceDefinition
 	for _, crd := range list {

@@ -116,12 +116,13 @@ func TestLedgerReturnsClaimsThatEnd(t *testing.T) {
 	b := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "b", Annotations: map[string]string{"kept": "yes"}}}
 	ending := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "ending", Finalizers: []string{"x/y"}}}
 	c := fake.NewClientBuilder().WithScheme(api.Scheme()).WithObjects(a, b, ending).Build()
-	stale := ending.DeepCopy()
+	stale := readClaim(t, c, "ending")
 	if err := c.Delete(t.Context(), ending); err != nil {
 		t.Fatal(err)
 	}
-	missing := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "missing"}}
-	l := Ledger{Client: c}
+	missing := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "missing", ResourceVersion: "1"}}
+	a, b = readClaim(t, c, "a"), readClaim(t, c, "b")
+	l := Ledger{Client: c, Live: c}
 	gone, err := l.Record(t.Context(), []*apiv1.NodeClaim{a, missing, stale, b}, map[string]string{"token": "1"})
 	if err != nil || !slices.Equal(gone, []*apiv1.NodeClaim{missing, stale}) {
 		t.Fatalf("gone %v, error %v", gone, err)
@@ -133,6 +134,47 @@ func TestLedgerReturnsClaimsThatEnd(t *testing.T) {
 	if got.Annotations["token"] != "1" || got.Annotations["kept"] != "yes" {
 		t.Errorf("annotations are %v", got.Annotations)
 	}
+}
+
+// A claim that changed since it was read is recorded, unless another process recorded a launch.
+func TestLedgerOfTwoProcesses(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*apiv1.NodeClaim)
+		stored string
+		failed bool
+	}{
+		{"another label", func(c *apiv1.NodeClaim) { c.Labels = map[string]string{"a": "b"} }, "mine", false},
+		{"a launch of another process", func(c *apiv1.NodeClaim) { c.Annotations = map[string]string{"token": "theirs"} }, "theirs", true},
+		{"the same launch, whose answer was lost", func(c *apiv1.NodeClaim) { c.Annotations = map[string]string{"token": "mine"} }, "mine", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := fake.NewClientBuilder().WithScheme(api.Scheme()).WithObjects(&apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).Build()
+			stale, fresh := readClaim(t, c, "a"), readClaim(t, c, "a")
+			tt.change(fresh)
+			if err := c.Update(t.Context(), fresh); err != nil {
+				t.Fatal(err)
+			}
+			gone, err := Ledger{Client: c, Live: c}.Record(t.Context(), []*apiv1.NodeClaim{stale}, map[string]string{"token": "mine"})
+			var elsewhere *RecordedElsewhereError
+			if len(gone) != 0 || errors.As(err, &elsewhere) != tt.failed || (err != nil) != tt.failed {
+				t.Errorf("gone %v, error %v", gone, err)
+			}
+			if got := readClaim(t, c, "a").Annotations["token"]; got != tt.stored {
+				t.Errorf("stored is %q, want %q", got, tt.stored)
+			}
+		})
+	}
+}
+
+// readClaim returns a claim as the API server has it.
+func readClaim(t *testing.T, c client.Client, name string) *apiv1.NodeClaim {
+	t.Helper()
+	claim := &apiv1.NodeClaim{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: name}, claim); err != nil {
+		t.Fatal(err)
+	}
+	return claim
 }
 
 // A write that fails is an error, and does not end the writes of the other claims.
@@ -147,7 +189,8 @@ func TestLedgerFails(t *testing.T) {
 			return w.Patch(ctx, o, p, options...)
 		},
 	}).Build()
-	gone, err := Ledger{Client: c}.Record(t.Context(), []*apiv1.NodeClaim{a, b}, map[string]string{"token": "1"})
+	a, b = readClaim(t, c, "a"), readClaim(t, c, "b")
+	gone, err := Ledger{Client: c, Live: c}.Record(t.Context(), []*apiv1.NodeClaim{a, b}, map[string]string{"token": "1"})
 	if err == nil || len(gone) != 0 || b.Annotations["token"] != "1" || b.ResourceVersion == "" {
 		t.Errorf("gone %v, error %v, recorded on b: %v", gone, err, b.Annotations)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,11 +16,23 @@ import (
 // A Ledger writes annotations to claims, so that a provider can record a launch before it calls the cloud.
 type Ledger struct {
 	Client client.Client
+	// Live reads claims from the API server after a conflict.
+	Live client.Reader
+}
+
+// A RecordedElsewhereError means that another process recorded a launch of the claim after the claim was read. A leader that
+// was paused and has not yet noticed that it lost its lease gets it.
+type RecordedElsewhereError struct{ Claim string }
+
+// Error implements error.
+func (e *RecordedElsewhereError) Error() string {
+	return "record launch on claim " + e.Claim + ": another process has recorded one since the claim was read"
 }
 
 // Record sets the annotations on all claims, and returns once the API server has stored them. It updates the given
 // claims to the stored version. It returns the claims that are deleted or being deleted, in the given order. The caller
-// must not launch instances for these.
+// must not launch instances for these. The error is a RecordedElsewhereError if one of the annotations of a claim has
+// changed since the claim was read.
 func (l Ledger) Record(
 	ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string,
 ) (gone []*apiv1.NodeClaim, err error) {
@@ -39,20 +52,36 @@ func (l Ledger) Record(
 
 // record sets the annotations on one claim and reports whether the claim is deleted or being deleted.
 func (l Ledger) record(ctx context.Context, claim *apiv1.NodeClaim, annotations map[string]string) (ended bool, err error) {
-	before := claim.DeepCopy()
-	if claim.Annotations == nil {
-		claim.Annotations = map[string]string{}
+	read := claim.DeepCopy()
+	for try := 1; ; try++ {
+		before := claim.DeepCopy()
+		if claim.Annotations == nil {
+			claim.Annotations = map[string]string{}
+		}
+		maps.Copy(claim.Annotations, annotations)
+		// The lock is for these annotations only. Other changes of the claim do not matter.
+		err = l.Client.Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		switch {
+		case apierrors.IsNotFound(err):
+			return true, nil
+		case err == nil:
+			return claim.UID != read.UID || !claim.DeletionTimestamp.IsZero(), nil
+		case !apierrors.IsConflict(err) || try >= tries:
+			return false, fmt.Errorf("record launch on claim %s: %w", claim.Name, err)
+		}
+		if err := l.Live.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+			if apierrors.IsNotFound(err) {
+				return true, nil
+			}
+			return false, fmt.Errorf("read claim %s again: %w", claim.Name, err)
+		}
+		if claim.UID != read.UID || !claim.DeletionTimestamp.IsZero() {
+			return true, nil
+		}
+		for k, v := range annotations {
+			if now := claim.Annotations[k]; now != read.Annotations[k] && now != v {
+				return false, &RecordedElsewhereError{Claim: claim.Name}
+			}
+		}
 	}
-	for k, v := range annotations {
-		claim.Annotations[k] = v
-	}
-	// There is no optimistic lock, because no other writer changes these annotations.
-	err = l.Client.Patch(ctx, claim, client.MergeFrom(before))
-	switch {
-	case apierrors.IsNotFound(err):
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("record launch on claim %s: %w", claim.Name, err)
-	}
-	return claim.UID != before.UID || !claim.DeletionTimestamp.IsZero(), nil
 }

@@ -58,6 +58,13 @@ func (l *Ledger) Begin() {
 	l.begun = true
 }
 
+// Charged returns the time up to which costs are charged, zero before the first observation, and the price per hour then.
+func (l *Ledger) Charged() (until time.Time, total cost.Micros) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last, l.now.Total
+}
+
 // A billed is what is known of a node that is paid for.
 type billed struct {
 	key   cost.Key // place of the node, without kind

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -52,8 +53,11 @@ func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*m
 	}
 	name := ""
 	if ref := pool.Spec.Template.Spec.NodeClassRef; ref != nil {
-		if ref.Group == kwokv1alpha1.Group {
+		switch ref.Group {
+		case kwokv1alpha1.Group:
 			return kwok.GenericTypes(), nil
+		case clusterapiv1alpha1.Group:
+			return nil, nil // see lacks
 		}
 		name = ref.Name
 	}
@@ -73,11 +77,17 @@ func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*m
 	return types, nil
 }
 
+// lacks reports whether the types of the pool are neither in the binary nor in the file: they are templates of Cluster API.
+func (c *Catalogue) lacks(pool *apiv1.NodePool) bool {
+	ref := pool.Spec.Template.Spec.NodeClassRef
+	return c.fixed == nil && ref != nil && ref.Group == clusterapiv1alpha1.Group
+}
+
 // Labels returns the rules of the labels that pods may select before a node exists: those of Kubernetes and of the
 // types.
 func (c *Catalogue) Labels() apiv1.LabelRules {
 	if c.fixed == nil {
-		return apiv1.CoreLabels().With(awsv1.Labels(), kwokv1alpha1.Labels())
+		return apiv1.CoreLabels().With(awsv1.Labels(), kwokv1alpha1.Labels(), clusterapiv1alpha1.Labels())
 	}
 	known := sets.New[string]()
 	for _, t := range c.fixed {
@@ -94,7 +104,7 @@ func (c *Catalogue) Labels() apiv1.LabelRules {
 // rules returns the label rules for the validation of pools. Pools may use the labels of all providers, even if the
 // types of a file do not have them.
 func (c *Catalogue) rules() apiv1.LabelRules {
-	return c.Labels().With(awsv1.Labels(), kwokv1alpha1.Labels())
+	return c.Labels().With(awsv1.Labels(), kwokv1alpha1.Labels(), clusterapiv1alpha1.Labels())
 }
 
 // TypesOf returns the types of a provider in the binary, for the command catalog. region is a region of AWS.

@@ -3,11 +3,13 @@ package offline
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/internal/catalogue"
@@ -80,5 +82,26 @@ func TestClassShapesTypes(t *testing.T) {
 		if o.Zone != "us-east-1b" {
 			t.Errorf("offered in %s", o.Zone)
 		}
+	}
+}
+
+// Pools of Cluster API have types in a file only. Without one, that is said, and no types of another cloud are taken.
+func TestTypesOfClusterAPI(t *testing.T) {
+	p := &apiv1.NodePool{}
+	p.Name = "workers"
+	p.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: "clusterapi.ext.karpenter.sh", Kind: "ClusterAPINodeClass", Name: "workers"}
+	got, err := Shipped(DefaultRegion).Supply([]*apiv1.NodePool{p}, nil, nil)
+	if err != nil || len(got.Types["workers"]) != 0 || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "--catalog") {
+		t.Errorf("supply is %v, %v; want no types and a warning", got, err)
+	}
+	file := `[{"name":"small","arch":"amd64","labels":{},"allocatable":{"cpu":"4","memory":"16Gi","pods":"110"},` +
+		`"offerings":[{"zone":"a","capacityType":"on-demand","price":0.2}]}]`
+	c, err := ReadCatalogue("types.json", []byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err = c.Supply([]*apiv1.NodePool{p}, nil, nil)
+	if err != nil || len(got.Types["workers"]) != 1 || len(got.Warnings) != 0 {
+		t.Errorf("supply is %v, %v; want the type of the file", got, err)
 	}
 }

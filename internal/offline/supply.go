@@ -28,6 +28,10 @@ func (c *Catalogue) Supply(
 	out := Supply{Types: map[string][]*model.InstanceType{}}
 	var supplies []overlay.Supply
 	for _, p := range pools {
+		if c.lacks(p) {
+			out.Warnings = append(out.Warnings, "NodePool "+p.Name+" gets no nodes here: the types of a ClusterAPINodeClass are in "+
+				"its cluster, not in this program; give them with --catalog")
+		}
 		types, err := c.Types(p, classOf(p, classes))
 		if err != nil {
 			return out, fmt.Errorf("NodePool %s: %w", p.Name, err)

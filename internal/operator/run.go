@@ -122,7 +122,7 @@ func Run(ctx context.Context, p Program) error {
 	}
 	env := Env{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: p.Clock,
-		Events: events, Metrics: p.Metrics, Ledger: act.Ledger{Client: mgr.GetClient()},
+		Events: events, Metrics: p.Metrics, Ledger: act.Ledger{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 		Writer: act.Writer{Client: mgr.GetClient()}, Log: p.Log,
 	}
 	f := featuresOf(ctx, mgr, p.Settings, p.Log)

@@ -133,8 +133,15 @@ func (j *judge) look() {
 	}
 }
 
+// unaware is how long a replica may act by a clock that jumped, until an answer of the API server tells it the time. A jump moves
+// the monotonic clock of a replica too, since a time.Time can only be moved as a whole. That of a machine does not jump.
+const unaware = 2 * time.Second
+
 // call checks a call of a replica to the API server before it is carried out.
 func (j *judge) call(l *link, q *kubeapi.Request) {
+	if time.Since(j.world.processes.jumped) < unaware {
+		return
+	}
 	parts := strings.Split(strings.Trim(q.Path, "/"), "/")
 	switch {
 	case len(parts) >= 6 && parts[4] == "pods":

@@ -16,6 +16,8 @@ type processes struct {
 	closing  bool
 	// started is when a replica was last started.
 	started time.Time
+	// jumped is when a clock last jumped.
+	jumped time.Time
 	// writer is the replica whose call the API server carries out now.
 	writer string
 }
@@ -161,6 +163,7 @@ func (p *processes) clockJump(e Event) error {
 	}
 	if r := p.leader(); r != nil {
 		r.clock.jump(d)
+		p.jumped = time.Now()
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func TestCRDs(t *testing.T) {
 	}
 	text := Join(files)
 	count := strings.Count(text, "\nkind: CustomResourceDefinition\n")
-	if annotated := strings.Count(text, "\n    example.com/a: b\n"); count != 6 || annotated != count {
+	if annotated := strings.Count(text, "\n    example.com/a: b\n"); count != 7 || annotated != count {
 		t.Errorf("%d definitions, %d of them annotated", count, annotated)
 	}
 	if _, err := Render(load(t, "karpenter-crd"), release(map[string]any{"annotations": v})); err == nil {
@@ -442,5 +442,26 @@ func TestEditorSchemas(t *testing.T) {
 	pool["spec"].(map[string]any)["disruptions"] = map[string]any{}
 	if err := schema.Validate(normal(t, pool)); err == nil {
 		t.Error("a typo is accepted")
+	}
+}
+
+// With Cluster API the controller may create Machines, unless they are in another cluster. It needs no settings of AWS.
+func TestClusterAPI(t *testing.T) {
+	for kubeconfig, inHere := range map[string]bool{"": true, "/etc/management/kubeconfig": false} {
+		v := map[string]any{"settings": map[string]any{"provider": "clusterapi", "managementKubeconfig": kubeconfig}}
+		files, err := Render(load(t, "karpenter"), release(v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := Join(files)
+		if got := strings.Contains(text, `resources: ["machines"]`); got != inHere {
+			t.Errorf("kubeconfig %q: rights to Machines in the cluster of the nodes: %t, want %t", kubeconfig, got, inHere)
+		}
+		if got := strings.Contains(text, "name: MANAGEMENT_KUBECONFIG"); got == inHere {
+			t.Errorf("kubeconfig %q: the variable is set: %t", kubeconfig, got)
+		}
+		if !strings.Contains(text, "clusterapinodeclasses/status") || strings.Contains(text, "ec2nodeclasses/status") {
+			t.Errorf("kubeconfig %q: the rights are not those of the provider", kubeconfig)
+		}
 	}
 }

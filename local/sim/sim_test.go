@@ -76,8 +76,9 @@ func TestStories(t *testing.T) {
 
 var (
 	first = flag.Uint64("seed", 1, "the first seed of TestSeeds")
-	count = flag.Uint64("seeds", 8, "how many seeds TestSeeds plays")
+	count = flag.Uint64("seeds", 6, "how many seeds TestSeeds plays")
 	tries = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
+	twice = flag.Bool("twice", false, "play each seed twice, and fail if the traces differ")
 	stop  = flag.Bool("stop", false, "end TestSeeds after the first seed that fails")
 	tell  = flag.Bool("report", false, "print a line with JSON for each seed")
 	save  = flag.String("save", "", "write the shrunk scenarios of seeds that fail to this directory")
@@ -101,6 +102,15 @@ func TestSeeds(t *testing.T) {
 			length += r.Length
 			if *tell {
 				printReport(seed, r)
+			}
+			if *twice {
+				again, err := sim.Play(t, sc, sim.Options{Scheduler: options(t, "twice").Scheduler})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if again.Hash != r.Hash {
+					t.Errorf("the second trace is %s of %d lines, the first was %s of %d", again.Hash, again.Lines, r.Hash, r.Lines)
+				}
 			}
 			t.Logf("trace %s of %d lines: %s in %s", r.Hash, r.Lines, r.Summary(), r.Length.Round(time.Minute))
 			if len(r.Violations) > 0 {

@@ -305,7 +305,7 @@ type ledger struct{ kube client.Client }
 func (l ledger) Record(
 	ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string,
 ) (gone []*apiv1.NodeClaim, err error) {
-	return act.Ledger{Client: l.kube}.Record(ctx, claims, annotations)
+	return act.Ledger{Client: l.kube, Live: l.kube}.Record(ctx, claims, annotations)
 }
 
 type kubernetes struct{}

@@ -227,7 +227,7 @@ func (p *Provider) ensure(ctx context.Context, claim *apiv1.NodeClaim, r record,
 	}
 	if m == nil {
 		if k == nil {
-			return nil, fmt.Errorf("Machine %s does not exist any more", r.key())
+			return nil, fmt.Errorf("find Machine %s: it does not exist any more", r.key())
 		}
 		if m, err = p.build(ctx, claim, r, k); err != nil {
 			return nil, err

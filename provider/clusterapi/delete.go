@@ -18,7 +18,7 @@ import (
 // Delete implements cloud.Provider. It deletes the claim's Machine, and Cluster API deletes its clones. If there is no Machine,
 // it deletes clones that a launch has left.
 func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
-	gone := fmt.Errorf("Machine of claim %s: %w", claim.Name, cloud.ErrNotFound)
+	gone := fmt.Errorf("find Machine of claim %s: %w", claim.Name, cloud.ErrNotFound)
 	r, known, err := p.launched(ctx, claim)
 	if err != nil {
 		return err

@@ -100,7 +100,7 @@ func TestNotices(t *testing.T) {
 		"nothing":      {func(*unstructured.Unstructured) {}, ""},
 		"ready":        {condition("InfrastructureReady", "True", "Ready"), ""},
 		"spot":         {condition("InfrastructureReady", "False", "SpotInstanceInterrupted"), model.NoticeSpotInterrupted},
-		"removed":      {condition("InfrastructureReady", "False", "Deleted"), model.NoticeInstanceTerminated},
+		"removed":      {condition("InfrastructureReady", "False", "ObjectDeleted"), model.NoticeInstanceTerminated},
 		"not ready":    {condition("InfrastructureReady", "False", "NotReady"), ""},
 		"health check": {condition("HealthCheckSucceeded", "False", "UnhealthyNode"), model.NoticeScheduledChange},
 	} {

@@ -58,6 +58,9 @@ func (n machineNotices) Receive(ctx context.Context) (cloud.NoticeBatch, error) 
 // interruptionReasons match reasons and messages of machines that the infrastructure takes back.
 var interruptionReasons = regexp.MustCompile(`(?i)\b(spot|preempt|interrupt|evict|reclaim|deallocat)`)
 
+// infrastructureDeleted is the reason of InfrastructureReady if the infrastructure object of a provisioned Machine does not exist.
+const infrastructureDeleted = "ObjectDeleted"
+
 // noticeOf returns the notice about a Machine that had a provider ID, and false if there is none.
 func noticeOf(m *machine) (model.Notice, bool) {
 	if m.Spec.ProviderID == "" {
@@ -85,8 +88,8 @@ func noticeOf(m *machine) (model.Notice, bool) {
 			n.Kind = model.NoticeScheduledChange
 		case interruptionReasons.MatchString(text):
 			n.Kind = model.NoticeSpotInterrupted
-		case c.Reason == "Deleted":
-			n.Kind = model.NoticeInstanceTerminated // the infrastructure object no longer exists
+		case c.Reason == infrastructureDeleted:
+			n.Kind = model.NoticeInstanceTerminated
 		default:
 			continue // it may become ready again; repair replaces nodes that do not
 		}

@@ -61,9 +61,7 @@ func (s *shortages) mark(k offeringKey) {
 func (s *shortages) clear(k offeringKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.byKey[k]; known {
-		delete(s.byKey, k)
-	}
+	delete(s.byKey, k)
 }
 
 // short reports whether the offering is not to be used now.

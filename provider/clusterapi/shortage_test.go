@@ -32,7 +32,7 @@ func TestJudge(t *testing.T) {
 		"WaitingForBootstrapData: bootstrap data is not available yet":                     false,
 		"InvalidConfiguration: image ubuntu-99 does not exist":                             false,
 		"VMProvisioning: the virtual machine is being created":                             false,
-		"Deleted: the object does not exist":                                               false,
+		"ObjectDeleted: the object does not exist":                                         false,
 	} {
 		reason, message, _ := strings.Cut(text, ": ")
 		m := &machine{}

@@ -171,12 +171,12 @@ func (x *costing) stored(cmd *cobra.Command) (saved ledger.Saved, ok bool, err e
 	saved, ok, err = live.Ledger(cmd.Context(), there)
 	switch {
 	case apierrors.IsForbidden(err):
-		warn(cmd.ErrOrStderr(), []string{"cannot read ConfigMap " + ledger.MapName + ", so there is no history: " + err.Error()})
+		warn(cmd.ErrOrStderr(), []string{"cannot read ConfigMap " + ledger.MapName + ", history is omitted: " + err.Error()})
 		return saved, false, nil
 	case err != nil:
 		return saved, false, coded{exitUnreachable, err}
 	case !ok:
-		warn(cmd.ErrOrStderr(), []string{"no controller has stored ConfigMap " + ledger.MapName + ", so there is no history"})
+		warn(cmd.ErrOrStderr(), []string{"ConfigMap " + ledger.MapName + " not found, history is omitted"})
 	case time.Since(saved.Until) > 10*time.Minute:
 		warn(cmd.ErrOrStderr(), []string{"the controller stored the costs last at " + saved.Until.UTC().Format(time.RFC3339) + "; is it running?"})
 	}

@@ -16,12 +16,16 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/engine/cost"
 	"github.com/karpenter-go/karpenter/internal/ledger"
 	"github.com/karpenter-go/karpenter/internal/singleton"
 )
 
-// saveEvery is the interval at which the ledger is stored.
-const saveEvery = time.Minute
+// The ledger is stored every saveEvery, and lookEvery if prices per hour have changed.
+const (
+	saveEvery = time.Minute
+	lookEvery = 10 * time.Second
+)
 
 // A Controller stores the ledger.
 type Controller struct {
@@ -33,6 +37,9 @@ type Controller struct {
 	Namespace string
 
 	restored, told bool
+	// saved is until when the stored ledger is charged, total its price per hour.
+	saved time.Time
+	total cost.Micros
 }
 
 // Name is the controller's name in logs and metrics.
@@ -44,6 +51,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		c.Ledger.Begin()
 		return ctrl.Result{}, nil
 	}
+	until, total := c.Ledger.Charged()
+	if c.restored && total == c.total && until.Sub(c.saved) < saveEvery {
+		return ctrl.Result{RequeueAfter: lookEvery}, nil
+	}
 	var stored corev1.ConfigMap
 	err := c.Reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ledger.MapName}, &stored)
 	missing := apierrors.IsNotFound(err)
@@ -52,12 +63,12 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	if !c.restored {
 		c.restore(ctx, stored.BinaryData[ledger.MapKey])
-		return ctrl.Result{RequeueAfter: saveEvery / 4}, nil
+		return ctrl.Result{RequeueAfter: lookEvery}, nil
+	}
+	if until.IsZero() {
+		return ctrl.Result{RequeueAfter: lookEvery}, nil
 	}
 	saved := c.Ledger.Save()
-	if saved.Until.IsZero() {
-		return ctrl.Result{RequeueAfter: saveEvery}, nil
-	}
 	text, err := saved.Encode()
 	if err != nil {
 		return ctrl.Result{}, err
@@ -73,7 +84,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if err != nil {
 		return c.refused(ctx, fmt.Errorf("store ledger: %w", err))
 	}
-	return ctrl.Result{RequeueAfter: saveEvery}, nil
+	c.saved, c.total = until, total
+	return ctrl.Result{RequeueAfter: lookEvery}, nil
 }
 
 // restore passes what was stored to the ledger, which waits for it. What cannot be read is overwritten.

@@ -46,6 +46,20 @@ func TestScaleUpAndDown(t *testing.T) {
 	if len(node.Spec.Taints) > 0 || !strings.HasPrefix(zone, "zone-") || node.Spec.ProviderID != claim.Status.ProviderID {
 		t.Errorf("node has taints %v, zone %q, provider id %s", node.Spec.Taints, zone, node.Spec.ProviderID)
 	}
+	var sets unstructured.UnstructuredList
+	sets.SetGroupVersionKind(setKind)
+	if err := place.List(t.Context(), &sets); err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	for i := range sets.Items {
+		if strings.HasPrefix(sets.Items[i].GetName(), s.name+"-") {
+			made++
+		}
+	}
+	if made != len(sizes) {
+		t.Errorf("Cluster API has made %d MachineSets, want one for each MachineDeployment", made)
+	}
 	for size := range sizes {
 		u := s.object(deploymentKind, s.template(size), nil)
 		if err := place.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
@@ -183,6 +197,24 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
+// A Machine whose infrastructure object is removed is replaced.
+func TestInfrastructureRemoved(t *testing.T) {
+	s := newScene(t, "removed")
+	s.deploy(1, "3")
+	s.awaitRunning(1)
+	claim := s.awaitSettled(1)[0]
+	infra := s.objects(t.Context(), hollowKind)[0]
+	if err := place.Delete(t.Context(), &infra); err != nil {
+		t.Fatal(err)
+	}
+	s.poll(func(ctx context.Context) string {
+		err := place.Get(ctx, client.ObjectKey{Name: claim.Name}, &apiv1.NodeClaim{})
+		return missing(err != nil && client.IgnoreNotFound(err) == nil, "claim %s is not gone (%v)", claim.Name, err)
+	})
+	s.awaitRunning(1)
+	s.awaitSettled(1)
+}
+
 // Wherever the controller is killed while it launches, each claim has one Machine in the end, and no other Machine exists.
 func TestKill(t *testing.T) {
 	s := newScene(t, "kill")
@@ -211,10 +243,11 @@ func TestKill(t *testing.T) {
 // restart kills the controller and starts it again.
 func (s *scene) restart() {
 	s.t.Helper()
-	if err := place.Cluster.Kill(s.t.Context(), cluster.ControllerName); err != nil {
+	ctx := context.WithoutCancel(s.t.Context()) // it is used in clean-up too
+	if err := place.Cluster.Kill(ctx, cluster.ControllerName); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := place.Cluster.Up(s.t.Context()); err != nil {
+	if err := place.Cluster.Up(ctx); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -232,5 +265,18 @@ func TestMachineWithoutClaim(t *testing.T) {
 	if err := client.IgnoreNotFound(place.Patch(t.Context(), &claim, patch)); err != nil {
 		t.Fatal(err)
 	}
+	s.awaitGone()
+}
+
+// With a kubeconfig of its own, the management cluster is reached with those credentials.
+func TestManagementKubeconfig(t *testing.T) {
+	s := newScene(t, "management")
+	t.Cleanup(s.restart) // without the variable, which is unset before
+	t.Setenv("MANAGEMENT_KUBECONFIG", place.Cluster.Dir().KubeconfigOf("clusterapi"))
+	s.restart()
+	s.deploy(1, "3")
+	s.awaitRunning(1)
+	s.awaitSettled(1)
+	s.scale(0)
 	s.awaitGone()
 }

@@ -26,6 +26,7 @@ import (
 // The kinds of the management cluster.
 var (
 	machineKind    = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"}
+	setKind        = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "MachineSet"}
 	deploymentKind = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "MachineDeployment"}
 	hollowKind     = schema.GroupVersionKind{Group: clusterapi.InfrastructureGroup, Version: "v1", Kind: "HollowMachine"}
 	templateKind   = schema.GroupVersionKind{Group: clusterapi.InfrastructureGroup, Version: "v1", Kind: "HollowMachineTemplate"}
@@ -105,6 +106,8 @@ func (s *scene) infrastructure(name string, cpu int64) *unstructured.Unstructure
 func (s *scene) deployment(size string) *unstructured.Unstructured {
 	name := s.template(size)
 	u := s.object(deploymentKind, name, map[string]any{
+		// Webhooks would set the strategy.
+		"rollout":     map[string]any{"strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(1), "maxUnavailable": int64(0)}}},
 		"clusterName": "local", "replicas": int64(0), "selector": map[string]any{"matchLabels": map[string]any{"deployment": name}},
 		"template": map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{"deployment": name, "node.cluster.x-k8s.io/size": size}},

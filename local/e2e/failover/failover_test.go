@@ -150,6 +150,7 @@ func TestLeaseLost(t *testing.T) {
 	awaitLeader(t, standby)
 	since(t, "the standby leads", lost)
 	awaitWorld(t, 16)
+	since(t, "all pods run", lost)
 	launchedOnce(t, made, 16)
 }
 
@@ -243,8 +244,34 @@ func TestEtcdRestored(t *testing.T) {
 	up(t)
 	since(t, "the API server answers", restored)
 	revive(t, leader, standby)
+	silence(t)
 	awaitWorld(t, 10)
 	since(t, "all pods run, and nothing else does", restored)
+}
+
+// silence ends the heartbeats of nodes whose instance is terminated. The simulated kubelets report for every node that the API
+// server has, also for those that only an old state has.
+func silence(t *testing.T) {
+	t.Helper()
+	w, err := look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := map[string]bool{}
+	for _, i := range w.instances {
+		running["aws:///"+i.Zone+"/"+i.ID] = alive(i)
+	}
+	for i := range w.nodes {
+		n := &w.nodes[i]
+		if running[n.Spec.ProviderID] {
+			continue
+		}
+		before := n.DeepCopy()
+		delete(n.Annotations, "kwok.x-k8s.io/node")
+		if err := client.IgnoreNotFound(here.Patch(t.Context(), n, client.MergeFrom(before))); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // The leader is kept busy with pods that come and go. Its goroutines, files and memory stay where they were after the first

@@ -14,7 +14,7 @@ import (
 )
 
 // patience bounds a failure; nothing is asserted about speed.
-const patience = 4 * time.Minute
+const patience = 8 * time.Minute
 
 // here is the cluster of all tests, without a controller.
 var here *rig.Place

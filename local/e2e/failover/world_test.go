@@ -113,12 +113,14 @@ func scale(t *testing.T, pods int) {
 // is there.
 func awaitWorld(t *testing.T, pods int) {
 	t.Helper()
+	last := "nothing was seen"
 	here.Poll(t, func(ctx context.Context) string {
 		w, err := look(ctx)
 		if err != nil {
-			return err.Error()
+			return fmt.Sprintf("%s; then %v", last, err)
 		}
-		return w.lacks(pods)
+		last = w.lacks(pods)
+		return last
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -115,6 +116,10 @@ func (l *Launcher) draft(orders []*order) (Record, []*apiv1.NodeClaim) {
 		uids[n], claims[n] = o.Claim.UID, o.Claim
 		if old, ok := l.memory.record(o.Claim); ok {
 			attempt = max(attempt, old.Attempt+1)
+			// The claim may have been read before this process recorded its last call. The ledger refuses only records of others.
+			if stored, ok := RecordOf(o.Claim); !ok || stored.Token != old.Token {
+				metav1.SetMetaDataAnnotation(&o.Claim.ObjectMeta, AnnotationLaunch, old.String())
+			}
 		}
 	}
 	return newRecord(uids, attempt, orders[0].params, l.Clock.Now()), claims

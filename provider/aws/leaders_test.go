@@ -1,0 +1,36 @@
+package aws_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/karpenter-go/karpenter/internal/act"
+)
+
+// A leader that was paused knows claims as they were before. When it resumes, another leader may have launched their instances.
+// It launches none: its record of a launch is refused.
+func TestPausedLeaderLaunchesNothing(t *testing.T) {
+	w := newWorld(t)
+	old := w.start(t)
+	w.stop = func() {} // the old leader does not end
+	for _, name := range []string{"one", "two"} {
+		w.store(t, w.claim(name))
+	}
+	stale := w.load(t, "one")
+	next := w.start(t)
+	given, errs := w.createAll(t, next, []string{"one", "two"}) // by one call, which the old leader does not make
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for name, i := range given {
+		w.launched(t, name, i)
+	}
+	_, err := old.Create(t.Context(), stale)
+	var elsewhere *act.RecordedElsewhereError
+	if !errors.As(err, &elsewhere) {
+		t.Errorf("a paused leader got %v", err)
+	}
+	if n := len(w.alive(t)); n != 2 {
+		t.Errorf("%d instances run, want 2", n)
+	}
+}
