@@ -174,7 +174,7 @@ func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *ca
 		if !v.OK() {
 			return
 		}
-		options := pool.Options(on.Set, demand.Amount, demand.Shared, t.Reservation, nil).Types
+		options := pool.Options(on.Set, demand.Amount, t.Reservation, nil).Types
 		if charge := pool.LeastCharge(on.Set, t, options); charge != nil {
 			_, v = d.packed.limits.AllowCharge(pool, charge, t.Reservation)
 		}

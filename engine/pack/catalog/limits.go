@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -140,6 +141,15 @@ func (l *Limits) Allowed(p *Pool, types []*Type) []*Type {
 	})
 }
 
+// AllowAny reports whether the limits and reservations allow one more node of some of the types of p.
+func (l *Limits) AllowAny(p *Pool, types typeset.Set) (found bool) {
+	types.Each(func(i int) {
+		n, _ := l.Allow(p.Types[i])
+		found = found || n > 0
+	})
+	return found
+}
+
 // Launches reports whether p can launch a node that holds the demand, within limits and minValues. on is the part of a
 // Fit for p. If minValues are not met, missing is the label with too few values.
 func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing string, ok bool) {
@@ -150,7 +160,7 @@ func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing s
 			return
 		}
 		tried = append(tried, t.Reservation)
-		missing, ok = c.Enough(l, p, on.Set, d.Amount, d.Shared, t.Reservation)
+		missing, ok = c.Enough(l, p, on.Set, d, t.Reservation)
 	})
 	return missing, ok
 }
@@ -167,13 +177,13 @@ func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
 }
 
 // Enough reports whether a node of p may become enough different types to meet minValues. These types have an offering
-// in s, hold amount and shared, use reservation r (nil: none) and are within the limits. If minValues are not met,
+// in s, hold d, use reservation r (nil: none) and are within the limits. If minValues are not met,
 // missing is the first label with too few values.
-func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, amount []int64, shared SharedVolumes, r *Reservation) (missing string, ok bool) {
+func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, d *Demand, r *Reservation) (missing string, ok bool) {
 	if c.settings.RelaxMinValues || !s.MinValues {
 		return "", true
 	}
-	return s.Diverse(l.Allowed(p, p.Options(s, amount, shared, r, nil).Types))
+	return s.Diverse(l.Allowed(p, p.Options(s, d.Amount, r, nil).Types))
 }
 
 // Diverse reports whether the options have enough distinct values of each label to meet minValues. If not, missing is

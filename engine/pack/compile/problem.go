@@ -71,7 +71,7 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	d := catalog.NewDimensions(pods)
 	c := &compiler{
 		Problem: &Problem{
-			Snapshot: s, Settings: o, Dimensions: d, Volumes: catalog.NewVolumes(s, d, pods), Intern: catalog.NewInterner(d),
+			Snapshot: s, Settings: o, Dimensions: d, Volumes: catalog.NewVolumes(s, d, pods), Intern: catalog.NewInterner(),
 			terms: newTermIndex(pods), filters: filterTable{},
 		},
 		pods: pods, softTaints: softTaints(s), groupAt: map[groupKey]int{},
@@ -91,7 +91,6 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	c.findReach()
 	watchDaemons(c)
 	count(c)
-	c.findStaticSpreads()
 	finishStages(c)
 	return c.Problem
 }
