@@ -79,25 +79,19 @@ func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
 
 // Allow returns how many more nodes of type t the limits and the type's reservation allow. If it returns 0, the verdict
 // names the limit that is exceeded.
-func (l *Limits) Allow(t *Type) (int64, model.Verdict) {
-	return l.AllowCharge(t.Pool, t.Capacity, t.Reservation)
-}
-
-// AllowCharge is like Allow for nodes that each use charge of the limits of p and one instance of reservation r (nil:
-// none).
-func (l *Limits) AllowCharge(p *Pool, charge model.Resources, r *Reservation) (n int64, v model.Verdict) {
+func (l *Limits) Allow(t *Type) (n int64, v model.Verdict) {
 	n = Unlimited
-	if r != nil {
+	if r := t.Reservation; r != nil {
 		if n = int64(l.reservations[r.Index]); n <= 0 {
 			return 0, model.Verdict{Rule: model.RuleOffering, Cause: model.CauseReservation, Subject: r.ID}
 		}
 	}
-	limits := l.pools[p.Index]
+	limits := l.pools[t.Pool.Index]
 	if len(limits) == 0 {
 		return n, v
 	}
 	for _, name := range limits.Names() {
-		size := charge[name]
+		size := t.Capacity[name]
 		if name == model.Nodes {
 			size = 1
 		}

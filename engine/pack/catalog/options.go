@@ -1,10 +1,6 @@
 package catalog
 
 import (
-	"cmp"
-	"slices"
-	"sort"
-
 	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -27,33 +23,6 @@ func (p *Pool) Options(s *OfferSet, amount []int64, r *Reservation, admits func(
 			out.Instances = append(out.Instances, p.Types[i].InstanceType)
 		}
 		p.options[found] = out
-	}
-	return out
-}
-
-// LeastCharge returns the maximum of each resource over t and the further options that minValues require. It uses the
-// options whose capacity exceeds that of t least, as a share of the limits. It returns nil if all options together do
-// not meet minValues.
-func (p *Pool) LeastCharge(s *OfferSet, t *Type, options []*Type) model.Resources {
-	over := func(o *Type) float64 {
-		most := 0.0
-		for name, limit := range p.Limits {
-			most = max(most, float64(o.Capacity[name]-t.Capacity[name])/float64(max(limit, 1)))
-		}
-		return most
-	}
-	options = slices.Clone(options)
-	slices.SortStableFunc(options, func(a, b *Type) int { return cmp.Compare(over(a), over(b)) })
-	n := sort.Search(len(options)+1, func(n int) bool {
-		_, ok := s.Diverse(options[:n])
-		return ok
-	})
-	if n > len(options) {
-		return nil
-	}
-	out := t.Capacity
-	for _, o := range options[:n] {
-		out = out.Max(o.Capacity)
 	}
 	return out
 }

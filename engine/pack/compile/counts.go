@@ -9,9 +9,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Counts holds, for each topology group and domain, the number of pods of the group, and the number of such pods that
-// the required anti-affinity of pods in the domain still allows. Problem.Counts contains the running pods, the expected DaemonSet pods and the host ports in use. Each phase
-// that places pods works on a clone.
+// Counts holds, for each topology group and domain, how many pods of the group are there, and how many the required
+// anti-affinity of other pods allows. Problem.Counts has the state before planning: running pods, expected DaemonSet
+// pods and host ports in use. Phases that place pods work on a clone.
 type Counts struct {
 	problem *Problem
 	groups  []GroupCount
@@ -238,10 +238,13 @@ func (c *Counts) IsFirst(r *Rule) bool {
 		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].Total > 0 })
 }
 
-// GlobalMinimum returns the minimum number of the group's pods over all eligible domains, as in kube-scheduler. It is 0
-// over the hostname, because an empty node may be added, and if there may be an empty domain or there are fewer domains
-// than minDomains. In domain to, where the pod
-// is to be placed, it uses Present; in all others, Certain.
+// GlobalMinimum returns the minimum number of the group's pods over all eligible domains, as in kube-scheduler. Domain to
+// is where the pod is to be placed. Pods that may be in a domain count there, and not in the other domains, so that the
+// skew is never underestimated. The minimum is 0
+//
+//   - over the hostname, because an empty node may be added;
+//   - if a node may get a value of the label that is not known yet;
+//   - if there are fewer domains than minDomains.
 func (c *Counts) GlobalMinimum(group, minDomains, to int) int {
 	g, counts := c.problem.Groups[group], &c.groups[group]
 	if k := c.problem.Keys[g.Key]; g.Key == HostKey || k.Open || k.InFlightOpen {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/encode"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
@@ -307,28 +308,17 @@ func meets(has, term require.Set, inFlight bool) bool {
 	return true
 }
 
-// A daemonLists caches the results of DaemonsTolerating, because most nodes have the same taints.
-type daemonLists struct{ known []daemonList }
-
-type daemonList struct {
-	taints     []corev1.Taint
-	registered bool
-	list       []catalog.DaemonPod
-}
-
-// maxDaemonLists is the number of results in the cache.
-const maxDaemonLists = 16
+// A daemonCache holds the results of DaemonsTolerating by an encoding of the arguments, because most nodes have the same
+// taints.
+type daemonCache map[string][]catalog.DaemonPod
 
 // on returns the DaemonSets that tolerate the node's taints.
-func (l *daemonLists) on(c *compiler, n *model.Node) []catalog.DaemonPod {
-	for _, known := range l.known {
-		if known.registered == n.Registered && slices.EqualFunc(known.taints, n.Taints, func(a, b corev1.Taint) bool {
-			return a.MatchTaint(&b) && a.Value == b.Value
-		}) {
-			return known.list
-		}
+func (l daemonCache) on(c *compiler, n *model.Node) []catalog.DaemonPod {
+	key := string(encode.Messages([]byte{encode.Bool(n.Registered)}, n.Taints))
+	list, known := l[key]
+	if !known {
+		list = catalog.DaemonsTolerating(c.Snapshot.Daemons(), n.Taints, c.Settings.Labels, n.Registered)
+		l[key] = list
 	}
-	list := catalog.DaemonsTolerating(c.Snapshot.Daemons(), n.Taints, c.Settings.Labels, n.Registered)
-	l.known = append(l.known[:min(len(l.known), maxDaemonLists-1)], daemonList{n.Taints, n.Registered, list})
 	return list
 }

@@ -57,7 +57,7 @@ type compiler struct {
 	groupAt    map[groupKey]int
 	repulsions []repulsion
 	ports      []int // indices of the groups with a host port
-	daemonsOn  daemonLists
+	daemonsOn  daemonCache
 }
 
 // Compile returns the problem of placing the pods, which are in key order without duplicates.
@@ -74,7 +74,7 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 			Snapshot: s, Settings: o, Dimensions: d, Volumes: catalog.NewVolumes(s, d, pods), Intern: catalog.NewInterner(),
 			terms: newTermIndex(pods), filters: filterTable{},
 		},
-		pods: pods, softTaints: softTaints(s), groupAt: map[groupKey]int{},
+		pods: pods, softTaints: softTaints(s), groupAt: map[groupKey]int{}, daemonsOn: daemonCache{},
 	}
 	c.namespaces = namespaceIndex(s)
 	c.keyOf(corev1.LabelHostname)
