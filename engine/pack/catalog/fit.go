@@ -46,9 +46,8 @@ type Needs struct {
 type PresenceFilter interface {
 	// Number returns a number from 1 on. Equal filters have equal numbers.
 	Number() int
-	// Admits reports whether the pods may use a node on which the DaemonSets in on may run. reqs are the label
-	// requirements that the node meets.
-	Admits(on []Presence, reqs require.Set) bool
+	// Admits reports whether the pods may use a node on which the DaemonSets in on may run.
+	Admits(on []Presence) bool
 }
 
 // A fitKey identifies the needs of a Fit in the cache.
@@ -146,7 +145,7 @@ func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
 func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, filter PresenceFilter) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {
-		if filter.Admits(p.DaemonsOn(s, i), s.Requirements) {
+		if filter.Admits(p.DaemonsOn(s, i)) {
 			out.Add(i)
 		}
 	})
