@@ -166,7 +166,7 @@ func (c *candidate) dominates(other *candidate) bool {
 			return false
 		}
 	}
-	return typeset.ContainsAll(c.catalog.types[c.typ].Includes, c.catalog.types[other.typ].Includes)
+	return true
 }
 
 // updateGroupPrices recomputes groupPrice and groups for the item types with remaining copies. fee is added to each price.

@@ -21,13 +21,13 @@ type catalog struct {
 	limited  bool    // there is a budget, or a type with a supply
 }
 
-func newCatalog(c *Catalog, index int, p *Problem, units []float64, supplies []int) *catalog {
+func newCatalog(c *Catalog, index int, units []float64, supplies []int) *catalog {
 	out := &catalog{
 		index: index, types: c.Types, lookup: c.Index, left: slices.Clone(c.Budget), total: c.Budget, supplies: supplies,
 		limited: len(c.Budget) > 0,
 	}
 	if out.lookup == nil {
-		out.lookup = NewIndex(c, p.Shared)
+		out.lookup = NewIndex(c)
 	}
 	for i := range c.Types {
 		t := &c.Types[i]

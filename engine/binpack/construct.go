@@ -59,12 +59,12 @@ func (s *search) usualEffort() effort {
 }
 
 // isSparse reports whether bins are expected to hold few copies. It is true only if all item types use the same offers,
-// without counts, bounds, shared demands or Distinct conditions.
+// without counts, bounds or Distinct conditions.
 func (s *search) isSparse() bool {
 	copies, types := 0, s.demand.types
 	for _, t := range types {
 		copies += t.left
-		if t.hasConflicts || len(t.shared) > 0 || slices.ContainsFunc(s.in.catalogs, func(c *catalog) bool {
+		if t.hasConflicts || slices.ContainsFunc(s.in.catalogs, func(c *catalog) bool {
 			o := t.fit.byCatalog[c.index].offers
 			return o != types[0].fit.byCatalog[c.index].offers || o != nil && len(o.distinct) > 0
 		}) {

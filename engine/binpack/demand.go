@@ -17,8 +17,10 @@ type demand struct {
 }
 
 // A cardinality is a limit on copies per bin: a conflict group whose counter is at most max in each bin. For example,
-// pods with anti-affinity to each other have max 1. bins is the number of bins that the copies therefore require. A
-// scarce cardinality has a dual price. It acts as a further dimension, in which each bin has capacity max.
+// pods with anti-affinity to each other have max 1. bins is the number of bins that the copies need because of it.
+//
+// The cardinalities that need the most bins are called scarce. Each is treated like a resource: a copy demands one unit
+// of it, a bin has capacity max, and a unit has a dual price.
 type cardinality struct{ group, max, bins int }
 
 const (

@@ -20,16 +20,13 @@ func seeded(seed uint64) dice {
 // A shape limits a random problem: the largest number of each kind of element, and whether it may have limits.
 type shape struct {
 	dimensions, items, copies, types, catalogs int
-	labels, groups, shared                     int
+	labels, groups                             int
 	limits, distinct                           bool
 }
 
 // problem draws a random problem in which some empty bin holds a copy of each item.
 func (d dice) problem(s shape) *binpack.Problem {
 	p := &binpack.Problem{Dimensions: s.dimensions, Groups: s.groups, Fee: float64(d(0, 2)) / 50}
-	for range s.shared {
-		p.Shared = append(p.Shared, binpack.SharedDemand{Dimension: d(0, s.dimensions-1), Share: 0})
-	}
 	if s.limits {
 		p.Supplies = []int{d(0, 3)}
 	}
@@ -66,9 +63,6 @@ func (d dice) catalog(s shape, number int) binpack.Catalog {
 		if s.groups > 0 && d(0, 4) == 0 {
 			t.Preload = []binpack.Count{{Group: d(0, s.groups-1), N: 1}}
 		}
-		if s.shared > 0 && d(0, 2) == 0 {
-			t.Includes = []int{d(0, s.shared-1)}
-		}
 		c.Types = append(c.Types, t)
 		var list []offer
 		for range d(1, 2) {
@@ -92,9 +86,6 @@ func (d dice) item(s shape, p *binpack.Problem, number int) (binpack.Item, bool)
 	it := binpack.Item{Name: fmt.Sprintf("i%03d", number), Copies: d(1, s.copies), Priority: int32(d(0, 1))}
 	for range s.dimensions {
 		it.Demand = append(it.Demand, int64(d(0, 30)))
-	}
-	if s.shared > 0 && d(0, 2) == 0 {
-		it.Shared = []int{d(0, s.shared-1)}
 	}
 	if s.groups > 0 {
 		g := d(0, s.groups-1)
@@ -152,7 +143,6 @@ type load struct {
 // them. It shares no code with the solver, which it checks. It ignores soft bounds.
 func price(p *binpack.Problem, t *binpack.BinType, offers []offer, loads []load) float64 {
 	free, counts, labels := slices.Clone(t.Capacity), make([]int, p.Groups), uint(0)
-	shared := slices.Clone(t.Includes)
 	for _, c := range t.Preload {
 		counts[c.Group] += c.N
 	}
@@ -160,12 +150,6 @@ func price(p *binpack.Problem, t *binpack.BinType, offers []offer, loads []load)
 		labels |= l.labels
 		for d, v := range l.item.Demand {
 			free[d] -= v * int64(l.n)
-		}
-		for _, x := range l.item.Shared {
-			if !slices.Contains(shared, x) {
-				shared = append(shared, x)
-				free[p.Shared[x].Dimension]--
-			}
 		}
 		for _, c := range l.item.Counts {
 			counts[c.Group] += c.N * l.n

@@ -3,7 +3,6 @@ package binpack
 import (
 	"slices"
 
-	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
@@ -55,7 +54,6 @@ type filling struct {
 	pattern   pattern
 	candidate *candidate
 	free      []int64
-	held      []int       // indices of the shared demands that the bin already meets; free no longer includes their capacity
 	open      []*itemType // the item types to add, by falling value
 	// refused[k] equals the number of this pattern if no further copy of conflict class k can be added to it. Adding
 	// copies of other classes does not change that.
@@ -71,7 +69,6 @@ func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	t := &c.catalog.types[c.typ]
 	f.pattern.catalog, f.pattern.typ = c.catalog, c.typ
 	f.free = append(b.scratch.free[:0], t.Capacity...)
-	f.held = t.Includes
 	b.scratch.conflicts.reset(t.Preload)
 	f.open = b.sample(c)
 	b.looked += len(f.open) + 8
@@ -118,25 +115,11 @@ func (f *filling) fits(t *itemType) bool {
 			return false
 		}
 	}
-	return len(t.shared) == 0 || f.in.shared.fit(typeset.Without(t.shared, f.held), t.demand, f.free)
+	return true
 }
 
 // room returns how many more copies of t the free capacity holds, at most the number of remaining copies.
-func (f *filling) room(t *itemType) int {
-	if len(t.shared) == 0 {
-		return vector.Copies(t.demand, f.free, t.left-t.used)
-	}
-	return f.in.shared.copies(t.demand, f.free, typeset.Without(t.shared, f.held), t.left-t.used)
-}
-
-// hold adds the shared demands of t to the pattern. It subtracts from free those that the bin does not meet yet.
-func (f *filling) hold(t *itemType) {
-	if fresh := typeset.Without(t.shared, f.held); len(fresh) > 0 {
-		f.in.shared.take(fresh, f.free, 1)
-		f.held = typeset.Union(f.held, fresh)
-	}
-	f.pattern.shared = typeset.Union(f.pattern.shared, t.shared)
-}
+func (f *filling) room(t *itemType) int { return vector.Copies(t.demand, f.free, t.left-t.used) }
 
 // refusesClasses reports whether no further copy of any conflict class of t can be added to the pattern.
 func (f *filling) refusesClasses(t *itemType) bool {
@@ -173,9 +156,6 @@ func (f *filling) add(t *itemType, n int) int {
 		p.offers = offers
 		t.used += added
 		vector.Subtract(f.free, t.demand, added)
-		if len(t.shared) > 0 {
-			f.hold(t)
-		}
 		p.value += float64(t.value * float64(added))
 	}
 	return added
@@ -237,9 +217,8 @@ func (f *filling) keepDistinct(offers *offerSet, t *itemType, n int) int {
 	for ; n > 0; n /= 2 {
 		used := slices.Clone(typ.Capacity)
 		vector.Subtract(used, f.free, 1)
-		f.in.shared.take(typeset.Without(p.shared, typ.Includes), used, 1)
 		vector.Subtract(used, t.demand, -n)
-		options := p.catalog.lookup.Options(offers.id, used, typeset.Union(p.shared, t.shared), typ.Supply, nil)
+		options := p.catalog.lookup.Options(offers.id, used, typ.Supply, nil)
 		if offers.satisfied(p.catalog.affordable(options.Types)) {
 			return n
 		}

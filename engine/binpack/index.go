@@ -14,7 +14,6 @@ import (
 // two goroutines must not use it at the same time.
 type Index struct {
 	types   []BinType
-	shared  sharedList
 	offers  offerTable
 	ladders []ladder // by dimension; nil until allLadders is called
 	lookups int      // the number of calls of Holding
@@ -43,32 +42,16 @@ type ladder struct {
 	types      []typeset.Set
 }
 
-// NewIndex returns an index of the catalog. shared is Problem.Shared.
-func NewIndex(c *Catalog, shared []SharedDemand) *Index {
+// NewIndex returns an index of the catalog.
+func NewIndex(c *Catalog) *Index {
 	return &Index{
-		types: c.Types, shared: shared, options: map[optionsKey]*TypeOptions{},
+		types: c.Types, options: map[optionsKey]*TypeOptions{},
 		offers: offerTable{offers: c.Offers, meets: map[[2]OfferSet]*offerSet{}, priceClasses: map[string]int{}},
 	}
 }
 
-// Holds reports whether an empty bin of type j has capacity for the demand and the shared demands with these indices.
-// Shared demands that the type includes use no capacity.
-func (x *Index) Holds(j int, demand []int64, shared []int) bool {
-	t := &x.types[j]
-	return vector.Fits(demand, t.Capacity) &&
-		(len(shared) == 0 || x.shared.fit(typeset.Without(shared, t.Includes), demand, t.Capacity))
-}
-
-// Holding removes from b the types without capacity for the demand and the shared demands with these indices. It
-// returns b.
-func (x *Index) Holding(b typeset.Set, demand []int64, shared []int) typeset.Set {
-	if len(shared) > 0 {
-		b.Each(func(j int) {
-			if !x.Holds(j, demand, shared) {
-				b.Remove(j)
-			}
-		})
-	}
+// Holding removes from b the types without capacity for the demand, and returns b.
+func (x *Index) Holding(b typeset.Set, demand []int64) typeset.Set {
 	if x.lookups++; x.lookups < minLookups {
 		b.Each(func(j int) {
 			if !vector.Fits(demand, x.types[j].Capacity) {
@@ -124,12 +107,11 @@ func (x *Index) allLadders(dimensions int) []ladder {
 	return x.ladders
 }
 
-// Options returns the types with an offer in s and capacity for the demand and the shared demands with these indices.
-// It returns only types with BinType.Supply equal to supply (-1: none). If admits is not nil, it returns only types for
+// Options returns the types with an offer in s and capacity for the demand. It returns only types with BinType.Supply equal to supply (-1: none). If admits is not nil, it returns only types for
 // which admits is true. Equal results share a pointer.
-func (x *Index) Options(s OfferSet, demand []int64, shared []int, supply int, admits func(j int) bool) *TypeOptions {
+func (x *Index) Options(s OfferSet, demand []int64, supply int, admits func(j int) bool) *TypeOptions {
 	set := x.offers.set(s)
-	b := x.Holding(append(x.scratch[:0], set.types...), demand, shared)
+	b := x.Holding(append(x.scratch[:0], set.types...), demand)
 	x.scratch = b
 	if admits != nil {
 		b.Each(func(j int) {

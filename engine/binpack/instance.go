@@ -12,7 +12,6 @@ type instance struct {
 	problem  *Problem
 	options  Options
 	units    []float64
-	shared   sharedList
 	items    []item // in the order of Problem.Items
 	catalogs []*catalog
 	meter    *meter
@@ -41,7 +40,7 @@ func (m *meter) exhausted() bool { return m.limit > 0 && m.used >= m.limit }
 
 func newInstance(p *Problem, o Options) *instance {
 	in := &instance{
-		problem: p, options: o, units: p.Units, shared: p.Shared, items: make([]item, len(p.Items)),
+		problem: p, options: o, units: p.Units, items: make([]item, len(p.Items)),
 		meter: &meter{limit: o.MaxSteps},
 	}
 	if in.units == nil {
@@ -49,7 +48,7 @@ func newInstance(p *Problem, o Options) *instance {
 	}
 	supplies := slices.Clone(p.Supplies)
 	for i := range p.Catalogs {
-		in.catalogs = append(in.catalogs, newCatalog(&p.Catalogs[i], i, p, in.units, supplies))
+		in.catalogs = append(in.catalogs, newCatalog(&p.Catalogs[i], i, in.units, supplies))
 	}
 	for i := range p.Items {
 		in.items[i] = item{Item: &p.Items[i], index: i, left: p.Items[i].Copies}

@@ -13,8 +13,7 @@ type itemType struct {
 	fit   *itemFit
 	// demand and scaled are by dimension. They are parts of two arrays that all item types share, see align.
 	demand       []int64
-	scaled       []float64 // demand divided by Problem.Units, plus SharedDemand.Share for each shared demand
-	shared       []int     // indices in Problem.Shared, rising
+	scaled       []float64 // demand divided by Problem.Units
 	weights      []float64 // scaled, then 1 for each scarce cardinality that a copy uses and 0 for the others
 	classes      []itemClass
 	hasConflicts bool    // some item of the type has counts or bounds
@@ -103,9 +102,6 @@ func (g *itemGrouper) typeOf(it *item) *itemType {
 	for _, v := range it.Demand {
 		mix(uint64(v))
 	}
-	for _, v := range it.Shared {
-		mix(uint64(v) + 1)
-	}
 	for i := range it.Uses {
 		mix(uint64(it.Uses[i].Offers))
 		for _, w := range it.Uses[i].Types {
@@ -125,7 +121,7 @@ func (g *itemGrouper) typeOf(it *item) *itemType {
 }
 
 func sameUse(a, b *Item) bool {
-	return slices.Equal(a.Demand, b.Demand) && slices.Equal(a.Shared, b.Shared) && a.Restricted == b.Restricted &&
+	return slices.Equal(a.Demand, b.Demand) && a.Restricted == b.Restricted &&
 		slices.EqualFunc(a.Uses, b.Uses, func(x, y Use) bool {
 			return x.Offers == y.Offers && (x.Offers == NoOffers || slices.Equal(x.Types, y.Types))
 		})
@@ -155,10 +151,7 @@ func (in *instance) newItemType(it *item, bits, scarce int) *itemType {
 			f.byCatalog[i] = fit{in.catalogs[i].set(u.Offers), u.Types}
 		}
 	}
-	t := &itemType{fit: f, demand: it.Demand, scaled: vector.Scale(it.Demand, in.units), shared: it.Shared}
-	for _, x := range it.Shared {
-		t.scaled[in.shared[x].Dimension] += in.shared[x].Share / in.units[in.shared[x].Dimension]
-	}
+	t := &itemType{fit: f, demand: it.Demand, scaled: vector.Scale(it.Demand, in.units)}
 	t.weights = make([]float64, 0, len(t.scaled)+scarce)
 	t.weights = append(t.weights, t.scaled...)
 	for i := range scarce {

@@ -13,7 +13,6 @@ type pattern struct {
 	typ     int       // index of the bin type in catalog.types
 	offers  *offerSet // the offers that all its items may use
 	parts   []part
-	shared  []int   // indices of the shared demands of its items, rising
 	price   float64 // the price of the cheapest offer plus fee, in dollars per hour
 	fee     float64 // Problem.Fee, plus the fee for small solutions (see smallFee)
 	value   float64 // the sum of the values of its copies, in dollars per hour
@@ -45,7 +44,7 @@ func (p *pattern) better(than *pattern) bool {
 	return p.value > than.value*(1+same)
 }
 
-// demand returns the total demand of all copies by dimension, without shared demands.
+// demand returns the total demand of all copies by dimension.
 func (p *pattern) demand() []int64 {
 	out := make([]int64, len(p.catalog.types[p.typ].Capacity))
 	for i := range p.parts {
@@ -73,7 +72,7 @@ func (p *pattern) resize() {
 		if p.offers.price[j] >= p.offers.price[p.typ] {
 			break
 		}
-		if p.catalog.types[j].Supply == from && p.catalog.lookup.Holds(j, demand, p.shared) && p.admits(j) {
+		if p.catalog.types[j].Supply == from && vector.Fits(demand, p.catalog.types[j].Capacity) && p.admits(j) {
 			p.typ = j
 			break
 		}
@@ -109,7 +108,7 @@ func (p *pattern) setCharge(relax bool) {
 		if p.restricted() {
 			may = p.admits
 		}
-		options := c.lookup.Options(p.offers.id, p.demand(), p.shared, c.types[p.typ].Supply, may)
+		options := c.lookup.Options(p.offers.id, p.demand(), c.types[p.typ].Supply, may)
 		p.charge = c.leastCharge(p.offers, p.typ, c.affordable(options.Types))
 	}
 }

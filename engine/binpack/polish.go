@@ -3,7 +3,6 @@ package binpack
 import (
 	"slices"
 
-	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
@@ -11,8 +10,7 @@ import (
 const maxSwaps = 24
 
 // polish raises the value of a pattern by swaps, best first. A swap removes copies of one item type and adds as many of
-// another. Copies with counts or bounds are not removed. The capacity that shared demands use is not freed, even if no
-// copy needs them any more.
+// another. Copies with counts or bounds are not removed.
 func (b *builder) polish(p *pattern) {
 	if len(p.offers.distinct) > 0 && !b.in.options.RelaxDistinct {
 		return
@@ -23,15 +21,13 @@ func (b *builder) polish(p *pattern) {
 	b.scratch.parts = f.pattern.parts
 	t := &p.catalog.types[p.typ]
 	f.free = append(b.scratch.free[:0], t.Capacity...)
-	f.held = t.Includes
 	for _, x := range p.parts {
 		vector.Subtract(f.free, x.item.Demand, x.n)
-		f.hold(x.typ)
 	}
 	// build filled scratch.open for p: the item types that it considered, with the number of copies in p as used
 	f.open = b.scratch.trade[:0]
 	for _, t := range b.scratch.open {
-		if t.left > t.used && !t.hasConflicts && typeset.ContainsAll(f.held, t.shared) &&
+		if t.left > t.used && !t.hasConflicts &&
 			p.catalog.meet(p.offers, t.fit.byCatalog[p.catalog.index].offers) == p.offers {
 			f.open = append(f.open, t)
 		}
@@ -45,9 +41,8 @@ func (b *builder) polish(p *pattern) {
 	if f.pattern.value > p.value {
 		p.parts = slices.DeleteFunc(slices.Clone(f.pattern.parts), func(x part) bool { return x.n == 0 })
 		p.value = f.pattern.value
-		p.shared, p.offers = nil, p.parts[0].typ.fit.byCatalog[p.catalog.index].offers
+		p.offers = p.parts[0].typ.fit.byCatalog[p.catalog.index].offers
 		for _, x := range p.parts {
-			p.shared = typeset.Union(p.shared, x.typ.shared)
 			p.offers = p.catalog.meet(p.offers, x.typ.fit.byCatalog[p.catalog.index].offers)
 		}
 		p.price = p.offers.price[p.typ] + p.fee

@@ -16,8 +16,6 @@ type Problem struct {
 	Items []Item
 	// Catalogs are the catalogs of bin types. Each bin belongs to one catalog.
 	Catalogs []Catalog
-	// Shared are demands that several items may have in common. Each of them uses capacity of a bin only once.
-	Shared []SharedDemand
 	// Groups is the number of conflict groups. A bin has a counter per group. Counts add to it, Bounds limit it.
 	Groups int
 	// Supplies[i] is how many bins may be opened in total of the types with BinType.Supply i.
@@ -33,9 +31,8 @@ const MaxAmount = 1 << 61
 type Item struct {
 	// Name is unique. The order of names breaks ties between items of equal priority.
 	Name string
-	// Demand[d] is the demand of one copy in dimension d, without the shared demands.
+	// Demand[d] is the demand of one copy in dimension d.
 	Demand []int64
-	Shared []int // indices of the item's shared demands in Problem.Shared, rising
 	Copies int
 	Uses   []Use   // Uses[c] are the offers and types of Catalogs[c] that the item may use
 	Counts []Count // what each copy adds to the counters of conflict groups; rising by group
@@ -88,7 +85,6 @@ type BinType struct {
 	Capacity []int64 // by dimension; a negative amount means 0
 	Charge   []int64 // Charge[b] is what one bin uses of Catalog.Budget[b]
 	Supply   int     // index in Problem.Supplies; -1: any number of bins may be opened
-	Includes []int   // indices of shared demands that every bin of the type meets without using capacity; rising
 	Preload  []Count // the initial counters of conflict groups in each bin of the type; rising by group
 }
 
@@ -108,15 +104,6 @@ type Offers interface {
 type Distinct struct {
 	Min    int
 	Values [][]int32 // Values[t] are the values that bin type t has
-}
-
-// A SharedDemand is a demand of one unit that several items may have in common. It uses one unit of a bin's capacity,
-// however many copies in the bin have it. In Kubernetes it is the attachment of a volume that several pods mount.
-type SharedDemand struct {
-	Dimension int
-	// Share is the fraction of the unit that each copy demands in the linear relaxation. It is at most 1 divided by the
-	// number of copies with the demand. It is 0 if some bin type includes the demand.
-	Share float64
 }
 
 // Options are the parameters of Solve. The zero value is valid.

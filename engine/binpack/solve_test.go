@@ -11,7 +11,7 @@ import (
 )
 
 // all is the shape of problems with every side constraint.
-var all = shape{dimensions: 3, items: 12, copies: 12, types: 6, catalogs: 2, labels: 2, groups: 3, shared: 2, limits: true, distinct: true}
+var all = shape{dimensions: 3, items: 12, copies: 12, types: 6, catalogs: 2, labels: 2, groups: 3, limits: true, distinct: true}
 
 func TestSolutionsAreFeasible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -33,7 +33,7 @@ var free = shape{dimensions: 2, items: 8, copies: 6, types: 5, catalogs: 1, labe
 func TestWithoutLimitsAllIsPacked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := free
-		s.groups, s.shared, s.catalogs = 2, 1, 2
+		s.groups, s.catalogs = 2, 2
 		p := rapidDice(t).problem(s)
 		for i, n := range binpack.Solve(p, binpack.Options{}).Left {
 			if n > 0 {
@@ -55,7 +55,7 @@ func TestAgainstBruteForce(t *testing.T) {
 	var gaps []float64
 	sum := 0.0
 	for seed := range uint64(1000) {
-		p := seeded(seed).problem(shape{dimensions: 2, items: 4, copies: 2, types: 4, catalogs: 1, labels: 1, groups: 1, shared: 1})
+		p := seeded(seed).problem(shape{dimensions: 2, items: 4, copies: 2, types: 4, catalogs: 1, labels: 1, groups: 1})
 		p.Fee = 0
 		best := optimum(p)
 		if best == 0 || slices.ContainsFunc(p.Items, func(it binpack.Item) bool { return len(it.Bounds) > 0 && it.Bounds[0].Soft }) {

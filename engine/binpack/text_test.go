@@ -63,10 +63,9 @@ func text(p *binpack.Problem, s *binpack.Solution) string {
 // A parser reads a problem, with one element in each line:
 //
 //	dimensions 2, fee 0.01, groups 1, supplies 3 1, budget 100 4, distinct 2, steps 1000
-//	shared 0                                     a shared demand of dimension 0
 //	type small 4 8 supply=0 charge=4,1 includes=0 preload=0:1
 //	offer small 0.10 spot zone-a                 with labels
-//	item web 1 2 x3 on=spot,zone-a count=0:1 bound=0:1 soft=0:1 shared=0 priority=5
+//	item web 1 2 x3 on=spot,zone-a count=0:1 bound=0:1 soft=0:1 priority=5
 type parser struct {
 	t       *testing.T
 	problem *binpack.Problem
@@ -109,8 +108,6 @@ func (r *parser) line(what string, args []string) {
 		}
 	case "budget":
 		c.Budget = r.amounts(args)
-	case "shared":
-		p.Shared = append(p.Shared, binpack.SharedDemand{Dimension: int(r.amounts(args)[0])})
 	case "distinct":
 		d := binpack.Distinct{Min: int(r.amounts(args)[0])}
 		for j := range c.Types {
@@ -138,8 +135,6 @@ func (r *parser) binType(args []string) binpack.BinType {
 			t.Supply = int(r.amounts([]string{value})[0])
 		case "charge":
 			t.Charge = r.amounts(strings.Split(value, ","))
-		case "includes":
-			t.Includes = r.indices(value)
 		case "preload":
 			t.Preload = []binpack.Count{{Group: r.two(value)[0], N: r.two(value)[1]}}
 		}
@@ -159,8 +154,6 @@ func (r *parser) item(args []string) binpack.Item {
 			it.Counts = []binpack.Count{{Group: r.two(value)[0], N: r.two(value)[1]}}
 		case "bound", "soft":
 			it.Bounds = []binpack.Bound{{Group: r.two(value)[0], Max: r.two(value)[1], Soft: key == "soft"}}
-		case "shared":
-			it.Shared = r.indices(value)
 		case "priority":
 			it.Priority = int32(r.amounts([]string{value})[0])
 		}

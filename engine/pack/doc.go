@@ -16,7 +16,7 @@
 //	Problem  ─ assign.Assign ───► assign.Assignment  pods on existing nodes (package existing); segments: pods for new nodes
 //	Segments ─ packNodes ───────► packing            the pods of each new node (package binpack)
 //	packing  ─ draftPlan ───────► draft              the instance types of each node, refused pods, a first Plan
-//	draft    ─ repair ──────────► Plan               some of the refused pods on nodes after all
+//	draft    ─ repair ──────────► Plan               or another attempt, with quotas or without the refused pods
 //
 // SolveChecked checks every plan with package verify and removes the parts that break a rule.
 //

@@ -30,7 +30,7 @@ func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) 
 	d := &draft{problem: p, options: o, assigned: a, packed: k, refused: map[*model.Pod]bool{}, plan: &model.Plan{}}
 	d.plan.Placements = a.Placed.Placements()
 	kept := d.launchNodes()
-	sortNodes(d.plan.Nodes)
+	d.plan.Nodes = sortNodes(d.plan.Nodes)
 	d.plan.Refusals = d.refusals()
 	d.plan.Floor = k.floor(kept)
 	if d.plan.Floor > d.plan.Price && d.plan.Floor < d.plan.Price*(1+catalog.Same) {
@@ -81,7 +81,7 @@ func (d *draft) launchNodes() (kept []*node) {
 // charges of all nodes. If one of the types exceeds the node's charge, launch subtracts the largest excess from left.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
-	all := n.pool.Options(n.offers, n.amount, n.shared, n.instance().Reservation, n.admits())
+	all := n.pool.Options(n.offers, n.amount, n.instance().Reservation, n.admits())
 	options := withinLimits(all.Types, n, left.Left(n.pool))
 	if _, ok := n.offers.Diverse(options); !ok {
 		if !d.options.RelaxMinValues {
@@ -159,8 +159,9 @@ func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 	return pods, requests
 }
 
-// order returns the placed pods in an order in which kube-scheduler can bind them: the order in which the solver placed
-// them. Pods with Step.Free come last, because no required constraint counts them. The result is nil if no pod has
+// order returns the placed pods in an order in which kube-scheduler can bind them one after another. It is the order in
+// which they were placed, because each pod was checked against the pods placed before it. Pods with Step.Free come last:
+// no required constraint counts them, and their own place does not depend on others. The result is nil if no pod has
 // constraints on other pods.
 func (d *draft) order() []*model.Pod {
 	if len(d.problem.Groups) == 0 {
@@ -184,22 +185,18 @@ func (d *draft) order() []*model.Pod {
 	return order
 }
 
-// sortNodes puts the nodes into the order of compareNodes.
-func sortNodes(nodes []model.PlannedNode) {
-	order := make([]int, len(nodes)) // nodes are large: sort indices, then move each node once
+// sortNodes returns the nodes in the order of compareNodes. It sorts indices, because nodes are large.
+func sortNodes(nodes []model.PlannedNode) []model.PlannedNode {
+	order := make([]int, len(nodes))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Or(compareNodes(&nodes[a], &nodes[b]), a-b) })
-	for i := range order {
-		first, at := nodes[i], i
-		for order[at] != i {
-			from := order[at]
-			nodes[at], order[at] = nodes[from], at
-			at = from
-		}
-		nodes[at], order[at] = first, at
+	var out []model.PlannedNode
+	for _, i := range order {
+		out = append(out, nodes[i])
 	}
+	return out
 }
 
 // compareNodes orders planned nodes by falling pool weight, then by names of pool, cheapest type and first pod.

@@ -17,10 +17,9 @@ type node struct {
 	typ    int               // index in pool.Types of the cheapest type that holds the pods
 	offers *catalog.OfferSet // the offerings that all its pods allow
 	parts  []part
-	amount []int64               // the sum of the requests of its pods, by dimension, without shared volumes
-	shared catalog.SharedVolumes // the shared volumes that its pods use
-	charge model.Resources       // what the node uses of the pool's limits
-	price  float64               // price of its cheapest offering, in dollars per hour
+	amount []int64         // the sum of the requests of its pods, by dimension
+	charge model.Resources // what the node uses of the pool's limits
+	price  float64         // price of its cheapest offering, in dollars per hour
 }
 
 // A part is the bundles of one segment on a node. copies is their number. A bundle is one pod, or several pods that
@@ -36,7 +35,6 @@ func newNode(pool *catalog.Pool, typ int, offers *catalog.OfferSet, parts []part
 	n.amount = make([]int64, len(parts[0].segment.Demand.Amount))
 	for _, x := range parts {
 		vector.Subtract(n.amount, x.segment.Demand.Amount, -x.copies)
-		n.shared = n.shared.With(x.segment.Demand.Shared)
 	}
 	return n
 }

@@ -51,7 +51,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 		}
 	}
 	wait()
-	out.floor = func(nodes []*node) float64 { return bound(relaxation, nodes, len(items), &whole) }
+	out.floor = func(nodes []*node) float64 { return bound(relaxation, nodes, &whole) }
 	return out
 }
 
@@ -88,10 +88,10 @@ type knownBound struct {
 }
 
 // bound returns a lower bound on the price of any nodes that hold the pods of the given nodes. A node from a
-// reservation adds its own price, because the relaxation has no reservations. items is the number of items. k is a
-// bound that is already known, or nil.
-func bound(r *binpack.Relaxation, nodes []*node, items int, k *knownBound) float64 {
-	copies, reserved := make([]int, items), 0.0
+// reservation adds its own price, because the relaxation has no reservations. k is a
+// bound that is already known.
+func bound(r *binpack.Relaxation, nodes []*node, k *knownBound) float64 {
+	copies, reserved := make([]int, len(k.copies)), 0.0
 	for _, n := range nodes {
 		if n.instance().Reservation != nil {
 			reserved += n.price
@@ -101,7 +101,7 @@ func bound(r *binpack.Relaxation, nodes []*node, items int, k *knownBound) float
 			copies[x.segment.Index] += x.copies
 		}
 	}
-	if k != nil && slices.Equal(copies, k.copies) {
+	if slices.Equal(copies, k.copies) {
 		return k.bound
 	}
 	if !slices.ContainsFunc(copies, func(n int) bool { return n > 0 }) {
@@ -113,7 +113,7 @@ func bound(r *binpack.Relaxation, nodes []*node, items int, k *knownBound) float
 // problemOf returns the bin packing problem of the items and pools. l is what limits and reservations still allow.
 func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []binpack.Item, l *catalog.Limits) *binpack.Problem {
 	out := &binpack.Problem{
-		Dimensions: p.Dimensions.Len(), Units: p.Dimensions.Units, Shared: p.Volumes.SharedDemands(), Groups: len(p.Groups),
+		Dimensions: p.Dimensions.Len(), Units: p.Dimensions.Units, Groups: len(p.Groups),
 		Supplies: l.Supplies(), Fee: o.NodeOverheadCost,
 	}
 	for _, pool := range pools {
@@ -143,7 +143,7 @@ func itemsOf(a *assign.Assignment) []binpack.Item {
 			uses[s.Fit] = on
 		}
 		items[i] = binpack.Item{
-			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Shared: s.Demand.Shared.Numbers(), Copies: s.Copies(),
+			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Copies: s.Copies(),
 			Uses: on, Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
 			Restricted: s.Fit.Restricted,
 		}

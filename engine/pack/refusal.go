@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -166,20 +167,23 @@ var causes = map[topology.Kind]model.Cause{
 	topology.Spread: model.CauseSpread, topology.Near: model.CauseAffinity, topology.Apart: model.CauseAntiAffinity,
 }
 
-// explainCharge returns the limit that allows fewer instance types than minValues require. The verdict is OK if there
-// is none. on is the part of a Fit for the pool.
-func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *catalog.Demand) (v model.Verdict) {
+// explainCharge returns the limit that is exceeded most by the cheapest instance types that meet minValues. If the
+// limits do not matter, the verdict is OK. on is the part of a Fit for the pool.
+func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *catalog.Demand) (most model.Verdict) {
 	on.Types.Each(func(i int) {
-		t := pool.Types[i]
-		if !v.OK() {
-			return
-		}
-		options := pool.Options(on.Set, demand.Amount, demand.Shared, t.Reservation, nil).Types
-		if charge := pool.LeastCharge(on.Set, t, options); charge != nil {
-			_, v = d.packed.limits.AllowCharge(pool, charge, t.Reservation)
+		options := pool.Options(on.Set, demand.Amount, pool.Types[i].Reservation, nil).Types
+		var exceeded model.Verdict
+		for n, t := range options {
+			if _, v := d.packed.limits.Allow(t); v.By > exceeded.By {
+				exceeded = v
+			}
+			if _, diverse := on.Set.Diverse(options[:n+1]); diverse {
+				most = cmp.Or(most, exceeded)
+				return
+			}
 		}
 	})
-	return v
+	return most
 }
 
 // explainDaemons returns a verdict that names the DaemonSets whose pods keep the class off new nodes.

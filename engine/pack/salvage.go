@@ -10,35 +10,33 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-const (
-	// maxSalvages is the largest number of times that salvage removes parts from a plan. In the second half of these
-	// attempts, it removes the whole node of a pod that breaks a rule.
-	maxSalvages = 8
-	// maxAdmissions is the largest number of plans that reassemble checks.
-	maxAdmissions = 48
-)
+// maxAdmissions is the largest number of plans that reassemble checks.
+const maxAdmissions = 48
 
 // salvage returns a part of the plan that breaks no rule. It removes the nodes, placements and pods that violations
-// name, until the check finds no violation. The removed pods are refused.
+// name. If the rest still breaks a rule, reassemble finds out which of its parts do. The removed pods are refused.
 func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) *model.Plan {
-	first, whole := violationReason(violations[0]), plan
-	for n := 1; n <= maxSalvages; n++ {
-		plan = c.without(plan, partsNamed(plan, violations, n))
-		if failed := recovered(func() { violations = c.steps.Check(c.snapshot, plan) }); failed != nil {
-			c.out.Panics = append(c.out.Panics, *failed)
-			break
-		}
-		if len(violations) == 0 {
-			return plan
-		}
-		c.out.Violations = append(c.out.Violations, violations...)
+	rest := c.without(plan, partsNamed(violations))
+	if c.holds(rest) {
+		return rest
 	}
-	return c.reassemble(whole, first)
+	return c.reassemble(rest, violationReason(violations[0]))
+}
+
+// holds reports whether the check of the plan finds no violation and does not panic. It records what it finds.
+func (c *checkedSolve) holds(plan *model.Plan) bool {
+	var violations []verify.Violation
+	if failed := recovered(func() { violations = c.steps.Check(c.snapshot, plan) }); failed != nil {
+		c.out.Panics = append(c.out.Panics, *failed)
+		return false
+	}
+	c.out.Violations = append(c.out.Violations, violations...)
+	return len(violations) == 0
 }
 
 // reassemble returns a plan without violations, from placements and planned nodes of the plan whole. It tries to add
-// all of them. If that breaks a rule, it tries each half, then each half of these, and so on. All other pods are
-// refused with the reason why.
+// each half of them. If that breaks a rule, it tries each half of the half, and so on. All other pods are refused with
+// the reason why.
 func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
 	count := len(whole.Placements) + len(whole.Nodes)
 	kept, checks := make([]bool, count), 0
@@ -63,7 +61,8 @@ func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
 			admit(half, to)
 		}
 	}
-	admit(0, count)
+	admit(0, count/2)
+	admit(count/2, count)
 	return plan
 }
 
@@ -91,55 +90,22 @@ type removal struct {
 	pods     map[string]string // the pods to remove: reason by pod key
 }
 
-// partsNamed returns the parts of the plan that the violations name. n is the number of the attempt, from 1. Later
-// attempts remove more.
-func partsNamed(plan *model.Plan, violations []verify.Violation, n int) removal {
+// partsNamed returns the parts of a plan that the violations name: pods, planned nodes, and existing nodes.
+func partsNamed(violations []verify.Violation) removal {
 	b := removal{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
-	wholeNodes := n > maxSalvages/2
-	planned := placedKeys(plan)
 	for _, v := range violations {
 		why := violationReason(v)
 		position, isPlanned := v.PlannedNode()
 		switch {
-		case v.Pod != "" && (planned[v.Pod] || v.Node == "") && !wholeNodes:
+		case v.Pod != "":
 			b.pods[v.Pod] = why
 		case isPlanned:
 			b.nodes[position] = why
 		case v.Node != "":
 			b.existing[v.Node] = why
-		case v.Pod != "":
-			b.pods[v.Pod] = why
-			b.takeNodesOf(plan, v.Pod, why)
-		case v.Pool != "":
-			b.takeNodesIn(plan, v.Pool, 1<<(n-1), why)
 		}
 	}
 	return b
-}
-
-// takeNodesOf adds the planned node or placement that holds the pod to the removal.
-func (b *removal) takeNodesOf(plan *model.Plan, pod, why string) {
-	isIt := func(p *model.Pod) bool { return p.Key == pod }
-	for i := range plan.Nodes {
-		if slices.ContainsFunc(plan.Nodes[i].Pods, isIt) {
-			b.nodes[i] = why
-		}
-	}
-	for _, pl := range plan.Placements {
-		if pl.Node != nil && slices.ContainsFunc(pl.Pods, isIt) {
-			b.existing[pl.Node.Name] = why
-		}
-	}
-}
-
-// takeNodesIn adds the last count planned nodes of the pool to the removal.
-func (b *removal) takeNodesIn(plan *model.Plan, pool string, count int, why string) {
-	for i := len(plan.Nodes) - 1; i >= 0 && count > 0; i-- {
-		if p := plan.Nodes[i].Pool; p != nil && p.Name == pool {
-			b.nodes[i] = why
-			count--
-		}
-	}
 }
 
 // without returns the plan without the parts b, with a new price. It refuses the pods that have no node any more.

@@ -34,67 +34,17 @@ func solveSlack(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	return plan
 }
 
-// maxAttempts limits the attempts to make a consistent plan, see isConsistent. A plan is inconsistent if limits or
-// minValues leave pods without a node after they got a topology domain. At most maxAttempts-1 retries set quotas on
-// such domains. Other retries omit the refused pods. The last plan, after 2*maxAttempts attempts, is returned even if
-// it is inconsistent. SolveChecked then removes what breaks a rule.
-const maxAttempts = 4
-
-// solve returns a plan. It runs the phases until a plan is consistent and other quotas cannot help. Of several
-// consistent plans it takes the one that places the most pods, and of those the cheapest.
+// solve returns a plan. It runs the phases until a plan needs no repair.
 func solve(p *compile.Problem, o Options) *model.Plan {
-	var presets assign.Presets
-	var best *draft
-	omitted := map[*model.Pod]bool{}
-	for attempt := 1; ; attempt++ {
-		assigned := assign.Assign(p, presets)
+	r := repairer{omitted: map[*model.Pod]bool{}}
+	for {
+		assigned := assign.Assign(p, r.presets)
 		packed := packNodes(p, o, assigned)
-		d := draftPlan(p, o, assigned, packed)
-		if d.isConsistent() && (best == nil || d.isBetter(best)) {
-			best = d
-		}
-		learned, helps := presets.Quotas.Learn(assigned.Segments, packed.served, d.refused)
-		switch {
-		case attempt < maxAttempts && helps:
-			presets.Quotas = learned
-			continue
-		case best != nil:
-			return repair(best)
-		case attempt == 2*maxAttempts:
-			return d.plan
-		}
-		for _, r := range d.plan.Refusals {
-			for _, pod := range r.Pods {
-				omitted[pod] = true
-			}
-		}
-		presets.Omit = func(pod *model.Pod) bool { return omitted[pod] }
-	}
-}
-
-// isConsistent reports whether every pod that got a domain, and that a topology group counts, also got a node.
-// Otherwise the placements of other pods may be invalid. A bundle (Size > 1) may contain counted pods of other classes.
-func (d *draft) isConsistent() bool {
-	if len(d.problem.Groups) == 0 {
-		return true
-	}
-	if len(d.refused) > 0 {
-		return false
-	}
-	for i, s := range d.assigned.Segments {
-		if d.packed.served[i] < len(s.Pods) && (len(s.Class.Members) > 0 || s.Size > 1) {
-			return false
+		draft := draftPlan(p, o, assigned, packed)
+		if plan := r.finish(draft); plan != nil {
+			return plan
 		}
 	}
-	return true
-}
-
-// isBetter reports whether d places more pods than o, or as many at a lower price.
-func (d *draft) isBetter(o *draft) bool {
-	if m, n := unplaced(d.plan), unplaced(o.plan); m != n {
-		return m < n
-	}
-	return d.plan.Price < o.plan.Price
 }
 
 // unplaced returns the number of refused pods of the plan.

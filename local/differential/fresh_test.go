@@ -57,7 +57,7 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening
 	}
 	var out []opening
 	for _, n := range w.nodes {
-		if s.judge(pod, n.Name) == nil && !w.keptRoom(s, pod, n) {
+		if !w.comesLater(r, n.Name) && s.judge(pod, n.Name) == nil && !w.keptRoom(s, pod, n) {
 			kind := "a node that is there"
 			if w.launched(n.Name) {
 				kind = "a planned node"
@@ -80,6 +80,21 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening
 		}
 	}
 	return enough(out), nil
+}
+
+// comesLater reports whether the engine leaves it to kube-scheduler to bind the pod to this node once it runs. It does so for
+//
+//   - a planned node, if limits forbid a node of the pod's own or a pod on the planned node meets its affinity: no pod is added to
+//     a node that is planned already;
+//   - a claim that is not launched, if the pod has topology constraints: its domain may not be known yet.
+func (w *world) comesLater(r model.Refusal, node string) bool {
+	if w.launched(node) {
+		return slices.ContainsFunc(r.Reasons, func(v model.PoolVerdict) bool {
+			return v.Verdict.Rule == model.RuleLimit || v.Verdict.Cause == model.CauseAffinity
+		})
+	}
+	n, _ := w.snapshot.NodeByName(node)
+	return !n.Launched() && len(w.topologyKeys(r.Pods[0].Object)) > 0
 }
 
 // openingAt returns the opening that a new node is.

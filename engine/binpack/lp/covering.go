@@ -115,8 +115,9 @@ func (c *Covering) SetBins(bins []CoverBin) {
 	}
 }
 
-// boundPrice adds a cut that bounds y[g][r], so that the dual program is bounded. It is the cut of the bin with the
-// most capacity in dimension r per dollar, with group g in all dimensions.
+// boundPrice adds a first row that limits y[g][r], the dual price of dimension r for group g. Without it the dual
+// program could raise that price without end. The row says that the bin with the most capacity in dimension r per
+// dollar, filled by group g alone, holds at most its price.
 func (c *Covering) boundPrice(g, r int) {
 	best, most := -1, 0.0
 	for i := range c.bins {

@@ -1,6 +1,7 @@
 package assign
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -26,9 +27,7 @@ type Assignment struct {
 	final bool
 	// classesDone[g]: of affinity group g, the first so many of Group.Classes have no unplaced pods.
 	classesDone []int
-	choices     map[choiceKey][]*Choice        // results of combinations
-	bearings    map[bearingKey]catalog.Bearing // results of bearing
-	launching   map[launchKey]bool             // results of launchesIn
+	choices     map[choiceKey][]*Choice // results of combinations
 }
 
 // Presets restrict an assignment by what earlier assignments of the same problem have shown.
@@ -41,8 +40,11 @@ type Presets struct {
 
 // Assign returns an assignment of the pending pods of p.
 func Assign(p *compile.Problem, o Presets) *Assignment {
-	a := start(p, p.Catalog.Limits, existing.New(p, o.Omit))
-	a.quotas = o.Quotas.clone()
+	a := &Assignment{
+		Problem: p, Limits: p.Catalog.Limits, Placed: existing.New(p, o.Omit), quotas: maps.Clone(o.Quotas),
+		classesDone: make([]int, len(p.Groups)), choices: map[choiceKey][]*Choice{},
+	}
+	a.Placed.MayBeFirst = a.MayBeFirst
 	markReachable(a)
 	a.Placed.KeepNominated()
 	for {
@@ -58,28 +60,6 @@ func Assign(p *compile.Problem, o Presets) *Assignment {
 		}
 	}
 }
-
-// start returns an assignment without segments that continues from the placement at. l is what limits allow.
-func start(p *compile.Problem, l *catalog.Limits, at *existing.Placement) *Assignment {
-	a := &Assignment{
-		Problem: p, Limits: l, Placed: at, classesDone: make([]int, len(p.Groups)),
-		choices: map[choiceKey][]*Choice{}, bearings: map[bearingKey]catalog.Bearing{}, launching: map[launchKey]bool{},
-	}
-	at.MayBeFirst = a.MayBeFirst
-	return a
-}
-
-// Resume returns an assignment that continues from a, to place the pods without a node. l is what limits allow after
-// the planned nodes. The result has no quotas. a does not change.
-func (a *Assignment) Resume(l *catalog.Limits) *Assignment {
-	b := start(a.Problem, l, a.Placed.Clone())
-	b.Segments, b.final = slices.Clone(a.Segments), true
-	b.Placed.Late = true
-	return b
-}
-
-// SetPlacing makes c the class that is being placed. The result of MayBeFirst depends on it.
-func (a *Assignment) SetPlacing(c *compile.Class) { a.placing = c }
 
 // placeClass places as many pods of the class as possible. It reports whether it placed any.
 func (a *Assignment) placeClass(c *compile.Class) bool {
@@ -107,13 +87,14 @@ func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 		a.spreadOver(c, s, a.DaemonAffinityChoices(c, s))
 	}
 	if s.HasNear() {
-		bundle(a, c, s)
+		for bundle(a, c, s) {
+		}
 		return
 	}
 	choices := a.Choices(c, s)
 	a.spreadOver(c, s, choices)
 	if a.Placed.Left(c) > 0 && a.final && !slices.ContainsFunc(choices, func(ch *Choice) bool { n, _ := a.allowed(c, s, ch); return n > 0 }) {
-		a.spreadOver(c, s, a.LooseChoices(c, s))
+		a.spreadOver(c, s, a.looseChoices(c, s))
 	}
 }
 
@@ -215,15 +196,20 @@ func (a *Assignment) Enter(c *compile.Class, s *compile.Stage, ch *Choice, n int
 		if g.Key == compile.HostKey {
 			counts.AddTotal(m, n)
 		} else if !g.Lacks(ch.Domain) {
-			if bearing := a.bearing(g, ch.Fit); bearing != catalog.CountsNot {
-				counts.Add(m, ch.Domain(g.Key), n, bearing == catalog.Counts)
-			}
+			counts.Add(m, ch.Domain(g.Key), n, isSureToCount(g, c, s))
 		}
 	}
 	for i := range s.OverDomains {
 		r := &s.OverDomains[i]
 		counts.Reserve(r, ch.Domain(a.Problem.Groups[r.Group].Key))
 	}
+}
+
+// isSureToCount reports whether the group is certain to count pods of the class on each node that they may get. That
+// is so unless the node affinity or taints policy of another class's spread constraint decides it.
+func isSureToCount(g *compile.Group, c *compile.Class, s *compile.Stage) bool {
+	return (g.Filter.Terms == nil || g.Filter.Terms == c.Required) &&
+		(g.Filter.Tolerations == nil || g.Filter.Tolerations == s.Tolerations)
 }
 
 // MayBeFirst reports whether a pod of the class that is being placed may satisfy an affinity rule by itself, because no
@@ -242,42 +228,4 @@ func (a *Assignment) MayBeFirst(r *compile.Rule) bool {
 	}
 	a.classesDone[r.Group] = done
 	return !slices.ContainsFunc(classes[done:], func(c *compile.Class) bool { return c != a.placing && a.Placed.Left(c) > 0 })
-}
-
-// A bearingKey identifies a result of bearing in the cache.
-type bearingKey struct{ fit, terms, tolerations int }
-
-// bearing returns on which of their possible new nodes the spread constraint of g counts pods with fit f: on all, some
-// or none. It ignores pools that cannot launch such a node. The result stays valid, because limits never grow.
-func (a *Assignment) bearing(g *compile.Group, f *catalog.Fit) catalog.Bearing {
-	if g.Filter.Terms == nil && g.Filter.Tolerations == nil {
-		return catalog.Counts
-	}
-	k := bearingKey{fit: f.ID}
-	if g.Filter.Terms != nil {
-		k.terms = 1 + g.Filter.Terms.ID
-	}
-	if g.Filter.Tolerations != nil {
-		k.tolerations = 1 + g.Filter.Tolerations.ID
-	}
-	if known, ok := a.bearings[k]; ok {
-		return known
-	}
-	answer, first := catalog.MayCount, true
-	for i, p := range a.Problem.Catalog.Pools {
-		if f.ByPool[i].Set == nil {
-			continue
-		}
-		// When Late is set, the pods may also join a planned node, even if its pool can launch no more nodes.
-		if _, ok := a.Problem.Catalog.Launches(a.Limits, p, f.ByPool[i], f.Demand); !ok && !a.Placed.Late {
-			continue
-		}
-		if here := p.BearingOf(g.Filter, f.ByPool[i]); first {
-			answer, first = here, false
-		} else if answer != here {
-			answer = catalog.MayCount
-		}
-	}
-	a.bearings[k] = answer
-	return answer
 }

@@ -9,19 +9,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Limits of the search for leaders: pods of other classes that kube-scheduler binds to a node before those of the
+// Limits of the search for a leader: a pod of another class that kube-scheduler binds to a node before those of the
 // bundle's own class.
 const (
-	maxSequences      = 8 // sequences of leaders that are tried
-	maxSequenceLength = 4
-	maxLeaders        = 512 // classes that are considered as leaders
+	maxLeaders  = 8   // leaders that are tried
+	maxExamined = 512 // classes that are considered as leaders
 )
 
 // bundle adds a segment of one bundle for class c: pods that must share a new node. They have affinity over the
-// hostname to each other or to unplaced pods of other classes.
-func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
-	if a.Placed.Left(c) == 0 || !a.final && isRequired(a, c) {
-		return
+// hostname to each other or to an unplaced pod of another class, the leader. It returns false if there is no bundle.
+func bundle(a *Assignment, c *compile.Class, s *compile.Stage) bool {
+	if a.Placed.Left(c) == 0 {
+		return false
+	}
+	if _, mayLead := affinityGroups(a, c, s); mayLead && !a.final && isRequired(a, c) {
+		return false
 	}
 	most := a.Placed.Left(c)
 	for i := range s.PerNode {
@@ -32,24 +34,24 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) {
 		}
 		most = min(most, n)
 	}
-	budget := maxLeaders
-	for _, sequence := range leaders(a, c, s, nil, &budget) {
-		var keys []int
-		for _, leader := range sequence {
-			keys = append(keys, leader.Last().Keys...)
+	for _, leader := range leaders(a, c, s) {
+		choices := a.Choices(c, s)
+		if leader != nil {
+			choices = a.choicesWith(c, s, leader.Last().Keys)
 		}
-		choices := a.choicesWith(c, s, keys)
-		for n := most; n > 0; n-- {
+		least := most // a preference must not divide a bundle
+		if s == c.Last() {
+			least = 1
+		}
+		for n := most; n >= least; n-- {
 			for _, ch := range choices {
-				if may, _ := a.Allows(c, s, ch); may < n {
-					continue
-				}
-				if addBundle(a, c, s, sequence, ch, n) {
-					return
+				if may, _ := a.Allows(c, s, ch); may >= n && addBundle(a, c, s, leader, ch, n) {
+					return true
 				}
 			}
 		}
 	}
+	return false
 }
 
 // isRequired reports whether unplaced pods of another class have required affinity over the hostname to pods of c. The
@@ -76,33 +78,22 @@ func mostOnNewNode(a *Assignment, r *compile.Rule) int {
 	return compile.NoLimit
 }
 
-// leaders returns sequences of classes whose pods can precede those of c on a node. kube-scheduler can bind one pod of
-// each class in this order, then pods of c: the required affinity of each pod is met by earlier ones. In the empty
-// sequence, a pod of c comes first. Classes in after are excluded. budget is how many classes may still be examined.
-func leaders(a *Assignment, c *compile.Class, s *compile.Stage, after []*compile.Class, budget *int) [][]*compile.Class {
+// leaders returns the classes of which one pod may precede those of c on a node, so that it meets all their affinity
+// over the hostname. The leader must need no other pod: it has no such affinity, or it may meet it by itself and is the
+// only unplaced pod of its class. A nil leader comes last: a pod of c then comes first.
+func leaders(a *Assignment, c *compile.Class, s *compile.Stage) []*compile.Class {
 	groups, mayLead := affinityGroups(a, c, s)
-	if len(groups) == 0 {
-		return [][]*compile.Class{nil}
-	}
-	var out [][]*compile.Class
-	after = append(slices.Clone(after), c)
-	for _, other := range a.Problem.Classes {
-		if len(after) > maxSequenceLength || *budget <= 0 {
-			break
-		}
-		if *budget--; slices.Contains(after, other) || a.Placed.Left(other) == 0 ||
+	var out []*compile.Class
+	for _, other := range a.Problem.Classes[:min(maxExamined, len(a.Problem.Classes))] {
+		if other == c || a.Placed.Left(other) == 0 || len(out) == maxLeaders ||
 			slices.ContainsFunc(groups, func(g int) bool { return !slices.Contains(other.Members, g) }) {
 			continue
 		}
-		for _, sequence := range leaders(a, other, other.Last(), after, budget) {
-			out = append(out, append(slices.Clone(sequence), other)) // one pod of other comes directly before c
-		}
-		if len(out) >= maxSequences {
-			break
+		if own, alone := affinityGroups(a, other, other.Last()); len(own) == 0 || alone && a.Placed.Left(other) == 1 {
+			out = append(out, other)
 		}
 	}
-	// A class other than that of the bundle may come first only if it has a single unplaced pod.
-	if mayLead && (len(after) == 1 || a.Placed.Left(c) == 1) {
+	if mayLead {
 		out = append(out, nil)
 	}
 	return out
@@ -122,42 +113,29 @@ func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups [
 	return groups, mayLead
 }
 
-// canJoin reports whether n pods of c can share a new node in the domains of ch with one pod of each class of sequence.
-func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, sequence []*compile.Class, ch *Choice, n int) bool {
-	for i, x := range sequence {
-		last := x.Last()
-		if !canShare(s, c.Members, last, x.Members, n) || slices.ContainsFunc(last.OverDomains, func(r compile.Rule) bool {
-			return r.Kind == topology.Apart && slices.Contains(c.Members, r.Group)
-		}) {
-			return false
-		}
-		for _, y := range sequence[:i] {
-			if !canShare(last, x.Members, y.Last(), y.Members, 1) {
-				return false
-			}
-		}
+// canJoin reports whether n pods of c can share a new node in the domains of ch with one pod of the leader.
+func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, leader *compile.Class, ch *Choice, n int) bool {
+	last := leader.Last()
+	if !canShare(s, c.Members, last, leader.Members, n) || slices.ContainsFunc(last.OverDomains, func(r compile.Rule) bool {
+		return r.Kind == topology.Apart && slices.Contains(c.Members, r.Group)
+	}) {
+		return false
 	}
+	a.placing = leader
 	defer func() { a.placing = c }()
+	if may, _ := a.Allows(leader, last, ch); may == 0 {
+		return false
+	}
 	counts := a.Placed.Counts
-	for _, x := range sequence {
-		a.placing = x
-		if may, _ := a.Allows(x, x.Last(), ch); may == 0 {
-			return false
-		}
-		for _, m := range x.Members {
-			if g := a.Problem.Groups[m]; g.Key != compile.HostKey {
-				counts.Add(m, ch.Domain(g.Key), 1, false)
-				defer counts.Add(m, ch.Domain(g.Key), -1, false)
-			}
+	for _, m := range leader.Members {
+		if g := a.Problem.Groups[m]; g.Key != compile.HostKey {
+			counts.Add(m, ch.Domain(g.Key), 1, false)
+			defer counts.Add(m, ch.Domain(g.Key), -1, false)
 		}
 	}
-	for i := range s.OverDomains {
-		if r := &s.OverDomains[i]; r.Kind != topology.Near &&
-			counts.Allows(r, ch.Domain(a.Problem.Groups[r.Group].Key), a.MayBeFirst) < n {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.OverDomains, func(r compile.Rule) bool {
+		return r.Kind != topology.Near && counts.Allows(&r, ch.Domain(a.Problem.Groups[r.Group].Key), a.MayBeFirst) < n
+	})
 }
 
 // canShare reports whether n pods with stage x and one pod with stage y may share a new node. xMembers are the groups
@@ -172,45 +150,45 @@ func canShare(x *compile.Stage, xMembers []int, y *compile.Stage, yMembers []int
 	return tolerate(x.PerNode, yMembers) && tolerate(y.PerNode, xMembers)
 }
 
-// addBundle adds a segment of one bundle: one pod of each class of sequence and n pods of c. It returns false if rules
+// addBundle adds a segment of one bundle: one pod of the leader (nil: none) and n pods of c. It returns false if rules
 // do not allow the bundle or no pool can launch a node for it.
-func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, sequence []*compile.Class, ch *Choice, n int) bool {
-	if !canJoin(a, c, s, sequence, ch, n) {
-		return false
-	}
+func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compile.Class, ch *Choice, n int) bool {
 	in := a.Problem.Intern
 	amount := make([]int64, a.Problem.Dimensions.Len())
 	vector.Subtract(amount, c.Demand.Amount, -n)
-	shared, terms, tolerations, daemons := c.Demand.Shared, ch.Terms, s.Tolerations, s.Daemons
-	rules, ports := s.PerNode, slices.Clone(c.Ports)
-	for _, x := range sequence {
-		last := x.Last()
-		vector.Subtract(amount, x.Demand.Amount, -1)
-		shared = shared.With(x.Demand.Shared)
-		if terms = in.BothMeet(terms, last.Terms); terms == nil {
+	needs := catalog.Needs{
+		Terms: ch.Terms, Tolerations: s.Tolerations, Ports: c.Ports, Extra: a.labelsOf(ch), Daemons: s.Daemons.Filter(),
+	}
+	rules := s.PerNode
+	if leader != nil {
+		if !canJoin(a, c, s, leader, ch, n) {
 			return false
 		}
-		tolerations = in.BothTolerate(last.Tolerations, tolerations)
-		daemons = a.Problem.BothRequire(daemons, last.Daemons)
+		last := leader.Last()
+		vector.Subtract(amount, leader.Demand.Amount, -1)
+		if needs.Terms = in.BothMeet(needs.Terms, last.Terms); needs.Terms == nil {
+			return false
+		}
+		needs.Tolerations = in.BothTolerate(last.Tolerations, s.Tolerations)
+		needs.Daemons = a.Problem.BothRequire(s.Daemons, last.Daemons).Filter()
+		needs.Ports = slices.Concat(c.Ports, leader.Ports)
 		rules = slices.Concat(rules, last.PerNode)
-		ports = append(ports, x.Ports...)
 	}
-	demand := in.Demand(amount, shared)
-	fit := a.Problem.Catalog.Fit(catalog.Needs{
-		Terms: terms, Tolerations: tolerations, Demand: demand, Ports: ports, Extra: a.labelsOf(ch), Daemons: daemons.Filter(),
-	})
-	if !a.Problem.Catalog.Launchable(a.Limits, fit, demand) {
+	needs.Demand = in.Demand(amount)
+	fit := a.Problem.Catalog.Fit(needs)
+	if !a.Problem.Catalog.Launchable(a.Limits, fit, needs.Demand) {
 		return false
 	}
 	segment := &Segment{
-		Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: n + len(sequence), Leaders: len(sequence), Demand: demand, Fit: fit,
+		Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: n, Demand: needs.Demand, Fit: fit,
 		Rules: slices.DeleteFunc(slices.Clone(rules), func(r compile.Rule) bool { return r.Kind == topology.Near }),
 	}
 	segment.count(c, n)
-	for _, x := range sequence {
-		segment.count(x, 1)
-		segment.Pods = append(segment.Pods, a.Placed.Take(x, 1)...)
-		a.Enter(x, x.Last(), ch, 1)
+	if leader != nil {
+		segment.Size, segment.Leaders = n+1, 1
+		segment.count(leader, 1)
+		segment.Pods = a.Placed.Take(leader, 1)
+		a.Enter(leader, leader.Last(), ch, 1)
 	}
 	segment.Pods = append(segment.Pods, a.Placed.Take(c, n)...)
 	a.Segments = append(a.Segments, segment)

@@ -66,9 +66,9 @@ func (a *Assignment) DaemonAffinityChoices(c *compile.Class, s *compile.Stage) [
 	return a.combinations(c, s, s.Keys, nil, s.DaemonAffinity)
 }
 
-// LooseChoices returns less restrictive choices, for a class whose pods get no node with any of Choices. If only
+// looseChoices returns less restrictive choices, for a class whose pods get no node with any of Choices. If only
 // affinity or anti-affinity of other pods uses a key, the choices do not restrict its label: the domain is Unsettled.
-func (a *Assignment) LooseChoices(c *compile.Class, s *compile.Stage) []*Choice {
+func (a *Assignment) looseChoices(c *compile.Class, s *compile.Stage) []*Choice {
 	open := a.openable(c, s)
 	if len(open) == 0 {
 		return nil
@@ -178,7 +178,7 @@ func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Nee
 	for preferred, terms := range a.Problem.Intern.Rotations(needs.Terms) {
 		needs.Terms = terms
 		f := a.Problem.Catalog.Fit(needs)
-		if len(out) >= maxChoices || !f.OK || !a.Placed.Late && !a.Problem.Catalog.Launchable(a.Limits, f, needs.Demand) ||
+		if len(out) >= maxChoices || !f.OK || !a.Problem.Catalog.Launchable(a.Limits, f, needs.Demand) ||
 			slices.ContainsFunc(out[from:], func(o *Choice) bool { return o.Fit.Like(f) }) {
 			continue
 		}

@@ -27,13 +27,6 @@ func keyOf(c *compile.Class, s *compile.Stage, ch *Choice) quotaKey {
 	}
 }
 
-func (q Quotas) clone() Quotas {
-	if len(q) == 0 {
-		return nil
-	}
-	return maps.Clone(q)
-}
-
 // left returns how many more pods of the class may get the choice.
 func (q Quotas) left(c *compile.Class, s *compile.Stage, ch *Choice) int {
 	if len(q) > 0 {
@@ -81,10 +74,8 @@ func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]
 	if len(short) == 0 {
 		return q, false
 	}
-	learned = maps.Clone(q)
-	if learned == nil {
-		learned = Quotas{}
-	}
+	learned = Quotas{}
+	maps.Copy(learned, q)
 	for key, c := range short {
 		if n, ok := learned[key]; !ok || got[key] < n {
 			learned[key] = got[key]

@@ -54,20 +54,11 @@ func (a *Assignment) addSegment(c *compile.Class, s *compile.Stage, ch *Choice, 
 		}
 	}
 	if segment == nil {
-		segment = a.NewSegment(c, s, ch)
+		segment = &Segment{
+			Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: 1, Demand: c.Demand, Fit: ch.Fit,
+			Rules: s.PerNode, Members: c.NodeMembers,
+		}
 		a.Segments = append(a.Segments, segment)
 	}
-	if pods := a.Placed.Take(c, n); segment.Pods == nil {
-		segment.Pods = pods
-	} else {
-		segment.Pods = append(segment.Pods, pods...)
-	}
-}
-
-// NewSegment returns a segment of the class without pods. It does not add it to the assignment.
-func (a *Assignment) NewSegment(c *compile.Class, s *compile.Stage, ch *Choice) *Segment {
-	return &Segment{
-		Index: len(a.Segments), Class: c, Stage: s, Choice: ch, Size: 1, Demand: c.Demand, Fit: ch.Fit,
-		Rules: s.PerNode, Members: c.NodeMembers,
-	}
+	segment.Pods = append(segment.Pods, a.Placed.Take(c, n)...)
 }

@@ -18,14 +18,14 @@ func (p *Pool) Bins() *binpack.Catalog {
 	for i, t := range p.Types {
 		b := binpack.BinType{
 			Name: t.Name + " " + t.reservationID(), Capacity: t.Room, Charge: chargeVector(t.Capacity, names),
-			Supply: supplyOf(t.Reservation), Includes: t.Attached.Numbers(),
+			Supply: supplyOf(t.Reservation),
 		}
 		if p.preload != nil {
 			b.Preload = p.preload[i]
 		}
 		p.bins.Types = append(p.bins.Types, b)
 	}
-	p.bins.Index = binpack.NewIndex(p.bins, p.volumes.SharedDemands())
+	p.bins.Index = binpack.NewIndex(p.bins)
 	return p.bins
 }
 

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,16 +19,7 @@ const MaxAlternatives = 64
 // A Demand is what one pod requests, or a bundle: pods that must share a node. Equal demands share a pointer.
 type Demand struct {
 	ID     int
-	Amount []int64       // by dimension, without Shared
-	Shared SharedVolumes // the volumes that other pods or DaemonSets use as well
-	Scaled []float64     // Amount and SharedVolume.Share of Shared, divided by Dimensions.Units
-}
-
-// Whole returns the demand by dimension including the shared volumes, for a node to which none of them is attached.
-func (d *Demand) Whole() []int64 {
-	out := slices.Clone(d.Amount)
-	d.Shared.TakeFrom(out, -1)
-	return out
+	Amount []int64 // by dimension
 }
 
 // NodeTerms are alternative label requirements: a node must meet one of them. Equal lists share a pointer.
@@ -48,34 +40,24 @@ type Tolerations struct {
 
 // An Interner gives equal demands, node terms and tolerations one pointer and one ID each.
 type Interner struct {
-	dimensions  *Dimensions
 	demands     map[string]*Demand
 	terms       map[string]*NodeTerms
 	tolerations map[string]*Tolerations
 	buf         []byte
 }
 
-// NewInterner returns an empty Interner. d are the dimensions of its demands.
-func NewInterner(d *Dimensions) *Interner {
-	return &Interner{
-		dimensions: d, demands: map[string]*Demand{}, terms: map[string]*NodeTerms{}, tolerations: map[string]*Tolerations{},
-	}
+// NewInterner returns an empty Interner.
+func NewInterner() *Interner {
+	return &Interner{demands: map[string]*Demand{}, terms: map[string]*NodeTerms{}, tolerations: map[string]*Tolerations{}}
 }
 
-// Demand returns the Demand with this amount by dimension and these shared volumes.
-func (in *Interner) Demand(amount []int64, shared SharedVolumes) *Demand {
-	b := encode.Vector(in.buf[:0], amount)
-	for _, x := range shared {
-		b = encode.Int(b, int64(x.Number))
-	}
-	in.buf = b
-	d := in.demands[string(b)]
+// Demand returns the Demand with this amount by dimension.
+func (in *Interner) Demand(amount []int64) *Demand {
+	in.buf = encode.Vector(in.buf[:0], amount)
+	d := in.demands[string(in.buf)]
 	if d == nil {
-		d = &Demand{ID: len(in.demands), Amount: amount, Shared: shared, Scaled: in.dimensions.Scale(amount)}
-		for _, x := range shared {
-			d.Scaled[x.Dimension] += x.Share / in.dimensions.Units[x.Dimension]
-		}
-		in.demands[string(b)] = d
+		d = &Demand{ID: len(in.demands), Amount: amount}
+		in.demands[string(in.buf)] = d
 	}
 	return d
 }
@@ -100,7 +82,7 @@ func (in *Interner) Terms(terms []require.Set) *NodeTerms {
 
 // Tolerations returns the Tolerations with this list. If soft is set, they also tolerate PreferNoSchedule taints.
 func (in *Interner) Tolerations(list []corev1.Toleration, soft bool) *Tolerations {
-	b := encode.Tolerations(in.buf[:0], list)
+	b := encode.Messages(in.buf[:0], list)
 	if soft {
 		b = append(b, 1)
 	}
@@ -131,6 +113,10 @@ func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	var terms []require.Set
 	for _, x := range a.Terms {
+		if slices.ContainsFunc(b.Terms, func(y require.Set) bool { return Implies(x, y) }) {
+			terms = append(terms, x)
+			continue
+		}
 		for _, y := range b.Terms {
 			if _, ok := x.Intersects(y); ok && len(terms) < MaxAlternatives {
 				terms = append(terms, x.And(y))
@@ -143,25 +129,8 @@ func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	return in.Terms(terms)
 }
 
-// Narrow returns the NodeTerms of the nodes that meet both arguments. If no node can, it returns the first argument.
-func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms {
-	var terms []require.Set
-	for _, x := range a.Terms {
-		if slices.ContainsFunc(b.Terms, func(y require.Set) bool { return Implies(x, y) }) {
-			terms = append(terms, x)
-			continue
-		}
-		for _, y := range b.Terms {
-			if _, ok := x.Intersects(y); ok && len(terms) < MaxAlternatives {
-				terms = append(terms, x.And(y))
-			}
-		}
-	}
-	if len(terms) == 0 {
-		return a
-	}
-	return in.Terms(terms)
-}
+// Narrow is like BothMeet, but returns the first argument if no node can meet both.
+func (in *Interner) Narrow(a, b *NodeTerms) *NodeTerms { return cmp.Or(in.BothMeet(a, b), a) }
 
 // maxRotations is the largest number of orders that Rotations returns.
 const maxRotations = 8

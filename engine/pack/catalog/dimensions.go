@@ -61,15 +61,6 @@ func (d *Dimensions) Vector(r model.Resources) []int64 {
 	return v
 }
 
-// Scale returns v divided by Units, with 0 for negative amounts.
-func (d *Dimensions) Scale(v []int64) []float64 {
-	out := make([]float64, len(v))
-	for i, x := range v {
-		out[i] = float64(max(x, 0)) / d.Units[i]
-	}
-	return out
-}
-
 func (d *Dimensions) unit(i int) float64 {
 	switch d.Names[i] {
 	case corev1.ResourceCPU:

@@ -46,9 +46,8 @@ type Needs struct {
 type PresenceFilter interface {
 	// Number returns a number from 1 on. Equal filters have equal numbers.
 	Number() int
-	// Admits reports whether the pods may use a node on which the DaemonSets in on may run. reqs are the label
-	// requirements that the node meets.
-	Admits(on []Presence, reqs require.Set) bool
+	// Admits reports whether the pods may use a node on which the DaemonSets in on may run.
+	Admits(on []Presence) bool
 }
 
 // A fitKey identifies the needs of a Fit in the cache.
@@ -125,7 +124,7 @@ func (p *Pool) perPod(d *Demand, f PoolFit) float64 {
 		return best
 	}
 	f.Types.Each(func(i int) {
-		best = min(best, f.Set.Prices[i]/float64(p.Types[i].copies(d, math.MaxInt32)))
+		best = min(best, f.Set.Prices[i]/float64(vector.Copies(d.Amount, p.Types[i].Room, math.MaxInt32)))
 	})
 	return best
 }
@@ -146,7 +145,7 @@ func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
 func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, filter PresenceFilter) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {
-		if filter.Admits(p.DaemonsOn(s, i), s.Requirements) {
+		if filter.Admits(p.DaemonsOn(s, i)) {
 			out.Add(i)
 		}
 	})
@@ -163,7 +162,7 @@ func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
 	for i := range p.Types {
 		m.Add(i)
 	}
-	m = p.Bins().Index.Holding(m, d.Amount, d.Shared.Numbers())
+	m = p.Bins().Index.Holding(m, d.Amount)
 	c.roomy[k] = m
 	return m
 }
@@ -172,17 +171,6 @@ func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
 func (f *Fit) Like(o *Fit) bool {
 	return slices.EqualFunc(f.ByPool, o.ByPool, func(a, b PoolFit) bool { return a.Set == b.Set })
 }
-
-// A Bearing says whether a topology spread constraint counts a pod on the new nodes that the pod may get: on all of
-// them, on some, or on none. The node affinity and taints policies of the constraint decide that.
-type Bearing uint8
-
-// The bearings: on some, on all, or on none of the new nodes.
-const (
-	MayCount Bearing = iota
-	Counts
-	CountsNot
-)
 
 // A NodeFilter selects the nodes whose pods a topology spread constraint counts, by nodeAffinityPolicy and
 // nodeTaintsPolicy. A nil field excludes no nodes.
@@ -194,39 +182,6 @@ type NodeFilter struct {
 // Tolerates reports whether the taints of p let its nodes pass the filter.
 func (f NodeFilter) Tolerates(p *Pool) bool {
 	return f.Tolerations == nil || !f.Tolerations.RefuseHard(p.Taints)
-}
-
-// BearingOf returns the Bearing of a spread constraint with filter f for pods that get a new node of p with the fit.
-func (p *Pool) BearingOf(f NodeFilter, fit PoolFit) Bearing {
-	if !f.Tolerates(p) {
-		return CountsNot
-	}
-	if f.Terms == nil {
-		return Counts
-	}
-	all, none := true, true
-	judge := func(reqs require.Set) {
-		met, may := false, false
-		for _, term := range f.Terms.Terms {
-			term = term.Normalize(p.settings.Labels.Aliases)
-			met = met || Implies(reqs, term)
-			if !may {
-				_, may = reqs.Compatible(term, p.settings.Known)
-			}
-		}
-		all, none = all && met, none && !may
-	}
-	if judge(fit.Set.Requirements); !all {
-		all, none = true, true
-		fit.Types.Each(func(i int) { judge(p.Types[i].Allowed.And(fit.Set.Requirements)) })
-	}
-	switch {
-	case all:
-		return Counts
-	case none:
-		return CountsNot
-	}
-	return MayCount
 }
 
 // Explain returns why no type of p both meets the term and holds the demand. If one does, the verdict is OK.
@@ -248,7 +203,7 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 			most[r] = max(most[r], v)
 		}
 	})
-	if r, by, missing := vector.Short(d.Whole(), most); missing {
+	if r, by, missing := vector.Short(d.Amount, most); missing {
 		if driver, volumes := c.volumes.Driver(r); volumes {
 			return TooManyVolumes(driver, by)
 		}

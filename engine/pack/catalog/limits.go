@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -78,25 +79,19 @@ func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
 
 // Allow returns how many more nodes of type t the limits and the type's reservation allow. If it returns 0, the verdict
 // names the limit that is exceeded.
-func (l *Limits) Allow(t *Type) (int64, model.Verdict) {
-	return l.AllowCharge(t.Pool, t.Capacity, t.Reservation)
-}
-
-// AllowCharge is like Allow for nodes that each use charge of the limits of p and one instance of reservation r (nil:
-// none).
-func (l *Limits) AllowCharge(p *Pool, charge model.Resources, r *Reservation) (n int64, v model.Verdict) {
+func (l *Limits) Allow(t *Type) (n int64, v model.Verdict) {
 	n = Unlimited
-	if r != nil {
+	if r := t.Reservation; r != nil {
 		if n = int64(l.reservations[r.Index]); n <= 0 {
 			return 0, model.Verdict{Rule: model.RuleOffering, Cause: model.CauseReservation, Subject: r.ID}
 		}
 	}
-	limits := l.pools[p.Index]
+	limits := l.pools[t.Pool.Index]
 	if len(limits) == 0 {
 		return n, v
 	}
 	for _, name := range limits.Names() {
-		size := charge[name]
+		size := t.Capacity[name]
 		if name == model.Nodes {
 			size = 1
 		}
@@ -140,6 +135,15 @@ func (l *Limits) Allowed(p *Pool, types []*Type) []*Type {
 	})
 }
 
+// AllowAny reports whether the limits and reservations allow one more node of some of the types of p.
+func (l *Limits) AllowAny(p *Pool, types typeset.Set) (found bool) {
+	types.Each(func(i int) {
+		n, _ := l.Allow(p.Types[i])
+		found = found || n > 0
+	})
+	return found
+}
+
 // Launches reports whether p can launch a node that holds the demand, within limits and minValues. on is the part of a
 // Fit for p. If minValues are not met, missing is the label with too few values.
 func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing string, ok bool) {
@@ -150,7 +154,7 @@ func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing s
 			return
 		}
 		tried = append(tried, t.Reservation)
-		missing, ok = c.Enough(l, p, on.Set, d.Amount, d.Shared, t.Reservation)
+		missing, ok = c.Enough(l, p, on.Set, d, t.Reservation)
 	})
 	return missing, ok
 }
@@ -167,13 +171,13 @@ func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
 }
 
 // Enough reports whether a node of p may become enough different types to meet minValues. These types have an offering
-// in s, hold amount and shared, use reservation r (nil: none) and are within the limits. If minValues are not met,
+// in s, hold d, use reservation r (nil: none) and are within the limits. If minValues are not met,
 // missing is the first label with too few values.
-func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, amount []int64, shared SharedVolumes, r *Reservation) (missing string, ok bool) {
+func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, d *Demand, r *Reservation) (missing string, ok bool) {
 	if c.settings.RelaxMinValues || !s.MinValues {
 		return "", true
 	}
-	return s.Diverse(l.Allowed(p, p.Options(s, amount, shared, r, nil).Types))
+	return s.Diverse(l.Allowed(p, p.Options(s, d.Amount, r, nil).Types))
 }
 
 // Diverse reports whether the options have enough distinct values of each label to meet minValues. If not, missing is

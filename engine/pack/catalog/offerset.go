@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
@@ -13,8 +12,6 @@ import (
 type OfferSet struct {
 	ID           int
 	Requirements require.Set
-	// PriceClass is equal for OfferSets of the pool with equal Prices.
-	PriceClass int
 	// Prices[i] is the price of the cheapest offering of type i in the set, in dollars per hour; +Inf if there is none.
 	Prices []float64
 	// Types are the types with an offering in the set.
@@ -33,15 +30,14 @@ const Same = 1e-6
 
 // An offerSets holds the OfferSets of one pool, each once.
 type offerSets struct {
-	list    []*OfferSet
-	byText  map[string]*OfferSet // by the text of OfferSet.Requirements
-	meets   map[[2]int]*OfferSet // results of Meet, by the IDs of both sets
-	classes map[string]int       // classes[text] is the PriceClass of the Prices with this encoding
-	made    int                  // the number of intersections computed so far
+	list   []*OfferSet
+	byText map[string]*OfferSet // by the text of OfferSet.Requirements
+	meets  map[[2]int]*OfferSet // results of Meet, by the IDs of both sets
+	made   int                  // the number of intersections computed so far
 }
 
 func newOfferSets() offerSets {
-	return offerSets{byText: map[string]*OfferSet{}, meets: map[[2]int]*OfferSet{}, classes: map[string]int{}}
+	return offerSets{byText: map[string]*OfferSet{}, meets: map[[2]int]*OfferSet{}}
 }
 
 // Empty reports whether no type has an offering in the set.
@@ -58,7 +54,6 @@ func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 	}
 	n := len(p.Types)
 	s := &OfferSet{ID: len(p.sets.list), Requirements: reqs, Prices: make([]float64, n), Types: typeset.New(n)}
-	encoded := make([]byte, 0, 8*n)
 	for i, t := range p.Types {
 		v := t.price(reqs)
 		if !math.IsInf(v, 1) {
@@ -66,17 +61,10 @@ func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 			s.Types.Add(i)
 		}
 		s.Prices[i] = v
-		encoded = binary.LittleEndian.AppendUint64(encoded, math.Float64bits(v))
 	}
 	for r := range reqs.All() {
 		s.MinValues = s.MinValues || r.MinValues() > 0
 	}
-	class, ok := p.sets.classes[string(encoded)]
-	if !ok {
-		class = len(p.sets.classes)
-		p.sets.classes[string(encoded)] = class
-	}
-	s.PriceClass = class
 	p.sets.list = append(p.sets.list, s)
 	p.sets.byText[text] = s
 	return s

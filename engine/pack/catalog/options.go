@@ -1,10 +1,6 @@
 package catalog
 
 import (
-	"cmp"
-	"slices"
-	"sort"
-
 	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -15,10 +11,10 @@ type Options struct {
 	Instances []*model.InstanceType // the instance types of Types, in the same order
 }
 
-// Options returns the types that have an offering in s, hold amount and shared, and use reservation r (nil: none). If
+// Options returns the types that have an offering in s, hold amount, and use reservation r (nil: none). If
 // admits is not nil, it returns only types for whose index admits is true. Callers must not change the result.
-func (p *Pool) Options(s *OfferSet, amount []int64, shared SharedVolumes, r *Reservation, admits func(i int) bool) *Options {
-	found := p.Bins().Index.Options(binpack.OfferSet(s.ID), amount, shared.Numbers(), supplyOf(r), admits)
+func (p *Pool) Options(s *OfferSet, amount []int64, r *Reservation, admits func(i int) bool) *Options {
+	found := p.Bins().Index.Options(binpack.OfferSet(s.ID), amount, supplyOf(r), admits)
 	out := p.options[found]
 	if out == nil {
 		out = &Options{Types: make([]*Type, 0, len(found.Types)), Instances: make([]*model.InstanceType, 0, len(found.Types))}
@@ -27,48 +23,6 @@ func (p *Pool) Options(s *OfferSet, amount []int64, shared SharedVolumes, r *Res
 			out.Instances = append(out.Instances, p.Types[i].InstanceType)
 		}
 		p.options[found] = out
-	}
-	return out
-}
-
-// Charge returns what a node of type i uses of the limits of p. amount and shared are the demand of its pods. If
-// minValues require further options, any of them may be launched. The charge is then the maximum of each resource over
-// them.
-func (c *Catalog) Charge(l *Limits, p *Pool, s *OfferSet, i int, amount []int64, shared SharedVolumes, admits func(int) bool) model.Resources {
-	t := p.Types[i]
-	if len(l.Left(p)) == 0 || !s.MinValues || c.settings.RelaxMinValues {
-		return t.Capacity
-	}
-	options := l.Allowed(p, p.Options(s, amount, shared, t.Reservation, admits).Types)
-	if charge := p.LeastCharge(s, t, options); charge != nil {
-		return charge
-	}
-	return t.Capacity
-}
-
-// LeastCharge returns the maximum of each resource over t and the further options that minValues require. It uses the
-// options whose capacity exceeds that of t least, as a share of the limits. It returns nil if all options together do
-// not meet minValues.
-func (p *Pool) LeastCharge(s *OfferSet, t *Type, options []*Type) model.Resources {
-	over := func(o *Type) float64 {
-		most := 0.0
-		for name, limit := range p.Limits {
-			most = max(most, float64(o.Capacity[name]-t.Capacity[name])/float64(max(limit, 1)))
-		}
-		return most
-	}
-	options = slices.Clone(options)
-	slices.SortStableFunc(options, func(a, b *Type) int { return cmp.Compare(over(a), over(b)) })
-	n := sort.Search(len(options)+1, func(n int) bool {
-		_, ok := s.Diverse(options[:n])
-		return ok
-	})
-	if n > len(options) {
-		return nil
-	}
-	out := t.Capacity
-	for _, o := range options[:n] {
-		out = out.Max(o.Capacity)
 	}
 	return out
 }

@@ -79,8 +79,7 @@ func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog 
 	if v.Limited() {
 		for _, p := range c.Pools {
 			for _, t := range p.Types {
-				t.Attached = v.AttachableBy(t.InstanceType, t.Daemons.WithVolumes, t.Room)
-				t.Scaled = d.Scale(t.Room)
+				v.Attachable(t.InstanceType, t.Daemons.WithVolumes, t.Room)
 			}
 		}
 	}

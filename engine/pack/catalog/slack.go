@@ -27,7 +27,7 @@ func (t *Type) leaveSlack(share float64, demands []*Demand, d *Dimensions) {
 	}
 	least := slices.Clone(room)
 	for _, x := range demands {
-		if _, _, missing := vector.Short(x.Amount, whole); missing || !x.Shared.Without(t.Attached).fits(x.Amount, room) && len(x.Shared) > 0 {
+		if _, _, missing := vector.Short(x.Amount, whole); missing {
 			continue
 		}
 		if _, _, missing := vector.Short(x.Amount, room); !missing {
@@ -37,5 +37,5 @@ func (t *Type) leaveSlack(share float64, demands []*Demand, d *Dimensions) {
 			least[i] = max(least[i], v)
 		}
 	}
-	t.Room, t.Scaled = least, d.Scale(least)
+	t.Room = least
 }

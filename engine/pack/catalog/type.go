@@ -21,13 +21,10 @@ type Type struct {
 	Allowed require.Set
 	// Buyable are the available offerings that the NodePool allows, cheapest first. There is at least one.
 	Buyable []model.Offering
-	// Room is the allocatable capacity less the requests of DaemonSet pods, by dimension. Scaled is Room divided by
-	// Dimensions.Units.
-	Room   []int64
-	Scaled []float64
-	// Daemons is what the DaemonSet pods on a node use. Attached are the shared volumes that they attach.
-	Daemons  Overhead
-	Attached SharedVolumes
+	// Room is the allocatable capacity less the requests of DaemonSet pods, by dimension.
+	Room []int64
+	// Daemons is what the DaemonSet pods on a node use.
+	Daemons Overhead
 	// Reservation is the capacity reservation that instances of the type use, nil for none.
 	Reservation *Reservation
 }
@@ -39,12 +36,11 @@ type Reservation struct {
 	Left  int // instances that can still be launched, at the time of the snapshot
 }
 
-// setRoom sets Daemons, Room and Scaled of the type. daemons is what DaemonSet pods use on a node.
+// setRoom sets Daemons and Room of the type. daemons is what DaemonSet pods use on a node.
 func (t *Type) setRoom(daemons Overhead, d *Dimensions) {
 	t.Daemons = daemons
 	t.Room = d.Vector(t.Allocatable)
 	vector.Subtract(t.Room, d.Vector(daemons.Requests), 1)
-	t.Scaled = d.Scale(t.Room)
 }
 
 // labels returns label requirements that every node of the type meets, whichever of its offerings is launched.
@@ -163,19 +159,6 @@ func (t *Type) price(reqs require.Set) float64 {
 		return o.Price
 	}
 	return math.Inf(1)
-}
-
-// copies returns how many pods with demand d an empty node of the type holds, at most limit.
-func (t *Type) copies(d *Demand, limit int) int {
-	room, shared := t.Room, d.Shared.Without(t.Attached)
-	if len(shared) > 0 {
-		room = slices.Clone(room)
-		shared.TakeFrom(room, 1)
-		if slices.ContainsFunc(shared, func(x SharedVolume) bool { return room[x.Dimension] < 0 }) {
-			return 0
-		}
-	}
-	return vector.Copies(d.Amount, room, limit)
 }
 
 // Values returns the values of a label that nodes of the type may have. If offerings define the label, it returns their

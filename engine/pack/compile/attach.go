@@ -11,18 +11,13 @@ import (
 )
 
 // limitInFlight sets Attachable and Attached of a node in flight. Attachable is the lowest limit of all types that the
-// node may become. attached are the shared volumes that DaemonSet pods attach on every one of these types.
-func limitInFlight(c *compiler, n *Node, attached catalog.SharedVolumes) {
+// node may become.
+func limitInFlight(c *compiler, n *Node) {
 	if !c.Volumes.Limited() {
 		return
 	}
 	n.Attachable, n.Attached = map[string]int{}, map[string]bool{}
 	c.Volumes.Drivers(func(driver string, dimension int) { n.Attachable[driver] = int(n.Room[dimension]) })
-	c.Volumes.Keys(func(key catalog.VolumeKey, x catalog.SharedVolume) {
-		if attached.Has(x) {
-			n.Attached[attachmentOf(key)] = true
-		}
-	})
 	ignoreAttachments(c, n)
 }
 

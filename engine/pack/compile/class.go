@@ -71,15 +71,15 @@ func (s *Spec) placementRank() int {
 	return rank
 }
 
-// A signature is the encoding of a pod without its labels, see signer.
+// A signature is what kube-scheduler reads of a pod except its labels. Pods with equal signatures share one.
 type signature struct {
-	text   string
-	rules  int // index in the list of ruleSets of classify
+	text   string // the encoding, see signer
+	rules  int    // index in the list of ruleSets of classify
 	demand *catalog.Demand
 }
 
-// A ruleSet belongs to pods whose signatures differ only in amounts of resources. rules are their constraints on other
-// pods, first is the first of them.
+// A ruleSet is the requirements that pods of different sizes share: their signatures differ only in amounts of
+// resources. rules are their constraints on other pods. first is the first of the pods.
 type ruleSet struct {
 	rules []topology.Rule
 	first *model.Pod

@@ -9,9 +9,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Counts holds, for each topology group and domain, the number of pods of the group, and the number of such pods that
-// the required anti-affinity of pods in the domain still allows. Problem.Counts contains the running pods, the expected DaemonSet pods and the host ports in use. Each phase
-// that places pods works on a clone.
+// Counts holds, for each topology group and domain, how many pods of the group are there, and how many the required
+// anti-affinity of other pods allows. Problem.Counts has the state before planning: running pods, expected DaemonSet
+// pods and host ports in use. Phases that place pods work on a clone.
 type Counts struct {
 	problem *Problem
 	groups  []GroupCount
@@ -166,14 +166,9 @@ func (c *Counts) MarkNode(group int, n *Node) {
 	case d >= 0:
 		counts.Eligible[d] = counts.Eligible[d] || p.IsEligible(g, n)
 	case d == Unsettled && !g.Lacks(n.Domain):
-		k := p.Keys[g.Key]
-		for _, variant := range n.Variants {
-			r, _ := variant.Get(k.Label)
-			for d, name := range k.Names {
-				if !counts.Eligible[d] && r.Has(name) {
-					counts.Eligible[d] = g.Filter.Terms == nil || p.MayMeet(g.Filter.Terms, variant.With(require.New(k.Label, require.In, name)))
-				}
-			}
+		for _, d := range p.DomainsOf(n, g.Key) {
+			counts.Eligible[d] = counts.Eligible[d] || g.Filter.Terms == nil ||
+				p.MayMeet(g.Filter.Terms, n.MayHave.With(require.New(p.Keys[g.Key].Label, require.In, p.Keys[g.Key].Names[d])))
 		}
 	}
 }
@@ -197,30 +192,6 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 		_, ok := reqs.Compatible(term.Normalize(p.Settings.Labels.Aliases), nil)
 		return ok
 	})
-}
-
-// MinOnOtherNodes returns the smallest number of the group's pods on any eligible node outside Problem.Nodes: such
-// nodes take no new pods. It returns MaxInt32 if there is no such node.
-func (p *Problem) MinOnOtherNodes(group int) int32 {
-	least := int32(math.MaxInt32)
-	var terms []int
-	for _, n := range p.All {
-		if n.Index >= 0 || n.Deleting || !p.IsEligible(p.Groups[group], n) {
-			continue
-		}
-		pods := int32(0)
-		for _, pod := range n.Pods {
-			if p.terms.displaced[pod.Key] || pod.Terminating() {
-				continue
-			}
-			terms = p.terms.selecting(terms, pod)
-			if slices.ContainsFunc(terms, func(t int) bool { return slices.Contains(p.terms.groups[t], group) }) {
-				pods++
-			}
-		}
-		least = min(least, pods)
-	}
-	return least
 }
 
 // AnyDisplaced reports whether some pod to be placed still runs on a node that is being deleted.
@@ -267,21 +238,19 @@ func (c *Counts) IsFirst(r *Rule) bool {
 		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].Total > 0 })
 }
 
-// GlobalMinimum returns the minimum number of the group's pods over all eligible domains, as in kube-scheduler. It is 0
-// if there may be an empty node or domain, or if there are fewer domains than minDomains. In domain to, where the pod
-// is to be placed, it uses Present; in all others, Certain.
+// GlobalMinimum returns the minimum number of the group's pods over all eligible domains, as in kube-scheduler. Domain to
+// is where the pod is to be placed. Pods that may be in a domain count there, and not in the other domains, so that the
+// skew is never underestimated. The minimum is 0
+//
+//   - over the hostname, because an empty node may be added;
+//   - if a node may get a value of the label that is not known yet;
+//   - if there are fewer domains than minDomains.
 func (c *Counts) GlobalMinimum(group, minDomains, to int) int {
 	g, counts := c.problem.Groups[group], &c.groups[group]
-	if g.Key == HostKey && !g.Static {
-		return 0
-	}
-	if k := c.problem.Keys[g.Key]; g.Key != HostKey && (k.Open || k.InFlightOpen) {
+	if k := c.problem.Keys[g.Key]; g.Key == HostKey || k.Open || k.InFlightOpen {
 		return 0
 	}
 	least, domains := int32(math.MaxInt32), 0
-	if g.Static && g.MinOnOthers < math.MaxInt32 {
-		least, domains = g.MinOnOthers, 1
-	}
 	for d, eligible := range counts.Eligible {
 		if !eligible {
 			continue

@@ -27,7 +27,7 @@ func (f *DaemonFilter) Number() int { return f.number }
 
 // Admits reports whether a new node meets the filter. The parameter on lists the DaemonSets whose pods may run on the
 // node. Admits implements catalog.PresenceFilter.
-func (f *DaemonFilter) Admits(on []catalog.Presence, _ require.Set) bool {
+func (f *DaemonFilter) Admits(on []catalog.Presence) bool {
 	for _, daemon := range f.avoid {
 		if slices.ContainsFunc(on, func(x catalog.Presence) bool { return x.Index == daemon }) {
 			return false

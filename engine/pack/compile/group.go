@@ -34,10 +34,6 @@ type Group struct {
 	// Preloaded is the largest number of DaemonSet pods on any new node that the group counts. It is set only for spread
 	// over the hostname.
 	Preloaded int
-	// Static says, for spread over the hostname, that the group counts pods on no new node and no node in flight.
-	// MinOnOthers is then the result of MinOnOtherNodes.
-	Static      bool
-	MinOnOthers int32
 }
 
 // A groupKey identifies a group. Rules with equal keys have the same group.
@@ -155,7 +151,7 @@ func (c *compiler) findRepulsions() {
 			if len(terms) == 0 || c.terms.displaced[pod.Key] {
 				continue
 			}
-			buf = encode.AffinityTerms(encode.String(buf[:0], pod.Object.Namespace), terms)
+			buf = encode.Messages(encode.String(buf[:0], pod.Object.Namespace), terms)
 			for i := range terms {
 				for _, k := range slices.Concat(terms[i].MatchLabelKeys, terms[i].MismatchLabelKeys) {
 					buf = encode.String(buf, pod.Object.Labels[k])
@@ -280,48 +276,4 @@ func namespaceIndex(s *model.Snapshot) topology.Namespaces {
 // node's domain of a key.
 func (g *Group) Lacks(domain func(key int) int) bool {
 	return slices.ContainsFunc(g.OtherKeys, func(key int) bool { return key != HostKey && domain(key) == Outside })
-}
-
-// findStaticSpreads sets Static and MinOnOthers of the spread groups over the hostname that count pods on no new node.
-// The global minimum of such a group may exceed zero, because no empty node can be added.
-func (c *compiler) findStaticSpreads() {
-	for i, g := range c.Groups {
-		if g.Key == HostKey && g.Kind == topology.Spread && !c.InFlightCounts(g) && !c.newNodeCounts(g) {
-			g.Static, g.MinOnOthers = true, c.MinOnOtherNodes(i)
-		}
-	}
-}
-
-// InFlightCounts reports whether the group may count pods on some node in flight.
-func (p *Problem) InFlightCounts(g *Group) bool {
-	return slices.ContainsFunc(p.Nodes, func(n *Node) bool { return n.InFlight && !g.Lacks(n.Domain) })
-}
-
-// newNodeCounts reports whether some pool can launch a node on which the group counts pods.
-func (p *Problem) newNodeCounts(g *Group) bool {
-	return slices.ContainsFunc(p.Catalog.Pools, func(pool *catalog.Pool) bool {
-		return g.Filter.Tolerates(pool) && slices.ContainsFunc(p.CountingTerms(g), func(term require.Set) bool {
-			s := pool.OffersFor(term)
-			return s != nil && !s.Empty()
-		})
-	})
-}
-
-// CountingTerms returns alternative label requirements. The group counts pods only on nodes that meet one of them. Each
-// includes the labels of OtherKeys.
-func (p *Problem) CountingTerms(g *Group) []require.Set {
-	with, terms := require.Set{}, []require.Set{{}}
-	for _, key := range g.OtherKeys {
-		if key != HostKey {
-			with = with.With(require.New(p.Keys[key].Label, require.Exists))
-		}
-	}
-	if g.Filter.Terms != nil {
-		terms = g.Filter.Terms.Terms
-	}
-	out := make([]require.Set, len(terms))
-	for i, t := range terms {
-		out[i] = t.And(with)
-	}
-	return out
 }

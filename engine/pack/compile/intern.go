@@ -2,7 +2,6 @@ package compile
 
 import (
 	"runtime"
-	"strings"
 	"sync"
 )
 
@@ -13,7 +12,6 @@ type interner struct {
 	marks   []int          // marks[n] is the mark that the encoder returned for text n
 	firsts  []int          // firsts[n] is the first item with number n
 	number  map[string]int // number[text] is the number of an encoding
-	arena   arena
 }
 
 // An encoder appends the encoding of item i to b and returns the result. mark is a position in the encoding that
@@ -57,7 +55,7 @@ func (a *interner) encode(from int, encode encoder) {
 		b, mark = encode(b[:0], from+i)
 		id, ok := a.number[string(b)]
 		if !ok {
-			id = a.add(a.arena.keep(b), mark, from+i)
+			id = a.add(string(b), mark, from+i)
 		}
 		a.numbers[i] = id
 	}
@@ -85,22 +83,4 @@ func (a *interner) merge(part *interner) {
 	for i, old := range part.numbers {
 		part.numbers[i] = renumbered[old]
 	}
-}
-
-// An arena stores many short texts in few memory allocations.
-type arena struct{ page strings.Builder }
-
-// pageSize is the number of bytes that an arena allocates at a time. A longer text gets an allocation of its own
-// length.
-const pageSize = 1 << 14
-
-// keep returns b as a string in the memory of the arena.
-func (a *arena) keep(b []byte) string {
-	if a.page.Cap()-a.page.Len() < len(b) {
-		a.page = strings.Builder{}
-		a.page.Grow(max(pageSize, len(b)))
-	}
-	from := a.page.Len()
-	a.page.Write(b)
-	return a.page.String()[from:]
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/pack/encode"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
@@ -23,9 +24,6 @@ type Node struct {
 	// MayHave are the values that each label of the node has or may get. A node in flight takes a pod only if all of these
 	// values meet the pod's requirements.
 	MayHave require.Set
-	// Variants are the labels of a node in flight, one set for each instance type that it may become. They are set only if
-	// there are topology groups.
-	Variants []require.Set
 	// Room is the free capacity by dimension, without the requests of expected DaemonSet pods.
 	Room []int64
 	// Domains[k] is the node's domain of topology key k. It may be Outside or Unsettled. It is nil if there are no groups.
@@ -120,7 +118,6 @@ func compileInFlight(c *compiler, n *Node) bool {
 		return false
 	}
 	daemons := c.daemonsOn.on(c, n.Node)
-	var attached catalog.SharedVolumes
 	for i, t := range types {
 		reqs := t.Requirements.And(n.MayHave)
 		if len(c.Daemons) > 0 {
@@ -132,23 +129,17 @@ func compileInFlight(c *compiler, n *Node) bool {
 		}
 		overhead := catalog.OverheadOf(daemons, reqs, c.Settings.Known)
 		room := c.Dimensions.Vector(t.Allocatable.Minus(overhead.Requests))
-		brought := c.Volumes.AttachableBy(t, overhead.WithVolumes, room)
+		c.Volumes.Attachable(t, overhead.WithVolumes, room)
 		n.Ports = overhead.Ports
 		if i == 0 {
-			n.Room, attached = room, brought
+			n.Room = room
 			continue
 		}
-		attached = slices.DeleteFunc(attached, func(x catalog.SharedVolume) bool { return !brought.Has(x) })
 		for d := range room {
 			n.Room[d] = min(n.Room[d], room[d])
 		}
 	}
-	limitInFlight(c, n, attached)
-	if len(c.Groups) > 0 {
-		for _, t := range types {
-			n.Variants = append(n.Variants, t.Requirements.And(n.MayHave))
-		}
-	}
+	limitInFlight(c, n)
 	n.MayHave = unionOfLabels(types, n.MayHave)
 	n.Index = 0
 	locate(c, n)
@@ -244,14 +235,6 @@ func (p *Problem) DomainsOf(n *Node, key int) []int {
 	return out
 }
 
-// IsLabelled reports whether a node in flight will have the label of the key whichever type it becomes.
-func (p *Problem) IsLabelled(n *Node, key int) bool {
-	return !slices.ContainsFunc(n.Variants, func(v require.Set) bool {
-		r, ok := v.Get(p.Keys[key].Label)
-		return !ok || r.Operator() != corev1.NodeSelectorOpIn
-	})
-}
-
 // unionOfLabels returns wanted with the labels of the types added. Each label gets the values of all types. Labels
 // whose value some type leaves open are not added.
 func unionOfLabels(types []*model.InstanceType, wanted require.Set) require.Set {
@@ -325,28 +308,17 @@ func meets(has, term require.Set, inFlight bool) bool {
 	return true
 }
 
-// A daemonLists caches the results of DaemonsTolerating, because most nodes have the same taints.
-type daemonLists struct{ known []daemonList }
-
-type daemonList struct {
-	taints     []corev1.Taint
-	registered bool
-	list       []catalog.DaemonPod
-}
-
-// maxDaemonLists is the number of results in the cache.
-const maxDaemonLists = 16
+// A daemonCache holds the results of DaemonsTolerating by an encoding of the arguments, because most nodes have the same
+// taints.
+type daemonCache map[string][]catalog.DaemonPod
 
 // on returns the DaemonSets that tolerate the node's taints.
-func (l *daemonLists) on(c *compiler, n *model.Node) []catalog.DaemonPod {
-	for _, known := range l.known {
-		if known.registered == n.Registered && slices.EqualFunc(known.taints, n.Taints, func(a, b corev1.Taint) bool {
-			return a.MatchTaint(&b) && a.Value == b.Value
-		}) {
-			return known.list
-		}
+func (l daemonCache) on(c *compiler, n *model.Node) []catalog.DaemonPod {
+	key := string(encode.Messages([]byte{encode.Bool(n.Registered)}, n.Taints))
+	list, known := l[key]
+	if !known {
+		list = catalog.DaemonsTolerating(c.Snapshot.Daemons(), n.Taints, c.Settings.Labels, n.Registered)
+		l[key] = list
 	}
-	list := catalog.DaemonsTolerating(c.Snapshot.Daemons(), n.Taints, c.Settings.Labels, n.Registered)
-	l.known = append(l.known[:min(len(l.known), maxDaemonLists-1)], daemonList{n.Taints, n.Registered, list})
 	return list
 }

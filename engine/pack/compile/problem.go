@@ -57,7 +57,7 @@ type compiler struct {
 	groupAt    map[groupKey]int
 	repulsions []repulsion
 	ports      []int // indices of the groups with a host port
-	daemonsOn  daemonLists
+	daemonsOn  daemonCache
 }
 
 // Compile returns the problem of placing the pods, which are in key order without duplicates.
@@ -71,10 +71,10 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	d := catalog.NewDimensions(pods)
 	c := &compiler{
 		Problem: &Problem{
-			Snapshot: s, Settings: o, Dimensions: d, Volumes: catalog.NewVolumes(s, d, pods), Intern: catalog.NewInterner(d),
+			Snapshot: s, Settings: o, Dimensions: d, Volumes: catalog.NewVolumes(s, d, pods), Intern: catalog.NewInterner(),
 			terms: newTermIndex(s.Displaced()), filters: filterTable{},
 		},
-		pods: pods, softTaints: softTaints(s), groupAt: map[groupKey]int{},
+		pods: pods, softTaints: softTaints(s), groupAt: map[groupKey]int{}, daemonsOn: daemonCache{},
 	}
 	c.namespaces = namespaceIndex(s)
 	c.keyOf(corev1.LabelHostname)
@@ -91,7 +91,6 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	c.findReach()
 	watchDaemons(c)
 	count(c)
-	c.findStaticSpreads()
 	finishStages(c)
 	return c.Problem
 }

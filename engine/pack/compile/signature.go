@@ -40,7 +40,7 @@ func (s *signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
 	if defaults := s.c.Settings.defaultsOf(pod); hasPodRules(spec) || len(defaults) > 0 {
 		b = encode.String(b, pod.Object.Namespace)
 		b = encode.PodRules(b, spec)
-		b = encode.Spread(b, defaults)
+		b = encode.Messages(b, defaults)
 		b = appendOwnLabels(b, pod.Object)
 	}
 	if len(spec.Volumes) > 0 {
@@ -53,11 +53,11 @@ func (s *signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
 func appendNodeRequirements(b []byte, spec *corev1.PodSpec) []byte {
 	b = encode.Map(b, spec.NodeSelector)
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
-		b = encode.NodeAffinity(b, spec.Affinity.NodeAffinity)
+		b = encode.Message(append(b, 1), spec.Affinity.NodeAffinity)
 	} else {
 		b = append(b, 0)
 	}
-	return encode.Tolerations(b, spec.Tolerations)
+	return encode.Messages(b, spec.Tolerations)
 }
 
 // nodeRequirements returns the encoding of what the pod requires of nodes.
@@ -76,12 +76,8 @@ func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
 		}
 		b = append(b, 0)
 	}
-	if s.c.Volumes.Limited() { // attach limits matter, so encode what the volumes use of them
-		own, shared := s.c.Volumes.Demand(pod)
-		b = encode.Vector(b, own[s.c.Dimensions.Plain:])
-		for _, x := range shared {
-			b = encode.Int(b, int64(x.Number))
-		}
+	if s.c.Volumes.Limited() {
+		b = encode.Vector(b, s.c.Volumes.Demand(pod)[s.c.Dimensions.Plain:])
 	}
 	return b
 }

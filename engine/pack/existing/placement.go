@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Placement records which pods are placed on which nodes so far. Each phase changes its own clone.
+// A Placement records which pods are placed on which nodes so far.
 type Placement struct {
 	// Counts are how many pods each topology group counts in each domain: running pods and pods placed so far.
 	Counts *compile.Counts
@@ -21,9 +21,6 @@ type Placement struct {
 	Nominated [][]*model.Pod
 	// Order lists the placed pods, on existing and new nodes, in the order in which they were placed.
 	Order []Step
-	// Late says that all new nodes are planned, and only the remaining pods are being placed. So a pod cannot take a
-	// domain that is needed for pods on new nodes.
-	Late bool
 	// MayBeFirst reports whether a pod may satisfy the affinity rule by itself, because no other pod does. This is
 	// kube-scheduler's first-pod exception (compile.Rule.Affinity).
 	MayBeFirst func(*compile.Rule) bool
@@ -46,7 +43,6 @@ type nodeState struct {
 	room       []int64         // free capacity by dimension
 	attachable map[string]int  // how many more volumes of each limited CSI driver fit
 	attached   map[string]bool // the attached volumes, by compile.Node.Attached's key
-	affinity   map[int]bool    // for a node in flight, the affinity groups that count a pod placed on it
 	pods       []*model.Pod
 	movable    []movable
 }
@@ -73,30 +69,6 @@ func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
 		a.nodes[i] = nodeState{room: slices.Clone(n.Room), attachable: maps.Clone(n.Attachable), attached: maps.Clone(n.Attached)}
 	}
 	return a
-}
-
-// Clone returns a deep copy.
-func (a *Placement) Clone() *Placement {
-	out := *a
-	out.Counts = a.Counts.Clone()
-	out.Waiting, out.Nominated, out.Order = slices.Clone(a.Waiting), slices.Clone(a.Nominated), slices.Clone(a.Order)
-	out.nodes, out.meets = slices.Clone(a.nodes), maps.Clone(a.meets)
-	for i := range out.nodes {
-		n := &out.nodes[i]
-		n.room, n.attachable, n.attached = slices.Clone(n.room), maps.Clone(n.attachable), maps.Clone(n.attached)
-		n.affinity, n.pods, n.movable = maps.Clone(n.affinity), slices.Clone(n.pods), slices.Clone(n.movable)
-	}
-	return &out
-}
-
-// Return puts pods of the class back into Waiting. Take removed them for new nodes, but they got none.
-func (a *Placement) Return(c *compile.Class, pods []*model.Pod) {
-	a.Waiting[c.Index] = slices.Concat(pods, a.Waiting[c.Index])
-	back := map[*model.Pod]bool{}
-	for _, pod := range pods {
-		back[pod] = true
-	}
-	a.Order = slices.DeleteFunc(a.Order, func(s Step) bool { return back[s.Pod] })
 }
 
 // Left returns the number of pods of the class that are not placed yet.
@@ -195,7 +167,11 @@ func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*mode
 		if n <= 0 {
 			return 0
 		}
-		n = min(n, a.allows(r, node))
+		d := node.Domain(a.problem.Groups[r.Group].Key)
+		if d == compile.Unsettled && node.IsNominated(a.problem.Snapshot, pods[0]) {
+			continue // an earlier plan chose the node
+		}
+		n = min(n, a.Counts.Allows(r, d, a.MayBeFirst))
 	}
 	for _, m := range c.Members {
 		if n == 0 {
@@ -233,37 +209,9 @@ func (a *Placement) isDomainKnown(group, i int) bool {
 	case g.Kind != topology.Spread || !g.Hard || g.Key == compile.HostKey:
 		return true
 	case p.IsEligible(g, n):
-		return n.Domain(g.Key) != compile.Unsettled || a.Late && p.IsLabelled(n, g.Key)
-	case g.Lacks(n.Domain) || g.Filter.Terms == nil || a.meetsTerms(g.Filter.Terms, i):
-		return true
+		return n.Domain(g.Key) != compile.Unsettled
 	}
-	for _, variant := range n.Variants {
-		if p.MayMeet(g.Filter.Terms, variant) {
-			return false
-		}
-	}
-	return true
-}
-
-// allows returns how many pods with the rule node n can take now.
-func (a *Placement) allows(r *compile.Rule, n *compile.Node) int {
-	key := a.problem.Groups[r.Group].Key
-	if d := n.Domain(key); d != compile.Unsettled {
-		return a.Counts.Allows(r, d, a.MayBeFirst)
-	}
-	switch {
-	case !a.problem.IsLabelled(n, key):
-		return 0
-	case r.Kind == topology.Near && a.nodes[n.Index].affinity[r.Group]:
-		return compile.NoLimit // a pod on the node itself meets the affinity
-	case r.Kind == topology.Near, !a.Late && (r.Kind == topology.Apart || r.Self):
-		return 0 // the pod would count in every domain that the node may get, so it waits until Late is set
-	}
-	least := compile.NoLimit
-	for _, d := range a.problem.DomainsOf(n, key) {
-		least = min(least, a.Counts.Allows(r, d, a.MayBeFirst))
-	}
-	return least
+	return g.Lacks(n.Domain) || g.Filter.Terms == nil || a.meetsTerms(g.Filter.Terms, i) || !p.MayMeet(g.Filter.Terms, n.MayHave)
 }
 
 // attachable returns for how many of the pods, counted from the first, node i can attach the volumes. Pods that share a
@@ -326,12 +274,6 @@ func (a *Placement) count(group int, node *compile.Node, n int) {
 				a.Counts.AddPossible(group, d, n)
 			}
 		}
-	}
-	if node.InFlight && g.Kind == topology.Near {
-		if a.nodes[node.Index].affinity == nil {
-			a.nodes[node.Index].affinity = map[int]bool{}
-		}
-		a.nodes[node.Index].affinity[group] = true
 	}
 }
 
