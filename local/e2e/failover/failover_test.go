@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -198,79 +197,6 @@ func up(t *testing.T) {
 	t.Helper()
 	if err := here.Cluster.Up(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// etcd is restored from an old state, from before nodes were launched and removed. Instances that the state does not know are
-// terminated, nodes that are gone are removed from it, and each pod runs on one node in the end. The rest of the control plane
-// is restarted, as etcd's documentation demands.
-func TestEtcdRestored(t *testing.T) {
-	long(t)
-	leader, standby := pair(t)
-	offer(t)
-	load(t, 10)
-	awaitWorld(t, 10)
-
-	down := func() {
-		for _, part := range []string{"kube-apiserver", "etcd", "kube-scheduler", "kube-controller-manager", "kwok"} {
-			if err := here.Cluster.Kill(t.Context(), part); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	data := here.Cluster.Dir().Data("etcd")
-	snapshot := t.TempDir()
-	down()
-	if err := os.CopyFS(snapshot, os.DirFS(data)); err != nil {
-		t.Fatal(err)
-	}
-	up(t)
-	revive(t, leader, standby)
-
-	// What is lost: two nodes come, then three others go.
-	scale(t, 12)
-	awaitWorld(t, 12)
-	scale(t, 9)
-	awaitWorld(t, 9)
-
-	down()
-	if err := os.RemoveAll(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(data, os.DirFS(snapshot)); err != nil {
-		t.Fatal(err)
-	}
-	restored := time.Now()
-	up(t)
-	since(t, "the API server answers", restored)
-	revive(t, leader, standby)
-	silence(t)
-	awaitWorld(t, 10)
-	since(t, "all pods run, and nothing else does", restored)
-}
-
-// silence ends the heartbeats of nodes whose instance is terminated. The simulated kubelets report for every node that the API
-// server has, also for those that only an old state has.
-func silence(t *testing.T) {
-	t.Helper()
-	w, err := look(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	running := map[string]bool{}
-	for _, i := range w.instances {
-		running["aws:///"+i.Zone+"/"+i.ID] = alive(i)
-	}
-	for i := range w.nodes {
-		n := &w.nodes[i]
-		if running[n.Spec.ProviderID] {
-			continue
-		}
-		before := n.DeepCopy()
-		delete(n.Annotations, "kwok.x-k8s.io/node")
-		if err := client.IgnoreNotFound(here.Patch(t.Context(), n, client.MergeFrom(before))); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
