@@ -87,16 +87,16 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 		e.setClaim(o)
 	}
 	for _, o := range d.Pools {
-		e.raw.pools.set(e.token, o.Name, NewPool(o))
+		e.next.raw.pools.set(e.token, o.Name, NewPool(o))
 	}
 	for _, o := range d.Daemons {
 		daemon := NewDaemon(o)
-		e.raw.daemons.set(e.token, daemon.Key, daemon)
+		e.next.raw.daemons.set(e.token, daemon.Key, daemon)
 	}
 	for pool, types := range d.Types {
-		e.raw.types.set(e.token, pool, types)
+		e.next.raw.types.set(e.token, pool, types)
 	}
-	around := &e.raw.around
+	around := &e.next.raw.around
 	setAll(e.token, &around.namespaces, d.Namespaces)
 	setAll(e.token, &around.pdbs, d.PDBs)
 	setAll(e.token, &around.claims, d.VolumeClaims)
@@ -116,9 +116,10 @@ func setAll[O metav1.Object](by *token, t *table[O], objects []O) {
 	}
 }
 
-// An edit is one change of a Snapshot. It embeds the new Snapshot, which nobody else has yet.
+// An edit is one change of a Snapshot.
 type edit struct {
-	*Snapshot
+	// next is the new Snapshot. No other code has it before the edit is finished.
+	next  *Snapshot
 	token *token
 	// stale are the identities (see nodeIdentity) of the Nodes that must be merged again. moved are the names of nodes
 	// whose pods changed.
@@ -128,11 +129,11 @@ type edit struct {
 func newEdit(s *Snapshot) *edit {
 	next := *s
 	next.raw.pods.more, next.derived.pending.more = 0, 0
-	return &edit{Snapshot: &next, token: new(token), stale: map[string]bool{}, moved: map[string]bool{}}
+	return &edit{next: &next, token: new(token), stale: map[string]bool{}, moved: map[string]bool{}}
 }
 
 func (e *edit) remove(r Ref) {
-	around := &e.raw.around
+	around := &e.next.raw.around
 	switch r.Kind {
 	case KindPod:
 		e.removePod(r.Key)
@@ -141,10 +142,10 @@ func (e *edit) remove(r Ref) {
 	case KindClaim:
 		e.removeClaim(r.Key)
 	case KindPool:
-		e.raw.pools.remove(e.token, r.Key)
-		e.raw.types.remove(e.token, r.Key)
+		e.next.raw.pools.remove(e.token, r.Key)
+		e.next.raw.types.remove(e.token, r.Key)
 	case KindDaemon:
-		e.raw.daemons.remove(e.token, r.Key)
+		e.next.raw.daemons.remove(e.token, r.Key)
 	case KindNamespace:
 		around.namespaces.remove(e.token, r.Key)
 	case KindPDB:
@@ -169,8 +170,8 @@ func (e *edit) setPods(pods []*Pod, waiting []bool) {
 			n++
 		}
 	}
-	e.raw.pods.expect(len(pods))
-	e.derived.pending.expect(n)
+	e.next.raw.pods.expect(len(pods))
+	e.next.derived.pending.expect(n)
 	if len(pods) < 2*podsPerPart || runtime.GOMAXPROCS(0) < 2 {
 		for i, p := range pods {
 			e.setPod(p, waiting[i])
@@ -198,29 +199,29 @@ func (e *edit) setPod(p *Pod, waits bool) {
 // setPending adds the pod to the pending pods or removes it from them.
 func (e *edit) setPending(p *Pod, waits bool) {
 	if waits {
-		e.derived.pending.set(e.token, p.Key, p)
+		e.next.derived.pending.set(e.token, p.Key, p)
 	} else {
-		e.derived.pending.remove(e.token, p.Key)
+		e.next.derived.pending.remove(e.token, p.Key)
 	}
 }
 
 // putPod adds a pod, or replaces the pod with its key, even if that one ran on another node.
 func (e *edit) putPod(p *Pod) {
-	if old, ok := e.raw.pods.set(e.token, p.Key, p); ok {
+	if old, ok := e.next.raw.pods.set(e.token, p.Key, p); ok {
 		e.unbind(old)
 	}
 	if name := p.Object.Spec.NodeName; name != "" {
-		pods, _ := e.derived.bound.get(name)
+		pods, _ := e.next.derived.bound.get(name)
 		at, _ := slices.BinarySearchFunc(pods, p.Key, byKey)
-		e.derived.bound.set(e.token, name, slices.Insert(slices.Clone(pods), at, p))
+		e.next.derived.bound.set(e.token, name, slices.Insert(slices.Clone(pods), at, p))
 		e.moved[name] = true
 	}
 }
 
 func (e *edit) removePod(key string) {
-	if old, ok := e.raw.pods.get(key); ok {
-		e.raw.pods.remove(e.token, key)
-		e.derived.pending.remove(e.token, key)
+	if old, ok := e.next.raw.pods.get(key); ok {
+		e.next.raw.pods.remove(e.token, key)
+		e.next.derived.pending.remove(e.token, key)
 		e.unbind(old)
 	}
 }
@@ -231,14 +232,14 @@ func (e *edit) unbind(old *Pod) {
 	if name == "" {
 		return
 	}
-	pods, _ := e.derived.bound.get(name)
+	pods, _ := e.next.derived.bound.get(name)
 	if at, found := slices.BinarySearchFunc(pods, old.Key, byKey); found {
 		pods = slices.Delete(slices.Clone(pods), at, at+1)
 	}
 	if len(pods) == 0 {
-		e.derived.bound.remove(e.token, name)
+		e.next.derived.bound.remove(e.token, name)
 	} else {
-		e.derived.bound.set(e.token, name, pods)
+		e.next.derived.bound.set(e.token, name, pods)
 	}
 	e.moved[name] = true
 }
@@ -267,39 +268,39 @@ func nameKey(node string) string { return "name/" + node }
 
 func (e *edit) setNode(o *corev1.Node) {
 	e.removeNode(o.Name)
-	e.raw.nodes.set(e.token, o.Name, o)
-	e.link(&e.derived.nodeOf, nodeIdentity(o), o.Name)
+	e.next.raw.nodes.set(e.token, o.Name, o)
+	e.link(&e.next.derived.nodeOf, nodeIdentity(o), o.Name)
 	if owner := ownerOf(o); owner != nil {
-		e.link(&e.derived.owned, owner.Name, nodeIdentity(o))
+		e.link(&e.next.derived.owned, owner.Name, nodeIdentity(o))
 	}
 }
 
 func (e *edit) removeNode(name string) {
-	if old, ok := e.raw.nodes.get(name); ok {
-		e.raw.nodes.remove(e.token, name)
-		e.unlink(&e.derived.nodeOf, nodeIdentity(old), name)
+	if old, ok := e.next.raw.nodes.get(name); ok {
+		e.next.raw.nodes.remove(e.token, name)
+		e.unlink(&e.next.derived.nodeOf, nodeIdentity(old), name)
 		if owner := ownerOf(old); owner != nil {
-			e.unlink(&e.derived.owned, owner.Name, nodeIdentity(old))
+			e.unlink(&e.next.derived.owned, owner.Name, nodeIdentity(old))
 		}
 	}
 }
 
 func (e *edit) setClaim(o *apiv1.NodeClaim) {
 	e.removeClaim(o.Name)
-	e.raw.claims.set(e.token, o.Name, o)
-	e.link(&e.derived.claimOf, claimIdentity(o), o.Name)
+	e.next.raw.claims.set(e.token, o.Name, o)
+	e.link(&e.next.derived.claimOf, claimIdentity(o), o.Name)
 	if node := o.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
-		e.addName(&e.derived.claimOf, nameKey(node), o.Name)
+		e.addName(&e.next.derived.claimOf, nameKey(node), o.Name)
 	}
 	e.markOwned(o.Name)
 }
 
 func (e *edit) removeClaim(name string) {
-	if old, ok := e.raw.claims.get(name); ok {
-		e.raw.claims.remove(e.token, name)
-		e.unlink(&e.derived.claimOf, claimIdentity(old), name)
+	if old, ok := e.next.raw.claims.get(name); ok {
+		e.next.raw.claims.remove(e.token, name)
+		e.unlink(&e.next.derived.claimOf, claimIdentity(old), name)
 		if node := old.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
-			e.removeName(&e.derived.claimOf, nameKey(node), name)
+			e.removeName(&e.next.derived.claimOf, nameKey(node), name)
 		}
 		e.markOwned(name)
 	}
@@ -307,7 +308,7 @@ func (e *edit) removeClaim(name string) {
 
 // markOwned adds the nodes that the claim owns to stale, because their merged form depends on the claim (see early).
 func (e *edit) markOwned(claim string) {
-	identities, _ := e.derived.owned.get(claim)
+	identities, _ := e.next.derived.owned.get(claim)
 	for _, identity := range identities {
 		e.stale[identity] = true
 	}
@@ -330,7 +331,7 @@ func (e *edit) early(o *corev1.Node) bool {
 	if owner == nil {
 		return false
 	}
-	claim, ok := e.raw.claims.get(owner.Name)
+	claim, ok := e.next.raw.claims.get(owner.Name)
 	return ok && claim.UID == owner.UID && claim.Status.ProviderID == ""
 }
 
@@ -366,18 +367,18 @@ func (e *edit) removeName(t *table[[]string], key, name string) {
 // finish merges the stale identities and returns the new Snapshot.
 func (e *edit) finish() *Snapshot {
 	for name := range e.moved {
-		if o, ok := e.raw.nodes.get(name); ok {
+		if o, ok := e.next.raw.nodes.get(name); ok {
 			e.stale[nodeIdentity(o)] = true
 		}
 	}
 	for identity := range e.stale {
 		if n := e.merge(identity); n != nil {
-			e.derived.nodes.set(e.token, identity, n)
+			e.next.derived.nodes.set(e.token, identity, n)
 		} else {
-			e.derived.nodes.remove(e.token, identity)
+			e.next.derived.nodes.remove(e.token, identity)
 		}
 	}
-	return e.Snapshot
+	return e.next
 }
 
 // merge returns the Node with the identity, nil if there is none.
@@ -385,12 +386,12 @@ func (e *edit) merge(identity string) *Node {
 	var object *corev1.Node
 	var claim *apiv1.NodeClaim
 	var pods []*Pod
-	if names, _ := e.derived.nodeOf.get(identity); len(names) > 0 {
-		object, _ = e.raw.nodes.get(names[0])
-		pods, _ = e.derived.bound.get(object.Name)
+	if names, _ := e.next.derived.nodeOf.get(identity); len(names) > 0 {
+		object, _ = e.next.raw.nodes.get(names[0])
+		pods, _ = e.next.derived.bound.get(object.Name)
 	}
-	if names, _ := e.derived.claimOf.get(identity); len(names) > 0 {
-		claim, _ = e.raw.claims.get(names[0])
+	if names, _ := e.next.derived.claimOf.get(identity); len(names) > 0 {
+		claim, _ = e.next.raw.claims.get(names[0])
 	}
 	if claim == nil && object != nil && e.early(object) {
 		return nil

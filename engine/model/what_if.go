@@ -7,7 +7,7 @@ import corev1 "k8s.io/api/core/v1"
 // nodes alone need.
 func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 	e := newEdit(s)
-	e.derived.pending = table[*Pod]{}
+	e.next.derived.pending = table[*Pod]{}
 	for _, n := range nodes {
 		for _, p := range n.Pods {
 			if !p.Reschedulable() {
