@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 // An Action is one step for a claim, its node or its instance: Launch, Register, Initialize, Delete, SetDeadline,
 // DeleteNodes, EndInstance, Release or Warn. All actions are idempotent.
 type Action interface {
+	fmt.Stringer
 	action()
 }
 
