@@ -40,20 +40,23 @@ type Provider interface {
 	// Create launches one instance for the claim, of a type and offering that its requirements allow and that holds its
 	// resource requests, the best one by price and capacity.
 	//
-	// Launching happens once: called again for a claim whose instance is there, also after a crash in mid-call, it returns
-	// that instance. It returns an InsufficientCapacityError if nothing that the claim allows can be had now, a
-	// NodeClassNotReadyError, or a LaunchError with a reason for the claim's condition. For a class that is missing it
-	// returns either of the first two.
-	Create(ctx context.Context, claim *apiv1.NodeClaim) (*Instance, error)
-	// Delete begins to end the claim's instance, and returns nil once the cloud has accepted that, ErrNotFound when the
-	// instance is gone. Callers repeat it until then.
+	// A claim is launched once. If Create is called again for a claim that has an instance, it returns this instance. That
+	// also holds after a crash during a call.
 	//
-	// A claim without a provider ID may have been launched by a Create whose answer was lost: Delete then ends whatever was
-	// launched for it, and returns ErrNotFound if nothing was.
+	// Errors: an InsufficientCapacityError if no offering that the claim allows has capacity now; a NodeClassNotReadyError
+	// if the node class is not ready; else a LaunchError with a reason for the claim's condition. For a missing node class
+	// it is an InsufficientCapacityError or a NodeClassNotReadyError.
+	Create(ctx context.Context, claim *apiv1.NodeClaim) (*Instance, error)
+	// Delete begins to terminate the claim's instance. It returns nil once the cloud has accepted the termination, and
+	// ErrNotFound when the instance no longer exists. Callers repeat the call until it returns ErrNotFound.
+	//
+	// A claim without a provider ID may have an instance, if the answer of a Create was lost. Delete then terminates all
+	// instances that were launched for the claim, and returns ErrNotFound if there are none.
 	Delete(ctx context.Context, claim *apiv1.NodeClaim) error
-	// Reboot asks the cloud to reboot the claim's instance, and returns nil once that is accepted. operationID is the same for
-	// all calls of one reboot and for no other: a cloud with idempotency tokens uses it as one. Errors are repeated, except
-	// ErrNotFound, ErrRebootNotSupported and a RebootError.
+	// Reboot requests a reboot of the claim's instance, and returns nil once the cloud has accepted the request. All calls
+	// for one reboot have the same operationID, and calls for different reboots have different ones. A cloud with
+	// idempotency tokens uses operationID as the token. After an error callers repeat the call, except after ErrNotFound,
+	// ErrRebootNotSupported and a RebootError.
 	Reboot(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error
 	// Get returns the instance, or ErrNotFound. It asks the cloud, not a cache.
 	Get(ctx context.Context, providerID string) (*Instance, error)

@@ -61,8 +61,9 @@ func zoneIDs(source []sourceType) map[string][]string {
 	return ids
 }
 
-// zones assigns letters to zone ids: the id's number is the letter's position in the alphabet. In us-east-1 the old
-// zone az3, which lacks most new types, is e, as in most accounts.
+// zones returns the zones of the region with a letter for each zone ID. The number in the ID is the position of the letter
+// in the alphabet. us-east-1 has other letters: zone ID use1-az3 does not have most new instance types, and in most accounts
+// it is zone e.
 func zones(region string, ids []string) []zone {
 	letters := map[string]byte{}
 	if region == "us-east-1" {

@@ -225,8 +225,8 @@ func (a *account) snapshot() *model.Snapshot {
 	return model.Compile(d).At(a.clock.Now())
 }
 
-// The sum of the ledger agrees with the bill of the account over a day, with prices of spot instances that change, also by a
-// lot, and are learned up to an hour later, with instances that live for minutes, and with a restart.
+// The sum of the ledger agrees with the bill of the account over a day. During the day spot prices change, some of them by a large
+// factor, and become known up to an hour later. Some instances live for minutes only, and the controller is restarted.
 func TestLedgerAgreesWithTheBill(t *testing.T) {
 	a := newAccount(t)
 	reg := prometheus.NewRegistry()

@@ -123,8 +123,8 @@ func (b *Bucket) merge(o *Bucket) {
 	b.compact()
 }
 
-// compact adds the smallest amounts to their coarse keys, so that keptKeys remain. Keys of idle capacity and overhead without
-// pods are kept in any case.
+// compact adds all amounts but the keptKeys largest to coarse keys, to bound the number of keys. Keys of idle capacity and
+// overhead have no pods and are their own coarse keys, so they stay.
 func (b *Bucket) compact() {
 	if len(b.Dollars) <= keptKeys {
 		return

@@ -138,8 +138,9 @@ func (l *Ledger) put(at time.Time, k cost.Key, dollars float64) {
 	l.shown.add(k, dollars)
 }
 
-// correct charges what the last rates did not cover: nodes that started or ended since, and prices that were valid before they
-// were known. quiet only notes the nodes.
+// correct charges the amounts that the rates of the previous snapshot did not contain. These are the costs of nodes that have
+// started or ended since, and differences to prices that were valid before they were known. If quiet is true, it charges
+// nothing and only records the nodes.
 func (l *Ledger) correct(in *cost.Input, quiet bool) {
 	s := in.Snapshot
 	seen := make(map[types.UID]billed, len(l.nodes))
@@ -223,8 +224,8 @@ func launchedAt(n *model.Node) time.Time {
 	return n.Claim.CreationTimestamp.Time
 }
 
-// endedAt returns since when the instance of the claim is not billed: when its termination was requested. If the claim is
-// gone, that was between the last observation and now.
+// endedAt returns the time from which the instance of the claim is not billed. This is when its termination was requested. If
+// the claim does not exist any more, the time is not known: the middle between the last observation and now is returned.
 func (l *Ledger) endedAt(s *model.Snapshot, uid types.UID) time.Time {
 	for _, c := range s.Claims() {
 		if c.UID != uid {
@@ -237,8 +238,8 @@ func (l *Ledger) endedAt(s *model.Snapshot, uid types.UID) time.Time {
 	return l.last.Add(s.Now.Sub(l.last) / 2)
 }
 
-// Opens returns when the budgets that keep idle nodes open next by their schedules, by NodePool. simulated is that of
-// disrupt.Options.
+// Opens returns, by NodePool, when the schedules of the budgets next allow the disruption of idle nodes that the budgets keep now.
+// simulated is the field of disrupt.Options with this name.
 func Opens(s *model.Snapshot, a cost.Allocation, simulated bool) map[string]time.Time {
 	out := map[string]time.Time{}
 	var budgets *budget.NodePools

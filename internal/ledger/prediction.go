@@ -102,8 +102,8 @@ func (p *Predictions) add(quantity string, actual, predicted float64, m *telemet
 	}
 }
 
-// place compares the nodes of pods that were bound since the last call with the planned nodes. A planned node that does
-// not exist any more counts as missed.
+// place compares the nodes of pods that were bound since the last call with the planned nodes. If the planned node of a pod does
+// not exist any more, the pod counts as a miss.
 func (p *Predictions) place(s *model.Snapshot, m *telemetry.CostMetrics) {
 	for key, node := range p.promises {
 		pod, ok := s.Pod(key)

@@ -33,8 +33,9 @@ func (m *Money) add(rate cost.Micros, dollars float64) {
 	m.Dollars += dollars
 }
 
-// A Row is the workloads with one key. Idle and Overhead are those of the nodes with the key, if the fields are properties of
-// nodes. They are part of the report's Idle and Overhead, and not of the Row.
+// A Row has the cost of the workloads with one key. Idle and Overhead are the costs of idle capacity and overhead on the nodes with
+// the key. They are nil unless all fields of the key are properties of nodes. The Row's Money does not contain them, but the Idle
+// and Overhead of the report do.
 type Row struct {
 	Key string `json:"key"`
 	// Values are the values of the fields of which Key is made.

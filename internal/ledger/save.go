@@ -167,8 +167,8 @@ func Decode(data []byte) (Saved, error) {
 	return s, nil
 }
 
-// Restore continues a stored ledger. It must be called before the first Observe. Actions that were running are dropped: the marks
-// of their nodes open them again.
+// Restore continues a stored ledger. It must be called before the first Observe. Actions that were running are dropped. If their
+// nodes are still marked for disruption, Observe begins them again.
 func (l *Ledger) Restore(s Saved) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -67,8 +67,8 @@ type decided struct {
 // undecided is how long a decided command is kept whose nodes are not marked.
 const undecided = 5 * time.Minute
 
-// observe opens an action for each node that was marked since the last call, and closes those whose nodes are gone or not
-// marked any more.
+// observe begins an action for each node that was marked for disruption since the last call. It ends the actions whose nodes do
+// not exist or are not marked any more.
 func (v *savings) observe(s *model.Snapshot, in *cost.Input, commands []model.Command) {
 	for _, n := range s.Nodes() {
 		if n.Claim != nil && (status.Disrupting(n) || n.Deleting) && v.running(n.Claim.Name) == nil {
@@ -119,8 +119,8 @@ func (v *savings) running(claim string) *Action {
 	return nil
 }
 
-// open begins the action of a marked node. A node without a known command, as after a restart, has an action of its own if
-// it has a disruption reason. Without one, a user deleted it.
+// open begins the action of a marked node. After a restart the command of a node is not known. Such a node has an action of its
+// own if it has a disruption reason. A node without a disruption reason was deleted by a user, and no action begins.
 func (v *savings) open(s *model.Snapshot, in *cost.Input, n *model.Node) {
 	price, _ := in.Price(n)
 	a := &Action{
@@ -150,8 +150,8 @@ func (v *savings) open(s *model.Snapshot, in *cost.Input, n *model.Node) {
 	v.actions = append(v.actions, a)
 }
 
-// fresh returns the claims that no other action has as replacements. Pods of several commands may move to one new node, which
-// must not be paid for twice.
+// fresh returns those of the claims that are not replacements in another action. Pods of several commands may move to one new node.
+// The price of this node must count in one action only.
 func (v *savings) fresh(claims []string) []string {
 	return slices.DeleteFunc(claims, func(name string) bool {
 		return slices.ContainsFunc(v.actions, func(a *Action) bool { return slices.Contains(a.Replacements, name) })

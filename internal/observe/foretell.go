@@ -142,8 +142,8 @@ func ownerOf(o *corev1.Pod) (types.UID, bool) {
 // overdueAfter is the time after which a pod that kube-scheduler has not tried is treated as unschedulable.
 const overdueAfter = 500 * time.Millisecond
 
-// Backlog returns when the first and the last of the unjudged pods were created, and whether kube-scheduler is behind.
-// Pods that it will bind in a moment do not count.
+// Backlog returns when the first and the last of the pods that kube-scheduler has not tried were first seen. behind is true
+// if one of them has not been tried for overdueAfter. Only pods of the default scheduler count.
 func (c *Cluster) Backlog() (first, latest time.Time, behind bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

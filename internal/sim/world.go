@@ -49,8 +49,9 @@ type World struct {
 	processes *processes
 }
 
-// quietErrors takes the delay out of client-go's handling of errors. It lasts from the last error of the process until now,
-// which may be an error in another bubble, months away.
+// quietErrors removes all but the first error handler of client-go, once for the process. The removed handlers delay errors
+// that follow each other. They compute the delay from the time of the last error in the process. That error may have been
+// in another simulation, whose virtual time differs by months.
 var quietErrors sync.Once
 
 // newWorld makes the world of a scenario and applies its first file.

@@ -68,7 +68,8 @@ func Reasons() []Reason {
 		{Name: EventDisruptionTerminating, Type: normal, Objects: nodeAndClaim,
 			When: "the NodeClaim is deleted by disruption"},
 		{Name: EventDisruptionWithheld, Type: normal, Objects: nodeAndClaim, Dedupe: long,
-			When: "the node is not disrupted because of the mode of its NodePool, a pause or a rate limit"},
+			When: "the node is not disrupted because of the mode of its NodePool, or because launches are paused or replacements " +
+				"limited; for a pause or limit of disruption itself the event is DisruptionBlocked"},
 		{Name: EventLaunchWithheld, Type: normal, Objects: "NodePool", Dedupe: short,
 			When: "nodes are not launched because of the mode of the NodePool, a pause or a rate limit"},
 		{Name: EventDisruptionCancelled, Type: warning, Objects: nodeAndClaim,

@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// Orders is the ConfigMap with orders to the infrastructure, in the namespace of the machines. Each key lists offerings as
-	// TEMPLATE/FAILURE-DOMAIN, separated by commas. Both parts may have wildcards.
+	// Orders is the ConfigMap that makes machines fail, in the namespace of the machines. Its keys are the kinds of failure
+	// below. The value of a key lists offerings as TEMPLATE/FAILURE-DOMAIN, separated by commas. Both parts may have wildcards.
 	Orders = "hollow-infrastructure"
-	// Exhausted offerings have no capacity, Failing ones a mistake in their template. Hung ones are never provisioned. Machines of
-	// Interrupted ones are reclaimed.
+	// Offerings of Exhausted have no capacity. Templates of Failing have a mistake. Machines of Hung are never provisioned.
+	// Existing machines of Interrupted are reclaimed.
 	Exhausted, Failing, Hung, Interrupted = "exhausted", "failing", "hung", "interrupted"
 
 	finalizer = "hollow.cluster.x-k8s.io"

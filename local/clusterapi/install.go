@@ -25,8 +25,8 @@ const Namespace = metav1.NamespaceDefault
 // Zones are the failure domains of the Cluster.
 var Zones = []string{"zone-a", "zone-b", "zone-c"}
 
-// Definitions returns the CRDs of Cluster API in dir, and those of the hollow providers. The older version of Cluster API is not
-// served, since nobody converts objects.
+// Definitions returns the CRDs of Cluster API in dir and the CRDs of the hollow providers. Only the stored version of each kind is
+// served, because no conversion webhook runs here.
 func Definitions(dir string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "cluster.x-k8s.io_*.yaml"))
 	if err != nil {
@@ -53,8 +53,8 @@ func Definitions(dir string) ([]*apiextensionsv1.CustomResourceDefinition, error
 	return out, nil
 }
 
-// Furnish creates the Cluster of Cluster API that stands for the local cluster. Endpoint is the URL of its API server, and
-// kubeconfig what Cluster API connects with.
+// Furnish creates the Cluster object of Cluster API that represents the local cluster. Endpoint is the URL of the API server of
+// the local cluster. Cluster API uses kubeconfig to connect to it.
 func Furnish(ctx context.Context, c client.Client, cluster, endpoint string, kubeconfig []byte) error {
 	at, err := url.Parse(endpoint)
 	if err != nil {

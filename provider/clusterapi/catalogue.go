@@ -25,8 +25,9 @@ type domain struct {
 	zone string
 }
 
-// domains returns the failure domains of a template, in the order of the Cluster's status or of the class. A Cluster without
-// failure domains is one zone with its name, unless a label of the template names the zone.
+// domains returns the failure domains of a template. If the class lists failure domains, they are in the order of the class,
+// otherwise in the order of the Cluster's status. A Cluster without failure domains counts as one zone. The zone has the name
+// of the Cluster, unless a label of the template names a zone.
 func domains(class *clusterapiv1alpha1.ClusterAPINodeClass, cluster *clusterObject, t *template) []domain {
 	var names []string
 	for _, d := range cluster.Status.FailureDomains {
@@ -137,8 +138,8 @@ func keyOf(class *clusterapiv1alpha1.ClusterAPINodeClass, name, failureDomain st
 	return offeringKey{class.Spec.Namespace, class.Spec.ClusterName, name, failureDomain}
 }
 
-// instanceType returns the instance type without its offerings and zones. Seen is the smallest allocatable of its nodes, nil if
-// there are none.
+// instanceType returns the instance type of a template without its offerings and zones. Seen is the smallest allocatable
+// amount of each resource on the existing nodes of the type, nil if there are no such nodes.
 func (t *template) instanceType(seen model.Resources) *cloud.InstanceType {
 	out := &cloud.InstanceType{Name: t.name, Capacity: model.CapacityOf(t.capacity)}
 	out.Allocatable = model.NewAllocatable(out.Capacity, model.Resources{corev1.ResourceMemory: evictionMemory})
@@ -183,8 +184,8 @@ func (t *template) requirements() require.Set {
 	return out
 }
 
-// seen returns the smallest allocatable of the class's initialized nodes, by instance type. It corrects what templates do not
-// say: the reservations of the kubelet.
+// seen returns the smallest allocatable amount of each resource on the class's initialized nodes, by instance type. Templates do
+// not state the reservations of the kubelet. The amounts of existing nodes include these reservations.
 func (p *Provider) seen(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) (map[string]model.Resources, error) {
 	var nodes corev1.NodeList
 	err := p.config.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy, client.MatchingLabels{
@@ -209,8 +210,8 @@ func (p *Provider) seen(ctx context.Context, class *clusterapiv1alpha1.ClusterAP
 	return out, nil
 }
 
-// tolerated returns the kinds whose taints are among those of a pool or claim: other nodes would have taints that its pods are
-// not checked against.
+// tolerated returns the kinds whose taints are all among the given taints, those of a NodePool or a NodeClaim. The other kinds are
+// left out, because the pods were not checked for tolerations of the further taints.
 func tolerated(kinds []kind, taints ...[]corev1.Taint) []kind {
 	known := sets.New[corev1.Taint]()
 	for _, t := range slices.Concat(taints...) {

@@ -174,8 +174,8 @@ func (w *world) edit(t *testing.T, change func(*clusterapiv1alpha1.ClusterAPINod
 	return w.resolve(t)
 }
 
-// Prices come from the annotation, the ConfigMap, the file and the resources, in this order. A template without a price is named
-// and not launched.
+// Prices come from the annotation, the ConfigMap, the file and the resources, in this order. A template without a price is not
+// launched, and the status of the class names it.
 func TestPrices(t *testing.T) {
 	w := newWorld(t)
 	w.annotate(t, "large", map[string]string{clusterapiv1alpha1.PriceAnnotationKey: "0.9, b=1.1", clusterapiv1alpha1.PriceTimeAnnotationKey: "2026-11-01"})

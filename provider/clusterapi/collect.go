@@ -26,8 +26,8 @@ import (
 // collectEvery is the interval between two comparisons of all Machines with all claims.
 const collectEvery = time.Minute
 
-// A Collector deletes Machines and clones of this provider whose claim does not exist. It keeps a Machine whose node is ready and
-// runs pods. The other direction, claims whose Machine does not exist, is a controller of the core.
+// A Collector deletes Machines and clones of this provider whose NodeClaim does not exist. A Machine whose node is ready and
+// runs pods is kept. NodeClaims whose Machine does not exist are deleted by internal/controller/nodeclaim/garbagecollection.
 type Collector struct {
 	provider *Provider
 }

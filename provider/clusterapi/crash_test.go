@@ -14,8 +14,8 @@ import (
 // writesOfLaunch are the writes of one launch: the record, the bootstrap config, the infrastructure machine, the Machine.
 const writesOfLaunch = 4
 
-// A process that ends at any write of a launch, before or after the write is stored, leaves nothing that the next process does
-// not find: one Machine with its clones, whatever has become cheaper or run out in between.
+// A process ends at any write of a launch, before or after the write is stored. The next process completes the launch: there is
+// one Machine with its clones. That holds although prices and shortages have changed in between.
 func TestCrashAtEachWriteOfALaunch(t *testing.T) {
 	for at := 1; at <= writesOfLaunch; at++ {
 		for _, after := range []bool{false, true} {
@@ -81,8 +81,8 @@ func TestCrashAtEachWriteOfATermination(t *testing.T) {
 	}
 }
 
-// If the template of a recorded launch is removed before the Machine is created, another one is chosen, and the clones of the
-// first do not stay.
+// The template of a recorded launch is removed before the Machine is created. Then another template is chosen, and the clones of
+// the removed template are deleted.
 func TestRecordedTemplateRemoved(t *testing.T) {
 	w := newWorld(t)
 	c := w.claim(t, "a")

@@ -121,9 +121,11 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	return i, nil
 }
 
-// settle returns the recorded choice of the claim, with its kind. If there is none, or its template is gone and no Machine was
-// created, it chooses and records the choice. The claim is read without a cache, since a record that is overlooked would be
-// replaced by another choice. The kind is nil if only the Machine exists.
+// settle returns the choice of template and failure domain that is recorded on the claim, with its kind. A new choice is made and
+// recorded if none is recorded, or if the recorded template does not exist any more and no Machine was created from it. The kind
+// is nil if the template does not exist any more, but the Machine does.
+//
+// The claim is read without a cache. A cached claim might not have the record yet, and a second choice would replace the first.
 func (p *Provider) settle(
 	ctx context.Context, claim *apiv1.NodeClaim, class *clusterapiv1alpha1.ClusterAPINodeClass, kinds []kind,
 ) (record, *kind, error) {
@@ -163,8 +165,8 @@ func (p *Provider) settle(
 	return r, k, nil
 }
 
-// choose returns the cheapest offering that the claim allows and whose type holds what it requests, the first by name of
-// equals.
+// choose returns the cheapest offering that the claim allows and whose instance type has the requested resources. Of equally
+// cheap ones it is the first by name.
 func (p *Provider) choose(
 	ctx context.Context, claim *apiv1.NodeClaim, class *clusterapiv1alpha1.ClusterAPINodeClass, kinds []kind,
 ) (record, *kind, error) {
@@ -218,8 +220,8 @@ func cloneKind(u *unstructured.Unstructured) schema.GroupVersionKind {
 	return kind
 }
 
-// ensure returns the Machine of the record. If it does not exist, it creates the clones and then the Machine. All names are fixed
-// by the record, so a repetition finds what an earlier call has created.
+// ensure returns the Machine of the record. If the Machine does not exist, ensure creates the clones and then the Machine. The
+// record determines all names, so a repeated call finds the objects that an earlier call has created.
 func (p *Provider) ensure(ctx context.Context, claim *apiv1.NodeClaim, r record, k *kind) (*machine, error) {
 	m, err := p.machine(ctx, p.config.Management.Live, r.key())
 	if err != nil {
@@ -382,8 +384,9 @@ func (k *kind) nodeLabels(r record) map[string]string {
 	return labels
 }
 
-// await returns the Machine once it has a provider ID. If the infrastructure has no capacity, it records that and deletes the
-// Machine. A launch that reaches its deadline counts as a shortage too, so that the next one tries another offering.
+// await returns the Machine once the Machine has a provider ID. If the infrastructure has no capacity, await records a shortage of
+// the offering and deletes the Machine. At the deadline of the launch it records a shortage too, so that the next launch uses
+// another offering.
 func (p *Provider) await(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass, r record, m *machine) (*machine, error) {
 	offering := keyOf(class, r.Template, r.FailureDomain)
 	for looked := 0; ; looked++ {
@@ -431,11 +434,12 @@ func (p *Provider) await(ctx context.Context, class *clusterapiv1alpha1.ClusterA
 	}
 }
 
-// liveEvery is after how many looks at the cache the Machine is read from the API server, in case the cache does not get it.
+// liveEvery is the number of reads after which the Machine is read from the API server and not from the cache, because the cache
+// may not have it.
 const liveEvery = 30
 
-// look returns the Machine as the cache has it, or nil if the cache does not have it yet. Every liveEvery times it reads the
-// Machine from the API server, where a missing one is an error.
+// look returns the Machine from the cache, or nil if the cache does not have the Machine yet. Every liveEvery-th call reads from
+// the API server. If the Machine does not exist there, look returns a LaunchError.
 func (p *Provider) look(ctx context.Context, r record, looked int) (*machine, error) {
 	if (looked+1)%liveEvery != 0 {
 		return p.machine(ctx, p.config.Management.Cached, r.key())

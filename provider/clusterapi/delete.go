@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// Delete implements cloud.Provider. It deletes the claim's Machine, and Cluster API deletes its clones. If there is no Machine,
-// it deletes clones that a launch has left.
+// Delete implements cloud.Provider. It deletes the claim's Machine, and Cluster API then deletes the clones of the Machine. If
+// there is no Machine, Delete deletes the clones that an interrupted launch has left.
 func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	gone := fmt.Errorf("find Machine of claim %s: %w", claim.Name, cloud.ErrNotFound)
 	r, known, err := p.launched(ctx, claim)

@@ -6,10 +6,10 @@
 //   - template.go reads the templates of a class; catalogue.go makes an instance type of each, with prices from prices.go.
 //   - create.go launches: it chooses, records the choice on the claim, clones the templates, creates the Machine, and waits for its
 //     provider ID. shortage.go remembers where there was no capacity.
-//   - machine.go is the view of the few fields of Cluster API that are used.
+//   - machine.go declares the fields of Cluster API's objects that are used.
 //   - status.go and collect.go are controllers: the status of classes, and Machines without a claim. notices.go reports Machines
 //     that others delete or that have failed.
 //
-// In memory are only shortages and which Machine has which provider ID. After their loss, a launch may run into the same
-// shortage again, and Machines are found by a list.
+// The state in memory is the shortages, and the Machine of each provider ID. After a restart, a launch may try an offering
+// without capacity again, and Machines are found by a list of all.
 package clusterapi

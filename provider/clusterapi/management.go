@@ -17,8 +17,8 @@ type Connection struct {
 	cluster cluster.Cluster
 }
 
-// Connect makes the clients of the management cluster. It has a cache of its own, even if it is the workload cluster, since
-// Cluster API's objects are read as unstructured ones.
+// Connect returns clients of the management cluster. These have a cache of their own, even if the management cluster is the
+// workload cluster, because objects of Cluster API are read as unstructured objects.
 func Connect(config *rest.Config) (*Connection, error) {
 	c, err := cluster.New(config, func(o *cluster.Options) {
 		o.Scheme = runtime.NewScheme()

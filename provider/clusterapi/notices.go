@@ -39,8 +39,8 @@ type machineNotices struct{ p *Provider }
 // Name implements cloud.NoticeSource.
 func (n machineNotices) Name() string { return "interruption.machine" }
 
-// Receive implements cloud.NoticeSource. A notice is returned again while its cause exists, since the Machine then still has a
-// claim or the claim is already being deleted.
+// Receive implements cloud.NoticeSource. Each call returns a notice while its cause exists. Repeated notices do no harm: once the
+// claim is being deleted, further notices about it are ignored.
 func (n machineNotices) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	batch := cloud.NoticeBatch{Next: noticeEvery}
 	all, err := n.p.machines(ctx, n.p.config.Management.Cached)

@@ -116,8 +116,8 @@ type priceBook struct {
 	perResource     *clusterapiv1alpha1.ResourcePrices
 }
 
-// of returns the price of the template in the domain: that of its annotation, of the ConfigMap, of the file, or of its resources,
-// in this order.
+// of returns the price of the template in the failure domain. The first of these that has a price counts: the annotation of the
+// template, the ConfigMap, the file, the prices of resources.
 func (b priceBook) of(t *template, d domain) (price, bool) {
 	if p, ok := annotatedPrice(t, d); ok {
 		return p, true

@@ -276,8 +276,8 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance,
 	return m.instance(), nil
 }
 
-// List implements cloud.Provider. A Machine without a provider ID is no instance yet. It is found by the claim that waits for it,
-// or else by the Collector.
+// List implements cloud.Provider. A Machine without a provider ID is not an instance yet and is left out. Create finds such a
+// Machine by the record of its claim. If the claim does not exist, the Collector deletes the Machine.
 func (p *Provider) List(ctx context.Context) ([]*cloud.Instance, error) {
 	all, err := p.machines(ctx, p.config.Management.Live)
 	if err != nil {
@@ -332,8 +332,9 @@ const (
 	DriftFailureDomain   cloud.DriftReason = "FailureDomainDrift"
 )
 
-// Drift implements cloud.Provider. It compares what the Machine was made from with the template of the same name. Contents are
-// compared, and not names: a reference to a copy of a template is no drift.
+// Drift implements cloud.Provider. The claim records the contents from which its Machine was created. Drift compares these contents
+// with the current template of the same name. Names of referenced templates are not compared, so a reference to a copy with the
+// same contents is no drift.
 func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.DriftReason, error) {
 	var was made
 	text := claim.Annotations[clusterapiv1alpha1.TemplateAnnotationKey]

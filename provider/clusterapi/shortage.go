@@ -71,8 +71,7 @@ func (s *shortages) short(k offeringKey) bool {
 	return s.clock.Now().Before(s.byKey[k].until)
 }
 
-// capacityReasons match failures that mean that the infrastructure has no capacity: reasons and messages of clouds,
-// hypervisors and quotas.
+// capacityReasons matches the reasons and messages by which clouds and hypervisors report missing capacity or a used-up quota.
 var capacityReasons = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`insufficient[ _-]?\w*[ _-]?(capacity|resources?|quota|instance|host|cpu|memory|hosts)`,
 	`InsufficientResources`, `(out|lack) of (capacity|stock|resources)`, `no (available|valid|free|suitable|eligible) (host|capacity|machine|node|server)s?`,
@@ -89,8 +88,8 @@ type verdict struct {
 	reason, message string
 }
 
-// judge returns why the Machine has no provider ID. Own are the regular expressions of the class; those that cannot be parsed
-// are ignored here, and named in the status of the class.
+// judge returns why the Machine has no provider ID. Own has the regular expressions of the class for missing capacity. Expressions
+// that cannot be parsed are ignored; the status of the class names them.
 func judge(m *machine, own []string) verdict {
 	v := verdict{reason: m.Status.Deprecated.V1Beta1.Reason, message: m.Status.Deprecated.V1Beta1.Message}
 	v.final = v.reason != "" || v.message != ""

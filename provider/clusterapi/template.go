@@ -25,7 +25,7 @@ import (
 )
 
 // capacityPrefix is the prefix of the annotations that describe a node that does not exist yet. Cluster Autoscaler reads the
-// same ones.
+// same annotations.
 const capacityPrefix = "capacity.cluster-autoscaler.kubernetes.io/"
 
 // defaultPods is the number of pods of a node for which no source has a number. It is the default of the kubelet.
@@ -113,8 +113,8 @@ func (s templateSource) cluster(ctx context.Context, class *clusterapiv1alpha1.C
 	return decode[clusterObject](u)
 }
 
-// templates returns the templates of the class in name order. Unusable has an error for each template that cannot be used; err
-// means that the management cluster could not be read.
+// templates returns the templates of the class in name order. Unusable has an error for each template that cannot be used. If the
+// management cluster cannot be read, err is set and both lists are empty.
 func (s templateSource) templates(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) (usable []*template, unusable []error, err error) {
 	drafts, unusable, err := s.drafts(ctx, class)
 	if err != nil {
@@ -209,8 +209,8 @@ func deployedTemplate(u *unstructured.Unstructured, d *deployment) draft {
 	return draft{out, d.Metadata.Annotations}
 }
 
-// selects reports whether the selector has the label key, or the label is one by which Cluster API finds the parts of a
-// MachineDeployment.
+// selects reports whether a Machine with the label could be taken over by a MachineDeployment. That is so if the selector has the
+// label key, or if the key is one of Cluster API's own labels for the Machines of a MachineDeployment.
 func selects(s *metav1.LabelSelector, key string) bool {
 	if _, ok := s.MatchLabels[key]; ok {
 		return true
@@ -265,7 +265,7 @@ func (s templateSource) referred(ctx context.Context, namespace string, ref refe
 }
 
 // describe sets capacity, labels and taints of the template's nodes. Annotations take precedence over the status of the
-// infrastructure template, and that over labels of the Machine.
+// infrastructure template. This status takes precedence over labels of the Machine.
 func describe(d draft, infra *infraTemplate) error {
 	var errs []error
 	d.capacity = corev1.ResourceList{}

@@ -202,8 +202,8 @@ func (s *step) reached(t time.Time) bool {
 	return true
 }
 
-// try does something with the API server that may have to be repeated, and
-// reports whether it worked.
+// try calls do and reports whether it returned no error. After an error, a warning is logged with what and the instance
+// ID, and the step is repeated after retryAfter.
 func (s *step) try(what, id string, do func() error) bool {
 	if err := do(); err != nil {
 		s.cfg.Log.Warn(what, "instance", id, "error", err)

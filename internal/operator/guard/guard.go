@@ -1,8 +1,8 @@
-// Package guard decides who may get paths of the metrics port. The API server knows: a TokenReview says which user a
-// bearer token belongs to, and a SubjectAccessReview whether that user may get the path. So RBAC rules with
-// nonResourceURLs grant access to metrics.
+// Package guard decides who may get paths of the metrics port. A TokenReview of the API server returns the user of a
+// bearer token. A SubjectAccessReview returns whether this user may get the path. So RBAC rules with nonResourceURLs
+// grant access to metrics.
 //
-// Tokens that were accepted are remembered for a minute, which is state that may be lost.
+// Accepted tokens are kept in memory for a minute. After a restart they are reviewed again.
 package guard
 
 import (
@@ -64,8 +64,8 @@ func New(config *rest.Config, httpClient *http.Client, c clock.PassiveClock) (*G
 	return &Guard{tokens: tokens.TokenReviews(), reviews: reviews.SubjectAccessReviews(), clock: c, accepted: map[request]time.Time{}}, nil
 }
 
-// Protect returns a handler that calls next for allowed requests. Others get 401 without a token that the API server
-// accepts, 403 if the user may not get the path, and 503 if the API server does not answer.
+// Protect returns a handler that calls next for allowed requests. The answer to other requests is 401 if the API server does
+// not accept the token or there is none, 403 if the user may not get the path, and 503 if the API server does not answer.
 func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, err := g.check(r)

@@ -54,8 +54,8 @@ func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Metrics are only for users whom the API server knows and allows to get the path. An accepted token is reviewed again
-// after a minute. Without an answer of the API server nobody new gets in.
+// Only users whose token the API server accepts, and whom it allows to get the path, get metrics. An accepted token is reviewed
+// again after a minute. While the API server does not answer, only tokens that were accepted before are served.
 func TestWhoMayGetMetrics(t *testing.T) {
 	api := &authority{}
 	server := httptest.NewServer(api)

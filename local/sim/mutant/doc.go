@@ -1,3 +1,3 @@
-// Package mutant has defects that the simulation must find. Each is a text file with edits of the product. A mutant is built with
-// an overlay of the go command, so no file of the product is changed.
+// Package mutant has planted defects that the simulation must find. A mutant is a text file with edits of product source files.
+// The go command builds it with an overlay, so no source file is changed.
 package mutant

@@ -54,8 +54,8 @@ func All() ([]Mutant, error) {
 // becomes is the name of the part with the new text.
 const becomes = "becomes"
 
-// Parse reads a mutant: a txtar archive with prose, and for each edit a part with the old text, whose name is the path, and a
-// part with the new text.
+// Parse reads a mutant from a txtar archive. The archive begins with prose. For each edit it has two files. The first has the path
+// of the source file as its name, and the old text. The second has the name "becomes", and the new text.
 func Parse(name string, data []byte) (Mutant, error) {
 	a := txtar.Parse(data)
 	m := Mutant{Name: name, Prose: strings.TrimSpace(string(a.Comment))}
@@ -73,8 +73,8 @@ func Parse(name string, data []byte) (Mutant, error) {
 	return m, nil
 }
 
-// Apply returns the changed files by path. It fails if an old text is not in its file exactly once, so that a change of the
-// product cannot make a mutant harmless without notice.
+// Apply returns the changed files by path. It fails if an old text does not occur exactly once in its file. So a change of the
+// source cannot silently turn a mutant into one without a defect.
 func (m Mutant) Apply(root string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, e := range m.Edits {

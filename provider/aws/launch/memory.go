@@ -23,13 +23,13 @@ type memory struct {
 	records  map[types.UID]Record
 	flights  map[types.UID]*flight
 
-	// settled are tokens whose call has a known outcome, or was never made. Such a call is not repeated. Entries expire
-	// after settledLife.
+	// settled has the tokens of fleet calls that have a known outcome or were never made. These calls are not repeated.
+	// Entries expire after settledLife.
 	settled *ttl.Cache[string, bool]
 }
 
-// settledLife is how long the outcome of a call is cached. No claim waits longer for its launch. After that, the
-// outcome is read from EC2, as after a restart.
+// settledLife is how long a token stays in settled. It is longer than any claim waits for its launch. If the token is needed
+// after that, the outcome of the call is read from EC2, as after a restart.
 const settledLife = 15 * time.Minute
 
 // A flight is a pending launch of one claim. memory.mu guards its fields except ticket.

@@ -177,8 +177,8 @@ const (
 	mostOfList  = 10
 )
 
-// believable returns spot with prices that are not plausible replaced by those that were in use before. A price is plausible if
-// the list price of the type is not known.
+// believable returns a copy of spot in which each implausible price is replaced by the price that was in use before. If no
+// price was in use, the entry is left out. If the list price of a type is not known, all its spot prices are plausible.
 func (b *Book) believable(ctx context.Context, spot map[place]float64) map[place]float64 {
 	out, bad, example := map[place]float64{}, 0, ""
 	for at, price := range spot {
