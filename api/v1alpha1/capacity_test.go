@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/api/v1alpha1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 )
 
 // A capacity that cannot be read makes its own NodeOverlay invalid, and hides no other.
 func TestUnreadableCapacity(t *testing.T) {
-	var overlays v1alpha1.NodeOverlayList
+	var overlays overlayv1alpha1.NodeOverlayList
 	text := `{"items": [
 		{"metadata": {"name": "bad"}, "spec": {"requirements": [], "capacity": {"example.com/fpga": "1e1.5", "example.com/nic": 2}}},
 		{"metadata": {"name": "good"}, "spec": {"requirements": [], "price": "0.5", "weight": 7, "capacity": {"example.com/fpga": "1"}}},

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -48,7 +49,10 @@ func (c *checker) nodesAfter() (nodes []*podtopology.Node, elsewhere []*corev1.P
 	for _, n := range c.snapshot.Nodes() {
 		if leaving(n) {
 			if n.Object != nil {
-				nodes = append(nodes, c.deletingNode(n, displaced))
+				running := slices.DeleteFunc(slices.Clone(c.bound[n.Object.Name]), func(p *corev1.Pod) bool {
+					return c.demands[p] != nil || displaced[p]
+				})
+				nodes = append(nodes, deletingNode(n, nodematch.Of(c.catalog.nodeOf(n)), running))
 			}
 			continue
 		}
@@ -90,17 +94,11 @@ func (c *checker) plannedPods(pods []*model.Pod) []podtopology.Pod {
 	return out
 }
 
-// deletingNode returns a node that is being deleted, with its pods except displaced ones.
-func (c *checker) deletingNode(n *model.Node, displaced map[*corev1.Pod]bool) *podtopology.Node {
-	out := &podtopology.Node{
-		Name: n.Name, Labels: []*nodematch.LabelSet{nodematch.Of(c.catalog.nodeOf(n))}, Taints: taintsOf(n), Deleting: true,
+// deletingNode returns a node with the labels that is being deleted. running are the pods that remain on it.
+func deletingNode(n *model.Node, labels *nodematch.LabelSet, running []*corev1.Pod) *podtopology.Node {
+	return &podtopology.Node{
+		Name: n.Name, Labels: []*nodematch.LabelSet{labels}, Taints: taintsOf(n), Deleting: true, Running: running,
 	}
-	for _, p := range c.bound[n.Object.Name] {
-		if c.demands[p] == nil && !displaced[p] {
-			out.Running = append(out.Running, p)
-		}
-	}
-	return out
 }
 
 // existingNode returns an existing node, or the node of a claim, without planned pods. It returns nil for a claim that
