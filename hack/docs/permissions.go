@@ -79,7 +79,7 @@ The chart creates all roles; they are in [charts/karpenter/templates](../charts/
 | | writes NodeClaims, nodes, events and the status of NodePools, NodeOverlays and CapacityBuffers; evicts and deletes pods |
 | | with ` + "`extraPermissions.nominations`" + ` (default): writes the status of pods |
 | ClusterRole of the provider | reads and writes EC2NodeClasses or KWOKNodeClasses |
-| Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller |
+| Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + ` and ` + "`karpenter-decisions`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller |
 | Role in kube-system | reads the Service ` + "`kube-dns`" + ` and the ConfigMap ` + "`aws-auth`" + ` |
 
 ` + "`karpenter doctor cluster --as system:serviceaccount:NAMESPACE:NAME`" + ` checks the permissions of the controller.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,12 +82,21 @@ func runController(ctx context.Context, version operator.Version, core *settings
 	if err != nil {
 		return coded{exitUsage, err}
 	}
+	var record io.Writer
+	if core.DecisionLog != "" {
+		out, closeDecisions, err := telemetry.OpenLog([]string{core.DecisionLog})
+		if err != nil {
+			return coded{exitUsage, fmt.Errorf("--decision-log (DECISION_LOG): %w", err)}
+		}
+		defer closeDecisions()
+		record = out
+	}
 	kube, err := clusterConfig("")
 	if err != nil {
 		return err
 	}
 	err = operator.Run(ctx, operator.Program{
-		Settings: core, Rest: kube, Log: log, Panics: panics, Version: version,
+		Settings: core, Rest: kube, Log: log, Panics: panics, Version: version, Decisions: record,
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
 			return clouds.open(ctx, env, core)
 		},

@@ -23,6 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
+	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/limits"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
@@ -56,6 +57,8 @@ type Controller struct {
 	PricesCurrent func() bool
 	// Limits has the launches that are not in snapshots yet, for the limits of NodePools; nil means none.
 	Limits *limits.Ledger
+	// Decisions records the decisions; nil records none.
+	Decisions *decisions.Log
 
 	state
 }
@@ -187,7 +190,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 	var errs []error
 	c.heldBack = 0
 	for _, cmd := range c.checked(ctx, s, d.Commands) {
-		errs = append(errs, c.begin(ctx, s, &cmd))
+		errs = append(errs, c.begin(ctx, s, &cmd, d.Blocked))
 	}
 	c.Metrics.Throttle.HeldBack.WithLabelValues("replacements").Set(float64(c.heldBack))
 	for _, cmd := range d.Proposed {
@@ -200,6 +203,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 			continue
 		}
 		c.tellEnded(ctx, s, n, reasonStaticScaleIn)
+		c.recordSurplus(s, n)
 	}
 	return errors.Join(errs...)
 }
@@ -226,11 +230,12 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []
 
 // begin starts one command: it marks its nodes with the names of their replacements, then creates these claims. If a crash
 // or an error interrupts it, marked nodes wait for claims that do not exist. Then the next pass removes the marks, and
-// the claims that were created become surplus.
-func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command) error {
+// the claims that were created become surplus. blocked are the nodes that the same decision keeps.
+func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command, blocked []model.Blocked) error {
 	now := c.Clock.Now()
 	switch {
 	case cmd.Force:
+		c.record(s, cmd, nil, blocked)
 		return c.force(ctx, cmd, now)
 	case cmd.Reboots():
 		return c.reboot(ctx, s, cmd, now)
@@ -282,6 +287,7 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 		c.tellSelected(ctx, cmd)
 	}
 	c.tellMarked(ctx, s, cmd)
+	c.record(s, cmd, drafts, blocked)
 	return ignoreConflict(err)
 }
 

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
+	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/limits"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
@@ -53,6 +55,8 @@ type Controller struct {
 	Limits *limits.Ledger
 	// Nominations returns where the nominated pods of a scheduler were bound; nil means that all schedulers follow nominations.
 	Nominations func(scheduler string) nominate.Tally
+	// Decisions records the decisions; nil records none.
+	Decisions *decisions.Log
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax limit the wait for more pods: a round begins BatchIdle after the last new pod, but at most
@@ -72,6 +76,8 @@ type Controller struct {
 	types    inputs.LastTypes
 	// failing are the pods that recently caused a panic of the solver, by UID.
 	failing map[types.UID]failure
+	// refusedBefore identifies the refusals that were recorded last, see record.
+	refusedBefore string
 }
 
 // A Timeline stores times for the metrics of pods; see metrics.Timeline.
@@ -184,11 +190,12 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	c.breakPromises(s, plan)
 	c.countReplanned(s, plan, launches)
 	c.countPrices(launches)
-	c.tell(ctx, s, plan, launches, waits)
+	limit := c.Throttle.Why(throttle.Launch)
+	c.tell(ctx, s, plan, launches, waits, slices.Concat(decisions.Withheld(held, "mode DryRun"),
+		decisions.Withheld(unapproved, "mode Approve: waiting for approval"), decisions.Withheld(slowed, limit)))
 	c.tellIgnored(s, launches)
 	c.tellWithheld(ctx, held, "mode DryRun", "Mode DryRun: would launch %s")
 	c.tellUnapproved(ctx, s, launches, unapproved)
-	limit := c.Throttle.Why(throttle.Launch)
 	c.tellWithheld(ctx, slowed, limit, "Not launched, "+limit+": %s")
 	return err
 }

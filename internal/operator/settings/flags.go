@@ -50,6 +50,10 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 		"Comma-separated outputs of logs: stdout, stderr or file names")
 	fs.StringVar(&s.raw.logErrorOutputPaths, "log-error-output-paths", "stderr",
 		"Comma-separated outputs of errors of the logger itself: stdout, stderr or file names")
+	fs.StringVar(&s.DecisionLog, "decision-log", "",
+		"Output of the decision log as JSON lines: stdout, stderr or a file name; empty means none")
+	flagtype.Bool(fs, &s.PublishDecisions, "publish-decisions", true,
+		"Write the newest decisions to ConfigMap karpenter-decisions, for karpenter timeline and karpenter top")
 }
 
 // addDecisionFlags adds the flags that affect decisions about nodes.
@@ -98,7 +102,7 @@ func variables() map[string]string {
 		"cpu-requests", "log-level", "log-output-paths", "log-error-output-paths", "batch-max-duration",
 		"batch-idle-duration", "preference-policy", "min-values-policy", "ignore-dra-requests", "legacy-node-repair", "feature-gates",
 		"scheduler-config", "pause-launches", "max-launches-per-minute", "pause-disruption", "max-disruptions-per-minute", "max-replacements-per-minute",
-		"node-overhead-cost", "max-node-cpu", "new-node-headroom", "nominate-pods", "enforcement-mode",
+		"node-overhead-cost", "max-node-cpu", "new-node-headroom", "nominate-pods", "enforcement-mode", "decision-log", "publish-decisions",
 	} {
 		m[name] = variable(name)
 	}
