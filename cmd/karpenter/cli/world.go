@@ -111,6 +111,24 @@ func clusterConfig(hint string) (*rest.Config, error) {
 	return kube, nil
 }
 
+// watchingClient returns a client of the cluster that can watch, with at most qps requests per second.
+func watchingClient(qps float32) (client.WithWatch, error) {
+	kube, err := clusterConfig("")
+	if err != nil {
+		return nil, err
+	}
+	kube.QPS, kube.Burst = qps, int(qps)
+	scheme, err := live.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.NewWithWatch(kube, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, coded{exitUnreachable, fmt.Errorf("connect to %s: %w", kube.Host, err)}
+	}
+	return c, nil
+}
+
 // readCluster reads the objects of the cluster in KUBECONFIG, and also returns a client to read more.
 func readCluster(cmd *cobra.Command) (client.Reader, *live.Cluster, error) {
 	hint := ""
