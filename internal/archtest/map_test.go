@@ -24,7 +24,7 @@ var engineRooms = []string{
 }
 
 // below is what everything at the edge may know.
-var below = append([]string{"api", "cloud", "internal/telemetry", "internal/timeout", "internal/parallel"}, engineRooms...)
+var below = append([]string{"api", "cloud", "internal/telemetry", "internal/tracing", "internal/timeout", "internal/parallel"}, engineRooms...)
 
 // rooms is the map. Arrows point down only: a room is listed after those that it may import.
 var rooms = []room{
@@ -85,6 +85,7 @@ var rooms = []room{
 	{"cloud", []string{"api", "engine/model", "engine/repair", "engine/require"}, "the contract with a cloud knows no cloud and no controller"},
 	{"internal/timeout", nil, "a context that ends by a clock is the same whatever is bounded"},
 	{"internal/telemetry", []string{"api"}, "metrics and events are declared once and import none of their users"},
+	{"internal/tracing", nil, "a span is the same whatever it is around"},
 	{"internal/parallel", nil, "running things at once depends on nothing that is run"},
 	{"internal/flagtype", nil, "how a flag is parsed does not depend on whose it is"},
 	{"internal/finding", nil, "how bad a finding is, and how a doctor says one, is the same whatever was looked at"},

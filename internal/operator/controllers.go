@@ -40,6 +40,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
 // base has the dependencies of controllers.
@@ -58,6 +59,7 @@ type base struct {
 	limits   *limits.Ledger
 	repair   *repair.Policies
 	log      *decisions.Log
+	tracer   *tracing.Tracer
 	features
 }
 
@@ -76,7 +78,7 @@ func controllers(
 	b := base{
 		Env: env, settings: p.Settings, metrics: m, provider: provider.Cloud, labels: labels,
 		cluster: observe.New(env.Clock), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(), features: f,
-		limits: &limits.Ledger{}, log: log,
+		limits: &limits.Ledger{}, log: log, tracer: p.Tracer,
 	}
 	b.cluster.Live = env.Live
 	if b.overlays != nil {
@@ -115,7 +117,7 @@ func controllers(
 
 // cloud returns the provider for the named controller. Its calls are measured.
 func (b base) cloud(controller string) cloud.Provider {
-	return instrument(b.provider, controller, b.metrics, b.Clock)
+	return instrument(b.provider, controller, b.metrics, b.Clock, b.tracer)
 }
 
 // deciding returns the controllers that decide for the whole cluster.
@@ -128,7 +130,7 @@ func (b base) deciding() []Controller {
 			Metrics: b.metrics, Timeline: b.timeline, Buffers: b.buffers, Daemons: b.daemons,
 			Spread: b.spread, Options: b.packing(), Throttle: b.throttle, Limits: b.limits, Nominations: b.nominate.Tally,
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
-			Decisions: b.log,
+			Decisions: b.log, Tracer: b.tracer,
 		},
 		b.disruption(actor),
 		b.nominate, b.moves, b.throttle,

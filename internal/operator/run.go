@@ -28,6 +28,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
 // A Controller is a reconciler that can add itself to a manager.
@@ -81,6 +82,8 @@ type Program struct {
 	Provider func(ctx context.Context, env Env) (Provider, error)
 	// Decisions is where the decision log is written, as JSON lines; nil means nowhere.
 	Decisions io.Writer
+	// Tracer makes spans; nil makes none.
+	Tracer *tracing.Tracer
 	// Metrics takes the metrics; nil means the registry that the manager serves.
 	Metrics prometheus.Registerer
 	// Clock is the time of the process; nil means the time of the machine.

@@ -29,6 +29,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 	"github.com/karpenter-go/karpenter/internal/singleton"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
 // A Controller disrupts nodes. There is one for the cluster.
@@ -57,8 +58,9 @@ type Controller struct {
 	PricesCurrent func() bool
 	// Limits has the launches that are not in snapshots yet, for the limits of NodePools; nil means none.
 	Limits *limits.Ledger
-	// Decisions records the decisions; nil records none.
+	// Decisions records the decisions; nil records none. Tracer makes spans of decisions and commands; nil makes none.
 	Decisions *decisions.Log
+	Tracer    *tracing.Tracer
 
 	state
 }
@@ -139,7 +141,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		options.ShiftedZones = c.ShiftedZones(ctx)
 	}
 	began := c.Clock.Now()
+	_, end := c.Tracer.Span(ctx, tracing.Decide, "nodes", len(s.Nodes()))
 	d := disrupt.Decide(s, options, c.cursor)
+	end(nil)
 	c.cursor = d.Cursor
 	c.measure(ctx, s, d, c.Clock.Since(began))
 	if carryErr := c.carryOut(ctx, s, d); carryErr != nil {
@@ -203,7 +207,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 			continue
 		}
 		c.tellEnded(ctx, s, n, reasonStaticScaleIn)
-		c.recordSurplus(s, n)
+		c.recordSurplus(ctx, s, n)
 	}
 	return errors.Join(errs...)
 }
@@ -211,7 +215,12 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 // checked returns the commands that verify finds valid, in their order, each together with those before it.
 func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []model.Command) []model.Command {
 	rules := verify.Rules{Labels: c.Options.Pack.Labels, DefaultSpread: c.Options.Pack.DefaultSpread}
-	if len(commands) == 0 || len(rules.Commands(s, commands)) == 0 {
+	if len(commands) == 0 {
+		return commands
+	}
+	_, end := c.Tracer.Span(ctx, tracing.Verify, "commands", len(commands))
+	defer end(nil)
+	if len(rules.Commands(s, commands)) == 0 {
 		return commands
 	}
 	var sound []model.Command
@@ -231,11 +240,14 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []
 // begin starts one command: it marks its nodes with the names of their replacements, then creates these claims. If a crash
 // or an error interrupts it, marked nodes wait for claims that do not exist. Then the next pass removes the marks, and
 // the claims that were created become surplus. blocked are the nodes that the same decision keeps.
-func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command, blocked []model.Blocked) error {
+func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command, blocked []model.Blocked) (err error) {
+	ctx, end := c.Tracer.Span(ctx, tracing.Command, "reason", string(cmd.Reason), "action", cmd.Decision(), "nodes", len(cmd.Nodes),
+		"replacements", len(cmd.Replacements))
+	defer func() { end(err) }()
 	now := c.Clock.Now()
 	switch {
 	case cmd.Force:
-		c.record(s, cmd, nil, blocked)
+		c.record(ctx, s, cmd, nil, blocked)
 		return c.force(ctx, cmd, now)
 	case cmd.Reboots():
 		return c.reboot(ctx, s, cmd, now)
@@ -268,7 +280,10 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 		return ignoreConflict(err)
 	}
 	defer c.Cluster.Launching()()
-	if launchErr := c.Actor.Replace(ctx, drafts); launchErr != nil {
+	launchCtx, launched := c.Tracer.Span(ctx, tracing.Launch, "nodes", len(drafts))
+	launchErr := c.Actor.Replace(launchCtx, drafts)
+	launched(launchErr)
+	if launchErr != nil {
 		return launchErr
 	}
 	for _, l := range drafts {
@@ -287,7 +302,7 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 		c.tellSelected(ctx, cmd)
 	}
 	c.tellMarked(ctx, s, cmd)
-	c.record(s, cmd, drafts, blocked)
+	c.record(ctx, s, cmd, drafts, blocked)
 	return ignoreConflict(err)
 }
 

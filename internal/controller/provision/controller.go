@@ -26,6 +26,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 	"github.com/karpenter-go/karpenter/internal/singleton"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
 // A Controller launches nodes for pending pods. There is one for the cluster.
@@ -55,8 +56,9 @@ type Controller struct {
 	Limits *limits.Ledger
 	// Nominations returns where the nominated pods of a scheduler were bound; nil means that all schedulers follow nominations.
 	Nominations func(scheduler string) nominate.Tally
-	// Decisions records the decisions; nil records none.
+	// Decisions records the decisions; nil records none. Tracer makes spans of rounds; nil makes none.
 	Decisions *decisions.Log
+	Tracer    *tracing.Tracer
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax limit the wait for more pods: a round begins BatchIdle after the last new pod, but at most
@@ -139,7 +141,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	c.last = s.Now
 	c.Cluster.Foretell()
 	c.Limits.Begin(c.Name())
+	ctx, end := c.Tracer.Span(ctx, tracing.Batch, "pods", len(waiting))
 	err := c.round(ctx, c.Buffers.Stock(ctx, c.Cluster.Snapshot()))
+	end(err)
 	return ctrl.Result{RequeueAfter: c.again(s.Now)}, err
 }
 
@@ -213,7 +217,9 @@ func (c *Controller) countPrices(launches []act.Launch) {
 // launch creates the plan's claims, and records for which pods they are.
 func (c *Controller) launch(ctx context.Context, plan *model.Plan, now time.Time) ([]act.Launch, error) {
 	defer c.Cluster.Launching()()
-	launches, err := c.Actor.Launch(ctx, plan)
+	spanCtx, end := c.Tracer.Span(ctx, tracing.Launch, "nodes", len(plan.Nodes))
+	launches, err := c.Actor.Launch(spanCtx, plan)
+	end(err)
 	made := make([]launchbackoff.Launch, 0, len(launches))
 	for _, l := range launches {
 		c.Cluster.Assume(l.Claim)

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 
 // record adds a round to the decision log. Rounds are repeated as long as pods are pending, so a round that launches
 // nothing is recorded only if its refusals have other reasons than those that were recorded last.
-func (c *Controller) record(s *model.Snapshot, plan *model.Plan, launches []act.Launch, refused []decisions.Refusal) {
+func (c *Controller) record(ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch, refused []decisions.Refusal) {
 	if c.Decisions == nil {
 		return
 	}
@@ -25,7 +26,8 @@ func (c *Controller) record(s *model.Snapshot, plan *model.Plan, launches []act.
 		return
 	}
 	c.refusedBefore = key
-	c.Decisions.Begin(decisions.Provisioned(s, plan, launchedBy(launches), refused))
+	id := c.Decisions.Begin(decisions.Provisioned(s, plan, launchedBy(launches), refused))
+	c.Tracer.Annotate(ctx, "episode", id)
 }
 
 func launchedBy(launches []act.Launch) []decisions.Launched {

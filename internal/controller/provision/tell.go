@@ -43,7 +43,7 @@ func (c *Controller) tell(
 	refused := c.tellRefusals(s, plan, waits)
 	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(float64(refused.pods))
 	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(float64(refused.ignored))
-	c.record(s, plan, launches, append(refused.list, withheld...))
+	c.record(ctx, s, plan, launches, append(refused.list, withheld...))
 	if len(launches) == 0 {
 		return
 	}
