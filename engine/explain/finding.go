@@ -26,6 +26,9 @@ type Finding struct {
 	rule model.Rule
 }
 
+// Rule returns the rule of the first obstacle.
+func (f Finding) Rule() model.Rule { return f.Obstacles[0].rule }
+
 // An Obstacle is one rule that prevents a pool from launching a node for a pod.
 type Obstacle struct {
 	// Why is a part of a sentence, without a full stop.
@@ -174,10 +177,13 @@ func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict)
 	if len(c.obstacles) == 0 {
 		all = append(all, e.capacity(pod, pool, c)...)
 	}
-	if slices.ContainsFunc(all, func(o Obstacle) bool { return o.rule == v.Rule || sameMatter(o.rule, v.Rule) }) {
+	if slices.ContainsFunc(all, func(o Obstacle) bool {
+		// The packer knows only types with an available offering, so it takes a type without one for one that does not exist.
+		return o.rule == v.Rule || sameMatter(o.rule, v.Rule) || v.Rule == model.RuleLabels && o.rule == model.RuleOffering
+	}) {
 		return all
 	}
-	return append([]Obstacle{e.inPool(pool, v)}, all...)
+	return append([]Obstacle{e.inPool(pod, pool, v)}, all...)
 }
 
 // sameMatter reports whether both rules mean that no large enough instance type is available. They are then shown as

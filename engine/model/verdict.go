@@ -136,6 +136,24 @@ func (r Rule) Word() string {
 	switch r {
 	case RuleNone:
 		return "none"
+	case RuleNoPool, RulePool:
+		return "nodepool"
+	case RuleUnsupported, RuleInvalid, RuleOversized:
+		return "invalid"
+	case RuleTaint:
+		return "taint"
+	case RuleLabels:
+		return "labels"
+	case RuleResources, RuleShape:
+		return "resources"
+	case RuleTopology:
+		return "topology"
+	case RuleOffering:
+		return "capacity"
+	case RuleVolume:
+		return "volume"
+	case RuleLimit:
+		return "limit"
 	case RuleBudget:
 		return "budget"
 	case RuleNotReady:

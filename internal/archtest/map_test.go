@@ -111,7 +111,7 @@ var rooms = []room{
 	{"internal/offline", append([]string{"internal/manifest", "internal/catalogue", "provider"}, below...),
 		"a cluster made of manifests: the engine's own decisions, with a provider's table and no client"},
 	{"internal/live", append([]string{"internal/observe", "internal/decisions"}, below...), "a cluster read once is what observe makes of it"},
-	{"internal/top", append([]string{"internal/offline", "internal/decisions"}, below...), "the terminal view shows what was decided, and makes nothing happen"},
+	{"internal/top", append([]string{"internal/offline", "internal/decisions", "internal/manifest"}, below...), "the terminal view shows what was decided, and makes nothing happen"},
 	{"internal/report", append([]string{"internal/offline", "internal/decisions"}, below...), "showing decisions knows what was decided, and makes nothing happen"},
 	{"internal/archtest", nil, "the architecture test reads source and runs none"},
 	{"internal/operator/settings", []string{"internal/flagtype"}, "settings are read by every package above and import none of them"},

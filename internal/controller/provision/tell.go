@@ -20,6 +20,7 @@ import (
 func (c *Controller) settle() {
 	c.refusedBefore = ""
 	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(0)
+	c.Metrics.Scheduler.UnschedulablePodsByRuleCount.Reset()
 	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(0)
 	c.Metrics.Scheduler.BackoffPodsCount.WithLabelValues(c.Name()).Set(0)
 	c.Metrics.Scheduler.PendingPodsByEffectiveZoneCount.Reset()
@@ -43,6 +44,10 @@ func (c *Controller) tell(
 	refused := c.tellRefusals(s, plan, waits)
 	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(float64(refused.pods))
 	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(float64(refused.ignored))
+	c.Metrics.Scheduler.UnschedulablePodsByRuleCount.Reset()
+	for rule, n := range refused.byRule {
+		c.Metrics.Scheduler.UnschedulablePodsByRuleCount.WithLabelValues(rule).Set(float64(n))
+	}
 	c.record(ctx, s, plan, launches, append(refused.list, withheld...))
 	if len(launches) == 0 {
 		return
@@ -88,14 +93,20 @@ type refusals struct {
 	// pods is how many pods are refused, ignored how many of them for a rule that more capacity cannot change.
 	pods, ignored int
 	list          []decisions.Refusal
+	byRule        map[string]int // pods by the rule of the nearest NodePool
 }
 
 // tellRefusals publishes an event for each refused pod. It skips bound pods and pods of capacity buffers. Pods in
 // waits get no event.
 func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map[string]model.Verdict) (out refusals) {
 	explainer := explain.New(s, c.Options.Labels)
+	out.byRule = map[string]int{}
 	for i, r := range plan.Refusals {
-		message := ""
+		message, rule := "", r.Nearest()[0].Verdict.Rule
+		if i < mostExplained {
+			nearest, _ := explainer.Nearest(r)
+			rule = nearest.Rule()
+		}
 		var told []*model.Pod
 		for _, p := range r.Pods {
 			if p.Virtual() {
@@ -106,11 +117,12 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map
 				continue
 			}
 			out.pods++
+			out.byRule[rule.Word()]++
 			if !waits[p.Key].OK() {
 				continue
 			}
-			if rule := r.Reasons[0].Verdict.Rule; rule == model.RuleUnsupported || rule == model.RuleInvalid ||
-				rule == model.RuleOversized {
+			if first := r.Reasons[0].Verdict.Rule; first == model.RuleUnsupported || first == model.RuleInvalid ||
+				first == model.RuleOversized {
 				out.ignored++
 			}
 			if message == "" {
