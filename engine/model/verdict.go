@@ -136,24 +136,6 @@ func (r Rule) Word() string {
 	switch r {
 	case RuleNone:
 		return "none"
-	case RuleNoPool, RulePool:
-		return "nodepool"
-	case RuleUnsupported, RuleInvalid, RuleOversized:
-		return "invalid"
-	case RuleTaint:
-		return "taint"
-	case RuleLabels:
-		return "labels"
-	case RuleResources, RuleShape:
-		return "resources"
-	case RuleTopology:
-		return "topology"
-	case RuleOffering:
-		return "capacity"
-	case RuleVolume:
-		return "volume"
-	case RuleLimit:
-		return "limit"
 	case RuleBudget:
 		return "budget"
 	case RuleNotReady:
@@ -190,6 +172,31 @@ func (r Rule) Word() string {
 		return "buffer"
 	case RuleEffort:
 		return "search_limit"
+	}
+	return r.placementWord()
+}
+
+// placementWord returns the identifier of a rule about pods.
+func (r Rule) placementWord() string {
+	switch r {
+	case RuleNoPool, RulePool:
+		return "nodepool"
+	case RuleUnsupported, RuleInvalid, RuleOversized:
+		return "invalid"
+	case RuleTaint:
+		return "taint"
+	case RuleLabels:
+		return "labels"
+	case RuleResources, RuleShape:
+		return "resources"
+	case RuleTopology:
+		return "topology"
+	case RuleOffering:
+		return "capacity"
+	case RuleVolume:
+		return "volume"
+	case RuleLimit:
+		return "limit"
 	}
 	return "placement"
 }

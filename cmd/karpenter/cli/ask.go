@@ -17,6 +17,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/units"
+	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/live"
 )
 
@@ -56,12 +57,12 @@ func disruptNodeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "node NAME",
 		Short: "Ask the controller to replace a node",
-		Long: "Ask the controller to replace a node. The command shows what removing the node would do, asks for confirmation, and\n" +
+		Long: "Ask the controller to replace a node. The command shows what removing the node would do, requests confirmation, and\n" +
 			"sets the annotation ext.karpenter.sh/disruption-requested on the NodeClaim. The controller then treats the node as\n" +
 			"drifted: it launches replacements first, and honours disruption budgets, PodDisruptionBudgets and do-not-disrupt.\n" +
 			"It needs the right to patch NodeClaims.",
 		Example: "  karpenter disrupt node ip-10-0-0-4.ec2.internal\n" +
-			"  karpenter disrupt node ip-10-0-0-4.ec2.internal --yes --wait   # returns when the node is gone\n" +
+			"  karpenter disrupt node ip-10-0-0-4.ec2.internal --yes --wait   # returns when the node is deleted\n" +
 			"  karpenter disrupt node ip-10-0-0-4.ec2.internal --cancel       # takes the request back",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -74,8 +75,8 @@ func disruptNodeCommand() *cobra.Command {
 	d.cataloguing.addFlags(c)
 	d.solver.addFlags(c)
 	f := c.Flags()
-	f.BoolVarP(&d.yes, "yes", "y", false, "Do not ask for confirmation")
-	f.BoolVar(&d.wait, "wait", false, "Wait until the node is gone, and print what happens")
+	f.BoolVarP(&d.yes, "yes", "y", false, "Do not request confirmation")
+	f.BoolVar(&d.wait, "wait", false, "Wait until the node is deleted, and print what happens")
 	f.BoolVar(&d.cancel, "cancel", false, "Take the request back")
 	f.DurationVar(&d.timeout, "timeout", 30*time.Minute, "Longest time to wait; exit code 1 afterwards")
 	return c
@@ -104,7 +105,7 @@ func (d *disruptNode) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if d.cancel {
-		return annotateClaim(cmd.Context(), there, node.Claim.Name, apiv1.DisruptionRequestedAnnotationKey, nil)
+		return annotateClaim(cmd.Context(), there, node.Claim.Name, apiv1.DisruptionRequestedAnnotationKey, "")
 	}
 	out := cmd.OutOrStdout()
 	if a, ok := run.Node(run.Disrupt(disrupt.Options{}, time.Now), name); ok && a.Reason != "" {
@@ -120,7 +121,7 @@ func (d *disruptNode) run(cmd *cobra.Command, name string) error {
 		}
 	}
 	at := time.Now().UTC().Format(time.RFC3339)
-	if err := annotateClaim(cmd.Context(), there, node.Claim.Name, apiv1.DisruptionRequestedAnnotationKey, &at); err != nil {
+	if err := annotateClaim(cmd.Context(), there, node.Claim.Name, apiv1.DisruptionRequestedAnnotationKey, at); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "requested; karpenter timeline --node %s shows the progress\n", name)
@@ -132,33 +133,13 @@ func (d *disruptNode) run(cmd *cobra.Command, name string) error {
 	return waitGone(ctx, there, node.Claim.Name, out)
 }
 
-// annotateClaim sets the annotation of a NodeClaim, or removes it if value is nil.
-func annotateClaim(ctx context.Context, c client.Client, name, key string, value *string) error {
+// annotateClaim sets the annotation of a NodeClaim, or removes it if value is empty.
+func annotateClaim(ctx context.Context, c client.Client, name, key, value string) error {
 	var claim apiv1.NodeClaim
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, &claim); err != nil {
 		return fmt.Errorf("read NodeClaim %s: %w", name, err)
 	}
-	if err := annotate(ctx, c, &claim, key, value); err != nil {
-		return fmt.Errorf("patch NodeClaim %s: %w", name, err)
-	}
-	return nil
-}
-
-func annotate(ctx context.Context, c client.Client, o client.Object, key string, value *string) error {
-	before, ok := o.DeepCopyObject().(client.Object)
-	if !ok {
-		return fmt.Errorf("copy %T: not an object", o)
-	}
-	annotations := map[string]string{}
-	for k, v := range o.GetAnnotations() {
-		annotations[k] = v
-	}
-	delete(annotations, key)
-	if value != nil {
-		annotations[key] = *value
-	}
-	o.SetAnnotations(annotations)
-	return c.Patch(ctx, o, client.MergeFrom(before))
+	return act.Annotate(ctx, c, &claim, key, value)
 }
 
 // waitEvery is the interval in which a NodeClaim is read while waiting.
@@ -172,10 +153,10 @@ func waitGone(ctx context.Context, c client.Client, name string, out io.Writer) 
 		err := c.Get(ctx, client.ObjectKey{Name: name}, &claim)
 		switch {
 		case apierrors.IsNotFound(err):
-			fmt.Fprintln(out, "NodeClaim "+name+" is gone")
+			fmt.Fprintln(out, "NodeClaim "+name+" is deleted")
 			return nil
 		case ctx.Err() != nil:
-			return errors.New("the node is still there; the request stays: use --cancel to take it back")
+			return errors.New("timeout: the node still exists, and the request remains: use --cancel to take it back")
 		case err != nil:
 			return coded{exitUnreachable, fmt.Errorf("read NodeClaim %s: %w", name, err)}
 		}
@@ -230,7 +211,7 @@ func consolidateNowCommand() *cobra.Command {
 		Short: "Ask the controller to consolidate without waiting for consolidateAfter",
 		Long: "Ask the controller to consolidate now. The command sets the annotation ext.karpenter.sh/consolidation-requested on\n" +
 			"NodePools. For nodes without a pod event since, consolidateAfter counts as elapsed. Disruption budgets,\n" +
-			"PodDisruptionBudgets, prices and do-not-disrupt are honoured, and consolidateAfter: Never stays in force.\n" +
+			"PodDisruptionBudgets, prices and do-not-disrupt are honoured, and consolidateAfter: Never remains in force.\n" +
 			"It needs the right to patch NodePools.",
 		Example: "  karpenter consolidate now\n" +
 			"  karpenter consolidate now --pool default && karpenter timeline --follow",
@@ -252,8 +233,8 @@ func consolidateNowCommand() *cobra.Command {
 			if pool != "" && p.Name != pool {
 				continue
 			}
-			if err := annotate(cmd.Context(), there, p, apiv1.ConsolidationRequestedAnnotationKey, &at); err != nil {
-				return fmt.Errorf("patch NodePool %s: %w", p.Name, err)
+			if err := act.Annotate(cmd.Context(), there, p, apiv1.ConsolidationRequestedAnnotationKey, at); err != nil {
+				return err
 			}
 			n++
 		}

@@ -24,7 +24,7 @@ func captureCommand() *cobra.Command {
 		Long: "Write all objects that decisions depend on to a file, as a List in JSON. Karpenter's commands read it with -f.\n\n" +
 			"Removed are: commands, arguments, environment and images of containers, annotations except Karpenter's and those of\n" +
 			"volumes and pods that decisions depend on, managed fields, user data of EC2NodeClasses, and the status of containers.\n" +
-			"Names, labels, namespaces and selectors stay, since decisions depend on them: read the file before you share it.",
+			"Names, labels, namespaces and selectors remain, since decisions depend on them: read the file before you share it.",
 		Example: "  karpenter capture -o cluster.json\n" +
 			"  karpenter simulate -f cluster.json --consolidate\n" +
 			"  karpenter explain node ip-10-0-0-4.ec2.internal -f cluster.json",

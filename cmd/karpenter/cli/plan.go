@@ -50,16 +50,7 @@ func planCommand() *cobra.Command {
 		p.say("planning for " + units.Counted(len(l.snapshot.Pending()), "pod"))
 		run := l.decide()
 		if change.given() {
-			w, err := change.compare(cmd, l, run)
-			if err != nil {
-				return err
-			}
-			p.pause()
-			if out == asJSON {
-				return printJSON(cmd.OutOrStdout(), w)
-			}
-			_, err = io.WriteString(cmd.OutOrStdout(), styleOf(cmd.OutOrStdout()).WhatIf(w))
-			return err
+			return change.print(cmd, p, out, l, run)
 		}
 		p.say("checking disruption of " + units.Counted(len(run.Snapshot.Nodes()), "node"))
 		d := run.Disrupt(disrupt.Options{}, time.Now)

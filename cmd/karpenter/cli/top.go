@@ -41,11 +41,11 @@ func topCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "top",
 		Short: "Show nodes, pending pods, NodePools and decisions, live in the terminal",
-		Long: "Show nodes with their use, price and the reason why they stay, pending pods, NodePools with their limits, and the\n" +
+		Long: "Show nodes with their use, price and the reason why they are kept, pending pods, NodePools with their limits, and the\n" +
 			"decisions of the controller.\n\n" +
 			"The cluster is the one that KUBECONFIG selects. It is only read: all objects once, then changes. Reasons are computed\n" +
-			"here, as for karpenter plan. With -f the cluster consists of the manifests. If the output is no terminal, or with\n" +
-			"--once, everything is printed once. Colours are left out if NO_COLOR is set.\n" +
+			"here, as for karpenter plan. With -f the cluster consists of the manifests. If the output is not a terminal, or with\n" +
+			"--once, everything is printed once. Colours are omitted if NO_COLOR is set.\n" +
 			"Keys: tab or 1 to 4 page, arrows select, s sort, r reverse, / search, p pause, ? help, q quit.",
 		Example: "  karpenter top\n" +
 			"  karpenter top --once -o json | jq '.nodes[] | select(.rule == \"pdb\") | .name'\n" +

@@ -279,17 +279,8 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 			"command", cmd.Decision(), "error", err.Error())
 		return ignoreConflict(err)
 	}
-	defer c.Cluster.Launching()()
-	launchCtx, launched := c.Tracer.Span(ctx, tracing.Launch, "nodes", len(drafts))
-	launchErr := c.Actor.Replace(launchCtx, drafts)
-	launched(launchErr)
-	if launchErr != nil {
+	if launchErr := c.launch(ctx, cmd, drafts, now); launchErr != nil {
 		return launchErr
-	}
-	for _, l := range drafts {
-		c.Cluster.Assume(l.Claim)
-		c.Cluster.Promise(l.Claim.Name, l.Node.Pods, now.Add(promised))
-		c.tellLaunched(ctx, l, lower(cmd.Reason))
 	}
 	for _, p := range cmd.Placements {
 		c.Cluster.Promise(p.Node.Name, p.Pods, now.Add(promised))
@@ -304,6 +295,23 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	c.tellMarked(ctx, s, cmd)
 	c.record(ctx, s, cmd, drafts, blocked)
 	return ignoreConflict(err)
+}
+
+// launch creates the claims of the command's replacements, all or none.
+func (c *Controller) launch(ctx context.Context, cmd *model.Command, drafts []act.Launch, now time.Time) error {
+	defer c.Cluster.Launching()()
+	spanCtx, end := c.Tracer.Span(ctx, tracing.Launch, "nodes", len(drafts))
+	err := c.Actor.Replace(spanCtx, drafts)
+	end(err)
+	if err != nil {
+		return err
+	}
+	for _, l := range drafts {
+		c.Cluster.Assume(l.Claim)
+		c.Cluster.Promise(l.Claim.Name, l.Node.Pods, now.Add(promised))
+		c.tellLaunched(ctx, l, lower(cmd.Reason))
+	}
+	return nil
 }
 
 // withinLimits reports whether the replacements of the command fit in the limits of their NodePools, together with the
