@@ -155,7 +155,7 @@ func watchingClient(qps float32) (client.WithWatch, error) {
 // readCluster reads the objects of the cluster in KUBECONFIG, and also returns a client to read more.
 func readCluster(cmd *cobra.Command) (client.Reader, *live.Cluster, error) {
 	hint := ""
-	if cmd.Flags().Lookup("filename") != nil {
+	if cmd.Flags().Lookup("filename") != nil && cmd.Flags().Lookup("with-price") == nil { // -f of plan is a change of the cluster
 		hint = ", or use -f to work on manifests"
 	}
 	kube, err := clusterConfig(hint)
