@@ -15,6 +15,12 @@ const (
 	DisruptionPausedAnnotationKey = ExtGroup + "/disruption-paused"
 	// DisruptionApprovedAnnotationKey (Node): "true" lets the node go in mode Approve.
 	DisruptionApprovedAnnotationKey = ExtGroup + "/disruption-approved"
+	// DisruptionRequestedAnnotationKey (NodeClaim): any value makes the claim drifted, so that its node is replaced within the
+	// disruption budgets. karpenter disrupt node sets it to the time of the request.
+	DisruptionRequestedAnnotationKey = ExtGroup + "/disruption-requested"
+	// ConsolidationRequestedAnnotationKey (NodePool) is a time (RFC 3339). For nodes whose last pod event was before it,
+	// consolidateAfter counts as elapsed. karpenter consolidate now sets it.
+	ConsolidationRequestedAnnotationKey = ExtGroup + "/consolidation-requested"
 	// MaxApprovedNodesAnnotationKey (NodePool) is how many nodes the pool may have in mode Approve before one more is launched
 	// for waiting pods. Default: 0. What is no number counts as 0.
 	MaxApprovedNodesAnnotationKey = ExtGroup + "/max-approved-nodes"

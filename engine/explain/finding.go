@@ -26,6 +26,9 @@ type Finding struct {
 	rule model.Rule
 }
 
+// Rule returns the rule of the first obstacle.
+func (f Finding) Rule() model.Rule { return f.Obstacles[0].rule }
+
 // An Obstacle is one rule that prevents a pool from launching a node for a pod.
 type Obstacle struct {
 	// Why is a part of a sentence, without a full stop.
@@ -78,33 +81,28 @@ func New(s *model.Snapshot, labels apiv1.LabelRules) *Explainer {
 // Refusal returns a finding for each reason of the refusal, fewest obstacles first.
 func (e *Explainer) Refusal(r model.Refusal) []Finding { return e.findings(r.Pods[0], r.Reasons) }
 
-// The bounds of Brief: pools that are explained, and bytes of the text. The API server limits the whole message of an
-// event to 1,024 bytes.
+// The bounds of Nearest and Brief: pools that are compared, and bytes of the text. The API server limits the whole message
+// of an event to 1,024 bytes.
 const (
-	mostPools = 3
+	mostPools = 20
 	mostBytes = 1000
 )
 
-// Brief returns the refusal in one line for an event: the nearest pools, each with its fix, and the number of the
-// others.
-func (e *Explainer) Brief(r model.Refusal) string {
+// Nearest returns the reason with the fewest obstacles, and how many other NodePools refuse the pods as well. Of many
+// pools, those that meet most conditions are compared.
+func (e *Explainer) Nearest(r model.Refusal) (nearest Finding, others int) {
 	near := r.Nearest()
+	return e.findings(r.Pods[0], near[:min(len(near), mostPools)])[0], len(near) - 1
+}
+
+// Brief returns the refusal in one line for an event: the nearest NodePool with its fix, and the number of the others.
+func (e *Explainer) Brief(r model.Refusal) string {
+	f, others := e.Nearest(r)
 	rest := ""
-	if more := len(near) - mostPools; more > 0 {
-		near, rest = near[:mostPools], "; and "+units.Counted(more, "more NodePool")
+	if others > 0 {
+		rest = "; and " + units.Counted(others, "more NodePool")
 	}
-	text := ""
-	for i, f := range e.findings(r.Pods[0], near) {
-		next := f.String()
-		if i > 0 {
-			next = "; " + next
-		}
-		if i > 0 && len(text)+len(next)+len(rest) > mostBytes {
-			break
-		}
-		text += next
-	}
-	return cut(text, mostBytes-len(rest)) + rest
+	return cut(f.String(), mostBytes-len(rest)) + rest
 }
 
 // cut returns at most n bytes of the text, without a part of a character.
@@ -179,10 +177,13 @@ func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict)
 	if len(c.obstacles) == 0 {
 		all = append(all, e.capacity(pod, pool, c)...)
 	}
-	if slices.ContainsFunc(all, func(o Obstacle) bool { return o.rule == v.Rule || sameMatter(o.rule, v.Rule) }) {
+	if slices.ContainsFunc(all, func(o Obstacle) bool {
+		// The packer knows only types with an available offering, so it takes a type without one for one that does not exist.
+		return o.rule == v.Rule || sameMatter(o.rule, v.Rule) || v.Rule == model.RuleLabels && o.rule == model.RuleOffering
+	}) {
 		return all
 	}
-	return append([]Obstacle{e.inPool(pool, v)}, all...)
+	return append([]Obstacle{e.inPool(pod, pool, v)}, all...)
 }
 
 // sameMatter reports whether both rules mean that no large enough instance type is available. They are then shown as

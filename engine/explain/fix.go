@@ -2,15 +2,25 @@ package explain
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
 // inPool returns the verdict about a pool as an obstacle, with a fix that names the pool if there is one.
-func (e *Explainer) inPool(pool *model.Pool, v model.Verdict) Obstacle {
+func (e *Explainer) inPool(pod *model.Pod, pool *model.Pool, v model.Verdict) Obstacle {
 	o := obstacleOf(v)
 	switch v.Rule {
+	case model.RuleLabels:
+		if e.fromVolume(pod, v) {
+			o.Why = "a volume of the pod is in another zone: " + o.Why
+			o.Fix = fmt.Sprintf("allow the zone of the volume in NodePool %s and in its node class, or move the volume", pool.Name)
+		}
 	case model.RuleLimit:
 		o.Fix = fmt.Sprintf("raise spec.limits.%s of NodePool %s to at least %s", v.Resource, pool.Name,
 			units.Amount(v.Resource, pool.Limits[v.Resource]+v.By, units.Up))
@@ -23,6 +33,14 @@ func (e *Explainer) inPool(pool *model.Pool, v model.Verdict) Obstacle {
 		}
 	}
 	return o
+}
+
+// fromVolume reports whether a zone that excludes the pod is that of a volume: the pod has a volume claim, and its own
+// selectors name no zone.
+func (e *Explainer) fromVolume(pod *model.Pod, v model.Verdict) bool {
+	claims := slices.ContainsFunc(pod.Object.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
+	return claims && strings.Contains(v.Subject, corev1.LabelTopologyZone) &&
+		!slices.ContainsFunc(e.terms(pod.Object), func(term require.Set) bool { return term.Has(corev1.LabelTopologyZone) })
 }
 
 // moreDomains returns how to give the pool more domains or to relax the constraint, empty if more domains do not help.

@@ -68,6 +68,15 @@ func Fix(v model.Verdict) (text string, known bool) {
 	return v.Text(fixes)
 }
 
+// Sentence returns the verdict with its fix in one line, for events: "why (fix: …)", or only "why" if no fix is known.
+func Sentence(v model.Verdict) string {
+	text, known := Fix(v)
+	if !known {
+		return v.String()
+	}
+	return v.String() + " (fix: " + text + ")"
+}
+
 // Advice returns Fix as it is shown: "fix: …" or "no fix: …". It is empty if the text of Fix is empty.
 func Advice(v model.Verdict) string {
 	text, known := Fix(v)

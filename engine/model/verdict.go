@@ -141,6 +141,9 @@ var words = map[Rule]string{
 	RulePolicy: "policy", RuleNominated: "nominated", RuleRecent: "consolidate_after", RuleInUse: "in_use", RulePDB: "pdb",
 	RuleNoPlace: "no_capacity", RulePrice: "price", RulePayback: "payback", RuleUndo: "recently_replaced", RuleSpot: "spot",
 	RuleUnhealthy: "unhealthy", RuleNotDue: "no_reason", RuleBuffer: "buffer", RuleEffort: "search_limit",
+	RuleNoPool: "nodepool", RulePool: "nodepool", RuleUnsupported: "invalid", RuleInvalid: "invalid", RuleOversized: "invalid",
+	RuleTaint: "taint", RuleLabels: "labels", RuleResources: "resources", RuleShape: "resources", RuleTopology: "topology",
+	RuleOffering: "capacity", RuleVolume: "volume", RuleLimit: "limit",
 }
 
 // Word returns the rule as an identifier, for metric labels and machine-readable output.

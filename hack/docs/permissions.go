@@ -94,7 +94,7 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 | | with ` + "`extraPermissions.nominations`" + ` (default): writes the status of pods |
 | | with ` + "`controller.metrics.authentication`" + `: creates TokenReviews and SubjectAccessReviews |
 | ClusterRole of the provider | reads and writes EC2NodeClasses or KWOKNodeClasses |
-| Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + ` and ` + "`karpenter-cost`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller |
+| Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + `, ` + "`karpenter-cost`" + ` and ` + "`karpenter-decisions`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller |
 | Role in kube-system | reads the Service ` + "`kube-dns`" + `; with ` + "`extraPermissions.awsAuth`" + ` (default) reads the ConfigMap ` + "`aws-auth`" + ` |
 
 ` + "`karpenter doctor cluster --as system:serviceaccount:NAMESPACE:NAME`" + ` checks the permissions of the controller in the cluster, and

@@ -24,7 +24,7 @@ var engineRooms = []string{
 }
 
 // below is what everything at the edge may know.
-var below = append([]string{"api", "cloud", "internal/telemetry", "internal/timeout", "internal/parallel"}, engineRooms...)
+var below = append([]string{"api", "cloud", "internal/telemetry", "internal/tracing", "internal/timeout", "internal/parallel"}, engineRooms...)
 
 // rooms is the map. Arrows point down only: a room is listed after those that it may import.
 var rooms = []room{
@@ -86,6 +86,7 @@ var rooms = []room{
 	{"cloud", []string{"api", "engine/model", "engine/repair", "engine/require"}, "the contract with a cloud knows no cloud and no controller"},
 	{"internal/timeout", nil, "a context that ends by a clock is the same whatever is bounded"},
 	{"internal/telemetry", []string{"api"}, "metrics and events are declared once and import none of their users"},
+	{"internal/tracing", nil, "a span is the same whatever it is around"},
 	{"internal/parallel", nil, "running things at once depends on nothing that is run"},
 	{"internal/flagtype", nil, "how a flag is parsed does not depend on whose it is"},
 	{"internal/finding", nil, "how bad a finding is, and how a doctor says one, is the same whatever was looked at"},
@@ -95,25 +96,28 @@ var rooms = []room{
 		"the one reader knows the engine's words, and neither a decision nor a writer"},
 	{"internal/act", []string{"api", "internal/parallel", "engine/model", "engine/repair", "engine/require", "engine/overlay", "engine/disrupt", "engine/disrupt/move", "engine/nominate"},
 		"the one writer carries out decisions and makes none: it knows the results of deciders, and no solver"},
+	{"internal/decisions", []string{"api", "internal/telemetry", "engine/model", "engine/explain", "engine/units"},
+		"the decision log records what was decided, and no decision reads it"},
 	{"internal/apiclock", nil, "what time it is depends on nothing that is decided by it"},
 	{"internal/limits", []string{"api", "engine/model", "engine/verify"}, "whether two plans keep a limit together depends on neither planner"},
 	{"internal/workers", nil, "how many workers there are and how fast they try again depends on no controller"},
 	{"internal/singleton", nil, "a request that never changes says nothing about what is done for it"},
 	{"internal/ledger", below, "adding up costs takes snapshots and decisions as they come, and has no effect on them"},
-	{"internal/controller", append([]string{"internal/observe", "internal/ledger", "internal/limits", "internal/act", "internal/workers", "internal/singleton"}, below...),
+	{"internal/controller", append([]string{"internal/observe", "internal/ledger", "internal/limits", "internal/act", "internal/decisions", "internal/workers", "internal/singleton"}, below...),
 		"a controller observes, asks the engine, acts and tells; the cloud is cloud.Provider to it"},
-	{"internal/dashboard", append([]string{"internal/observe"}, below...), "the dashboard only reads"},
+	{"internal/dashboard", append([]string{"internal/observe", "internal/decisions"}, below...), "the dashboard only reads"},
 	{"internal/awsemu", nil, "the emulator is an outsider: it and provider/aws share no code and meet on the wire"},
 	{"internal/catalogue", []string{"api", "engine/model", "engine/require"},
 		"the file of instance types is the same for every program that reads it"},
 	{"internal/manifest", []string{"api"}, "reading manifests knows kinds, and not what is decided about them"},
 	{"internal/offline", append([]string{"internal/manifest", "internal/catalogue", "internal/ledger", "provider"}, below...),
 		"a cluster made of manifests: the engine's own decisions, with a provider's table and no client"},
-	{"internal/live", append([]string{"internal/observe", "internal/ledger"}, below...), "a cluster read once is what observe makes of it"},
-	{"internal/report", append([]string{"internal/offline", "internal/ledger"}, below...), "showing decisions knows what was decided, and makes nothing happen"},
+	{"internal/live", append([]string{"internal/observe", "internal/ledger", "internal/decisions"}, below...), "a cluster read once is what observe makes of it"},
+	{"internal/top", append([]string{"internal/offline", "internal/decisions", "internal/manifest"}, below...), "the terminal view shows what was decided, and makes nothing happen"},
+	{"internal/report", append([]string{"internal/offline", "internal/ledger", "internal/decisions"}, below...), "showing decisions knows what was decided, and makes nothing happen"},
 	{"internal/archtest", nil, "the architecture test reads source and runs none"},
 	{"internal/operator/settings", []string{"internal/flagtype"}, "settings are read by every package above and import none of them"},
-	{"internal/operator", append([]string{"internal/operator/settings"}, append([]string{"internal/observe", "internal/ledger", "internal/apiclock", "internal/limits", "internal/act", "internal/controller", "internal/dashboard",
+	{"internal/operator", append([]string{"internal/operator/settings"}, append([]string{"internal/observe", "internal/ledger", "internal/apiclock", "internal/limits", "internal/act", "internal/decisions", "internal/controller", "internal/dashboard",
 		"provider"}, below...)...), "the composition root knows all that runs in production, and no test double"},
 	{"internal/sim", append([]string{"internal/operator", "internal/operator/settings", "internal/awsemu", "provider"}, below...),
 		"the simulator starts the whole operator as a program does, over a cluster and an emulated account of its own"},
@@ -122,8 +126,8 @@ var rooms = []room{
 	{"internal/doctor", []string{"api", "internal/finding"}, "a doctor looks with a client of its own, and treats nothing"},
 	{"internal/migrate", []string{"api"}, "node groups are read from their cloud's answers, as files"},
 	{"internal", below, "a new room starts with what everything at the edge may know; give it a line of its own"},
-	{"cmd", append([]string{"internal/operator", "internal/operator/settings", "internal/observe", "internal/ledger", "internal/act", "internal/controller",
-		"internal/dashboard", "internal/manifest", "internal/catalogue", "internal/offline", "internal/live", "internal/report", "internal/convert", "internal/lint", "internal/doctor", "internal/finding",
+	{"cmd", append([]string{"internal/operator", "internal/operator/settings", "internal/observe", "internal/ledger", "internal/act", "internal/decisions", "internal/controller",
+		"internal/dashboard", "internal/manifest", "internal/catalogue", "internal/offline", "internal/live", "internal/top", "internal/report", "internal/convert", "internal/lint", "internal/doctor", "internal/finding",
 		"internal/migrate", "provider", "internal"}, below...), "commands put rooms together; none is linked to the emulator"},
 	{"hack", append([]string{"provider", "internal/operator/settings", "internal/lint", "internal/finding"}, below...), "generators may read what they generate for"},
 	{"hack/manual", nil, "the manual is read as text; tests bring the programs that it calls"},

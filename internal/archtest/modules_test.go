@@ -14,6 +14,7 @@ const program = modulePath + "/cmd/karpenter"
 
 // testModules are the modules that only tests of the product import, and what for. The program links none of them.
 var testModules = map[string]string{
+	"github.com/creack/pty":           "a terminal for the terminal view",
 	"github.com/google/go-cmp":        "differences between values",
 	"github.com/rogpeppe/go-internal": "scripts of command lines",
 	"golang.org/x/tools":              "txtar, the format of scenarios",

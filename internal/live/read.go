@@ -86,6 +86,20 @@ func each[T any](items []T) []*T {
 func Read(ctx context.Context, r client.Reader, c clock.Clock) (*Cluster, error) {
 	seen := observe.New(c)
 	out := &Cluster{}
+	err := Each(ctx, r, func(o client.Object) error {
+		seen.Set(o)
+		out.keep(o)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Snapshot = seen.Snapshot()
+	return out, nil
+}
+
+// Each calls f with each object on which decisions depend, by kind.
+func Each(ctx context.Context, r client.Reader, f func(client.Object) error) error {
 	for _, list := range []client.ObjectList{
 		&apiv1.NodePoolList{}, &apiv1.NodeClaimList{}, &awsv1.EC2NodeClassList{}, &overlayv1alpha1.NodeOverlayList{},
 		&corev1.NodeList{}, &corev1.PodList{}, &appsv1.DaemonSetList{}, &corev1.NamespaceList{},
@@ -96,23 +110,20 @@ func Read(ctx context.Context, r client.Reader, c clock.Clock) (*Cluster, error)
 			if meta.IsNoMatchError(err) {
 				continue
 			}
-			return nil, fmt.Errorf("list %T: %w", list, err)
+			return fmt.Errorf("list %T: %w", list, err)
 		}
 		err := meta.EachListItem(list, func(o runtime.Object) error {
 			object, ok := o.(client.Object)
 			if !ok {
 				return fmt.Errorf("read %T: not an object", o)
 			}
-			seen.Set(object)
-			out.keep(object)
-			return nil
+			return f(object)
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	out.Snapshot = seen.Snapshot()
-	return out, nil
+	return nil
 }
 
 // keep stores the objects that are needed in addition to the snapshot.

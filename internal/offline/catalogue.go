@@ -45,6 +45,13 @@ func ReadCatalogue(name string, data []byte) (*Catalogue, error) {
 	return &Catalogue{fixed: types}, nil
 }
 
+// Anew returns the catalogue without the types that were computed for node classes, because these have changed.
+func (c *Catalogue) Anew() *Catalogue {
+	anew := *c
+	anew.shaped = map[string][]*model.InstanceType{}
+	return &anew
+}
+
 // Types returns the instance types that the pool may launch, in name order. class is the pool's EC2NodeClass, nil if it
 // is not in the input. The shipped types depend on its kubelet settings, disks and zones. Types of a file do not.
 func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {

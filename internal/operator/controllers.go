@@ -17,6 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/apiclock"
 	"github.com/karpenter-go/karpenter/internal/controller/costledger"
+	"github.com/karpenter-go/karpenter/internal/controller/decisionlog"
 	"github.com/karpenter-go/karpenter/internal/controller/interruption"
 	"github.com/karpenter-go/karpenter/internal/controller/metrics"
 	nodehydration "github.com/karpenter-go/karpenter/internal/controller/node/hydration"
@@ -35,11 +36,13 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/provision"
 	"github.com/karpenter-go/karpenter/internal/controller/stagedmove"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
+	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/ledger"
 	"github.com/karpenter-go/karpenter/internal/limits"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
 // base has the dependencies of controllers.
@@ -58,13 +61,15 @@ type base struct {
 	limits   *limits.Ledger
 	repair   *repair.Policies
 	costs    *ledger.Ledger
+	log      *decisions.Log
+	tracer   *tracing.Tracer
 	features
 }
 
 // controllers returns all controllers of the program, including those of the provider, and starts the watches of the
 // observed cluster.
 func controllers(
-	ctx context.Context, mgr ctrl.Manager, p Program, env Env, f features, provider Provider,
+	ctx context.Context, mgr ctrl.Manager, p Program, env Env, f features, provider Provider, log *decisions.Log,
 ) ([]Controller, error) {
 	labels := apiv1.CoreLabels().With(provider.Cloud.Facts().Labels)
 	m := telemetry.NewMetrics(env.Metrics, labels.WellKnown.UnsortedList())
@@ -76,7 +81,7 @@ func controllers(
 	b := base{
 		Env: env, settings: p.Settings, metrics: m, provider: provider.Cloud, labels: labels,
 		cluster: observe.New(env.Clock), timeline: metrics.NewTimeline(m.Pods), health: nodepool.NewHealth(), features: f,
-		limits: &limits.Ledger{}, costs: ledger.New(m.Cost, p.Settings.CostAllocationLabel),
+		limits: &limits.Ledger{}, costs: ledger.New(m.Cost, p.Settings.CostAllocationLabel), log: log, tracer: p.Tracer,
 	}
 	b.cluster.Live = env.Live
 	if b.overlays != nil {
@@ -101,6 +106,7 @@ func controllers(
 	}
 	all := append(b.deciding(), b.claims()...)
 	all = append(all, b.interruptions()...)
+	all = append(all, b.logging()...)
 	all = append(append(all, b.pools()...), b.featured()...)
 	if !p.Settings.DisableClusterStateObservability {
 		watching, err := b.watching()
@@ -114,7 +120,7 @@ func controllers(
 
 // cloud returns the provider for the named controller. Its calls are measured.
 func (b base) cloud(controller string) cloud.Provider {
-	return instrument(b.provider, controller, b.metrics, b.Clock)
+	return instrument(b.provider, controller, b.metrics, b.Clock, b.tracer)
 }
 
 // deciding returns the controllers that decide for the whole cluster.
@@ -127,6 +133,7 @@ func (b base) deciding() []Controller {
 			Metrics: b.metrics, Timeline: b.timeline, Buffers: b.buffers, Daemons: b.daemons,
 			Spread: b.spread, Options: b.packing(), Throttle: b.throttle, Limits: b.limits, Nominations: b.nominate.Tally,
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
+			Decisions: b.log, Tracer: b.tracer,
 		},
 		b.disruption(actor),
 		b.nominate, b.moves, b.throttle,
@@ -168,6 +175,7 @@ func (b base) claims() []Controller {
 		},
 		&expiration.Controller{
 			Client: b.Client, Clock: b.Clock, Metrics: b.metrics, Cloud: b.cloud("nodeclaim.expiration"), CPUMillis: cpu,
+			Decisions: b.log,
 		},
 		&garbagecollection.Controller{
 			Client: b.Client, Clock: b.Clock, Metrics: b.metrics, Cloud: b.cloud("nodeclaim.garbagecollection"),
@@ -192,10 +200,22 @@ func (b base) interruptions() []Controller {
 	for _, source := range notifier.NoticeSources() {
 		all = append(all, &interruption.Controller{
 			Source: source, Cloud: notifier, Client: b.Client, Clock: b.Clock, Events: b.Events, Metrics: b.metrics,
-			Replacements: replacements,
+			Replacements: replacements, Decisions: b.log,
 		})
 	}
 	return all
+}
+
+// logging returns the controllers of the decision log.
+func (b base) logging() []Controller {
+	namespace := ""
+	if b.settings.PublishDecisions {
+		namespace = b.settings.Namespace()
+	}
+	return []Controller{
+		&decisionlog.Effects{Client: b.Client, Clock: b.Clock, Cloud: b.cloud("decisionlog.effects"), Log: b.log},
+		&decisionlog.Publisher{Client: b.Client, Live: b.Live, Clock: b.Clock, Log: b.log, Namespace: namespace},
+	}
 }
 
 // pools returns the controllers of pools.

@@ -37,7 +37,7 @@ func (b base) disruption(actor *act.Actor) Controller {
 			TerminateFirst: terminateFirst(gates), Mode: b.settings.Mode,
 			Repair: b.repair, LegacyRepair: b.settings.LegacyNodeRepair,
 		},
-		Throttle: b.throttle, Limits: b.limits, Costs: b.costs,
+		Throttle: b.throttle, Limits: b.limits, Costs: b.costs, Decisions: b.log, Tracer: b.tracer,
 	}
 }
 

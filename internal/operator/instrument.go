@@ -9,6 +9,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
 // An instrumentedProvider measures the calls that one controller makes to a provider.
@@ -17,19 +18,22 @@ type instrumentedProvider struct {
 	controller string
 	metrics    *telemetry.CloudMetrics
 	clock      clock.PassiveClock
+	tracer     *tracing.Tracer
 }
 
 var _ cloud.Provider = (*instrumentedProvider)(nil)
 
-func instrument(p cloud.Provider, controller string, m *telemetry.Metrics, c clock.PassiveClock) cloud.Provider {
-	return &instrumentedProvider{next: p, controller: controller, metrics: m.Cloud, clock: c}
+func instrument(p cloud.Provider, controller string, m *telemetry.Metrics, c clock.PassiveClock, t *tracing.Tracer) cloud.Provider {
+	return &instrumentedProvider{next: p, controller: controller, metrics: m.Cloud, clock: c, tracer: t}
 }
 
-// timed starts the measurement of one call and returns the function that ends it. pool is the NodePool of the object of
-// the call, empty if there is none.
-func (p *instrumentedProvider) timed(method, pool string) func(error) {
+// timed starts the measurement and the span of one call, and returns its context and the function that ends it. pool is
+// the NodePool of the object of the call, empty if there is none.
+func (p *instrumentedProvider) timed(ctx context.Context, method, pool string) (context.Context, func(error)) {
 	start := p.clock.Now()
-	return func(err error) {
+	ctx, end := p.tracer.Span(ctx, tracing.CloudCall+method, "controller", p.controller, "provider", p.next.Name(), "nodepool", pool)
+	return ctx, func(err error) {
+		end(err)
 		p.metrics.DurationSeconds.WithLabelValues(p.controller, method, p.next.Name()).
 			Observe(p.clock.Since(start).Seconds())
 		if err != nil {
@@ -45,49 +49,49 @@ func (p *instrumentedProvider) Facts() cloud.Facts { return p.next.Facts() }
 func (p *instrumentedProvider) InstanceTypes(
 	ctx context.Context, pool *apiv1.NodePool,
 ) ([]*cloud.InstanceType, error) {
-	done := p.timed("GetInstanceTypes", pool.Name)
+	ctx, done := p.timed(ctx, "GetInstanceTypes", pool.Name)
 	types, err := p.next.InstanceTypes(ctx, pool)
 	done(err)
 	return types, err
 }
 
 func (p *instrumentedProvider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
-	done := p.timed("Create", claim.Labels[apiv1.NodePoolLabelKey])
+	ctx, done := p.timed(ctx, "Create", claim.Labels[apiv1.NodePoolLabelKey])
 	i, err := p.next.Create(ctx, claim)
 	done(err)
 	return i, err
 }
 
 func (p *instrumentedProvider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
-	done := p.timed("Delete", claim.Labels[apiv1.NodePoolLabelKey])
+	ctx, done := p.timed(ctx, "Delete", claim.Labels[apiv1.NodePoolLabelKey])
 	err := p.next.Delete(ctx, claim)
 	done(err)
 	return err
 }
 
 func (p *instrumentedProvider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error {
-	done := p.timed("Reboot", claim.Labels[apiv1.NodePoolLabelKey])
+	ctx, done := p.timed(ctx, "Reboot", claim.Labels[apiv1.NodePoolLabelKey])
 	err := p.next.Reboot(ctx, claim, operationID)
 	done(err)
 	return err
 }
 
 func (p *instrumentedProvider) Get(ctx context.Context, providerID string) (*cloud.Instance, error) {
-	done := p.timed("Get", "")
+	ctx, done := p.timed(ctx, "Get", "")
 	i, err := p.next.Get(ctx, providerID)
 	done(err)
 	return i, err
 }
 
 func (p *instrumentedProvider) List(ctx context.Context) ([]*cloud.Instance, error) {
-	done := p.timed("List", "")
+	ctx, done := p.timed(ctx, "List", "")
 	list, err := p.next.List(ctx)
 	done(err)
 	return list, err
 }
 
 func (p *instrumentedProvider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.DriftReason, error) {
-	done := p.timed("IsDrifted", claim.Labels[apiv1.NodePoolLabelKey])
+	ctx, done := p.timed(ctx, "IsDrifted", claim.Labels[apiv1.NodePoolLabelKey])
 	reason, err := p.next.Drift(ctx, claim)
 	done(err)
 	return reason, err
@@ -96,7 +100,7 @@ func (p *instrumentedProvider) Drift(ctx context.Context, claim *apiv1.NodeClaim
 func (p *instrumentedProvider) Registered(
 	ctx context.Context, claim *apiv1.NodeClaim,
 ) (time.Duration, map[string]string, error) {
-	done := p.timed("Registered", claim.Labels[apiv1.NodePoolLabelKey])
+	ctx, done := p.timed(ctx, "Registered", claim.Labels[apiv1.NodePoolLabelKey])
 	wait, labels, err := p.next.Registered(ctx, claim)
 	done(err)
 	return wait, labels, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime/debug"
 
@@ -23,8 +24,10 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/apiclock"
+	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
 // A Controller is a reconciler that can add itself to a manager.
@@ -76,6 +79,10 @@ type Program struct {
 	Version Version
 	// Provider creates the provider. It may call the cloud and fail.
 	Provider func(ctx context.Context, env Env) (Provider, error)
+	// Decisions is where the decision log is written, as JSON lines; nil means nowhere.
+	Decisions io.Writer
+	// Tracer makes spans; nil makes none.
+	Tracer *tracing.Tracer
 	// Metrics takes the metrics; nil means the registry that the manager serves.
 	Metrics prometheus.Registerer
 	// Clock is the time of the process; nil means the time of the machine.
@@ -120,6 +127,8 @@ func Run(ctx context.Context, p Program) error {
 	if err != nil {
 		return err
 	}
+	log := decisions.New(now, p.Decisions)
+	events = decisions.Tee{Next: events, Log: log}
 	env := Env{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Rest: mgr.GetConfig(), Clock: p.Clock,
 		Events: events, Metrics: p.Metrics, Ledger: act.Ledger{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
@@ -132,7 +141,7 @@ func Run(ctx context.Context, p Program) error {
 		return fmt.Errorf("start provider %s: %w", p.Settings.Provider, err)
 	}
 	env.Clock = now // until here env.Clock is the local clock, for the provider: times of the cloud do not come from the API server
-	all, err := controllers(ctx, mgr, p, env, f, provider)
+	all, err := controllers(ctx, mgr, p, env, f, provider, log)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ type SchedulerMetrics struct {
 	IgnoredPodsCount *prometheus.GaugeVec
 	// UnschedulablePodsCount (controller).
 	UnschedulablePodsCount *prometheus.GaugeVec
+	// UnschedulablePodsByRuleCount (rule) is UnschedulablePodsCount by the rule of the nearest NodePool.
+	UnschedulablePodsByRuleCount *prometheus.GaugeVec
 	// PendingPodsByEffectiveZoneCount (controller, zone): zone is a name, ZoneFlexible or ZoneNone.
 	PendingPodsByEffectiveZoneCount *prometheus.GaugeVec
 	// NominationsTotal (action): NominationWritten or NominationCleared.
@@ -77,6 +79,8 @@ func newSchedulerMetrics(d declarer) *SchedulerMetrics {
 			"Pending pods ignored because of unsupported or invalid constraints."),
 		UnschedulablePodsCount: d.gauge("unschedulable_pods_count",
 			"Pods that the last planning round could not place.", "controller"),
+		UnschedulablePodsByRuleCount: d.gauge("unschedulable_pods_by_rule_count",
+			"Pods that the last planning round could not place, by the rule that the nearest NodePool breaks.", "rule"),
 		PendingPodsByEffectiveZoneCount: d.gauge("pending_pods_by_effective_zone_count",
 			"Pending pods by the only zone that is feasible for them, or \"flexible\" or \"none\".", "controller", "zone"),
 		NominationsTotal: d.counter("nominations_total",

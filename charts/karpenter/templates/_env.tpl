@@ -152,6 +152,14 @@
 - name: NEW_NODE_HEADROOM
   value: {{ . | quote }}
 {{- end }}
+{{- with .Values.settings.decisionLog }}
+- name: DECISION_LOG
+  value: {{ . | quote }}
+{{- end }}
+{{- if not .Values.settings.publishDecisions }}
+- name: PUBLISH_DECISIONS
+  value: "false"
+{{- end }}
 {{- if not .Values.settings.nominatePods }}
 - name: NOMINATE_PODS
   value: "false"

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
@@ -13,6 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/tracing"
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/clusterapi"
 	"github.com/karpenter-go/karpenter/provider/kwok"
@@ -76,6 +80,9 @@ func (p providers) open(ctx context.Context, env operator.Env, core *settings.Se
 	return newAWS(ctx, env, core, p.aws)
 }
 
+// lastSpans bounds the time for the export of the last spans.
+const lastSpans = 5 * time.Second
+
 func runController(ctx context.Context, version operator.Version, core *settings.Settings, clouds providers) error {
 	out, closeLog, err := telemetry.OpenLog(core.LogOutputPaths)
 	if err != nil {
@@ -89,12 +96,32 @@ func runController(ctx context.Context, version operator.Version, core *settings
 	if err != nil {
 		return coded{exitUsage, err}
 	}
+	var record io.Writer
+	if core.DecisionLog != "" {
+		out, closeDecisions, err := telemetry.OpenLog([]string{core.DecisionLog})
+		if err != nil {
+			return coded{exitUsage, fmt.Errorf("--decision-log (DECISION_LOG): %w", err)}
+		}
+		defer closeDecisions()
+		record = out
+	}
+	tracer, stopTracing, err := tracing.Start(ctx, version.Number, os.Getenv)
+	if err != nil {
+		return coded{exitUsage, err}
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSpans)
+		defer cancel()
+		if err := stopTracing(ctx); err != nil {
+			log.Error(err, "failed to export the last spans")
+		}
+	}()
 	kube, err := clusterConfig("")
 	if err != nil {
 		return err
 	}
 	err = operator.Run(ctx, operator.Program{
-		Settings: core, Rest: kube, Log: log, Panics: panics, Version: version,
+		Settings: core, Rest: kube, Log: log, Panics: panics, Version: version, Decisions: record, Tracer: tracer,
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
 			return clouds.open(ctx, env, core)
 		},

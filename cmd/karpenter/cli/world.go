@@ -64,38 +64,61 @@ func (g *cataloguing) open(found string) (*offline.Catalogue, error) {
 	return offline.Shipped(g.region), nil
 }
 
+// A liveState is a cluster that was read, with all that a plan needs.
+type liveState struct {
+	there     client.Reader
+	found     *live.Cluster
+	catalogue *offline.Catalogue
+	snapshot  *model.Snapshot
+	options   pack.Options
+}
+
+// decide makes a plan for the cluster.
+func (l *liveState) decide() *offline.Run { return offline.Decide(l.snapshot, l.options, time.Now) }
+
 // decideLive reads the cluster and makes a plan for it, without changing anything. It also returns a client to read
 // more objects. spread has kube-scheduler's default spread constraints for pods without their own.
 func (g *cataloguing) decideLive(
 	cmd *cobra.Command, p *progress, o pack.Options, spread []corev1.TopologySpreadConstraint,
 ) (*offline.Run, client.Reader, error) {
+	l, err := g.readLive(cmd, p, o, spread)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.say("planning for " + units.Counted(len(l.snapshot.Pending()), "pod"))
+	return l.decide(), l.there, nil
+}
+
+// readLive reads the cluster, without changing anything.
+func (g *cataloguing) readLive(
+	cmd *cobra.Command, p *progress, o pack.Options, spread []corev1.TopologySpreadConstraint,
+) (*liveState, error) {
 	p.say("reading the cluster")
 	there, found, err := readCluster(cmd)
 	if err != nil {
-		return nil, nil, coded{exitUnreachable, err}
+		return nil, coded{exitUnreachable, err}
 	}
 	catalogue, err := g.open(offline.RegionOf(found.Nodes, found.Classes))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := g.payAsThere(cmd, there, catalogue, found.Nodes); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	supply, err := catalogue.Supply(found.Pools, found.Classes, found.Overlays)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(spread) > 0 {
 		if o.DefaultSpread, err = live.Spread(cmd.Context(), there, spread); err != nil {
-			return nil, nil, coded{exitUnreachable, fmt.Errorf("read what the default spread constraints depend on: %w", err)}
+			return nil, coded{exitUnreachable, fmt.Errorf("read what the default spread constraints depend on: %w", err)}
 		}
 	}
 	p.pause()
 	warn(cmd.ErrOrStderr(), supply.Warnings)
 	s := found.Snapshot.Apply(model.Delta{Types: supply.Types})
-	p.say("planning for " + units.Counted(len(s.Pending()), "pod"))
 	o.Labels = catalogue.Labels()
-	return offline.Decide(s, o, time.Now), there, nil
+	return &liveState{there, found, catalogue, s, o}, nil
 }
 
 // clusterConfig returns the client configuration of the cluster. hint is appended to the error's advice to set
@@ -111,10 +134,28 @@ func clusterConfig(hint string) (*rest.Config, error) {
 	return kube, nil
 }
 
+// watchingClient returns a client of the cluster that can watch, with at most qps requests per second.
+func watchingClient(qps float32) (client.WithWatch, error) {
+	kube, err := clusterConfig("")
+	if err != nil {
+		return nil, err
+	}
+	kube.QPS, kube.Burst = qps, int(qps)
+	scheme, err := live.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.NewWithWatch(kube, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, coded{exitUnreachable, fmt.Errorf("connect to %s: %w", kube.Host, err)}
+	}
+	return c, nil
+}
+
 // readCluster reads the objects of the cluster in KUBECONFIG, and also returns a client to read more.
 func readCluster(cmd *cobra.Command) (client.Reader, *live.Cluster, error) {
 	hint := ""
-	if cmd.Flags().Lookup("filename") != nil {
+	if cmd.Flags().Lookup("filename") != nil && cmd.Flags().Lookup("with-price") == nil { // -f of plan is a change of the cluster
 		hint = ", or use -f to work on manifests"
 	}
 	kube, err := clusterConfig(hint)

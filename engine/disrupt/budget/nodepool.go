@@ -40,6 +40,8 @@ type Allowance struct {
 	Allowed map[apiv1.DisruptionReason]int
 	// Names is the budget that determines Allowed, by reason, as written in the NodePool.
 	Names map[apiv1.DisruptionReason]string
+	// Hints is how a disruption becomes possible, by reason, where Allowed is 0.
+	Hints map[apiv1.DisruptionReason]string
 }
 
 // Left returns how many more nodes may be disrupted for the reason.
@@ -61,7 +63,7 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 	b := &NodePools{pools: map[string]*Allowance{}, simulated: simulated}
 	for _, p := range s.Pools() {
 		b.pools[p.Name] = &Allowance{
-			Allowed: map[apiv1.DisruptionReason]int{}, Names: map[apiv1.DisruptionReason]string{},
+			Allowed: map[apiv1.DisruptionReason]int{}, Names: map[apiv1.DisruptionReason]string{}, Hints: map[apiv1.DisruptionReason]string{},
 		}
 	}
 	pools := map[string]string{} // pools of the nodes that count, by claim name
@@ -90,7 +92,11 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 	for _, p := range s.Pools() {
 		a := b.pools[p.Name]
 		for _, reason := range Reasons {
-			a.Allowed[reason], a.Names[reason] = allowed(p.Object.Spec.Disruption.Budgets, reason, a.Nodes-doubles[p.Name], s.Now)
+			budgets, n := p.Object.Spec.Disruption.Budgets, a.Nodes-doubles[p.Name]
+			a.Allowed[reason], a.Names[reason] = allowed(budgets, reason, n, s.Now)
+			if a.Allowed[reason] == 0 && n > 0 {
+				a.Hints[reason] = hint(p.Name, budgets, reason, n, s.Now)
+			}
 		}
 	}
 	return b
@@ -131,7 +137,7 @@ func (b *NodePools) Allow(pools []string, reason apiv1.DisruptionReason) model.V
 			return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseNoNodePool, Key: pool}
 		}
 		if a.Left(reason) < want[pool] {
-			return model.Verdict{Rule: model.RuleBudget, Key: pool, Subject: a.Names[reason]}
+			return model.Verdict{Rule: model.RuleBudget, Key: pool, Subject: a.Names[reason], Hint: a.Hints[reason]}
 		}
 	}
 	return model.Verdict{}

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -9,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// maxWindows bounds how many changes of budgets Reopens looks at.
+// maxWindows bounds how many changes of budgets opens looks at.
 const maxWindows = 400
 
 // Reopens returns when the schedules of the pool's budgets next allow more nodes to be disrupted for the reason than count
@@ -20,13 +21,18 @@ func (b *NodePools) Reopens(pool *model.Pool, reason apiv1.DisruptionReason, now
 	if a == nil || a.Left(reason) > 0 {
 		return time.Time{}, false
 	}
-	budgets := pool.Object.Spec.Disruption.Budgets
+	return opens(pool.Object.Spec.Disruption.Budgets, reason, a.Nodes, a.Consuming(reason), now)
+}
+
+// opens returns the first change of budgets after now at which they allow more than used of the nodes to be disrupted for
+// the reason. ok is false if maxWindows changes bring none.
+func opens(budgets []apiv1.Budget, reason apiv1.DisruptionReason, nodes, used int, now time.Time) (at time.Time, ok bool) {
 	at = now
 	for range maxWindows {
 		if at = nextChange(budgets, at); at.IsZero() {
 			return time.Time{}, false
 		}
-		if n, _ := allowed(budgets, reason, a.Nodes, at); n > a.Consuming(reason) {
+		if n, _ := allowed(budgets, reason, nodes, at); n > used {
 			return at, true
 		}
 	}
@@ -54,4 +60,13 @@ func nextChange(budgets []apiv1.Budget, t time.Time) (first time.Time) {
 		}
 	}
 	return first
+}
+
+// hint returns the change that makes budgets that allow no disruption allow one, and when their schedules do.
+func hint(pool string, budgets []apiv1.Budget, reason apiv1.DisruptionReason, nodes int, now time.Time) string {
+	text := fmt.Sprintf("allow nodes in spec.disruption.budgets of NodePool %q", pool)
+	if at, ok := opens(budgets, reason, nodes, 0, now); ok {
+		text += ", or wait until " + at.UTC().Format("2006-01-02 15:04") + " UTC, when they allow some"
+	}
+	return text
 }

@@ -23,12 +23,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
+	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/ledger"
 	"github.com/karpenter-go/karpenter/internal/limits"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 	"github.com/karpenter-go/karpenter/internal/singleton"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
 // A Controller disrupts nodes. There is one for the cluster.
@@ -59,6 +61,9 @@ type Controller struct {
 	Limits *limits.Ledger
 	// Costs takes every decision; nil means none.
 	Costs *ledger.Ledger
+	// Decisions records the decisions; nil records none. Tracer makes spans of decisions and commands; nil makes none.
+	Decisions *decisions.Log
+	Tracer    *tracing.Tracer
 
 	state
 }
@@ -139,7 +144,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		options.ShiftedZones = c.ShiftedZones(ctx)
 	}
 	began := c.Clock.Now()
+	_, end := c.Tracer.Span(ctx, tracing.Decide, "nodes", len(s.Nodes()))
 	d := disrupt.Decide(s, options, c.cursor)
+	end(nil)
 	c.cursor = d.Cursor
 	c.measure(ctx, s, d, c.Clock.Since(began))
 	c.Costs.Observe(s, ledger.Decision{Blocked: d.Blocked, Commands: d.Commands, Headroom: d.Stats.Headroom})
@@ -191,7 +198,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 	var errs []error
 	c.heldBack = 0
 	for _, cmd := range c.checked(ctx, s, d.Commands) {
-		errs = append(errs, c.begin(ctx, s, &cmd))
+		errs = append(errs, c.begin(ctx, s, &cmd, d.Blocked))
 	}
 	c.Metrics.Throttle.HeldBack.WithLabelValues("replacements").Set(float64(c.heldBack))
 	for _, cmd := range d.Proposed {
@@ -204,6 +211,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 			continue
 		}
 		c.tellEnded(ctx, s, n, reasonStaticScaleIn)
+		c.recordSurplus(ctx, s, n)
 	}
 	return errors.Join(errs...)
 }
@@ -211,7 +219,12 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 // checked returns the commands that verify finds valid, in their order, each together with those before it.
 func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []model.Command) []model.Command {
 	rules := verify.Rules{Labels: c.Options.Pack.Labels, DefaultSpread: c.Options.Pack.DefaultSpread}
-	if len(commands) == 0 || len(rules.Commands(s, commands)) == 0 {
+	if len(commands) == 0 {
+		return commands
+	}
+	_, end := c.Tracer.Span(ctx, tracing.Verify, "commands", len(commands))
+	defer end(nil)
+	if len(rules.Commands(s, commands)) == 0 {
 		return commands
 	}
 	var sound []model.Command
@@ -230,11 +243,15 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []
 
 // begin starts one command: it marks its nodes with the names of their replacements, then creates these claims. If a crash
 // or an error interrupts it, marked nodes wait for claims that do not exist. Then the next pass removes the marks, and
-// the claims that were created become surplus.
-func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command) error {
+// the claims that were created become surplus. blocked are the nodes that the same decision keeps.
+func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command, blocked []model.Blocked) (err error) {
+	ctx, end := c.Tracer.Span(ctx, tracing.Command, "reason", string(cmd.Reason), "action", cmd.Decision(), "nodes", len(cmd.Nodes),
+		"replacements", len(cmd.Replacements))
+	defer func() { end(err) }()
 	now := c.Clock.Now()
 	switch {
 	case cmd.Force:
+		c.record(ctx, s, cmd, nil, blocked)
 		return c.force(ctx, cmd, now)
 	case cmd.Reboots():
 		return c.reboot(ctx, s, cmd, now)
@@ -266,14 +283,8 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 			"command", cmd.Decision(), "error", err.Error())
 		return ignoreConflict(err)
 	}
-	defer c.Cluster.Launching()()
-	if launchErr := c.Actor.Replace(ctx, drafts); launchErr != nil {
+	if launchErr := c.launch(ctx, cmd, drafts, now); launchErr != nil {
 		return launchErr
-	}
-	for _, l := range drafts {
-		c.Cluster.Assume(l.Claim)
-		c.Cluster.Promise(l.Claim.Name, l.Node.Pods, now.Add(promised))
-		c.tellLaunched(ctx, l, lower(cmd.Reason))
 	}
 	for _, p := range cmd.Placements {
 		c.Cluster.Promise(p.Node.Name, p.Pods, now.Add(promised))
@@ -286,7 +297,25 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 		c.tellSelected(ctx, cmd)
 	}
 	c.tellMarked(ctx, s, cmd)
+	c.record(ctx, s, cmd, drafts, blocked)
 	return ignoreConflict(err)
+}
+
+// launch creates the claims of the command's replacements, all or none.
+func (c *Controller) launch(ctx context.Context, cmd *model.Command, drafts []act.Launch, now time.Time) error {
+	defer c.Cluster.Launching()()
+	spanCtx, end := c.Tracer.Span(ctx, tracing.Launch, "nodes", len(drafts))
+	err := c.Actor.Replace(spanCtx, drafts)
+	end(err)
+	if err != nil {
+		return err
+	}
+	for _, l := range drafts {
+		c.Cluster.Assume(l.Claim)
+		c.Cluster.Promise(l.Claim.Name, l.Node.Pods, now.Add(promised))
+		c.tellLaunched(ctx, l, lower(cmd.Reason))
+	}
+	return nil
 }
 
 // withinLimits reports whether the replacements of the command fit in the limits of their NodePools, together with the

@@ -82,6 +82,7 @@ func (c *Controller) reboot(ctx context.Context, s *model.Snapshot, cmd *model.C
 		return ignoreConflict(err)
 	}
 	c.tellMarked(ctx, s, cmd)
+	c.record(ctx, s, cmd, nil, nil)
 	c.countRepaired(n, string(cmd.Repair.Condition), cmd.Repair.DrainBound)
 	labels := c.disruptedLabels(n)
 	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(labels...).Inc()

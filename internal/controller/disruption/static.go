@@ -43,6 +43,7 @@ func (c *Controller) launchStatic(ctx context.Context, s *model.Snapshot, nodes 
 		c.Cluster.Assume(l.Claim)
 		c.tellLaunched(ctx, l, "static")
 	}
+	c.recordStatic(s, launches)
 	return err
 }
 

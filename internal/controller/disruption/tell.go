@@ -13,6 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
+	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
@@ -176,21 +177,21 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 		switch b.Verdict.Rule {
 		case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace, model.RuleLimit:
 			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked,
-				cannotDisrupt+b.Verdict.String())
+				cannotDisrupt+explain.Sentence(b.Verdict))
 		case model.RuleUnhealthy:
 			c.tellRepairBlocked(s, b)
 		case model.RulePayback:
 			if b.Verdict.Cause == model.CauseBalanced {
-				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, cannotConsolidate+b.Verdict.String())
+				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventConsolidationRejected, cannotConsolidate+explain.Sentence(b.Verdict))
 				continue
 			}
-			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, cannotConsolidate+b.Verdict.String())
+			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, cannotConsolidate+explain.Sentence(b.Verdict))
 		case model.RulePrice, model.RuleSpot, model.RuleUndo, model.RulePolicy:
 			if stopsDisruption(b.Verdict.Cause) {
-				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+b.Verdict.String())
+				c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked, cannotDisrupt+explain.Sentence(b.Verdict))
 				continue
 			}
-			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, cannotConsolidate+b.Verdict.String())
+			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventUnconsolidatable, cannotConsolidate+explain.Sentence(b.Verdict))
 		}
 	}
 	c.tellPools(s)
@@ -216,8 +217,9 @@ func (c *Controller) tellPools(s *model.Snapshot) {
 			if a := budgets.Of(p.Name); a.Nodes > 0 && a.Allowed[reason] == 0 {
 				c.Events.Publish(telemetry.Event{
 					Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventDisruptionBlocked,
-					Message: fmt.Sprintf("No disruption is allowed for reason %s now: spec.disruption.budgets has nodes: %q", reason, a.Names[reason]),
-					Dedupe:  []string{p.Name, string(reason)}, For: time.Minute,
+					Message: fmt.Sprintf("No disruption is allowed for reason %s now: spec.disruption.budgets has nodes: %q (fix: %s)", reason,
+						a.Names[reason], a.Hints[reason]),
+					Dedupe: []string{p.Name, string(reason)}, For: time.Minute,
 				})
 			}
 		}

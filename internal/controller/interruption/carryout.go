@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/interruption"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/dismiss"
+	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/parallel"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
@@ -50,6 +52,9 @@ func (c *Controller) carryOut(ctx context.Context, a interruption.Action) error 
 		return nil
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("NodeClaim", klog.KRef("", a.Claim.Name), "provider-id", a.Claim.Status.ProviderID))
+	if _, leaves := c.Decisions.Expects(a.Claim.Name); !leaves && c.Decisions != nil && a.Claim.DeletionTimestamp.IsZero() {
+		c.Decisions.Begin(decisions.Removed(decisions.KindInterruption, string(a.Notice.Kind), causeOf(a), a.Claim))
+	}
 	deleted, err := dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, a.Claim, string(a.Notice.Kind))
 	if err != nil || !deleted {
 		return err
@@ -62,6 +67,11 @@ func (c *Controller) carryOut(ctx context.Context, a interruption.Action) error 
 		c.cordon(ctx, a)
 	}
 	return nil
+}
+
+// causeOf returns the message of the event about the notice, or the kind of the notice if there is no event.
+func causeOf(a interruption.Action) string {
+	return cmp.Or(a.Told.Message, "notice of the cloud: "+string(a.Notice.Kind))
 }
 
 // publish publishes the event on the claim and, if it exists, on its node.

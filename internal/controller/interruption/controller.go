@@ -13,6 +13,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/interruption"
+	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/singleton"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
@@ -34,6 +35,8 @@ type Controller struct {
 	Metrics *telemetry.Metrics
 	// Replacements measures the time until interrupted nodes are replaced. All sources share it.
 	Replacements *Replacements
+	// Decisions records the deletions; nil records none.
+	Decisions *decisions.Log
 
 	failing failing
 }

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,11 +20,13 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
+	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/limits"
 	"github.com/karpenter-go/karpenter/internal/observe"
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 	"github.com/karpenter-go/karpenter/internal/singleton"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
 // A Controller launches nodes for pending pods. There is one for the cluster.
@@ -53,6 +56,9 @@ type Controller struct {
 	Limits *limits.Ledger
 	// Nominations returns where the nominated pods of a scheduler were bound; nil means that all schedulers follow nominations.
 	Nominations func(scheduler string) nominate.Tally
+	// Decisions records the decisions; nil records none. Tracer makes spans of rounds; nil makes none.
+	Decisions *decisions.Log
+	Tracer    *tracing.Tracer
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax limit the wait for more pods: a round begins BatchIdle after the last new pod, but at most
@@ -72,6 +78,8 @@ type Controller struct {
 	types    inputs.LastTypes
 	// failing are the pods that recently caused a panic of the solver, by UID.
 	failing map[types.UID]failure
+	// refusedBefore identifies the refusals that were recorded last, see record.
+	refusedBefore string
 }
 
 // A Timeline stores times for the metrics of pods; see metrics.Timeline.
@@ -133,7 +141,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	c.last = s.Now
 	c.Cluster.Foretell()
 	c.Limits.Begin(c.Name())
+	ctx, end := c.Tracer.Span(ctx, tracing.Batch, "pods", len(waiting))
 	err := c.round(ctx, c.Buffers.Stock(ctx, c.Cluster.Snapshot()))
+	end(err)
 	return ctrl.Result{RequeueAfter: c.again(s.Now)}, err
 }
 
@@ -184,11 +194,12 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	c.breakPromises(s, plan)
 	c.countReplanned(s, plan, launches)
 	c.countPrices(launches)
-	c.tell(ctx, s, plan, launches, waits)
+	limit := c.Throttle.Why(throttle.Launch)
+	c.tell(ctx, s, plan, launches, waits, slices.Concat(decisions.Withheld(held, "mode DryRun"),
+		decisions.Withheld(unapproved, "mode Approve: waiting for approval"), decisions.Withheld(slowed, limit)))
 	c.tellIgnored(s, launches)
 	c.tellWithheld(ctx, held, "mode DryRun", "Mode DryRun: would launch %s")
 	c.tellUnapproved(ctx, s, launches, unapproved)
-	limit := c.Throttle.Why(throttle.Launch)
 	c.tellWithheld(ctx, slowed, limit, "Not launched, "+limit+": %s")
 	return err
 }
@@ -206,7 +217,9 @@ func (c *Controller) countPrices(launches []act.Launch) {
 // launch creates the plan's claims, and records for which pods they are.
 func (c *Controller) launch(ctx context.Context, plan *model.Plan, now time.Time) ([]act.Launch, error) {
 	defer c.Cluster.Launching()()
-	launches, err := c.Actor.Launch(ctx, plan)
+	spanCtx, end := c.Tracer.Span(ctx, tracing.Launch, "nodes", len(plan.Nodes))
+	launches, err := c.Actor.Launch(spanCtx, plan)
+	end(err)
 	made := make([]launchbackoff.Launch, 0, len(launches))
 	for _, l := range launches {
 		c.Cluster.Assume(l.Claim)

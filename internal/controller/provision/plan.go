@@ -12,7 +12,9 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/verify"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
 // failureTime is the time for which a pod that caused a panic of the solver is excluded from plans. It is long, because
@@ -35,7 +37,19 @@ func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[stri
 	if ignored := c.ignored(s); ignored != "" {
 		options.Slack = max(options.Slack, ignoredSlack)
 	}
-	checked := pack.Steps{Solve: c.solve}.SolveChecked(s, options)
+	steps := pack.Steps{
+		Solve: func(s *model.Snapshot, o pack.Options) *model.Plan {
+			_, end := c.Tracer.Span(ctx, tracing.Solve, "pods", len(s.Pending()), "nodes", len(s.Nodes()))
+			defer end(nil)
+			return c.solve(s, o)
+		},
+		Check: func(s *model.Snapshot, plan *model.Plan) []verify.Violation {
+			_, end := c.Tracer.Span(ctx, tracing.Verify)
+			defer end(nil)
+			return verify.Rules{Labels: options.Labels, DefaultSpread: options.DefaultSpread}.Plan(s, plan)
+		},
+	}
+	checked := steps.SolveChecked(s, options)
 	faults := c.Metrics.Scheduler.PlanFaultsTotal
 	for _, v := range checked.Violations {
 		faults.WithLabelValues(c.Name(), telemetry.FaultViolation).Inc()

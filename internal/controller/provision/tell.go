@@ -12,21 +12,24 @@ import (
 	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // settle resets the metrics that are set only while pods are pending.
 func (c *Controller) settle() {
+	c.refusedBefore = ""
 	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(0)
+	c.Metrics.Scheduler.UnschedulablePodsByRuleCount.Reset()
 	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(0)
 	c.Metrics.Scheduler.BackoffPodsCount.WithLabelValues(c.Name()).Set(0)
 	c.Metrics.Scheduler.PendingPodsByEffectiveZoneCount.Reset()
 }
 
 // tell publishes events, metrics and log lines about an executed plan. waits are the pods whose launch is delayed,
-// which have their event already.
+// which have their event already. withheld are the planned nodes that are not launched.
 func (c *Controller) tell(
-	ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch, waits map[string]model.Verdict,
+	ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch, waits map[string]model.Verdict, withheld []decisions.Refusal,
 ) {
 	pods, existing := 0, 0
 	for _, l := range launches {
@@ -38,14 +41,19 @@ func (c *Controller) tell(
 		c.tellPlaced(s, p.Pods, p.Node.Pool, "Pod should schedule on: node/"+p.Node.Name)
 	}
 	c.tellPools(s)
-	refused, ignored := c.tellRefusals(s, plan, waits)
-	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(float64(refused))
-	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(float64(ignored))
+	refused := c.tellRefusals(s, plan, waits)
+	c.Metrics.Scheduler.UnschedulablePodsCount.WithLabelValues(c.Name()).Set(float64(refused.pods))
+	c.Metrics.Scheduler.IgnoredPodsCount.WithLabelValues().Set(float64(refused.ignored))
+	c.Metrics.Scheduler.UnschedulablePodsByRuleCount.Reset()
+	for rule, n := range refused.byRule {
+		c.Metrics.Scheduler.UnschedulablePodsByRuleCount.WithLabelValues(rule).Set(float64(n))
+	}
+	c.record(ctx, s, plan, launches, append(refused.list, withheld...))
 	if len(launches) == 0 {
 		return
 	}
 	ctrl.LoggerFrom(ctx).Info("computed new nodeclaim(s) to fit pod(s)",
-		"nodeclaims", len(launches), "pods", pods, "existing", existing, "unschedulable", refused,
+		"nodeclaims", len(launches), "pods", pods, "existing", existing, "unschedulable", refused.pods,
 		"price-per-hour", plan.Price, "lower-bound-per-hour", plan.Floor, "instance-types", plan.Mix())
 }
 
@@ -80,13 +88,26 @@ func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, mess
 	}
 }
 
+// A refusals is what tellRefusals has reported.
+type refusals struct {
+	// pods is how many pods are refused, ignored how many of them for a rule that more capacity cannot change.
+	pods, ignored int
+	list          []decisions.Refusal
+	byRule        map[string]int // pods by the rule of the nearest NodePool
+}
+
 // tellRefusals publishes an event for each refused pod. It skips bound pods and pods of capacity buffers. Pods in
-// waits get no event. It returns how many pods are refused, and how many of them for a rule that more capacity cannot
-// change.
-func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map[string]model.Verdict) (refused, ignored int) {
+// waits get no event.
+func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map[string]model.Verdict) (out refusals) {
 	explainer := explain.New(s, c.Options.Labels)
+	out.byRule = map[string]int{}
 	for i, r := range plan.Refusals {
-		message := ""
+		message, rule := "", r.Nearest()[0].Verdict.Rule
+		if i < mostExplained {
+			nearest, _ := explainer.Nearest(r)
+			rule = nearest.Rule()
+		}
+		var told []*model.Pod
 		for _, p := range r.Pods {
 			if p.Virtual() {
 				continue
@@ -95,23 +116,37 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map
 			if p.Bound() {
 				continue
 			}
-			refused++
+			out.pods++
+			out.byRule[rule.Word()]++
 			if !waits[p.Key].OK() {
 				continue
 			}
-			if rule := r.Reasons[0].Verdict.Rule; rule == model.RuleUnsupported || rule == model.RuleInvalid ||
-				rule == model.RuleOversized {
-				ignored++
+			if first := r.Reasons[0].Verdict.Rule; first == model.RuleUnsupported || first == model.RuleInvalid ||
+				first == model.RuleOversized {
+				out.ignored++
 			}
 			if message == "" {
 				message = failedScheduling(explainer, r, i)
 			}
+			told = append(told, p)
 			c.Events.Publish(telemetry.Event{
 				Object: p.Object, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedScheduling, Message: message,
 			})
 		}
+		if len(told) > 0 {
+			out.list = append(out.list, refusalOf(explainer, r, told, i))
+		}
 	}
-	return refused, ignored
+	return out
+}
+
+// refusalOf returns the refusal with index i for the decision log, with the words of its event.
+func refusalOf(e *explain.Explainer, r model.Refusal, pods []*model.Pod, i int) decisions.Refusal {
+	if i >= mostExplained {
+		return decisions.Refusal{Subject: "pod " + pods[0].Key, Count: len(pods), Reason: r.Brief()}
+	}
+	nearest, _ := e.Nearest(r)
+	return decisions.Refused(pods, nearest)
 }
 
 // mostExplained is the maximum number of refusals per round whose message has a fix, because the search for a fix

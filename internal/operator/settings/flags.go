@@ -59,6 +59,10 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 		"Comma-separated outputs of logs: stdout, stderr or file names")
 	fs.StringVar(&s.raw.logErrorOutputPaths, "log-error-output-paths", "stderr",
 		"No effect, accepted for compatibility: outputs of errors of the logger itself")
+	fs.StringVar(&s.DecisionLog, "decision-log", "",
+		"Output of the decision log as JSON lines: stdout, stderr or a file name; empty means none")
+	flagtype.Bool(fs, &s.PublishDecisions, "publish-decisions", true,
+		"Write the newest decisions to ConfigMap karpenter-decisions, for karpenter timeline and karpenter top")
 }
 
 // addDecisionFlags adds the flags that affect decisions about nodes.
@@ -108,7 +112,7 @@ func variables() map[string]string {
 		"cpu-requests", "log-level", "log-output-paths", "log-error-output-paths", "batch-max-duration",
 		"batch-idle-duration", "preference-policy", "min-values-policy", "ignore-dra-requests", "legacy-node-repair", "feature-gates",
 		"scheduler-config", "pause-launches", "max-launches-per-minute", "pause-disruption", "max-disruptions-per-minute", "max-replacements-per-minute",
-		"cost-allocation-label", "metrics-detail-max-nodes", "node-overhead-cost", "max-node-cpu", "new-node-headroom", "nominate-pods", "enforcement-mode",
+		"cost-allocation-label", "metrics-detail-max-nodes", "node-overhead-cost", "max-node-cpu", "new-node-headroom", "nominate-pods", "enforcement-mode", "decision-log", "publish-decisions",
 	} {
 		m[name] = variable(name)
 	}

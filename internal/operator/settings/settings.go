@@ -56,6 +56,10 @@ type Settings struct {
 	// itself.
 	LogOutputPaths      []string
 	LogErrorOutputPaths []string
+	// DecisionLog is the output of the decision log: stdout, stderr, a file, or empty for none.
+	DecisionLog string
+	// PublishDecisions writes the newest decisions to a ConfigMap.
+	PublishDecisions bool
 
 	// BatchMaxDuration and BatchIdleDuration define when a batch of pending pods ends: when no pod was added for the
 	// idle duration, or after the maximum duration.

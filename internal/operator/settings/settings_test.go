@@ -32,7 +32,7 @@ func defaults() Settings {
 		DisableControllerWarmup: true, LeaderElectionName: "karpenter-leader-election", MemoryLimit: -1, CPURequests: 1000, MetricsDetailMaxNodes: 500,
 		LogLevel: "info", LogOutputPaths: []string{"stdout"}, LogErrorOutputPaths: []string{"stderr"},
 		BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second, PreferencePolicy: "Respect",
-		MinValuesPolicy: "Strict", Mode: "Auto", IgnoreDRARequests: true, NominatePods: true, FeatureGates: FeatureGates{ReservedCapacity: true},
+		MinValuesPolicy: "Strict", Mode: "Auto", IgnoreDRARequests: true, NominatePods: true, PublishDecisions: true, FeatureGates: FeatureGates{ReservedCapacity: true},
 	}
 }
 

@@ -70,13 +70,30 @@ func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodeP
 		return 0
 	}
 	yes, wait := lifecycle.Consolidatable(claim, pool, c.Clock.Now())
-	if yes {
+	if yes || wait > 0 && requested(claim, pool, c.Clock.Now()) {
 		condition.SetTrue(claim, apiv1.ConditionTypeConsolidatable, c.Clock.Now())
 	} else {
 		condition.Clear(claim, apiv1.ConditionTypeConsolidatable)
 	}
 	return wait
 }
+
+// requested reports whether a user has requested consolidation after the last pod event of the claim's node. A time in the
+// future has no effect yet.
+func requested(claim *apiv1.NodeClaim, pool *apiv1.NodePool, now time.Time) bool {
+	at, err := time.Parse(time.RFC3339, pool.Annotations[apiv1.ConsolidationRequestedAnnotationKey])
+	if err != nil || at.After(now) {
+		return false
+	}
+	since := claim.Status.LastPodEventTime.Time
+	if initialized := condition.Get(claim, apiv1.ConditionTypeInitialized); since.IsZero() && initialized != nil {
+		since = initialized.LastTransitionTime.Time
+	}
+	return !at.Before(since.Truncate(time.Second))
+}
+
+// ReasonRequested is the reason of the condition Drifted if a user has requested the disruption of the node.
+const ReasonRequested = "DisruptionRequested"
 
 // setDrifted sets or clears the condition and returns the delay until the next check. If the check fails, the condition
 // is not changed.
@@ -106,6 +123,9 @@ func (c *Controller) setDrifted(
 // NodePool, the instance types, the provider.
 func (c *Controller) drift(ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool) (string, error) {
 	now := c.Clock.Now()
+	if claim.Annotations[apiv1.DisruptionRequestedAnnotationKey] != "" {
+		return ReasonRequested, nil
+	}
 	if reason := lifecycle.Drift(claim, pool, nil, now); reason != "" {
 		return reason, nil
 	}

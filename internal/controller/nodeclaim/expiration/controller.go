@@ -14,6 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/claims"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/dismiss"
+	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
@@ -26,6 +27,8 @@ type Controller struct {
 	Cloud   cloud.Provider
 	// CPUMillis is the CPU of the process, which determines the number of workers.
 	CPUMillis int64
+	// Decisions records the deletions; nil records none.
+	Decisions *decisions.Log
 
 	pace pace
 }
@@ -67,6 +70,10 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if wait := c.pace.take(c.Clock.Now(), staying); wait > 0 {
 		ctrl.LoggerFrom(ctx).V(1).Info("expiry postponed, many nodeclaims expire at once", "wait", wait.String())
 		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	if _, leaves := c.Decisions.Expects(claim.Name); !leaves && c.Decisions != nil {
+		c.Decisions.Begin(decisions.Removed(decisions.KindExpiration, "Expired",
+			fmt.Sprintf("spec.expireAfter of the NodeClaim (%v) has elapsed", claim.Spec.ExpireAfter.Duration), claim))
 	}
 	_, err = dismiss.Claim(ctx, c.Client, c.Metrics.NodeClaims, claim, string(lifecycle.DeleteExpired))
 	return ctrl.Result{}, err

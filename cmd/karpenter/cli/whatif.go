@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/manifest"
+	"github.com/karpenter-go/karpenter/internal/offline"
+)
+
+// whatIf are the flags of a change whose effect is shown.
+type whatIf struct {
+	files, without, prices []string
+	priceOf                map[string]float64
+}
+
+func (w *whatIf) addFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringArrayVarP(&w.files, "filename", "f", nil, "NodePools and EC2NodeClasses that would be applied; may be repeated")
+	f.StringArrayVar(&w.without, "without-node", nil, "Node that would be removed; may be repeated")
+	f.StringArrayVar(&w.prices, "with-price", nil, "Price of an instance type in USD/h, as TYPE=PRICE; may be repeated")
+}
+
+func (w *whatIf) given() bool { return len(w.files)+len(w.without)+len(w.prices) > 0 }
+
+func (w *whatIf) check() error {
+	w.priceOf = map[string]float64{}
+	for _, text := range w.prices {
+		name, value, ok := strings.Cut(text, "=")
+		price, err := strconv.ParseFloat(value, 64)
+		if !ok || name == "" || err != nil || !(price >= 0) {
+			return coded{exitUsage, fmt.Errorf("--with-price: %q is not TYPE=PRICE, use for example m7a.large=0.05", text)}
+		}
+		w.priceOf[name] = price
+	}
+	return nil
+}
+
+// print writes what the change does to the cluster for which run was made.
+func (w *whatIf) print(cmd *cobra.Command, p *progress, out output, l *liveState, run *offline.Run) error {
+	result, err := w.compare(cmd, l, run)
+	if err != nil {
+		return err
+	}
+	p.pause()
+	if out == asJSON {
+		return printJSON(cmd.OutOrStdout(), result)
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), styleOf(cmd.OutOrStdout()).WhatIf(result))
+	return err
+}
+
+// compare returns what the change does to the cluster for which run was made.
+func (w *whatIf) compare(cmd *cobra.Command, l *liveState, run *offline.Run) (offline.WhatIf, error) {
+	s := l.snapshot
+	if len(w.files) > 0 {
+		var err error
+		if s, err = w.apply(cmd, l); err != nil {
+			return offline.WhatIf{}, err
+		}
+	}
+	for _, name := range w.without {
+		if _, ok := s.NodeByName(name); !ok {
+			return offline.WhatIf{}, fmt.Errorf("--without-node: node %q not found", name)
+		}
+	}
+	if len(w.priceOf) > 0 {
+		s = offline.WithPrices(s, w.priceOf)
+	}
+	return run.Compare(s, slices.Clone(w.without), time.Now), nil
+}
+
+// apply returns the snapshot with the NodePools and EC2NodeClasses of the files in place of those with the same names.
+func (w *whatIf) apply(cmd *cobra.Command, l *liveState) (*model.Snapshot, error) {
+	set, err := manifest.Read(cmd.Context(), w.files, manifest.Options{Stdin: cmd.InOrStdin(), Legacy: converter{}})
+	if err != nil {
+		return nil, err
+	}
+	pools, classes := slices.Clone(l.found.Pools), slices.Clone(l.found.Classes)
+	given := manifest.Of[*apiv1.NodePool](set)
+	if len(given)+len(manifest.Of[*awsv1.EC2NodeClass](set)) == 0 {
+		return nil, errors.New("-f: no NodePool or EC2NodeClass found")
+	}
+	for _, c := range manifest.Of[*awsv1.EC2NodeClass](set) {
+		i := slices.IndexFunc(classes, func(have *awsv1.EC2NodeClass) bool { return have.Name == c.Name })
+		if i < 0 {
+			classes = append(classes, c)
+			continue
+		}
+		c.Status = classes[i].Status
+		classes[i] = c
+	}
+	var d model.Delta
+	for _, p := range given {
+		adoptPool(p, &pools)
+		d.Pools = append(d.Pools, p)
+	}
+	catalogue := l.catalogue.Anew()
+	supply, err := catalogue.Supply(pools, classes, l.found.Overlays)
+	if err != nil {
+		return nil, err
+	}
+	d.Types = supply.Types
+	return l.snapshot.Apply(d), nil
+}
+
+// adoptPool gives the pool of a file what the API server and the controller would give it: the status and annotations of
+// the stored one, and its hash. It puts the pool in place of the stored one.
+func adoptPool(p *apiv1.NodePool, pools *[]*apiv1.NodePool) {
+	i := slices.IndexFunc(*pools, func(have *apiv1.NodePool) bool { return have.Name == p.Name })
+	if i >= 0 {
+		stored := (*pools)[i]
+		p.Status, p.UID, p.CreationTimestamp = stored.Status, stored.UID, stored.CreationTimestamp
+		(*pools)[i] = p
+	} else {
+		p.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: apiv1.ConditionTypeReady}}
+		*pools = append(*pools, p)
+	}
+	if p.Annotations == nil {
+		p.Annotations = map[string]string{}
+	}
+	p.Annotations[apiv1.NodePoolHashAnnotationKey] = p.Hash()
+	p.Annotations[apiv1.NodePoolHashVersionAnnotationKey] = apiv1.NodePoolHashVersion
+}
+
+// without returns what removing the node does.
+func (l *liveState) without(run *offline.Run, node string) offline.WhatIf {
+	return run.Compare(l.snapshot, []string{node}, time.Now)
+}

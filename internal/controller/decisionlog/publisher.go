@@ -1,0 +1,160 @@
+package decisionlog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/karpenter-go/karpenter/internal/decisions"
+	"github.com/karpenter-go/karpenter/internal/singleton"
+)
+
+// Intervals of the Publisher.
+const (
+	// writeEvery is the least time between two writes.
+	writeEvery = 3 * time.Second
+	// sweepEvery is the interval in which the NodeClaims of open episodes are looked at, in case an event was missed.
+	sweepEvery = time.Minute
+)
+
+// A Publisher writes the newest episodes to the ConfigMap decisions.MapName. When it starts, it continues with the
+// episodes that are there.
+type Publisher struct {
+	// Client writes the ConfigMap and reads NodeClaims from its cache. Live reads the ConfigMap without a cache, which would
+	// have to watch all ConfigMaps.
+	Client client.Client
+	Live   client.Reader
+	Clock  clock.PassiveClock
+	Log    *decisions.Log
+	// Namespace is the namespace of the ConfigMap. If it is empty, nothing is published.
+	Namespace string
+
+	restored, forbidden bool
+	written             uint64 // version of the log that was written last
+	wrote, swept        time.Time
+	told                string // the last error of the log's output
+}
+
+// Name is the controller's name in logs and metrics.
+func (c *Publisher) Name() string { return "decisionlog.publisher" }
+
+// Register adds the controller to mgr.
+func (c *Publisher) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
+		WatchesRawSource(singleton.Source()).
+		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			c.Log.OnChange(func() { queue.Add(singleton.Request()) })
+			return nil
+		})).
+		Complete(c)
+}
+
+// Reconcile writes the log if it has changed, and looks at open episodes once in sweepEvery.
+func (c *Publisher) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	now := c.Clock.Now()
+	c.tellFailed(ctx)
+	if !c.restored {
+		if err := c.restore(ctx); err != nil {
+			return ctrl.Result{}, err
+		}
+		c.restored, c.swept = true, now
+	}
+	if now.Sub(c.swept) >= sweepEvery {
+		c.swept = now
+		for _, name := range c.Log.OpenClaims() {
+			if err := look(ctx, c.Client, c.Log, now, name); err != nil {
+				return ctrl.Result{}, err
+			}
+		}
+	}
+	again := ctrl.Result{RequeueAfter: sweepEvery}
+	if c.Namespace == "" || c.forbidden || c.Log.Version() == c.written {
+		return again, nil
+	}
+	if wait := c.wrote.Add(writeEvery).Sub(now); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	c.wrote = now
+	text, version := c.Log.Encode()
+	if err := c.write(ctx, text); err != nil {
+		if apierrors.IsForbidden(err) {
+			c.tellForbidden(ctx, err)
+			return again, nil
+		}
+		return ctrl.Result{}, fmt.Errorf("write ConfigMap %s/%s: %w", c.Namespace, decisions.MapName, err)
+	}
+	c.written = version
+	return again, nil
+}
+
+// restore continues the log of an earlier process. A ConfigMap that cannot be read or decoded is treated as empty.
+func (c *Publisher) restore(ctx context.Context) error {
+	if c.Namespace == "" {
+		return nil
+	}
+	var stored corev1.ConfigMap
+	err := c.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: decisions.MapName}, &stored)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		c.tellForbidden(ctx, err)
+		return nil
+	case err != nil:
+		return fmt.Errorf("read ConfigMap %s/%s: %w", c.Namespace, decisions.MapName, err)
+	}
+	episodes, err := decisions.Decode(stored.Data[decisions.MapKey])
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Info("invalid decision log of an earlier process replaced", "ConfigMap", c.ref(), "error", err.Error())
+		return nil
+	}
+	c.Log.Restore(episodes)
+	return nil
+}
+
+// write stores the text in the ConfigMap.
+func (c *Publisher) write(ctx context.Context, text string) error {
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: decisions.MapName}}
+	after := m.DeepCopy()
+	after.Data = map[string]string{decisions.MapKey: text}
+	err := c.Client.Patch(ctx, after, client.MergeFrom(m))
+	if apierrors.IsNotFound(err) {
+		m.Data = map[string]string{decisions.MapKey: text}
+		return c.Client.Create(ctx, m)
+	}
+	return err
+}
+
+func (c *Publisher) ref() klog.ObjectRef { return klog.KRef(c.Namespace, decisions.MapName) }
+
+// tellForbidden logs once that the log is not published, because Karpenter may not read or write the ConfigMap.
+func (c *Publisher) tellForbidden(ctx context.Context, err error) {
+	if !c.forbidden {
+		c.forbidden = true
+		ctrl.LoggerFrom(ctx).Info("not authorized to read and write ConfigMap: karpenter timeline and top show no decisions (chart value extraPermissions.configMaps)",
+			"ConfigMap", c.ref(), "error", err.Error())
+	}
+}
+
+// tellFailed logs each new error of the output of --decision-log.
+func (c *Publisher) tellFailed(ctx context.Context) {
+	text := ""
+	if err := c.Log.Err(); err != nil {
+		text = err.Error()
+		if text != c.told {
+			ctrl.LoggerFrom(ctx).Error(err, "failed to write the decision log")
+		}
+	}
+	c.told = text
+}

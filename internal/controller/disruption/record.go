@@ -1,0 +1,47 @@
+package disruption
+
+import (
+	"context"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/decisions"
+)
+
+// record adds a command to the decision log. A node that is forced out again is already there.
+func (c *Controller) record(ctx context.Context, s *model.Snapshot, cmd *model.Command, drafts []act.Launch, blocked []model.Blocked) {
+	if c.Decisions == nil {
+		return
+	}
+	if _, leaves := c.Decisions.Expects(cmd.Nodes[0].Claim.Name); leaves {
+		return
+	}
+	id := c.Decisions.Begin(decisions.Commanded(s, cmd, launchedBy(drafts), blocked))
+	c.Tracer.Annotate(ctx, "episode", id)
+}
+
+// recordSurplus adds the deletion of a node that a static NodePool does not need to the decision log.
+func (c *Controller) recordSurplus(ctx context.Context, s *model.Snapshot, n *model.Node) {
+	if c.Decisions == nil {
+		return
+	}
+	c.record(ctx, s, &model.Command{
+		Reason: reasonStaticScaleIn, Method: "static", Nodes: []*model.Node{n}, Saves: s.PriceOf(n),
+	}, nil, nil)
+}
+
+// recordStatic adds launches for static NodePools to the decision log.
+func (c *Controller) recordStatic(s *model.Snapshot, launches []act.Launch) {
+	if c.Decisions == nil || len(launches) == 0 {
+		return
+	}
+	c.Decisions.Begin(decisions.Static(s, launchedBy(launches)))
+}
+
+func launchedBy(launches []act.Launch) []decisions.Launched {
+	out := make([]decisions.Launched, len(launches))
+	for i, l := range launches {
+		out[i] = decisions.Launched{Claim: l.Claim.Name, Node: l.Node}
+	}
+	return out
+}

@@ -1,0 +1,39 @@
+package provision
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/decisions"
+)
+
+// record adds a round to the decision log. Rounds are repeated as long as pods are pending, so a round that launches
+// nothing is recorded only if its refusals have other reasons than those that were recorded last.
+func (c *Controller) record(ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch, refused []decisions.Refusal) {
+	if c.Decisions == nil {
+		return
+	}
+	reasons := make([]string, len(refused))
+	for i, r := range refused {
+		reasons[i] = r.Reason
+	}
+	slices.Sort(reasons)
+	key := strings.Join(slices.Compact(reasons), "\x00")
+	if len(launches) == 0 && (len(refused) == 0 || key == c.refusedBefore) {
+		return
+	}
+	c.refusedBefore = key
+	id := c.Decisions.Begin(decisions.Provisioned(s, plan, launchedBy(launches), refused))
+	c.Tracer.Annotate(ctx, "episode", id)
+}
+
+func launchedBy(launches []act.Launch) []decisions.Launched {
+	out := make([]decisions.Launched, len(launches))
+	for i, l := range launches {
+		out[i] = decisions.Launched{Claim: l.Claim.Name, Node: l.Node}
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+package tracing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// scope is the name of the instrumentation.
+const scope = "github.com/karpenter-go/karpenter"
+
+// Names of spans. A cloud call is named CloudCall followed by its method.
+const (
+	Batch     = "provisioning.batch"
+	Solve     = "solve"
+	Verify    = "verify"
+	Launch    = "launch"
+	Decide    = "disruption.decide"
+	Command   = "disruption.command"
+	CloudCall = "cloud."
+)
+
+// A Tracer makes spans. A nil Tracer makes none.
+type Tracer struct{ tracer trace.Tracer }
+
+// New returns a Tracer of a provider.
+func New(p trace.TracerProvider) *Tracer { return &Tracer{tracer: p.Tracer(scope)} }
+
+// Span begins a span below that of ctx. end ends it; with an error, the span has the status Error. pairs are keys and
+// values of attributes in turn: strings, ints, int64s, float64s or bools.
+func (t *Tracer) Span(ctx context.Context, name string, pairs ...any) (_ context.Context, end func(error)) {
+	if t == nil {
+		return ctx, func(error) {}
+	}
+	ctx, span := t.tracer.Start(ctx, name, trace.WithAttributes(attributesOf(pairs)...))
+	return ctx, func(err error) {
+		if err != nil {
+			span.RecordError(err)
+			span.SetStatus(codes.Error, err.Error())
+		}
+		span.End()
+	}
+}
+
+// Annotate adds attributes to the span of ctx, if there is one.
+func (t *Tracer) Annotate(ctx context.Context, pairs ...any) {
+	if t != nil {
+		trace.SpanFromContext(ctx).SetAttributes(attributesOf(pairs)...)
+	}
+}
+
+func attributesOf(pairs []any) []attribute.KeyValue {
+	out := make([]attribute.KeyValue, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		key, ok := pairs[i].(string)
+		if !ok {
+			continue
+		}
+		key = "karpenter." + key
+		switch v := pairs[i+1].(type) {
+		case string:
+			out = append(out, attribute.String(key, v))
+		case int:
+			out = append(out, attribute.Int(key, v))
+		case int64:
+			out = append(out, attribute.Int64(key, v))
+		case float64:
+			out = append(out, attribute.Float64(key, v))
+		case bool:
+			out = append(out, attribute.Bool(key, v))
+		}
+	}
+	return out
+}
+
+// Wanted reports whether the variables OTEL_* ask for traces: an endpoint for OTLP is set, or the exporter is otlp.
+func Wanted(getenv func(string) string) bool {
+	if getenv("OTEL_SDK_DISABLED") == "true" || getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return false
+	}
+	return getenv("OTEL_TRACES_EXPORTER") != "" || getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+}
+
+// Start returns a Tracer that exports as the variables OTEL_* say, nil if they do not ask for traces. The exporters read
+// endpoint, headers, certificates, timeout and compression themselves, the SDK the sampler, its limits and the batches.
+// stop exports what is left; it is never nil.
+func Start(ctx context.Context, version string, getenv func(string) string) (t *Tracer, stop func(context.Context) error, err error) {
+	stop = func(context.Context) error { return nil }
+	if !Wanted(getenv) {
+		return nil, stop, nil
+	}
+	exporter, err := exporterOf(ctx, getenv)
+	if err != nil {
+		return nil, stop, err
+	}
+	// The variables take precedence over the attributes here.
+	about, err := resource.New(ctx, resource.WithTelemetrySDK(),
+		resource.WithAttributes(attribute.String("service.name", "karpenter"), attribute.String("service.version", version)), resource.WithFromEnv())
+	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
+		return nil, stop, fmt.Errorf("read OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
+	return New(p), p.Shutdown, nil
+}
+
+// exporterOf returns the exporter for the protocol in the variables; the default is http/protobuf, as in the specification.
+func exporterOf(ctx context.Context, getenv func(string) string) (sdktrace.SpanExporter, error) {
+	if name := getenv("OTEL_TRACES_EXPORTER"); name != "" && name != "otlp" {
+		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER: unknown exporter %q, use otlp or none", name)
+	}
+	var client otlptrace.Client
+	switch protocol := cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf"); protocol {
+	case "grpc":
+		client = otlptracegrpc.NewClient()
+	case "http/protobuf":
+		client = otlptracehttp.NewClient()
+	default:
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: unknown protocol %q, use grpc or http/protobuf", protocol)
+	}
+	exporter, err := otlptrace.New(ctx, client)
+	if err != nil {
+		return nil, fmt.Errorf("start the exporter of traces: %w", err)
+	}
+	return exporter, nil
+}

@@ -1,0 +1,139 @@
+package tracing
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+)
+
+// env returns the variables as a function, and sets them for the exporters, which read the environment themselves.
+func env(t *testing.T, pairs map[string]string) func(string) string {
+	t.Helper()
+	for k, v := range pairs {
+		t.Setenv(k, v)
+	}
+	return func(key string) string { return pairs[key] }
+}
+
+// A sink is a collector for both protocols.
+type sink struct {
+	collector.UnimplementedTraceServiceServer
+	got chan *collector.ExportTraceServiceRequest
+}
+
+func (s *sink) Export(_ context.Context, r *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+	s.got <- r
+	return &collector.ExportTraceServiceResponse{}, nil
+}
+
+func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	request := &collector.ExportTraceServiceRequest{}
+	if err != nil || proto.Unmarshal(body, request) != nil || r.URL.Path != "/v1/traces" {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	s.got <- request
+}
+
+// Spans reach a collector by both protocols of OTLP, with their parents, attributes and errors.
+func TestExport(t *testing.T) {
+	s := &sink{got: make(chan *collector.ExportTraceServiceRequest, 10)}
+	web := httptest.NewServer(s)
+	defer web.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	collector.RegisterTraceServiceServer(server, s)
+	go func() { _ = server.Serve(listener) }() // ends with Stop
+	defer server.Stop()
+	for name, pairs := range map[string]map[string]string{
+		"http": {"OTEL_EXPORTER_OTLP_ENDPOINT": web.URL, "OTEL_SERVICE_NAME": "mine"},
+		"grpc": {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + listener.Addr().String(), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_SERVICE_NAME": "mine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracer, stop, err := Start(t.Context(), "1.2.3", env(t, pairs))
+			if err != nil || tracer == nil {
+				t.Fatalf("tracer %v, error %v", tracer, err)
+			}
+			ctx, endBatch := tracer.Span(t.Context(), Batch, "pods", 10)
+			_, endCall := tracer.Span(ctx, CloudCall+"Create", "nodepool", "default", "spot", true, "price", 0.5, "n", int64(3), 7, "no key")
+			endCall(errors.New("no capacity"))
+			tracer.Annotate(ctx, "episode", "x-1")
+			endBatch(nil)
+			if err := stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got := (<-s.got).ResourceSpans[0]
+			if about := got.Resource.String(); !strings.Contains(about, "mine") || !strings.Contains(about, "1.2.3") {
+				t.Errorf("resource is %s", about)
+			}
+			spans := got.ScopeSpans[0].Spans
+			if len(spans) != 2 || spans[0].Name != "cloud.Create" || spans[1].Name != Batch || string(spans[0].ParentSpanId) != string(spans[1].SpanId) {
+				t.Fatalf("spans are %v", spans)
+			}
+			if spans[0].Status.Message != "no capacity" || len(spans[0].Attributes) != 4 || spans[0].Attributes[0].Key != "karpenter.nodepool" {
+				t.Errorf("span of the call is %v", spans[0])
+			}
+			if len(spans[1].Attributes) != 2 || spans[1].Attributes[0].Value.GetIntValue() != 10 || spans[1].Attributes[1].Value.GetStringValue() != "x-1" {
+				t.Errorf("attributes of the batch are %v", spans[1].Attributes)
+			}
+		})
+	}
+}
+
+// Traces are off unless a variable asks for them. Values that are not supported are errors.
+func TestStart(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		pairs map[string]string
+		on    bool
+		err   string
+	}{
+		{"nothing", nil, false, ""},
+		{"other variables", map[string]string{"OTEL_SERVICE_NAME": "x"}, false, ""},
+		{"exporter none", map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, false, ""},
+		{"disabled", map[string]string{"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, false, ""},
+		{"endpoint of traces", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1/x"}, true, ""},
+		{"exporter otlp", map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, true, ""},
+		{"another exporter", map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, false, `OTEL_TRACES_EXPORTER: unknown exporter "zipkin"`},
+		{"another protocol", map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, false, `unknown protocol "http/json"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tracer, stop, err := Start(t.Context(), "", env(t, tt.pairs))
+			if (tracer != nil) != tt.on || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("tracer %v, error %v", tracer, err)
+			}
+			if err := stop(t.Context()); err != nil {
+				t.Errorf("stop: %v", err)
+			}
+		})
+	}
+}
+
+// Without a tracer, a span is free: it allocates nothing.
+func TestOff(t *testing.T) {
+	var tracer *Tracer
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(100, func() {
+		inner, end := tracer.Span(ctx, Batch)
+		tracer.Annotate(inner)
+		end(nil)
+		if inner != ctx {
+			t.Error("the context changes")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
