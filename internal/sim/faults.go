@@ -183,17 +183,6 @@ func (f *faults) watch(who, plural string) time.Duration {
 	return delay + f.added("watch-delay", who, plural) + f.held(who)
 }
 
-// quiet reports whether no fault is active.
-func (f *faults) quiet() bool {
-	now := time.Now()
-	for _, s := range f.active {
-		if now.Before(s.until) {
-			return false
-		}
-	}
-	return true
-}
-
 // quietKind reports whether a path is of a kind whose writes say nothing about decisions.
 func quietKind(path string) bool {
 	return strings.Contains(path, "/events") || strings.Contains(path, "/leases")
