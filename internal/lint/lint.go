@@ -168,6 +168,7 @@ func (l *linter) object(ctx context.Context, o *object) error {
 		}
 	case "NodeOverlay":
 		l.decode(o, stored, &overlayv1alpha1.NodeOverlay{})
+		l.quantities(o, "capacity", "the NodeOverlay is not valid and changes nothing")
 	case "NodeClaim":
 		l.decode(o, stored, &apiv1.NodeClaim{})
 	}

@@ -61,19 +61,26 @@ func (l *linter) limits(o *object, np *apiv1.NodePool) {
 		l.at(o, "no-limits", "spec", "set spec.limits, for example {cpu: 1000}, to bound the cost of a mistake in a workload",
 			"spec.limits is not set: the number of nodes is unbounded")
 	}
-	for _, name := range slices.Sorted(maps.Keys(np.Spec.Limits)) {
-		text, found, err := unstructured.NestedString(o.content.Object, "spec", "limits", string(name))
-		if !found || err != nil {
-			continue
-		}
-		if _, err := resource.ParseQuantity(text); err != nil {
-			l.at(o, "invalid-manifest", "spec.limits."+string(name), "write a number with a unit, for example 100 or 64Gi",
-				"the API server accepts the value, and the controller cannot read it: the limit counts as 0, which allows no nodes")
-		}
-	}
+	l.quantities(o, "limits", "the limit counts as 0, which allows no nodes")
 	if most, ok := np.Spec.Limits[model.Nodes]; ok && np.Spec.Replicas != nil && most.CmpInt64(*np.Spec.Replicas) < 0 {
 		l.at(o, "replicas-above-limit", "spec.replicas", "raise spec.limits.nodes, or lower spec.replicas",
 			"spec.replicas is %d, but spec.limits.nodes is %s: no more nodes than that are launched", *np.Spec.Replicas, most.String())
+	}
+}
+
+// quantities finds quantities in a map of the spec that the API server accepts and that cannot be read. effect says what
+// follows from one.
+func (l *linter) quantities(o *object, at, effect string) {
+	all, _, _ := unstructured.NestedMap(o.content.Object, "spec", at) // absent is none, and other types are other findings
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		text, ok := all[name].(string)
+		if !ok {
+			continue
+		}
+		if _, err := resource.ParseQuantity(text); err != nil {
+			l.at(o, "invalid-manifest", "spec."+at+"."+name, "write a number with a unit, for example 100 or 64Gi",
+				"the API server accepts the value, and the controller cannot read it: %s", effect)
+		}
 	}
 }
 
