@@ -25,7 +25,8 @@ func (s *search) accept(in view, p problem.Proposal) model.Verdict {
 	}
 	v := s.st.Accept(p.Command(apiv1.DisruptionReasonUnderutilized, method), p.Set...)
 	if v.OK() {
-		s.last = view{s.st.Advance(in.cluster), s.st.Cluster, in.closed}
+		s.st.Gain += p.Payback.Net()
+		s.last = view{s.st.Advance(in.cluster), s.st.Cluster, in.closed, in.notOffered}
 	}
 	return v
 }

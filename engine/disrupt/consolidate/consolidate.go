@@ -23,6 +23,23 @@ type Cursor struct {
 	WaitingSince, NextWait time.Time
 }
 
+// A strategy is a way to choose sets of candidates.
+type strategy struct {
+	// podsPerSet bounds the number of pods in a set.
+	podsPerSet int
+	// extends adds nodes that a proposal would leave underfilled to the proposal.
+	extends bool
+	// exhaustive evaluates each candidate in the whole cluster, without screening. Only tests set it.
+	exhaustive bool
+}
+
+// The strategies of Run. plain accepts the best moves first, so later moves may save less. If it leaves nodes
+// underfilled and there are few candidates, Run tries extending as well, and uses the result with the higher gain.
+var (
+	plain     = strategy{podsPerSet: 800}
+	extending = strategy{podsPerSet: 5000, extends: true}
+)
+
 // Run consolidates the candidates that are due. waits is true if it waits for other nodes to become consolidatable
 // instead.
 func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *problem.State, next Cursor, waits bool) {
@@ -49,8 +66,16 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		}
 		return st, cursor, waits
 	}
-	s := newSearch(st, candidates, cursor).run()
-	return s.st, s.cursor, false
+	best := newSearch(st, candidates, plain, cursor).run()
+	if best.underfilled {
+		other := newSearch(st, candidates, extending, cursor).run()
+		if other.st.Gain > best.st.Gain+problem.Epsilon {
+			best, other = other, best
+		}
+		best.st.Stats.WhatIfs += other.st.Stats.WhatIfs - st.Stats.WhatIfs
+		best.st.Stats.Screened += other.st.Stats.Screened - st.Stats.Screened
+	}
+	return best.st, best.cursor, false
 }
 
 // mayConsolidate returns the reason why the node must not be consolidated, other than price and budgets.

@@ -15,7 +15,7 @@ func TestHalvesAreDisjoint(t *testing.T) {
 		}
 		st := problem.Compile(s, problem.Options{})
 		used := map[string]bool{}
-		for _, cmd := range newSearch(st, st.Problem.Candidates, Cursor{}).run().st.Commands {
+		for _, cmd := range newSearch(st, st.Problem.Candidates, extending, Cursor{}).run().st.Commands {
 			for _, n := range cmd.Nodes {
 				if used[n.Name] {
 					t.Errorf("seed %d: %s is removed by %s, after another command has used it", seed, n.Name, cmd)

@@ -92,7 +92,7 @@ func TestScreeningLosesLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 		st := problem.Compile(s, problem.Options{})
-		search := newSearch(st, st.Problem.Candidates, Cursor{})
+		search := newSearch(st, st.Problem.Candidates, plain, Cursor{})
 		cluster := search.view(nil).cluster
 		screen := reduce(st.Problem, cluster)
 		for _, c := range st.Problem.Candidates {
@@ -118,16 +118,16 @@ func TestScreeningLosesLittle(t *testing.T) {
 func TestScreenedDecisionIsAsGood(t *testing.T) {
 	screened, less := 0, 0
 	quick, slow := 0.0, 0.0
+	exhaustive := plain
+	exhaustive.exhaustive = true
 	for seed := range uint64(8) {
 		s, err := tight(seed, 70).Snapshot()
 		if err != nil {
 			t.Fatal(err)
 		}
 		st := problem.Compile(s, problem.Options{})
-		with := newSearch(st, st.Problem.Candidates, Cursor{}).run().st
-		exhaustive := newSearch(st, st.Problem.Candidates, Cursor{})
-		exhaustive.exhaustive = true
-		without := exhaustive.run().st
+		with := newSearch(st, st.Problem.Candidates, plain, Cursor{}).run().st
+		without := newSearch(st, st.Problem.Candidates, exhaustive, Cursor{}).run().st
 		screened += with.Stats.Screened
 		a, b := saved(with.Commands), saved(without.Commands)
 		if quick, slow = quick+a, slow+b; a < b-problem.Epsilon {
@@ -156,7 +156,7 @@ func TestScreeningAgreesWithTheWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		st := problem.Compile(s, problem.Options{})
-		search := newSearch(st, st.Problem.Candidates, Cursor{})
+		search := newSearch(st, st.Problem.Candidates, plain, Cursor{})
 		cluster := search.view(nil).cluster
 		screen := reduce(st.Problem, cluster)
 		for _, c := range st.Problem.Candidates {

@@ -10,26 +10,30 @@ import (
 )
 
 const (
-	// nodesPerSet and podsPerSet bound a set.
-	nodesPerSet, podsPerSet = 50, 800
-	// Up to few candidates are searched by combinations, more by sets. A set of at most few nodes is not halved.
+	// nodesPerSet bounds the number of nodes in a set.
+	nodesPerSet = 50
+	// few is the number of candidates up to which combinations is used instead of sets. Sets of this size are not
+	// halved.
 	few = 6
-	// A node whose Problem.FullWorth is below replaceBelow is replaced. It is not filled with pods of other nodes.
+	// replaceBelow is a bound of Problem.FullWorth. Below it, a node is replaced rather than filled with pods of other
+	// nodes.
 	replaceBelow = 0.95
 )
 
-// A search is one consolidation. It accepts the best moves first, so later moves may save less.
+// A search is one consolidation with one strategy.
 type search struct {
-	st     *problem.State
-	cursor Cursor
-	// exhaustive evaluates each candidate in the whole cluster, without screening. Only tests set it.
-	exhaustive bool
-	// candidates are sorted by waste divided by the disruption that their removal causes, highest first.
+	st       *problem.State
+	strategy strategy
+	cursor   Cursor
+	// candidates are sorted by waste per disruption by their removal, highest first.
 	candidates []*problem.Candidate
-	last       view // the most recent view
+	movable    map[*problem.Candidate]bool // the set of candidates
+	// underfilled says that some proposal would have left candidates underfilled.
+	underfilled bool
+	last        view // the most recent view
 }
 
-func newSearch(from *problem.State, candidates []*problem.Candidate, cursor Cursor) *search {
+func newSearch(from *problem.State, candidates []*problem.Candidate, way strategy, cursor Cursor) *search {
 	candidates = slices.Clone(candidates)
 	slices.SortFunc(candidates, func(a, b *problem.Candidate) int {
 		return cmp.Or(
@@ -37,7 +41,11 @@ func newSearch(from *problem.State, candidates []*problem.Candidate, cursor Curs
 			strings.Compare(a.Node.Name, b.Node.Name),
 		)
 	})
-	return &search{st: from.Clone(), candidates: candidates, cursor: cursor}
+	s := &search{st: from.Clone(), strategy: way, candidates: candidates, movable: map[*problem.Candidate]bool{}, cursor: cursor}
+	for _, c := range candidates {
+		s.movable[c] = true
+	}
+	return s
 }
 
 // run removes candidates in sets, then individually.
@@ -53,9 +61,8 @@ func (s *search) run() *search {
 	return s
 }
 
-// split divides the candidates into two lists. replaced are nodes that even full of pods would cost more than capacity
-// elsewhere: their FullWorth is below replaceBelow. filled are all others, onto which pods of other nodes may move.
-// Candidates whose removal cannot pay for their evictions are in neither list.
+// split divides the candidates into those to replace (see replaceBelow) and those that may be filled. Candidates whose
+// removal cannot pay for their evictions are in neither list.
 func (s *search) split() (replaced, filled []*problem.Candidate) {
 	for _, c := range s.candidates {
 		best := s.st.Problem.PaybackOf([]*problem.Candidate{c}, c.Waste(), c.Worth) // the pods cost at least their worth elsewhere
@@ -70,8 +77,7 @@ func (s *search) split() (replaced, filled []*problem.Candidate) {
 	return replaced, filled
 }
 
-// sets removes the candidates of list, as many together as the budgets and the bounds of a set allow. No pods move to the
-// candidates in closed.
+// sets removes the candidates of list in sets that are as large as budgets allow. Candidates in closed receive no pods.
 func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 	for len(list) > 0 && !s.st.Exhausted() {
 		set, rest := s.nextSet(list)
@@ -88,7 +94,7 @@ func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candidate) {
 	pods := 0
 	for _, c := range s.available(list) {
-		if full := len(set) == nodesPerSet || len(set) > 0 && pods+len(c.Pods) > podsPerSet; full {
+		if full := len(set) == nodesPerSet || len(set) > 0 && pods+len(c.Pods) > s.strategy.podsPerSet; full {
 			rest = append(rest, c)
 			continue
 		}
@@ -114,7 +120,7 @@ func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 		return
 	}
 	v := s.view(closed)
-	if p := s.propose(v, set); p.Verdict.OK() && s.accept(v, p).OK() {
+	if p := s.extend(v, s.propose(v, set)); p.Verdict.OK() && s.accept(v, p).OK() {
 		return
 	}
 	if len(set) > few {

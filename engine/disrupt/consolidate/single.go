@@ -33,7 +33,7 @@ func (s *search) singles() {
 				s.st.Stats.Exhausted, s.cursor.After = true, list[max(i-1, 0)].Node.Name
 			}
 		}
-		if v.OK() && len(list) > screeningFrom && !s.exhaustive && unconstrained(c.Pods) {
+		if v.OK() && len(list) > screeningFrom && !s.strategy.exhaustive && unconstrained(c.Pods) {
 			if screen == nil {
 				screen = reduce(s.st.Problem, s.view(nil).cluster)
 			}

@@ -14,26 +14,37 @@ type view struct {
 	source *model.Snapshot
 	// closed are the candidates that receive no pods, because they are to be removed.
 	closed []*problem.Candidate
+	// notOffered are the names of instance types that must not be launched.
+	notOffered []string
 }
 
 // view returns the State's cluster with these nodes cordoned: nodes that are not initialized, whose consolidateAfter
 // has not passed, or that are closed.
 func (s *search) view(closed []*problem.Candidate) view {
 	if v := s.last; v.source != s.st.Cluster || !slices.Equal(v.closed, closed) {
-		s.last = s.newView(closed)
+		s.last = s.newView(closed, nil)
 	}
 	return s.last
 }
 
-func (s *search) newView(closed []*problem.Candidate) view {
-	isClosed := map[string]bool{}
+// newView returns a new view without the instance types in notOffered.
+func (s *search) newView(closed []*problem.Candidate, notOffered []string) view {
+	names := map[string]bool{}
 	for _, c := range closed {
-		isClosed[c.Node.Name] = true
+		names[c.Node.Name] = true
 	}
-	cordoned := s.st.Problem.Cordon(s.st.Cluster, func(n *model.Node) bool {
-		return isClosed[n.Name] || !s.st.Problem.Initialized(n) || s.recent(n)
+	delta := s.st.Problem.Cordon(s.st.Cluster, func(n *model.Node) bool {
+		return names[n.Name] || !s.st.Problem.Initialized(n) || s.recent(n)
 	})
-	return view{s.st.Cluster.Apply(cordoned), s.st.Cluster, closed}
+	if len(notOffered) > 0 {
+		delta.Types = map[string][]*model.InstanceType{}
+		for _, p := range s.st.Cluster.Pools() {
+			delta.Types[p.Name] = slices.DeleteFunc(slices.Clone(s.st.Cluster.Types(p.Name)), func(t *model.InstanceType) bool {
+				return slices.Contains(notOffered, t.Name)
+			})
+		}
+	}
+	return view{s.st.Cluster.Apply(delta), s.st.Cluster, closed, notOffered}
 }
 
 // open returns the view in which the candidates may receive pods again.
@@ -41,7 +52,16 @@ func (s *search) open(v view, candidates ...*problem.Candidate) view {
 	if len(v.closed) == 0 || len(candidates) == 0 {
 		return v
 	}
-	return s.newView(except(v.closed, candidates))
+	return s.newView(except(v.closed, candidates), v.notOffered)
+}
+
+// withoutTypes returns the view without the instance types of the candidates.
+func (s *search) withoutTypes(v view, candidates []*problem.Candidate) view {
+	var names []string
+	for _, c := range candidates {
+		names = append(names, c.Type())
+	}
+	return s.newView(v.closed, names)
 }
 
 // recent reports whether a pod was bound to the node or left it within consolidateAfter. Consolidation moves no pods to

@@ -21,7 +21,9 @@ type State struct {
 	Budgets *budget.NodePools
 	// Commands are the accepted commands, in order.
 	Commands []model.Command
-	Stats    Stats
+	// Gain is the sum of the net gains of accepted consolidations, in dollars.
+	Gain  float64
+	Stats Stats
 
 	evicted   budget.Taken
 	nodes     []nodeState    // by candidate
