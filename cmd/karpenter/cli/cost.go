@@ -90,6 +90,16 @@ func (x *costing) run(cmd *cobra.Command) error {
 	}
 	p := newProgress(cmd.ErrOrStderr())
 	defer p.end()
+	r, err := x.report(cmd, p, fields)
+	if err != nil {
+		return err
+	}
+	p.pause()
+	return x.print(cmd.OutOrStdout(), r)
+}
+
+// report adds up the costs by the given keys. Warnings are written to stderr.
+func (x *costing) report(cmd *cobra.Command, p *progress, fields []cost.Field) (r ledger.Report, err error) {
 	var saved ledger.Saved
 	if len(x.files) > 0 {
 		saved, err = x.ofManifests(cmd, p)
@@ -97,7 +107,7 @@ func (x *costing) run(cmd *cobra.Command) error {
 		saved, err = x.ofCluster(cmd, p)
 	}
 	if err != nil {
-		return err
+		return r, err
 	}
 	q := ledger.Query{By: fields, Now: time.Now()}
 	if saved.Begin.Equal(saved.Until) {
@@ -106,8 +116,7 @@ func (x *costing) run(cmd *cobra.Command) error {
 	if x.since > 0 {
 		q.Since = time.Now().Add(-x.since)
 	}
-	p.pause()
-	return x.print(cmd.OutOrStdout(), saved.Report(q))
+	return saved.Report(q), nil
 }
 
 func (x *costing) print(w io.Writer, r ledger.Report) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -68,28 +67,33 @@ func (x *explanation) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	answer, known := x.subjects(cmd.Context())[args[0]]
-	if !known {
-		return coded{exitUsage, fmt.Errorf("unknown resource %q: use pod, node or nodepool", args[0])}
-	}
 	p := newProgress(cmd.ErrOrStderr())
 	defer p.end()
-	run, err := x.decide(cmd, p)
+	a, err := x.answer(cmd, p, args[0], args[1])
 	if err != nil {
 		return err
 	}
-	value, text, found := answer(run, args[1])
+	return x.output.print(cmd, a)
+}
+
+// answer explains the object with a name. Warnings are written to stderr.
+func (x *explanation) answer(cmd *cobra.Command, p *progress, kind, name string) (answer, error) {
+	explain, known := x.subjects(cmd.Context())[kind]
+	if !known {
+		return answer{}, coded{exitUsage, fmt.Errorf("unknown resource %q: use pod, node or nodepool", kind)}
+	}
+	run, err := x.decide(cmd, p)
+	if err != nil {
+		return answer{}, err
+	}
+	value, text, found := explain(run, name)
 	p.pause()
 	tellFaults(cmd, run)
 	warn(cmd.ErrOrStderr(), x.unread)
 	if !found {
-		return x.notFound(args[0], args[1])
+		return answer{}, x.notFound(kind, name)
 	}
-	if x.output == asJSON {
-		return printJSON(cmd.OutOrStdout(), value)
-	}
-	_, err = io.WriteString(cmd.OutOrStdout(), text(styleOf(cmd.OutOrStdout())))
-	return err
+	return answer{value, text}, nil
 }
 
 // notFound is the error for a name that no object has.

@@ -63,9 +63,15 @@ func serveCluster(t *testing.T, events []corev1.Event) {
 		}
 	}))
 	t.Cleanup(server.Close)
+	kubeconfigOf(t, server.URL)
+}
+
+// kubeconfigOf points KUBECONFIG at the API server with the address.
+func kubeconfigOf(t *testing.T, address string) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	config := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
-		"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", server.URL)
+		"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", address)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

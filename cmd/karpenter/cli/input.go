@@ -37,6 +37,12 @@ func (in *input) check() error {
 
 // read makes a case of the manifests, and writes warnings to stderr.
 func (in *input) read(cmd *cobra.Command, p *progress) (*offline.Case, error) {
+	c, _, _, err := in.readAll(cmd, p)
+	return c, err
+}
+
+// readAll is like read, and also returns what the case was made of.
+func (in *input) readAll(cmd *cobra.Command, p *progress) (*offline.Case, *manifest.Set, *offline.Catalogue, error) {
 	first := in.files[0]
 	if first == manifest.Stdin {
 		first = "standard input"
@@ -44,23 +50,23 @@ func (in *input) read(cmd *cobra.Command, p *progress) (*offline.Case, error) {
 	p.say("reading " + first)
 	set, err := manifest.Read(cmd.Context(), in.files, manifest.Options{Stdin: cmd.InOrStdin(), Legacy: converter{}})
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	p.say("preparing " + units.Counted(set.Len(), "object"))
 	catalogue, err := in.open(offline.RegionOf(manifest.Of[*corev1.Node](set), manifest.Of[*awsv1.EC2NodeClass](set)))
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	if err := in.pay(catalogue, manifest.Of[*corev1.Node](set)); err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	c, err := offline.Assemble(set, catalogue, time.Now())
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	p.pause()
 	warn(cmd.ErrOrStderr(), c.Warnings)
-	return c, nil
+	return c, set, catalogue, nil
 }
 
 // maxWarnings is the maximum number of printed warnings.
@@ -93,6 +99,21 @@ func (o output) check() error {
 		return coded{exitUsage, fmt.Errorf("--output: unknown format %q, use text or json", string(o))}
 	}
 	return nil
+}
+
+// An answer is what a command that only reads found out: as a value for JSON, and as text.
+type answer struct {
+	value any
+	text  func(report.Style) string
+}
+
+// print writes an answer in the chosen format.
+func (o output) print(cmd *cobra.Command, a answer) error {
+	if o == asJSON {
+		return printJSON(cmd.OutOrStdout(), a.value)
+	}
+	_, err := io.WriteString(cmd.OutOrStdout(), a.text(styleOf(cmd.OutOrStdout())))
+	return err
 }
 
 // styleOf returns how to write on w: in colour on a terminal, unless NO_COLOR is set.

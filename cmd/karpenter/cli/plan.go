@@ -1,20 +1,34 @@
 package cli
 
 import (
-	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/units"
+	"github.com/karpenter-go/karpenter/internal/live"
+	"github.com/karpenter-go/karpenter/internal/manifest"
+	"github.com/karpenter-go/karpenter/internal/offline"
+	"github.com/karpenter-go/karpenter/internal/report"
 )
 
+// planning are the flags of plan.
+type planning struct {
+	// input selects the cluster. The command plan has no manifests: its -f is a change.
+	input
+	solver
+	output output
+	change whatIf
+}
+
 func planCommand() *cobra.Command {
-	var types cataloguing
-	var knobs solver
-	var out output
+	var x planning
 	c := &cobra.Command{
 		Use:   "plan",
 		Short: "Show the decisions the controller would make now",
@@ -29,40 +43,76 @@ func planCommand() *cobra.Command {
 			"  karpenter plan --without-node ip-10-0-0-4.ec2.internal\n" +
 			"  karpenter plan --with-price m7a.large=0.05",
 		Args: noArgs,
+		RunE: interruptible(func(cmd *cobra.Command, _ []string) error { return x.run(cmd) }),
 	}
-	types.addFlags(c)
-	knobs.addFlags(c)
-	out.addFlag(c)
-	var change whatIf
-	change.addFlags(c)
-	c.RunE = interruptible(func(cmd *cobra.Command, _ []string) error {
-		for _, check := range []func() error{out.check, types.check, knobs.check, change.check} {
-			if err := check(); err != nil {
-				return err
-			}
-		}
-		p := newProgress(cmd.ErrOrStderr())
-		defer p.end()
-		l, err := types.readLive(cmd, p, knobs.options(), knobs.spread())
-		if err != nil {
+	x.cataloguing.addFlags(c)
+	x.solver.addFlags(c)
+	x.output.addFlag(c)
+	x.change.addFlags(c)
+	return c
+}
+
+func (x *planning) run(cmd *cobra.Command) error {
+	for _, check := range []func() error{x.output.check, x.cataloguing.check, x.solver.check, x.change.check} {
+		if err := check(); err != nil {
 			return err
 		}
-		p.say("planning for " + units.Counted(len(l.snapshot.Pending()), "pod"))
-		run := l.decide()
-		if change.given() {
-			return change.print(cmd, p, out, l, run)
-		}
-		p.say("checking disruption of " + units.Counted(len(run.Snapshot.Nodes()), "node"))
-		d := run.Disrupt(disrupt.Options{}, time.Now)
-		p.pause()
-		tellFaults(cmd, run)
-		e := explain.New(run.Snapshot, run.Options.Labels)
-		if out == asJSON {
-			return printJSON(cmd.OutOrStdout(), resultOf(run, nil, d, e))
-		}
-		style := styleOf(cmd.OutOrStdout())
-		_, err = io.WriteString(cmd.OutOrStdout(), style.Plan(run.Plan, e)+"\n"+style.Disruption(d))
+	}
+	p := newProgress(cmd.ErrOrStderr())
+	defer p.end()
+	a, err := x.answer(cmd, p)
+	if err != nil {
 		return err
-	})
-	return c
+	}
+	p.pause()
+	return x.output.print(cmd, a)
+}
+
+// answer returns the decisions, or what the change does if one is given. Warnings are written to stderr.
+func (x *planning) answer(cmd *cobra.Command, p *progress) (answer, error) {
+	l, run, static, err := x.decide(cmd, p)
+	if err != nil {
+		return answer{}, err
+	}
+	if x.change.given() {
+		result, err := x.change.compare(cmd, l, run)
+		return answer{result, func(s report.Style) string { return s.WhatIf(result) }}, err
+	}
+	p.say("checking disruption of " + units.Counted(len(run.Snapshot.Nodes()), "node"))
+	d := run.Disrupt(disrupt.Options{Simulate: len(x.files) > 0}, time.Now)
+	p.pause()
+	tellFaults(cmd, run)
+	e := explain.New(run.Snapshot, run.Options.Labels)
+	text := func(s report.Style) string {
+		parts := []string{s.Plan(run.Plan, e), s.Disruption(d)}
+		if len(static) > 0 {
+			parts = append([]string{s.Static(static)}, parts...)
+		}
+		return strings.Join(parts, "\n")
+	}
+	return answer{resultOf(run, static, d, e), text}, nil
+}
+
+// decide makes a plan for the manifests, or for the cluster if there are none. static are nodes that static NodePools of
+// the manifests lack.
+func (x *planning) decide(cmd *cobra.Command, p *progress) (l *liveState, run *offline.Run, static []offline.NodeResult, err error) {
+	if len(x.files) == 0 {
+		if l, err = x.readLive(cmd, p, x.options(), x.spread()); err != nil {
+			return nil, nil, nil, err
+		}
+		p.say("planning for " + units.Counted(len(l.snapshot.Pending()), "pod"))
+		return l, l.decide(), nil, nil
+	}
+	c, set, catalogue, err := x.readAll(cmd, p)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	p.say("planning for " + units.Counted(len(c.Delta.Pods), "pod"))
+	c.Spread.Constraints = x.spread()
+	run = c.Decide(x.options(), 1, time.Now)
+	found := &live.Cluster{
+		Snapshot: run.Snapshot, Pools: manifest.Of[*apiv1.NodePool](set), Classes: manifest.Of[*awsv1.EC2NodeClass](set),
+		Overlays: manifest.Of[*overlayv1alpha1.NodeOverlay](set),
+	}
+	return &liveState{found: found, catalogue: catalogue, snapshot: run.Snapshot, options: run.Options}, run, c.Static, nil
 }

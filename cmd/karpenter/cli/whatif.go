@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,20 +44,6 @@ func (w *whatIf) check() error {
 		w.priceOf[name] = price
 	}
 	return nil
-}
-
-// print writes what the change does to the cluster for which run was made.
-func (w *whatIf) print(cmd *cobra.Command, p *progress, out output, l *liveState, run *offline.Run) error {
-	result, err := w.compare(cmd, l, run)
-	if err != nil {
-		return err
-	}
-	p.pause()
-	if out == asJSON {
-		return printJSON(cmd.OutOrStdout(), result)
-	}
-	_, err = io.WriteString(cmd.OutOrStdout(), styleOf(cmd.OutOrStdout()).WhatIf(result))
-	return err
 }
 
 // compare returns what the change does to the cluster for which run was made.
