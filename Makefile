@@ -113,7 +113,7 @@ test: unit e2e ## unit tests, then end to end on a local cluster
 e2e: build
 	cd local && go test -p 2 -count=1 -timeout 25m $(TEST_FLAGS) $(E2E_PACKAGES)
 
-# Set by hand: make sim SEED=7, make sim SEED=1 SIM_SEEDS=200, make sim SIM_FLAGS='-trace /tmp -shrink 0'
+# Set by hand: make sim SEED=7, make sim SEED=1 SIM_SEEDS=200, make sim SIM_FLAGS='-traces /tmp -shrink 0'
 SEED      ?= 1
 SIM_SEEDS ?= 1
 SIM_FLAGS ?=

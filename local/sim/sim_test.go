@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/sim/scheduler"
 )
 
-var verbose = flag.String("trace", "", "write the trace of each simulation to this directory")
+var verbose = flag.String("traces", "", "write the trace of each simulation to this directory")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
