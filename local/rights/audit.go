@@ -12,11 +12,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// AuditPolicy is the audit policy of an API server that logs every request of the user, without bodies.
+// AuditPolicy is the audit policy of an API server that logs every request of the user, without bodies. A watch is logged when
+// it starts as well, because it may not have ended when the log is read.
 func AuditPolicy(user string) []byte {
 	return fmt.Appendf(nil, `apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [RequestReceived, ResponseStarted, Panic]
+omitStages: [RequestReceived, Panic]
 rules:
 - level: Metadata
   users: [%q]
