@@ -68,6 +68,15 @@ func newScene(t *testing.T, name string, edit ...func(*apiv1.NodePool)) *scene {
 	for _, f := range edit {
 		f(pool)
 	}
+	s.poll(func(ctx context.Context) string { // without failure domains, all Machines are in one zone
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(deploymentKind.GroupVersion().WithKind("Cluster"))
+		if err := place.Get(ctx, client.ObjectKey{Namespace: clusterapi.Namespace, Name: "local"}, u); err != nil {
+			return err.Error()
+		}
+		domains, _, _ := unstructured.NestedSlice(u.Object, "status", "failureDomains")
+		return missing(len(domains) == len(clusterapi.Zones), "the Cluster has the failure domains %v", domains)
+	})
 	s.put(class, pool)
 	s.poll(func(ctx context.Context) string {
 		if err := place.Get(ctx, client.ObjectKey{Name: name}, pool); err != nil {
