@@ -31,7 +31,7 @@ var fixes = map[model.Reason]string{
 	{Rule: model.RuleAnnotation}:                                 "remove the annotation",
 	{Rule: model.RuleUnhealthy}:                                  "find the common cause of the unhealthy nodes",
 	{Rule: model.RuleUnhealthy, Cause: model.CauseDoNotRepair}:   "remove the annotation",
-	{Rule: model.RuleUnhealthy, Cause: model.CauseNoDrainBound}:  "move the pod away, or set spec.template.spec.terminationGracePeriod of the NodePool for future nodes",
+	{Rule: model.RuleUnhealthy, Cause: model.CauseNoDrainBound}:  "move the pod away, or set spec.template.spec.terminationGracePeriod of the NodePool, which makes its nodes drift",
 	{Rule: model.RulePDB}:                                        "run more replicas than the PodDisruptionBudget needs",
 	{Rule: model.RulePDB, Cause: model.CauseManyPDBs}:            "change the selectors so that only one of them matches",
 	{Rule: model.RuleSpot}:                                       "widen spec.template.spec.requirements of {pool}",

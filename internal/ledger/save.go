@@ -18,7 +18,7 @@ const (
 	MapKey  = "ledger.json.gz"
 	// maxEncoded is the largest encoded ledger. A ConfigMap holds 1 MiB.
 	maxEncoded = 900 << 10
-	// maxDecoded bounds what is read from a ConfigMap that somebody else wrote.
+	// maxDecoded bounds what is read from the ConfigMap, which other users may have changed.
 	maxDecoded = 64 << 20
 )
 

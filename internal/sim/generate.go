@@ -216,7 +216,7 @@ spec:
 `, 2+g.IntN(10), 1+g.IntN(5), one(g, "30s", "5m"))
 }
 
-// odd returns pods that the API server accepts and nobody expects.
+// odd returns pods with absurd values that the API server accepts.
 func (g *generator) odd() string {
 	annotations, pod, cpu := "sim/ends-after: 2s", "", "100m"
 	switch g.IntN(3) {

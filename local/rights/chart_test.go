@@ -22,7 +22,7 @@ var everything = map[string]any{
 	"controller": map[string]any{"metrics": map[string]any{"authentication": true, "tls": map[string]any{"enabled": true}}},
 }
 
-// Whoever has the token of the controller cannot get further rights by it: run pods, read secrets, issue tokens, change
+// The token of the controller grants no further rights: run pods, read secrets, issue tokens, change
 // roles or admission, act as another, or reach kubelets.
 func TestTokenGrantsNoFurtherRights(t *testing.T) {
 	for name, values := range map[string]map[string]any{

@@ -473,7 +473,7 @@ type keyed struct {
 	locks map[string]chan struct{}
 }
 
-// lock waits until nobody holds the lock of the key.
+// lock waits until the lock of the key is free.
 func (k *keyed) lock(ctx context.Context, key string) (unlock func(), err error) {
 	for {
 		k.mu.Lock()

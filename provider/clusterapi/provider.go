@@ -307,7 +307,7 @@ func (m *machine) instance() *cloud.Instance {
 	if text := m.Metadata.Annotations[clusterapiv1alpha1.TemplateAnnotationKey]; text != "" {
 		i.Annotations[clusterapiv1alpha1.TemplateAnnotationKey] = text
 	}
-	// Written by this package. If somebody has changed it, the instance has fewer labels.
+	// Written by this package. If it was changed by hand, the instance has fewer labels.
 	var labels map[string]string
 	if json.Unmarshal([]byte(m.Metadata.Annotations[nodeLabelsAnnotation]), &labels) == nil {
 		maps.Copy(i.Labels, labels)

@@ -57,7 +57,7 @@ func (s *shortages) mark(k offeringKey) {
 	s.byKey[k] = shortage{until: now.Add(pause), pause: pause}
 }
 
-// clear forgets the shortage after a launch that succeeded.
+// clear removes the shortage after a launch that succeeded.
 func (s *shortages) clear(k offeringKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

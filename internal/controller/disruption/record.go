@@ -5,6 +5,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/decisionlog"
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
@@ -16,7 +17,7 @@ func (c *Controller) record(ctx context.Context, s *model.Snapshot, cmd *model.C
 	if _, leaves := c.Decisions.Expects(cmd.Nodes[0].Claim.Name); leaves {
 		return
 	}
-	id := c.Decisions.Begin(decisions.Commanded(s, cmd, launchedBy(drafts), blocked))
+	id := c.Decisions.Begin(decisions.Commanded(s, cmd, decisionlog.Launched(drafts), blocked))
 	c.Tracer.Annotate(ctx, "episode", id)
 }
 
@@ -35,13 +36,5 @@ func (c *Controller) recordStatic(s *model.Snapshot, launches []act.Launch) {
 	if c.Decisions == nil || len(launches) == 0 {
 		return
 	}
-	c.Decisions.Begin(decisions.Static(s, launchedBy(launches)))
-}
-
-func launchedBy(launches []act.Launch) []decisions.Launched {
-	out := make([]decisions.Launched, len(launches))
-	for i, l := range launches {
-		out[i] = decisions.Launched{Claim: l.Claim.Name, Node: l.Node}
-	}
-	return out
+	c.Decisions.Begin(decisions.Static(s, decisionlog.Launched(launches)))
 }

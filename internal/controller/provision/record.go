@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/internal/controller/decisionlog"
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
@@ -26,14 +27,6 @@ func (c *Controller) record(ctx context.Context, s *model.Snapshot, plan *model.
 		return
 	}
 	c.refusedBefore = key
-	id := c.Decisions.Begin(decisions.Provisioned(s, plan, launchedBy(launches), refused))
+	id := c.Decisions.Begin(decisions.Provisioned(s, plan, decisionlog.Launched(launches), refused))
 	c.Tracer.Annotate(ctx, "episode", id)
-}
-
-func launchedBy(launches []act.Launch) []decisions.Launched {
-	out := make([]decisions.Launched, len(launches))
-	for i, l := range launches {
-		out[i] = decisions.Launched{Claim: l.Claim.Name, Node: l.Node}
-	}
-	return out
 }

@@ -14,7 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// An authority is an API server that knows two tokens. Only the user of one may get /metrics.
+// An authority is an API server that accepts two tokens. Only the user of one may get /metrics.
 type authority struct {
 	mu      sync.Mutex
 	reviews int

@@ -20,7 +20,7 @@ type Settings struct {
 	// MetricsTLS serves the metrics port by TLS, with the certificate tls.crt and key tls.key in MetricsCertificateDir.
 	MetricsTLS            bool
 	MetricsCertificateDir string
-	// MetricsAuthentication serves the metrics port only to users whom the API server knows and allows to get the path.
+	// MetricsAuthentication serves the metrics port only to users that the API server authenticates and allows to get the path.
 	MetricsAuthentication bool
 	// KubeClientQPS and KubeClientBurst bound the rate of requests to the API server, per second.
 	KubeClientQPS   int

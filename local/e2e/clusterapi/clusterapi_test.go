@@ -143,7 +143,7 @@ func TestDrift(t *testing.T) {
 	s.awaitSettled(1)
 }
 
-// A Machine that somebody deletes is drained by Karpenter first: a PodDisruptionBudget holds it until its pods may go.
+// A Machine that is deleted by hand is drained by Karpenter first: a PodDisruptionBudget holds it until its pods may go.
 func TestDeletedMachineIsDrained(t *testing.T) {
 	s := newScene(t, "deleted")
 	s.deploy(1, "3")

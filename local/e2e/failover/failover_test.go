@@ -119,7 +119,7 @@ func TestLeaderPaused(t *testing.T) {
 	launchedOnce(t, made, 24)
 }
 
-// The lease is taken away from the leader in the middle of a scale-up. The leader ends itself. When nobody renews the lease any
+// The lease is taken away from the leader in the middle of a scale-up. The leader ends itself. When the lease is not renewed any
 // more, a replica leads again and finishes.
 func TestLeaseLost(t *testing.T) {
 	long(t)
@@ -188,7 +188,7 @@ func revive(t *testing.T, replicas ...*replica) {
 				r.run(t)
 			}
 		}
-		return "nobody leads"
+		return "no replica leads"
 	})
 }
 

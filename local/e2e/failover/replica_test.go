@@ -36,7 +36,7 @@ type replica struct {
 
 // scraper is a client that accepts the replicas' own certificates.
 var scraper = &http.Client{Transport: &http.Transport{
-	TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the certificate is signed by nobody, on loopback
+	TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the certificate is self-signed, on loopback
 	DisableKeepAlives: true,
 }}
 
@@ -186,7 +186,7 @@ func pair(t *testing.T) (leader, standby *replica) {
 		case b.leads(ctx):
 			leader, standby = b, a
 		default:
-			return fmt.Sprintf("nobody leads (the replicas run: %v, %v)", a.running(), b.running())
+			return fmt.Sprintf("no replica leads (the replicas run: %v, %v)", a.running(), b.running())
 		}
 		return ""
 	})

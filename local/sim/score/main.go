@@ -1,4 +1,4 @@
-// Command score tells how many of the planted defects of package mutant the simulation finds.
+// Command score measures how many of the planted defects of package mutant the simulation finds.
 //
 // Each mutant is built with an overlay and played, seed by seed, until an invariant is violated. A violation counts only if the
 // product without the mutant does not have it with the same seed.
