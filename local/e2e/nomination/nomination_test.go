@@ -125,13 +125,28 @@ func measure(t *testing.T, s setup) result {
 	r.took = time.Since(begun)
 	r.planned, r.needed = claims(t, kube)
 	r.price = awaitOpen(t, kube)
-	text := metrics(t, c)
-	r.replanned, r.nominated = read(t, text, replannedTotal), read(t, text, nominatedTotal)
-	r.followed, r.elsewhere = read(t, text, followedTotal), read(t, text, elsewhereTotal)
+	r.count(t, c)
 	if err := c.Down(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// count reads the counters of the controller. The controller counts bound pods in its next pass, so count waits for them if any
+// pod was nominated.
+func (r *result) count(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(context.Context) (bool, error) {
+		text := metrics(t, c)
+		r.replanned, r.nominated = read(t, text, replannedTotal), read(t, text, nominatedTotal)
+		r.followed, r.elsewhere = read(t, text, followedTotal), read(t, text, elsewhereTotal)
+		return r.nominated == 0 || r.followed+r.elsewhere > 0, nil
+	})
+	if err != nil {
+		t.Errorf("%d nominations, and none is counted as followed or ignored: %v", r.nominated, err)
+	}
 }
 
 func start(t *testing.T, s setup) (*cluster.Cluster, client.Client) {
