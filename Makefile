@@ -60,8 +60,8 @@ render: ## what the chart makes of values: make render VALUES=my-values.yaml; no
 
 IMAGE_ARCH ?= amd64,arm64
 
-image: ## the container image for IMAGE_ARCH with bills of materials, in dist/image; no Docker needed
-	@cd hack && go run ./image -root '$(CURDIR)' -arch $(IMAGE_ARCH) -version $(VERSION) -commit '$(COMMIT)' -out dist/image
+image: ## the container image for IMAGE_ARCH with bills of materials and provenance, in dist/image; signed with IMAGE_SIGNING_KEY; no Docker needed
+	@cd hack && go run ./image -root '$(CURDIR)' -arch $(IMAGE_ARCH) -version $(VERSION) -commit '$(COMMIT)' -sign-key '$(IMAGE_SIGNING_KEY)' -out dist/image
 
 check: fmt vet staticcheck arch generated licences ## format, vet, staticcheck, architecture, generated files, licences
 

@@ -36,7 +36,7 @@ func TestBuild(t *testing.T) {
 		if cache != "" {
 			t.Setenv("GOCACHE", cache)
 		}
-		if err := run(ctx, "1.2.3", "abc", []string{"amd64", "arm64"}, filepath.Join(out, name)); err != nil {
+		if err := run(ctx, origin{version: "1.2.3", commit: "abc", architectures: []string{"amd64", "arm64"}}, nil, filepath.Join(out, name)); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(filepath.Join(out, name, "index.json"))

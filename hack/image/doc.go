@@ -6,5 +6,7 @@
 // The image holds a static binary, the certificates of Mozilla's root programme, the licences, and nothing else; it runs as
 // user 65532. The same source and compiler give the same digests: file times are the epoch, or SOURCE_DATE_EPOCH.
 //
+// The provenance of the image is attached to it. With -sign-key, image and provenance are signed as cosign verifies them.
+//
 // To publish it: skopeo copy --all oci:dist/image:1.2.3 docker://registry/karpenter:1.2.3, or crane push dist/image ....
 package main

@@ -41,6 +41,13 @@ type platform struct {
 // A layout is an OCI image layout in a directory.
 type layout struct{ dir string }
 
+// contents is index.json.
+type contents struct {
+	SchemaVersion int          `json:"schemaVersion"`
+	MediaType     string       `json:"mediaType"`
+	Manifests     []descriptor `json:"manifests"`
+}
+
 // digest returns the digest of data, which is the name of its blob.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
@@ -95,18 +102,38 @@ func (l layout) write(platforms []platform, labels map[string]string, texts map[
 	}
 	top := index
 	top.Annotations = map[string]string{"org.opencontainers.image.ref.name": labels["org.opencontainers.image.version"]}
-	outer, err := json.MarshalIndent(map[string]any{
-		"schemaVersion": 2, "mediaType": typeIndex, "manifests": append([]descriptor{top}, bills...),
-	}, "", "  ")
-	if err != nil {
+	if err := l.put(append([]descriptor{top}, bills...)); err != nil {
 		return descriptor{}, err
 	}
-	for name, data := range map[string][]byte{"index.json": outer, "oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`)} {
-		if err := os.WriteFile(filepath.Join(l.dir, name), data, 0o644); err != nil {
-			return descriptor{}, fmt.Errorf("write %s: %w", name, err)
-		}
+	if err := os.WriteFile(filepath.Join(l.dir, "oci-layout"), []byte(`{"imageLayoutVersion":"1.0.0"}`), 0o644); err != nil {
+		return descriptor{}, fmt.Errorf("write oci-layout: %w", err)
 	}
 	return index, nil
+}
+
+// put writes index.json, which lists what the layout has.
+func (l layout) put(manifests []descriptor) error {
+	outer, err := json.MarshalIndent(contents{SchemaVersion: 2, MediaType: typeIndex, Manifests: manifests}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode index.json: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(l.dir, "index.json"), outer, 0o644); err != nil {
+		return fmt.Errorf("write index.json: %w", err)
+	}
+	return nil
+}
+
+// add appends manifests to index.json.
+func (l layout) add(more ...descriptor) error {
+	data, err := os.ReadFile(filepath.Join(l.dir, "index.json"))
+	if err != nil {
+		return fmt.Errorf("read index.json: %w", err)
+	}
+	var have contents
+	if err := json.Unmarshal(data, &have); err != nil {
+		return fmt.Errorf("decode index.json: %w", err)
+	}
+	return l.put(append(have.Manifests, more...))
 }
 
 // image writes the image of one platform.
@@ -142,19 +169,28 @@ func (l layout) image(p platform, labels map[string]string, texts map[string][]b
 
 // bill writes the bill of materials of one platform as an artifact that refers to its image, which is how registries find it.
 func (l layout) bill(p platform, image descriptor, labels map[string]string) (descriptor, error) {
+	return l.artifact(typeSPDX, image, nil, labels, p.sbom)
+}
+
+// artifact writes a manifest with one layer. The manifest refers to the image and has the labels, the layer has the annotations.
+func (l layout) artifact(mediaType string, image descriptor, annotations, labels map[string]string, content []byte) (descriptor, error) {
 	empty, err := l.blob(typeEmpty, []byte("{}"))
 	if err != nil {
 		return descriptor{}, err
 	}
-	content, err := l.blob(typeSPDX, p.sbom)
+	layer, err := l.blob(mediaType, content)
 	if err != nil {
 		return descriptor{}, err
 	}
-	subject := descriptor{MediaType: image.MediaType, Digest: image.Digest, Size: image.Size}
-	manifest, err := l.object(typeManifest, map[string]any{
-		"schemaVersion": 2, "mediaType": typeManifest, "artifactType": typeSPDX, "config": empty,
-		"layers": []descriptor{content}, "subject": subject, "annotations": labels,
-	})
-	manifest.ArtifactType = typeSPDX
+	layer.Annotations = annotations
+	v := map[string]any{
+		"schemaVersion": 2, "mediaType": typeManifest, "artifactType": mediaType, "config": empty, "layers": []descriptor{layer},
+		"subject": descriptor{MediaType: image.MediaType, Digest: image.Digest, Size: image.Size},
+	}
+	if labels != nil {
+		v["annotations"] = labels
+	}
+	manifest, err := l.object(typeManifest, v)
+	manifest.ArtifactType = mediaType
 	return manifest, err
 }

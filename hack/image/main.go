@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
 	"debug/elf"
 	"errors"
 	"flag"
@@ -23,12 +24,17 @@ func main() {
 	commit := flag.String("commit", "", "commit the program is built from")
 	arch := flag.String("arch", "amd64,arm64", "architectures")
 	out := flag.String("out", "dist/image", "directory of the OCI layout; a relative one is below root")
+	signKey := flag.String("sign-key", os.Getenv("IMAGE_SIGNING_KEY"),
+		"PEM file with the ECDSA key that signs the image and its provenance, as cosign verifies; empty for no signature")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := os.Chdir(*root)
+	key, err := signingKey(*signKey) // a relative path is that of the caller
 	if err == nil {
-		err = run(ctx, *version, *commit, strings.Split(*arch, ","), *out)
+		err = os.Chdir(*root)
+	}
+	if err == nil {
+		err = run(ctx, origin{version: *version, commit: *commit, architectures: strings.Split(*arch, ",")}, key, *out)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
@@ -36,11 +42,12 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, version, commit string, architectures []string, out string) error {
+func run(ctx context.Context, o origin, key *ecdsa.PrivateKey, out string) error {
 	at, err := epoch(os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
 		return err
 	}
+	o.epoch = at
 	texts := map[string][]byte{}
 	for _, name := range []string{"LICENSE", "NOTICE"} {
 		if texts[name], err = os.ReadFile(name); err != nil {
@@ -48,37 +55,44 @@ func run(ctx context.Context, version, commit string, architectures []string, ou
 		}
 	}
 	var platforms []platform
-	for _, arch := range architectures {
+	for _, arch := range o.architectures {
 		fmt.Println("building for linux/" + arch)
-		binary, err := build(ctx, arch, version, commit)
+		binary, err := build(ctx, arch, o.version, o.commit)
 		if err != nil {
 			return err
 		}
-		bill, err := sbom(binary, version, at)
+		bill, err := sbom(binary, o.version, at)
 		if err != nil {
 			return err
 		}
 		platforms = append(platforms, platform{arch, binary, bill})
 	}
 	labels := map[string]string{
-		"org.opencontainers.image.title": "karpenter", "org.opencontainers.image.version": version,
+		"org.opencontainers.image.title": "karpenter", "org.opencontainers.image.version": o.version,
 		"org.opencontainers.image.source":   "https://github.com/karpenter-go/karpenter",
 		"org.opencontainers.image.licenses": "Apache-2.0", "org.opencontainers.image.created": at.UTC().Format(time.RFC3339),
 	}
-	if commit != "" {
-		labels["org.opencontainers.image.revision"] = commit
+	if o.commit != "" {
+		labels["org.opencontainers.image.revision"] = o.commit
 	}
 	index, err := layout{out}.write(platforms, labels, texts, at)
 	if err != nil {
 		return err
 	}
 	for _, p := range platforms {
-		name := filepath.Join(filepath.Dir(out), "karpenter-"+version+"-linux-"+p.arch+".spdx.json")
+		name := filepath.Join(filepath.Dir(out), "karpenter-"+o.version+"-linux-"+p.arch+".spdx.json")
 		if err := os.WriteFile(name, p.sbom, 0o644); err != nil {
 			return fmt.Errorf("write bill of materials: %w", err)
 		}
 	}
-	fmt.Printf("%s holds %s, digest %s\n", out, version, index.Digest)
+	if err := (layout{out}).attest(index, o, key); err != nil {
+		return err
+	}
+	signed := "not signed: no -sign-key"
+	if key != nil {
+		signed = "signed"
+	}
+	fmt.Printf("%s holds %s, digest %s, %s\n", out, o.version, index.Digest, signed)
 	return nil
 }
 
