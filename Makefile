@@ -59,8 +59,9 @@ render: ## what the chart makes of values: make render VALUES=my-values.yaml; no
 	@cd local && go run ./chart/pack -render $(abspath $(VALUES)) ../charts/karpenter
 
 IMAGE_ARCH ?= amd64,arm64
+IMAGE_SIGNING_KEY ?=
 
-image: ## the container image for IMAGE_ARCH with bills of materials and provenance, in dist/image; signed with IMAGE_SIGNING_KEY; no Docker needed
+image: ## the container image for IMAGE_ARCH with bills of materials and provenance, in dist/image; signed if IMAGE_SIGNING_KEY is set
 	@cd hack && go run ./image -root '$(CURDIR)' -arch $(IMAGE_ARCH) -version $(VERSION) -commit '$(COMMIT)' -sign-key '$(IMAGE_SIGNING_KEY)' -out dist/image
 
 check: fmt vet staticcheck arch generated licences ## format, vet, staticcheck, architecture, generated files, licences

@@ -102,10 +102,14 @@ func (l layout) attest(index descriptor, o origin, key *ecdsa.PrivateKey) error 
 	if err != nil {
 		return err
 	}
-	// cosign finds both by tags that are made of the digest of the image.
-	tag := strings.Replace(index.Digest, ":", "-", 1)
-	attestation.Annotations, signed.Annotations = map[string]string{tagKey: tag + ".att"}, map[string]string{tagKey: tag + ".sig"}
+	attestation.Annotations = map[string]string{tagKey: tagOf(index, "att")}
+	signed.Annotations = map[string]string{tagKey: tagOf(index, "sig")}
 	return l.add(attestation, signed)
+}
+
+// tagOf returns the tag by which cosign finds the attestation (att) or the signature (sig) of an image.
+func tagOf(index descriptor, kind string) string {
+	return strings.Replace(index.Digest, ":", "-", 1) + "." + kind
 }
 
 // sealed returns the statement in a signed DSSE envelope.

@@ -90,7 +90,7 @@ func run(ctx context.Context, o origin, key *ecdsa.PrivateKey, out string) error
 	}
 	signed := "not signed: no -sign-key"
 	if key != nil {
-		signed = "signed"
+		signed = "signed: tags " + tagOf(index, "sig") + " and " + tagOf(index, "att")
 	}
 	fmt.Printf("%s holds %s, digest %s, %s\n", out, o.version, index.Digest, signed)
 	return nil

@@ -15,7 +15,7 @@ import (
 )
 
 // programs are what the manual may ask of a reader's machine, beside our own.
-var programs = []string{"make", "kubectl", "helm", "aws", "skopeo", "bash", "curl", "grep", "head", "tail", "sed", "basename", "envsubst",
+var programs = []string{"make", "kubectl", "helm", "aws", "skopeo", "cosign", "openssl", "bash", "curl", "grep", "head", "tail", "sed", "basename", "envsubst",
 	"go", "set", "export", ".", "cd", "cat", "bin/bench", "bin/karpenter-local"}
 
 // Every program that the manual calls is one that a reader has, and what it calls of ours, of make and of kubectl exists:
