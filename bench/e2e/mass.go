@@ -20,7 +20,7 @@ type MassResult struct {
 	Name  string
 	Nodes int
 	// Drift is the time from the change of the NodePool until all nodes are new and all pods run on them. Deletion is the time
-	// from the deletion of all nodes, claims and pods until no node and no claim exists.
+	// from the deletion of all nodes, claims and pods until no node and no claim exists. Drift is zero if it was not measured.
 	Drift, Deletion time.Duration
 	// Writes are the writes to nodes and claims during the deletion, of all clients, Conflicts those answered with a conflict.
 	Writes, Conflicts int
@@ -28,7 +28,11 @@ type MassResult struct {
 
 // Row returns the result as a row of the table.
 func (r MassResult) Row() string {
-	return fmt.Sprintf("| %s | %d | %s | %s | %d | %d |\n", r.Name, r.Nodes, seconds(r.Drift), seconds(r.Deletion), r.Writes, r.Conflicts)
+	drift := "–"
+	if r.Drift > 0 {
+		drift = seconds(r.Drift)
+	}
+	return fmt.Sprintf("| %s | %d | %s | %s | %d | %d |\n", r.Name, r.Nodes, drift, seconds(r.Deletion), r.Writes, r.Conflicts)
 }
 
 // massApp is the deployment of a mass run.
@@ -37,7 +41,7 @@ const massApp = "mass"
 // generationLabel is the label of the NodePool's template whose change makes nodes drift.
 const generationLabel = "bench.example.com/generation"
 
-// RunMass creates n nodes with one pod each, makes all of them drift, and then deletes all nodes, claims and pods at
+// RunMass creates n nodes with one pod each, makes all of them drift unless o.DeletionOnly is set, and then deletes all nodes, claims and pods at
 // once. The deletion is repeated every two seconds, as some users do. The NodePool allows all nodes to be disrupted at
 // a time.
 func RunMass(ctx context.Context, o Options, n int) (r MassResult, err error) {
@@ -70,8 +74,10 @@ func RunMass(ctx context.Context, o Options, n int) (r MassResult, err error) {
 	if err := seen.settled(ctx, n, "1", o.UpLimit); err != nil {
 		return r, fmt.Errorf("make %d nodes: %w", n, err)
 	}
-	if err := r.drift(ctx, c, seen, o, cores); err != nil {
-		return r, fmt.Errorf("drift of %d nodes: %w", n, err)
+	if !o.DeletionOnly {
+		if err := r.drift(ctx, c, seen, o, cores); err != nil {
+			return r, fmt.Errorf("drift of %d nodes: %w", n, err)
+		}
 	}
 	if err := r.deletion(ctx, api, seen, o); err != nil {
 		return r, fmt.Errorf("deletion of %d nodes: %w", n, err)

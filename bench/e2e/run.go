@@ -36,6 +36,8 @@ type Options struct {
 	Boot time.Duration
 	// UpOnly ends the run when all pods run.
 	UpOnly bool
+	// DeletionOnly leaves out the mass drift of RunMass.
+	DeletionOnly bool
 	// Again deletes all pods instead of scaling in, keeps the nodes, and creates the pods once more, to measure the
 	// time that Kubernetes takes without an autoscaler.
 	Again bool

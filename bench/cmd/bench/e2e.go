@@ -32,6 +32,7 @@ func endToEnd(args []string) error {
 	f.DurationVar(&o.Boot, "boot", 0, "how long machines boot; without a controller, how long after the last pod the nodes are there")
 	f.BoolVar(&o.UpOnly, "up-only", false, "end each run when all pods run")
 	f.BoolVar(&o.Again, "again", false, "instead of a scale-in, make the pods once more with the nodes there: what Kubernetes takes by itself")
+	f.BoolVar(&o.DeletionOnly, "deletion-only", false, "with -mass, leave out the mass drift")
 	none := f.Bool("none", false, "measure a scale-up without a controller too: nodes are there as soon as the last pod is")
 	peer := f.String("peer", "", "measure upstream's controller too, this program (bin/bench-peer-kwok)")
 	into := f.String("into", "", "file whose marked lines are replaced by the tables, such as docs/bench.md")
