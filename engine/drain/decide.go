@@ -8,8 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// turnPoll is the interval between checks whether the destination of a pod is open.
-const turnPoll = 500 * time.Millisecond
+// turnPoll is the interval between checks whether the destination of a pod is open. The controller is triggered when it opens. The
+// checks find the rare changes that trigger nothing, such as a taint that a user removes.
+const turnPoll = 2 * time.Second
 
 // Decide returns the next step of the drain of a node.
 func Decide(s State) Decision {

@@ -111,3 +111,17 @@ func AwaitsOpening(s *model.Snapshot, p *model.Pod) bool {
 	n, ok := s.NodeByName(s.PromiseOf(p))
 	return ok && n.Reserved() && !n.Deleting
 }
+
+// Sources returns the names of the Nodes with pods whose destination is n, sorted. Only nodes that are being deleted count.
+func Sources(s *model.Snapshot, n *model.Node) []string {
+	var out []string
+	for _, source := range s.Nodes() {
+		if source.Deleting && source.Object != nil && slices.ContainsFunc(source.Reschedulable(), func(p *model.Pod) bool {
+			return s.PromiseOf(p) == n.Name
+		}) {
+			out = append(out, source.Object.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

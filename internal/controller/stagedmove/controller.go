@@ -45,9 +45,9 @@ type Controller struct {
 	// has this number again; nil before the first stage.
 	owed map[types.UID]int
 
-	// mu guards onOpen, the functions to call after a node was opened.
+	// mu guards onOpen, the functions to call after a node was opened. See OnOpen.
 	mu     sync.Mutex
-	onOpen []func()
+	onOpen []func(from []string)
 }
 
 const (
@@ -63,8 +63,8 @@ const (
 	mostNamed = 5
 )
 
-// OnOpen registers f to be called whenever a node was opened.
-func (c *Controller) OnOpen(f func()) {
+// OnOpen registers f to be called whenever a node was opened, with the names of the Nodes whose pods move to it.
+func (c *Controller) OnOpen(f func(from []string)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onOpen = append(c.onOpen, f)
@@ -109,7 +109,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	var errs []error
 	for _, n := range opens {
-		errs = append(errs, c.open(ctx, n))
+		errs = append(errs, c.open(ctx, s, n))
 	}
 	if h.Next == nil && len(h.Due) == 0 {
 		return ctrl.Result{}, nil // a change of a node triggers the next reconcile
@@ -160,7 +160,7 @@ func (c *Controller) leaveBehind(ctx context.Context, pods []*model.Pod) {
 		"count", len(pods), "pods", names)
 }
 
-func (c *Controller) open(ctx context.Context, n *model.Node) error {
+func (c *Controller) open(ctx context.Context, s *model.Snapshot, n *model.Node) error {
 	written, err := c.Actor.Open(ctx, n)
 	if client.IgnoreNotFound(err) == nil || apierrors.IsConflict(err) {
 		err = nil // deleted or changed by another writer: the next pass handles that
@@ -168,10 +168,11 @@ func (c *Controller) open(ctx context.Context, n *model.Node) error {
 	c.Cluster.Assume(written...)
 	if len(written) > 0 {
 		ctrl.LoggerFrom(ctx).V(1).Info("opened node of a staged move", "Node", klog.KRef("", n.Object.Name))
+		from := move.Sources(s, n)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, f := range c.onOpen {
-			f()
+			f(from)
 		}
 	}
 	return err

@@ -46,8 +46,9 @@ type Controller struct {
 type Turns interface {
 	// Awaiting returns the UIDs of those pods whose destination node does not accept them yet but soon will.
 	Awaiting(pods []*corev1.Pod) map[types.UID]bool
-	// OnOpen registers f to be called whenever a destination node starts to accept such pods.
-	OnOpen(f func())
+	// OnOpen registers f to be called whenever a destination node starts to accept such pods, with the names of the nodes that they
+	// leave.
+	OnOpen(f func(from []string))
 }
 
 // Name is the controller's name in logs and metrics.

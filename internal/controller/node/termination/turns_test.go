@@ -5,31 +5,21 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-
-	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
 // turns has no node that awaits opening. A test reports an opened node by calling the functions in told.
-type turns struct{ told []func() }
+type turns struct{ told []func(from []string) }
 
 func (*turns) Awaiting([]*corev1.Pod) map[types.UID]bool { return nil }
 
-func (t *turns) OnOpen(f func()) { t.told = append(t.told, f) }
+func (t *turns) OnOpen(f func(from []string)) { t.told = append(t.told, f) }
 
-// A place that is opened wakes every node that gives pods away, and no other.
+// A node that is opened triggers a reconcile of every node whose pods move to it, and of no other.
 func TestOpeningWakes(t *testing.T) {
-	node := func(name string, leaves bool) *corev1.Node {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{apiv1.TerminationFinalizer}}}
-		if leaves {
-			n.DeletionTimestamp = &metav1.Time{Time: epoch}
-		}
-		return n
-	}
-	w := newWorld(t, node("a", true), node("b", false), node("c", true))
+	w := newWorld(t)
 	opened := &turns{}
 	w.controller.Turns = opened
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
@@ -37,15 +27,15 @@ func TestOpeningWakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if queue.Len() != 0 {
-		t.Error("nodes are woken before a place is opened")
+		t.Error("nodes are reconciled before a node is opened")
 	}
-	opened.told[0]()
+	opened.told[0]([]string{"a", "c"})
 	var woken []string
 	for range queue.Len() {
 		request, _ := queue.Get()
 		woken = append(woken, request.Name)
 	}
 	if slices.Sort(woken); !slices.Equal(woken, []string{"a", "c"}) {
-		t.Errorf("woken: %v, want a and c", woken)
+		t.Errorf("reconciled: %v, want a and c", woken)
 	}
 }
