@@ -84,7 +84,7 @@ func deref(s *string) string {
 
 // innerSpec returns the field spec.template.spec.
 func innerSpec(u *unstructured.Unstructured) any {
-	spec, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "template", "spec") // nil if absent: a template without a spec is valid
+	spec, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "template", "spec") // nil if absent, which is valid
 	return spec
 }
 
