@@ -158,7 +158,7 @@ func (d *document) decodeOurs(ctx context.Context, k kind) (out decoded) {
 	stored, problems := checker.Create(ctx, raw)
 	for _, p := range problems {
 		e := d.mistake(parsePath(p.Field), problemText(p))
-		e.Field = p.Field // a path with dots in its keys cannot be cut for certain
+		e.Field = p.Field // parsePath may misread a path whose keys have dots
 		out.errs = append(out.errs, e)
 	}
 	if len(out.errs) > 0 {
