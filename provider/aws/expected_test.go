@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// check holds one expected fact against what came. The facts are
+// check compares one expected fact with the result. The facts are
 //
 //	nodes POOL N            so many nodes are planned
 //	types POOL GLOB...      the fleet may choose from such types only
@@ -58,7 +58,7 @@ func (s *shown) check(words []string) error {
 // squeeze writes every run of white space as one blank.
 func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// like reports whether one of the globs fits the name.
+// like reports whether one of the globs matches the name.
 func like(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
 		ok, err := path.Match(glob, name)
@@ -127,7 +127,7 @@ func (l *shownLaunch) checkPairs(verb string, facts []string) error {
 	return errors.Join(wrong...)
 }
 
-// values returns what key is, in each place where it says something.
+// values returns the value of key in each place that has it.
 func (l *shownLaunch) values(verb, key string) (out []string, err error) {
 	switch verb {
 	case "fleet":
