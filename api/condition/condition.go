@@ -61,8 +61,8 @@ func IsTrue(o Object, types ...string) bool {
 }
 
 // Ready reports whether the root condition is True for the current generation
-// of the object. A kind without dependents is ready whatever its spec says, so
-// there the generation does not matter.
+// of the object. If the kind has no dependents, readiness does not depend on
+// the spec, so the generation is not compared.
 func Ready(o Object) bool {
 	types := o.StatusConditions()
 	root := Get(o, types.Root)

@@ -87,8 +87,8 @@ func (r LabelRules) Canonical(key string) string {
 	return key
 }
 
-// CheckKey returns an error that says why users may not set or require a label,
-// or nil if they may.
+// CheckKey returns an error with the reason why users may not set or require a
+// label, nil if they may.
 func (r LabelRules) CheckKey(key string) error {
 	if r.WellKnown.Has(key) {
 		return nil

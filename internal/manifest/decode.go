@@ -28,7 +28,7 @@ type decoded struct {
 	warnings []string
 }
 
-// newChecker makes the checker when the first object of a kind of Karpenter is decoded, because compiling the schemas
+// newChecker creates the checker when the first object of a kind of Karpenter is decoded, because compiling the schemas
 // takes longer than reading a thousand pods.
 var newChecker = sync.OnceValues(admission.New)
 

@@ -67,7 +67,7 @@ func (l hookedLedger) Record(
 	return l.ledger.Record(ctx, claims, annotations)
 }
 
-// A launch whose claim is deleted before the fleet call is made is called off.
+// A launch is cancelled if its claim is deleted before the fleet call is made.
 func TestDeletionCallsOffLaunch(t *testing.T) {
 	w := newWorld(t)
 	w.clock = hastyClock{}
@@ -187,7 +187,7 @@ func (r *failingReader) List(ctx context.Context, list client.ObjectList, option
 	return r.Reader.List(ctx, list, options...)
 }
 
-// A repeated call returned fewer instances than it asked for, and they could not be assigned. They are not launched again.
+// A repeated call returned fewer instances than requested, and they could not be assigned. They are not launched again.
 func TestUnassignedInstancesAreFoundAgain(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 3)

@@ -13,16 +13,16 @@ import (
 
 // check compares one expected fact with the result. The facts are
 //
-//	nodes POOL N            so many nodes are planned
-//	types POOL GLOB...      the fleet may choose from such types only
-//	among POOL TYPE...      these types are among them
-//	never POOL GLOB...      such types are not
-//	fleet POOL KEY=VALUE... the call of CreateFleet says so
-//	template POOL KEY=VALUE... each launch template says so; KEY= means that it says nothing
-//	instance POOL LABEL=VALUE... the instance that came has these labels
-//	image POOL GLOB         the instance's image has such a name
-//	room POOL RESOURCE=QUANTITY... the node is expected to have so much for pods
-//	boot POOL KEY=VALUE...  the operating system reads so in its user data
+//	nodes POOL N            N nodes are planned
+//	types POOL GLOB...      all types of the fleet match one of the globs
+//	among POOL TYPE...      these types are among those of the fleet
+//	never POOL GLOB...      no type of the fleet matches one of the globs
+//	fleet POOL KEY=VALUE... the call of CreateFleet has these parameters
+//	template POOL KEY=VALUE... each launch template has these parameters; KEY= means that it does not have the parameter
+//	instance POOL LABEL=VALUE... the launched instance has these labels
+//	image POOL GLOB         the name of the instance's image matches
+//	room POOL RESOURCE=QUANTITY... the expected allocatable resources of the node
+//	boot POOL KEY=VALUE...  the operating system reads these settings from its user data
 //	data POOL TEXT          the user data contains the text
 func (s *shown) check(words []string) error {
 	if len(words) < 3 {

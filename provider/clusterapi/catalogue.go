@@ -212,7 +212,7 @@ func (p *Provider) seen(ctx context.Context, class *clusterapiv1alpha1.ClusterAP
 }
 
 // tolerated returns the kinds whose taints are all among the given taints, which are those of a NodePool or a
-// NodeClaim. Other kinds are left out, because nobody has checked that the pods tolerate their further taints.
+// NodeClaim. Other kinds are left out, because the pods may not tolerate their further taints.
 func tolerated(kinds []kind, taints ...[]corev1.Taint) []kind {
 	known := sets.New[corev1.Taint]()
 	for _, t := range slices.Concat(taints...) {

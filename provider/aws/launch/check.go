@@ -177,8 +177,8 @@ func (l *Launcher) rehearse(ctx context.Context, r Request, c Choice, groups []g
 }
 
 // rehearseRun makes a dry run of RunInstances in one subnet after the other, until one succeeds. If a call gives no
-// result, such as a throttled one, the Finding asks for another check. If all calls fail, the result is that of the
-// first call.
+// result, such as a throttled one, the Finding requests another check by Again. If all calls fail, the result is that
+// of the first call.
 func (l *Launcher) rehearseRun(ctx context.Context, r Request, c Choice, g group) (Finding, error) {
 	const reason, what = awsv1.ReasonRunInstancesAuthCheckFailed, "run instances"
 	once := func(o *ec2.Options) { o.RetryMaxAttempts = 1 }

@@ -75,8 +75,8 @@ func New(c Config) *Store {
 }
 
 // plausible reports whether nodes of the type may have this amount of memory: at least half of the type's memory. The
-// kernel and the hypervisor use much less than half. A lower value comes from a defective kubelet, and plans would no
-// longer use the type.
+// kernel and the hypervisor use much less than half. A lower value comes from a defective kubelet. If it were used,
+// plans would no longer contain the type.
 func (s *Store) plausible(instanceType string, bytes int64) bool {
 	expected, known := s.Expected(instanceType)
 	return bytes > 0 && (!known || bytes >= expected/2)
