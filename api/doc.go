@@ -1,3 +1,3 @@
 // Package api registers every API kind of Karpenter with a scheme. The kinds
-// themselves live in the packages below, one a group and version.
+// are declared in the packages below, one package for each group and version.
 package api

@@ -35,7 +35,7 @@ func AddToScheme(s *runtime.Scheme) error {
 func Scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	if err := AddToScheme(s); err != nil {
-		panic(err) // AddToScheme fails only if two of our types collide.
+		panic(err) // AddToScheme fails only if two types have the same group, version and kind.
 	}
 	return s
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/crds"
 )
 
-// Checker knows the schemas of all our kinds. It is safe for use by several
-// goroutines.
+// A Checker has the schemas of all kinds of Karpenter. It is safe for
+// concurrent use.
 type Checker struct {
 	kinds map[schema.GroupVersionKind]*kind
 }
@@ -36,7 +36,7 @@ type kind struct {
 	rules      *cel.Validator
 }
 
-// New compiles the schemas of all our kinds, which takes a few milliseconds each.
+// New compiles the schemas of all kinds of Karpenter, which takes a few milliseconds each.
 func New() (*Checker, error) {
 	list, err := crds.All()
 	if err != nil {
@@ -83,20 +83,20 @@ func (c *Checker) Knows(gvk schema.GroupVersionKind) bool {
 	return c.kinds[gvk] != nil
 }
 
-// Kinds returns the kinds and versions that can be checked, in no order.
+// Kinds returns the kinds and versions that can be checked, in no particular order.
 func (c *Checker) Kinds() []schema.GroupVersionKind {
 	return slices.Collect(maps.Keys(c.kinds))
 }
 
 // Create checks a new object. It returns the object as the server would store
-// it, with defaults, and all errors, joined by field. The given object is not
+// it, with defaults, and one error for each mistake. The given object is not
 // changed. An unknown kind is an error at the field kind.
 func (c *Checker) Create(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
 	return c.check(ctx, object, nil)
 }
 
-// Update checks an object that takes the place of old, as Create does. Fields
-// that did not change are checked too, which the server is more lenient about.
+// Update checks an object that replaces old, as Create does. Unlike the server,
+// it also checks the fields that did not change.
 func (c *Checker) Update(ctx context.Context, object, old *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
 	return c.check(ctx, object, old)
 }
@@ -121,15 +121,16 @@ func (c *Checker) check(ctx context.Context, object, old *unstructured.Unstructu
 	errs = append(errs, notText(stored.Object)...)
 	locate(errs)
 	if len(errs) > 0 {
-		// Like the server: rules may rely on a schema that holds.
+		// As in the server, CEL rules are evaluated only for objects that meet the schema, because rules may rely on
+		// it.
 		return stored, errs
 	}
 	found, _ := k.rules.Validate(ctx, nil, k.structural, stored.Object, before, celconfig.RuntimeCELCostBudget)
 	return stored, append(errs, found...)
 }
 
-// notText returns an error for each label and annotation that is not a string. Schemas of CRDs do not cover metadata. The server
-// cannot decode such an object.
+// notText returns an error for each label and annotation that is not a string. Schemas of CRDs do not cover metadata,
+// but the server cannot decode such an object.
 func notText(object map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	metadata, _ := object["metadata"].(map[string]any)
@@ -159,7 +160,8 @@ func locate(errs field.ErrorList) {
 	}
 }
 
-// decode does what the server does to an object before it validates it.
+// decode returns a copy of the object after the steps of the server before validation: unknown fields are removed, and
+// defaults are set. It returns an error for each unknown field.
 func (k *kind) decode(object *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
 	stored := object.DeepCopy()
 	var errs field.ErrorList

@@ -65,8 +65,8 @@ func judge(t *testing.T, checker *admission.Checker, c apitest.Case) (*unstructu
 	return checker.Update(context.Background(), c.Object, c.Old)
 }
 
-// roundTrip checks that the Go type holds all that the schema allows: nothing
-// of a stored object is lost or changed on its way through it.
+// roundTrip checks that the Go type has all fields of the schema: a stored
+// object does not change when it is converted to the type and back.
 func roundTrip(t *testing.T, stored *unstructured.Unstructured) {
 	t.Helper()
 	typed, err := api.Scheme().New(stored.GroupVersionKind())
@@ -105,7 +105,8 @@ func TestUnknownKind(t *testing.T) {
 	}
 }
 
-// Errors have the path of their field, also those about metadata, and those of which the library gives the path in the text only.
+// Each error has the path of its field. That includes errors about metadata, and errors for which the library has the
+// path only in its text.
 func TestFieldsOfErrors(t *testing.T) {
 	checker, err := admission.New()
 	if err != nil {
@@ -155,7 +156,7 @@ func TestEveryRuleHasACase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := map[string]string{} // everything said to objects of a kind
+	said := map[string]string{} // the texts of all errors, by kind
 	for _, c := range cases {
 		if c.WantErr != apitest.OK {
 			_, errs := judge(t, checker, c)
@@ -188,7 +189,7 @@ func eachRule(s *apiextensionsv1.JSONSchemaProps, visit func(message string)) {
 	}
 }
 
-// New objects lose their status on a server, so this is no case for it.
+// This is not one of the cases of apitest, because a server removes the status of new objects.
 func TestConditionsNeedAReasonExceptOnClaims(t *testing.T) {
 	checker, err := admission.New()
 	if err != nil {

@@ -2,17 +2,17 @@ package apitest
 
 import "fmt"
 
-// bound is how many entries a list or map may have.
+// bound is the maximum number of entries of a list or map.
 type bound struct {
 	file string
 	// what is the field, in words.
 	what string
 	most int
-	// spec makes a spec with n entries; it is a change to the base of the file.
+	// spec returns the change of the base object's spec that sets n entries.
 	spec func(n int) map[string]any
 }
 
-// bounds are all lists and maps that have one.
+// bounds has every list and map with a maximum number of entries.
 var bounds = []bound{
 	{"nodepool", "requirements", 100, func(n int) map[string]any {
 		return template("spec", map[string]any{"requirements": repeat(n, exists)})
@@ -55,8 +55,8 @@ var bounds = []bound{
 	}},
 }
 
-// atBounds returns, for each bound of a file, a case with as many entries as
-// there may be and one with one more.
+// atBounds returns two cases for each bound of a file: one with the maximum
+// number of entries, and one with one entry more.
 func atBounds(file string, base map[string]any) []Case {
 	var list []Case
 	for i, b := range bounds {

@@ -18,38 +18,38 @@ var files embed.FS
 // OK is the WantErr of an object that must be accepted.
 const OK = "ok"
 
-// Case is one object and what the API server must say to it.
+// Case is one object and the response that the API server must give.
 type Case struct {
-	// Name says the rule in a few words, after the kind: "nodepool/weight over 100".
+	// Name states the rule in a few words, after the kind: "nodepool/weight over 100".
 	Name string
-	// Object is created, or takes the place of Old. Its name is unique.
+	// Object is the object to create, or the one that replaces Old. Its name is unique.
 	Object *unstructured.Unstructured
-	// Old is what is there before an update; nil for a creation. It is valid.
+	// Old is the stored object before an update, nil for a creation. It is valid.
 	Old *unstructured.Unstructured
 	// WantErr is part of the error, or OK.
 	WantErr string
-	// WantStored, if not nil, must be part of what is stored: every value in it is
-	// there, at its place.
+	// WantStored, if not nil, is a part of the stored object: each of its values
+	// must be stored at the same path.
 	WantStored map[string]any
 }
 
 // file is the form of testdata.
 type file struct {
-	// Base is a good object.
+	// Base is a valid object.
 	Base map[string]any `json:"base"`
-	// Cases change it. A change is a JSON merge patch: null removes, lists replace.
+	// Cases are changes of Base. A change is a JSON merge patch: null removes a field, and a list replaces a list.
 	Cases []struct {
 		Name string         `json:"name"`
 		Set  map[string]any `json:"set"`
-		// From is a change that makes the object before an update; {} is the base.
+		// From is the change of Base that gives the object before an update. {} gives Base itself.
 		From map[string]any `json:"from"`
 		Want string         `json:"want"`
-		// Stored is the part of the stored object to look at.
+		// Stored is the part of the stored object that is compared.
 		Stored map[string]any `json:"stored"`
 	} `json:"cases"`
 }
 
-// Cases returns all cases, in the order of files and lines. Callers own them.
+// Cases returns all cases, in the order of files and lines. Callers may change them.
 func Cases() ([]Case, error) {
 	names, err := fs.Glob(files, "testdata/*.yaml")
 	if err != nil {
@@ -113,7 +113,7 @@ func Merge(base, change map[string]any) map[string]any {
 	return merged
 }
 
-// normal gives whole numbers the type unstructured objects have for them.
+// normal converts whole numbers to int64, the type that they have in unstructured objects.
 func normal(m map[string]any) map[string]any {
 	out := make(map[string]any, len(m))
 	for key, value := range m {

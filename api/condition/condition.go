@@ -12,16 +12,16 @@ import (
 // controller has set yet.
 const ReasonAwaitingReconciliation = "AwaitingReconciliation"
 
-// awaitingMessage goes with ReasonAwaitingReconciliation.
+// awaitingMessage is the message of conditions with ReasonAwaitingReconciliation.
 const awaitingMessage = "object is awaiting reconciliation"
 
 // ReasonUnhealthyDependents is the reason of a root that is not True.
 const ReasonUnhealthyDependents = "UnhealthyDependents"
 
-// Types names the conditions that decide the readiness of an object. Types
-// not named here are independent: they may be absent, and may be cleared.
+// Types names the conditions on which the readiness of an object depends. Other
+// conditions are independent: they may be absent, and may be cleared.
 type Types struct {
-	// Root sums up the dependents; by convention "Ready".
+	// Root summarizes the dependents. By convention it is "Ready".
 	Root string
 	// Dependents must all be True for the root to be True.
 	Dependents []string
@@ -61,8 +61,8 @@ func IsTrue(o Object, types ...string) bool {
 }
 
 // Ready reports whether the root condition is True for the current generation
-// of the object. A kind without dependents is ready whatever its spec says, so
-// there the generation does not matter.
+// of the object. If the kind has no dependents, readiness does not depend on
+// the spec, so the generation is not compared.
 func Ready(o Object) bool {
 	types := o.StatusConditions()
 	root := Get(o, types.Root)
@@ -70,16 +70,16 @@ func Ready(o Object) bool {
 		(len(types.Dependents) == 0 || root.ObservedGeneration == o.GetGeneration())
 }
 
-// Initialize adds the dependents and the root that are missing, as Unknown
-// since the creation of the object (since now, if it is not created yet), and
-// brings the root up to date with its dependents. It reports whether anything
-// changed.
+// Initialize adds missing dependents and a missing root with the status
+// Unknown, and recomputes the root. The transition time of an added condition
+// is the creation of the object, or now if the object is not created yet.
+// Initialize reports whether anything changed.
 func Initialize(o Object, now time.Time) (changed bool) {
 	changed = addMissing(o, now)
 	return updateRoot(o, now) || changed
 }
 
-// addMissing adds the dependents and the root that are missing.
+// addMissing adds missing dependents and a missing root, as Initialize describes.
 func addMissing(o Object, now time.Time) (changed bool) {
 	types := o.StatusConditions()
 	since := o.GetCreationTimestamp()
@@ -128,11 +128,10 @@ func SetUnknown(o Object, t, reason, message string, now time.Time) (changed boo
 	}, now)
 }
 
-// Set stores c, stamped with the generation of the object, brings the root up
-// to date, and reports whether anything changed. The transition time is now if
-// the status is new or differs from the stored one, else it stays as it was;
-// the values of c for generation and time are ignored. Setting the root itself
-// only recomputes it.
+// Set stores c with the generation of the object, recomputes the root, and
+// reports whether anything changed. The transition time is now if the status is
+// new or has changed, else it is kept. The generation and the time in c are
+// ignored. If c is the root, only the root is recomputed.
 func Set(o Object, c metav1.Condition, now time.Time) (changed bool) {
 	changed = addMissing(o, now)
 	if c.Type != o.StatusConditions().Root {
@@ -143,8 +142,8 @@ func Set(o Object, c metav1.Condition, now time.Time) (changed bool) {
 	return updateRoot(o, now) || changed
 }
 
-// CopyChanged sets the conditions of to that differ between was and is to those
-// of is. Conditions that are equal in both stay as they are in to.
+// CopyChanged sets in to each condition of is that was does not have or has
+// with other values. It does not change the other conditions of to.
 func CopyChanged(to, was, is Object) {
 	for _, c := range is.GetConditions() {
 		if old := Get(was, c.Type); old == nil || *old != c {
@@ -153,9 +152,9 @@ func CopyChanged(to, was, is Object) {
 	}
 }
 
-// Clear removes the conditions of the given types and reports whether any was
-// there. It keeps the root and the dependents: an object without them would
-// look like one that no controller has reconciled.
+// Clear removes the conditions of the given types and reports whether any
+// existed. It does not remove the root and the dependents, because an object
+// without them would look as if no controller had reconciled it.
 func Clear(o Object, types ...string) (changed bool) {
 	known := o.StatusConditions()
 	kept := slices.DeleteFunc(slices.Clone(o.GetConditions()), func(c metav1.Condition) bool {

@@ -25,7 +25,7 @@ func claim() *apiv1.NodeClaim {
 	}}
 }
 
-// line is what tests compare of a condition.
+// line has the fields of a condition that tests compare.
 type line struct {
 	Type, Status, Reason string
 	Generation           int64
@@ -190,9 +190,9 @@ func TestGetReturnsACopy(t *testing.T) {
 	}
 }
 
-// Whatever is set in whatever order: the list is sorted with the root last, the
-// root is True exactly if all dependents are True for this generation, and no
-// transition time moves without a change of status.
+// These laws hold after any sequence of changes. The list is sorted, with the
+// root last. The root is True exactly if all dependents are True for the
+// present generation. A transition time changes only with the status.
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, now := claim(), created
@@ -247,7 +247,7 @@ func checkLaws(t *rapid.T, c *apiv1.NodeClaim, before map[string]metav1.Conditio
 	}
 }
 
-// A write that is repeated on a newer version of the object changes only what it meant to change.
+// A write that is repeated on a newer version of the object changes only the conditions that the write has changed.
 func TestCopyChanged(t *testing.T) {
 	was := claim()
 	condition.SetTrue(was, apiv1.ConditionTypeDrifted, created)

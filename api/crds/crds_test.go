@@ -34,7 +34,7 @@ func TestEveryFieldAndRuleSaysWhatItMeans(t *testing.T) {
 func explained(t *testing.T, at string, s *apiextensionsv1.JSONSchemaProps) {
 	t.Helper()
 	for name, child := range s.Properties {
-		// metadata is described by the API server.
+		// The API server adds the description of metadata.
 		if child.Description == "" && name != "metadata" {
 			t.Errorf("%s.%s has no description", at, name)
 		}

@@ -1,3 +1,3 @@
-// Package crds holds the CustomResourceDefinitions of every API kind, as
-// generated from the Go types by hack/gen.
+// Package crds holds the CustomResourceDefinitions of every API kind, which
+// hack/gen generates from the Go types.
 package crds

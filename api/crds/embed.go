@@ -9,12 +9,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FS holds one file a kind, named <group>_<plural>.yaml.
+// FS has one file for each kind, named <group>_<plural>.yaml.
 //
 //go:embed *.yaml
 var FS embed.FS
 
-// All returns the definitions, ordered by file name. Callers own them.
+// All returns the definitions, ordered by file name. Callers may change them.
 func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	names, err := fs.Glob(FS, "*.yaml")
 	if err != nil {

@@ -13,12 +13,12 @@ const (
 	AWSGroup  = "karpenter.k8s.aws"
 )
 
-// A Form is what a legacy document is to a converter.
+// A Form is the kind of a legacy document.
 type Form int
 
 // Forms.
 const (
-	// Foreign is a document that is none of ours, or one that is v1 already.
+	// Foreign is a document of another program, or one that is v1 already.
 	Foreign Form = iota
 	// Provisioner is a pool of v1alpha5 or before: absent fields have the defaults of that time.
 	Provisioner
@@ -30,11 +30,11 @@ const (
 	NodeClass
 	// NodeClaim is a v1beta1 NodeClaim.
 	NodeClaim
-	// Machine is what a NodeClaim was called in v1alpha5.
+	// Machine is a v1alpha5 Machine, the predecessor of NodeClaim.
 	Machine
 )
 
-// forms are the kinds by name.
+// forms has the Form of each kind, by the name of the kind.
 var forms = map[string]Form{
 	"Provisioner":     Provisioner,
 	"AWSNodeTemplate": NodeTemplate,
@@ -44,8 +44,8 @@ var forms = map[string]Form{
 	"Machine":         Machine,
 }
 
-// FormOf returns what a document of this apiVersion and kind is. Any group that belongs to Karpenter counts, since
-// manifests in the wild mix them up: Provisioner was in karpenter.sh, provisioning.karpenter.sh and others.
+// FormOf returns the Form of a document with this apiVersion and kind. Any group with karpenter in its name is
+// accepted, because manifests mix up the groups: Provisioner was in karpenter.sh, provisioning.karpenter.sh and others.
 func FormOf(apiVersion, kind string) Form {
 	form, ok := forms[kind]
 	if !ok {
@@ -62,7 +62,7 @@ func FormOf(apiVersion, kind string) Form {
 	return form
 }
 
-// Renamed are labels, annotations and taints of the old API, with what they are called now.
+// Renamed maps the keys of labels, annotations and taints of the old API to the present keys.
 var Renamed = map[string]string{
 	"karpenter.sh/provisioner-name":                 "karpenter.sh/nodepool",
 	"karpenter.sh/do-not-evict":                     "karpenter.sh/do-not-disrupt",

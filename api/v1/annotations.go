@@ -2,14 +2,15 @@ package v1
 
 // Annotations of Karpenter.
 const (
-	// DoNotDisruptAnnotationKey keeps a pod, and so its node, or a node itself
-	// from voluntary disruption. On nodes and claims only "true" counts; on pods
-	// also a positive Go duration, measured from the start of the pod.
+	// DoNotDisruptAnnotationKey on a pod, node or claim excludes the node from
+	// voluntary disruption. On nodes and claims, the only effective value is
+	// "true". On pods, the value may also be a positive Go duration, measured
+	// from the start of the pod.
 	DoNotDisruptAnnotationKey = Group + "/do-not-disrupt"
-	// DoNotRepairAnnotationKey with the value "true" keeps a node from repair, replacement and reboot alike. It is read on the
-	// Node once that is registered, on the NodeClaim before.
+	// DoNotRepairAnnotationKey with the value "true" excludes a node from repair, both by replacement and by reboot. It
+	// is read from the Node if the node is registered, else from the NodeClaim.
 	DoNotRepairAnnotationKey = Group + "/do-not-repair"
-	// DisruptionCostAnnotationKey on a pod is what its eviction costs, an int32. It counts in place of
+	// DisruptionCostAnnotationKey on a pod is the cost of its eviction, an int32. It takes precedence over
 	// controller.kubernetes.io/pod-deletion-cost.
 	DisruptionCostAnnotationKey = Group + "/disruption-cost"
 	// RebootPreBootIDAnnotationKey on a NodeClaim is the boot ID of its node before the reboot was requested from the cloud.
@@ -17,15 +18,18 @@ const (
 	// RebootTerminationGracePeriodAnnotationKey on a NodeClaim bounds the drain before a reboot, a Go duration. Absent means
 	// no bound, 0s means no drain.
 	RebootTerminationGracePeriodAnnotationKey = Group + "/reboot-termination-grace-period"
-	// NodePoolHashAnnotationKey holds NodePool.Hash as it was when a claim was made.
+	// NodePoolHashAnnotationKey is the value of NodePool.Hash: the present one on a NodePool, that of its creation on a
+	// claim.
 	NodePoolHashAnnotationKey = Group + "/nodepool-hash"
 	// NodePoolHashVersionAnnotationKey is the version of the hash.
 	NodePoolHashVersionAnnotationKey = Group + "/nodepool-hash-version"
-	// NodeClaimTerminationTimestampAnnotationKey is when a claim that drains is
-	// ended by force (RFC 3339).
+	// NodeClaimTerminationTimestampAnnotationKey is the time (RFC 3339) at
+	// which the drain of a claim ends by force, because terminationGracePeriod
+	// has elapsed.
 	NodeClaimTerminationTimestampAnnotationKey = Group + "/nodeclaim-termination-timestamp"
-	// NodeClaimMinValuesRelaxedAnnotationKey is "true" if the best-effort policy
-	// gave up minValues for this claim, "false" if it did not have to.
+	// NodeClaimMinValuesRelaxedAnnotationKey is set on claims that were planned
+	// with the minValues policy BestEffort: "true" if the claim does not meet
+	// minValues, else "false".
 	NodeClaimMinValuesRelaxedAnnotationKey = Group + "/nodeclaim-min-values-relaxed"
 	// RequestedDRADriversAnnotationKey lists, separated by commas, the drivers of
 	// dynamic resources that must publish slices before the node is initialized.

@@ -5,39 +5,40 @@ const ConditionTypeReady = "Ready"
 
 // Conditions of a NodePool.
 const (
-	// ConditionTypeValidationSucceeded (NodePool, NodeOverlay): the spec holds.
+	// ConditionTypeValidationSucceeded (NodePool, NodeOverlay): the spec is valid.
 	ConditionTypeValidationSucceeded = "ValidationSucceeded"
 	// ConditionTypeNodeClassReady: the node class exists and is ready.
 	ConditionTypeNodeClassReady = "NodeClassReady"
-	// ConditionTypeNodeRegistrationHealthy: the last nodes of the pool did join.
-	// Independent: it never makes a pool unready.
+	// ConditionTypeNodeRegistrationHealthy: the last nodes of the pool have
+	// joined. Ready does not depend on this condition.
 	ConditionTypeNodeRegistrationHealthy = "NodeRegistrationHealthy"
 )
 
-// Conditions of a NodeClaim. The first three decide Ready.
+// Conditions of a NodeClaim. Ready is True if the first three are.
 const (
 	// ConditionTypeLaunched: the cloud accepted the instance.
 	ConditionTypeLaunched = "Launched"
-	// ConditionTypeRegistered: its node joined, with labels and taints in place.
+	// ConditionTypeRegistered: the node has joined and has the labels and taints of the claim.
 	ConditionTypeRegistered = "Registered"
-	// ConditionTypeInitialized: the node is ready, its resources are there and
-	// its startup taints are gone.
+	// ConditionTypeInitialized: the node is ready, its extended resources are
+	// registered, and its startup taints are removed.
 	ConditionTypeInitialized = "Initialized"
-	// ConditionTypeConsolidatable: consolidateAfter has passed (present: True).
+	// ConditionTypeConsolidatable: consolidateAfter has passed. The condition is either True or absent.
 	ConditionTypeConsolidatable = "Consolidatable"
 	// ConditionTypeDrifted: the claim no longer matches its pool or class.
 	ConditionTypeDrifted = "Drifted"
 	// ConditionTypeDrained: no evictable pod is left on the node.
 	ConditionTypeDrained = "Drained"
-	// ConditionTypeVolumesDetached: no volume that should leave is attached.
+	// ConditionTypeVolumesDetached: all volumes that must be detached before the termination are detached.
 	ConditionTypeVolumesDetached = "VolumesDetached"
 	// ConditionTypeInstanceTerminating: the cloud accepted the deletion.
 	ConditionTypeInstanceTerminating = "InstanceTerminating"
 	// ConditionTypeConsistentStateFound: node and claim have consistent capacity.
 	ConditionTypeConsistentStateFound = "ConsistentStateFound"
-	// ConditionTypeDisruptionReason: the claim waits to be disrupted, and why.
+	// ConditionTypeDisruptionReason: the claim is to be disrupted. The reason of the condition is the reason of the
+	// disruption.
 	ConditionTypeDisruptionReason = "DisruptionReason"
-	// ConditionTypeRebooting: repair reboots the node. It does not count for Ready.
+	// ConditionTypeRebooting: repair reboots the node. Ready does not depend on this condition.
 	ConditionTypeRebooting = "Rebooting"
 )
 

@@ -1,6 +1,6 @@
 package v1
 
-// Disruption says when nodes of a pool may be taken away by choice.
+// Disruption configures the voluntary disruption of the nodes of a pool.
 type Disruption struct {
 	// Time after which the node can be consolidated, since a pod was last bound to it,
 	// finished, or began to terminate (status.lastPodEventTime of the NodeClaim). A
@@ -65,34 +65,34 @@ type Budget struct {
 	Duration *Duration `json:"duration,omitempty"`
 }
 
-// ConsolidationPolicy says which nodes consolidation looks at.
+// ConsolidationPolicy defines which nodes can be consolidated.
 //
 // +kubebuilder:validation:Enum=WhenEmpty;WhenEmptyOrUnderutilized;Balanced
 type ConsolidationPolicy string
 
 // Consolidation policies.
 const (
-	// ConsolidationPolicyWhenEmpty: only nodes without pods that would move.
+	// ConsolidationPolicyWhenEmpty: only nodes without pods that need another node.
 	ConsolidationPolicyWhenEmpty ConsolidationPolicy = "WhenEmpty"
-	// ConsolidationPolicyWhenEmptyOrUnderutilized: all that saves money.
+	// ConsolidationPolicyWhenEmptyOrUnderutilized: all nodes whose consolidation saves money.
 	ConsolidationPolicyWhenEmptyOrUnderutilized ConsolidationPolicy = "WhenEmptyOrUnderutilized"
-	// ConsolidationPolicyBalanced: what saves enough for the pods it moves.
+	// ConsolidationPolicyBalanced: nodes whose consolidation saves enough money for the pods that it disrupts.
 	ConsolidationPolicyBalanced ConsolidationPolicy = "Balanced"
 )
 
-// DisruptionReason is why a node is disrupted by choice.
+// DisruptionReason is a reason for which a node is disrupted and to which budgets apply.
 //
 // +kubebuilder:validation:Enum=Underutilized;Empty;Drifted;Unhealthy
 type DisruptionReason string
 
 // Disruption reasons.
 const (
-	// DisruptionReasonUnderutilized: the same pods run cheaper elsewhere.
+	// DisruptionReasonUnderutilized: the same pods can run on cheaper or fewer nodes.
 	DisruptionReasonUnderutilized DisruptionReason = "Underutilized"
-	// DisruptionReasonEmpty: nothing on the node would have to move.
+	// DisruptionReasonEmpty: the node has no pods that need another node.
 	DisruptionReasonEmpty DisruptionReason = "Empty"
-	// DisruptionReasonDrifted: the node is no longer what its pool asks for.
+	// DisruptionReasonDrifted: the node differs from its pool or node class.
 	DisruptionReasonDrifted DisruptionReason = "Drifted"
-	// DisruptionReasonUnhealthy: a condition of the node says that it is to be repaired.
+	// DisruptionReasonUnhealthy: a condition of the node matches a repair policy.
 	DisruptionReasonUnhealthy DisruptionReason = "Unhealthy"
 )

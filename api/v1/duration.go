@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Never is how a NillableDuration without a duration is written.
+// Never is the text of a NillableDuration without a duration.
 const Never = "Never"
 
 // A Duration is written as a Go duration such as "1h30m".
@@ -24,7 +24,7 @@ type Duration struct {
 	time.Duration
 }
 
-// LongestDuration is 292 years, in whole hours. The patterns of the CRDs allow it as it is written.
+// LongestDuration is 292 years, in whole hours. Its text meets the patterns of the CRDs.
 const LongestDuration = math.MaxInt64 / time.Hour * time.Hour
 
 // MarshalJSON writes Go's form.
@@ -51,7 +51,7 @@ func (d Duration) ToUnstructured() any { return d.String() }
 // whole matches durations as the CRDs allow them.
 var whole = regexp.MustCompile(`^([0-9]+[hms])+$`)
 
-// parseDuration parses a Go duration. One that is too long is LongestDuration.
+// parseDuration parses a Go duration. If the duration is too long for time.Duration, the result is LongestDuration.
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil && whole.MatchString(s) {
@@ -64,17 +64,17 @@ func parseDuration(s string) (time.Duration, error) {
 }
 
 // NillableDuration is a duration that may be "Never". A nil Duration means
-// Never (or, in the zero value, nothing was said).
+// Never. The zero value also stands for an absent field.
 //
-// It remembers the JSON it was read from and writes the very same bytes, so
-// that a tool which compares what it applied ("168h") with what is stored sees
-// no difference.
+// It keeps the JSON from which it was read and writes the same bytes. So a tool
+// that compares the applied value ("168h") with the stored value finds no
+// difference.
 //
 // +kubebuilder:validation:Type=string
 type NillableDuration struct {
 	*time.Duration
 
-	// Raw is the JSON the value was read from. It is no part of any hash.
+	// Raw is the JSON from which the value was read, nil for Never. Hashes do not depend on it.
 	Raw []byte `hash:"ignore"`
 }
 
@@ -95,8 +95,8 @@ func ParseNillableDuration(s string) (NillableDuration, error) {
 		return NillableDuration{}, fmt.Errorf("quote duration %q: %w", s, err)
 	}
 	if s == Never {
-		// Nothing to remember, and the hash of a pool must not tell Never from
-		// a value that is absent: Karpenter's does not.
+		// The zero value, because the hash of a pool must be the same for Never
+		// and for an absent value, as in upstream Karpenter.
 		return NillableDuration{}, nil
 	}
 	d, err := parseDuration(s)
@@ -106,8 +106,8 @@ func ParseNillableDuration(s string) (NillableDuration, error) {
 	return NillableDuration{Duration: &d, Raw: raw}, nil
 }
 
-// MarshalJSON writes the bytes the value was read from if there are any, else
-// the duration in Go's form, or "Never".
+// MarshalJSON writes the bytes from which the value was read. Without such
+// bytes, it writes the duration in Go's form, or "Never".
 func (d NillableDuration) MarshalJSON() ([]byte, error) {
 	switch {
 	case d.Raw != nil:

@@ -75,7 +75,7 @@ func TestNillableDurationRoundTrip(t *testing.T) {
 	})
 }
 
-// A limit that cannot be read allows nothing, and hides no other NodePool.
+// A limit that cannot be parsed allows nothing. It does not prevent the decoding of other NodePools.
 func TestUnreadableLimits(t *testing.T) {
 	var pools apiv1.NodePoolList
 	text := `{"items": [{"spec": {"limits": {"cpu": "1e1.5", "memory": "10Gi", "nodes": 3}}}, {"spec": {"limits": null}}, {"spec": {}}]}`
@@ -98,8 +98,8 @@ func TestUnreadableLimits(t *testing.T) {
 	}
 }
 
-// A duration that the patterns of the CRDs allow is read, however long it is: an object that cannot be read would hide all
-// others of its kind.
+// Every duration that the patterns of the CRDs allow can be decoded, however long it is. One object that cannot be
+// decoded would prevent the decoding of all objects of its kind.
 func TestLongDurations(t *testing.T) {
 	list := `{"items": [
 		{"metadata": {"name": "long"}, "spec": {
@@ -124,7 +124,7 @@ func TestLongDurations(t *testing.T) {
 	if got := other.Template.Spec.TerminationGracePeriod.Duration; got != 90*time.Minute {
 		t.Errorf("terminationGracePeriod of the other is %s", got)
 	}
-	// A claim takes the grace period over from its pool, and the API server must accept it.
+	// A claim gets the grace period of its pool, and the API server must accept the claim.
 	b, err := json.Marshal(long.Template.Spec.TerminationGracePeriod)
 	if err != nil || string(b) != `"2562047h0m0s"` {
 		t.Errorf("the grace period is written as %s (%v)", b, err)

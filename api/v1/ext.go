@@ -2,18 +2,19 @@ package v1
 
 import corev1 "k8s.io/api/core/v1"
 
-// ExtGroup is the domain of what goes beyond upstream's API. Upstream ignores it.
+// ExtGroup is the domain of annotations, labels, taints and API groups that upstream Karpenter does not have. Upstream
+// ignores them.
 const ExtGroup = "ext." + Group
 
-// Annotations of our own.
+// Annotations that upstream Karpenter does not have. The kinds of the annotated objects are in parentheses.
 const (
-	// EnforcementModeAnnotationKey (NodePool) says what becomes of decisions about the pool: Auto carries them out, DryRun tells
-	// them and does nothing, Approve waits until each node that is to go, and those that are to come, are approved. Default:
-	// the mode of the process.
+	// EnforcementModeAnnotationKey (NodePool) is the mode of decisions about the pool. Auto: they are carried out.
+	// DryRun: they are only reported. Approve: they are carried out after the nodes to remove and the nodes to launch
+	// are approved. Default: the mode of the process.
 	EnforcementModeAnnotationKey = ExtGroup + "/enforcement-mode"
 	// DisruptionPausedAnnotationKey (NodePool): "true" stops voluntary disruption of the pool.
 	DisruptionPausedAnnotationKey = ExtGroup + "/disruption-paused"
-	// DisruptionApprovedAnnotationKey (Node): "true" lets the node go in mode Approve.
+	// DisruptionApprovedAnnotationKey (Node): "true" approves the disruption of the node in mode Approve.
 	DisruptionApprovedAnnotationKey = ExtGroup + "/disruption-approved"
 	// DisruptionRequestedAnnotationKey (NodeClaim): any value makes the claim drifted, so that its node is replaced within the
 	// disruption budgets. karpenter disrupt node sets it to the time of the request.
@@ -21,22 +22,23 @@ const (
 	// ConsolidationRequestedAnnotationKey (NodePool) is a time (RFC 3339). For nodes whose last pod event was before it,
 	// consolidateAfter counts as elapsed. karpenter consolidate now sets it.
 	ConsolidationRequestedAnnotationKey = ExtGroup + "/consolidation-requested"
-	// MaxApprovedNodesAnnotationKey (NodePool) is how many nodes the pool may have in mode Approve before one more is launched
-	// for waiting pods. Default: 0. What is no number counts as 0.
+	// MaxApprovedNodesAnnotationKey (NodePool) is how many nodes the pool may have in mode Approve before one more is
+	// launched for waiting pods. Default: 0. A value that is not a number counts as 0.
 	MaxApprovedNodesAnnotationKey = ExtGroup + "/max-approved-nodes"
-	// EvictionCostAnnotationKey (NodePool) is what moving one pod of ordinary importance is taken to cost, in dollars.
+	// EvictionCostAnnotationKey (NodePool) is the assumed cost in dollars of moving one pod whose eviction cost is 1.
 	// Default: 0.001.
 	EvictionCostAnnotationKey = ExtGroup + "/eviction-cost"
-	// PaybackPeriodAnnotationKey (NodePool) is how long a saving is counted on at most, a Go duration: a move must have paid
-	// for itself by then. Default: 4h.
+	// PaybackPeriodAnnotationKey (NodePool) is the longest time for which the saving of a move is counted, a Go
+	// duration. Within this time, the saving must exceed the cost of the move. Default: 4h.
 	PaybackPeriodAnnotationKey = ExtGroup + "/payback-period"
-	// ReplacesAnnotationKey (NodeClaim) lists, by comma, the claims that go when this one is initialized.
+	// ReplacesAnnotationKey (NodeClaim) lists, separated by commas, the claims that are deleted when this claim is
+	// initialized.
 	ReplacesAnnotationKey = ExtGroup + "/replaces"
-	// ReplacedTypesAnnotationKey (NodeClaim) lists, by comma, the instance types with their capacity types of the
-	// nodes that this one was launched to replace: type/capacity-type.
+	// ReplacedTypesAnnotationKey (NodeClaim) lists, separated by commas, the nodes that this claim was launched to
+	// replace, each as instance-type/capacity-type.
 	ReplacedTypesAnnotationKey = ExtGroup + "/replaced-types"
-	// ReplacedByAnnotationKey (NodeClaim) lists, by comma, the claims whose initialization the claim waits for before it
-	// goes. Empty: it waits for none.
+	// ReplacedByAnnotationKey (NodeClaim) lists, separated by commas, the claims that must be initialized before this
+	// claim is deleted. If it is empty, there are none.
 	ReplacedByAnnotationKey = ExtGroup + "/replaced-by"
 	// DisruptionBegunAnnotationKey (NodeClaim) is when this controller began to disrupt the node (RFC 3339). It equals the last
 	// transition of the condition DisruptionReason. If the two differ, another controller set the condition.
@@ -44,42 +46,49 @@ const (
 	// TerminateFirstAnnotationKey (NodeClaim) is why the claim is deleted before capacity for its pods is launched:
 	// no-reserved-capacity or static-at-limit. It is set while the claim is disrupted.
 	TerminateFirstAnnotationKey = ExtGroup + "/terminate-first"
-	// WrittenDeletionCostAnnotationKey (Pod) is the value of controller.kubernetes.io/pod-deletion-cost that the controller has
-	// written. If the two differ, the value is the user's.
+	// WrittenDeletionCostAnnotationKey (Pod) is the value of controller.kubernetes.io/pod-deletion-cost that the
+	// controller has written. If pod-deletion-cost has another value, a user has set that value.
 	WrittenDeletionCostAnnotationKey = ExtGroup + "/written-pod-deletion-cost"
-	// ReceivesPodsFromAnnotationKey (NodeClaim) lists, by comma, the claims on their way out whose pods its node has room for. It has
-	// the taint StagedMoveTaintKey until its turn.
+	// ReceivesPodsFromAnnotationKey (NodeClaim) lists, separated by commas, the claims that are being removed and for
+	// whose pods the node of this claim has capacity. The node has the taint StagedMoveTaintKey until its stage of the
+	// move begins.
 	ReceivesPodsFromAnnotationKey = ExtGroup + "/receives-pods-from"
-	// MoveStageAnnotationKey (NodeClaim) is the place, from 1, of one of several replacements in the order in which they take the
-	// pods of the nodes that go. Its node has the taint StagedMoveTaintKey from its initialization until its turn.
+	// MoveStageAnnotationKey (NodeClaim) is the number, from 1, of the stage of a staged move in which the node of the
+	// claim becomes the target of evicted pods. The node has the taint StagedMoveTaintKey from its initialization until
+	// that stage begins.
 	MoveStageAnnotationKey = ExtGroup + "/move-stage"
-	// NodeNameAnnotationKey (NodeClaim) is the name that the claim's node will have, where the cloud told it at launch.
+	// NodeNameAnnotationKey (NodeClaim) is the name that the claim's node will have. It is set if the cloud returned
+	// the name at launch.
 	NodeNameAnnotationKey = ExtGroup + "/node-name"
-	// PodsNominatedToAnnotationKey (NodeClaim) is the name of the node that has joined for the claim, once all pods planned onto the
-	// claim are nominated to it. While it is empty the registration of the node waits. A claim without it waits for no nominations.
+	// PodsNominatedToAnnotationKey (NodeClaim) is the name of the node that has joined for the claim, once all pods
+	// planned onto the claim are nominated to it. While the value is empty, the node is not registered. A claim without
+	// the annotation waits for no nominations.
 	PodsNominatedToAnnotationKey = ExtGroup + "/pods-nominated-to"
-	// RepairHistoryAnnotationKey (NodeClaim) lists, by comma, the repairs of the last 24 hours: RebootNode@time or
-	// ReplaceNode@time (RFC 3339).
+	// RepairHistoryAnnotationKey (NodeClaim) lists, separated by commas, the repairs of the last 24 hours:
+	// RebootNode@time or ReplaceNode@time (RFC 3339).
 	RepairHistoryAnnotationKey = ExtGroup + "/repair-history"
 	// RepairConditionAnnotationKey (NodeClaim) is the type of the node condition because of which the node is being repaired.
 	RepairConditionAnnotationKey = ExtGroup + "/repair-condition"
 	// RepairTerminationGracePeriodAnnotationKey (NodeClaim) bounds the drain of a node that is replaced by repair, a Go duration
 	// from the deletion of the claim. Absent: terminationGracePeriod of the claim alone applies.
 	RepairTerminationGracePeriodAnnotationKey = ExtGroup + "/repair-termination-grace-period"
-	// RepairAttemptAnnotationKey (NodeClaim) says that repair launched the claim, and as which one in a row: 1, or one more than
-	// the claim that it replaces if that was itself launched by repair less than 24 hours before.
+	// RepairAttemptAnnotationKey (NodeClaim) is set if repair launched the claim. It counts such claims in a row. The
+	// value is one more than that of the replaced claim if repair launched the replaced claim less than 24 hours
+	// before, else 1.
 	RepairAttemptAnnotationKey = ExtGroup + "/repair-attempt"
-	// UnhealthySinceAnnotationKey (NodeClaim) lists, by comma, the conditions of the node that a repair policy matches, as
-	// type=status@time (RFC 3339). It keeps the time when a condition is healthy for less than five minutes.
+	// UnhealthySinceAnnotationKey (NodeClaim) lists, separated by commas, the conditions of the node that a repair
+	// policy matches, as type=status@time (RFC 3339). The time is kept if the condition is healthy for less than five
+	// minutes in between.
 	UnhealthySinceAnnotationKey = ExtGroup + "/unhealthy-since"
 	// RebootCalledAnnotationKey (NodeClaim) is when the cloud was first asked to reboot the instance (RFC 3339).
 	RebootCalledAnnotationKey = ExtGroup + "/reboot-called"
 )
 
-// StagedMoveTaintKey keeps pods off a node until it is its turn to take those of nodes that go.
+// StagedMoveTaintKey is the key of the taint that excludes pods from a target node of a staged move until its stage
+// begins.
 const StagedMoveTaintKey = ExtGroup + "/staged-move"
 
-// StagedMoveNoScheduleTaint is the taint of a node whose turn has not come.
+// StagedMoveNoScheduleTaint is the taint of a target node whose stage has not begun.
 func StagedMoveNoScheduleTaint() corev1.Taint {
 	return corev1.Taint{Key: StagedMoveTaintKey, Effect: corev1.TaintEffectNoSchedule}
 }

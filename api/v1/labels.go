@@ -14,10 +14,10 @@ const (
 	CapacityTypeLabelKey = Group + "/capacity-type"
 	// NodeRegisteredLabelKey is "true" once the node has its claim's labels and taints.
 	NodeRegisteredLabelKey = Group + "/registered"
-	// NodeInitializedLabelKey is "true" once pods may count on the node.
+	// NodeInitializedLabelKey is "true" once the node is initialized.
 	NodeInitializedLabelKey = Group + "/initialized"
-	// NodeDoNotSyncTaintsLabelKey, if "true", keeps registration from writing the
-	// claim's taints to the node; the unregistered taint is removed all the same.
+	// NodeDoNotSyncTaintsLabelKey: if it is "true", registration does not write
+	// the claim's taints to the node. It still removes the unregistered taint.
 	NodeDoNotSyncTaintsLabelKey = Group + "/do-not-sync-taints"
 	// ExcludeBalancersLabelValue is the value of the label
 	// node.kubernetes.io/exclude-from-external-load-balancers on a node that drains.
@@ -37,16 +37,16 @@ const (
 	ArchitectureArm64 = "arm64"
 )
 
-// ReadinessTaintPrefix begins the keys of taints that readiness gates put on a
-// node and take off by themselves.
+// ReadinessTaintPrefix is the prefix of the keys of taints that readiness gates
+// add to a node and remove.
 const ReadinessTaintPrefix = "readiness.k8s.io/"
 
-// TerminationFinalizer keeps a claim and its node until the instance is gone.
+// TerminationFinalizer prevents the deletion of a claim and its node until the instance is terminated.
 const TerminationFinalizer = Group + "/termination"
 
-// NodeClassLabelKey is the label that claims and nodes carry for their node
-// class, with its name as value: <group>/<kind in lower case>. It also tells
-// which provider manages them.
+// NodeClassLabelKey returns the key of the label of claims and nodes whose
+// value is the name of their node class: <group>/<kind in lower case>. The key
+// also identifies their provider.
 func NodeClassLabelKey(kind schema.GroupKind) string {
 	return kind.Group + "/" + strings.ToLower(kind.Kind)
 }

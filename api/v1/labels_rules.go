@@ -10,22 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// LabelRules are facts about labels: which ones Karpenter and a provider
-// understand, and which ones users must leave alone. It is a value, made once
-// from CoreLabels and the provider's own rules, and then only read.
+// LabelRules define which labels Karpenter and a provider support, and which
+// labels users must not set. They are created once, from CoreLabels and the
+// rules of the provider, and not changed afterwards.
 //
 // +kubebuilder:object:generate=false
 type LabelRules struct {
-	// WellKnown are the keys an instance type or offering has values for. They may
-	// always be used, and a pod may ask for one that no pool mentions.
+	// WellKnown are the keys for which instance types or offerings have values.
+	// Users may always use them, and a pod may require one that no pool has.
 	WellKnown sets.Set[string]
-	// RestrictedDomains are the domains in which, and in whose subdomains, only
+	// RestrictedDomains are domains. In them and in their subdomains, only
 	// well-known keys may be used.
 	RestrictedDomains []string
 	// KnownValues are all the values that a key can have. Keys without an entry
-	// can have any.
+	// can have any value.
 	KnownValues map[string][]string
-	// Aliases are old names of keys and the names that stand for them now.
+	// Aliases maps old keys to the keys that replace them.
 	Aliases map[string]string
 }
 
@@ -56,8 +56,9 @@ func CoreLabels() LabelRules {
 	}
 }
 
-// With returns the union of these rules and others. Where both know a key's
-// values or its alias, the last one wins. Nothing is shared with the arguments.
+// With returns the union of these rules and others. If several have values or
+// an alias for a key, those of the last one apply. The result shares no memory
+// with the arguments.
 func (r LabelRules) With(others ...LabelRules) LabelRules {
 	union := LabelRules{
 		WellKnown:   sets.New[string](),
@@ -77,8 +78,8 @@ func (r LabelRules) With(others ...LabelRules) LabelRules {
 	return union
 }
 
-// Canonical returns the name that stands for a key now: the key itself unless
-// it is an alias.
+// Canonical returns the key that replaces an alias. Other keys are returned
+// unchanged.
 func (r LabelRules) Canonical(key string) string {
 	if name, ok := r.Aliases[key]; ok {
 		return name
@@ -86,8 +87,8 @@ func (r LabelRules) Canonical(key string) string {
 	return key
 }
 
-// CheckKey returns an error that says why users may not set or require a label,
-// or nil if they may.
+// CheckKey returns an error with the reason why users may not set or require a
+// label, nil if they may.
 func (r LabelRules) CheckKey(key string) error {
 	if r.WellKnown.Has(key) {
 		return nil

@@ -46,7 +46,7 @@ type NodeClaimList struct {
 	Items           []NodeClaim `json:"items"`
 }
 
-// NodeClaimSpec is the node that is asked for.
+// NodeClaimSpec describes the requested node.
 type NodeClaimSpec struct {
 	// Taints applied to the node.
 	// +listType=atomic
@@ -89,7 +89,7 @@ type NodeClaimSpec struct {
 	ExpireAfter NillableDuration `json:"expireAfter,omitempty"`
 }
 
-// ResourceRequirements is what the pods behind a claim need.
+// ResourceRequirements are the resources that the pods planned for a claim request.
 type ResourceRequirements struct {
 	// Sum of the requests of the pods that the node was launched for, DaemonSet pods
 	// included.
@@ -97,7 +97,7 @@ type ResourceRequirements struct {
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 }
 
-// NodeClaimStatus is what is known of the node.
+// NodeClaimStatus is the observed state of the node.
 type NodeClaimStatus struct {
 	// Name of the Node, once it has registered.
 	// +optional
@@ -129,8 +129,8 @@ type NodeClaimStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// Last time a pod was bound to the node, finished, or began to terminate. Pods of
-	// DaemonSets do not count. consolidateAfter counts from here, and from the
-	// initialization of a node without such an event.
+	// DaemonSets do not count. consolidateAfter is measured from this time, or from
+	// the initialization of a node without such an event.
 	// +optional
 	LastPodEventTime metav1.Time `json:"lastPodEventTime,omitzero"`
 }

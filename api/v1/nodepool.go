@@ -42,7 +42,7 @@ type NodePoolList struct {
 	Items           []NodePool `json:"items"`
 }
 
-// NodePoolSpec is what the owner of a pool asks for.
+// NodePoolSpec is the desired state of a NodePool.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.replicas) == has(oldSelf.replicas)",message="spec.replicas can be neither added to nor removed from an existing pool: make a new pool to switch between static and dynamic",fieldPath=".replicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.limits) || self.limits.size() == 0 || (self.limits.size() == 1 && 'nodes' in self.limits)",message="spec.limits of a pool with replicas may only hold 'nodes'",fieldPath=".limits"
@@ -84,7 +84,7 @@ type NodePoolSpec struct {
 // Limits caps the resources of all nodes of a pool together.
 type Limits corev1.ResourceList
 
-// NodePoolStatus is what was seen of a pool.
+// NodePoolStatus is the observed state of a NodePool.
 type NodePoolStatus struct {
 	// Resources of all nodes of the NodePool together; 'nodes' is their number.
 	// +optional

@@ -13,8 +13,8 @@ const (
 	NodeSelectorOpLte corev1.NodeSelectorOperator = "Lte"
 )
 
-// NodeSelectorRequirementWithMinValues bounds the values of one label, and may
-// ask that several of them stay possible.
+// NodeSelectorRequirementWithMinValues bounds the values of one label. It may
+// also require a minimum number of different values.
 //
 // +kubebuilder:validation:XValidation:rule="self.operator != 'In' || (has(self.values) && self.values.size() > 0)",message="operator In needs at least one value",messageExpression="'requirement on ' + self.key + ': operator In needs at least one value'",fieldPath=".values"
 // +kubebuilder:validation:XValidation:rule="!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(self.values) && self.values.size() == 1 && (self.values[0].matches('^([+]?0*[0-9]{1,18}|-0+)$') || (self.values[0].matches('^[0-9]{19}$') && self.values[0] <= '9223372036854775807')))",message="operators Gt, Lt, Gte and Lte need exactly one value, a whole number of 0 or more",messageExpression="'requirement on ' + self.key + ': operators Gt, Lt, Gte and Lte need exactly one value, a whole number of 0 or more'",fieldPath=".values"
@@ -48,7 +48,7 @@ type NodeSelectorRequirementWithMinValues struct {
 	MinValues *int `json:"minValues,omitempty"`
 }
 
-// NodeClassReference names a node class: the provider's half of a pool.
+// NodeClassReference names a node class, which has the provider's settings for the nodes of a pool.
 type NodeClassReference struct {
 	// Kind of the node class, such as EC2NodeClass.
 	// +kubebuilder:validation:XValidation:rule="self != ''",message="nodeClassRef.kind must not be empty"

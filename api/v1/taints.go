@@ -8,7 +8,7 @@ import (
 
 // Keys of Karpenter's own taints.
 const (
-	// DisruptedTaintKey keeps new pods off a node that is going away.
+	// DisruptedTaintKey excludes new pods from a node that is being removed.
 	DisruptedTaintKey = Group + "/disrupted"
 	// UnregisteredTaintKey is on a node from boot until registration.
 	UnregisteredTaintKey = Group + "/unregistered"
@@ -16,7 +16,7 @@ const (
 	RebootingTaintKey = Group + "/rebooting"
 )
 
-// DisruptedNoScheduleTaint is the taint of a node that is going away.
+// DisruptedNoScheduleTaint is the taint of a node that is being removed.
 func DisruptedNoScheduleTaint() corev1.Taint {
 	return corev1.Taint{Key: DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}
 }
@@ -26,14 +26,14 @@ func RebootingNoScheduleTaint() corev1.Taint {
 	return corev1.Taint{Key: RebootingTaintKey, Effect: corev1.TaintEffectNoSchedule}
 }
 
-// UnregisteredNoExecuteTaint is the taint a provider boots nodes with.
+// UnregisteredNoExecuteTaint is the taint with which a provider starts nodes.
 func UnregisteredNoExecuteTaint() corev1.Taint {
 	return corev1.Taint{Key: UnregisteredTaintKey, Effect: corev1.TaintEffectNoExecute}
 }
 
-// IsEphemeralTaint reports whether a taint comes with the start of a node and
-// goes by itself, so that it must not count against a node that is not yet
-// initialized. Values are not compared.
+// IsEphemeralTaint reports whether a taint is set at the start of a node and is
+// removed before or with its initialization. Such a taint does not exclude pods
+// from a node that is not yet initialized. Values are not compared.
 func IsEphemeralTaint(t corev1.Taint) bool {
 	if strings.HasPrefix(t.Key, ReadinessTaintPrefix) {
 		return true
@@ -49,5 +49,6 @@ func IsEphemeralTaint(t corev1.Taint) bool {
 }
 
 // cloudUninitializedTaintKey is on a node until the cloud controller manager
-// has seen it (k8s.io/cloud-provider/api declares it; not worth the import).
+// has initialized the node. k8s.io/cloud-provider/api declares the key too, but
+// is not imported, to save a dependency.
 const cloudUninitializedTaintKey = "node.cloudprovider.kubernetes.io/uninitialized"

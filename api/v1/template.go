@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// NodeClaimTemplate is what every claim of a pool starts from.
+// NodeClaimTemplate is the template of the claims of a pool.
 type NodeClaimTemplate struct {
 	// Labels and annotations of the nodes.
 	// +optional

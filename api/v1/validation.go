@@ -57,14 +57,14 @@ func validateLabels(labels map[string]string, rules LabelRules, at *field.Path) 
 	return errs
 }
 
-// taintIdentity is what the API server takes for the same taint on a node.
+// taintIdentity identifies a taint. The API server does not accept a node with two taints of the same identity.
 type taintIdentity struct {
 	key    string
 	effect corev1.TaintEffect
 }
 
-// validateTaints checks both lists of taints together, because a node carries
-// them together.
+// validateTaints checks both lists of taints together, because a node has the
+// taints of both.
 func validateTaints(spec NodeClaimTemplateSpec, at *field.Path) []error {
 	var errs []error
 	seen := map[taintIdentity]*field.Path{}
@@ -112,8 +112,8 @@ func validateTaint(taint corev1.Taint) []error {
 // ValidateRequirement checks one requirement of a pool, a claim or a pod (its
 // node selector and required node affinity) and returns all mistakes at once.
 //
-// A value that is not among the known values of its key is no mistake as long
-// as enough others are known; UnknownValues names it.
+// A value that is not among the known values of its key is no mistake if enough
+// other values are known. UnknownValues returns such values.
 func ValidateRequirement(r NodeSelectorRequirementWithMinValues, rules LabelRules) error {
 	r.Key = rules.Canonical(r.Key)
 	var errs []error
@@ -141,7 +141,8 @@ func ValidateRequirement(r NodeSelectorRequirementWithMinValues, rules LabelRule
 	return utilerrors.NewAggregate(errs)
 }
 
-// validateValueCount checks that the values suit the operator.
+// validateValueCount checks that the number of values is right for the operator, and that a value of Gt, Lt, Gte and
+// Lte is a whole number.
 func validateValueCount(r NodeSelectorRequirementWithMinValues) error {
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn:
@@ -162,7 +163,8 @@ func validateValueCount(r NodeSelectorRequirementWithMinValues) error {
 	return nil
 }
 
-// validateKnownValues checks that enough values of a closed set exist.
+// validateKnownValues checks that enough values of an In requirement are known values of the key. Keys without known
+// values are not checked.
 func validateKnownValues(r NodeSelectorRequirementWithMinValues, rules LabelRules) error {
 	known, closed := rules.KnownValues[r.Key]
 	if !closed || r.Operator != corev1.NodeSelectorOpIn || len(r.Values) == 0 {
@@ -180,7 +182,8 @@ func validateKnownValues(r NodeSelectorRequirementWithMinValues, rules LabelRule
 }
 
 // UnknownValues returns the values of an In requirement that its key can never
-// have, in their order. They deserve a warning but do not make it invalid.
+// have, in their order. Callers report them as warnings, because they do not
+// make the requirement invalid.
 func UnknownValues(r NodeSelectorRequirementWithMinValues, rules LabelRules) []string {
 	known, closed := rules.KnownValues[rules.Canonical(r.Key)]
 	if !closed || r.Operator != corev1.NodeSelectorOpIn {
@@ -191,7 +194,7 @@ func UnknownValues(r NodeSelectorRequirementWithMinValues, rules LabelRules) []s
 	})
 }
 
-// operators are all that a requirement can have.
+// operators are all operators that a requirement can have.
 var operators = []corev1.NodeSelectorOperator{
 	corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn,
 	corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist,

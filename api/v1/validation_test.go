@@ -20,7 +20,7 @@ func TestValidateRequirement(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		r    requirement
-		want string // part of the error; "" is none
+		want string // part of the error; "" for no error
 	}{
 		{"in", requirement{Key: "team", Operator: "In", Values: []string{"a", "b"}, MinValues: ptr.To(2)}, ""},
 		{"not in nothing", requirement{Key: "team", Operator: "NotIn"}, ""},

@@ -9,7 +9,8 @@ import (
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 )
 
-// A capacity that cannot be read makes its own NodeOverlay invalid, and hides no other.
+// A capacity that cannot be parsed makes its NodeOverlay invalid. It does not prevent the decoding of other
+// NodeOverlays.
 func TestUnreadableCapacity(t *testing.T) {
 	var overlays overlayv1alpha1.NodeOverlayList
 	text := `{"items": [

@@ -8,8 +8,8 @@ const ConditionTypeValidationSucceeded = "ValidationSucceeded"
 
 // Reasons of ValidationSucceeded=False.
 const (
-	// ReasonRuntimeValidation: the spec contradicts itself.
+	// ReasonRuntimeValidation: NodeOverlay.Validate has found mistakes in the spec.
 	ReasonRuntimeValidation = "RuntimeValidation"
-	// ReasonConflict: another overlay of the same weight claims the same offering.
+	// ReasonConflict: another overlay of the same weight sets the same value of the same offering.
 	ReasonConflict = "Conflict"
 )

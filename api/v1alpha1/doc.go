@@ -1,5 +1,6 @@
 // Package v1alpha1 holds the karpenter.sh/v1alpha1 API: NodeOverlay, which
-// corrects prices and adds capacity to instance types as the solver sees them.
+// changes prices of instance types and adds resources to them in the decisions
+// of Karpenter.
 //
 // +kubebuilder:object:generate=true
 // +groupName=karpenter.sh

@@ -37,7 +37,7 @@ type NodeOverlayList struct {
 	Items           []NodeOverlay `json:"items"`
 }
 
-// NodeOverlaySpec says which offerings are meant and what changes.
+// NodeOverlaySpec selects offerings and defines how they are adjusted.
 type NodeOverlaySpec struct {
 	// Requirements on the labels of the offerings that are adjusted. All of them must
 	// be met. Labels of the template of a NodePool and karpenter.sh/nodepool are
@@ -65,9 +65,10 @@ type NodeOverlaySpec struct {
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
 
 	// Priority among overlays that set the same value: the highest weight applies. 1
-	// to 10000. If overlays of equal weight set the same value, the one last by name
-	// applies and the other is rejected as a whole: its condition ValidationSucceeded
-	// is False with reason Conflict. An overlay without weight comes after all others.
+	// to 10000. If overlays of equal weight set the same value, the last one in name
+	// order applies. The other one is rejected entirely: its condition
+	// ValidationSucceeded is False with reason Conflict. An overlay without a weight
+	// has the lowest priority.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
@@ -100,7 +101,7 @@ type NodeSelectorRequirement struct {
 	Values []string `json:"values,omitempty"`
 }
 
-// NodeOverlayStatus says whether the overlay is in force.
+// NodeOverlayStatus has the conditions of the overlay.
 type NodeOverlayStatus struct {
 	// Conditions of the NodeOverlay. Ready is True if ValidationSucceeded is: the
 	// spec is valid and does not conflict with an overlay of equal weight.

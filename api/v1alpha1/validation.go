@@ -14,9 +14,10 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Validate checks what the schema of an overlay cannot, and again what an
-// overlay of an older schema may have wrong. It returns all mistakes at once,
-// in the order of the fields, each with the path of its field.
+// Validate checks what the schema of an overlay cannot check. It also repeats
+// checks of the schema, for overlays that were stored under an older schema. It
+// returns all mistakes at once, in the order of the fields, each with the path
+// of its field.
 func (o *NodeOverlay) Validate(rules apiv1.LabelRules) error {
 	spec := field.NewPath("spec")
 	var errs []error
@@ -55,7 +56,7 @@ func (o *NodeOverlay) Validate(rules apiv1.LabelRules) error {
 // errNotExtended is the error for a resource that every instance type has.
 var errNotExtended = errors.New("only extended resources may be added")
 
-// WithMinValues returns the requirement in the form pools have, without
+// WithMinValues converts the requirement to the type that pools use, without
 // minValues.
 func (r NodeSelectorRequirement) WithMinValues() apiv1.NodeSelectorRequirementWithMinValues {
 	return apiv1.NodeSelectorRequirementWithMinValues{Key: r.Key, Operator: r.Operator, Values: r.Values}

@@ -99,10 +99,10 @@ func (r Result) Text() []byte {
 type converter struct {
 	options Options
 	docs    []*document
-	// expressions are those of all files.
+	// expressions has the template expressions of all files.
 	expressions *expressions
-	// keep are the blocks that are written as they stood, torn the indexes of documents that are copied unchanged because their
-	// templates would not survive the conversion.
+	// keep has the blocks that are copied from the input. torn has the indexes of documents that are copied unchanged,
+	// because the conversion would break their templates.
 	keep     kept
 	torn     map[int]bool
 	warnings []Warning
@@ -125,11 +125,11 @@ func Convert(files []File, o Options) (Result, error) {
 	return c.result(files)
 }
 
-// settle converts files, and writes the blocks of templates that do not change as they stood. The documents in torn are copied
-// unchanged.
+// settle converts files. Blocks of templates that the conversion does not change are copied from the input. The
+// documents in torn are copied unchanged.
 func settle(files []File, o Options, torn map[int]bool) (*converter, error) {
 	c, err := run(files, o, nil, torn)
-	// The first run shows which blocks of templates do not change. The next one writes them as they stood.
+	// The first run shows which blocks of templates do not change. The next run copies these blocks from the input.
 	for keep := c.keepable(); err == nil && len(keep) > 0; {
 		c, err = run(files, o, keep, torn)
 		if err != nil || !c.dropWrong(keep) {
@@ -142,7 +142,7 @@ func settle(files []File, o Options, torn map[int]bool) (*converter, error) {
 	return c, err
 }
 
-// run converts files, and writes the blocks in keep as they stood.
+// run converts files. It copies the blocks in keep from the input, and the documents in torn unchanged.
 func run(files []File, o Options, keep kept, torn map[int]bool) (*converter, error) {
 	texts := []string{o.Role, o.Cluster}
 	for _, f := range files {
@@ -195,7 +195,7 @@ func (c *converter) readFile(f File) {
 	}
 }
 
-// Document converts the documents of one stream, for callers without files. name is its name in warnings.
+// Document converts the documents of one stream, for callers without files. name is the name of the stream in warnings.
 func Document(name string, data []byte, o Options) ([]byte, []Warning, error) {
 	r, err := Convert([]File{{name, data}}, o)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the want sections of the goldens")
 
-// goldens returns the archives under testdata: prose, old*.yaml in, new.yaml and warnings out.
+// goldens returns the archives under testdata. Each has a description, the input old*.yaml, and the outputs new.yaml
+// and warnings.
 func goldens(t testing.TB) map[string]*txtar.Archive {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -81,8 +82,8 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// What came out needs no conversion any more: it comes out again byte for byte, and the API server accepts it unless a
-// warning said otherwise.
+// A second conversion does not change the output of the first. The API server accepts the output, unless there is an
+// invalid warning.
 func TestConvertingTwiceIsConvertingOnce(t *testing.T) {
 	for file, archive := range goldens(t) {
 		once, err := Convert(inputs(archive), Options{})
@@ -109,7 +110,7 @@ func TestConvertingTwiceIsConvertingOnce(t *testing.T) {
 	}
 }
 
-// Whatever it is given, Convert answers, and what it makes it can read again.
+// Convert returns a result or an error for any input, and it can convert its own output.
 func FuzzConvert(f *testing.F) {
 	for _, archive := range goldens(f) {
 		for _, in := range inputs(archive) {
@@ -152,7 +153,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// Limits that are nested twice by mistake are flat in the end, and what was made of them is not taken for old again.
+// Limits that are nested twice by mistake are moved to spec.limits. A second conversion does not change the result.
 func TestLimitsNestedTwice(t *testing.T) {
 	old := "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {limits: {resources: {resources: {cpu: 5}}}}\n"
 	once, err := Convert([]File{{"old.yaml", []byte(old)}}, Options{})
@@ -165,31 +166,31 @@ func TestLimitsNestedTwice(t *testing.T) {
 	}
 }
 
-// damage does a few of the things that happen to files.
+// damage changes lines in the ways in which files are damaged by mistake.
 func damage(rng *rand.Rand, lines []string) string {
 	for range 1 + rng.IntN(4) {
 		i, j := rng.IntN(len(lines)), rng.IntN(len(lines))
 		switch rng.IntN(6) {
-		case 0: // lost
+		case 0: // a line is removed
 			lines = slices.Delete(slices.Clone(lines), i, i+1)
 			if len(lines) == 0 {
 				return ""
 			}
-		case 1: // swapped
+		case 1: // two lines are swapped
 			lines = slices.Clone(lines)
 			lines[i], lines[j] = lines[j], lines[i]
-		case 2: // indented
+		case 2: // a line is indented
 			lines = slices.Clone(lines)
 			lines[i] = "  " + lines[i]
-		case 3: // a value gone
+		case 3: // a value is removed
 			key, _, _ := strings.Cut(lines[i], ":")
 			lines = slices.Clone(lines)
 			lines[i] = key + ":"
-		case 4: // another value
+		case 4: // a value is replaced
 			key, _, _ := strings.Cut(lines[i], ":")
 			lines = slices.Clone(lines)
 			lines[i] = key + ": " + []string{"[]", "{}", "5", "~", "[a, {b: c}]", "${X}", "{{ .Y }}", "'", "&x 1", "*x"}[rng.IntN(10)]
-		case 5: // twice
+		case 5: // a line is duplicated
 			lines = slices.Insert(slices.Clone(lines), i, lines[j])
 		}
 	}

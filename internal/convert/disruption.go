@@ -72,7 +72,8 @@ func (p *pool) seconds(n *yaml.Node) *yaml.Node {
 	return made
 }
 
-// policyInTemplate handles a consolidation policy that is a template expression, whose values have the old name.
+// policyInTemplate handles a consolidation policy that is a template expression. The values in the expression may have
+// the old name.
 func (p *pool) policyInTemplate(c *converter, policy *yaml.Node) {
 	t := p.doc.template
 	if !t.in(policy.Value) {

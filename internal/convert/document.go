@@ -22,8 +22,8 @@ type document struct {
 	node     *yaml.Node // the document node; nil if the document is copied unchanged
 	list     *yaml.Node // the items, if the document is a List
 	legacy   bool       // one of its objects is converted
-	unread   bool       // it is legacy, but cannot be read
-	repeated string     // a key that branches of the template set once each
+	unread   bool       // the document is legacy, but cannot be read
+	repeated string     // a key that several branches of the template set
 	json     bool
 	objects  []*object
 	// blocks are the blocks that may be copied from the input. keep has the lines of those that are copied.
@@ -63,7 +63,7 @@ func (c *converter) read(file string, number int, p part, script bool) *document
 	d.json = strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed))
 	node, err := parse(d.template.hidden)
 	if err == nil && len(d.template.own) == 0 && ours.MatchString(p.body) {
-		if key := repeated(node); key != nil { // the branches of a template may set a key once each
+		if key := repeated(node); key != nil { // in a template, several branches may set the same key
 			err = fmt.Errorf("not valid YAML: line %d: key %q is set twice", key.Line, key.Value)
 		}
 	}
@@ -137,7 +137,8 @@ func repeated(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// parse reads one document with its comments. The library is known to panic on a few malformed inputs; that is an error here.
+// parse reads one document with its comments. The library panics on a few malformed inputs. parse returns an error for
+// them.
 func parse(source string) (node *yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -151,7 +152,8 @@ func parse(source string) (node *yaml.Node, err error) {
 	return node, nil
 }
 
-// find notes the objects below root. apiVersion and kind are those of an item that does not say them, nil if there are none.
+// find adds the objects below root to d. apiVersion and kind are the values for a root that does not set them, nil if
+// there are no such values.
 func (d *document) find(root, apiVersion, kind *yaml.Node) {
 	if kind != nil && root.Kind == yaml.MappingNode && get(root, "kind") == nil {
 		root.Content = append([]*yaml.Node{text("apiVersion"), text(apiVersion.Value), text("kind"), text(kind.Value)}, root.Content...)
@@ -170,8 +172,9 @@ func (d *document) find(root, apiVersion, kind *yaml.Node) {
 	}
 }
 
-// typed returns the version and kind of the items of a list such as a NodePoolList, whose items need not say them; nil if root is
-// no list of a legacy kind. The list becomes one of any kind: a legacy list has no place for converted items.
+// typed returns the apiVersion and kind of the items of a legacy list such as a NodePoolList, because the items need
+// not set them. It changes the list to kind List, because a legacy list cannot have converted items. If root is no list
+// of a legacy kind, typed returns nil.
 func (d *document) typed(root *yaml.Node) (apiVersion, kind *yaml.Node) {
 	of := strings.TrimSuffix(scalar(get(root, "kind")), "List")
 	version := scalar(get(root, "apiVersion"))

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// families are the image families of v1, by their name in lower case.
+// families maps names of image families, in lower case, to the names in v1.
 var families = map[string]string{
 	"al2": "AL2", "al2023": "AL2023", "bottlerocket": "Bottlerocket", "custom": "Custom", "windows2019": "Windows2019",
 	"windows2022": "Windows2022", "windows2025": "Windows2025",

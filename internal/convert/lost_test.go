@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// inOtherWords are fields whose value is written otherwise in v1, or that only a server writes.
+// inOtherWords matches fields whose value has another form in v1, and fields that only the API server writes.
 var inOtherWords = regexp.MustCompile(strings.Join([]string{
 	`(^|\.)apiVersion$`, `^kind$`, `^spec\.(provider\.)?(apiVersion|kind)$`,
 	`^spec\.consolidation(\.enabled)?$`, `^spec\.ttlSeconds\w+$`, `\.consolidationPolicy$`,
@@ -21,7 +21,7 @@ var inOtherWords = regexp.MustCompile(strings.Join([]string{
 	`last-applied-configuration`,
 }, "|"))
 
-// Of whatever a manifest says, in public shapes of all kinds, each value is in what comes out or in a warning.
+// Each value of a manifest is in the output or in a warning. The manifests have the shapes of published ones.
 func TestNothingIsLostInSilence(t *testing.T) {
 	files, err := filepath.Glob("testdata/shapes/*.txtar")
 	if err != nil {
@@ -43,8 +43,8 @@ func TestNothingIsLostInSilence(t *testing.T) {
 	}
 }
 
-// No word that stands for an expression leaves the converter, in output or warnings, also when all files are converted together
-// and when they are damaged.
+// The output and the warnings contain no word that represents an expression. That holds, too, if all files are
+// converted together, and if they are damaged.
 func TestNoWordForAnExpressionIsLeft(t *testing.T) {
 	var all []File
 	for _, archive := range goldens(t) {
@@ -94,7 +94,7 @@ func noWord(t *testing.T, files []File, o Options) {
 	}
 }
 
-// What a warning quotes is complete: it can be read back as the value that was removed.
+// The value that a warning quotes is complete: parsed, it equals the removed value.
 func TestQuotedValuesAreComplete(t *testing.T) {
 	for _, in := range []string{
 		"{a: [1, two, {b: null}]}", `"two  spaces"`, `"` + strings.Repeat("long ", 500) + `"`, "a: |\n  line  one\n\n  line two\n",
@@ -112,10 +112,10 @@ func TestQuotedValuesAreComplete(t *testing.T) {
 	}
 }
 
-// separator stands between documents.
+// separator matches the line between documents.
 var separator = regexp.MustCompile(`(?m)^---$`)
 
-// lost reports the values of a file that neither came out nor are named.
+// lost reports the values of a file that are neither in the output nor in a warning.
 func lost(t *testing.T, in File) {
 	r, err := Convert([]File{in}, Options{})
 	if err != nil {
@@ -151,7 +151,7 @@ func lost(t *testing.T, in File) {
 			continue
 		}
 		leaves(root, "", func(path, value string) {
-			// Commas were alternatives, each of which has a place of its own now.
+			// Values separated by commas were alternatives. In v1, each is a separate value.
 			for _, one := range strings.Split(value, ",") {
 				if one = strings.TrimSpace(one); !inOtherWords.MatchString(path) && !strings.Contains(out, one) && !named(path, one, r.Warnings) {
 					t.Errorf("%s: %q is lost", path, one)
@@ -161,7 +161,7 @@ func lost(t *testing.T, in File) {
 	}
 }
 
-// words looks after a template that is no YAML by itself: each of its words came out or is named.
+// words checks a template that is not valid YAML: each of its words is in the output or in a warning.
 func words(t *testing.T, in, out, warned string) {
 	t.Helper()
 	for _, word := range regexp.MustCompile(`[A-Za-z][\w.$/-]{2,}`).FindAllString(in, -1) {
@@ -171,10 +171,10 @@ func words(t *testing.T, in, out, warned string) {
 	}
 }
 
-// oldWords are names of the old API, which have others now.
+// oldWords matches names of the old API that have another name in v1.
 var oldWords = regexp.MustCompile(`v1alpha5|v1alpha1|v1beta1|Provisioner|AWSNodeTemplate|providerRef|ttlSeconds\w+|resources|consolidation|enabled|WhenUnderutilized|nindent|toYaml|true`)
 
-// named reports whether a warning is about the field, or about what holds it, or says its value.
+// named reports whether a warning is about the field or an enclosing field, or contains the value.
 func named(path, value string, warnings []Warning) bool {
 	for _, w := range warnings {
 		if w.Field != "" && (strings.HasPrefix(path, w.Field) || strings.HasPrefix(w.Field, path)) {
@@ -187,7 +187,7 @@ func named(path, value string, warnings []Warning) bool {
 	return false
 }
 
-// leaves calls visit for every scalar below a value, with its path as warnings write it.
+// leaves calls visit for every scalar below a value, with its path in the notation of warnings.
 func leaves(v any, path string, visit func(path, value string)) {
 	switch v := v.(type) {
 	case map[string]any:

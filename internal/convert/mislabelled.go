@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// oldFields are fields that only the old API had, or is often thought to have had, with their usual positions. A
-// manifest with one of them was not written for v1, whatever its apiVersion is.
+// oldFields are fields that only the old API had, or that authors often use as if it had them, with their usual
+// positions. A manifest with one of them was not written for v1, whatever its apiVersion is.
 var oldFields = map[legacy.Form][]spot{
 	legacy.NodePool: {
 		{[]string{"spec"}, []string{
@@ -36,7 +36,8 @@ var oldFields = map[legacy.Form][]spot{
 type spot struct{ path, keys []string }
 
 // mislabelled returns the form of a manifest with apiVersion v1 that was written for an older API, and the fields that
-// prove it. It returns Foreign for others. Fields that no version had are errors; they do not prove that.
+// prove it. It returns Foreign for other manifests. Unknown fields that are not in oldFields are mistakes and prove
+// nothing.
 func mislabelled(root *yaml.Node) (form legacy.Form, tell []string) {
 	version := scalar(get(root, "apiVersion"))
 	if !strings.Contains(version, "karpenter") || !strings.HasSuffix(version, "/v1") {

@@ -25,6 +25,7 @@ type pool struct {
 	inlinePath string
 	// stood has the paths of those fields of inline that were not in spec.provider, by name.
 	stood map[string]string
+	// alpha is true for a Provisioner with the fields of that kind, and not those of a NodePool.
 	alpha bool
 }
 
@@ -402,7 +403,8 @@ func (p *pool) restOf(c *converter, m *yaml.Node, path string, known []string) {
 	p.rest(c, left, path)
 }
 
-// tidy sorts the fields of a template that the conversion made, metadata first.
+// tidy moves metadata to the start of a template. If the conversion has created the template, tidy also sorts the
+// fields of its spec.
 func (p *pool) tidy(template, inner *yaml.Node) {
 	if metadata := take(template, "metadata"); metadata.value != nil {
 		if metadata.value.Kind != yaml.MappingNode || len(metadata.value.Content) > 0 {

@@ -154,7 +154,7 @@ func unusable(key string) string {
 	return ""
 }
 
-// operators are those of v1.
+// operators are the operators of requirements in v1.
 var operators = []string{"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"}
 
 // operator converts the operator and values of a requirement to v1.

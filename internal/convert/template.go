@@ -205,8 +205,8 @@ func (t *template) line(line, before string) string {
 	return indent + "#" + trimmed + line[len(strings.TrimRight(line, "\r\n")):]
 }
 
-// replace returns text with was replaced by is in the expressions of its words. done is true if there was an
-// occurrence.
+// replace returns text after it has replaced was by is in the expressions that the words of text represent. done is
+// true if there was an occurrence.
 func (t *template) replace(text, was, is string) (out string, done bool) {
 	out = t.words.ReplaceAllStringFunc(text, func(word string) string {
 		e := t.of(word)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// tornTemplates returns the indexes of the documents of which the conversion lost a part of a condition or loop: a branch, its
-// end, or one of the values that branches give to the same field.
+// tornTemplates returns the indexes of the documents in which the conversion lost a part of a condition or loop: a
+// branch, its end, or one of the values that branches give to the same field.
 func (c *converter) tornTemplates() map[int]bool {
 	torn := map[int]bool{}
 	for i, d := range c.docs {
@@ -29,7 +29,8 @@ func (c *converter) tornTemplates() map[int]bool {
 // branch matches statements that begin another branch of a condition.
 var branch = regexp.MustCompile(`^(\{\{-?\s*else\b|\{%-?\s*el|%\{-?~?\s*else\b)`)
 
-// unpaired reports whether the statements that after lacks are no whole conditions and loops.
+// unpaired compares the statements of two texts. It reports whether after lacks only a part of a condition or loop of
+// before.
 func unpaired(before, after string) bool {
 	left, opened, branches, closed := statements(after), 0, 0, 0
 	for _, s := range statements(before) {

@@ -97,7 +97,7 @@ func rename(m *yaml.Node, from, to string) pair {
 // set sets the value of a key.
 func set(m *yaml.Node, key string, value *yaml.Node) { put(m, key, pair{value: value}) }
 
-// child returns the mapping at a key, and creates it if it is missing or null.
+// child returns the mapping at a key. If there is no value or one that is no mapping, child sets an empty mapping.
 func child(m *yaml.Node, key string) *yaml.Node {
 	if v := get(m, key); v != nil && v.Kind == yaml.MappingNode {
 		return v
@@ -150,12 +150,13 @@ func scalar(n *yaml.Node) string {
 	return n.Value
 }
 
-// isTrue reports whether a node is the boolean true.
+// isTrue reports whether a node is the boolean true, or a word for it.
 func isTrue(n *yaml.Node) bool {
 	return slices.Contains([]string{"true", "yes", "on", "y", "enabled"}, strings.ToLower(scalar(n)))
 }
 
-// brief returns a node on one line, for warnings. It is complete, so that a warning names all that was removed.
+// brief returns a node on one line, for warnings. The text is complete, so that a warning shows everything that was
+// removed.
 func brief(n *yaml.Node) string {
 	if n == nil {
 		return ""

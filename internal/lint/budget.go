@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// reasons are all reasons that a budget can be for.
+// reasons are the reasons of budgets that this rule considers. Unhealthy is not among them.
 var reasons = []apiv1.DisruptionReason{
 	apiv1.DisruptionReasonUnderutilized, apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonDrifted,
 }

@@ -13,7 +13,7 @@ type Finding struct {
 	Rule     string        `json:"rule"`
 	Severity finding.Level `json:"severity"`
 	File     string        `json:"file"`
-	// Line is where the field is, from 1.
+	// Line is the line of the field, from 1.
 	Line   int    `json:"line"`
 	Object string `json:"object,omitempty"`
 	Field  string `json:"field,omitempty"`
@@ -38,7 +38,7 @@ func (f Finding) String() string {
 type Rule struct {
 	Name     string
 	Severity finding.Level
-	About    string // what it finds; in the manual as well
+	About    string // what the rule finds; the manual has this text, too
 }
 
 // Rules are all rules, sorted by name.

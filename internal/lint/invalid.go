@@ -33,7 +33,8 @@ func cutLast(path string) (before, after string, found bool) {
 	return path[:max(i, 0)], path[i+1:], i >= 0
 }
 
-// checkRest applies to content, a NodePool without its invalid fields, the rules that do not depend on these fields.
+// checkRest applies the rules for NodePools that do not depend on its invalid fields. content is the NodePool without
+// these fields.
 func (l *linter) checkRest(o *object, content *unstructured.Unstructured, errs field.ErrorList) {
 	if o.content.GetKind() != "NodePool" {
 		return

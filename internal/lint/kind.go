@@ -10,7 +10,7 @@ import (
 )
 
 // strange reports an object that is probably meant to be of a kind of Karpenter but has a wrong or missing group,
-// version or kind. It returns whether the object is one.
+// version or kind. It returns true if it has reported the object.
 func (l *linter) strange(o *object) bool {
 	gvk := o.content.GroupVersionKind()
 	meant := l.meant(gvk)

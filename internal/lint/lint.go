@@ -46,10 +46,10 @@ type linter struct {
 	objects  []*object
 	pools    []*pool
 	findings []Finding
-	nodes    map[string]*awsv1.EC2NodeClass
+	nodes    map[string]*awsv1.EC2NodeClass   // the node classes, by name
 	names    map[string]map[string]bool       // of objects, by kind
 	regions  map[string][]*model.InstanceType // by region and class
-	have     map[string]map[string]bool       // values of the types of options.Region, by key; nil until asked for
+	have     map[string]map[string]bool       // values of the types of options.Region, by key; nil until first used
 }
 
 // schemas are compiled once, when first needed.
@@ -181,7 +181,8 @@ func (l *linter) decode(o *object, stored *unstructured.Unstructured, into any) 
 	if err == nil {
 		return true
 	}
-	// The error does not name the field. It is the one without which the object can be read.
+	// The error does not name the field. So each field is removed on trial. The culprit is a field without which the
+	// object can be read.
 	culprit := "spec"
 	walk(o.content.Object, "", func(path, _ string) {
 		without := stored.DeepCopy()
@@ -195,8 +196,9 @@ func (l *linter) decode(o *object, stored *unstructured.Unstructured, into any) 
 	return false
 }
 
-// duplicates finds objects of which the last one given would win. Directories are looked at apart: they are often
-// alternatives, such as the overlays of environments.
+// duplicates finds objects with the same kind, namespace and name in one directory. The one that is applied last would
+// replace the others. Objects in different directories are not compared, because directories are often alternatives,
+// such as the overlays of environments.
 func (l *linter) duplicates() {
 	first := map[string]*object{}
 	for _, o := range l.objects {

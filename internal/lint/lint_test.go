@@ -49,7 +49,7 @@ func someTypes(region string, _ *awsv1.EC2NodeClass) ([]*model.InstanceType, err
 	return list, nil
 }
 
-// noNegativePods plays the controller's judgement of classes.
+// noNegativePods is the Judge of the tests: it rejects a negative maxPods.
 func noNegativePods(c *awsv1.EC2NodeClass) string {
 	if strings.HasPrefix(string(c.Spec.Kubelet["maxPods"].Raw), "-") {
 		return "spec.kubelet: maxPods is negative"
@@ -57,7 +57,7 @@ func noNegativePods(c *awsv1.EC2NodeClass) string {
 	return ""
 }
 
-// Each golden holds manifests and what is found in them. Together they show every rule.
+// Each golden file has manifests and their findings. Together, the files have a finding of every rule.
 func TestGoldens(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -124,7 +124,7 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// Whatever it is given, Check answers.
+// Check returns a result or an error for any input.
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte("apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec: {}\n"))
 	f.Add([]byte("apiVersion: policy/v1\nkind: PodDisruptionBudget\nspec: {minAvailable: 1, selector: {}}\n"))

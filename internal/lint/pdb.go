@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// budgetOfPods reports a PodDisruptionBudget that never allows an eviction. A drain of a node with such pods does not
-// end before the terminationGracePeriod, or never if there is none.
+// budgetOfPods reports a PodDisruptionBudget that never allows an eviction. The drain of a node with such pods ends
+// only after terminationGracePeriod. If that is not set, the drain never ends.
 func (l *linter) budgetOfPods(o *object) {
 	pdb := &policyv1.PodDisruptionBudget{}
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.content.Object, pdb) != nil {

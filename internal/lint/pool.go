@@ -49,7 +49,7 @@ func (l *linter) pool(o *object, np *apiv1.NodePool) error {
 	return nil
 }
 
-// keys applies key to the requirements.
+// keys applies the rule of the method key to each requirement.
 func (l *linter) keys(o *object, np *apiv1.NodePool) {
 	for i, r := range np.Spec.Template.Spec.Requirements {
 		l.key(o, fmt.Sprintf("%s[%d].key", requirements, i), r.Key)
@@ -68,10 +68,10 @@ func (l *linter) limits(o *object, np *apiv1.NodePool) {
 	}
 }
 
-// quantities finds quantities in a map of the spec that the API server accepts and that cannot be read. effect says what
-// follows from one.
+// quantities finds quantities in a map of the spec that the API server accepts and that cannot be read. effect is the
+// consequence of such a quantity.
 func (l *linter) quantities(o *object, at, effect string) {
-	all, _, _ := unstructured.NestedMap(o.content.Object, "spec", at) // absent is none, and other types are other findings
+	all, _, _ := unstructured.NestedMap(o.content.Object, "spec", at) // nil if absent; other findings report wrong types
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		text, ok := all[name].(string)
 		if !ok {
@@ -96,8 +96,9 @@ func (l *linter) key(o *object, field, key string) {
 	}
 }
 
-// nearest returns the known word with the least distance to word, if that is at most most; otherwise "". Of several it
-// returns the first by name.
+// nearest returns the known word with the least distance to word, or of several the first by name. The distance must be
+// at most most, and at most a quarter of the length of word. If there is none, nearest returns a known label with the
+// same name under another domain, or else "".
 func nearest(word string, known []string, most int) string {
 	best, at := "", min(most, len(word)/4)+1
 	slices.Sort(known)

@@ -32,8 +32,8 @@ func (o *object) label() string {
 	return strings.TrimSpace(o.content.GetKind() + " " + o.content.GetName())
 }
 
-// read notes the objects of a file; the items of a List count as objects. A document that cannot be read is a finding, and the
-// others are read.
+// read adds the objects of a file to l. It adds the items of a List as objects. A document that cannot be parsed gives
+// a finding, and the other documents are read nevertheless.
 func (l *linter) read(f File) {
 	var bad []Finding
 	for _, part := range documents(f.Data) {
@@ -56,7 +56,7 @@ func (l *linter) read(f File) {
 		}
 	}
 	if len(bad) > 0 && answers(f.Data) {
-		return // no manifests, but what some command printed
+		return // not manifests, but the output of a command
 	}
 	for _, finding := range bad {
 		l.found(finding)
@@ -92,10 +92,10 @@ func moveDown(n *yaml.Node, lines int) {
 	}
 }
 
-// linePrefix is how the library begins an error that has a line.
+// linePrefix matches the prefix of an error of the YAML library that has a line.
 var linePrefix = regexp.MustCompile(`^line \d+: `)
 
-// reason returns the words of an error of the YAML library.
+// reason returns the text of an error of the YAML library, without its prefix and line.
 func reason(err error) string {
 	text := linePrefix.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")
 	if text == "found character that cannot start any token" {
@@ -140,10 +140,11 @@ func lineOf(err error) int {
 	return 1
 }
 
-// add notes an object, or those in a list.
+// add adds an object, or the objects in a list, to l.
 func (l *linter) add(file string, node *yaml.Node) { l.addOf(file, node, "", "") }
 
-// addOf is add for what a list of apiVersion and kind has: its items need not say what they are.
+// addOf is like add. apiVersion and kind are set on objects that have no kind, as the items of a NodePoolList need not
+// have one.
 func (l *linter) addOf(file string, node *yaml.Node, apiVersion, kind string) {
 	if node.Kind == yaml.SequenceNode {
 		for _, item := range node.Content {
@@ -187,7 +188,7 @@ func (l *linter) addOf(file string, node *yaml.Node, apiVersion, kind string) {
 	l.objects = append(l.objects, o)
 }
 
-// repeated finds keys that are set twice, anywhere in an object: the last one counts, and kubectl rejects the object.
+// repeated finds keys that are set twice, anywhere in an object: the last one applies, and kubectl rejects the object.
 func (l *linter) repeated(o *object, n *yaml.Node, path string) {
 	first := map[string]int{}
 	for i, child := range n.Content {

@@ -138,8 +138,8 @@ func newGeneration(family string, have map[string]bool) bool {
 	return err == nil && last > 0 && n > last && n <= last+3
 }
 
-// latest returns the highest generation of a category among have, the names of types or families; for the category ""
-// they are generations. It is 0 if there is none.
+// latest returns the highest generation of a category, 0 if there is none. have has names of types or families or, for
+// the category "", generations.
 func latest(category string, have map[string]bool) int {
 	most := 0
 	for name := range have {

@@ -35,20 +35,20 @@ func blame(data []byte, t reflect.Type) (at path, why string) {
 	}
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
-		_ = eachField(data, func(key string, value []byte) bool { // what cannot be cut was blamed on the whole already
+		_ = eachField(data, func(key string, value []byte) bool { // if data cannot be split, why has the error of the whole
 			ft := fieldType(t, key)
 			return ft == nil || !found(key, value, ft)
 		})
 	case reflect.Slice, reflect.Array:
 		done := false
-		_ = eachItem(data, func(i int, item []byte) { // likewise
+		_ = eachItem(data, func(i int, item []byte) { // as above
 			done = done || found(i, item, t.Elem())
 		})
 	}
 	return at, why
 }
 
-// fieldType returns the type of the field that JSON calls key, nil if there is none.
+// fieldType returns the type of the field whose name in JSON is key, nil if there is none.
 func fieldType(t reflect.Type, key string) reflect.Type {
 	switch t.Kind() {
 	case reflect.Map:
@@ -75,7 +75,7 @@ func fieldType(t reflect.Type, key string) reflect.Type {
 	return nil
 }
 
-// complaint says why data cannot be decoded into t.
+// complaint returns the reason why data cannot be decoded into t.
 func complaint(data []byte, t reflect.Type, err error) string {
 	short := string(data)
 	if len(short) > 40 {

@@ -28,7 +28,7 @@ type decoded struct {
 	warnings []string
 }
 
-// newChecker makes the checker when the first object of a kind of Karpenter is decoded, because compiling the schemas
+// newChecker creates the checker when the first object of a kind of Karpenter is decoded, because compiling the schemas
 // takes longer than reading a thousand pods.
 var newChecker = sync.OnceValues(admission.New)
 
@@ -158,7 +158,7 @@ func (d *document) decodeOurs(ctx context.Context, k kind) (out decoded) {
 	stored, problems := checker.Create(ctx, raw)
 	for _, p := range problems {
 		e := d.mistake(parsePath(p.Field), problemText(p))
-		e.Field = p.Field // a path with dots in its keys cannot be cut for certain
+		e.Field = p.Field // parsePath may misread a path whose keys have dots
 		out.errs = append(out.errs, e)
 	}
 	if len(out.errs) > 0 {

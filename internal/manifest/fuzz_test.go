@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever is cut, is cut where a JSON decoder would cut it, and nothing makes the cutting fail in another way than by an
-// error.
+// JSON is split at the same positions at which a decoder splits it. Malformed input gives an error, and no panic.
 func FuzzCut(f *testing.F) {
 	for _, seed := range []string{`[{"a": "]"}, 1, "x\\\""]`, `[]`, `[[{}],`, `{"a":[1,{"b":null}],"c":"\u007d"}`, `["\`, `[1 2]`, `{"a" 1}`} {
 		f.Add([]byte(seed))
@@ -35,8 +34,8 @@ func FuzzCut(f *testing.F) {
 	})
 }
 
-// FuzzRead reads manifests of any form: YAML and JSON, several documents, lists. Reading gives objects or errors, and the same
-// twice.
+// FuzzRead reads manifests of any form: YAML and JSON, several documents, lists. Reading gives objects or errors, and
+// the same ones when it is repeated.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"", "---\n---\n", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, resources: {requests: {cpu: 10P}}}]}",

@@ -22,7 +22,7 @@ import (
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
 )
 
-// An Object is anything that was read.
+// An Object is an object of a kind of Kubernetes or Karpenter that was read.
 type Object interface {
 	metav1.Object
 	runtime.Object

@@ -79,7 +79,7 @@ func (d *document) lineOf(p path) int {
 	return first + at.Line - 1
 }
 
-// child returns the field or item of n, or missing.
+// child returns the field or item of n that step names, or missing if n does not have it.
 func child(n *yaml.Node, step any, missing *yaml.Node) *yaml.Node {
 	switch s := step.(type) {
 	case int:

@@ -46,7 +46,7 @@ type Error struct {
 	// Message describes the mistake, and for some mistakes the fix.
 	Message string
 
-	// document and path locate the mistake until object and line are computed from them.
+	// document and path locate the mistake. Object and Place.Line are computed from them only if the error is printed.
 	document *document
 	path     path
 }

@@ -13,7 +13,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// read reads a txtar archive as a directory would be, the file "stdin" from standard input.
+// read reads the files of a txtar archive as those of a directory, and the file "stdin" as standard input.
 func read(t *testing.T, archive string, legacy Legacy) (*Set, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func read(t *testing.T, archive string, legacy Legacy) (*Set, error) {
 	return set, err
 }
 
-// titles lists what was read.
+// titles returns the namespaces and names of the objects that were read.
 func titles(s *Set) (out []string) {
 	for _, o := range s.objects {
 		out = append(out, strings.TrimPrefix(strings.TrimPrefix(o.GetNamespace()+"/", "/")+o.GetName(), "default/"))

@@ -8,7 +8,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// A pod is the same whether its containers were shared or not, and like pods share.
+// A pod with shared containers equals the pod decoded as a whole. Pods with equal containers share them.
 func TestShare(t *testing.T) {
 	s := &sharer{}
 	var first *corev1.Pod

@@ -20,8 +20,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
-// A garbler answers calls by the emulator, without a network, and spoils answers by the bytes of a fuzz test: one byte an
-// answer, from the first again at the end.
+// A garbler passes calls to the emulator without a network, and corrupts the responses. Each response is corrupted as
+// one byte of the fuzz input determines. After the last byte, the first one is used again.
 type garbler struct {
 	emulator http.Handler
 
@@ -70,9 +70,9 @@ var (
 	fields  = regexp.MustCompile(`<([a-zA-Z]+)>[^<]*</[a-zA-Z]+>|"[a-zA-Z]+":"[^"]*",`)
 )
 
-// garble returns the answer spoilt in one of ten ways, or as it is.
+// garble returns the response corrupted in one of ten ways, or unchanged.
 func garble(a *http.Response, body []byte, how byte) []byte {
-	part := int(how / 16) // of 16
+	part := int(how / 16) // in sixteenths of the body, or the index of the changed matches
 	switch how % 16 {
 	case 0:
 		return body[:len(body)*part/16]
@@ -84,27 +84,27 @@ func garble(a *http.Response, body []byte, how byte) []byte {
 		return []byte("<!doctype html><html><head><title>502 Bad Gateway</title></head><body><h1>502</h1></body></html>")
 	case 3:
 		return nil
-	case 4: // the other way round
+	case 4: // items in reverse order
 		list := items.FindAll(body, -1)
 		slices.Reverse(list)
 		n := -1
 		return items.ReplaceAllFunc(body, func([]byte) []byte { n++; return list[n] })
 	case 5: // twice
 		return items.ReplaceAll(body, []byte("$0$0"))
-	case 6: // of the wrong type
+	case 6: // numbers of the wrong type
 		return every(numbers, body, part, func([]byte) []byte { return []byte("many") })
-	case 7: // too large
+	case 7: // numbers that are too large
 		return every(numbers, body, part, func([]byte) []byte { return []byte("99999999999999999999") })
-	case 8: // negative
+	case 8: // negative numbers
 		return every(numbers, body, part, func(n []byte) []byte { return append([]byte("-"), n...) })
-	case 9: // absent
+	case 9: // missing fields
 		return every(fields, body, part, func([]byte) []byte { return nil })
 	default:
 		return body
 	}
 }
 
-// every changes each match whose number is part modulo 16.
+// every changes each match whose index is part modulo 16.
 func every(re *regexp.Regexp, body []byte, part int, change func([]byte) []byte) []byte {
 	n := -1
 	return re.ReplaceAllFunc(body, func(m []byte) []byte {
@@ -115,9 +115,9 @@ func every(re *regexp.Regexp, body []byte, part int, change func([]byte) []byte)
 	})
 }
 
-// FuzzAnswers reads answers of AWS that are cut off, in another order, of wrong types, or pages of a proxy. The tasks and
-// controllers of the provider give errors at most: no instance is launched or terminated because of them, and with right
-// answers all is well again.
+// FuzzAnswers reads answers of AWS that are cut off, in another order, of wrong types, or pages of a proxy. Then the
+// tasks and controllers of the provider return errors or succeed. They launch or terminate no instance because of such
+// a response. With correct responses, they succeed again.
 func FuzzAnswers(f *testing.F) {
 	for how := range 10 {
 		f.Add([]byte{byte(how), 15, 15})

@@ -25,7 +25,7 @@ func (w *world) class(t *testing.T) *awsv1.EC2NodeClass {
 	return &class
 }
 
-// respec changes the spec of the node class as a user does, and has it looked at.
+// respec changes the spec of the node class as a user does, and reconciles the class.
 func (w *world) respec(t *testing.T, change func(*awsv1.EC2NodeClassSpec)) *awsv1.EC2NodeClass {
 	t.Helper()
 	class := w.class(t)
@@ -41,7 +41,7 @@ func (w *world) respec(t *testing.T, change func(*awsv1.EC2NodeClassSpec)) *awsv
 // The status of an invalid node class names the field, and nothing is launched. It is ready as soon as the field is corrected.
 func TestBadClasses(t *testing.T) {
 	w := newWorld(t)
-	w.afterNew = func() {} // launches are rehearsed
+	w.afterNew = func() {} // dry runs of launches are made
 	p := w.start(t)
 	good := w.class(t).Spec
 	for _, tt := range []struct {
@@ -107,8 +107,8 @@ func TestBadClasses(t *testing.T) {
 	create(t, p, c)
 }
 
-// Where the services of an account are no services at all, or answer with pages, what can be done without them is done, and
-// what cannot says so in one sentence.
+// The endpoints of some services do not exist or return HTML pages. Steps that do not need these services succeed. Each
+// other step reports the problem in one sentence.
 func TestForeignServices(t *testing.T) {
 	w := newWorld(t)
 	w.afterNew = func() {

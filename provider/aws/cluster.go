@@ -78,7 +78,7 @@ func (c *cluster) describe(ctx context.Context) (*ekstypes.Cluster, error) {
 	return c.ask(ctx)
 }
 
-// ask describes the cluster by a call of EKS, without the cache.
+// ask calls EKS to describe the cluster, even if a description is cached. It caches the new one.
 func (c *cluster) ask(ctx context.Context) (*ekstypes.Cluster, error) {
 	out, err := c.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: awssdk.String(c.settings.ClusterName)})
 	switch {
@@ -160,7 +160,7 @@ func (c *cluster) kubeDNS(ctx context.Context) string {
 	return c.dns
 }
 
-// Kubernetes returns the version as major.minor.
+// Kubernetes returns the version of the cluster as major.minor, such as 1.36.
 func (c *cluster) Kubernetes(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	known := c.kubernetes

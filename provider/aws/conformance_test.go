@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// The provider passes the suite over the wire, through the real SDK.
+// The provider passes the conformance suite with the real SDK and HTTP calls.
 func TestConformance(t *testing.T) {
 	cloudtest.Run(t, func(t *testing.T) *cloudtest.Harness {
 		w := newWorld(t)

@@ -18,15 +18,15 @@ import (
 
 // A Controller is one reconciler of the provider.
 type Controller interface {
-	// Name is its name in logs and metrics.
+	// Name is the name of the controller in logs and metrics.
 	Name() string
 	Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error)
 	// Register adds the controller to mgr.
 	Register(mgr ctrl.Manager) error
 }
 
-// typesEvery is the interval at which the instance types and their zones are read from EC2. That takes about twenty
-// calls.
+// typesEvery is the interval at which the instance types and their zones are read from EC2. Each reading takes about
+// twenty calls.
 const typesEvery = time.Hour
 
 // Controllers returns the controllers that the provider needs.

@@ -16,7 +16,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A killer ends the process at one moment: the nth time that something is about to happen, or has just happened.
+// A killer ends the process at the after-th occurrence of a moment, such as before or after a call.
 type killer struct {
 	mu     sync.Mutex // guards all below
 	moment string
@@ -25,7 +25,8 @@ type killer struct {
 	dead   bool
 }
 
-// at is called at every moment. It returns an error once the process was killed, so that it does nothing more.
+// at is called at every moment. After the end of the process, it returns an error, so that the process does nothing
+// more.
 func (k *killer) at(moment string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -58,7 +59,7 @@ func (k *killer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// killedLedger dies between two claims, or before or after all of them.
+// killedLedger calls at before each claim and after the last one, so that the process can end between two claims.
 type killedLedger struct {
 	ledger
 	*killer
@@ -78,13 +79,14 @@ func (l killedLedger) Record(
 	return nil, l.at("after record")
 }
 
-// lateClock is ahead of the real one, so that what was launched is old enough to be collected.
+// lateClock is an hour ahead of the real clock, so that garbage collection considers all instances.
 type lateClock struct{ patientClock }
 
 func (lateClock) Now() time.Time                    { return time.Now().Add(time.Hour) }
 func (c lateClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Whenever the controller is killed in a scale-up, its successor ends up with one instance a claim, and none beside.
+// If the controller is killed at any moment of a scale-up, the next controller gets exactly one instance for each
+// claim. There are no other instances.
 func TestKilledAtAnyMoment(t *testing.T) {
 	const claims = 8
 	for _, moment := range []struct {
@@ -124,11 +126,11 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// scaleUp launches what is not noted as launched, all at once, as the controllers do.
+// scaleUp launches all claims without the condition Launched concurrently, as the controllers do.
 func (w *world) scaleUp(t *testing.T, p cloud.Provider, k *killer, claims int) {
 	t.Helper()
 	var wg sync.WaitGroup
-	var mu sync.Mutex // guards the API server against the fake's own races between patch and status
+	var mu sync.Mutex // serialises writes, because the fake API server has races between patches of object and status
 	for n := range claims {
 		claim := w.load(t, fmt.Sprintf("claim-%d", n))
 		if claim.Status.ProviderID != "" {

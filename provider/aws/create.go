@@ -162,7 +162,7 @@ func (p *Provider) nodeName(ctx context.Context, id string) string {
 	return i.PrivateDNSName
 }
 
-// ready returns an error with the reason why nothing may be launched from the class, nil if there is none.
+// ready returns an error with the reason why nothing may be launched from the class, nil if the class is ready.
 func ready(class *awsv1.EC2NodeClass) error {
 	c := condition.Get(class, awsv1.ConditionTypeReady)
 	switch {

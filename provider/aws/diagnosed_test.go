@@ -29,7 +29,7 @@ func (w *world) late(t *testing.T, name string) {
 	w.reconcile(t, "nodeclaim.diagnosis", name)
 }
 
-// A node that does not join is diagnosed on its claim, and the diagnosis goes when it joins after all.
+// A condition of the claim reports why its node does not join. It is removed when the node joins.
 func TestDiagnosis(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
@@ -50,8 +50,8 @@ func TestDiagnosis(t *testing.T) {
 	}
 }
 
-// If the role of nodes has no access to the cluster, the claim's condition says so and what to do, whatever the console
-// contains.
+// If the role of nodes has no access to the cluster, the claim's condition reports that with a fix, whatever the
+// console contains.
 func TestNodeWithoutAccess(t *testing.T) {
 	const role = "arn:aws:iam::123456789012:role/KarpenterNodeRole-test"
 	lineFor := func(role string) string {
@@ -61,7 +61,7 @@ func TestNodeWithoutAccess(t *testing.T) {
 		name, mode string
 		entries    []string
 		mapRoles   string
-		want       string // "" for nothing said about access
+		want       string // "" for no finding about access
 	}{
 		{"an entry", "API_AND_CONFIG_MAP", []string{"KarpenterNodeRole-test"}, "", ""},
 		{"neither", "API_AND_CONFIG_MAP", []string{}, "", "has no access entry and is not in ConfigMap kube-system/aws-auth; fix: " +
@@ -98,7 +98,7 @@ func TestNodeWithoutAccess(t *testing.T) {
 	}
 }
 
-// Where EKS may not be asked, the console alone counts.
+// If the controller may not call EKS, the finding depends on the console alone.
 func TestAccessIsNotAskedInVain(t *testing.T) {
 	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*"}, Cluster: awsemu.Cluster{AccessRoles: []string{}}})
 	p := w.start(t)
@@ -114,7 +114,8 @@ func TestAccessIsNotAskedInVain(t *testing.T) {
 	}
 }
 
-// An instance whose role has no access entry cannot join, and its console says so. The claim's condition names the missing entry.
+// An instance whose role has no access entry cannot join, and its console shows that. The claim's condition names the
+// missing entry.
 func TestTurnedAway(t *testing.T) {
 	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*"}, Cluster: awsemu.Cluster{AccessMode: "API", AccessRoles: []string{}}})
 	p := w.start(t)

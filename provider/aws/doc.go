@@ -4,18 +4,18 @@
 // that the program must run. Each concern has a package below this one, with a narrow interface that the SDK's clients
 // implement:
 //
-//	catalog    instance types: labels, capacity, offerings, what is out of stock
-//	prices     what they cost
+//	catalog    instance types: labels, capacity, offerings, shortages
+//	prices     prices of instance types
 //	network    subnets and security groups
 //	amis       images          bootstrap  user data        profiles  instance profiles
 //	launch     launch templates and fleets, each claim once
-//	instances  reading, ending and tagging instances
+//	instances  reading, terminating and tagging instances
 //	reserve    capacity reservations     placement  placement groups
 //	nodeclass  the controllers of EC2NodeClass
-//	interruption  notices of interruption    shift  zones to keep out of
-//	learned    what nodes really have        diagnose  why a node does not join
-//	limit      the pace of calls             fault  what errors mean
-//	policy     the permissions that all of this needs
+//	interruption  notices of interruption    shift  zonal shifts
+//	learned    observed memory of nodes      diagnose  causes why a node does not join
+//	limit      rate limits of calls          fault  classification of errors
+//	policy     the AWS permissions that the provider needs
 //
 // All state is a cache of EC2 and the API server. State that must survive a restart is stored on the claims
 // (launch.AnnotationLaunch), in instance tags, and in one ConfigMap (package learned).

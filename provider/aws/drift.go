@@ -59,8 +59,8 @@ func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.Dri
 	return p.placementDrift(ctx, claim, class)
 }
 
-// placementDrift compares the placement group of the claim with that of the class. If the group of the class is not
-// known now, there is no drift.
+// placementDrift compares the placement group of the claim with that of the class. It returns an error if the group of
+// the class cannot be resolved.
 func (p *Provider) placementDrift(
 	ctx context.Context, claim *apiv1.NodeClaim, class *awsv1.EC2NodeClass,
 ) (cloud.DriftReason, error) {
@@ -93,8 +93,8 @@ func hashDrifted(claim *apiv1.NodeClaim, class *awsv1.EC2NodeClass) bool {
 	return a[hash] != b[hash]
 }
 
-// imageDrifted reports whether the image of the claim differs from the one that the node class selects now for its
-// labels, or whether none is selected.
+// imageDrifted reports whether the node class now selects another image, or none, for the labels of the claim. It
+// returns an error if the class has no images, or if the image or instance type of the claim is not known.
 func imageDrifted(claim *apiv1.NodeClaim, class *awsv1.EC2NodeClass) (bool, error) {
 	switch {
 	case len(class.Status.AMIs) == 0:

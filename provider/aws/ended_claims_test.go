@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
-// hastyClock ends the wait of a deletion for a fleet call at once.
+// hastyClock makes the timer fire at once by which a deletion waits for a fleet call.
 type hastyClock struct{ clock.RealClock }
 
 func (c hastyClock) NewTimer(d time.Duration) clock.Timer {
@@ -27,7 +27,7 @@ func (c hastyClock) NewTimer(d time.Duration) clock.Timer {
 	return c.RealClock.NewTimer(d)
 }
 
-// A claim that is gone is left out of the fleet call. The others get their instances from it.
+// A deleted claim is omitted from the fleet call. The other claims get the instances of the call.
 func TestGoneClaimIsLeftOut(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 4)
@@ -67,7 +67,7 @@ func (l hookedLedger) Record(
 	return l.ledger.Record(ctx, claims, annotations)
 }
 
-// A launch whose claim is deleted before the fleet call is made is called off.
+// A launch is cancelled if its claim is deleted before the fleet call is made.
 func TestDeletionCallsOffLaunch(t *testing.T) {
 	w := newWorld(t)
 	w.clock = hastyClock{}
@@ -91,8 +91,8 @@ func TestDeletionCallsOffLaunch(t *testing.T) {
 	}
 }
 
-// A claim is not given up while its fleet call is on its way, although EC2 does not show the instance yet. The instance is
-// terminated when it is known.
+// A claim is not released while its fleet call is pending, although EC2 does not list the instance yet. The instance is
+// terminated when EC2 lists it.
 func TestDeletionWaitsForFleetCall(t *testing.T) {
 	w := newWorld(t)
 	w.clock = hastyClock{}
@@ -125,7 +125,7 @@ func TestDeletionWaitsForFleetCall(t *testing.T) {
 	w.wantAlive(t, 0)
 }
 
-// The instance of a claim without a NodePool is collected when its claim is gone.
+// The instance of a claim without a NodePool is terminated by garbage collection after the claim is deleted.
 func TestStandaloneInstanceIsCollected(t *testing.T) {
 	w := newWorld(t)
 	standalone := w.claim("one")
@@ -137,13 +137,14 @@ func TestStandaloneInstanceIsCollected(t *testing.T) {
 	}
 	w.order(t, w.kube.Delete(t.Context(), w.load(t, "one")))
 	w.reconcile(t, "instance.garbagecollection", "")
-	w.wantAlive(t, 1) // it is young
+	w.wantAlive(t, 1) // the instance is too young
 	w.startLate(t)
 	w.reconcile(t, "instance.garbagecollection", "")
 	w.wantAlive(t, 0)
 }
 
-// A call was made, its instances do not show, and one of its claims is gone. Nothing is launched while the outcome is unknown.
+// A call was made, EC2 does not list its instances, and one of its claims is deleted. Nothing is launched while the
+// outcome is unknown.
 func TestUnseenLaunchOfFewerClaimsIsWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 3)
@@ -186,11 +187,11 @@ func (r *failingReader) List(ctx context.Context, list client.ObjectList, option
 	return r.Reader.List(ctx, list, options...)
 }
 
-// A repeated call returned fewer instances than it asked for, and they could not be assigned. They are not launched again.
+// A repeated call returned fewer instances than requested, and they could not be assigned. They are not launched again.
 func TestUnassignedInstancesAreFoundAgain(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 3)
-	w.order(t, w.control.SetCapacity(t.Context(), control.Capacity{})) // nothing anywhere but
+	w.order(t, w.control.SetCapacity(t.Context(), control.Capacity{})) // no capacity except for the following
 	for _, zone := range []string{"us-east-1a", "us-east-1b"} {
 		limit := 2
 		if zone == "us-east-1b" {

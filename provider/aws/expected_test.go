@@ -11,18 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// check holds one expected fact against what came. The facts are
+// check compares one expected fact with the result. The facts are
 //
-//	nodes POOL N            so many nodes are planned
-//	types POOL GLOB...      the fleet may choose from such types only
-//	among POOL TYPE...      these types are among them
-//	never POOL GLOB...      such types are not
-//	fleet POOL KEY=VALUE... the call of CreateFleet says so
-//	template POOL KEY=VALUE... each launch template says so; KEY= means that it says nothing
-//	instance POOL LABEL=VALUE... the instance that came has these labels
-//	image POOL GLOB         the instance's image has such a name
-//	room POOL RESOURCE=QUANTITY... the node is expected to have so much for pods
-//	boot POOL KEY=VALUE...  the operating system reads so in its user data
+//	nodes POOL N            N nodes are planned
+//	types POOL GLOB...      all types of the fleet match one of the globs
+//	among POOL TYPE...      these types are among those of the fleet
+//	never POOL GLOB...      no type of the fleet matches one of the globs
+//	fleet POOL KEY=VALUE... the call of CreateFleet has these parameters
+//	template POOL KEY=VALUE... each launch template has these parameters; KEY= means that it does not have the parameter
+//	instance POOL LABEL=VALUE... the launched instance has these labels
+//	image POOL GLOB         the name of the instance's image matches
+//	room POOL RESOURCE=QUANTITY... the expected allocatable resources of the node
+//	boot POOL KEY=VALUE...  the operating system reads these settings from its user data
 //	data POOL TEXT          the user data contains the text
 func (s *shown) check(words []string) error {
 	if len(words) < 3 {
@@ -58,7 +58,7 @@ func (s *shown) check(words []string) error {
 // squeeze writes every run of white space as one blank.
 func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// like reports whether one of the globs fits the name.
+// like reports whether one of the globs matches the name.
 func like(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
 		ok, err := path.Match(glob, name)
@@ -127,7 +127,7 @@ func (l *shownLaunch) checkPairs(verb string, facts []string) error {
 	return errors.Join(wrong...)
 }
 
-// values returns what key is, in each place where it says something.
+// values returns the value of key in each place that has it.
 func (l *shownLaunch) values(verb, key string) (out []string, err error) {
 	switch verb {
 	case "fleet":

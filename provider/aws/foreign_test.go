@@ -36,14 +36,14 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/limit"
 )
 
-// foreign is an account of some other implementation of the same APIs.
+// foreign is an account of another implementation of the AWS APIs.
 type foreign struct {
 	world
 	config      awssdk.Config
 	controllers []aws.Controller
 }
 
-// hasty is the controller's limiter without its pauses: they are the SDK's, and long.
+// hasty is the controller's limiter without the long pauses of the SDK.
 type hasty struct{ *limit.Limiter }
 
 func (hasty) RetryDelay(int, error) (time.Duration, error) { return time.Millisecond, nil }
@@ -80,7 +80,8 @@ func newForeign(t *testing.T, url string) *foreign {
 	return f
 }
 
-// makeClass makes a node class of what the account holds: any image for x86, all subnets, all default groups.
+// makeClass creates a node class with resources of the account: any image for x86, all subnets, and all default
+// security groups.
 func (f *foreign) makeClass(t *testing.T) {
 	t.Helper()
 	compute, identity := ec2.NewFromConfig(f.config), iam.NewFromConfig(f.config)
@@ -105,14 +106,14 @@ func (f *foreign) makeClass(t *testing.T) {
 	}
 	class.Spec.SecurityGroupSelectorTerms = []awsv1.SecurityGroupSelectorTerm{{Name: "default"}}
 	role := class.Spec.Role
-	_, _ = identity.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &role, AssumeRolePolicyDocument: awssdk.String("{}")}) // may be there
+	_, _ = identity.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &role, AssumeRolePolicyDocument: awssdk.String("{}")}) // it may exist
 	if err := f.kube.Create(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Discovery, launch templates, fleets, describe and terminate work against whatever speaks the APIs, at the URL in
-// KARPENTER_FOREIGN_AWS.
+// Discovery, launch templates, fleets, descriptions and terminations work with the implementation of the APIs at the
+// URL in KARPENTER_FOREIGN_AWS.
 func TestForeignImplementation(t *testing.T) {
 	url := os.Getenv("KARPENTER_FOREIGN_AWS")
 	if url == "" {
@@ -123,7 +124,7 @@ func TestForeignImplementation(t *testing.T) {
 	f.tellsOnce(l.context(t), t, l)
 }
 
-// The same against one that is poorer than ours and differs in details: see stranger.
+// The same works with an implementation that has fewer features than the emulator and differs in details: see stranger.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	emulator, err := awsemu.New(awsemu.Config{
@@ -153,7 +154,7 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// told collects log lines, and the errors that tasks give back, which their wrapper logs once.
+// told collects log lines, and the errors that tasks return, because their wrapper logs each error once.
 type told struct{ lines []string }
 
 func (l *told) context(t *testing.T) context.Context {
@@ -217,7 +218,7 @@ func (f *foreign) works(t *testing.T) *told {
 	return l
 }
 
-// launchesAndEnds launches three claims, looks at them from all sides, and ends them.
+// launchesAndEnds launches three claims, reads their instances by all methods, and terminates them.
 func (f *foreign) launchesAndEnds(ctx context.Context, t *testing.T) {
 	names := []string{"a", "b", "c"}
 	for _, name := range names {
@@ -245,7 +246,7 @@ func (f *foreign) launchesAndEnds(ctx context.Context, t *testing.T) {
 	}
 	for _, name := range names {
 		claim := f.load(t, name)
-		for range 3 { // until it is gone
+		for range 3 { // until the instance is terminated
 			if err = f.provider.Delete(t.Context(), claim); err != nil {
 				break
 			}
@@ -256,8 +257,9 @@ func (f *foreign) launchesAndEnds(ctx context.Context, t *testing.T) {
 	}
 }
 
-// tellsOnce asks for what is not there. The class stays ready without reservations, and is not without its placement group;
-// each is reported once, in its condition and in the log.
+// tellsOnce makes the class select a reservation and a placement group that do not exist. Without the reservation, the
+// class stays ready. Without the placement group, it is not ready. Each problem is reported once, in its condition and
+// in the log.
 func (f *foreign) tellsOnce(ctx context.Context, t *testing.T, l *told) {
 	class := f.class(t)
 	class.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: "cr-1"}}
@@ -288,7 +290,7 @@ func (f *foreign) tellsOnce(ctx context.Context, t *testing.T, l *told) {
 	}
 }
 
-// change stores the class and has it looked at, three times.
+// change stores the class and reconciles it three times.
 func (f *foreign) change(ctx context.Context, t *testing.T, class *awsv1.EC2NodeClass, l *told) {
 	t.Helper()
 	class.Generation++

@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// A NodeClaim whose status names an instance that is not of this cluster does not end or reboot that instance, whatever the
-// policies of the controller's role allow, and says why.
+// A NodeClaim whose status names an instance that is not of this cluster does not cause the termination or reboot of
+// that instance, whatever the policies of the controller's role allow. The error has the reason.
 func TestForgedProviderID(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

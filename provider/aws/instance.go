@@ -61,7 +61,7 @@ func hydrate(i instances.Instance, class *awsv1.EC2NodeClass, types []*model.Ins
 }
 
 // placed sets the labels of the placement group. The label of the partition is left empty if EC2 chooses the partition.
-// It is set when the node registers.
+// Then Registered returns it when the node registers.
 func placed(labels map[string]string, i instances.Instance) {
 	delete(labels, awsv1.LabelPlacementGroupPartition)
 	if i.Group == "" {
@@ -211,8 +211,9 @@ func (p *Provider) of(ctx context.Context, claim *apiv1.NodeClaim) (instances.In
 	return p.own(ctx, claim, i.ID)
 }
 
-// own returns the instance with the ID, and an error if it is not this cluster's. The status of a claim may have been forged
-// so that the controller terminates or reboots the instance of another.
+// own returns the instance with the ID. It returns an error if the instance does not have the tags of this cluster:
+// somebody may have changed the status of the claim, so that the controller would terminate or reboot an instance that
+// is not its own.
 func (p *Provider) own(ctx context.Context, claim *apiv1.NodeClaim, id string) (instances.Instance, error) {
 	i, err := p.instances.Get(ctx, id)
 	if err != nil {

@@ -37,7 +37,7 @@ func instanceID(i *cloud.Instance) string {
 	return i.ProviderID[len(i.ProviderID)-len("i-00000000000000000"):]
 }
 
-// The claim of a reclaimed spot instance is deleted at the first message, and nothing more is launched where it ran.
+// The claim of a reclaimed spot instance is deleted at the first message. Its offering is unavailable from then on.
 func TestSpotInterruption(t *testing.T) {
 	w := newWorld(t)
 	p := w.startWith(t, func(c *aws.Config) { c.Settings.InterruptionQueue = clusterName })
@@ -69,7 +69,7 @@ func TestSpotInterruption(t *testing.T) {
 		t.Error("the messages are still in the queue")
 	}
 
-	// The host of the other one fails; that is found by polling.
+	// The host of the other instance fails, which polling detects.
 	if err := w.control.Event(t.Context(), control.Event{
 		Instance: instanceID(other), Kind: "host-impaired", Since: control.Duration(3 * time.Minute),
 	}); err != nil {
@@ -82,8 +82,8 @@ func TestSpotInterruption(t *testing.T) {
 	}
 }
 
-// While traffic is shifted away from a zone, instances there are neither ended nor tagged, and stay in the list although EC2
-// does not return them. Afterwards they end.
+// While traffic is shifted away from a zone, instances in the zone are neither terminated nor tagged, and stay in the
+// list although EC2 does not return them. After the shift, they can be terminated.
 func TestZonalShiftKeepsInstances(t *testing.T) {
 	w := newWorldSelling(t, "m5.large")
 	p := w.startWith(t, func(c *aws.Config) { c.Settings.EnableZonalShift = true })

@@ -7,8 +7,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// A leader that was paused knows claims as they were before. When it resumes, another leader may have launched their instances.
-// It launches none: its record of a launch is refused.
+// A paused leader has the claims in the state before the pause. When it resumes, another leader may have launched their
+// instances. The old leader launches none, because its record of a launch is refused.
 func TestPausedLeaderLaunchesNothing(t *testing.T) {
 	w := newWorld(t)
 	old := w.start(t)
@@ -18,7 +18,7 @@ func TestPausedLeaderLaunchesNothing(t *testing.T) {
 	}
 	stale := w.load(t, "one")
 	next := w.start(t)
-	given, errs := w.createAll(t, next, []string{"one", "two"}) // by one call, which the old leader does not make
+	given, errs := w.createAll(t, next, []string{"one", "two"}) // by one call of the new leader, and none of the old one
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

@@ -11,6 +11,6 @@ import (
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
-	debug.SetGCPercent(400) // every test makes an account of its own, and forgets it
+	debug.SetGCPercent(400) // every test creates an account, which is garbage after the test
 	os.Exit(m.Run())
 }

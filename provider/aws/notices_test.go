@@ -35,7 +35,7 @@ func controllersOf(t testing.TB, p *aws.Provider, kube client.Client, c clock.Pa
 	return all
 }
 
-// published writes events into the log of the test.
+// published writes events to the log of the test.
 type published struct{ t testing.TB }
 
 func (p published) Publish(events ...telemetry.Event) {

@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
-// storeClaims stores so many claims and returns their names.
+// storeClaims stores n claims and returns their names.
 func (w *world) storeClaims(t *testing.T, n int) []string {
 	t.Helper()
 	w.clock = patientClock{} // claims that are created at once join one call, however busy the machine is
@@ -31,7 +31,8 @@ func (w *world) storeClaims(t *testing.T, n int) []string {
 	return names
 }
 
-// crash has the claims launched by a provider that dies once CreateFleet hangs and alive instances are there.
+// crash launches the claims with a provider whose process ends when CreateFleet hangs and the given number of instances
+// is alive.
 func (w *world) crash(t *testing.T, names []string, hang control.Hang, alive int) {
 	t.Helper()
 	p := w.start(t)
@@ -93,7 +94,7 @@ func (w *world) createAll(t *testing.T, p cloud.Provider, names []string) (map[s
 	return got, errs
 }
 
-// order ends the test if an order was refused.
+// order ends the test if err is not nil.
 func (w *world) order(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -110,13 +111,13 @@ func (w *world) retag(t *testing.T) {
 	w.order(t, w.kube.Update(t.Context(), &class))
 }
 
-// waits reports whether err says that an earlier launch is waited for.
+// waits reports whether err means that the outcome of an earlier launch is unknown.
 func waits(err error) bool {
 	var failed *cloud.LaunchError
 	return errors.As(err, &failed) && failed.Reason == "LaunchOutcomeUnknown"
 }
 
-// distinct counts the instances.
+// distinct returns the number of different instances.
 func distinct(got map[string]*cloud.Instance) int {
 	ids := map[string]bool{}
 	for _, i := range got {
@@ -133,8 +134,8 @@ func (w *world) wantAlive(t *testing.T, want int) {
 	}
 }
 
-// When EC2 does not show the instances of a call, it is repeated unchanged, also for claims that have the labels of their
-// instance already. EC2 returns the same instances.
+// If EC2 does not list the instances of a call, the call is repeated unchanged, even for claims that have the labels of
+// their instance already. EC2 returns the same instances.
 func TestUnseenLaunchIsRepeated(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 6)
@@ -143,7 +144,7 @@ func TestUnseenLaunchIsRepeated(t *testing.T) {
 	if len(errs) != 0 {
 		t.Fatalf("create after one crash: %v", errs)
 	}
-	for _, name := range names[:3] { // another crash, between labels and status
+	for _, name := range names[:3] { // another crash, after the labels and before the status of the claims was written
 		claim := w.load(t, name)
 		before := claim.DeepCopy()
 		maps.Copy(claim.Labels, first[name].Labels)
@@ -161,8 +162,8 @@ func TestUnseenLaunchIsRepeated(t *testing.T) {
 	w.wantAlive(t, len(names))
 }
 
-// The call was made, its instances do not show, and what would be asked for now is something else: nothing is launched
-// in their place until they show, and then they are taken.
+// The call was made, EC2 does not list its instances, and the parameters have changed since. No other instances are
+// launched. When EC2 lists the instances, they are adopted.
 func TestUnseenLaunchIsWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 4)
@@ -183,8 +184,8 @@ func TestUnseenLaunchIsWaitedFor(t *testing.T) {
 	w.wantAlive(t, len(names))
 }
 
-// The call was never made, and what would be asked for now is something else: once its instances would show if there
-// were any, there is another attempt.
+// The call was never made, and the parameters have changed since. After the time in which EC2 would have listed its
+// instances, another attempt is made.
 func TestLaunchThatNeverWasIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 4)
@@ -207,12 +208,12 @@ func TestLaunchThatNeverWasIsReplaced(t *testing.T) {
 	}
 }
 
-// A fleet came up short and its answer was lost: what is there is shared out; the claims beyond wait for the rest, and
-// launch anew when none can be coming any more.
+// A fleet launched fewer instances than requested, and its response was lost. Its instances are assigned to claims. The
+// other claims wait. They are launched again when EC2 would have listed any further instances of the fleet.
 func TestShortFleetIsSharedOut(t *testing.T) {
 	w := newWorld(t)
 	names := w.storeClaims(t, 5)
-	w.order(t, w.control.SetCapacity(t.Context(), control.Capacity{})) // nothing anywhere but
+	w.order(t, w.control.SetCapacity(t.Context(), control.Capacity{})) // no capacity except for the following
 	w.order(t, w.control.SetCapacity(t.Context(), control.Capacity{
 		Pool: control.Pool{Type: "m5.large", Zone: "us-east-1a", Capacity: "spot"}, Limit: 3,
 	}))
@@ -237,16 +238,16 @@ func TestShortFleetIsSharedOut(t *testing.T) {
 	w.wantAlive(t, len(names))
 }
 
-// startBlind starts a provider that EC2 shows nothing of what was launched.
+// startBlind starts a provider for which EC2 does not list the launched instances.
 func (w *world) startBlind(t *testing.T) *aws.Provider {
 	t.Helper()
 	w.order(t, w.control.SetLag(t.Context(), control.Lag{}))
-	p := w.start(t) // its first look at the node class needs to see
+	p := w.start(t) // its first reconcile of the node class needs the responses of EC2
 	w.order(t, w.control.SetLag(t.Context(), control.Lag{For: forever}))
 	return p
 }
 
-// startLate starts a provider an hour after all that happened.
+// startLate starts a provider whose clock is an hour ahead.
 func (w *world) startLate(t *testing.T) *aws.Provider {
 	t.Helper()
 	return w.startWith(t, func(c *aws.Config) { c.Clock = lateClock{} })

@@ -9,7 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
-// A controller that restarts while EC2 fails starts all the same: it has nodes to drain. It launches nodes once EC2 answers.
+// A controller that restarts while EC2 fails starts nevertheless, because it must be able to drain nodes. It launches
+// nodes when EC2 works again.
 func TestStartInOutage(t *testing.T) {
 	w := newWorld(t)
 	w.start(t)

@@ -27,7 +27,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/policy"
 )
 
-// anywhere is a claim that leaves the zone open.
+// anywhere returns a claim without a requirement on the zone.
 func (w *world) anywhere(t *testing.T, name string) *apiv1.NodeClaim {
 	t.Helper()
 	c := w.claim(name)
@@ -38,7 +38,7 @@ func (w *world) anywhere(t *testing.T, name string) *apiv1.NodeClaim {
 	return c
 }
 
-// In an IPv6 cluster the user data of every Linux family says so, and its nodes join with an IPv6 address.
+// In an IPv6 cluster, the user data of every Linux family enable IPv6, and nodes join with an IPv6 address.
 func TestIPv6Cluster(t *testing.T) {
 	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*", "m6*"}, Cluster: awsemu.Cluster{IPv6: true}})
 	p := w.start(t)
@@ -92,7 +92,7 @@ func TestIPv6Cluster(t *testing.T) {
 	}
 }
 
-// Where the DNS service has another name, the service range of EKS determines the IP family.
+// If the DNS service has another name, the service CIDR of EKS determines the IP family.
 func TestIPv6WithoutKubeDNS(t *testing.T) {
 	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*"}, Cluster: awsemu.Cluster{IPv6: true}})
 	if err := w.kube.Delete(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}}); err != nil {
@@ -107,7 +107,7 @@ func TestIPv6WithoutKubeDNS(t *testing.T) {
 	}
 }
 
-// joins boots the account's machines and looks for the node of an instance.
+// joins boots the machines of the account and checks that the node of an instance exists.
 func (w *world) joins(t *testing.T, id string) {
 	t.Helper()
 	cluster := fake.NewClientset()
@@ -136,8 +136,8 @@ func (w *world) joins(t *testing.T, id string) {
 	t.Errorf("the node of %s does not join", id)
 }
 
-// In GovCloud and in China a class becomes ready, nodes come and go, interruptions are heard and prices are known, under
-// policies that name that partition and nothing else.
+// In GovCloud and in China, a class becomes ready, nodes are launched and terminated, interruptions are received and
+// prices are known. The policies name only that partition.
 func TestPartitions(t *testing.T) {
 	for _, tt := range []struct{ region, like, partition string }{
 		{"us-gov-west-1", "", "aws-us-gov"},
@@ -145,7 +145,7 @@ func TestPartitions(t *testing.T) {
 	} {
 		t.Run(tt.region, func(t *testing.T) {
 			w := newWorldOf(t, awsemu.Config{Region: tt.region, Like: tt.like, Sells: []string{"m5*", "c5*"}})
-			w.afterNew = func() { // launches are rehearsed
+			w.afterNew = func() { // dry runs of launches are made
 				docs := map[string]string{}
 				for _, p := range policy.All(policy.Scope{
 					Partition: tt.partition, Region: tt.region, Account: "123456789012", Cluster: clusterName,
@@ -193,7 +193,7 @@ func TestPartitions(t *testing.T) {
 					}
 				}
 			}
-			for range 3 { // until it is gone
+			for range 3 { // until the instance is terminated
 				if p.Delete(t.Context(), claim) != nil {
 					return
 				}
@@ -203,8 +203,8 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// In a VPC without a way out a class with a profile of its own becomes ready, nodes come and go, and prices are those of the
-// table: Pricing and IAM are never called.
+// In a VPC without internet access, a class with spec.instanceProfile becomes ready, and nodes are launched and
+// terminated. Prices are those of the shipped table. Pricing and IAM are never called.
 func TestIsolatedVPC(t *testing.T) {
 	w := newWorldOf(t, awsemu.Config{Sells: []string{"m5*"}})
 	identity := iam.NewFromConfig(awssdk.Config{
@@ -220,7 +220,7 @@ func TestIsolatedVPC(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(must(w.control.Calls(t.Context(), 0))(t))
-	w.afterNew = func() {} // launches are rehearsed
+	w.afterNew = func() {} // dry runs of launches are made
 	p := w.startWith(t, func(c *aws.Config) { c.Settings.IsolatedVPC = true })
 	if class := w.class(t); !condition.Ready(class) {
 		t.Fatalf("the class is %+v", class.Status.Conditions)
@@ -228,7 +228,7 @@ func TestIsolatedVPC(t *testing.T) {
 	w.reconcile(t, "providers.pricing", "")
 	i := create(t, p, w.anywhere(t, "a"))
 	w.launched(t, "a", i)
-	w.late(t, "a") // why it does not join is looked for without IAM
+	w.late(t, "a") // the diagnosis works without IAM
 	for _, offered := range must(p.InstanceTypes(t.Context(), pool()))(t) {
 		for _, o := range offered.Offerings {
 			if o.Available && o.Price <= 0 {
@@ -258,7 +258,7 @@ func TestIsolatedVPC(t *testing.T) {
 	}
 }
 
-// must returns what a call gives, and ends the test if it gives an error.
+// must returns the result of a call, and ends the test if the call returns an error.
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -269,7 +269,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// toEmulator sends every request to the emulator, whatever host it is for, and notes the hosts.
+// toEmulator sends every request to the emulator, whatever its host is, and records the hosts.
 type toEmulator struct {
 	at    *url.URL
 	mu    sync.Mutex // guards hosts
@@ -285,8 +285,8 @@ func (e *toEmulator) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// The SDK's own settings decide which endpoints are called: those of the region and its partition, FIPS ones where they are
-// asked for, and of the Pricing API the nearest.
+// The SDK's own settings decide which endpoints are called: those of the region and its partition, FIPS endpoints if
+// they are configured, and the nearest endpoint of the Pricing API.
 func TestEndpoints(t *testing.T) {
 	for _, tt := range []struct {
 		region, like string
@@ -297,7 +297,7 @@ func TestEndpoints(t *testing.T) {
 			"api.pricing.eu-central-1.amazonaws.com", "ec2.eu-west-1.amazonaws.com", "eks.eu-west-1.amazonaws.com", "iam.amazonaws.com",
 			"sqs.eu-west-1.amazonaws.com", "ssm.eu-west-1.amazonaws.com",
 		}},
-		{"us-gov-west-1", "", true, []string{ // no prices are asked for there
+		{"us-gov-west-1", "", true, []string{ // prices are not read in this region
 			"ec2.us-gov-west-1.amazonaws.com", "eks.us-gov-west-1.amazonaws.com", "iam.us-gov.amazonaws.com",
 			"sqs.us-gov-west-1.amazonaws.com", "ssm.us-gov-west-1.amazonaws.com",
 		}},

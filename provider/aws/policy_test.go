@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/policy"
 )
 
-// permitted are the published policies, as documents by name.
+// permitted returns the published policies as documents, by name.
 func permitted(t *testing.T) map[string]string {
 	t.Helper()
 	docs := map[string]string{}
@@ -62,7 +62,7 @@ func (w *world) hold(t *testing.T, docs map[string]string) {
 	}
 }
 
-// live does everything that a controller does with AWS, from the first class to the last.
+// live makes every call of AWS that a controller makes, from the creation of a class to its deletion.
 func (w *world) live(t *testing.T) {
 	t.Helper()
 	p := w.startWith(t, func(c *aws.Config) {
@@ -136,7 +136,7 @@ func TestPolicyIsEnough(t *testing.T) {
 	docs := permitted(t)
 	w.hold(t, docs)
 	w.live(t)
-	used := map[string]bool{"iam:PassRole": true, "iam:TagInstanceProfile": true, "ec2:CreateTags": true} // go with others
+	used := map[string]bool{"iam:PassRole": true, "iam:TagInstanceProfile": true, "ec2:CreateTags": true} // used with others
 	calls, err := w.control.Calls(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestPolicyIsEnough(t *testing.T) {
 	}
 }
 
-// What is not the cluster's is out of reach, and a missing permission is reported in the class's condition.
+// The policies do not allow changes of resources of others. A missing permission is reported in the class's condition.
 func TestPolicyIsNoMoreThanThat(t *testing.T) {
 	w := newWorld(t)
 	w.afterNew = func() {}
@@ -230,7 +230,7 @@ func TestPolicyOfPartition(t *testing.T) {
 	}
 }
 
-// A managed policy takes 6144 characters, white space aside; the longest names must fit too.
+// A managed policy can have 6144 characters, without white space. Policies with the longest names must not exceed that.
 func TestPolicySize(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	for _, p := range policy.All(policy.Scope{Partition: "aws-us-gov", Region: "us-gov-west-1", Account: "123456789012", Cluster: long, NodeRole: "KarpenterNodeRole-" + long[:40], Queue: long[:80]}) {

@@ -13,7 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 )
 
-// An instance profile that vanished is noticed when a launch fails because of it. One that Karpenter made is made again.
+// If a launch fails because its instance profile was deleted, the class is reconciled. A profile that Karpenter has
+// created is created again.
 func TestVanishedProfile(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
@@ -36,7 +37,7 @@ func TestVanishedProfile(t *testing.T) {
 	}
 }
 
-// A profile that the class names and that does not exist makes the class not ready once a launch failed.
+// If spec.instanceProfile of a class does not exist, the class becomes not ready after a failed launch.
 func TestNamedProfileDoesNotExist(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)

@@ -118,9 +118,10 @@ var (
 	_ cloud.Pricer   = (*Provider)(nil)
 )
 
-// New connects to AWS and reads what EC2 sells. It returns an error if EC2 cannot be reached, may not be used, or the
-// version of Kubernetes cannot be read. While EC2 throttles or fails, the Provider knows no instance types: nodes can be
-// drained, and the task providers.instancetype reads the types later. Calls that outlive their callers end with ctx.
+// New connects to AWS and reads the instance types. It returns an error if EC2 cannot be reached, if the permissions
+// are missing, or if the version of Kubernetes cannot be read. If EC2 throttles the call or reports an internal error,
+// New returns a Provider without instance types. It can drain nodes, and the task providers.instancetype reads the
+// types later. Batched calls go on after their callers have returned, and end with ctx.
 func New(ctx context.Context, c Config) (*Provider, error) {
 	if c.AWS.Region == "" {
 		return nil, errors.New("connect to AWS: no region; set AWS_REGION")
@@ -136,7 +137,7 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	c.AWS.APIOptions = append(slices.Clone(c.AWS.APIOptions), measured.Install)
 	if c.AWS.Retryer == nil {
 		limiter := limit.New(measured, c.Clock)
-		c.AWS.Retryer = func() awssdk.Retryer { return limiter } // one for all clients
+		c.AWS.Retryer = func() awssdk.Retryer { return limiter } // all clients share one limiter
 	}
 	p := build(ctx, c, table)
 	if _, err := p.cluster.Kubernetes(ctx); err != nil {

@@ -35,19 +35,19 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 )
 
-// Manifests of the shapes that documentation, workshops and blueprints publish apply, become ready, and launch what their
-// reader would expect.
+// Manifests as published in documentation, workshops and blueprints are accepted and become ready. They launch the
+// nodes that a reader would expect.
 //
-// A file of testdata/published holds prose, a section manifests.yaml with classes, pools and a workload, and a section
-// expect with a fact a line; account, if there is one, says what is there beforehand. The facts are written by hand: they
-// are what the reader expects, and not what came out.
+// A file of testdata/published has a description, a section manifests.yaml with classes, pools and a workload, and a
+// section expect with one fact on each line. The optional section account has the resources that exist before. The
+// facts are written by hand: they are what a reader expects, not a recorded result.
 func TestPublishedManifests(t *testing.T) {
 	files, err := filepath.Glob("testdata/published/*.txtar")
 	if err != nil || len(files) < 25 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	w := newWorldSelling(t)
-	w.afterNew = func() {} // launches are rehearsed
+	w.afterNew = func() {} // dry runs of launches are made
 	p := w.start(t)
 	places := w.places(t)
 	var seen int64
@@ -103,7 +103,7 @@ func (w *world) compute() *ec2.Client {
 	})
 }
 
-// places puts ids of the account where manifests have those of their author's.
+// places replaces the ids in manifests by ids of the account.
 func (w *world) places(t *testing.T) *strings.Replacer {
 	t.Helper()
 	subnets, err := w.compute().DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{
@@ -142,9 +142,9 @@ type shown struct {
 	launches map[string]*shownLaunch
 	// planned is how many nodes were planned, by pool.
 	planned map[string]int
-	// seen is the number of the last call that was looked at.
+	// seen is the number of the last call that was checked.
 	seen int64
-	// instances are all that EC2 knows of.
+	// instances are all instances of the account.
 	instances []control.Instance
 }
 
@@ -156,12 +156,13 @@ type shownLaunch struct {
 	types []string
 	// templates are the parameters of the launch templates of the fleet.
 	templates []map[string]string
-	// data is the user data of each, boots is how its operating system reads it; none for images of one's own.
+	// data has the user data of each template, and boots the settings that the operating system reads from it. boots is
+	// empty for custom images.
 	data  []string
 	boots []machine.Bootstrap
 }
 
-// prepare makes what the manifests count on: "reserve TYPE ZONE COUNT KEY=VALUE", "group NAME STRATEGY".
+// prepare creates resources that the manifests require: "reserve TYPE ZONE COUNT KEY=VALUE", "group NAME STRATEGY".
 func (s *shown) prepare(t *testing.T, words []string) {
 	t.Helper()
 	var err error
@@ -228,7 +229,7 @@ func (s *shown) apply(t *testing.T, text string) {
 	s.instances = s.alive(t)
 }
 
-// makeReady stores a class and has it looked at until it is ready.
+// makeReady stores a class and reconciles it until it is ready.
 func (s *shown) makeReady(t *testing.T, class *awsv1.EC2NodeClass) {
 	t.Helper()
 	class.UID, class.Generation = types.UID("uid-"+class.Name), 1 // the API server does that
@@ -282,7 +283,7 @@ func (s *shown) launch(t *testing.T, claim *apiv1.NodeClaim, family string) *sho
 	return l
 }
 
-// actions yields the parameters of the calls of one action, rehearsals aside.
+// actions yields the parameters of the calls of one action, without dry runs.
 func actions(calls []control.Call, action string) iter.Seq[map[string]string] {
 	return func(yield func(map[string]string) bool) {
 		for _, c := range calls {

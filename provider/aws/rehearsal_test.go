@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A launch is rehearsed with an instance type and a tenancy that the pools of the class may launch.
+// Dry runs use an instance type and a tenancy that the pools of the class may launch.
 func TestRehearsalIsOfThePools(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -26,7 +26,7 @@ func TestRehearsalIsOfThePools(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorldSelling(t, "c6i.*", "m5.*")
-			w.afterNew = func() {} // launches are rehearsed
+			w.afterNew = func() {} // dry runs of launches are made
 			pool := pool()
 			pool.Spec.Template.Spec.Requirements = tt.reqs
 			if err := w.kube.Create(t.Context(), pool); err != nil {

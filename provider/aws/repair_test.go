@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/repair"
 )
 
-// Errors of accelerators are repaired by their numbers, whole numbers only.
+// The number of an accelerator error determines its repair. Only the whole number matches.
 func TestRepairOfAccelerators(t *testing.T) {
 	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
-// reserve buys capacity and makes the class select it by tag.
+// reserve creates a capacity reservation and makes the class select it by tag.
 func (w *world) reserve(t *testing.T, r control.Reservation) string {
 	t.Helper()
 	r.Tags = map[string]string{"for": "nodes"}
@@ -62,7 +62,7 @@ func reservedOffer(t *testing.T, p *aws.Provider, id string) (cloud.Offering, bo
 	return cloud.Offering{}, false
 }
 
-// Reserved capacity is used before any other, as far as it goes, and counted.
+// Reserved capacity is used before other capacity, until its count is used up.
 func TestReservedCapacity(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
@@ -108,7 +108,7 @@ func TestReservedCapacity(t *testing.T) {
 	}
 }
 
-// A launch that finds a reservation used up by others falls back to spot or on-demand at the next try.
+// If a launch fails because others have used up a reservation, the next attempt uses spot or on-demand capacity.
 func TestReservationUsedUpByOthers(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
@@ -125,7 +125,7 @@ func TestReservationUsedUpByOthers(t *testing.T) {
 	}
 }
 
-// Capacity blocks and interruptible reservations are asked for in their own ways.
+// Fleets for capacity blocks and for interruptible reservations have their special parameters.
 func TestKindsOfReservations(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
@@ -167,7 +167,7 @@ func TestKindsOfReservations(t *testing.T) {
 	}
 }
 
-// An instance whose reservation has ended runs on demand, and its labels say so.
+// An instance whose reservation has ended is on-demand, and gets the labels for that.
 func TestReservationEnds(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
@@ -201,7 +201,7 @@ func TestReservationEnds(t *testing.T) {
 	}
 }
 
-// Nodes of a capacity block go before EC2 takes the block away.
+// Nodes of a capacity block are removed before the block ends.
 func TestBlockEnds(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
@@ -225,7 +225,7 @@ func TestBlockEnds(t *testing.T) {
 	}
 }
 
-// A class with a placement group launches into it; which partition it was is known once the node registers.
+// A class with a placement group launches in this group. The partition label is set when the node registers.
 func TestPlacementGroups(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
@@ -257,7 +257,8 @@ func TestPlacementGroups(t *testing.T) {
 	}
 }
 
-// A spread group is full after seven instances in a zone; the eighth is no capacity, whatever its type.
+// A spread placement group is full with seven instances in a zone. An eighth instance of any type gives an
+// InsufficientCapacityError.
 func TestSpreadGroupFull(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)

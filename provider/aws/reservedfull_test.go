@@ -41,8 +41,8 @@ func (w *world) subnetIn(t *testing.T, zone string) string {
 	return ""
 }
 
-// A reservation that is full is counted as empty and stays available. One that EC2 refuses for another reason, or takes back,
-// is not available for a while and keeps its count.
+// A full reservation gets the count 0 and its offering stays available. If EC2 refuses a reservation for another
+// reason, or reclaims it, its offering is unavailable for a while and its count is kept.
 func TestReservationRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -89,7 +89,7 @@ func TestReservationRefused(t *testing.T) {
 	}
 }
 
-// refused creates a claim that gets no capacity.
+// refused checks that the launch of a claim gives an InsufficientCapacityError.
 func (w *world) refused(t *testing.T, p *aws.Provider) {
 	t.Helper()
 	var none *cloud.InsufficientCapacityError

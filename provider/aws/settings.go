@@ -44,7 +44,7 @@ type Settings struct {
 	FeatureGates                 string
 	// Gates are the parsed feature gates of the provider.
 	Gates FeatureGates
-	// ReservedCapacity is the feature gate of the same name outside the provider. The program sets it.
+	// ReservedCapacity is the value of the program's feature gate of the same name. The program sets it after parsing.
 	ReservedCapacity bool
 
 	flags *pflag.FlagSet
@@ -55,8 +55,8 @@ type Settings struct {
 	unread map[string]bool
 }
 
-// AddFlags adds the provider's flags to fs and returns the settings that parsing sets. Validate must be called
-// afterwards.
+// AddFlags adds the provider's flags to fs and returns the settings that parsing sets. Validate must be called after
+// parsing.
 func AddFlags(fs *pflag.FlagSet) *Settings {
 	s := &Settings{flags: pflag.NewFlagSet("aws", pflag.ContinueOnError), ReservedCapacity: true}
 	f := s.flags
@@ -140,7 +140,7 @@ type FeatureGates struct {
 	DRANVIDIAGPU, DRAEFA bool
 }
 
-// byName gives access to the gates by their names.
+// byName returns a pointer to each gate, by the name of the gate.
 func (g *FeatureGates) byName() map[string]*bool {
 	return map[string]*bool{
 		"NodeClassCEL": &g.NodeClassCEL, "RebootForRepair": &g.RebootForRepair,

@@ -77,7 +77,7 @@ func TestSettingsErrors(t *testing.T) {
 	}
 }
 
-// controlPlane is EKS with one cluster.
+// controlPlane is a fake of EKS with one cluster.
 type controlPlane struct {
 	cluster *ekstypes.Cluster
 	asked   int

@@ -20,8 +20,8 @@ func (p *Provider) shifted() catalog.Shifts {
 	return p.shifts
 }
 
-// ShiftedZones implements cloud.Shifter. Zonal shifts name zones by ID. The names are read from the subnets of node
-// classes.
+// ShiftedZones implements cloud.Shifter. Zonal shifts contain the IDs of zones. The names of these zones are read from
+// the subnets of node classes.
 func (p *Provider) ShiftedZones(ctx context.Context) []string {
 	if p.shifts == nil || !p.shifts.Any() {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
-// long skips what takes minutes unless it is asked for.
+// long skips a test that takes minutes, unless KARPENTER_LONG is set.
 func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("KARPENTER_LONG") == "" {
@@ -28,7 +28,7 @@ func long(t *testing.T) {
 	}
 }
 
-// A thousand launches at once against APIs that let little through: all are launched, once, in few calls.
+// A thousand concurrent launches with heavily throttled APIs: each is launched once, in few calls.
 func TestThousandLaunchesThrottled(t *testing.T) {
 	for name, throttles := range map[string][]control.Throttle{
 		"as EC2 documents it": nil,
@@ -62,7 +62,7 @@ func launchThousand(t *testing.T, throttles []control.Throttle) {
 	}
 	start := time.Now()
 	var wg sync.WaitGroup
-	again := rate.NewLimiter(100, 100) // as the work queue of the controller
+	again := rate.NewLimiter(100, 100) // the rate limit of the controller's work queue
 	for n := range claims {
 		c := w.load(t, fmt.Sprintf("claim-%d", n))
 		wg.Go(func() {
@@ -100,7 +100,7 @@ func launchThousand(t *testing.T, throttles []control.Throttle) {
 	t.Logf("%d launches in %.1fs; %d calls refused; %v", claims, time.Since(start).Seconds(), refused, count)
 }
 
-// Ten thousand messages over the wire: none is lost.
+// Of ten thousand messages that are received by HTTP, none is lost.
 func TestTenThousandMessages(t *testing.T) {
 	long(t)
 	const messages = 10_000

@@ -17,8 +17,8 @@ import (
 // types are unknown to AWS, and their descriptions lack fields.
 type stranger struct{ http.Handler }
 
-// strangeTypes are in no table of ours. The last says nothing about its architecture and its network, so that
-// nothing can be launched on it.
+// strangeTypes are types that are not in the shipped table. The last one has no facts about its architecture and
+// network, so it cannot be launched.
 var strangeTypes = []string{"m99.large", "m99-flex.2xlarge", "u-9tb99.metal"}
 
 const strangePage = "<!doctype html>\n<html lang=en>\n<title>500 Internal Server Error</title>\n<h1>Internal Server Error</h1>\n"
@@ -65,7 +65,7 @@ func (s stranger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var laterOverride = regexp.MustCompile(`^LaunchTemplateConfigs\.(\d+)\.(?:Overrides\.(\d+)\.)?`)
 
-// firstOverride takes all but the first override of the first template out of a fleet's call.
+// firstOverride removes all overrides of a fleet call except the first one of the first template.
 func firstOverride(form url.Values) {
 	for key := range form {
 		m := laterOverride.FindStringSubmatch(key)

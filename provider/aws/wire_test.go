@@ -48,7 +48,7 @@ func create(t testing.TB, p cloud.Provider, c *apiv1.NodeClaim) *cloud.Instance 
 	return i
 }
 
-// One launch that hangs stops no other.
+// A launch that hangs does not delay the others.
 func TestOneHangingLaunch(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
@@ -71,7 +71,7 @@ func TestOneHangingLaunch(t *testing.T) {
 	}
 }
 
-// Where an offering is out of capacity the same call falls over to the next: no claim waits, none fails.
+// If an offering has no capacity, the same call uses the next offering. No claim waits or fails.
 func TestCapacityFallsOver(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t)
@@ -119,7 +119,7 @@ func TestFleetCall(t *testing.T) {
 			types[v] = true
 		}
 	}
-	if len(types) < 50 || len(types) > 60 { // a few of the 60 cheapest are not sold on spot
+	if len(types) < 50 || len(types) > 60 { // a few of the 60 cheapest types have no spot offering
 		t.Errorf("the fleet may choose from %d types", len(types))
 	}
 	for _, i := range w.alive(t) {
@@ -135,7 +135,7 @@ func TestFleetCall(t *testing.T) {
 	if n := len(w.calls(t, "CreateLaunchTemplate")); n == 0 {
 		t.Error("no launch template was made")
 	}
-	again := w.start(t) // templates are named by what is in them
+	again := w.start(t) // the name of a template is a hash of its content
 	before := len(w.calls(t, "CreateLaunchTemplate"))
 	other := w.claim("b")
 	w.store(t, other)
@@ -174,7 +174,7 @@ func TestLaunchErrors(t *testing.T) {
 		t.Fatalf("error is %v", err)
 	}
 	first, _ := launch.RecordOf(w.load(t, "a"))
-	create(t, p, c) // the claim handed in is as old as before
+	create(t, p, c) // c was read before the first launch was recorded
 	second, _ := launch.RecordOf(w.load(t, "a"))
 	if first.Attempt != 1 || second.Attempt != 2 || first.Token == second.Token {
 		t.Errorf("attempts are %+v and %+v", first, second)
@@ -193,7 +193,7 @@ func TestDrift(t *testing.T) {
 	}{
 		{"", func(*awsv1.EC2NodeClass) {}},
 		{aws.DriftNodeClass, func(n *awsv1.EC2NodeClass) { n.Annotations[awsv1.AnnotationEC2NodeClassHash] = "other" }},
-		{"", func(n *awsv1.EC2NodeClass) { // made by another rule: not compared
+		{"", func(n *awsv1.EC2NodeClass) { // hash of another version, which is not compared
 			n.Annotations[awsv1.AnnotationEC2NodeClassHash] = "other"
 			n.Annotations[awsv1.AnnotationEC2NodeClassHashVersion] = "v6"
 		}},
@@ -239,7 +239,7 @@ func (w *world) write(t *testing.T, class *awsv1.EC2NodeClass) {
 	}
 }
 
-// What AWS does not answer degrades: a class whose services fail says so and recovers without a restart.
+// If services of AWS fail, the class reports that, and recovers without a restart.
 func TestServicesThatFail(t *testing.T) {
 	w := newWorld(t)
 	w.start(t)
@@ -254,7 +254,7 @@ func TestServicesThatFail(t *testing.T) {
 	create(t, w.provider, c)
 }
 
-// The user data of each family is understood by an independent reading of it.
+// An independent parser reads the expected settings from the user data of each family.
 func TestUserDataIsUnderstood(t *testing.T) {
 	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"team": "web"}}}
 	for _, family := range []string{awsv1.AMIFamilyAL2023, awsv1.AMIFamilyAL2, awsv1.AMIFamilyBottlerocket, awsv1.AMIFamilyWindows2022} {

@@ -46,29 +46,29 @@ type world struct {
 	url     string
 	control control.Client
 	kube    client.WithWatch
-	// ctx is that of the process that runs now, which stop ends.
+	// ctx is the context of the running process. stop ends the process.
 	ctx  context.Context
 	stop context.CancelFunc
 	uids int
-	// clock is that of the processes.
+	// clock is the clock of the processes.
 	clock clock.WithTicker
 	// afterNew, if set, is called when a provider has started, before it looks at the node class.
 	afterNew func()
-	// provider is the one that runs now.
+	// provider is the provider of the running process.
 	provider *aws.Provider
-	// emulator is the account, region is where it is.
+	// emulator is the emulated account, and region its region.
 	emulator *awsemu.Emulator
 	region   string
 }
 
-// newWorld makes a world for a test that may run beside others. EC2 sells a few families there: to read of all 900 types
-// takes its time.
+// newWorld makes a world for a test that runs in parallel with others. EC2 offers only a few families in it, because
+// reading all 900 types is slow.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	return newWorldSelling(t, "c5.*", "m5.*", "m6g.*", "c6i.*", "r6i.*", "g5.*", "p5.*")
 }
 
-// newWorldSelling makes a world in which EC2 sells what the patterns say, everything if there are none.
+// newWorldSelling makes a world in which EC2 offers the types that match the patterns, or all types without patterns.
 func newWorldSelling(t *testing.T, types ...string) *world {
 	t.Helper()
 	return newWorldOf(t, awsemu.Config{Sells: types})
@@ -81,7 +81,7 @@ func newWorldOf(t *testing.T, c awsemu.Config) *world {
 	return worldOf(t, c)
 }
 
-// worldOf is newWorldOf for a test that does not run beside others.
+// worldOf is like newWorldOf, for a test that does not run in parallel with others.
 func worldOf(t testing.TB, c awsemu.Config) *world {
 	t.Helper()
 	c.Cluster.Name, c.Cluster.Endpoint, c.Cluster.CA = clusterName, "https://api.test:6443", "Q0E="
@@ -119,7 +119,7 @@ func worldOf(t testing.TB, c awsemu.Config) *world {
 	return w
 }
 
-// nodeClass is as the published examples have it.
+// nodeClass returns a node class as in the published examples.
 func nodeClass() *awsv1.EC2NodeClass {
 	discovery := map[string]string{"karpenter.sh/discovery": clusterName}
 	return &awsv1.EC2NodeClass{
@@ -151,7 +151,7 @@ func pool() *apiv1.NodePool {
 	return p
 }
 
-// start starts a provider as a new process would, ends the one before, and makes the node class ready.
+// start ends the running process, starts a provider in a new one, and makes the node class ready.
 func (w *world) start(t testing.TB) *aws.Provider {
 	t.Helper()
 	return w.startWith(t, func(*aws.Config) {})
@@ -169,7 +169,7 @@ func (w *world) startWith(t testing.TB, change func(*aws.Config)) *aws.Provider 
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	settings := aws.AddFlags(fs)
 	args := []string{"--cluster-name=" + clusterName, "--cluster-ca-bundle=Q0E="}
-	if w.afterNew == nil { // this test does not look at the results of dry runs
+	if w.afterNew == nil { // the test does not depend on dry runs
 		args = append(args, "--disable-dry-run=true")
 	}
 	if err := fs.Parse(args); err != nil {
@@ -217,7 +217,7 @@ func (w *world) reconcile(t testing.TB, controller, name string) ctrl.Result {
 	return ctrl.Result{}
 }
 
-// claim is a claim of the pool.
+// claim returns a claim of the pool.
 func (w *world) claim(name string) *apiv1.NodeClaim {
 	p := pool()
 	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
@@ -247,7 +247,7 @@ func (w *world) load(t testing.TB, name string) *apiv1.NodeClaim {
 	return &claim
 }
 
-// launched writes what the launch controller writes.
+// launched writes the fields that the launch controller writes.
 func (w *world) launched(t testing.TB, name string, i *cloud.Instance) {
 	t.Helper()
 	claim := w.load(t, name)
@@ -283,7 +283,7 @@ func (w *world) alive(t testing.TB) []control.Instance {
 	return out
 }
 
-// calls returns the calls of an action so far, rehearsals aside.
+// calls returns the calls of an action so far, without dry runs.
 func (w *world) calls(t *testing.T, action string) []control.Call {
 	t.Helper()
 	list, err := w.control.Calls(t.Context(), 0)
@@ -299,7 +299,7 @@ func (w *world) calls(t *testing.T, action string) []control.Call {
 	return out
 }
 
-// ledger stores annotations by patch, as the controllers' does.
+// ledger stores annotations by a patch, as the ledger of the controllers does.
 type ledger struct{ kube client.Client }
 
 func (l ledger) Record(
@@ -341,5 +341,5 @@ func actionOf(r *http.Request) string {
 // forever is longer than any test.
 const forever = control.Duration(time.Hour)
 
-// encode is how EC2 gets user data.
+// encode returns user data in the encoding of EC2.
 func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

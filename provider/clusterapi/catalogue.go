@@ -101,7 +101,7 @@ func (p *Provider) kinds(ctx context.Context, class *clusterapiv1alpha1.ClusterA
 	if err != nil {
 		return nil, err
 	}
-	// A source that cannot be read leaves its earlier prices; the status of the class has the error.
+	// If a source of prices cannot be read, its earlier prices apply. The status of the class has the error.
 	book, _ := p.prices.of(ctx, class)
 	seen, err := p.seen(ctx, class)
 	if err != nil {
@@ -138,8 +138,8 @@ func keyOf(class *clusterapiv1alpha1.ClusterAPINodeClass, name, failureDomain st
 	return offeringKey{class.Spec.Namespace, class.Spec.ClusterName, name, failureDomain}
 }
 
-// instanceType returns the instance type of a template without its offerings and zones. Seen is the smallest allocatable
-// amount of each resource on the existing nodes of the type, nil if there are no such nodes.
+// instanceType returns the instance type of a template without its offerings and zones. seen is the smallest
+// allocatable amount of each resource on the existing nodes of the type, nil if there are no such nodes.
 func (t *template) instanceType(seen model.Resources) *cloud.InstanceType {
 	out := &cloud.InstanceType{Name: t.name, Capacity: model.CapacityOf(t.capacity)}
 	out.Allocatable = model.NewAllocatable(out.Capacity, model.Resources{corev1.ResourceMemory: evictionMemory})
@@ -155,7 +155,8 @@ func (t *template) instanceType(seen model.Resources) *cloud.InstanceType {
 // evictionMemory is the memory that a kubelet keeps free by default.
 const evictionMemory = 100 << 20
 
-// requirements returns the labels of nodes of the template, without zones. There is one for each well-known label.
+// requirements returns the labels of nodes of the template, without zones. The set has a requirement for each
+// well-known label.
 func (t *template) requirements() require.Set {
 	labels := map[string]string{}
 	for k, v := range t.labels {
@@ -210,8 +211,8 @@ func (p *Provider) seen(ctx context.Context, class *clusterapiv1alpha1.ClusterAP
 	return out, nil
 }
 
-// tolerated returns the kinds whose taints are all among the given taints, those of a NodePool or a NodeClaim. The other kinds are
-// left out, because the pods were not checked for tolerations of the further taints.
+// tolerated returns the kinds whose taints are all among the given taints, which are those of a NodePool or a
+// NodeClaim. Other kinds are left out, because the pods may not tolerate their further taints.
 func tolerated(kinds []kind, taints ...[]corev1.Taint) []kind {
 	known := sets.New[corev1.Taint]()
 	for _, t := range slices.Concat(taints...) {

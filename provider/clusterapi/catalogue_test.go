@@ -77,7 +77,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// What a template's nodes have been seen to offer corrects the template.
+// The allocatable resources of existing nodes replace the estimate from the template.
 func TestAllocatableOfNodes(t *testing.T) {
 	w := newWorld(t)
 	for n, cpu := range []string{"3900m", "3700m"} {

@@ -32,7 +32,7 @@ type Collector struct {
 	provider *Provider
 }
 
-// Collector returns the controller of Machines without a claim.
+// Collector returns the controller that deletes Machines without a claim.
 func (p *Provider) Collector() *Collector { return &Collector{provider: p} }
 
 // Name is the controller's name in logs and metrics.
@@ -51,7 +51,8 @@ func (c *Collector) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile makes one round. Machines and clones are listed before claims. A Machine that is created in between is in no list.
+// Reconcile makes one round. Machines and clones are listed before claims. So a Machine that is created in between is
+// not deleted.
 func (c *Collector) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	p := c.provider
 	all, err := p.machines(ctx, p.config.Management.Live)
@@ -116,7 +117,7 @@ func (c *Collector) withhold(node string, m *machine, pods int) {
 	})
 }
 
-// workload returns how many pods of the node have not completed, without those of DaemonSets and of the node itself.
+// workload returns how many pods of the node have not completed, without DaemonSet pods and static pods.
 func (c *Collector) workload(ctx context.Context, node string) (count int, err error) {
 	var pods corev1.PodList
 	if err := c.provider.config.Client.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {

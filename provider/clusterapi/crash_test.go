@@ -61,7 +61,7 @@ func TestDeleteAfterCrash(t *testing.T) {
 	}
 }
 
-// A process that ends at any write of a termination leaves nothing that the next one does not end.
+// If a process ends at any write of a termination, the next process completes the termination.
 func TestCrashAtEachWriteOfATermination(t *testing.T) {
 	for at := 1; at <= 2; at++ { // the hook, the Machine
 		for _, after := range []bool{false, true} {
@@ -128,7 +128,7 @@ func (w *world) wantObjects(t *testing.T, want int) {
 	}
 }
 
-// deleteAll repeats Delete for the stored claim until nothing is left of it.
+// deleteAll repeats Delete for the stored claim until it returns cloud.ErrNotFound.
 func (w *world) deleteAll(t *testing.T, name string) {
 	t.Helper()
 	p := w.provider()

@@ -38,7 +38,8 @@ const (
 	reasonProvisioning   = "MachineNotProvisioned"
 )
 
-// A record is the choice for one claim. It is written to the claim before anything is created, and names all that may exist.
+// A record is the choice for one claim. It is written to the claim before objects are created, and has the name and
+// kind of each of these objects.
 type record struct {
 	Namespace     string `json:"namespace"`
 	Cluster       string `json:"cluster"`
@@ -72,7 +73,7 @@ func recordOf(claim *apiv1.NodeClaim) (record, bool) {
 	return r, true
 }
 
-// maxName is the longest name of a Machine. It often becomes the name of a host.
+// maxName is the longest name of a Machine. Infrastructure providers often use it as the name of the host.
 const maxName = 63
 
 // nameOf returns the name of the claim's Machine and clones.
@@ -165,8 +166,8 @@ func (p *Provider) settle(
 	return r, k, nil
 }
 
-// choose returns the cheapest offering that the claim allows and whose instance type has the requested resources. Of equally
-// cheap ones it is the first by name.
+// choose returns the cheapest offering that the claim allows and whose instance type has the requested resources. Of
+// equally cheap offerings, it is that of the first template in name order.
 func (p *Provider) choose(
 	ctx context.Context, claim *apiv1.NodeClaim, class *clusterapiv1alpha1.ClusterAPINodeClass, kinds []kind,
 ) (record, *kind, error) {
@@ -286,7 +287,8 @@ func (p *Provider) build(ctx context.Context, claim *apiv1.NodeClaim, r record, 
 	return decode[machine](u)
 }
 
-// create creates the object. If one with its name exists that was created for the same claim, u becomes that one.
+// create creates the object. If an object with the name was created for the same claim earlier, u is set to that
+// object.
 func (p *Provider) create(ctx context.Context, u *unstructured.Unstructured, r record, uid string) error {
 	err := p.config.Management.Live.Create(ctx, u)
 	if !apierrors.IsAlreadyExists(err) {
@@ -313,7 +315,7 @@ func cloneOf(t *unstructured.Unstructured, r record, labels, annotations map[str
 	u := empty(cloneKind(t))
 	u.SetNamespace(r.Namespace)
 	u.SetName(r.Name)
-	inner, _, _ := unstructured.NestedStringMap(t.Object, "spec", "template", "metadata", "labels") // absent is none
+	inner, _, _ := unstructured.NestedStringMap(t.Object, "spec", "template", "metadata", "labels") // none if absent
 	u.SetLabels(joined(inner, labels))
 	inner, _, _ = unstructured.NestedStringMap(t.Object, "spec", "template", "metadata", "annotations")
 	u.SetAnnotations(joined(inner, annotations, map[string]string{

@@ -45,7 +45,8 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	return gone
 }
 
-// launched returns the record of the claim. A claim that lacks it is read again without a cache, since the record may be new.
+// launched returns the record of the claim. A claim without a record is read again without a cache, because the record
+// may be newer than the cache.
 func (p *Provider) launched(ctx context.Context, claim *apiv1.NodeClaim) (record, bool, error) {
 	if r, known := recordOf(claim); known || claim.UID == "" {
 		return r, known, nil
@@ -62,7 +63,7 @@ func (p *Provider) launched(ctx context.Context, claim *apiv1.NodeClaim) (record
 	return r, known, nil
 }
 
-// end removes the hook of the Machine and deletes it, unless that is done already.
+// end removes the hook of the Machine and deletes the Machine. It skips a step that is already done.
 func (p *Provider) end(ctx context.Context, m *machine) error {
 	u := empty(gvk("Machine"))
 	u.SetNamespace(m.Metadata.Namespace)

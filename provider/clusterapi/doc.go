@@ -5,7 +5,7 @@
 //
 //   - template.go reads the templates of a class; catalogue.go makes an instance type of each, with prices from prices.go.
 //   - create.go launches: it chooses, records the choice on the claim, clones the templates, creates the Machine, and waits for its
-//     provider ID. shortage.go remembers where there was no capacity.
+//     provider ID. shortage.go records offerings without capacity.
 //   - machine.go declares the fields of Cluster API's objects that are used.
 //   - status.go and collect.go are controllers: the status of classes, and Machines without a claim. notices.go reports Machines
 //     that others delete or that have failed.

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// launch creates the claim's Machine and writes what the launch controller writes.
+// launch creates the claim's Machine and writes the fields that the launch controller writes.
 func (w *world) launch(t *testing.T, name string) (*Provider, *apiv1.NodeClaim) {
 	t.Helper()
 	p := w.provider()
@@ -84,7 +84,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// Notices come from Machines that others delete, that fail health checks or that the infrastructure takes back.
+// There are notices for Machines that others delete, that fail health checks or that the infrastructure reclaims.
 func TestNotices(t *testing.T) {
 	condition := func(kind, status, reason string) func(*unstructured.Unstructured) {
 		return func(u *unstructured.Unstructured) {
@@ -163,7 +163,8 @@ func TestMarkUnavailable(t *testing.T) {
 	}
 }
 
-// Machines and clones without a claim go; those of claims, of others, and in use stay.
+// Machines and clones without a claim are deleted. Those with a claim, those of others, and those whose node is in use
+// are kept.
 func TestCollect(t *testing.T) {
 	w := newWorld(t)
 	p, _ := w.launch(t, "kept")
@@ -215,7 +216,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// A class waits for its claims, and says what it lacks.
+// The deletion of a class waits for its claims. The conditions of a class report what is missing.
 func TestStatus(t *testing.T) {
 	w := newWorld(t)
 	w.change(t, gvk("Cluster"), clusterName, func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{pausedAnnotation: ""}) })

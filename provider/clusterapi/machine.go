@@ -27,11 +27,12 @@ const (
 	clonedFromGroupKind   = coreGroup + "/cloned-from-groupkind"
 	interruptibleLabel    = coreGroup + "/interruptible"
 	uninitializedTaintKey = "node.cluster.x-k8s.io/uninitialized"
-	// drainedByKarpenter leaves the drain of the node to Karpenter.
+	// drainedByKarpenter makes Cluster API leave the drain of the node to Karpenter.
 	drainedByKarpenter = "machine.cluster.x-k8s.io/exclude-node-draining"
-	// detachedByKarpenter leaves the wait for volumes to Karpenter.
+	// detachedByKarpenter makes Cluster API leave the wait for the detachment of volumes to Karpenter.
 	detachedByKarpenter = "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach"
-	// endHook stops Cluster API before it deletes the infrastructure of a Machine.
+	// endHook makes Cluster API wait before it deletes the infrastructure of a Machine, until the annotation is
+	// removed.
 	endHook = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/karpenter"
 )
 
@@ -40,7 +41,7 @@ func gvk(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: coreGroup, Version: coreVersion, Kind: kind}
 }
 
-// An objectMeta has the metadata that is used.
+// An objectMeta has the fields of an object's metadata that this package uses.
 type objectMeta struct {
 	Name              string            `json:"name"`
 	Namespace         string            `json:"namespace"`
@@ -65,7 +66,7 @@ func (r reference) groupKind() schema.GroupKind {
 	return schema.GroupKind{Group: r.APIGroup, Kind: r.Kind}
 }
 
-// A machine is a Machine, as far as it is used.
+// A machine is a Machine with the fields that this package uses.
 type machine struct {
 	Metadata objectMeta    `json:"metadata"`
 	Spec     machineSpec   `json:"spec"`
@@ -102,13 +103,13 @@ type machineStatus struct {
 	} `json:"deprecated"`
 }
 
-// A failure is what an older infrastructure provider reports.
+// A failure has the deprecated fields in which older infrastructure providers report a failure.
 type failure struct {
 	Reason  string `json:"failureReason"`
 	Message string `json:"failureMessage"`
 }
 
-// condition returns the condition of the Machine, or one with an empty status.
+// condition returns the condition of the Machine with this type, or a condition with an empty status if there is none.
 func (m *machine) condition(kind string) metav1.Condition {
 	for _, c := range m.Status.Conditions {
 		if c.Type == kind {
@@ -123,7 +124,7 @@ func (m *machine) ending() bool { return m.Metadata.DeletionTimestamp != nil }
 // created returns the time of the creation in UTC.
 func (m *machine) created() time.Time { return m.Metadata.CreationTimestamp.UTC() }
 
-// A clusterObject is a Cluster, as far as it is used.
+// A clusterObject is a Cluster with the fields that this package uses.
 type clusterObject struct {
 	Metadata objectMeta `json:"metadata"`
 	Spec     struct {
@@ -136,7 +137,7 @@ type clusterObject struct {
 	} `json:"status"`
 }
 
-// A deployment is a MachineDeployment, as far as it is used.
+// A deployment is a MachineDeployment with the fields that this package uses.
 type deployment struct {
 	Metadata objectMeta `json:"metadata"`
 	Spec     struct {
@@ -149,7 +150,7 @@ type deployment struct {
 	} `json:"spec"`
 }
 
-// An infraTemplate is an infrastructure template, as far as it is used.
+// An infraTemplate is an infrastructure template with the fields that this package uses.
 type infraTemplate struct {
 	Metadata objectMeta `json:"metadata"`
 	Spec     struct {
@@ -167,7 +168,7 @@ type infraTemplate struct {
 	} `json:"status"`
 }
 
-// decode converts an unstructured object to a view.
+// decode converts an unstructured object to a T.
 func decode[T any](u *unstructured.Unstructured) (*T, error) {
 	var out T
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &out); err != nil {

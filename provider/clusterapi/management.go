@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 )
 
-// A Connection is the management cluster as a part of the program: its cache runs as long as the program.
+// A Connection has the clients and the cache of the management cluster. The cache runs as long as the manager.
 type Connection struct {
 	cluster cluster.Cluster
 }

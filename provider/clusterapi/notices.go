@@ -91,14 +91,14 @@ func noticeOf(m *machine) (model.Notice, bool) {
 		case c.Reason == infrastructureDeleted:
 			n.Kind = model.NoticeInstanceTerminated
 		default:
-			continue // it may become ready again; repair replaces nodes that do not
+			continue // the machine may become ready again; repair replaces a node that does not
 		}
 		return n, true
 	}
 	return n, false
 }
 
-// readyNodes returns the provider IDs of nodes that are ready.
+// readyNodes returns the names of the nodes that are ready, by provider ID.
 func readyNodes(ctx context.Context, c client.Reader) (map[string]string, error) {
 	var nodes corev1.NodeList
 	if err := c.List(ctx, &nodes, client.UnsafeDisableDeepCopy, client.HasLabels{classLabel}); err != nil {

@@ -34,10 +34,10 @@ const pricesKey = "prices.yaml"
 type price struct {
 	dollars float64 // per hour
 	source  string
-	read    *metav1.Time // when the price was read, nil if the source does not say
+	read    *metav1.Time // when the price was read, nil if the source does not state it
 }
 
-// A priceTable is a file of prices.
+// A priceTable is the content of a file or ConfigMap with prices.
 type priceTable struct {
 	// PriceTime is when the prices were read, as 2026-11-01 or in RFC 3339.
 	PriceTime string       `json:"priceTime,omitempty"`
@@ -73,7 +73,7 @@ func parsePrices(data []byte) (*priceTable, error) {
 	return &t, errors.Join(append(errs, err)...)
 }
 
-// maxPrice is the largest price per hour. Larger ones are mistakes in the unit.
+// maxPrice is the largest price per hour. A larger price is refused, because its unit is probably wrong.
 const maxPrice = 100_000
 
 // parseTime parses a date or a time in RFC 3339. An empty text is no time.
@@ -89,7 +89,8 @@ func parseTime(text string) (*metav1.Time, error) {
 	return nil, fmt.Errorf("time of prices is %q, want 2026-11-01 or RFC 3339", text)
 }
 
-// of returns the price of the template in a zone or failure domain. An entry with a zone has precedence.
+// of returns the price of the template in a zone or failure domain. An entry for this zone or failure domain takes
+// precedence over one without a zone.
 func (t *priceTable) of(name string, d domain, source string) (price, bool) {
 	if t == nil {
 		return price{}, false
@@ -131,7 +132,9 @@ func (b priceBook) of(t *template, d domain) (price, bool) {
 	return b.ofResources(t)
 }
 
-// annotatedPrice returns the price in the annotation of the template. A text that cannot be parsed is no price.
+// annotatedPrice returns the price in the annotation of the template. The annotation is a list of entries, separated by
+// commas. An entry is a price per hour, or zone=price, which takes precedence in that zone or failure domain. Entries
+// that cannot be parsed are ignored.
 func annotatedPrice(t *template, d domain) (price, bool) {
 	read, err := parseTime(t.priceTime)
 	if err != nil {
@@ -158,7 +161,8 @@ func annotatedPrice(t *template, d domain) (price, bool) {
 	return p, found
 }
 
-// ofResources returns the price of the template's resources. GPUs without a price have none.
+// ofResources returns the price of the template's resources. If the template has GPUs and the class has no price of a
+// GPU, the price is not known.
 func (b priceBook) ofResources(t *template) (price, bool) {
 	if b.perResource == nil {
 		return price{}, false
@@ -205,7 +209,7 @@ type keptTable struct {
 	read  time.Time
 }
 
-// of returns the book of the class, and an error for each source that could not be read.
+// of returns the price book of the class, and an error for each source that could not be read.
 func (p *prices) of(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) (priceBook, error) {
 	var book priceBook
 	var errs []error

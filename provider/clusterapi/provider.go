@@ -36,7 +36,8 @@ const DefaultPoll = time.Second
 
 // Config has the dependencies and settings of a Provider.
 type Config struct {
-	// Client reads and writes the workload cluster, from a cache. Reader reads it without a cache.
+	// Client reads from a cache of the workload cluster, and writes to the workload cluster. Reader reads without a
+	// cache.
 	Client client.Client
 	Reader client.Reader
 	// Management is the management cluster.
@@ -49,7 +50,7 @@ type Config struct {
 	Overlay cloud.Overlay
 	// PriceFile is the path of a table of prices, empty for none.
 	PriceFile string
-	// Poll is how often a launch looks at its Machine.
+	// Poll is the interval at which a launch reads its Machine. 0 means DefaultPoll.
 	Poll time.Duration
 }
 
@@ -64,7 +65,7 @@ type Management struct {
 
 // A Ledger writes annotations to claims.
 type Ledger interface {
-	// Record returns the claims that are deleted or being deleted. The others were updated to the stored version.
+	// Record returns the claims that are deleted or being deleted. It updates the other claims to the stored version.
 	Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) (gone []*apiv1.NodeClaim, err error)
 }
 
@@ -293,7 +294,8 @@ func (p *Provider) List(ctx context.Context) ([]*cloud.Instance, error) {
 	return out, nil
 }
 
-// nodeLabelsAnnotation (Machine) has the labels of the instance as JSON, so that they do not depend on today's template.
+// nodeLabelsAnnotation is the annotation of a Machine with the labels of the instance, as JSON. They are stored because
+// the template may change after the launch.
 const nodeLabelsAnnotation = clusterapiv1alpha1.Group + "/node-labels"
 
 // instance returns the Machine as an instance, without capacity.
@@ -307,7 +309,8 @@ func (m *machine) instance() *cloud.Instance {
 	if text := m.Metadata.Annotations[clusterapiv1alpha1.TemplateAnnotationKey]; text != "" {
 		i.Annotations[clusterapiv1alpha1.TemplateAnnotationKey] = text
 	}
-	// Written by this package. If it was changed by hand, the instance has fewer labels.
+	// This package has written the annotation. If it cannot be parsed, because it was changed by hand, the instance has
+	// fewer labels.
 	var labels map[string]string
 	if json.Unmarshal([]byte(m.Metadata.Annotations[nodeLabelsAnnotation]), &labels) == nil {
 		maps.Copy(i.Labels, labels)
@@ -352,7 +355,7 @@ func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.Dri
 	at := slices.IndexFunc(templates, func(t *template) bool { return t.name == was.Template })
 	if at < 0 {
 		if len(unusable) > 0 {
-			return "", nil // it may be one of those that cannot be read now, which is no reason to replace its nodes
+			return "", nil // the template may be one of the unusable ones, and then its nodes need not be replaced
 		}
 		return DriftTemplateRemoved, nil
 	}
@@ -375,10 +378,11 @@ func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.Dri
 	return "", nil
 }
 
-// registrationWait is the pause before a node with the taint uninitializedTaintKey is looked at again.
+// registrationWait is the pause before a node with the taint uninitializedTaintKey is checked again.
 const registrationWait = 2 * time.Second
 
-// Registered implements cloud.Provider. It holds a node back until Cluster API has written labels and taints to it.
+// Registered implements cloud.Provider. It delays the registration of a node until Cluster API has written labels and
+// taints to the node.
 func (p *Provider) Registered(ctx context.Context, claim *apiv1.NodeClaim) (time.Duration, map[string]string, error) {
 	var nodes corev1.NodeList
 	if err := p.config.Client.List(ctx, &nodes, client.MatchingFields{"spec.providerID": claim.Status.ProviderID}); err != nil {

@@ -17,7 +17,7 @@ import (
 const (
 	shortageFirst   = 3 * time.Minute
 	shortageLongest = 30 * time.Minute
-	// shortageMemory is the time after the end of a shortage in which another one counts as a further one.
+	// shortageMemory is the time after the end of a shortage within which another shortage counts as a further one.
 	shortageMemory = 10 * time.Minute
 )
 
@@ -26,7 +26,7 @@ type offeringKey struct {
 	namespace, cluster, template, domain string
 }
 
-// shortages remembers where there was no capacity. Its loss costs one failed launch for each.
+// shortages records which offerings had no capacity. If a record is lost, one more launch of the offering fails.
 type shortages struct {
 	clock clock.PassiveClock
 
@@ -39,7 +39,7 @@ type shortage struct {
 	pause time.Duration
 }
 
-// mark records that there is no capacity.
+// mark records that the offering has no capacity.
 func (s *shortages) mark(k offeringKey) {
 	now := s.clock.Now()
 	s.mu.Lock()
@@ -50,7 +50,7 @@ func (s *shortages) mark(k offeringKey) {
 	old, pause := s.byKey[k], shortageFirst
 	switch {
 	case now.Before(old.until):
-		return // it is known: launches at the same time count once
+		return // the shortage is already recorded: failures of concurrent launches count once
 	case old.pause > 0 && now.Before(old.until.Add(shortageMemory)):
 		pause = min(2*old.pause, shortageLongest)
 	}
@@ -64,7 +64,7 @@ func (s *shortages) clear(k offeringKey) {
 	delete(s.byKey, k)
 }
 
-// short reports whether the offering is not to be used now.
+// short reports whether the offering must not be used now, because of a shortage.
 func (s *shortages) short(k offeringKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,12 +84,12 @@ var capacityReasons = regexp.MustCompile(`(?i)` + strings.Join([]string{
 // A verdict is why a Machine has no provider ID.
 type verdict struct {
 	short           bool // there is no capacity
-	final           bool // the infrastructure has given up
+	final           bool // the infrastructure provider reports that it does not try again
 	reason, message string
 }
 
-// judge returns why the Machine has no provider ID. Own has the regular expressions of the class for missing capacity. Expressions
-// that cannot be parsed are ignored; the status of the class names them.
+// judge returns why the Machine has no provider ID. own has the regular expressions of the class for missing capacity.
+// Expressions that cannot be parsed are ignored; the status of the class names them.
 func judge(m *machine, own []string) verdict {
 	v := verdict{reason: m.Status.Deprecated.V1Beta1.Reason, message: m.Status.Deprecated.V1Beta1.Message}
 	v.final = v.reason != "" || v.message != ""

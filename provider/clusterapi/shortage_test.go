@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// What infrastructure providers report when there is no capacity, and what they report when there is something else wrong.
+// judge distinguishes missing capacity from other problems in the texts of infrastructure providers.
 func TestJudge(t *testing.T) {
 	for text, want := range map[string]bool{
 		"InsufficientResources: no host": true,
@@ -53,7 +53,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A shortage ends after three minutes; one that follows it lasts twice as long, up to half an hour. A launch that succeeds ends it.
+// A shortage ends after three minutes; another one that follows lasts twice as long, up to half an hour. A successful
+// launch removes the shortage.
 func TestShortages(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
 	s := &shortages{clock: clock}
@@ -83,7 +84,8 @@ func TestShortages(t *testing.T) {
 	}
 }
 
-// A launch that never gets a provider ID ends at its deadline, says what it waited for, and the next one takes another offering.
+// A launch whose Machine never gets a provider ID ends at its deadline. The error has the reason. The next launch uses
+// another offering.
 func TestHungCreate(t *testing.T) {
 	w := newWorld(t)
 	w.hung = true
@@ -118,7 +120,7 @@ func TestHungCreate(t *testing.T) {
 	w.wantObjects(t, 0)
 }
 
-// A process that stops during a launch does not take the offering away.
+// The end of a process during a launch records no shortage of the offering.
 func TestStopIsNoShortage(t *testing.T) {
 	w := newWorld(t)
 	w.hung = true
@@ -138,7 +140,7 @@ func TestStopIsNoShortage(t *testing.T) {
 	}
 }
 
-// Infrastructure that has given up is told in the condition of the claim, and the Machine stays for inspection.
+// A final failure of the infrastructure is reported in the condition of the claim. The Machine is kept for inspection.
 func TestBrokenInfrastructure(t *testing.T) {
 	w := newWorld(t)
 	w.broken["small"] = "InvalidConfiguration"

@@ -145,7 +145,7 @@ func (s *Status) unread(ctx context.Context, class *clusterapiv1alpha1.ClusterAP
 		return
 	}
 	ctrl.LoggerFrom(ctx).Error(err, "failed to read the management cluster, retrying")
-	// A class that was ready stays ready: an outage must not end nodes.
+	// A class that was ready stays ready, because an outage of the management cluster must not affect nodes.
 	if !condition.Ready(class) {
 		condition.SetUnknown(class, kind, clusterapiv1alpha1.ReasonNotReachable, telemetry.Cut(err.Error()), now)
 	}

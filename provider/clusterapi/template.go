@@ -28,21 +28,22 @@ import (
 // same annotations.
 const capacityPrefix = "capacity.cluster-autoscaler.kubernetes.io/"
 
-// defaultPods is the number of pods of a node for which no source has a number. It is the default of the kubelet.
+// defaultPods is the maximum number of pods of a node if no source states it. It is the default of the kubelet.
 const defaultPods = "110"
 
-// A template is what Machines of one instance type are made from.
+// A template has the values from which the Machines of one instance type are created.
 type template struct {
 	name string
 	// spec is the spec of the Machines, with references to the templates of bootstrap and infrastructure.
 	spec machineSpec
 	// raw has fields of the MachineDeployment's template that are copied unchanged, such as readinessGates.
 	raw map[string]any
-	// machineLabels and machineAnnotations are those of the Machines.
+	// machineLabels and machineAnnotations are the labels and annotations of the Machines.
 	machineLabels, machineAnnotations map[string]string
-	// bootstrap and infrastructure are the templates; bootstrap is nil if there is only a Secret.
+	// bootstrap and infrastructure are the templates to which spec refers. bootstrap is nil if spec refers to a Secret
+	// with bootstrap data instead.
 	bootstrap, infrastructure *unstructured.Unstructured
-	// capacity, labels and taints are those of its nodes.
+	// capacity, labels and taints are those of the nodes.
 	capacity corev1.ResourceList
 	labels   map[string]string
 	taints   []corev1.Taint
@@ -50,7 +51,8 @@ type template struct {
 	price, priceTime string
 }
 
-// A made is a template as it is compared later, to detect drift.
+// A made describes the template from which a Machine was made. Drift is detected by comparing it with the current
+// template.
 type made struct {
 	Template string `json:"template"`
 	// Spec is a hash of the contents of the templates of bootstrap and infrastructure.
@@ -61,7 +63,7 @@ type made struct {
 	FailureDomain string `json:"failureDomain,omitempty"`
 }
 
-// made returns what is recorded of a Machine that is made from t.
+// made returns the description to record for a Machine that is made from t in the failure domain.
 func (t *template) made(failureDomain string) made {
 	contents := []any{innerSpec(t.infrastructure), deref(t.spec.Bootstrap.DataSecretName)}
 	if t.bootstrap != nil {
@@ -82,7 +84,7 @@ func deref(s *string) string {
 
 // innerSpec returns the field spec.template.spec.
 func innerSpec(u *unstructured.Unstructured) any {
-	spec, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "template", "spec") // absent is nil, which is a spec too
+	spec, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "template", "spec") // nil if absent, which is valid
 	return spec
 }
 
@@ -113,8 +115,8 @@ func (s templateSource) cluster(ctx context.Context, class *clusterapiv1alpha1.C
 	return decode[clusterObject](u)
 }
 
-// templates returns the templates of the class in name order. Unusable has an error for each template that cannot be used. If the
-// management cluster cannot be read, err is set and both lists are empty.
+// templates returns the templates of the class in name order. unusable has an error for each template that cannot be
+// used. If the management cluster cannot be read, err is set and both lists are empty.
 func (s templateSource) templates(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) (usable []*template, unusable []error, err error) {
 	drafts, unusable, err := s.drafts(ctx, class)
 	if err != nil {
@@ -136,7 +138,7 @@ func (s templateSource) templates(ctx context.Context, class *clusterapiv1alpha1
 	return usable, unusable, nil
 }
 
-// A templateError is a mistake in a template, and no failure to read it.
+// A templateError is a mistake in a template. Other errors are failures to read it.
 type templateError struct{ err error }
 
 func (e *templateError) Error() string { return e.err.Error() }
@@ -144,7 +146,7 @@ func (e *templateError) Error() string { return e.err.Error() }
 // A draft is a template whose references are not resolved yet.
 type draft struct {
 	*template
-	annotations map[string]string // what describes its nodes
+	annotations map[string]string // annotations that describe the nodes
 }
 
 // drafts returns the templates of the class, from MachineDeployments or from the class itself.
@@ -221,7 +223,7 @@ func selects(s *metav1.LabelSelector, key string) bool {
 	return slices.ContainsFunc(s.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return r.Key == key })
 }
 
-// complete reads the templates to which the draft refers, and sets what its nodes will have.
+// complete reads the templates to which the draft refers, and sets the capacity, labels, taints and price of its nodes.
 func (s templateSource) complete(ctx context.Context, namespace string, d draft) (err error) {
 	if d.infrastructure, err = s.referred(ctx, namespace, d.spec.InfrastructureRef); err != nil {
 		return err
@@ -302,7 +304,7 @@ func describe(d draft, infra *infraTemplate) error {
 	for k, v := range told {
 		d.labels[k] = v
 	}
-	delete(d.labels, corev1.LabelInstanceTypeStable) // the name of the template is the type
+	delete(d.labels, corev1.LabelInstanceTypeStable) // the instance type is the name of the template
 	for _, t := range d.spec.Taints {
 		d.taints = append(d.taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
 	}
@@ -319,7 +321,7 @@ func describe(d draft, infra *infraTemplate) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// annotatedCapacity sets the resources that annotations tell.
+// annotatedCapacity sets the resources that annotations state.
 func annotatedCapacity(d draft) error {
 	var errs []error
 	for suffix, name := range map[string]corev1.ResourceName{

@@ -49,10 +49,10 @@ func (skipping) AfterFunc(_ time.Duration, f func()) clock.Timer {
 	return clock.RealClock{}.AfterFunc(time.Microsecond, f)
 }
 
-// errCrash is what a client returns after the process has "ended".
+// errCrash is the error of clients after the simulated end of the process.
 var errCrash = errors.New("the process has ended")
 
-// A world is two API servers in memory, and what Cluster API and the infrastructure do to Machines.
+// A world has two API servers in memory, and simulates what Cluster API and the infrastructure do with Machines.
 type world struct {
 	kube, management client.WithWatch
 	clock            clock.WithDelayedExecution
@@ -63,9 +63,9 @@ type world struct {
 	hung      bool               // the infrastructure never provisions
 	exhausted map[[2]string]bool // template and failure domain without capacity
 	broken    map[string]string  // template to the failure reason of its infrastructure
-	writes    int                // of both clients
+	writes    int                // number of writes of both clients
 	crashAt   int                // the number of the write at which the process ends; 0 for never
-	after     bool               // the write at which it ends is stored
+	after     bool               // the last write before the end is stored
 	crashed   bool
 }
 
@@ -108,7 +108,7 @@ func newWorld(t *testing.T, more ...client.Object) *world {
 	return w
 }
 
-// resolve lets the controller of classes run.
+// resolve runs the controller of classes once.
 func (w *world) resolve(t *testing.T) *clusterapiv1alpha1.ClusterAPINodeClass {
 	t.Helper()
 	s := w.provider().Status()
@@ -149,7 +149,7 @@ func (w *world) write(do func() error) error {
 	return nil
 }
 
-// create stores the object. A Machine gets what Cluster API and the infrastructure would write in the end.
+// create stores the object. A Machine gets the fields that Cluster API and the infrastructure would write.
 func (w *world) create(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok || u.GetKind() != "Machine" {
@@ -247,7 +247,7 @@ func object(kind schema.GroupVersionKind, name string, content map[string]any) *
 // sizes are the templates of the world: CPUs by name. Their price is 0.05 dollars for each CPU.
 var sizes = map[string]int64{"large": 16, "medium": 8, "small": 4}
 
-// setting are the Cluster with two failure domains, and for each size a MachineDeployment with its templates.
+// setting returns a Cluster with two failure domains, and a MachineDeployment with its templates for each size.
 func setting() []client.Object {
 	out := []client.Object{object(gvk("Cluster"), clusterName, map[string]any{
 		"status": map[string]any{"failureDomains": []any{map[string]any{"name": "a"}, map[string]any{"name": "b"}}},
@@ -326,7 +326,7 @@ func (w *world) claim(t *testing.T, name string, reqs ...apiv1.NodeSelectorRequi
 	return c
 }
 
-// versions returns the version of the world's kinds.
+// versions returns the version of the kinds of the tests.
 func versions(gk schema.GroupKind) (schema.GroupVersionKind, error) {
 	if gk.Group != infraGroup && gk.Group != bootGroup {
 		return schema.GroupVersionKind{}, fmt.Errorf("no matches for kind %s", gk)
@@ -367,7 +367,7 @@ func (w *world) load(t *testing.T, name string) *apiv1.NodeClaim {
 	return &c
 }
 
-// launched writes what the launch controller writes.
+// launched writes the fields that the launch controller writes.
 func (w *world) launched(t *testing.T, name string, i *cloud.Instance) {
 	t.Helper()
 	c := w.load(t, name)

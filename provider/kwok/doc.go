@@ -3,7 +3,7 @@
 //
 // An instance is the Node object itself. It has its claim's name and an owner reference to the claim. So a repeated
 // launch finds the node of the first one, and Kubernetes deletes a node whose claim does not exist any more. If a node
-// is created later than its claim is launched, the time is stored on the claim. Other state is not needed.
+// is to be created some time after the launch, that time is stored on the claim. Other state is not needed.
 //
 // The program kwok acts as kubelet for these nodes: it manages nodes with the label kwok-partition=a.
 package kwok

@@ -30,15 +30,15 @@ type description struct {
 	Offerings        []offeringDescription `json:"offerings"`
 }
 
-// An offeringDescription is an offering in a file. Files of upstream Karpenter also have the field Available. It is
-// ignored, and all offerings are available.
+// An offeringDescription is an offering in a file. Files of upstream Karpenter also have the field Available. Load
+// ignores that field: all offerings are available.
 type offeringDescription struct {
 	Price               float64                          `json:"Price"`
 	Requirements        []corev1.NodeSelectorRequirement `json:"Requirements"`
 	ReservationCapacity int                              `json:"ReservationCapacity,omitempty"`
 }
 
-// filePods is the number of pods of a type for which the file has no number.
+// filePods is the maximum number of pods of a type for which the file has no number.
 const filePods = 110
 
 // Load reads the instance types of a JSON file and returns them in name order. The error joins all mistakes, each with

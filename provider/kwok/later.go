@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// dueAnnotation is the annotation of a claim with the time at which its node must be created, in RFC 3339. Claims of a
-// class with a nodeRegistrationDelay have it. So do claims whose node the API server refused at the launch.
+// dueAnnotation is the annotation of a claim with the time at which its node must be created, in RFC 3339. It is set on
+// claims of a class with a nodeRegistrationDelay, and on claims whose node the API server refused at the launch.
 const dueAnnotation = kwokv1alpha1.Group + "/node-due"
 
 // laterWorkers is the number of concurrent reconciles of Later.
@@ -45,8 +45,8 @@ func (l *Later) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// awaits reports whether the claim's instance is launched and its node may not exist yet. Afterwards the node alone is the
-// instance.
+// awaits reports whether the claim's instance is launched and its node may not exist yet. After the registration, the
+// node alone is the instance.
 func awaits(claim *apiv1.NodeClaim) bool {
 	return claim.Annotations[dueAnnotation] != "" && claim.DeletionTimestamp.IsZero() && Facts().Manages(claim.Spec.NodeClassRef) &&
 		condition.IsTrue(claim, apiv1.ConditionTypeLaunched) && !condition.IsTrue(claim, apiv1.ConditionTypeRegistered)
@@ -60,7 +60,8 @@ func instanceOfClaim(claim *apiv1.NodeClaim) *cloud.Instance {
 	}
 }
 
-// Reconcile creates the claim's node if it is due. Otherwise it requeues for the time at which it is due.
+// Reconcile creates the claim's node if it is due. Otherwise it requeues the claim for the time at which the node is
+// due.
 func (l *Later) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var claim apiv1.NodeClaim
 	if err := l.provider.config.Client.Get(ctx, req.NamespacedName, &claim); err != nil {

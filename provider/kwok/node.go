@@ -56,9 +56,9 @@ func (p *Provider) take(ctx context.Context, claim *apiv1.NodeClaim) (choice, er
 	return c, err
 }
 
-// choose returns the cheapest offering of the types that the claim allows and whose type holds what it requests, the
-// first by name of equals. Resources that the type does not list count as available, because the node is created with
-// all requested resources.
+// choose returns the cheapest offering that the claim allows and whose type has the requested resources. Of equally
+// cheap offerings, it is that of the first type in name order. Resources that a type does not list count as available,
+// because the node is created with all requested resources.
 func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim, types []*cloud.InstanceType) (best choice, err error) {
 	if pool := claim.Labels[apiv1.NodePoolLabelKey]; pool != "" && p.config.Overlay != nil {
 		if types, err = p.config.Overlay(ctx, pool, types); err != nil {
@@ -110,8 +110,8 @@ func (p *Provider) madeOf(labels map[string]string) (choice, bool) {
 
 // node returns the claim's node.
 //
-// The node has requested resources that the type does not list, such as a device of an overlay, in exactly the requested
-// amount.
+// If the claim requests a resource that the type does not list, such as a device of an overlay, the node has exactly
+// the requested amount.
 func (c choice) node(claim *apiv1.NodeClaim) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{

@@ -109,7 +109,7 @@ func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*k
 }
 
 // Create implements cloud.Provider. It creates the claim's node, or returns the dueAnnotation with the time at which
-// Later creates it. If the API server refuses the node, the launch does not fail. Later then tries again.
+// Later creates it. If the API server refuses the node, the launch does not fail: the controller Later tries again.
 //
 // A missing node class is an insufficient capacity error, as in upstream's provider.
 func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
@@ -204,10 +204,10 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	return err
 }
 
-// bootPrefix begins the boot ID that Reboot gives to a node.
+// bootPrefix is the prefix of the boot IDs that Reboot sets.
 const bootPrefix = "kwok-"
 
-// Reboot implements cloud.Provider. It gives the node another boot ID.
+// Reboot implements cloud.Provider. It sets another boot ID in the status of the node.
 func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error {
 	node, err := p.get(ctx, strings.TrimPrefix(claim.Status.ProviderID, prefix))
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// The node has everything by which Karpenter, kube-scheduler, kwok and eks-node-viewer know it.
+// The node has all fields that Karpenter, kube-scheduler, kwok and eks-node-viewer use.
 func TestNode(t *testing.T) {
 	w := newWorld(t)
 	c := claim("web-1", "3", in(apiv1.CapacityTypeLabelKey, "on-demand"), in("tier", "gold"))
@@ -112,7 +112,7 @@ func TestErrorsOfCreate(t *testing.T) {
 	}
 }
 
-// A claim takes the cheapest offering as the overlays of its pool have it.
+// A claim gets the offering that is cheapest by the prices of the overlays of its pool.
 func TestOverlaysPriceTheLaunch(t *testing.T) {
 	w := newWorld(t)
 	p := w.provider()
@@ -135,7 +135,8 @@ func TestOverlaysPriceTheLaunch(t *testing.T) {
 	}
 }
 
-// With a delay the claim is launched at once and the node comes when it is due, unless the claim goes before that.
+// With a delay, the claim is launched at once, and the node is created when it is due, unless the claim is deleted
+// before.
 func TestNodeComesLater(t *testing.T) {
 	w := newWorld(t)
 	var k kwokv1alpha1.KWOKNodeClass
@@ -188,8 +189,8 @@ func TestNodeComesLater(t *testing.T) {
 	}
 }
 
-// An API server that refuses the node does not fail the launch. The claim is launched, so the registration timeout applies to
-// it, and its instance exists while the node is missing. The node comes when it is allowed.
+// An API server that refuses the node does not fail the launch. The claim is launched, so the registration timeout
+// applies to it, and its instance exists while the node is missing. The node is created when the API server accepts it.
 func TestNodeIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.refused.Store(true)
@@ -221,7 +222,7 @@ func TestNodeIsRefused(t *testing.T) {
 	}
 	exists()
 
-	// An instance that has registered is its node.
+	// After the registration, the node alone is the instance.
 	stored := w.load(t, "a")
 	condition.SetTrue(stored, apiv1.ConditionTypeRegistered, w.clock.Now())
 	if err := w.kube.Status().Update(t.Context(), stored); err != nil {
@@ -235,7 +236,7 @@ func TestNodeIsRefused(t *testing.T) {
 	}
 }
 
-// The end of an instance is asked of the cache if that shows it: a deletion is never undone.
+// If the cache has the deletion of a node, the API server is not read, because a deletion is never undone.
 func TestDeletedNodeIsNotReadLive(t *testing.T) {
 	w := newWorld(t)
 	c := claim("a", "1")
@@ -339,7 +340,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// The flag goes before its variable, and what is wrong names both.
+// The flag takes precedence over its variable. Errors name both.
 func TestSettings(t *testing.T) {
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	s := AddFlags(fs)

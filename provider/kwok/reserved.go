@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// bridged is the time for which the ledger counts a launch. After that, the labels of its claim have the reservation.
+// bridged is the time for which the ledger counts a launch. By then, the labels of the claim identify the reservation.
 const bridged = time.Minute
 
 // A ledger records recent launches in reservations. Earlier launches are counted by the labels of nodes and claims, so
@@ -42,8 +42,8 @@ func reserves(types []*cloud.InstanceType) bool {
 	})
 }
 
-// left returns the types with the number of instances left in their reservations. The named claim does not count as
-// used.
+// left returns the types with the number of instances left in their reservations. The reservation of the named claim
+// does not count as used.
 func (p *Provider) left(ctx context.Context, reader client.Reader, claim string) ([]*cloud.InstanceType, error) {
 	if !p.reserves {
 		return p.config.Types, nil

@@ -35,7 +35,7 @@ func (w *world) reserving(t *testing.T) *Provider {
 	return New(Config{Client: w.kube, Reader: w.kube, Nodes: act.Writer{Client: w.kube}, Clock: w.clock, Types: types})
 }
 
-// remaining returns how many instances the provider says are left of the reservation.
+// remaining returns how many instances are left in the reservation according to the provider.
 func remaining(t *testing.T, p *Provider) int {
 	t.Helper()
 	types, err := p.InstanceTypes(t.Context(), pool())
@@ -49,8 +49,8 @@ func remaining(t *testing.T, p *Provider) int {
 	return o.ReservationCapacity
 }
 
-// As many launches get reserved capacity as there is, also when all come at once; the rest get other capacity, or none if they
-// insist.
+// Of concurrent launches, as many get reserved capacity as the reservation has. The others get other capacity, or none
+// if they require reserved capacity.
 func TestReservationsAreCounted(t *testing.T) {
 	w := newWorld(t)
 	p := w.reserving(t)
@@ -105,7 +105,8 @@ func TestReservationsAreCounted(t *testing.T) {
 	}
 }
 
-// A launch whose node comes later holds its place: at first by itself, then by its claim.
+// A launch whose node is created later counts in the reservation: first by the record of the launch, then by the labels
+// of the claim.
 func TestReservationOfNodeToCome(t *testing.T) {
 	w := newWorld(t)
 	var k kwokv1alpha1.KWOKNodeClass

@@ -35,7 +35,7 @@ type world struct {
 	kube  client.WithWatch
 	clock *clocktesting.FakeClock
 	uids  atomic.Int64
-	// lost is set while creations of nodes never answer.
+	// lost is set while creations of nodes get no response.
 	lost atomic.Bool
 	// refused is set while the API server refuses nodes.
 	refused atomic.Bool
@@ -69,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// class is as the API server stores it: Ready by default.
+// class returns a class as the API server stores it, with the default Ready=True.
 func class() *kwokv1alpha1.KWOKNodeClass {
 	c := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready"}}
@@ -124,7 +124,7 @@ func (w *world) load(t *testing.T, name string) *apiv1.NodeClaim {
 	return &c
 }
 
-// launched writes what the launch controller writes.
+// launched writes the fields that the launch controller writes.
 func (w *world) launched(t *testing.T, name string, i *cloud.Instance) {
 	t.Helper()
 	c := w.load(t, name)

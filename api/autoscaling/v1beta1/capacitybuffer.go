@@ -39,7 +39,7 @@ type CapacityBufferList struct {
 	Items           []CapacityBuffer `json:"items"`
 }
 
-// CapacityBufferSpec says room for which pods, and how many of them.
+// CapacityBufferSpec defines for which pods capacity is reserved, and for how many.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)",message="spec.podTemplateRef needs spec.replicas or spec.limits to say how many pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.podTemplateRef) || !has(self.scalableRef)",message="set only one of spec.podTemplateRef and spec.scalableRef"
@@ -97,7 +97,7 @@ type ScalableRef struct {
 	Name string `json:"name"`
 }
 
-// CapacityBufferStatus is what became of the request.
+// CapacityBufferStatus is the observed state of a CapacityBuffer.
 type CapacityBufferStatus struct {
 	// PodTemplate of the pods, given or derived from the scalableRef.
 	// +optional

@@ -1,15 +1,15 @@
 package v1beta1
 
-// ActiveCapacityStrategy is the provisioning strategy that makes real nodes.
+// ActiveCapacityStrategy is the provisioning strategy that launches nodes.
 const ActiveCapacityStrategy = "buffer.x-k8s.io/active-capacity"
 
-// Conditions of a CapacityBuffer. None of them sums up the others.
+// Conditions of a CapacityBuffer. There is no condition Ready that summarizes the others.
 const (
-	// ConditionTypeReadyForProvisioning: pod template and count are known.
+	// ConditionTypeReadyForProvisioning: the pod template and the number of pods are known.
 	ConditionTypeReadyForProvisioning = "ReadyForProvisioning"
-	// ConditionTypeProvisioning: the room is there.
+	// ConditionTypeProvisioning: the capacity is available.
 	ConditionTypeProvisioning = "Provisioning"
-	// ConditionTypeLimitedByQuotas: a quota cut the count.
+	// ConditionTypeLimitedByQuotas: a quota reduced the number of pods.
 	ConditionTypeLimitedByQuotas = "LimitedByQuotas"
 )
 

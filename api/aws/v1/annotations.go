@@ -2,30 +2,30 @@ package v1
 
 import apiv1 "github.com/karpenter-go/karpenter/api/v1"
 
-// CompatibilityGroup is the domain of annotations kept for old objects.
+// CompatibilityGroup is the domain of annotations that are kept for compatibility with older versions.
 const CompatibilityGroup = "compatibility." + Group
 
-// TerminationFinalizer keeps an EC2NodeClass while claims use it.
+// TerminationFinalizer prevents the deletion of an EC2NodeClass while claims use it.
 const TerminationFinalizer = Group + "/termination"
 
 // Annotations of EC2NodeClasses and the claims that use them.
 const (
-	// AnnotationEC2NodeClassHash is the static drift hash.
+	// AnnotationEC2NodeClassHash is the hash of the class by which drift is detected.
 	AnnotationEC2NodeClassHash = Group + "/ec2nodeclass-hash"
 	// AnnotationEC2NodeClassHashVersion is the version of the hash.
 	AnnotationEC2NodeClassHashVersion = Group + "/ec2nodeclass-hash-version"
-	// AnnotationInstanceProfile is the instance profile a claim was launched with.
+	// AnnotationInstanceProfile is the instance profile with which a claim was launched.
 	AnnotationInstanceProfile = Group + "/instance-profile-name"
-	// AnnotationInstanceTagged is "true" once the instance carries its late tags.
+	// AnnotationInstanceTagged is "true" once the instance has the tags with the names of its node and claim.
 	AnnotationInstanceTagged = Group + "/tagged"
-	// AnnotationClusterNameTagged is "true" once it carries the cluster's name.
+	// AnnotationClusterNameTagged is "true" once the instance has the tag with the name of the cluster.
 	AnnotationClusterNameTagged = CompatibilityGroup + "/cluster-name-tagged"
-	// AnnotationAllowMassTermination (EC2NodeClass): "true" lifts the bound on how many of its instances are terminated at once
-	// because they have no NodeClaim, or because EC2 reports them as unhealthy.
+	// AnnotationAllowMassTermination (EC2NodeClass): "true" removes the bound on how many of its instances are
+	// terminated at once because they have no NodeClaim, or because EC2 reports them as unhealthy.
 	AnnotationAllowMassTermination = apiv1.ExtGroup + "/allow-mass-termination"
 )
 
-// Keys of EC2 tags. A user may set none of them.
+// Keys of EC2 tags that Karpenter sets. The tags of a node class may have none of these keys except TagName.
 const (
 	// TagEKSClusterName is the cluster's name.
 	TagEKSClusterName = "eks:eks-cluster-name"

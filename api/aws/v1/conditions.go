@@ -1,6 +1,6 @@
 package v1
 
-// Conditions of an EC2NodeClass. Ready sums up all the others.
+// Conditions of an EC2NodeClass. Ready is True if all the others are.
 const (
 	ConditionTypeReady                     = "Ready"
 	ConditionTypeAMIsReady                 = "AMIsReady"
@@ -12,7 +12,7 @@ const (
 	ConditionTypeValidationSucceeded       = "ValidationSucceeded"
 )
 
-// Reasons why something was not resolved.
+// Reasons of conditions.
 const (
 	ReasonAMINotFound                    = "AMINotFound"
 	ReasonUnsupportedAlias               = "UnsupportedAlias"
@@ -20,23 +20,24 @@ const (
 	ReasonSecurityGroupsNotFound         = "SecurityGroupsNotFound"
 	ReasonPlacementGroupResolutionFailed = "PlacementGroupResolutionFailed"
 	ReasonPlacementGroupNotFound         = "PlacementGroupNotFound"
-	// ReasonNotResolved: of any condition that is Unknown: AWS has not answered
-	// yet, or with an error of unknown meaning. The message quotes it.
+	// ReasonNotResolved: of any condition that is Unknown: a call of AWS has
+	// failed, or has given no result yet. The message has the error.
 	ReasonNotResolved = "NotResolved"
-	// ReasonRoleNotFound: of InstanceProfileReady: spec.role names no role.
+	// ReasonRoleNotFound: of InstanceProfileReady: the role in spec.role does not exist.
 	ReasonRoleNotFound = "RoleNotFound"
-	// ReasonInvalidUserData: of ValidationSucceeded: spec.userData cannot be
-	// read in the form that the family of the image takes.
+	// ReasonInvalidUserData: of ValidationSucceeded: spec.userData does not
+	// have the format of the AMI family.
 	ReasonInvalidUserData = "InvalidUserData"
-	// ReasonReservationsNotListed: of CapacityReservationsReady, True: EC2 does
-	// not list capacity reservations now. Those known are used, or none.
+	// ReasonReservationsNotListed: of CapacityReservationsReady, True: the call
+	// that lists capacity reservations fails. The reservations that were listed
+	// last are used.
 	ReasonReservationsNotListed = "ReservationsNotListed"
 	// ReasonReservedCapacityDisabled: of CapacityReservationsReady, True: the
-	// feature is off, so there is nothing to resolve.
+	// feature gate ReservedCapacity is off, so no reservations are read.
 	ReasonReservedCapacityDisabled = "ReservedCapacityDisabled"
 )
 
-// Reasons of ValidationSucceeded that is not True.
+// Reasons of ValidationSucceeded if it is not True.
 const (
 	ReasonClusterCIDRResolutionFailed         = "ClusterCIDRResolutionFailed"
 	ReasonInvalidKubeletConfiguration         = "InvalidKubeletConfiguration"

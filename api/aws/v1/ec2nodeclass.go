@@ -42,7 +42,7 @@ type EC2NodeClassList struct {
 	Items           []EC2NodeClass `json:"items"`
 }
 
-// EC2NodeClassSpec is what the owner of a class asks for.
+// EC2NodeClassSpec is the desired state of an EC2NodeClass.
 type EC2NodeClassSpec struct {
 	// Subnets that nodes are launched in: those that match any of the terms. 1 to 30
 	// terms.
@@ -189,8 +189,8 @@ func (c *EC2NodeClass) GetConditions() []metav1.Condition { return c.Status.Cond
 func (c *EC2NodeClass) SetConditions(list []metav1.Condition) { c.Status.Conditions = list }
 
 // StatusConditions implements condition.Object. CapacityReservationsReady is
-// always a dependent: where reservations are switched off, the controller sets
-// it True with ReasonReservedCapacityDisabled.
+// always a dependent. If the feature gate ReservedCapacity is off, the
+// controller sets it to True with ReasonReservedCapacityDisabled.
 func (c *EC2NodeClass) StatusConditions() condition.Types {
 	return condition.Types{
 		Root: ConditionTypeReady,

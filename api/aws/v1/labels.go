@@ -1,7 +1,7 @@
 package v1
 
-// Labels of instances. A node or instance type lacks a label if AWS does not
-// publish the fact behind it.
+// Labels of instances. A node or instance type does not have a label whose
+// value AWS does not publish.
 const (
 	// LabelInstanceHypervisor is nitro, xen, or empty on bare metal.
 	LabelInstanceHypervisor = Group + "/instance-hypervisor"
@@ -9,11 +9,11 @@ const (
 	LabelInstanceEncryptionInTransitSupported = Group + "/instance-encryption-in-transit-supported"
 	// LabelInstanceCategory is the letters a type's name begins with: m, c, trn.
 	LabelInstanceCategory = Group + "/instance-category"
-	// LabelInstanceGeneration is the number after them: 5 in m5d.large.
+	// LabelInstanceGeneration is the number after these letters: 5 in m5d.large.
 	LabelInstanceGeneration = Group + "/instance-generation"
-	// LabelInstanceFamily is the name before the dot: m5d.
+	// LabelInstanceFamily is the part of the type's name before the dot: m5d.
 	LabelInstanceFamily = Group + "/instance-family"
-	// LabelInstanceSize is the name after the dot: large.
+	// LabelInstanceSize is the part of the type's name after the dot: large.
 	LabelInstanceSize = Group + "/instance-size"
 	// LabelInstanceCapabilityFlex is true for flex types, else false.
 	LabelInstanceCapabilityFlex = Group + "/instance-capability-flex"
@@ -25,7 +25,7 @@ const (
 	LabelInstanceCPUManufacturer = Group + "/instance-cpu-manufacturer"
 	// LabelInstanceCPUSustainedClockSpeedMhz is the clock speed in MHz.
 	LabelInstanceCPUSustainedClockSpeedMhz = Group + "/instance-cpu-sustained-clock-speed-mhz"
-	// LabelInstanceMemory is the memory in MiB, nothing subtracted.
+	// LabelInstanceMemory is the memory in MiB, without deductions.
 	LabelInstanceMemory = Group + "/instance-memory"
 	// LabelInstanceEBSBandwidth is the largest EBS bandwidth in Mbps.
 	LabelInstanceEBSBandwidth = Group + "/instance-ebs-bandwidth"
@@ -33,36 +33,36 @@ const (
 	LabelInstanceNetworkBandwidth = Group + "/instance-network-bandwidth"
 	// LabelInstanceGPUName is the name of the GPU, such as t4.
 	LabelInstanceGPUName = Group + "/instance-gpu-name"
-	// LabelInstanceGPUManufacturer is its maker, such as nvidia.
+	// LabelInstanceGPUManufacturer is the manufacturer of the GPU, such as nvidia.
 	LabelInstanceGPUManufacturer = Group + "/instance-gpu-manufacturer"
-	// LabelInstanceGPUCount is how many there are.
+	// LabelInstanceGPUCount is the number of GPUs.
 	LabelInstanceGPUCount = Group + "/instance-gpu-count"
 	// LabelInstanceGPUMemory is the memory of one GPU in MiB.
 	LabelInstanceGPUMemory = Group + "/instance-gpu-memory"
-	// LabelInstanceAcceleratorName is the name of another accelerator.
+	// LabelInstanceAcceleratorName is the name of an accelerator that is not a GPU.
 	LabelInstanceAcceleratorName = Group + "/instance-accelerator-name"
-	// LabelInstanceAcceleratorManufacturer is its maker.
+	// LabelInstanceAcceleratorManufacturer is the manufacturer of that accelerator.
 	LabelInstanceAcceleratorManufacturer = Group + "/instance-accelerator-manufacturer"
-	// LabelInstanceAcceleratorCount is how many there are.
+	// LabelInstanceAcceleratorCount is the number of those accelerators.
 	LabelInstanceAcceleratorCount = Group + "/instance-accelerator-count"
 	// LabelInstanceTenancy is default or dedicated.
 	LabelInstanceTenancy = Group + "/instance-tenancy"
-	// LabelCapacityReservationID is the reservation a node runs in.
+	// LabelCapacityReservationID is the ID of the capacity reservation in which a node runs.
 	LabelCapacityReservationID = Group + "/capacity-reservation-id"
 	// LabelCapacityReservationType is default or capacity-block.
 	LabelCapacityReservationType = Group + "/capacity-reservation-type"
-	// LabelCapacityReservationInterruptible is true or false.
+	// LabelCapacityReservationInterruptible is true if EC2 can reclaim the reserved capacity, else false.
 	LabelCapacityReservationInterruptible = Group + "/capacity-reservation-interruptible"
-	// LabelPlacementGroupID is the placement group a node runs in.
+	// LabelPlacementGroupID is the ID of the placement group in which a node runs.
 	LabelPlacementGroupID = Group + "/placement-group-id"
-	// LabelPlacementGroupPartition is its partition there, from 1.
+	// LabelPlacementGroupPartition is the partition of the placement group in which a node runs, from 1.
 	LabelPlacementGroupPartition = Group + "/placement-group-partition"
-	// LabelNodeClass is the name of the EC2NodeClass; an EC2 tag too.
+	// LabelNodeClass is the name of the EC2NodeClass. The key is also that of an EC2 tag.
 	LabelNodeClass = Group + "/ec2nodeclass"
 
-	// LabelTopologyZoneID is the zone's id, the same in every account.
+	// LabelTopologyZoneID is the ID of the zone, which is the same in every account.
 	LabelTopologyZoneID = "topology.k8s.aws/zone-id"
-	// LabelEBSCSIZone is how the EBS CSI driver writes the zone.
+	// LabelEBSCSIZone is the label of the EBS CSI driver with the zone.
 	LabelEBSCSIZone = "topology.ebs.csi.aws.com/zone"
 )
 

@@ -15,8 +15,9 @@ import (
 
 var quotedKey = regexp.MustCompile(`'(` + regexp.QuoteMeta(awsv1.Group) + `/[a-z0-9-]+)'`)
 
-// The CRDs of pools and claims list the labels of our domain, because a schema
-// cannot look them up. The lists must not fall behind the constants.
+// The CRDs of pools and claims list the labels of the AWS domain, because a
+// schema cannot refer to the constants. The lists must have all of the
+// constants.
 func TestCRDsAllowTheWellKnownLabels(t *testing.T) {
 	all := slices.DeleteFunc(slices.Sorted(keys()), outside)
 	overlays := slices.DeleteFunc(slices.Clone(all), func(key string) bool {
@@ -60,7 +61,7 @@ func keys() func(yield func(string) bool) {
 
 func outside(key string) bool { return !strings.HasPrefix(key, awsv1.Group+"/") }
 
-// rulesOn returns, for each rule that lists labels of our domain, the labels.
+// rulesOn returns the labels in each rule that lists labels of the AWS domain.
 func rulesOn(s *apiextensionsv1.JSONSchemaProps) [][]string {
 	var found [][]string
 	for _, rule := range s.XValidations {

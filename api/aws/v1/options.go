@@ -72,7 +72,7 @@ type BlockDevice struct {
 // +kubebuilder:validation:Enum=RAID0
 type InstanceStorePolicy string
 
-// InstanceStorePolicyRAID0 joins them into one, for ephemeral storage.
+// InstanceStorePolicyRAID0 combines the volumes into one for ephemeral storage.
 const InstanceStorePolicyRAID0 InstanceStorePolicy = "RAID0"
 
 // NetworkInterface is one network interface of an instance.

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// EC2NodeClassStatus is what the selectors found in the account.
+// EC2NodeClassStatus has the resources that match the selectors, and conditions.
 type EC2NodeClassStatus struct {
 	// Subnets that match, those with the most free IP addresses first.
 	// +optional
@@ -54,7 +54,7 @@ type SecurityGroup struct {
 	Name string `json:"name,omitempty"`
 }
 
-// AMI is an image that matched, and the nodes it is for.
+// AMI is an image that matched, with the requirements on its nodes.
 type AMI struct {
 	// ID of the AMI.
 	ID string `json:"id"`
@@ -111,19 +111,19 @@ type CapacityReservationType string
 const (
 	// CapacityReservationTypeDefault is an on-demand capacity reservation.
 	CapacityReservationTypeDefault CapacityReservationType = "default"
-	// CapacityReservationTypeCapacityBlock is bought for a time that ends.
+	// CapacityReservationTypeCapacityBlock is capacity that was bought for a period with a fixed end.
 	CapacityReservationTypeCapacityBlock CapacityReservationType = "capacity-block"
 )
 
-// CapacityReservationState is whether a reservation takes new instances.
+// CapacityReservationState is whether instances can be launched in a reservation.
 //
 // +kubebuilder:validation:Enum=active;expiring
 type CapacityReservationState string
 
 // Reservation states.
 const (
-	// CapacityReservationStateActive takes new instances.
+	// CapacityReservationStateActive: instances can be launched.
 	CapacityReservationStateActive CapacityReservationState = "active"
-	// CapacityReservationStateExpiring takes no more: its end is near.
+	// CapacityReservationStateExpiring: no instances are launched, because the reservation ends soon.
 	CapacityReservationStateExpiring CapacityReservationState = "expiring"
 )

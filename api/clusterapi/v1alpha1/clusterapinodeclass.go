@@ -53,29 +53,29 @@ type ClusterAPINodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:message="namespace cannot be changed",rule="self == oldSelf"
 	// +required
 	Namespace string `json:"namespace"`
-	// Selects MachineDeployments of the Cluster by their labels. Each is a template: its Machines are not touched, and its number of
-	// replicas stays as it is. An empty selector selects all MachineDeployments of the Cluster.
+	// Selects MachineDeployments of the Cluster by their labels. Each is used as a template: its own Machines and its
+	// number of replicas are not changed. An empty selector selects all MachineDeployments of the Cluster.
 	// +optional
 	MachineDeploymentSelector *metav1.LabelSelector `json:"machineDeploymentSelector,omitempty"`
-	// Templates that are listed here, instead of MachineDeployments.
+	// List of templates that are used instead of MachineDeployments.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Templates []MachineTemplate `json:"templates,omitempty"`
-	// Failure domains of the Cluster in which Machines may be created, with the zones of their nodes. Default: all that the Cluster
-	// reports, each with a zone of the same name.
+	// Failure domains of the Cluster in which Machines may be created, with the zones of their nodes. Default: all
+	// failure domains that the Cluster reports, each with a zone of the same name.
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	FailureDomains []FailureDomain `json:"failureDomains,omitempty"`
-	// Where prices are read from, besides the annotation ext.karpenter.sh/price-per-hour and the file of the controller.
+	// Sources of prices, besides the annotation ext.karpenter.sh/price-per-hour and the file of the controller.
 	// +optional
 	Prices *Prices `json:"prices,omitempty"`
-	// Regular expressions of failure reasons and messages of the infrastructure that mean that there is no capacity, besides those
-	// that are known. They are compared without regard to case.
+	// Regular expressions for reasons and messages of infrastructure failures which mean that there is no capacity.
+	// They are used in addition to the built-in expressions. Case is ignored.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
@@ -84,7 +84,7 @@ type ClusterAPINodeClassSpec struct {
 	CapacityErrors []string `json:"capacityErrors,omitempty"`
 }
 
-// A MachineTemplate is what a Machine is made from.
+// A MachineTemplate describes the Machines of one instance type.
 type MachineTemplate struct {
 	// Name of the template, and value of the label node.kubernetes.io/instance-type.
 	// +kubebuilder:validation:MinLength=1
@@ -96,7 +96,7 @@ type MachineTemplate struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Version string `json:"version,omitempty"`
-	// How the machine becomes a node.
+	// Bootstrap configuration with which a machine becomes a node.
 	// +required
 	Bootstrap Bootstrap `json:"bootstrap"`
 	// Template of the infrastructure provider, such as a DockerMachineTemplate.
@@ -107,12 +107,13 @@ type MachineTemplate struct {
 	// +kubebuilder:validation:MaxProperties=100
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
-	// Annotations of the template: those of capacity.cluster-autoscaler.kubernetes.io say what the node will have, and
-	// ext.karpenter.sh/price-per-hour what it costs.
+	// Annotations of the template. Those of capacity.cluster-autoscaler.kubernetes.io describe the resources, labels
+	// and taints of the node. ext.karpenter.sh/price-per-hour is its price.
 	// +kubebuilder:validation:MaxProperties=100
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// The only failure domain in which Machines of this template may be created. Default: all of the class.
+	// The only failure domain in which Machines of this template may be created. Default: all failure domains of the
+	// class.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	FailureDomain string `json:"failureDomain,omitempty"`
@@ -199,12 +200,12 @@ type ResourcePrices struct {
 	// Price of one GiB of memory, for example 0.004.
 	// +required
 	MemoryGiB resource.Quantity `json:"memoryGiB"`
-	// Price of one GPU. Templates with GPUs have no price without it.
+	// Price of one GPU. If it is not set, the price of templates with GPUs is not known.
 	// +optional
 	GPU *resource.Quantity `json:"gpu,omitempty"`
 }
 
-// ClusterAPINodeClassStatus is what was found.
+// ClusterAPINodeClassStatus has the templates that were found, and conditions.
 type ClusterAPINodeClassStatus struct {
 	// Templates that can be used, sorted by name.
 	// +listType=map
@@ -218,17 +219,17 @@ type ClusterAPINodeClassStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// TemplateStatus is one template as it was found.
+// TemplateStatus describes one template that was found.
 type TemplateStatus struct {
 	// Name of the template.
 	Name string `json:"name"`
-	// Kubernetes version of its nodes.
+	// Kubernetes version of the nodes.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// Capacity that its nodes will have.
+	// Expected capacity of the nodes.
 	// +optional
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
-	// Taints with which its nodes join. Only NodePools that have the same taints use the template.
+	// Taints with which the nodes join. Only NodePools that have the same taints use the template.
 	// +optional
 	Taints []corev1.Taint `json:"taints,omitempty"`
 	// Zones with their prices.
@@ -242,13 +243,13 @@ type TemplateStatus struct {
 type ZoneStatus struct {
 	// Value of the label topology.kubernetes.io/zone.
 	Zone string `json:"zone"`
-	// Price in dollars per hour. Absent: it is not known, and no Machine is created there.
+	// Price in dollars per hour. Absent if it is not known. Then no Machine is created in the zone.
 	// +optional
 	PricePerHour string `json:"pricePerHour,omitempty"`
-	// Where the price comes from: Annotation, ConfigMap, File or PerResource.
+	// Source of the price: Annotation, ConfigMap, File or PerResource.
 	// +optional
 	PriceSource string `json:"priceSource,omitempty"`
-	// When the price was read, as its source says. Absent: the source does not say.
+	// Time at which the price was read, as stated by its source. Absent if the source does not state it.
 	// +optional
 	PriceTime *metav1.Time `json:"priceTime,omitempty"`
 }

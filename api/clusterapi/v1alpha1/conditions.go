@@ -8,8 +8,8 @@ const (
 	ConditionTypeClusterReady = "ClusterReady"
 	// ConditionTypeTemplatesReady means that at least one template can be used. The message names those that cannot.
 	ConditionTypeTemplatesReady = "TemplatesReady"
-	// ConditionTypePricesKnown means that each template has a price in each of its zones. Ready does not depend on it: templates
-	// without a price are named and not launched, the others are.
+	// ConditionTypePricesKnown means that each template has a price in each of its zones. Ready does not depend on it.
+	// The message names the templates without a price. No Machines are created from these.
 	ConditionTypePricesKnown = "PricesKnown"
 )
 

@@ -12,7 +12,7 @@ const (
 	InstanceCPULabelKey = Group + "/instance-cpu"
 	// InstanceMemoryLabelKey is the memory in MiB.
 	InstanceMemoryLabelKey = Group + "/instance-memory"
-	// InstanceGPUCountLabelKey is the number of GPUs. Types without GPUs lack it.
+	// InstanceGPUCountLabelKey is the number of GPUs. Types without GPUs do not have the label.
 	InstanceGPUCountLabelKey = Group + "/instance-gpu-count"
 )
 
@@ -34,16 +34,17 @@ const (
 
 // Annotations of NodeClaims.
 const (
-	// LaunchAnnotationKey is the record of the launch: which template and failure domain were chosen. It is written before the
+	// LaunchAnnotationKey is the record of the launch: the chosen template and failure domain. It is written before the
 	// Machine is created.
 	LaunchAnnotationKey = apiv1.ExtGroup + "/launch"
 	// MachineAnnotationKey is the namespace and name of the claim's Machine.
 	MachineAnnotationKey = Group + "/machine"
-	// TemplateAnnotationKey is what the Machine was made from, for comparison with the template of today.
+	// TemplateAnnotationKey describes the template from which the Machine was made. Drift is detected by comparing it
+	// with the current template.
 	TemplateAnnotationKey = Group + "/template"
 )
 
-// TerminationFinalizer keeps a class until no NodeClaim uses it.
+// TerminationFinalizer prevents the deletion of a class while a NodeClaim uses it.
 const TerminationFinalizer = Group + "/termination"
 
 // Labels are the label rules of the provider, to be joined with apiv1.CoreLabels.

@@ -36,7 +36,7 @@ type KWOKNodeClassList struct {
 	Items           []KWOKNodeClass `json:"items"`
 }
 
-// KWOKNodeClassSpec is how such nodes behave.
+// KWOKNodeClassSpec configures the simulated nodes.
 type KWOKNodeClassSpec struct {
 	// Time from the launch of a NodeClaim until its Node is created, as a duration in
 	// h, m and s such as 30s. Default: immediately.
@@ -46,8 +46,8 @@ type KWOKNodeClassSpec struct {
 	NodeRegistrationDelay *metav1.Duration `json:"nodeRegistrationDelay,omitempty"`
 }
 
-// KWOKNodeClassStatus is always Ready: the schema sets it, no controller is
-// needed.
+// KWOKNodeClassStatus always has the condition Ready with the status True. It
+// is a default in the schema, so that no controller is needed.
 type KWOKNodeClassStatus struct {
 	// Conditions of the KWOKNodeClass: Ready, always True.
 	// +listType=map

@@ -5,10 +5,10 @@ const ConditionTypeReady = "Ready"
 
 // Labels of the kwok provider's instance types.
 const (
-	// InstanceSizeLabelKey is the number of CPUs of generic types, or what comes
-	// after the dot in a name like m5.large.
+	// InstanceSizeLabelKey is the part of the type's name after the dot, as in
+	// m5.large. If the name has no dot, it is the number of CPUs.
 	InstanceSizeLabelKey = Group + "/instance-size"
-	// InstanceFamilyLabelKey is the name up to the first dash or dot.
+	// InstanceFamilyLabelKey is the part of the type's name before the first dash or dot.
 	InstanceFamilyLabelKey = Group + "/instance-family"
 	// InstanceCPULabelKey is the number of CPUs.
 	InstanceCPULabelKey = Group + "/instance-cpu"

@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// registry holds parameters and images. Filters on ids and names count, others match all.
+// registry has parameters and images. It applies filters by ids and names, and ignores others.
 type registry struct {
 	parameters map[string]string
 	images     []ec2types.Image
@@ -123,7 +123,7 @@ func TestAlias(t *testing.T) {
 	if len(r.asked) != 5 {
 		t.Errorf("asked for %d parameters, want 5: %v", len(r.asked), r.asked)
 	}
-	clock.SetTime(clock.Now().Add(2 * time.Minute)) // images are looked up again, parameters are not, nor are missing ones
+	clock.SetTime(clock.Now().Add(2 * time.Minute)) // images are read again; parameters and missing parameters are not
 	if _, err := s.Resolve(t.Context(), class, "1.36"); err != nil || len(r.asked) != 5 || len(r.owners) != 2 {
 		t.Errorf("a minute later: %d parameters, %d calls, %v", len(r.asked), len(r.owners), err)
 	}
@@ -244,7 +244,7 @@ func TestMinor(t *testing.T) {
 	}
 }
 
-// An alias that was looked up does not hold on to an image that its owner has deprecated, or taken away.
+// If the cached image of an alias is deprecated or no longer exists, the parameter of the alias is read again.
 func TestDeprecatedAliasIsLookedUpAgain(t *testing.T) {
 	const path = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
 	r := &registry{parameters: map[string]string{path: "ami-old"}, images: []ec2types.Image{
@@ -265,7 +265,7 @@ func TestDeprecatedAliasIsLookedUpAgain(t *testing.T) {
 		t.Errorf("at first: %s", id)
 	}
 	r.parameters[path] = "ami-new"
-	if id := resolve(); id != "ami-old" { // deprecated from now on, and that is noticed here
+	if id := resolve(); id != "ami-old" { // the image is deprecated from now on, which this call detects
 		t.Errorf("while it is remembered: %s", id)
 	}
 	if id := resolve(); id != "ami-new" {
@@ -273,7 +273,7 @@ func TestDeprecatedAliasIsLookedUpAgain(t *testing.T) {
 	}
 }
 
-// A release that an alias names is looked up once a day, the latest one every hour.
+// The parameter of an alias with a version is read once a day, that of the version latest every hour.
 func TestLatestIsLookedUpEveryHour(t *testing.T) {
 	const base = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/"
 	r := &registry{

@@ -150,8 +150,8 @@ func (r *Resolver) byTerms(ctx context.Context, class *awsv1.EC2NodeClass) ([]im
 	return out, nil
 }
 
-// owners returns the owners of the images that a term selects. If the term has a name and no owner, these are this
-// account and Amazon.
+// owners returns the owners of the images that a term selects. If the term has a name and no owner, the owners are this
+// account and Amazon. nil means any owner.
 func owners(t awsv1.AMISelectorTerm) []string {
 	switch {
 	case t.Owner != "":

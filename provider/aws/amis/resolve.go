@@ -79,7 +79,7 @@ func New(c Config) *Resolver {
 }
 
 // Resolve returns the images of the class for a cluster of that Kubernetes version ("1.36"), newest first, then by id.
-// It returns none, and no error, if nothing matches.
+// If no image matches, it returns nil and no error.
 func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass, version string) ([]awsv1.AMI, error) {
 	key := string(class.UID) + "/" + strconv.FormatInt(class.Generation, 10) + "/" + version
 	if known, ok := r.resolved.Get(key); ok {
@@ -109,7 +109,7 @@ type image struct {
 	reqs           []corev1.NodeSelectorRequirement
 }
 
-// requirements returns the labels of the nodes that the image is for, by length of the key, then by key.
+// requirements returns the labels of the nodes for which the image is made, ordered by length of the key, then by key.
 func (i image) requirements() []corev1.NodeSelectorRequirement {
 	reqs := append(slices.Clone(i.reqs), corev1.NodeSelectorRequirement{
 		Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{i.arch},
@@ -128,7 +128,7 @@ func (i image) better(o image) bool {
 	return cmp.Or(cmp.Compare(i.created, o.created), cmp.Compare(i.name, o.name)) > 0
 }
 
-// choose keeps the best image for each set of nodes.
+// choose keeps the best of the images with equal requirements. The result is ordered newest first, then by id.
 func choose(found []image) []awsv1.AMI {
 	best := map[string]image{}
 	for _, i := range found {

@@ -13,7 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// testBatcher reports each call and answers with the items themselves once released.
+// testBatcher sends the items of each call to calls, and returns the items as results when the call is released.
 type testBatcher struct {
 	*Batcher[string, string]
 	clock   *clocktesting.FakeClock
@@ -98,7 +98,7 @@ func TestBucketsAreIndependent(t *testing.T) {
 		b := newBatcher(t, t.Context())
 		b.Submit("hangs", "a")
 		b.step(time.Second)
-		<-b.calls // and is never released
+		<-b.calls // the call is never released
 		good := b.Submit("works", "b")
 		b.step(time.Second)
 		<-b.calls

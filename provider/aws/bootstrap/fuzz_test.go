@@ -9,8 +9,8 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 )
 
-// FuzzUserData merges custom user data of any form, labels and taints. What is accepted is the same twice, and still has what
-// the node needs to join.
+// FuzzUserData merges custom user data of any form, labels and taints. If the input is accepted, the output is the same
+// each time, and has all values that the node needs to join.
 func FuzzUserData(f *testing.F) {
 	families := []string{
 		awsv1.AMIFamilyAL2023, awsv1.AMIFamilyAL2, awsv1.AMIFamilyBottlerocket, awsv1.AMIFamilyWindows2022,

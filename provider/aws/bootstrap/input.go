@@ -80,8 +80,8 @@ func ClaimLabels(claim *apiv1.NodeClaim, capacityType, family string) map[string
 	return labels
 }
 
-// ofInstance are the labels that depend on the instance. They are omitted from user data. A claim may have the labels
-// of an earlier instance, while a repeated launch must have exactly the same user data.
+// ofInstance are the labels that depend on the instance. They are omitted from user data. A repeated launch must have
+// exactly the same user data, and the claim may by then have the labels of an earlier instance.
 var ofInstance = apiv1.CoreLabels().With(awsv1.Labels()).WellKnown
 
 func restricted(key string) bool {

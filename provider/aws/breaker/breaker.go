@@ -66,8 +66,8 @@ func New(c client.Reader, r Recorder, reg prometheus.Registerer) *Breaker {
 func Limit(managed int) int { return max(3, managed/5) }
 
 // Admit returns the instances of chosen that may be terminated in this pass, in their order. Instances whose class has
-// no bound may always be terminated. Of the others, all or none may be. managed is the number of instances of the
-// cluster that are not being terminated.
+// no bound may always be terminated. Of the other instances, either all or none are returned. managed is the number of
+// instances of the cluster that are not being terminated.
 func (b *Breaker) Admit(
 	ctx context.Context, cause Cause, chosen []instances.Instance, managed int,
 ) ([]instances.Instance, error) {

@@ -31,9 +31,9 @@ func (m *Machine) readAttachments(t ec2types.InstanceTypeInfo) {
 	}
 }
 
-// Attachments returns how many volumes of pods can be attached to a node on m. It is EC2's limit less the node's own
-// disks and, if they count, its network interfaces. The limit that the CSI driver reports for a running node takes
-// precedence.
+// Attachments returns how many volumes of pods can be attached to a node on m. It is EC2's limit less the EBS disks of
+// the node. If the limit is not for EBS volumes alone, network interfaces and local disks are subtracted too. The limit
+// that the CSI driver reports for a running node takes precedence.
 func Attachments(m Machine, s Shape) int {
 	all, alone := m.EBSAttachments, m.EBSDedicated
 	switch {

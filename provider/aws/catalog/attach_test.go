@@ -9,7 +9,8 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 )
 
-// A node's own disks, and where EC2 counts them its interfaces, are taken out of what EC2 attaches.
+// The disks of a node are subtracted from EC2's limit. Network interfaces are subtracted if they count against the
+// limit.
 func TestAttachments(t *testing.T) {
 	stated := func(n int32, kind ec2types.AttachmentLimitType) ec2types.InstanceTypeInfo {
 		return ec2types.InstanceTypeInfo{EbsInfo: &ec2types.EbsInfo{MaximumEbsAttachments: &n, AttachmentLimitType: kind}}

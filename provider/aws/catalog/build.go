@@ -14,15 +14,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// An Inventory has the instance types of a region: machines in name order, and the zones of each by its name.
+// An Inventory has the instance types of a region. Machines are in name order. Zones has the zones that offer a
+// machine, by its name.
 type Inventory struct {
 	Machines []Machine
 	Zones    map[string][]string
 }
 
 // Build returns the instance types that nodes of shape s may have, in name order. A type has offerings in the zones
-// where EC2 offers it and the class has a subnet. They have no price and are not available until Price sets both. Types
-// without such a zone, and types that the shape excludes, are omitted.
+// where EC2 offers it and the class has a subnet. The offerings have no price and are unavailable until Price sets
+// price and availability. Types without such a zone, and types that the shape excludes, are omitted.
 func Build(inv Inventory, s Shape) []*model.InstanceType {
 	var out []*model.InstanceType
 	for _, m := range inv.Machines {
@@ -59,7 +60,7 @@ func build(m Machine, sold []string, s Shape) (*model.InstanceType, bool) {
 	}
 	s, err := s.on(m)
 	if err != nil && s.Kubelet.MaxPods == nil && slices.Contains(s.Kubelet.Expressions, "maxPods") {
-		return nil, false // the number of pods is not known
+		return nil, false // the maximum number of pods is not known
 	}
 	reserved := s.reservedFor(m.Name, zones)
 	if len(reserved) > 0 {

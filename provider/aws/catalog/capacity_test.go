@@ -110,13 +110,13 @@ func TestPods(t *testing.T) {
 func TestReservedMemoryCountsPods(t *testing.T) {
 	for _, tt := range []struct {
 		family string
-		pods   int64 // that 11Mi are reserved for
+		pods   int64 // number of pods for each of which 11Mi are reserved
 	}{
 		{awsv1.AMIFamilyAL2023, 29}, {awsv1.AMIFamilyCustom, 29}, {awsv1.AMIFamilyBottlerocket, 50}, {awsv1.AMIFamilyWindows2022, 50},
 	} {
 		s := shape(tt.family)
 		s.Kubelet.MaxPods = ptr.To[int32](50)
-		s.ReservedENIs = 1 // does not matter to the reserve
+		s.ReservedENIs = 1 // does not change the reserved memory
 		got := Reserved(machine(t, "m5.large"), s)[corev1.ResourceMemory]
 		if want := (11*tt.pods + 255) * mib; got != want {
 			t.Errorf("%s reserves %dMi, want %dMi", tt.family, got/mib, want/mib)
@@ -127,7 +127,7 @@ func TestReservedMemoryCountsPods(t *testing.T) {
 func TestOverheadOverrides(t *testing.T) {
 	m, s := machine(t, "m5.large"), shape(awsv1.AMIFamilyAL2023)
 	s.Kubelet = kubelet.Config{
-		KubeReserved:   map[string]string{"cpu": "200m"}, // memory stays as it is
+		KubeReserved:   map[string]string{"cpu": "200m"}, // the reserved memory is unchanged
 		SystemReserved: map[string]string{"memory": "100Mi", "pid": "100"},
 		EvictionHard:   map[string]string{"memory.available": "5%", "nodefs.available": "100%"},
 		EvictionSoft:   map[string]string{"memory.available": "50%"},

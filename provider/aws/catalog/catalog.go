@@ -284,9 +284,9 @@ func (c *Catalog) price(base []*model.InstanceType, class *awsv1.EC2NodeClass) [
 // reservation is paid for in any case. It is not zero, so that smaller instances are preferred to larger ones.
 const reservedShare = 1e-7
 
-// Price returns copies of base with prices filled in. An offering is available if it has a price and inStock returns
-// true. inStock also sets how many instances are left in a reservation. If only the price is missing, the offering is
-// Unpriced.
+// Price returns copies of base with prices filled in. An offering is available if its price is known and inStock
+// returns true. The price of a reserved offering always counts as known. inStock also sets how many instances are left
+// in a reservation. If only the price is missing, the offering is Unpriced.
 func Price(
 	base []*model.InstanceType, prices Prices, inStock func(*model.InstanceType, *model.Offering) bool,
 ) []*model.InstanceType {

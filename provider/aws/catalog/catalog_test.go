@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
-// ec2Fake sells two types, a page each.
+// ec2Fake offers two types, each on its own page.
 type ec2Fake struct {
 	types []ec2types.InstanceTypeInfo
 	sold  []ec2types.InstanceTypeOffering
@@ -64,7 +64,7 @@ func offer(name, zone string) ec2types.InstanceTypeOffering {
 	return ec2types.InstanceTypeOffering{InstanceType: ec2types.InstanceType(name), Location: aws.String(zone)}
 }
 
-// fixedPrices cost by type; spot is half of it.
+// fixedPrices has on-demand prices by type. The spot price is half of the on-demand price.
 type fixedPrices struct {
 	list     map[string]float64
 	revision uint64
@@ -184,7 +184,8 @@ func TestTypesFollowTheWorld(t *testing.T) {
 	same("EC2 says otherwise", false)
 }
 
-// The branch interfaces of a type that EC2 sells, and that the table knows by its limits only, come from the table.
+// The number of branch interfaces is read from the shipped table, even for a type of which the table has no other
+// facts.
 func TestBranchInterfacesOfNewTypes(t *testing.T) {
 	table, err := shipped.Load()
 	if err != nil {
@@ -231,7 +232,7 @@ func TestRefreshKeepsTheOldAnswer(t *testing.T) {
 	}
 }
 
-// What EC2 leaves out must not stop the rest.
+// Facts that EC2 omits do not prevent the conversion of the others.
 func TestMissingFacts(t *testing.T) {
 	if _, ok := fromEC2(ec2types.InstanceTypeInfo{InstanceType: "x1.large"}, shipped.Type{}); ok {
 		t.Error("a type without CPU and memory was taken")
@@ -286,7 +287,7 @@ func TestExcludes(t *testing.T) {
 	}
 }
 
-// An offering that lacks nothing but a price is unpriced; one that is out of stock is not.
+// An offering of which only the price is missing is unpriced. An offering that is out of stock is not unpriced.
 func TestUnpricedOfferings(t *testing.T) {
 	base := []*model.InstanceType{{Name: "x9.large", Offerings: []model.Offering{
 		{Zone: "a", CapacityType: apiv1.CapacityTypeOnDemand}, {Zone: "b", CapacityType: apiv1.CapacityTypeOnDemand},

@@ -22,7 +22,7 @@ type Family struct {
 	ENIPods bool
 	// RawKubelet is true if all kubelet settings are passed to kubelet unchanged.
 	RawKubelet bool
-	// EphemeralDevice is the disk with the ephemeral storage of pods, empty if the image decides.
+	// EphemeralDevice is the disk with the ephemeral storage of pods, empty if it depends on the image.
 	EphemeralDevice string
 	// Disks are the default disks. The node class may override them.
 	Disks []Disk

@@ -62,8 +62,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// A type without a hypervisor has the label with the empty value: NotIn [""] is how pools exclude bare metal. Every other
-// label of it has a value or is absent.
+// A type without a hypervisor has the label with the empty value: NotIn [""] is how pools exclude bare metal. Every
+// other label of the type has a value or is absent.
 func TestBareMetalHasAnEmptyHypervisor(t *testing.T) {
 	for name, m := range map[string]Machine{"shipped": machine(t, "m5.metal"), "live": liveMetal(t)} {
 		reqs := Requirements(m, shape(awsv1.AMIFamilyAL2023))

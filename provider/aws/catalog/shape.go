@@ -20,13 +20,14 @@ type Shape struct {
 	Disks      []*awsv1.BlockDeviceMapping
 	RAID0      bool
 	Interfaces []*awsv1.NetworkInterface
-	// Zones are the zones in which the class has subnets, with their IDs (empty if unknown).
+	// Zones has the IDs of the zones in which the class has subnets, by zone name. An ID is empty if it is not known.
 	Zones map[string]string
 	// Reserved are the capacity reservations that the class selects.
 	Reserved []awsv1.CapacityReservation
 	// Group is the placement group in which nodes are launched, nil for none.
 	Group *placement.Group
-	// Images are the labels of nodes for which there is an image. If it is empty, there is an image for all nodes.
+	// Images has, for each image of the class, the labels of the nodes for which it is made. If Images is empty, every
+	// node has an image.
 	Images []require.Set
 	// ImageIDs are the images of Images, in the same order.
 	ImageIDs []string
@@ -55,7 +56,7 @@ type Learned interface {
 	Revision() uint64
 }
 
-// seen returns the observed memory of nodes on m with these labels.
+// seen returns the observed memory of nodes on m with these labels in bytes, at most what EC2 publishes for m.
 func (s Shape) seen(m Machine, labels require.Set) (int64, bool) {
 	if s.Learned == nil {
 		return 0, false

@@ -20,15 +20,15 @@ const (
 	shortageLongest = 30 * time.Minute
 	// unsupportedLife is how long an offering is unavailable after EC2 reported that the zone does not offer the type.
 	unsupportedLife = 6 * time.Hour
-	// calm is how long after the end of a shortage a new refusal counts as a further one in a row.
+	// calm is the time after the end of a shortage within which a new refusal counts as a further one in a row.
 	calm = 10 * time.Minute
-	// familySizes is the number of sizes of a family from which on, if they are unavailable in a zone, the whole family
-	// is treated as unavailable there.
+	// familySizes is a number of sizes of one family. If at least that many are unavailable in a zone, all types of the
+	// family are treated as unavailable there.
 	familySizes = 4
 )
 
 // Shortages records which offerings are unavailable because EC2 refused a launch, and which quotas are used up. The
-// records are kept in memory only. If they are lost, one launch of each is refused again.
+// records are kept in memory only. If a record is lost, EC2 refuses one more launch.
 type Shortages struct {
 	clock clock.PassiveClock
 
@@ -66,7 +66,8 @@ type strike struct {
 // A quota is a quota of the account: it counts the vCPUs of a bucket of families with one capacity type.
 type quota struct{ bucket, capacityType string }
 
-// used means that EC2 refused an instance with this number of vCPUs, so larger ones are refused as well.
+// used means that EC2 refused an instance with this number of vCPUs. Until the time until, types with as many or more
+// vCPUs are unavailable.
 type used struct {
 	vcpus int64
 	until time.Time
@@ -238,8 +239,8 @@ func (s *Shortages) SubnetFull(id string) bool {
 	return s.is(shortage{Subnet: id})
 }
 
-// buckets are EC2's quotas for running instances, by prefixes of the families that each counts. All other families
-// count in the standard quota.
+// buckets are EC2's quotas for running instances, each with a prefix of the families that it counts. The first prefix
+// that matches applies. All other families count in the standard quota.
 var buckets = []struct{ prefix, bucket string }{
 	{"inf", "Inf"}, {"trn", "Trn"}, {"dl", "DL"}, {"vt", "G and VT"}, {"gr", "G and VT"}, {"g", "G and VT"},
 	{"hpc", "HPC"}, {"u-", "High Memory"}, {"u7", "High Memory"}, {"f", "F"}, {"p", "P"}, {"x", "X"},

@@ -23,7 +23,7 @@ func TestShortagesBackOff(t *testing.T) {
 		return clock.Since(began)
 	}
 	for n, want := range []time.Duration{3 * time.Minute, 6 * time.Minute, 12 * time.Minute, 24 * time.Minute, 30 * time.Minute, 30 * time.Minute} {
-		for range 3 { // a fleet complains of the same thing several times
+		for range 3 { // a fleet returns the same error several times
 			s.MarkOffering("m5.large", "a", "spot", "")
 		}
 		if got := lasts(); got != want {

@@ -28,7 +28,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What user data prints is in no finding.
+// A finding contains no text that user data has printed.
 func TestReadHidesConsole(t *testing.T) {
 	for _, line := range []string{
 		"error: TOKEN=s3cret nodeadm failed", "x509: s3cret", "s3cret 401", "lookup s3cret: no such host", "dial s3cret: i/o timeout",

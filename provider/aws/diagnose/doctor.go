@@ -83,7 +83,7 @@ type Doctor struct {
 // Name is the controller's name.
 func (*Doctor) Name() string { return "nodeclaim.diagnosis" }
 
-// Reconcile diagnoses one claim. Once its node has joined, it removes the condition.
+// Reconcile diagnoses one claim. If the node of the claim has joined, it removes the condition NodeJoinDelayed.
 func (d *Doctor) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var claim apiv1.NodeClaim
 	if err := d.Client.Get(ctx, req.NamespacedName, &claim); err != nil {
@@ -148,8 +148,9 @@ func (d *Doctor) look(ctx context.Context, id string) (Finding, error) {
 	return Read(string(text), i), nil
 }
 
-// admitted returns a finding that the node's role may not access the cluster, if that is so. Otherwise it returns
-// found. It does not check the role if found is an earlier problem, such as an API server that cannot be reached.
+// admitted checks whether the role of the node may access the cluster. If it may not, admitted returns that as the
+// finding, else found. It does not check the role if found is a problem that comes before authorization, such as an API
+// server that cannot be reached.
 func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Finding) Finding {
 	profile := claim.Annotations[awsv1.AnnotationInstanceProfile]
 	switch found.Reason {

@@ -17,15 +17,15 @@ import (
 	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
-// account is shared by all tests: looking changes nothing.
+// account is shared by all tests, because the doctor changes nothing.
 var account = sync.OnceValues(func() (http.Handler, error) {
 	return awsemu.New(awsemu.Config{
 		Cluster: awsemu.Cluster{Name: "local", Endpoint: "https://api.test:6443", CA: "Q0E="}, Sells: []string{"m5.large"},
 	})
 })
 
-// world is the emulated account, with the services beside it that the emulator does not have. failing are calls that are
-// answered with an error code instead.
+// world returns the configuration of an emulated account. It also has the services that the emulator does not have.
+// failing has the error codes of calls that fail, by action.
 func world(t *testing.T, failing map[string]string) awssdk.Config {
 	t.Helper()
 	emulator, err := account()
@@ -72,7 +72,7 @@ func actionOf(r *http.Request, body string) string {
 	return "DescribeCluster"
 }
 
-// page is answered by services that are not AWS.
+// page is the error code for a response that does not come from AWS.
 const page = "page"
 
 func fail(w http.ResponseWriter, r *http.Request, code string) {
@@ -130,7 +130,7 @@ func look(t *testing.T, c Config, failing map[string]string) string {
 	return text.String()
 }
 
-// An account in order has no errors and no warnings.
+// An account without faults has no errors and no warnings.
 func TestHealthy(t *testing.T) {
 	text := look(t, Config{Cluster: "local", Queue: "local"}, nil)
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
@@ -140,7 +140,7 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
-// Each fault is reported, with what to do.
+// Each fault is reported with its fix.
 func TestFindings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		config  Config

@@ -73,7 +73,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// answer is an error as the SDK makes it of an HTTP answer.
+// answer returns the error that the SDK returns for an HTTP response.
 func answer(status int, err error) error {
 	return &smithy.OperationError{ServiceID: "EC2", OperationName: "DescribePlacementGroups", Err: &smithyhttp.ResponseError{
 		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: err,

@@ -18,7 +18,8 @@ const TagLaunch = "ext.karpenter.sh/launch"
 // An Instance has the facts about an EC2 instance that the provider uses.
 type Instance struct {
 	ID, ImageID, Type string
-	// PrivateDNSName is the name of the instance in its network, which is that of its node; empty if EC2 has not returned it yet.
+	// PrivateDNSName is the private DNS name of the instance, which is also the name of its node. It is empty if EC2
+	// has not returned it yet.
 	PrivateDNSName string
 	Zone, ZoneID   string
 	SubnetID       string

@@ -93,7 +93,7 @@ func store(t *testing.T, f *fleet) *Store {
 	return New(t.Context(), Config{API: f, Cluster: "c", Clock: clock.RealClock{}, Metrics: prometheus.NewRegistry()})
 }
 
-// all runs one call an id at once and returns what each got: ok, gone, or the error.
+// all makes one call for each id concurrently, and returns the result of each: ok, gone, or the error.
 func all(ids []string, call func(id string) error) []string {
 	out := make([]string, len(ids))
 	var wg sync.WaitGroup
@@ -127,7 +127,7 @@ func TestGetJoinsCalls(t *testing.T) {
 	if got := all([]string{"i-1", "i-unknown", "i-2", "i-3"}, get); !slices.Equal(got, []string{"ok", "gone", "ok", "ok"}) {
 		t.Errorf("with an unknown id: %v", got)
 	}
-	// Throttling is no reason to ask more often.
+	// A throttled call is not split into more calls.
 	f.calls, f.err = nil, &smithy.GenericAPIError{Code: "RequestLimitExceeded"}
 	if got := all([]string{"i-1", "i-2"}, get); !slices.Equal(got, []string{"error", "error"}) || len(f.calls) != 1 {
 		t.Errorf("throttled: %v after %v", got, f.calls)
@@ -188,7 +188,7 @@ func TestRefusedInstanceFailsAlone(t *testing.T) {
 	}
 }
 
-// A controller that may terminate nothing does not call once an instance.
+// A controller without permission to terminate does not make one call for each instance.
 func TestAllRefused(t *testing.T) {
 	f := &fleet{err: &smithy.GenericAPIError{Code: "UnauthorizedOperation"}}
 	s, ids := store(t, f), make([]string, 300)

@@ -40,7 +40,7 @@ import (
 // now is twenty seconds after the events of message_test.go.
 var now = time.Date(2026, 11, 21, 12, 0, 20, 0, time.UTC)
 
-// mailbox is a queue. What was received and not deleted is lost to it, but counted.
+// mailbox is a queue. It does not deliver again messages that were received and not deleted, but keeps them in hidden.
 type mailbox struct {
 	mu      sync.Mutex // guards all below
 	bodies  []string
@@ -81,7 +81,7 @@ func (m *mailbox) DeleteMessageBatch(_ context.Context, in *sqs.DeleteMessageBat
 	return &sqs.DeleteMessageBatchOutput{}, nil
 }
 
-// bench is the core's controller behind a queue, with what it did.
+// bench is the interruption controller with a queue, and records what the controller does.
 type bench struct {
 	meter    *Meter
 	registry *prometheus.Registry
@@ -141,7 +141,7 @@ func (b *bench) disrupted(t *testing.T, reason string) (n int) {
 	return n
 }
 
-// controller returns what acts on the notices of a source.
+// controller returns the controller that acts on the notices of a source.
 func (b *bench) controller(source cloud.NoticeSource) *interruption.Controller {
 	return &interruption.Controller{
 		Source: source, Cloud: b, Client: b.kube, Clock: clocktesting.NewFakePassiveClock(now), Events: b, Metrics: b.metrics,
@@ -149,7 +149,7 @@ func (b *bench) controller(source cloud.NoticeSource) *interruption.Controller {
 	}
 }
 
-// handle deals with one batch of notices.
+// handle handles one batch of notices.
 func handle(t *testing.T, c *interruption.Controller) error {
 	t.Helper()
 	_, err := c.Handle(t.Context())
@@ -202,7 +202,7 @@ func (b *bench) claim(t *testing.T, instance string) *apiv1.NodeClaim {
 	return &c
 }
 
-// deleting reports whether the instance's claim is going and its node is cordoned.
+// deleting reports whether the claim of the instance is being deleted and its node is cordoned.
 func (b *bench) deleting(t *testing.T, instance string) (going, cordoned bool) {
 	t.Helper()
 	var n corev1.Node
@@ -260,8 +260,7 @@ func TestConsume(t *testing.T) {
 	}
 }
 
-// A claim that cannot be deleted keeps its message in the queue; the others of the batch are not held up.
-// A rebalance recommendation replaces the node if the setting says so.
+// A rebalance recommendation replaces the node if Rebalance is set.
 func TestRebalanceIsActedOn(t *testing.T) {
 	b := newBench(t, claimOn("i-1")...)
 	source := NewConsumer(b.box, "q", clocktesting.NewFakePassiveClock(now), b.meter)
@@ -276,6 +275,7 @@ func TestRebalanceIsActedOn(t *testing.T) {
 	}
 }
 
+// A claim that cannot be deleted keeps its message in the queue. The other messages of the batch are deleted.
 func TestFailureKeepsTheMessage(t *testing.T) {
 	b := newBench(t, claimOn("i-1")...)
 	b.refuse = errors.New("API server is away")
@@ -286,13 +286,13 @@ func TestFailureKeepsTheMessage(t *testing.T) {
 	if b.box.deleted != 1 || len(b.box.hidden) != 1 || b.disrupted(t, "") != 0 {
 		t.Errorf("deleted %d, left %v, disrupted %v", b.box.deleted, b.box.hidden, b.disrupted(t, ""))
 	}
-	b.refuse, b.box.bodies = nil, []string{spotWarning} // it comes again
+	b.refuse, b.box.bodies = nil, []string{spotWarning} // the message is delivered again
 	if err := handle(t, b.consumer); err != nil || b.box.deleted != 2 || b.disrupted(t, "") != 1 {
 		t.Errorf("afterwards: %v, deleted %d, disrupted %v", err, b.box.deleted, b.disrupted(t, ""))
 	}
 }
 
-// Ten thousand messages at once: none is lost, each claim goes once, and calls stay few.
+// Of ten thousand messages at once, none is lost. Each claim is deleted once, with few calls.
 func TestBurst(t *testing.T) {
 	const claims, messages = 500, 10_000
 	var objects []client.Object
@@ -302,7 +302,7 @@ func TestBurst(t *testing.T) {
 	b := newBench(t, objects...)
 	for n := range messages {
 		body := strings.ReplaceAll(spotWarning, `"instance-id":"i-1"`, fmt.Sprintf(`"instance-id":"i-%d"`, n%(2*claims)))
-		b.box.bodies = append(b.box.bodies, body) // half of them about instances that are not ours
+		b.box.bodies = append(b.box.bodies, body) // half of them about instances that are not Karpenter's
 	}
 	for b.box.deleted < messages {
 		before := b.box.deleted
@@ -324,7 +324,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// A missing queue is an error, which the loop logs once. It is found when it is created.
+// A missing queue is an error, which the loop logs once. When the queue is created, it is used.
 func TestQueueMissing(t *testing.T) {
 	b := newBench(t)
 	b.box.err = errors.New("QueueDoesNotExist")
@@ -401,7 +401,7 @@ func TestPoll(t *testing.T) {
 		"system-status.status": {{InstanceId: aws.String("i-host"), SystemStatus: failing(time.Hour)}},
 		"event.code":           {event("i-retire", "instance-retirement", "soon"), event("i-retired", "instance-stop", "[Completed] x")},
 	}})
-	for range 2 { // what lasts is dealt with and counted once
+	for range 2 { // a failure that lasts is handled and counted once
 		if err := handle(t, p); err != nil {
 			t.Fatal(err)
 		}
@@ -415,12 +415,12 @@ func TestPoll(t *testing.T) {
 			t.Errorf("%s: going %v, forced %v; want %+v", id, going, forced, want)
 		}
 	}
-	if got := testutil.ToFloat64(b.meter.unhealthy.WithLabelValues("InstanceStatus")); got != 2 { // also one that is not ours
+	if got := testutil.ToFloat64(b.meter.unhealthy.WithLabelValues("InstanceStatus")); got != 2 { // also a foreign one
 		t.Errorf("counted %v", got)
 	}
 }
 
-// The time to a replacement is taken once for each interruption, from claims that were made after it.
+// The time to a replacement is measured once for each interruption, from claims that were created after it.
 func TestReplacement(t *testing.T) {
 	b := newBench(t, claimOn("i-1")...)
 	b.box.bodies = []string{spotWarning}

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Messages that do not come from AWS are read without a panic, and never as something that they are not.
+// Messages that do not come from AWS are parsed without a panic, and do not give notices of another kind.
 func TestHostileMessages(t *testing.T) {
 	const head = `{"version":"0","source":"aws.health","detail-type":"AWS Health Event","detail":`
 	health := `{"service":"EC2","eventTypeCategory":"scheduledChange","affectedEntities":`

@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
-// NoOp is the kind of messages that require no action, or whose type is unknown. No notice has it.
+// NoOp is the kind of messages that require no action, or whose type is unknown. No notice has this kind.
 const NoOp cloud.NoticeKind = "no_op"
 
 // messages are the texts of notices by kind, with the terms of EC2.

@@ -30,7 +30,7 @@ const (
 	patience = 20
 	// hide is the visibility timeout in seconds. A message that is not deleted within this time is delivered again.
 	hide = 20
-	// receivers is the number of concurrent calls once there are messages.
+	// receivers is the number of concurrent calls after a first call that returned the maximum number of messages.
 	receivers = 8
 	// round is the approximate number of messages that are handled together. Handling them takes much less time than
 	// hide.
@@ -71,7 +71,8 @@ func (q *queue) forget() {
 	q.url = ""
 }
 
-// receive waits for messages. Once there is one, it receives all others that are available, up to about round.
+// receive waits for messages. If the first call returns the maximum number, receive makes further calls until the queue
+// is empty or it has about round messages.
 func (q *queue) receive(ctx context.Context) ([]sqstypes.Message, error) {
 	url, err := q.locate(ctx)
 	if err != nil {

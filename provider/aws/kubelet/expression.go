@@ -186,7 +186,7 @@ func (c *Config) reserve(field string, n int64) {
 	}
 }
 
-// addExpressions compiles the expressions in texts, which are by field, maxPods first.
+// addExpressions compiles the expressions in texts and adds them to c, maxPods first. The keys of texts are fields.
 func (c *Config) addExpressions(texts map[string]string) []error {
 	var errs []error
 	fields := slices.Sorted(maps.Keys(texts))

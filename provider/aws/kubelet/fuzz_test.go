@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FuzzParse reads kubelet sections with plain values and CEL expressions. What is accepted gives the same result twice, and no
-// negative number of pods.
+// FuzzParse reads kubelet sections with plain values and CEL expressions. An accepted section gives the same result
+// each time, and no negative number of pods.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"maxPods: 20\nkubeReserved: {cpu: 100m}", `maxPods: "double(max_pods) * 0.7"`, `maxPods: "1 / (vcpus - 2)"`,

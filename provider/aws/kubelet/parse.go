@@ -45,7 +45,7 @@ func (e *ExpressionError) Error() string { return e.Err.Error() }
 
 func (e *ExpressionError) Unwrap() error { return e.Err }
 
-// managed are the fields that every family applies.
+// managed are the fields that Config has as Go fields.
 var managed = []string{
 	"clusterDNS", "maxPods", "podsPerCore", "systemReserved", "kubeReserved", "evictionHard", "evictionSoft",
 	"evictionSoftGracePeriod", "evictionMaxPodGracePeriod", "imageGCHighThresholdPercent",

@@ -21,12 +21,11 @@ import (
 type adoption struct {
 	instance *instances.Instance // the instance of the claim, nil if there is none
 	found    int                 // number of instances of the call
-	carriers int                 // claims that carry its token
+	carriers int                 // number of claims with the token of the call
 }
 
-// adopt looks for the instance of an earlier call for the claim. If there is none, it returns the record of the call if
-// the call should be repeated unchanged. That is so if EC2 lists no instance of the call and all of its claims still
-// exist.
+// adopt looks for the instance of an earlier call for the claim. If EC2 lists no instance of that call and all of its
+// claims still exist, adopt returns the record of the call, which must be repeated unchanged.
 func (l *Launcher) adopt(ctx context.Context, claim *apiv1.NodeClaim) (*instances.Instance, *Record, error) {
 	r, ok := l.memory.record(claim)
 	if !ok || l.memory.isSettled(r.Token) {
@@ -52,8 +51,8 @@ const settleTime = 30 * time.Second
 // unsettled reports whether instances of the recorded call may exist that EC2 does not list yet.
 func (l *Launcher) unsettled(r Record) bool { return l.Clock.Since(r.Time) < settleTime }
 
-// outcomeUnknown returns the error for a claim while it is not known whether an earlier call launched its instance.
-// Another call could launch a second one.
+// outcomeUnknown returns the error for a claim while it is not known whether an earlier call launched its instance. No
+// other call is made meanwhile, because it could launch a second instance.
 func outcomeUnknown() error {
 	message := fmt.Sprintf("result of the previous CreateFleet call is unknown; waiting up to %v for its instance", settleTime)
 	return &cloud.LaunchError{Reason: "LaunchOutcomeUnknown", Message: message, Err: errors.New(message)}
@@ -148,7 +147,7 @@ func (l *Launcher) Find(ctx context.Context, claim *apiv1.NodeClaim) (instances.
 	return instances.Instance{}, false, nil
 }
 
-// Surplus returns the IDs of instances that no claim has and that no claim will be assigned. Both lists must be
+// Surplus returns the IDs of instances that belong to no claim and will be assigned to none. Both lists must be
 // complete. The instances must have been read before the claims. Otherwise an instance that was launched in between
 // would count as surplus.
 func (l *Launcher) Surplus(list []instances.Instance, claims []apiv1.NodeClaim) map[string]bool {

@@ -19,7 +19,7 @@ func TestOutcome(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		errs   []ec2types.CreateFleetError
-		reason string // of a LaunchError; empty for no capacity
+		reason string // reason of the LaunchError; empty for an InsufficientCapacityError
 	}{
 		{"only capacity", []ec2types.CreateFleetError{ice, fleetError("UnfulfillableCapacity", "")}, ""},
 		{"the spot role", []ec2types.CreateFleetError{fleetError("AuthFailure.ServiceLinkedRoleCreationNotPermitted", "")}, ""},

@@ -53,7 +53,7 @@ const (
 // A Finding is the reason why nothing can be launched from a class. The zero Finding means that launches are possible.
 type Finding struct {
 	Reason, Message string
-	// Again is not zero if the check gave no result. It is the pause before the next check. Message is then what the
+	// Again is not zero if the check gave no result. It is the pause before the next check. Then Message names what the
 	// check waits for.
 	Again time.Duration
 }
@@ -176,8 +176,9 @@ func (l *Launcher) rehearse(ctx context.Context, r Request, c Choice, groups []g
 	return l.rehearseRun(ctx, r, c, groups[0])
 }
 
-// rehearseRun makes a dry run of RunInstances in one subnet after the other, until one succeeds. If none does, the result
-// is that of the first, unless a call had no result: then the class may be valid, and is checked again.
+// rehearseRun makes a dry run of RunInstances in one subnet after the other, until one succeeds. If a call gives no
+// result, such as a throttled one, the Finding requests another check by Again. If all calls fail, the result is that
+// of the first call.
 func (l *Launcher) rehearseRun(ctx context.Context, r Request, c Choice, g group) (Finding, error) {
 	const reason, what = awsv1.ReasonRunInstancesAuthCheckFailed, "run instances"
 	once := func(o *ec2.Options) { o.RetryMaxAttempts = 1 }
@@ -198,7 +199,8 @@ func (l *Launcher) rehearseRun(ctx context.Context, r Request, c Choice, g group
 	return l.verdict(r, first, reason, what)
 }
 
-// rehearsedSubnets returns the ids of the subnets in whose zones the type is offered, and all if there are none.
+// rehearsedSubnets returns the ids of the subnets in whose zones the type is offered, or the ids of all subnets if
+// there are none.
 func rehearsedSubnets(all []awsv1.Subnet, offers []model.Offering) []string {
 	var ids, others []string
 	for _, s := range all {

@@ -27,8 +27,8 @@ func (r *runs) RunInstances(_ context.Context, in *ec2.RunInstancesInput, _ ...f
 	return nil, r.answers[id]
 }
 
-// A class is judged by subnets in zones where the type is offered. A call without a result is never hidden by a
-// refusal in another subnet.
+// Dry runs use the subnets in zones where the type is offered. If a call gives no result, the check is repeated, even
+// if calls for other subnets are refused.
 func TestDryRunsBySubnet(t *testing.T) {
 	code := func(c string) error { return &smithy.GenericAPIError{Code: c, Message: "m"} }
 	passes, unsupported := code("DryRunOperation"), code("Unsupported")
@@ -37,7 +37,7 @@ func TestDryRunsBySubnet(t *testing.T) {
 		answers [3]error // of the subnets a, b and e
 		zones   []string // where the type is offered
 		asked   string
-		want    string // reason, "again", "error" or nothing
+		want    string // reason, "again" or "error"; empty for no finding
 	}{
 		{"a zone without the type is left out", [3]error{passes, passes, unsupported}, []string{"a", "b"}, "a", ""},
 		{"the second passes", [3]error{code("InsufficientFreeAddressesInSubnet"), passes, unsupported}, []string{"a", "b"}, "a b", ""},

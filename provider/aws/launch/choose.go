@@ -53,8 +53,8 @@ func (c candidate) has(capacityType string) bool {
 }
 
 // Choose returns the types and offerings for the fleet call of a claim. aliases map deprecated label keys to stable
-// ones. If none is left, it returns a cloud.InsufficientCapacityError that names the condition that excluded the last
-// type.
+// ones. If no type is left, it returns a cloud.InsufficientCapacityError that names the condition that excluded the
+// last type.
 func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[string]string) (Choice, error) {
 	reqs := require.FromSpec(claim.Spec.Requirements).Normalize(aliases)
 	left := fitting(types, reqs, model.RequestsOf(claim.Spec.Resources.Requests))
@@ -206,7 +206,8 @@ func unmet(left []candidate, reqs require.Set) string {
 	return ""
 }
 
-// settle chooses the capacity type and the tenancy, and removes all other offerings.
+// settle chooses the capacity type, the tenancy and the partition, and removes all other offerings. It omits a type
+// with which the choice would exceed maxOverrides.
 func settle(left []candidate, reqs require.Set) Choice {
 	choice := Choice{CapacityType: apiv1.CapacityTypeOnDemand, Tenancy: awsv1.TenancyDefault}
 	for _, better := range []string{apiv1.CapacityTypeReserved, apiv1.CapacityTypeSpot} {

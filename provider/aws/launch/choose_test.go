@@ -18,7 +18,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// kind is a type with 2 CPUs, sold in zone a: on demand at price and on spot at the second price, each unless 0.
+// kind returns a type with 2 CPUs and offerings in zone a, with the given on-demand and spot prices. A price of 0 means
+// no offering.
 func kind(name string, onDemand, spot float64) *model.InstanceType {
 	family, _, _ := strings.Cut(name, ".")
 	t := &model.InstanceType{
@@ -81,7 +82,7 @@ func TestChoose(t *testing.T) {
 		types []*model.InstanceType
 		reqs  []req
 		cpu   string
-		want  string // capacity type, then types; empty for no capacity
+		want  string // capacity type, then types; empty for an InsufficientCapacityError
 	}{
 		{"spot where both may be", []*model.InstanceType{kind("m5.large", 2, 1), kind("c5.large", 3, 0.5)}, nil, "1",
 			"spot: c5.large m5.large"},

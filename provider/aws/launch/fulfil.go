@@ -85,7 +85,7 @@ func refused(err error) bool {
 func (l *Launcher) record(ctx context.Context, orders []*order) (Record, []*order, error) {
 	if old := orders[0].repeat; old != nil {
 		r := *old
-		r.Time = l.Clock.Now() // instances of the call may be new
+		r.Time = l.Clock.Now() // the repeated call may launch its instances only now
 		l.memory.send(orders, r)
 		return r, orders, nil
 	}
@@ -99,7 +99,7 @@ func (l *Launcher) record(ctx context.Context, orders []*order) (Record, []*orde
 		if err == nil && len(gone) == 0 && l.memory.send(orders, r) {
 			return r, orders, nil
 		}
-		l.memory.settle(r.Token) // some claims may have the token now, but no call is made with it
+		l.memory.settle(r.Token) // some claims may have the token by now, but no call is made with this token
 		if err != nil {
 			return Record{}, nil, fmt.Errorf("record launch: %w", err)
 		}
@@ -116,7 +116,8 @@ func (l *Launcher) draft(orders []*order) (Record, []*apiv1.NodeClaim) {
 		uids[n], claims[n] = o.Claim.UID, o.Claim
 		if old, ok := l.memory.record(o.Claim); ok {
 			attempt = max(attempt, old.Attempt+1)
-			// The claim may have been read before this process recorded its last call. The ledger refuses only records of others.
+			// The claim may have been read before this process recorded its last call. The ledger would take that
+			// record for one of another process, so it is set on the claim first.
 			if stored, ok := RecordOf(o.Claim); !ok || stored.Token != old.Token {
 				metav1.SetMetaDataAnnotation(&o.Claim.ObjectMeta, AnnotationLaunch, old.String())
 			}

@@ -34,7 +34,7 @@ type FleetAPI interface {
 var _ FleetAPI = (*ec2.Client)(nil)
 
 // A Ledger writes annotations to claims. Record returns once the annotations are stored on all claims, except for
-// claims that are deleted or being deleted. It returns these.
+// claims that are deleted or being deleted. gone has these claims.
 type Ledger interface {
 	Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) (gone []*apiv1.NodeClaim, err error)
 }
@@ -107,7 +107,7 @@ type Launcher struct {
 	failures *prometheus.CounterVec
 	userData *prometheus.GaugeVec
 	approved *ttl.Cache[string, bool] // node classes that passed Check
-	deaf     atomic.Bool              // an instance was launched by a dry run, so no more are made
+	deaf     atomic.Bool              // a dry run launched an instance, so no more dry runs are made
 }
 
 // spread returns a duration below most that differs between processes: it depends on when they started.

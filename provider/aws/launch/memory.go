@@ -147,7 +147,7 @@ func (m *memory) wanted(orders []*order) []*order {
 }
 
 // send records that the call of the record is now made for the orders. If one of the orders was cancelled, it records
-// nothing and returns false.
+// nothing and returns false. An order that repeats an earlier call cannot be cancelled.
 func (m *memory) send(orders []*order, r Record) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

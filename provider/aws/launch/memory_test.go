@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// Launches that fail again and again, while some claims live on, leave nothing behind.
+// Repeated failed launches leave no entries in the memory, while other claims still exist.
 func TestMemoryIsBounded(t *testing.T) {
 	c := clocktesting.NewFakeClock(time.Unix(1e9, 0))
 	m := newMemory(c)

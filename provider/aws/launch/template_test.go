@@ -48,7 +48,7 @@ func TestTemplate(t *testing.T) {
 	class.Spec.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{
 		{DeviceName: ptr.To("/dev/xvda"), EBS: &awsv1.BlockDevice{
 			VolumeSize: ptr.To(resource.MustParse("20500Mi")), IOPS: ptr.To[int64](0), VolumeType: ptr.To("gp3")}},
-		{DeviceName: ptr.To("/dev/xvdb")}, nil, // neither must crash
+		{DeviceName: ptr.To("/dev/xvdb")}, nil, // neither may cause a panic
 	}
 	got := make1(t, class, nil).Data
 	if *got.UserData != "aGVsbG8=" || *got.IamInstanceProfile.Name != "profile" || *got.ImageId != "ami-1" {
@@ -136,7 +136,7 @@ func TestTemplateName(t *testing.T) {
 	}
 }
 
-// drawer is EC2 with launch templates.
+// drawer is a fake of EC2 with launch templates.
 type drawer struct {
 	mu    sync.Mutex // guards all below
 	names map[string]bool

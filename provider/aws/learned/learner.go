@@ -44,7 +44,8 @@ func (l *Learner) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return ctrl.Result{}, nil
 }
 
-// joined reports whether the claim's node reports its capacity.
+// joined reports whether the claim is one of AWS, is not being deleted, and has a registered node, which reports its
+// capacity.
 func joined(claim *apiv1.NodeClaim) bool {
 	return claim.DeletionTimestamp.IsZero() && claim.Status.NodeName != "" && claim.Spec.NodeClassRef != nil &&
 		claim.Spec.NodeClassRef.Group == awsv1.Group && condition.IsTrue(claim, apiv1.ConditionTypeRegistered)

@@ -75,8 +75,8 @@ func New(c Config) *Store {
 }
 
 // plausible reports whether nodes of the type may have this amount of memory: at least half of the type's memory. The
-// kernel and the hypervisor use much less than half. A lower value comes from a defective kubelet, and plans would no
-// longer use the type.
+// kernel and the hypervisor use much less than half. A lower value comes from a defective kubelet. If it were used,
+// plans would no longer contain the type.
 func (s *Store) plausible(instanceType string, bytes int64) bool {
 	expected, known := s.Expected(instanceType)
 	return bytes > 0 && (!known || bytes >= expected/2)
@@ -158,8 +158,8 @@ func (s *Store) Task() periodic.Task {
 	}}
 }
 
-// Sync reads the ConfigMap if it was not read yet, and writes it if there are new observations. A ConfigMap that cannot
-// be parsed is overwritten.
+// Sync reads the ConfigMap if it was not read yet or if there are new observations. It merges both and writes the
+// result if there are new observations. A ConfigMap that cannot be parsed is overwritten.
 func (s *Store) Sync(ctx context.Context) error {
 	s.mu.Lock()
 	loaded, changed := s.loaded, s.changed
@@ -198,8 +198,8 @@ func (s *Store) Sync(ctx context.Context) error {
 	return nil
 }
 
-// refused returns err, but nil if a permission is missing. Then the error is logged once, and the observations are not
-// stored.
+// refused returns err, unless a permission is missing. In that case it logs the error once and returns nil, and the
+// observations stay in memory only.
 func (s *Store) refused(ctx context.Context, err error) error {
 	if !apierrors.IsForbidden(err) {
 		return err

@@ -72,7 +72,7 @@ func TestImplausibleMemory(t *testing.T) {
 	want(t, s, "m5.large", "ami-1", 450)
 }
 
-// What was seen is kept over a restart: the least per type and image.
+// The observations survive a restart: the least memory of each type and image.
 func TestStore(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	kube := newKube(t)
@@ -96,7 +96,7 @@ func TestStore(t *testing.T) {
 	}
 
 	next := newStore(kube, clock)
-	next.Learn("m5.large", "ami-1", 780) // before it has read anything
+	next.Learn("m5.large", "ami-1", 780) // before the ConfigMap was read
 	next.Learn("c5.large", "ami-1", 300)
 	if err := next.Sync(t.Context()); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestStore(t *testing.T) {
 		clock.Step(time.Hour)
 		next.Learn("m5.large", fmt.Sprint("ami-later-", n), 805)
 	}
-	want(t, next, "m5.large", "ami-1", 805) // its image is long out of use
+	want(t, next, "m5.large", "ami-1", 805) // the image is no longer stored, so the least value of the others applies
 }
 
 // A ConfigMap with invalid content is replaced.
@@ -152,7 +152,7 @@ func TestLearner(t *testing.T) {
 		}
 	}
 	reconcile()
-	want(t, l.Store, "m5.large", "ami-1", 0) // it has not registered yet
+	want(t, l.Store, "m5.large", "ami-1", 0) // the node has not registered yet
 	condition.SetTrue(claim, apiv1.ConditionTypeRegistered, time.Unix(0, 0))
 	if err := kube.Update(t.Context(), claim); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestLearner(t *testing.T) {
 	want(t, l.Store, "m5.large", "ami-1", 7800<<20)
 }
 
-// Without the right to keep ConfigMaps what was learned still counts, and that is no error.
+// If the controller may not write ConfigMaps, observations are used nevertheless, and there is no error.
 func TestForbidden(t *testing.T) {
 	refuse := interceptor.Funcs{Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, key.Name, errors.New("no"))

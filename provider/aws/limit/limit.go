@@ -1,5 +1,6 @@
-// Package limit limits and measures the calls to AWS. Each operation has its own limiter. It does not delay calls until
-// AWS throttles the operation, and then adapts its rate. So throttling of one operation does not slow down others.
+// Package limit limits and measures the calls to AWS. Each operation has its own limiter. A limiter delays no calls
+// until AWS throttles its operation. From then on, it adapts the rate of calls. So throttling of one operation does not
+// slow down others.
 package limit
 
 import (
@@ -27,7 +28,7 @@ type Limiter struct {
 
 var _ aws.RetryerV2 = (*Limiter)(nil)
 
-// New returns a Limiter that throttles nothing yet. It waits by c. m may be nil.
+// New returns a Limiter that throttles nothing yet. Its waits are measured by c. m may be nil.
 func New(m *Metrics, c clock.Clock) *Limiter {
 	return &Limiter{plain: retry.NewStandard(), clock: c, modes: map[string]*retry.AdaptiveMode{}, counted: m}
 }
@@ -52,8 +53,8 @@ func (l *Limiter) GetRetryToken(ctx context.Context, err error) (func(error) err
 // GetInitialToken implements aws.Retryer.
 func (l *Limiter) GetInitialToken() func(error) error { return func(error) error { return nil } }
 
-// pause is how long a call waits before it tries again to get a token. The SDK's own wait can round to nothing. Then the SDK
-// tries in a loop until the clock has moved.
+// pause is how long a call waits before it tries again to get a token. The SDK's own wait can be rounded to zero. Then
+// the SDK would retry in a busy loop until the clock has advanced.
 const pause = 20 * time.Millisecond
 
 // GetAttemptToken waits until the operation of ctx may be called.

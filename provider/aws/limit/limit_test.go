@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// A storm on one operation slows that one down, and no other.
+// Throttling of one operation slows down this operation and no other.
 func TestOneLimiterAnOperation(t *testing.T) {
 	throttled, calls := true, map[string]int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

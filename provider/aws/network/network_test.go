@@ -18,7 +18,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 )
 
-// vpc answers every call with all it has, and notes the filters.
+// vpc returns all its resources for every call, and records the filters.
 type vpc struct {
 	subnets []ec2types.Subnet
 	groups  []ec2types.SecurityGroup
@@ -106,7 +106,7 @@ func TestResolve(t *testing.T) {
 	again("a minute later", 9)
 }
 
-// Security groups are asked for again after the interval that was given.
+// Security groups are read again after the configured interval.
 func TestGroupsAreCached(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	v, c := &vpc{}, class()
@@ -120,7 +120,7 @@ func TestGroupsAreCached(t *testing.T) {
 	}
 }
 
-// picked resolves and returns subnets with the class's status filled in.
+// picked returns resolved subnets, and a class whose status has them.
 func picked(t *testing.T, v *vpc) (*Subnets, *awsv1.EC2NodeClass, *clocktesting.FakePassiveClock) {
 	t.Helper()
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
@@ -138,7 +138,7 @@ func picked(t *testing.T, v *vpc) (*Subnets, *awsv1.EC2NodeClass, *clocktesting.
 
 func never(string) bool { return false }
 
-// Launches in quick succession spread over the subnets of a zone, and what was not used is given back.
+// Launches in quick succession use different subnets of a zone. Reserved addresses that were not used are released.
 func TestPickSpreads(t *testing.T) {
 	v := &vpc{subnets: []ec2types.Subnet{subnet("s-1", "a", 100), subnet("s-2", "a", 90), subnet("s-3", "b", 5)}}
 	s, c, clock := picked(t, v)
@@ -156,12 +156,12 @@ func TestPickSpreads(t *testing.T) {
 		t.Errorf("picked %q in b and %q in z", picks[0].In("b"), picks[0].In("z"))
 	}
 	for _, p := range picks {
-		p.Settle("s-3") // they all landed in b
+		p.Settle("s-3") // all instances were launched in zone b
 	}
 	if p := s.Pick(c, need, never); p.In("a") != "s-1" {
 		t.Errorf("picked %s although all was given back", p.In("a"))
 	}
-	// EC2 counts anew: what was held before does not matter any more, also when it is settled late.
+	// After a new reading from EC2, earlier reservations do not count, even if Settle is called later.
 	late := s.Pick(c, need, never)
 	v.subnets[0].AvailableIpAddressCount = aws.Int32(95)
 	clock.SetTime(time.Unix(60, 0))

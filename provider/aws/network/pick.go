@@ -16,14 +16,16 @@ type Pick struct {
 	held    map[string]hold // by subnet id
 }
 
+// hold is a reservation of addresses in one subnet.
 type hold struct {
 	addresses int64
-	reading   uint64
+	reading   uint64 // count.reading at the time of the reservation
 }
 
-// Pick chooses, in every zone of need, the class's subnet with the most free addresses, then the lowest id, and deducts
-// the addresses that an instance there may need. Subnets for which full returns true are chosen only if there are no
-// others. The caller must call Settle once the outcome of the launch is known.
+// Pick chooses one subnet of the class in each zone of need, and reserves need[zone] addresses in it. It chooses the
+// subnet with the most free addresses, or of several such subnets the one with the lowest id. A subnet for which full
+// returns true is chosen only if the zone has no other. The caller must call Settle once the outcome of the launch is
+// known.
 func (s *Subnets) Pick(class *awsv1.EC2NodeClass, need map[string]int64, full func(id string) bool) *Pick {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,8 +45,8 @@ type Subnets struct {
 // count has the number of free addresses of one subnet.
 type count struct {
 	free     int64
-	launched int64 // addresses reserved for launches since free was read
-	reading  uint64
+	launched int64  // addresses reserved for launches since free was read
+	reading  uint64 // number of times that free was replaced by a value from EC2
 }
 
 // NewSubnets returns a Subnets that caches results for refresh.

@@ -251,7 +251,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// One step that cannot be done does not keep the others from being written down.
+// If one step fails, the results of the others are still written to the status.
 func TestOneErrorDoesNotStopTheOthers(t *testing.T) {
 	b := newBench(class())
 	b.errs["subnets"] = errors.New("throttled")
@@ -272,7 +272,7 @@ func TestOneErrorDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
-// The same trouble is logged once, and its end once.
+// A problem is logged once, and its end is logged once.
 func TestTroubleIsToldOnce(t *testing.T) {
 	var lines []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
@@ -389,7 +389,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// A controller that takes over from another rule, in either direction, replaces no node that had not drifted before.
+// After a change between upstream's hash and this one, in either direction, no node drifts that had not drifted before.
 func TestStampMigrates(t *testing.T) {
 	c := class()
 	c.Annotations = map[string]string{awsv1.AnnotationEC2NodeClassHash: "upstream", awsv1.AnnotationEC2NodeClassHashVersion: "v6"}

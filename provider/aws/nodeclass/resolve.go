@@ -36,8 +36,8 @@ func (s *Status) no(class *awsv1.EC2NodeClass, kind, reason, message string) {
 	condition.SetFalse(class, kind, reason, message, s.Clock.Now())
 }
 
-// unsure sets a condition that cannot be determined now to Unknown. If it is True for the class's generation it stays True, so
-// that a short failure of AWS does not stop launches.
+// unsure sets a condition that cannot be determined now to Unknown. A condition that is True for the class's generation
+// stays True, so that a short failure of AWS does not stop launches.
 func (s *Status) unsure(class *awsv1.EC2NodeClass, kind, message string) {
 	old := condition.Get(class, kind)
 	if old != nil && old.Status == metav1.ConditionTrue && old.ObservedGeneration == class.Generation {

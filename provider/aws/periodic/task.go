@@ -21,8 +21,8 @@ import (
 type Task struct {
 	// Label is the controller's name in logs and metrics.
 	Label string
-	// Run does the work once and returns the time until the next run. After an error, it is repeated with increasing
-	// pauses.
+	// Run does the work once and returns the time until the next run. After an error, Run is called again, with
+	// increasing pauses.
 	Run func(ctx context.Context) (next time.Duration, err error)
 }
 
@@ -30,7 +30,7 @@ type Task struct {
 func (t Task) Name() string { return t.Label }
 
 // Reconcile runs the task once. The request is ignored. After an error, it requeues with increasing pauses. An error is
-// logged when it is new, and when it is over.
+// logged when it first occurs or its text changes. The first success after errors is logged as well.
 func (t *running) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	next, err := t.task.Run(ctx)
 	switch {
@@ -70,7 +70,7 @@ func (t Task) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error
 	return ctrl.Result{RequeueAfter: next}, err
 }
 
-// Register adds the task to mgr. It runs first when the manager becomes leader.
+// Register adds the task to mgr. The first run is when the manager becomes leader.
 func (t Task) Register(mgr ctrl.Manager) error {
 	c, err := controller.New(t.Label, mgr, controller.Options{Reconciler: &running{task: t}, MaxConcurrentReconciles: 1})
 	if err != nil {

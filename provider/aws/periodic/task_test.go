@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// A failing task is retried with increasing delay. It logs each error once, and once that it works again.
+// A failing task is retried with increasing delay. It logs each error once, and its recovery once.
 func TestTask(t *testing.T) {
 	var err error
 	var lines []string
@@ -56,7 +56,7 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// A task that the end of the process cuts off says nothing.
+// A task that is interrupted by the end of the process logs nothing.
 func TestCutOff(t *testing.T) {
 	var lines []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))

@@ -62,7 +62,7 @@ func New(api API, c clock.PassiveClock) *Groups {
 	}
 }
 
-// Resolve returns the group that the class selects, nil if it selects none or there is none.
+// Resolve returns the group that the class selects, nil if the class selects none or the group does not exist.
 func (g *Groups) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*Group, error) {
 	if class.Spec.PlacementGroupSelector == nil {
 		return nil, nil

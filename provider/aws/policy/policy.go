@@ -15,7 +15,7 @@ type Scope struct {
 	Cluster   string
 	NodeRole  string // name of the role of nodes
 	Queue     string // name of the interruption queue
-	// Suffix is the domain of the partition's services. If empty, it is that of the partition.
+	// Suffix is the domain of the partition's services. If it is empty, the partition determines the domain.
 	Suffix string
 }
 
@@ -28,7 +28,7 @@ type Statement struct {
 	Condition Conditions `json:",omitempty"`
 }
 
-// Conditions are values by operator and key.
+// Conditions are the values of an IAM condition, by condition operator and condition key.
 type Conditions map[string]map[string]any
 
 // A Policy is one managed policy. The controller needs all of them.

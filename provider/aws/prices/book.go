@@ -38,7 +38,7 @@ type table struct {
 	onDemand map[string]float64
 	// spot has spot prices by type and zone. It is nil until the price history was read.
 	spot map[place]float64
-	// since is since when a spot price is in force, as EC2 said.
+	// since has the time since which each spot price is in force, as EC2 reported it.
 	since map[place]time.Time
 	// guess are the shipped averages of spot prices by type. They are used until spot is set.
 	guess    map[string]float64
@@ -129,8 +129,7 @@ func (b *Book) learnListed(found map[string]float64) {
 }
 
 // learnSpot merges new spot prices with the earlier ones. It removes prices that EC2 has not returned for spotLife,
-// because the zone no longer offers the type as spot.
-// since has the times since when the prices are in force.
+// because the zone no longer offers the type as spot. since has the time since which each price is in force.
 func (b *Book) learnSpot(found map[place]float64, since map[place]time.Time, now time.Time) {
 	b.write.Lock()
 	defer b.write.Unlock()
@@ -158,5 +157,5 @@ func (b *Book) learnSpot(found map[place]float64, since map[place]time.Time, now
 	b.table.Store(&next)
 }
 
-// spotLife is how long a spot price is kept that EC2 does not return any more.
+// spotLife is how long a spot price is kept after EC2 last returned it.
 const spotLife = 24 * time.Hour

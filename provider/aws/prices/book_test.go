@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
-// lists answers GetProducts by tenancy.
+// lists is a fake of the Pricing API with list prices by tenancy.
 type lists struct {
 	byTenancy map[string][]string
 	err       error
@@ -36,7 +36,7 @@ func (l *lists) GetProducts(
 	return &pricing.GetProductsOutput{PriceList: l.byTenancy[asked["tenancy"]]}, l.err
 }
 
-// history answers with its records, one a page.
+// history is a fake of the spot price history that returns each record on its own page.
 type history struct {
 	records []ec2types.SpotPrice
 	err     error
@@ -132,7 +132,7 @@ func TestFallback(t *testing.T) {
 	wantPrice(t, "m5.large in an unknown region", 0.096)(other.OnDemand("m5.large"))
 }
 
-// Prices are current when spot prices have come, or ten minutes of attempts have failed.
+// Prices are current when spot prices were read, or when attempts have failed for ten minutes.
 func TestCurrent(t *testing.T) {
 	denied, start := errors.New("denied"), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
@@ -266,7 +266,7 @@ func TestSpotPriceIsRemoved(t *testing.T) {
 	}
 }
 
-// Spot prices are asked for every hour, list prices every twelve.
+// Spot prices are read every hour, list prices every twelve hours.
 func TestTaskIntervals(t *testing.T) {
 	l := &lists{byTenancy: map[string][]string{
 		"Shared": {product("m5.large", "USD", "0.2")}, "Dedicated": {product("m5.metal", "USD", "5")},

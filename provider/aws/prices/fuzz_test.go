@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzParseRules reads price books of any form. By what is accepted every price stays a number of dollars.
+// FuzzParseRules reads price books of any form. With an accepted price book, every price is a finite number of dollars.
 func FuzzParseRules(f *testing.F) {
 	for _, text := range []string{
 		priceBook, "", "null", "discounts: [{percent: .nan}]", "fees: [{usd: .inf}]", "fees: [{usd: 1e308}, {usd: 1e308}]", "discounts: [null]",

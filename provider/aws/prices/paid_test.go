@@ -66,7 +66,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The price book is read, followed, left as it was when it is spoilt, and over when it is gone.
+// The rules of the price book apply. If the book becomes invalid, the previous rules stay in use. If it is deleted,
+// there are no rules.
 func TestPaid(t *testing.T) {
 	var lines []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))

@@ -36,7 +36,7 @@ type Discount struct {
 	// Percent is subtracted from the list price, 0 to 100. 100 is for instances that are paid for already.
 	Percent float64 `json:"percent"`
 	// Instances is the number of nodes of each matching type to which the discount applies, as for reserved instances.
-	// 0 means any number. Nodes are counted once a minute, so launches within a minute may exceed it.
+	// 0 means any number. Nodes are counted once a minute, so launches within a minute may exceed the number.
 	Instances int `json:"instances,omitempty"`
 	// VCPUs is the number of vCPUs of all matching types together to which the discount applies, as for a Savings Plan.
 	// 0 means any number.

@@ -51,7 +51,7 @@ var (
 const (
 	rightLife   = 15 * time.Minute // how long the role of a profile is cached
 	missingLife = time.Minute      // how long it is cached that a role does not exist
-	doubtLife   = time.Hour        // how long a profile that a class names is checked after EC2 refused it
+	doubtLife   = time.Hour        // how long a refusal of EC2 makes Ensure check a profile of spec.instanceProfile
 	guardLife   = time.Hour        // how long Sweep ignores a new or replaced profile
 )
 
@@ -194,7 +194,8 @@ func (p *Profiles) make(ctx context.Context, class *awsv1.EC2NodeClass, name, ro
 	return err
 }
 
-// name returns the name of the profile of a class and role. It is a hash, so it is always the same for them.
+// name returns the name of the profile of a class and role. It contains a hash of the region, the class and the role,
+// so it is the same in each call.
 func (p *Profiles) name(class *awsv1.EC2NodeClass, role string) string {
 	sum := sha256.Sum256([]byte(p.region + "\n" + string(class.UID) + "\n" + role))
 	return fmt.Sprintf("%s_%d", p.cluster, binary.BigEndian.Uint64(sum[:8]))

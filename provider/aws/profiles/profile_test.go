@@ -21,7 +21,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 )
 
-// account is IAM with profiles and the role "nodes".
+// account is a fake of IAM with profiles and the role "nodes".
 type account struct {
 	profiles map[string]*iamtypes.InstanceProfile
 	calls    []string
@@ -189,7 +189,7 @@ func TestMissingRole(t *testing.T) {
 	}
 }
 
-// The profile that a Karpenter before v1 made goes with its class, unless it is not the cluster's.
+// The profile that a Karpenter before v1 created is deleted with its class if it has the tag of the cluster.
 func TestLegacyRemoval(t *testing.T) {
 	sum := fnv.New64()
 	sum.Write([]byte("rdefault")) // region and name of the class
@@ -237,7 +237,7 @@ func TestRemoval(t *testing.T) {
 	if a.profiles["left-0"] != nil || a.profiles["left-1"] == nil || a.profiles[mine] == nil || a.profiles["theirs"] == nil {
 		t.Errorf("left are %v", a.profiles)
 	}
-	clock.SetTime(time.Unix(3601, 0)) // new profiles are safe for an hour
+	clock.SetTime(time.Unix(3601, 0)) // new profiles are kept for an hour
 	if err := p.Sweep(t.Context(), used); err != nil || a.profiles[mine] != nil {
 		t.Errorf("after an hour: %v, %v", err, a.profiles)
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
-// RemoveOf deletes all profiles that were created for the class, including that of an upstream Karpenter before v1.
+// RemoveOf deletes all profiles that were created for the class, including one that an upstream Karpenter before v1
+// created.
 func (p *Profiles) RemoveOf(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	if err := p.removeAll(ctx, p.path(string(class.UID)), func(string) bool { return false }); err != nil {
 		return err
@@ -102,7 +103,7 @@ func (p *Profiles) removeAll(ctx context.Context, prefix string, keep func(name 
 	return errors.Join(errs...)
 }
 
-// remove deletes a profile after removing its roles. It is not an error if they do not exist.
+// remove deletes a profile after removing its roles. A profile or role that does not exist is not an error.
 func (p *Profiles) remove(ctx context.Context, name string, roles []string) error {
 	p.right.Delete(name)
 	for _, r := range roles {

@@ -16,7 +16,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 )
 
-// account sells reservations by id; filters are noted, not applied.
+// account is a fake of EC2 with reservations by id. It records filters and does not apply them.
 type account struct {
 	byID  map[string]ec2types.CapacityReservation
 	asked []string

@@ -56,7 +56,7 @@ type Shifts struct {
 
 	mu       sync.Mutex           // guards the rest
 	until    map[string]time.Time // by zone id
-	next     time.Time            // the first end of a shift, zero for none
+	next     time.Time            // the earliest end of a shift, zero for none
 	revision uint64
 }
 
@@ -107,8 +107,8 @@ func (s *Shifts) Task() periodic.Task {
 	}}
 }
 
-// Refresh reads the shifts from ARC, and publishes events on the pools for which one begins or ends. A shift that ARC no longer
-// lists is over at once. After an error, known shifts stay until they expire.
+// Refresh reads the shifts from ARC, and publishes events on the pools in whose zones a shift begins or ends. A shift
+// that ARC no longer lists is over at once. After an error, known shifts stay until they expire.
 func (s *Shifts) Refresh(ctx context.Context) error {
 	arn, err := s.Cluster(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// arc answers with its shifts.
+// arc is a fake of ARC that returns its shifts.
 type arc struct {
 	shifts []arctypes.ZonalShiftInResource
 	err    error
@@ -95,7 +95,7 @@ func TestShifts(t *testing.T) {
 		t.Error("a shift outlives its end")
 	}
 
-	// One of two that is taken back early is over at once.
+	// If one of two shifts is cancelled early, it is over at once.
 	api.err, told = nil, nil
 	api.shifts = []arctypes.ZonalShiftInResource{
 		away("az1", arctypes.AppliedStatusApplied, time.Hour), away("az2", arctypes.AppliedStatusApplied, time.Hour),

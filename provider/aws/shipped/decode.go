@@ -28,7 +28,7 @@ type Catalog struct {
 	} `json:"asOf"`
 	// Types are sorted by name.
 	Types []Type `json:"types"`
-	// BranchENIs are the numbers of branch network interfaces, by name, of types that are too new for Types.
+	// BranchENIs has the number of branch network interfaces of each type that is too new for Types, by type name.
 	BranchENIs map[string]int64 `json:"branchENIs"`
 	// Regions are sorted by name.
 	Regions []Region `json:"regions"`
@@ -114,7 +114,7 @@ func (o *Offer) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Load returns the embedded table, decoded once. It is shared: callers must not change it.
+// Load returns the embedded table, decoded once. Callers share the table and must not change it.
 func Load() (*Catalog, error) { return load() }
 
 var load = sync.OnceValues(func() (*Catalog, error) { return decode(data) })

@@ -15,7 +15,7 @@ func TestLoad(t *testing.T) {
 	if !ok || len(r.Zones) != 6 || c.AsOf.Prices == "" {
 		t.Fatalf("us-east-1 has %d zones, prices are of %q", len(r.Zones), c.AsOf.Prices)
 	}
-	newer := []string{ // than the facts about instances
+	newer := []string{ // types that are newer than the facts about instances
 		"c8g-flex.large", "m8g-flex.large", "c9g.large", "c9gd.large", "m9g.large", "m9gd.large", "g7.2xlarge", "r9gd.large",
 	}
 	for _, name := range newer {

@@ -74,10 +74,10 @@ type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
 }
 
-// A Collector terminates Karpenter's instances without a claim to which they belong or will be assigned. Tags alone
-// decide which instances are Karpenter's: those of this cluster and a node class that have a pool or were launched by a
-// Launcher. It never terminates other instances. It keeps an instance whose node is Ready and runs pods. It keeps all
-// of them if there are too many (Breaker).
+// A Collector terminates Karpenter's instances that belong to no claim and will be assigned to none. Tags alone decide
+// which instances are Karpenter's: they have the tags of this cluster and of a node class, and the tag of a pool or of
+// a launch. It terminates no other instances, and none whose node is Ready and runs pods. If too many instances remain,
+// it terminates none (Breaker).
 type Collector struct {
 	Instances Instances
 	Launches  Launches
@@ -107,9 +107,9 @@ func (c *Collector) Task() periodic.Task {
 	}}
 }
 
-// Collect makes one round. Instances are listed before claims, so an instance that is launched in between is in no list
-// or has a claim. Claims are read from the cache first. Only if an instance has no claim there, claims are read from
-// the API server.
+// Collect makes one round. Instances are listed before claims, because the claim of an instance exists before the
+// instance. Claims are read from the cache first. Only if an instance has no claim there, claims are read from the API
+// server.
 func (c *Collector) Collect(ctx context.Context) error {
 	list, err := c.Instances.List(ctx)
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *Collector) keep(claims []apiv1.NodeClaim) {
 
 // owned reports whether the instance is Karpenter's by its tags. The list was already filtered by tags. The second
 // check prevents the termination of other instances in case the filter fails. Instances of claims without a pool have
-// an empty tag of the pool, but the tag of their launch.
+// an empty tag of the pool, but they have the tag of their launch.
 func (c *Collector) owned(i instances.Instance) bool {
 	return i.Tags[awsv1.TagEKSClusterName] == c.Cluster && i.Tags[awsv1.TagNodeClass] != "" &&
 		(i.Tags[awsv1.TagNodePool] != "" || i.Tags[instances.TagLaunch] != "")

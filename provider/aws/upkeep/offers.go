@@ -84,7 +84,7 @@ func (o *Offers) Task() periodic.Task {
 	}}
 }
 
-// shown returns which instance types have metrics if there are n offerings.
+// shown returns a function that reports whether an instance type has metrics. n is the number of offerings.
 func (o *Offers) shown(ctx context.Context, n int) (func(instanceType string) bool, error) {
 	var claims apiv1.NodeClaimList
 	if err := o.reader.List(ctx, &claims); err != nil {

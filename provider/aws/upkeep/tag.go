@@ -68,7 +68,8 @@ func (t *Tagger) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{}, nil
 }
 
-// tag adds the tags that the instance lacks. An instance of another cluster gets none: a claim may be forged.
+// tag adds the tags that the instance lacks. An instance of another cluster gets none, because the status of the claim
+// may be forged.
 func (t *Tagger) tag(ctx context.Context, id string, tags map[string]string) error {
 	i, err := t.Instances.Get(ctx, id)
 	if err != nil {

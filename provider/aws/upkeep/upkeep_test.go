@@ -33,7 +33,7 @@ import (
 
 var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// account holds instances and what was done to them. All but those that a claim has are surplus.
+// account has instances, and records the calls for them. Instances that no claim has are surplus.
 type account struct {
 	list  []instances.Instance
 	ended []string
@@ -119,7 +119,7 @@ func TestCollect(t *testing.T) {
 		instance("i-leaked", time.Hour), instance("i-young", 29*time.Second), instance("i-old", 30*time.Second),
 		instance("i-wanted", time.Hour), instance("i-gone", time.Hour), foreign, poolless, ending, handmade,
 	}}
-	for n := range 20 { // so many that the bound on terminations is not met
+	for n := range 20 { // so many that the bound on terminations is not reached
 		held := instance(fmt.Sprint("i-held-", n), time.Hour)
 		held.Tags[awsv1.TagEKSClusterName] = "another"
 		a.list = append(a.list, held)
@@ -148,7 +148,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// events are those that were published.
+// events are the published events.
 type events []string
 
 func (e *events) Event(o client.Object, _, reason, message string) {
@@ -214,7 +214,8 @@ func TestCollectKeepsNodeInUse(t *testing.T) {
 	}
 }
 
-// The cache lacks a claim that is stored: its instance is not touched. The launches are told of the claims there are.
+// If a stored claim is missing in the cache, its instance is not terminated. Launches.Keep is called with the stored
+// claims.
 func TestCollectReadsClaimsAgain(t *testing.T) {
 	a := &account{list: []instances.Instance{instance("i-1", time.Hour)}}
 	c, _ := collector(a, kube())
@@ -283,7 +284,7 @@ func TestTagger(t *testing.T) {
 	}
 }
 
-// sweeper deletes what is not used.
+// sweeper records the names that are not used.
 type sweeper struct{ names, swept []string }
 
 func (s *sweeper) Sweep(_ context.Context, used func(string) bool) error {
@@ -309,7 +310,7 @@ func TestSweepProfiles(t *testing.T) {
 	}
 }
 
-// shop returns the given types for the class named ready.
+// shop is a fake of Types: it returns its types for the class named ready.
 type shop struct{ types []*model.InstanceType }
 
 func (s *shop) Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
@@ -363,7 +364,7 @@ karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="spo
 karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="spot",instance_type="m5.large",zone="b"} 0.04
 `
 	check(fixed + offers)
-	// Of too many offerings, those of types that NodeClaims have are left.
+	// If there are too many offerings, only those of types that NodeClaims have keep their metrics.
 	for i := range 500 {
 		s.types = append(s.types, &model.InstanceType{Name: fmt.Sprint("m6.", i), Offerings: s.types[0].Offerings})
 	}
