@@ -45,14 +45,14 @@ func (l *linter) budgets(p *pool) {
 			closed[r] = true
 		}
 	}
-	if len(closed) == 0 {
-		return
-	}
 	var names []string
 	for _, r := range reasons {
 		if closed[r] {
 			names = append(names, string(r))
 		}
+	}
+	if len(names) == 0 {
+		return
 	}
 	slices.Sort(names)
 	l.at(p.object, "budget-blocks-disruption", "spec.disruption.budgets", "set schedule and duration of the disruption budget with"+

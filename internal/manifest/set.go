@@ -136,7 +136,6 @@ func (s *Set) add(o Object, d *document, at map[string]int) {
 			bound, s.objects[i] = other, o // the pending pod keeps the name, since results name it
 		}
 		bound.SetName(bound.GetName() + "." + bound.(*corev1.Pod).Spec.NodeName)
-		s.places[bound] = s.places[other]
 		s.objects = append(s.objects, bound)
 		return
 	}

@@ -133,6 +133,20 @@ func (p *Provider) kinds(ctx context.Context, class *clusterapiv1alpha1.ClusterA
 	return out, nil
 }
 
+// domainIn returns the cheapest failure domain of the zone that has no shortage, the first of equally cheap ones. Several failure
+// domains may have the same zone. The kind must have an available offering in the zone.
+func (k *kind) domainIn(zone string) domain {
+	var out domain
+	var least *cloud.Offering
+	for i, d := range k.domains {
+		o := &k.instanceType.Offerings[i]
+		if d.zone == zone && (o.Available || o.Unpriced) && (least == nil || o.Price < least.Price) {
+			out, least = d, o
+		}
+	}
+	return out
+}
+
 // keyOf returns the key of shortages of a template in a failure domain.
 func keyOf(class *clusterapiv1alpha1.ClusterAPINodeClass, name, failureDomain string) offeringKey {
 	return offeringKey{class.Spec.Namespace, class.Spec.ClusterName, name, failureDomain}
@@ -201,8 +215,8 @@ func (p *Provider) seen(ctx context.Context, class *clusterapiv1alpha1.ClusterAP
 		have := model.CapacityOf(nodes.Items[i].Status.Allocatable)
 		if least, known := out[name]; known {
 			for resource, amount := range least {
-				if v, ok := have[resource]; ok {
-					have[resource] = min(v, amount)
+				if v, ok := have[resource]; !ok || amount < v {
+					have[resource] = amount
 				}
 			}
 		}

@@ -96,6 +96,16 @@ func TestAllocatableOfNodes(t *testing.T) {
 	if got := types["medium"].Allocatable[corev1.ResourceCPU]; got != 8000 {
 		t.Errorf("another template has %dm cpu, want 8000m", got)
 	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-2", Labels: map[string]string{
+		classLabel: "default", apiv1.NodeInitializedLabelKey: "true", corev1.LabelInstanceTypeStable: "small",
+	}}}
+	node.Status.Allocatable = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+	if err := w.kube.Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.typesOf(t)["small"].Allocatable; got[corev1.ResourceCPU] != 3700 || got[corev1.ResourceMemory] != 1<<30 {
+		t.Errorf("allocatable is %v, want the least of all nodes, also of cpu that the last one does not report", got)
+	}
 }
 
 // Nodes of a template with taints are for pools that have the same taints.
@@ -160,6 +170,22 @@ func TestZones(t *testing.T) {
 	w.change(t, gvk("Cluster"), clusterName, func(u *unstructured.Unstructured) { unstructured.RemoveNestedField(u.Object, "status") })
 	if got := zones(w.typesOf(t)["large"]); got != clusterName {
 		t.Errorf("a Cluster without failure domains has the zones %q, want its name", got)
+	}
+}
+
+// Of several failure domains of a zone, the cheapest without a shortage is used.
+func TestDomainsOfOneZone(t *testing.T) {
+	offering := func(zone string, price float64, available bool) cloud.Offering {
+		return cloud.Offering{Zone: zone, Price: price, Available: available}
+	}
+	k := &kind{
+		domains: []domain{{"a", "north"}, {"b", "north"}, {"c", "north"}, {"d", "south"}},
+		instanceType: &cloud.InstanceType{Offerings: []cloud.Offering{
+			offering("north", 1, false), offering("north", 3, true), offering("north", 2, true), offering("south", 1, true),
+		}},
+	}
+	if d := k.domainIn("north"); d.name != "c" {
+		t.Errorf("the failure domain is %q, want c: a has a shortage, b is dearer", d.name)
 	}
 }
 

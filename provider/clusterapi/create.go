@@ -203,7 +203,7 @@ func (p *Provider) choose(
 			Err: errors.New("no available template meets the requirements, requests and taints of the NodeClaim"),
 		}
 	}
-	d := chosen.domains[slices.IndexFunc(chosen.domains, func(d domain) bool { return d.zone == best.Zone })]
+	d := chosen.domainIn(best.Zone)
 	r := record{
 		Namespace: class.Spec.Namespace, Cluster: class.Spec.ClusterName, Name: nameOf(class.Spec.ClusterName, claim.Name),
 		Template: chosen.name, FailureDomain: d.name, Zone: d.zone, Infrastructure: cloneKind(chosen.infrastructure),
