@@ -18,7 +18,6 @@ import (
 // plans, which cost more. So when one pod of a ReplicaSet, StatefulSet or Job is unschedulable, its other pods are treated as
 // unschedulable, too. So is a pod that has not been tried for overdueAfter. If such a pod fits on an existing node, the plan
 // places it there and launches nothing for it.
-// existing node, the plan places it there and launches nothing for it.
 type backlog struct {
 	// unjudged are the pods that kube-scheduler has not tried, by key. seen is when each pending pod was first
 	// observed, by UID.
