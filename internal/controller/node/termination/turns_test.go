@@ -13,14 +13,14 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// turns has no node that awaits opening. A test reports an opened node by calling the functions in told.
+// turns is a Turns without waiting pods. A test opens a node by calling the functions in told.
 type turns struct{ told []func() }
 
 func (*turns) Awaiting([]*corev1.Pod) map[types.UID]bool { return nil }
 
 func (t *turns) OnOpen(f func()) { t.told = append(t.told, f) }
 
-// A place that is opened wakes every node that gives pods away, and no other.
+// The opening of a destination node triggers every node that is being deleted, and no other.
 func TestOpeningWakes(t *testing.T) {
 	node := func(name string, leaves bool) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{apiv1.TerminationFinalizer}}}
