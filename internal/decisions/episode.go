@@ -29,7 +29,7 @@ type State string
 // The states of episodes.
 const (
 	StateOpen      State = "open"      // effects are expected
-	StateDone      State = "done"      // all launched nodes are initialized and all removed nodes are gone, or nothing was to be done
+	StateDone      State = "done"      // all launched nodes are initialized and all removed nodes are deleted
 	StateFailed    State = "failed"    // ended, and at least one launch failed
 	StateCancelled State = "cancelled" // the disruption was rolled back
 )
@@ -122,7 +122,7 @@ const (
 	EffectRegistered  EffectKind = "registered"  // the node joined
 	EffectInitialized EffectKind = "initialized" // the node is ready for pods
 	EffectTerminating EffectKind = "terminating" // the NodeClaim is being deleted
-	EffectTerminated  EffectKind = "terminated"  // the NodeClaim is gone, and its instance with it
+	EffectTerminated  EffectKind = "terminated"  // the NodeClaim and its instance no longer exist
 	EffectFailed      EffectKind = "failed"      // a launch failed, or its node did not join
 	EffectEvicted     EffectKind = "evicted"     // a pod was evicted
 	EffectCancelled   EffectKind = "cancelled"   // a disruption was rolled back
@@ -135,7 +135,7 @@ type Effect struct {
 	Kind EffectKind `json:"kind"`
 	// Object is the object concerned, such as "nodeclaim default-x7k2p" or "pod shop/web-0".
 	Object string `json:"object"`
-	// Message is the message of the event. It is empty if the effect comes from the watch.
+	// Message explains the effect, such as the message of its event. It is empty if Kind needs no explanation.
 	Message string `json:"message,omitempty"`
 }
 

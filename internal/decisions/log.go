@@ -268,7 +268,7 @@ func (l *Log) add(x *entry, claim string, f Effect) {
 		delete(x.coming, claim)
 	case EffectTerminated:
 		if _, comes := x.coming[claim]; comes {
-			x.Progress[EffectFailed]++ // gone before it was initialized
+			x.Progress[EffectFailed]++ // deleted before it was initialized
 		}
 		delete(x.coming, claim)
 		delete(x.leaving, claim)
