@@ -67,7 +67,7 @@ func (e *Emulator) serveMetadata(w http.ResponseWriter, r *http.Request, rest st
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain")
-	_, _ = io.WriteString(w, body) // a write fails only if the client has gone
+	_, _ = io.WriteString(w, body) // a write fails only if the client has disconnected
 }
 
 // serveToken returns a session token. The token contains its time of expiry, so it need not be stored.

@@ -46,7 +46,7 @@ func (o option) knownRoom() int {
 	return o.room
 }
 
-// compareEnough sorts pools with known room for want instances first.
+// compareEnough sorts the pools that are known to have room for want instances before the others.
 func compareEnough(a, b option, want int) int {
 	enough := func(o option) int {
 		if o.knownRoom() >= want {
