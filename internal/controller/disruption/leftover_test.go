@@ -28,7 +28,7 @@ func (o *colony) waitsFor(name string) []string {
 // other, so that the command is rolled back. It returns the name of the replacement that is left.
 func (o *colony) failOne(comes func(*apiv1.NodeClaim)) (left string) {
 	o.t.Helper()
-	o.boots = time.Hour // by hand
+	o.boots = time.Hour // no node is initialized unless the test does it
 	o.pass()
 	replacements := o.waitsFor("claim-0")
 	if len(replacements) != 2 {

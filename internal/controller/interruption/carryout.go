@@ -38,7 +38,7 @@ func (c *Controller) carryOutAll(ctx context.Context, actions []interruption.Act
 }
 
 // carryOut executes one action: it marks the offering as unavailable, publishes the event, sets the deadline, deletes the claim
-// and cordons the node, as far as the action says so.
+// and cordons the node, each only if the action requires it.
 func (c *Controller) carryOut(ctx context.Context, a interruption.Action) error {
 	if a.Unavailable != "" {
 		c.Cloud.MarkUnavailable(a.Claim, a.Unavailable)

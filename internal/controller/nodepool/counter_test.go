@@ -29,7 +29,7 @@ func TestCounter(t *testing.T) {
 	w := newWorld(t, aPool(),
 		// This instance has not joined.
 		aClaim("launching", launched("1", resources("4", "8Gi", ""))),
-		// This node has joined, but its device plugin has not started. The GPU is counted by the claim, the rest by the node.
+		// This node has joined, but its device plugin has not started. The GPU is taken from the claim, the rest from the node.
 		aClaim("joining", launched("2", resources("4", "8Gi", "1"))),
 		aNode("joining", "2", resources("4", "7Gi", "0"), nil),
 		// This node is initialized, so only its own capacity counts.

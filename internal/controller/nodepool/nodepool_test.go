@@ -127,7 +127,8 @@ func deleting(p *apiv1.NodePool) {
 	p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"foreground"}
 }
 
-// No controller changes a NodePool that is being deleted or belongs to another provider, or fails for one that does not exist.
+// The controllers do not change a NodePool that is being deleted or belongs to another provider. A NodePool that does not exist
+// causes no error.
 func TestPoolsLeftAlone(t *testing.T) {
 	for name, objects := range map[string][]client.Object{
 		"gone":               nil,
