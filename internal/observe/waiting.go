@@ -71,7 +71,7 @@ func (c *Cluster) notePod(o *corev1.Pod) bool {
 	if _, known := c.waiting[o.UID]; !known {
 		c.waiting[o.UID] = c.clock.Now()
 		if since, ok := c.backlog.seen[o.UID]; ok {
-			c.waiting[o.UID] = since // batch windows are measured from when pods appeared, not from when they were found unschedulable
+			c.waiting[o.UID] = since // batch windows are measured from when pods appeared, not from when they were refused
 		}
 	}
 	return true
