@@ -50,7 +50,7 @@ func TestClaimFor(t *testing.T) {
 	reqs := require.FromSpec(c.Spec.Requirements)
 	for key, want := range map[string]string{
 		corev1.LabelInstanceTypeStable: "[a.large z.large]",
-		apiv1.CapacityTypeLabelKey:     "[on-demand]", // spot is out everywhere
+		apiv1.CapacityTypeLabelKey:     "[on-demand]", // no offering of spot is available
 		corev1.LabelTopologyZone:       "[a b]",
 		apiv1.NodePoolLabelKey:         "[default]",
 	} {
@@ -70,7 +70,7 @@ func TestClaimFor(t *testing.T) {
 	}
 }
 
-// Launch returns what was created also when something else failed.
+// Launch returns the claims that it created, even if the creation of another claim failed.
 func TestLaunchPartly(t *testing.T) {
 	calls := 0
 	c := fake.NewClientBuilder().WithScheme(api.Scheme()).WithInterceptorFuncs(interceptor.Funcs{
@@ -92,7 +92,7 @@ func TestLaunchPartly(t *testing.T) {
 	}
 }
 
-// Only nodes that are launched for pending pods wait for nominations, and only where pods are nominated.
+// The claim of a planned node waits for nominations only if the node is for pending pods and the Actor nominates.
 func TestLaunchWaitsForNominations(t *testing.T) {
 	forPods := plannedNode()
 	forPods.Pods = []*model.Pod{{Object: &corev1.Pod{}}}
@@ -110,7 +110,7 @@ func TestLaunchWaitsForNominations(t *testing.T) {
 	}
 }
 
-// Claims that are gone or being deleted are returned. The others are recorded all the same.
+// Record returns the claims that are deleted or being deleted. It annotates the others.
 func TestLedgerReturnsClaimsThatEnd(t *testing.T) {
 	a := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	b := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "b", Annotations: map[string]string{"kept": "yes"}}}
@@ -136,7 +136,7 @@ func TestLedgerReturnsClaimsThatEnd(t *testing.T) {
 	}
 }
 
-// A claim that changed since it was read is recorded, unless another process recorded a launch.
+// Record annotates a claim that changed since it was read, unless another process recorded a launch on it.
 func TestLedgerOfTwoProcesses(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -167,7 +167,7 @@ func TestLedgerOfTwoProcesses(t *testing.T) {
 	}
 }
 
-// readClaim returns a claim as the API server has it.
+// readClaim reads the claim from c.
 func readClaim(t *testing.T, c client.Client, name string) *apiv1.NodeClaim {
 	t.Helper()
 	claim := &apiv1.NodeClaim{}
@@ -177,7 +177,7 @@ func readClaim(t *testing.T, c client.Client, name string) *apiv1.NodeClaim {
 	return claim
 }
 
-// A write that fails is an error, and does not end the writes of the other claims.
+// A failed write is returned as an error. The other claims are written nevertheless.
 func TestLedgerFails(t *testing.T) {
 	a, b := &apiv1.NodeClaim{}, &apiv1.NodeClaim{}
 	a.Name, b.Name = "a", "b"

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Annotate sets an annotation of a NodeClaim or NodePool, or removes it if the value is empty. Commands of users make
-// requests to the controller by it.
+// Annotate sets an annotation of a NodeClaim or NodePool, or removes it if the value is empty. Commands of the CLI use it to make
+// requests to the controller.
 func Annotate(ctx context.Context, c client.Writer, o client.Object, key, value string) error {
 	before, ok := o.DeepCopyObject().(client.Object)
 	if !ok {

@@ -82,9 +82,9 @@ func claimRequirements(n *model.PlannedNode) []apiv1.NodeSelectorRequirementWith
 	).Spec()
 }
 
-// claimLabels returns the labels of the pool's template, the node class's label, and one value for each custom label key in
-// the pool's requirements, which no other component sets on the node. Of several values it takes the first. It adds no label
-// that only pods require: they require its absence, or the absence of a value.
+// claimLabels returns the labels of the pool's template and the label of the node class. It adds a label for each custom key in
+// the pool's requirements, because no other component sets such labels on the node. If a requirement allows several values, the
+// first is taken. Keys that only pods require get no label: such a pod requires the absence of the label, or of a value.
 func claimLabels(n *model.PlannedNode, rules apiv1.LabelRules) map[string]string {
 	labels := map[string]string{}
 	for r := range n.Requirements.All() {

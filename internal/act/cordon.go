@@ -8,8 +8,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Cordon adds the disruption taint to the node object and reports whether it was missing. A taint with the same key and
-// another effect or value comes from another version and is replaced. Nothing is written to the API server.
+// Cordon adds the disruption taint to the node object. changed is false if the node has the taint already. A taint with the same
+// key and another effect or value is of another version of Karpenter and is replaced. Cordon sends nothing to the API server.
 func Cordon(node *corev1.Node) (changed bool) {
 	taint := apiv1.DisruptedNoScheduleTaint()
 	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {

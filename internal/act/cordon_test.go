@@ -9,7 +9,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A cordon is one taint. It replaces what another version has left of that key, and leaves other taints alone.
+// Cordon adds exactly one taint. It replaces a taint of another version with the same key, and keeps other taints.
 func TestCordon(t *testing.T) {
 	taint, other := apiv1.DisruptedNoScheduleTaint(), corev1.Taint{Key: "team", Value: "a", Effect: corev1.TaintEffectNoExecute}
 	old := corev1.Taint{Key: apiv1.DisruptedTaintKey, Value: "disrupting", Effect: corev1.TaintEffectNoSchedule}

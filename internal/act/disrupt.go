@@ -22,9 +22,9 @@ import (
 // parallelMarks bounds how many nodes are marked at once.
 const parallelMarks = 10
 
-// Draft returns the replacement claims of the command without creating them. Each claim has its name already, so the
-// nodes can be marked with the names before an instance is launched. Annotations name the claims and types that it
-// replaces.
+// Draft returns the replacement claims of the command without creating them. The names of the claims are already set, so that the
+// nodes can be marked with these names before an instance is launched. Annotations of each claim name the claims and types that
+// it replaces.
 func (a *Actor) Draft(c *model.Command) []Launch {
 	var claims, types []string
 	for _, n := range c.Nodes {
@@ -56,8 +56,8 @@ func nameLike(prefix string) string {
 	return prefix[:min(len(prefix), most-letters)] + rand.String(letters)
 }
 
-// Replace creates the claims of the drafts, all or none: if one fails, it deletes the others. After a crash in between,
-// claims that are not a replacement of a marked node are deleted as surplus.
+// Replace creates the claims of the drafts, all or none: if one cannot be created, it deletes the others. After a crash between
+// the writes, the claims that no marked node names as its replacement are deleted as surplus.
 func (a *Actor) Replace(ctx context.Context, drafts []Launch) error {
 	made, err := a.create(ctx, drafts)
 	if err == nil {
@@ -71,9 +71,9 @@ func (a *Actor) Replace(ctx context.Context, drafts []Launch) error {
 	return err
 }
 
-// MarkAll marks the nodes of the command for disruption. waitFor are the names of the claims that must be initialized
-// before the nodes are deleted. A node that cannot be marked is not changed, and the error joins the reasons. MarkAll
-// returns the objects that it wrote.
+// MarkAll marks the nodes of the command for disruption. waitFor has the names of the claims that must be initialized before the
+// nodes are deleted. If a node cannot be marked, the other nodes are marked nevertheless, and the error joins the failures.
+// MarkAll returns the objects that it wrote.
 func (a *Actor) MarkAll(
 	ctx context.Context, c *model.Command, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
@@ -85,9 +85,9 @@ func (a *Actor) MarkAll(
 	return slices.Concat(written...), errors.Join(errs...)
 }
 
-// mark stores the intent to disrupt n. It writes the names of the replacements and the condition DisruptionReason to
-// the claim, and then the disruption taint to the node. After a crash, the command is recovered from these. mark
-// returns the objects that it wrote.
+// mark stores the intent to disrupt n. It first writes the names of the replacements and the condition DisruptionReason to the
+// claim, then the disruption taint to the node. After a crash, the command is restored from them. mark returns the objects that
+// it wrote.
 func (a *Actor) mark(
 	ctx context.Context, n *model.Node, c *model.Command, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
@@ -175,7 +175,7 @@ func (a *Actor) Expedite(ctx context.Context, n *model.Node, deadline time.Time)
 	return []client.Object{claim}, nil
 }
 
-// Tighten sets the termination deadline of a claim object, unless it has an earlier one. Nothing is written to the API
+// Tighten sets the termination deadline in the claim object, unless the claim has an earlier one. It sends nothing to the API
 // server.
 func Tighten(claim *apiv1.NodeClaim, deadline time.Time) {
 	key := apiv1.NodeClaimTerminationTimestampAnnotationKey
@@ -197,8 +197,8 @@ func annotate(c *apiv1.NodeClaim, key, value string) {
 	c.Annotations[key] = value
 }
 
-// End deletes the claim of n. The controllers of claims then drain its node and terminate its instance. It is not an
-// error if the claim does not exist any more. Another claim with the same name is not deleted.
+// End deletes the claim of n. The controllers of claims then drain its node and terminate its instance. It is no error if the
+// claim does not exist any more. A new claim with the same name is not deleted.
 func (a *Actor) End(ctx context.Context, n *model.Node) error {
 	_, err := DeleteClaim(ctx, a.Client, n.Claim)
 	return err

@@ -29,7 +29,7 @@ func doomed(name, typeName string) *model.Node {
 	}
 }
 
-// Replacements say what they replace.
+// Annotations of the replacements name the claims and types that they replace.
 func TestReplace(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(api.Scheme()).Build()
 	a := &Actor{Client: c, Labels: apiv1.CoreLabels()}
@@ -50,7 +50,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// Replacements take pods in turns if there are several places to go to.
+// Replacements have a move stage if the evicted pods go to several nodes.
 func TestTurns(t *testing.T) {
 	a := &Actor{Labels: apiv1.CoreLabels(), Turns: true}
 	two := []model.PlannedNode{plannedNode(), plannedNode()}
@@ -81,9 +81,9 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// If one of several replacements cannot be created none is kept.
+// If one of several replacements cannot be created, none remains.
 func TestReplaceAllOrNone(t *testing.T) {
-	var mu sync.Mutex // guards created: claims are created side by side
+	var mu sync.Mutex // guards created: claims are created concurrently
 	created := 0
 	c := fake.NewClientBuilder().WithScheme(api.Scheme()).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
@@ -94,7 +94,7 @@ func TestReplaceAllOrNone(t *testing.T) {
 			if fails {
 				return errors.New("quota exceeded")
 			}
-			o.SetFinalizers(nil) // so that it is gone once it is deleted
+			o.SetFinalizers(nil) // so that Delete removes it at once
 			return c.Create(ctx, o, opts...)
 		},
 	}).Build()
@@ -110,7 +110,7 @@ func TestReplaceAllOrNone(t *testing.T) {
 	}
 }
 
-// The names of replacements are made before they are created, and hold where names end: at 63 letters.
+// Draft sets the names of replacements. A name has at most 63 characters.
 func TestDraftNames(t *testing.T) {
 	n := plannedNode()
 	n.Pool.Object.Name = strings.Repeat("p", 63)
@@ -123,7 +123,8 @@ func TestDraftNames(t *testing.T) {
 	}
 }
 
-// Mark is repeated when another client has updated the node and its claim. Unmark leaves a claim alone that is being deleted.
+// MarkAll is repeated after a conflict with another client that updated the node or its claim. Unmark does not change a claim
+// that is being deleted.
 func TestMarkAgainAfterConflict(t *testing.T) {
 	scheme := api.Scheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {

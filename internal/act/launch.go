@@ -20,7 +20,7 @@ type Actor struct {
 	Live client.Reader
 	// Labels are the label rules of the provider.
 	Labels apiv1.LabelRules
-	// Nominates is true if nodes of Launch exclude pods until the pods that are planned onto them are nominated.
+	// Nominates makes Launch create claims whose nodes exclude pods until the planned pods are nominated to them.
 	Nominates bool
 	// Turns enables staged moves: the replacements of a command receive their pods one after another.
 	Turns bool
@@ -42,8 +42,9 @@ type Launch struct {
 // parallelCreates bounds how many claims are created at once.
 const parallelCreates = 50
 
-// Launch creates a claim for each planned node. It returns the created claims in the order of the plan, even if others
-// failed. The error joins the failures. Claims that a crash in between leaves are capacity in flight for the next plan.
+// Launch creates a claim for each planned node. It returns the created claims in the order of the plan, even if the creation of
+// others failed. The error joins the failures. If Launch is interrupted, the next plan treats the created claims as capacity in
+// flight.
 func (a *Actor) Launch(ctx context.Context, p *model.Plan) ([]Launch, error) {
 	drafts := make([]Launch, len(p.Nodes))
 	for i := range p.Nodes {

@@ -20,8 +20,8 @@ type Ledger struct {
 	Live client.Reader
 }
 
-// A RecordedElsewhereError means that another process recorded a launch of the claim after the claim was read. A leader that
-// was paused and has not yet noticed that it lost its lease gets it.
+// A RecordedElsewhereError means that another process recorded a launch of the claim after the claim was read. This happens to a
+// leader that was paused and has not noticed yet that it lost its lease.
 type RecordedElsewhereError struct{ Claim string }
 
 // Error implements error.
@@ -37,7 +37,7 @@ func (l Ledger) Record(
 	ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string,
 ) (gone []*apiv1.NodeClaim, err error) {
 	ended := make([]bool, len(claims))
-	// One failure must not end the writes of the others midway.
+	// Do writes every claim, even if the write of another one fails.
 	err = cmp.Or(parallel.Do(ctx, len(claims), parallelCreates, func(n int) (err error) {
 		ended[n], err = l.record(ctx, claims[n], annotations)
 		return err
@@ -59,7 +59,7 @@ func (l Ledger) record(ctx context.Context, claim *apiv1.NodeClaim, annotations 
 			claim.Annotations = map[string]string{}
 		}
 		maps.Copy(claim.Annotations, annotations)
-		// The lock is for these annotations only. Other changes of the claim do not matter.
+		// After a conflict, only changes of these annotations are an error. Other changes of the claim do not matter.
 		err = l.Client.Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		switch {
 		case apierrors.IsNotFound(err):

@@ -34,9 +34,9 @@ func NewNominator(c client.Client) *Nominator {
 	return &Nominator{client: c, slots: make(chan struct{}, parallelNominations)}
 }
 
-// Nominate writes all nominations, until ctx is done. It returns the pods as the API server stored them. Pods that do
-// not exist any more are omitted. A nomination is not cleared if the pod has changed in the meantime, because another
-// writer may have nominated it. The error joins all other failures.
+// Nominate writes all nominations, until ctx is done. It returns the pods as the API server stored them, without pods that do not
+// exist any more. A nomination is not cleared if the pod has changed since it was read, because another writer may have nominated
+// it. The error joins all other failures.
 func (n *Nominator) Nominate(ctx context.Context, nominations []nominate.Nomination) ([]*corev1.Pod, error) {
 	return writeAll(ctx, n.slots, nominations, n.nominate)
 }
@@ -48,8 +48,8 @@ func (n *Nominator) Release(ctx context.Context, claims []nominate.Nominated) ([
 	return writeAll(ctx, n.slots, claims, n.release)
 }
 
-// writeAll writes the items concurrently, bounded by the free slots, until ctx is done. It returns the stored objects,
-// without those of omitted items.
+// writeAll calls write for the items concurrently, until ctx is done. Each call takes one of the slots. It returns the stored
+// objects, without those for which write returned nil. The error joins the failures.
 func writeAll[T, O any](ctx context.Context, slots chan struct{}, items []T, write func(context.Context, T) (*O, error)) ([]*O, error) {
 	stored := make([]*O, len(items))
 	errs := parallel.Do(ctx, len(items), parallelNominations, func(i int) (err error) {
@@ -82,8 +82,8 @@ func (n *Nominator) nominate(ctx context.Context, x nominate.Nomination) (*corev
 	return o, nil
 }
 
-// release writes one claim. It returns nil if the claim does not exist any more. There is no optimistic lock: no other
-// writer sets the annotation of a claim that exists. The annotation is removed if pods are not nominated to the node.
+// release writes one claim. It returns nil if the claim does not exist any more. If x has no node, the annotation is removed. The
+// patch has no optimistic lock, because no other writer sets the annotation of an existing claim.
 func (n *Nominator) release(ctx context.Context, x nominate.Nominated) (*apiv1.NodeClaim, error) {
 	var node any
 	if x.Node != "" {
@@ -106,9 +106,9 @@ func (n *Nominator) release(ctx context.Context, x nominate.Nominated) (*apiv1.N
 	return o, nil
 }
 
-// nominationPatch returns the patch of a pod with the UID, so that another pod with the same name is not changed. It
-// has a resourceVersion only if it clears the nomination. Otherwise it would often conflict, because kube-scheduler
-// writes the conditions of pending pods.
+// nominationPatch returns the patch of a pod. It has the UID, so that another pod with the same name is not changed. It has the
+// resourceVersion only if it clears the nomination. Otherwise the patch would often conflict, because kube-scheduler writes the
+// conditions of pending pods.
 func nominationPatch(p *model.Pod, node string) ([]byte, error) {
 	metadata, status := map[string]any{"uid": p.UID}, map[string]any{"nominatedNodeName": node}
 	if node == "" {

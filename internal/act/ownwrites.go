@@ -15,19 +15,19 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// OwnWrites returns a client whose reads include its own writes. If this process has patched a Node or NodeClaim, reads
-// return the response to the patch until the cache has that version or a later one. So a controller never decides on a
-// version that this process has replaced. A patch with an optimistic lock conflicts only with writes of other
-// processes. A deletion that the API server has accepted is not sent again.
+// OwnWrites returns a client whose reads include its own writes. After a patch of a Node or NodeClaim, reads return the response
+// to the patch until the cache has that version or a later one. So a controller never decides on a version that this process has
+// replaced, and a patch with an optimistic lock conflicts only with writes of other processes. A deletion that the API server has
+// accepted is not sent again.
 //
-// A List contains only objects of the cache, so objects that were just created may be missing. The state is a cache of
-// responses, and its loss only causes conflicts.
+// A List contains only objects of the cache, so it may lack objects that were just created. The responses are in memory only.
+// Their loss only causes conflicts.
 func OwnWrites(c client.Client, clock clock.PassiveClock) client.Client {
 	return &ownWrites{Client: c, clock: clock, patched: map[objectKey]answer{}, deleted: map[types.UID]time.Time{}}
 }
 
-// keepAnswer is how long a response is kept at most. It is longer than the delay of any working watch. Responses for
-// deleted objects are removed only by this bound.
+// keepAnswer is the longest time for which a response is kept. It is longer than the delay of any working watch. Responses for
+// deleted objects are removed only after this time.
 const keepAnswer = 2 * time.Minute
 
 type ownWrites struct {
@@ -36,9 +36,9 @@ type ownWrites struct {
 
 	mu      sync.Mutex // guards the fields below
 	patched map[objectKey]answer
-	// deleted are the objects whose deletion was accepted, and when.
+	// deleted has the UIDs of objects whose deletion was accepted, with the time.
 	deleted map[types.UID]time.Time
-	swept   time.Time // when old answers were last removed
+	swept   time.Time // when old responses were last removed
 }
 
 // objectKey identifies a Node or a NodeClaim.
@@ -101,7 +101,7 @@ func (w *ownWrites) List(ctx context.Context, list client.ObjectList, opts ...cl
 	return nil
 }
 
-// update replaces an object that was read from the cache by the response to a later patch, if there is one.
+// update replaces an object that was read from the cache with the response to a later patch, if there is one.
 func (w *ownWrites) update(read client.Object) {
 	key, ok := keyOf(read)
 	if !ok {
@@ -138,8 +138,7 @@ func (w *ownWrites) Patch(ctx context.Context, o client.Object, p client.Patch, 
 	return nil
 }
 
-// keep stores the response to a patch. Responses may arrive in another order than the patches, so the latest version is
-// kept.
+// keep stores the response to a patch, unless a later version is stored. Responses may arrive in another order than the patches.
 func (w *ownWrites) keep(o client.Object) {
 	key, ok := keyOf(o)
 	version := versionOf(o)
@@ -147,8 +146,8 @@ func (w *ownWrites) keep(o client.Object) {
 		return
 	}
 	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 {
-		// The patch removed the last finalizer, so the object is deleted. The response has the version before the
-		// deletion.
+		// The patch removed the last finalizer, so the object is deleted. The response has the version before the deletion, so no
+		// version of the cache may replace it.
 		version = math.MaxUint64
 	}
 	w.mu.Lock()
@@ -180,7 +179,7 @@ func (w *ownWrites) Delete(ctx context.Context, o client.Object, opts ...client.
 	return nil
 }
 
-// accepted reports whether the API server has accepted the deletion of the object a short time ago.
+// accepted reports whether the API server accepted the deletion of the object within the last keepAnswer.
 func (w *ownWrites) accepted(uid types.UID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

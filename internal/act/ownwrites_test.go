@@ -16,7 +16,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A lagging client reads nodes and claims as they were when refresh was last called.
+// lagging is a client that reads the node and the claim in their state at the last call of refresh.
 type lagging struct {
 	client.Client
 	node    corev1.Node
@@ -83,7 +83,7 @@ func label(t *testing.T, c client.Client, o client.Object, value string) {
 	}
 }
 
-// read returns the label of the node and of the claim, from Get and from List, and the node name in the claim's status.
+// read returns the label of the node and of the claim, read by Get and by List, and the node name in the claim's status.
 func read(t *testing.T, c client.Client) [5]string {
 	t.Helper()
 	var node corev1.Node
@@ -123,7 +123,7 @@ func TestOwnWritesAreRead(t *testing.T) {
 	want("before the watch", own)
 	want("once more", own)
 
-	// Another client writes. The watch shows that, and nothing older is read any more.
+	// Another client writes. After the watch has delivered that write, no older version is read.
 	other := &corev1.Node{}
 	if err := cache.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, other); err != nil {
 		t.Fatal(err)
@@ -133,12 +133,12 @@ func TestOwnWritesAreRead(t *testing.T) {
 	cache.refresh(t)
 	want("after the watch", [5]string{"2", "1", "2", "1", "n"})
 
-	// Another object of the same name is not the one that was patched.
+	// The response to a patch is not used for an object with the same name and another UID.
 	label(t, c, other, "3")
 	cache.node.UID, cache.node.Labels = "another", nil
 	want("another node", [5]string{"", "1", "", "1", "n"})
 
-	// Answers are not believed for ever.
+	// Responses older than keepAnswer are not used.
 	label(t, c, claim, "4")
 	clock.Step(keepAnswer + time.Second)
 	want("much later", [5]string{"", "1", "", "1", "n"})
@@ -160,8 +160,8 @@ func TestDeletionIsSentOnce(t *testing.T) {
 	}
 }
 
-// An object whose last finalizer was removed is read without it until the watch shows that it is gone, so that it is not
-// released twice. The API server answers with the version before the patch.
+// After the last finalizer was removed, the object is read without finalizers until the watch delivers its deletion. So the
+// finalizer is not removed twice. The response of the API server has the version before the patch.
 func TestReleasedObject(t *testing.T) {
 	cache, c, _ := newLagging(t)
 	if _, err := DeleteClaim(t.Context(), c, cache.claim.DeepCopy()); err != nil {

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patch writes the difference between before and obj, with an optimistic lock. After a conflict, the caller must read
-// the object again and repeat its decision. If there is no difference, nothing is sent. obj is updated from the
-// response. The status is not written, see PatchStatus.
+// Patch sends the difference between before and obj, with an optimistic lock. After a conflict, the caller must read the object
+// again and repeat its decision. If there is no difference, nothing is sent. obj is updated from the response. Patch does not
+// write the status, see PatchStatus.
 func Patch(ctx context.Context, c client.Client, before, obj client.Object) error {
 	if equality.Semantic.DeepEqual(before, obj) {
 		return nil
@@ -35,8 +35,8 @@ func PatchStatus(ctx context.Context, c client.Client, before, obj client.Object
 	return nil
 }
 
-// Merge is Patch without an optimistic lock, for fields that have only one writer. Changes of other fields in between
-// are kept. The patch is sent even if there is no difference, because the response updates obj.
+// Merge is Patch without an optimistic lock, for fields that have only one writer. It keeps changes that others made to other
+// fields since the read. The patch is sent even if there is no difference, because the response updates obj.
 func Merge(ctx context.Context, c client.Client, before, obj client.Object) error {
 	if err := c.Patch(ctx, obj, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("patch %T %s: %w", obj, obj.GetName(), err)
@@ -52,7 +52,7 @@ func MergeStatus(ctx context.Context, c client.Client, before, obj client.Object
 	return nil
 }
 
-// tries is the largest number of attempts of a write that conflicts.
+// tries is the maximum number of attempts of a write that conflicts.
 const tries = 5
 
 // Again calls write with o. After a conflict, it reads the object from the API server, without a cache, and calls write

@@ -17,8 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
-// annotateRepair sets the annotations of a repair on a claim that is marked: the reason, the drain bound, and the
-// history of repairs.
+// annotateRepair sets the annotations of a repair on the claim of a node that is replaced or rebooted: the drain bound, the
+// history of repairs and, for a replacement, the condition. It does nothing if r is nil.
 func annotateRepair(claim *apiv1.NodeClaim, r *model.Repair, now time.Time) {
 	if r == nil {
 		return
@@ -71,8 +71,8 @@ func (a *Actor) RequestReboot(ctx context.Context, n *model.Node, r *model.Repai
 	return []client.Object{claim}, nil
 }
 
-// A Health is a new value of the annotation UnhealthySinceAnnotationKey of a node's claim: since when conditions of the
-// node fail.
+// A Health is a new value of the annotation UnhealthySinceAnnotationKey of a node's claim. The annotation has the times since
+// which conditions of the node fail.
 type Health struct {
 	Node  *model.Node
 	Value string
@@ -99,8 +99,8 @@ func (a *Actor) NoteHealth(ctx context.Context, list []Health) ([]client.Object,
 	return out, errors.Join(errs...)
 }
 
-// Fence sets the state of a node during a reboot. fenced adds the taint that excludes pods, or removes it.
-// uninitialized removes the label of an initialized node. If the node has that state already, nothing is sent.
+// Fence sets the state of a node during a reboot. If fenced is true, it adds the taint that excludes pods, otherwise it removes
+// the taint. If uninitialized is true, it removes the label of an initialized node. If nothing changes, nothing is sent.
 func Fence(ctx context.Context, c client.Client, node *corev1.Node, fenced, uninitialized bool) error {
 	before := node.DeepCopy()
 	isFence := func(t corev1.Taint) bool { return t.Key == apiv1.RebootingTaintKey }
@@ -116,8 +116,8 @@ func Fence(ctx context.Context, c client.Client, node *corev1.Node, fenced, unin
 	return Patch(ctx, c, before, node)
 }
 
-// NoteReboot writes to the claim the boot ID of its node and the time, before the cloud is called for the reboot for
-// the first time.
+// NoteReboot writes the boot ID of the node and the time to the claim. It is called before the first request to the cloud for the
+// reboot. If the claim has these annotations already, nothing is sent.
 func NoteReboot(ctx context.Context, c client.Client, claim *apiv1.NodeClaim, bootID string, now time.Time) error {
 	if claim.Annotations[apiv1.RebootCalledAnnotationKey] != "" {
 		return nil

@@ -16,9 +16,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
-// Reserve reserves existing nodes for a staged move. It writes to the claim from which claims pods will move, and then
-// adds the taint that excludes all pods to the node. A node that cannot be reserved stays open, and the error joins the
-// reasons. Reserve returns the objects that it wrote. Without Turns it does nothing.
+// Reserve reserves existing nodes for a staged move. For each node, it first writes the names of the claims from which pods will
+// move to the node's claim. Then it adds the taint that excludes all pods to the node. If a node cannot be reserved, it has no
+// taint, and the error joins the failures. Reserve returns the objects that it wrote. Without Turns it does nothing.
 func (a *Actor) Reserve(ctx context.Context, destinations []move.Destination) ([]client.Object, error) {
 	if !a.Turns {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A node is closed and opened again, and is afterwards as it was.
+// Reserve and Open add and remove a taint. Afterwards the node is as before.
 func TestReserveAndOpen(t *testing.T) {
 	own := corev1.Taint{Key: "example.com/team", Effect: corev1.TaintEffectNoSchedule}
 	n := &model.Node{
@@ -40,7 +40,7 @@ func TestReserveAndOpen(t *testing.T) {
 	}
 	look()
 	destinations := []move.Destination{{Node: n, From: []string{"a", "b"}}}
-	for range 2 { // twice is harmless
+	for range 2 { // a second call does no harm
 		if written, err := a.Reserve(t.Context(), destinations); err != nil || len(written) != 2 {
 			t.Fatalf("wrote %d objects: %v", len(written), err)
 		}

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A Writer writes claims and nodes for providers. Providers define interfaces for it, and package operator passes it to
-// them.
+// A Writer writes claims and nodes for providers. A provider declares an interface with the methods that it needs. Package
+// operator passes it a Writer.
 type Writer struct {
 	Client client.Client
 }

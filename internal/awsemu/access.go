@@ -12,8 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
 
-// SetPolicy holds all callers to policies from now on; none means that
-// everything is allowed.
+// SetPolicy applies the policy documents to all callers from now on. Without documents, everything is allowed.
 func (e *Emulator) SetPolicy(documents ...string) error {
 	if len(documents) == 0 {
 		e.policy.Store(nil)
@@ -31,7 +30,7 @@ func (e *Emulator) SetPolicy(documents ...string) error {
 	return nil
 }
 
-// authorize refuses what the policy does not allow.
+// authorize returns an error if the policy does not allow the call. Calls of STS need no permission.
 func (e *Emulator) authorize(r *request) *wire.Error {
 	p := e.policy.Load()
 	if p == nil || r.service == "sts" { // STS calls need no permission
@@ -46,7 +45,7 @@ func (e *Emulator) authorize(r *request) *wire.Error {
 	return nil
 }
 
-// denial is the error response of a service for a call without permission.
+// denial returns the error response of a service to a call without permission.
 func denial(r *request, need authz.Request) *wire.Error {
 	text := fmt.Sprintf("not authorized to perform: %s on resource: %s because no identity-based policy allows the %s action",
 		need.Action, need.Resource, need.Action)
@@ -63,7 +62,7 @@ func denial(r *request, need authz.Request) *wire.Error {
 	return err
 }
 
-// needs returns what a call must be allowed.
+// needs returns the permissions that a call needs, nil if its body cannot be decoded.
 func (e *Emulator) needs(r *request) []authz.Request {
 	switch r.service {
 	case "ec2":
@@ -105,12 +104,12 @@ func (e *Emulator) needs(r *request) []authz.Request {
 	return single(r.service+":"+r.action, "*")
 }
 
-// single asks for one action on one resource.
+// single returns a list with one request: the action on the resource.
 func single(action, resource string) []authz.Request {
 	return []authz.Request{{Action: action, Resource: resource, Context: map[string][]string{}}}
 }
 
-// tagContext adds tags to a context under a prefix.
+// tagContext adds the tags to the context and returns it. Each key gets the prefix. For request tags, it also sets aws:TagKeys.
 func tagContext(context map[string][]string, prefix string, tags map[string]string) map[string][]string {
 	for k, v := range tags {
 		context[prefix+k] = []string{v}
@@ -202,7 +201,7 @@ func (e *Emulator) ec2Needs(r *request) []authz.Request {
 	return single(action, "*")
 }
 
-// kindOf is the kind of resource that an id is of.
+// kindOf returns the kind of resource with the given id, by the prefix of the id.
 func kindOf(id string) string {
 	prefix, _, _ := strings.Cut(id, "-")
 	return map[string]string{"i": "instance", "lt": "launch-template", "subnet": "subnet", "sg": "security-group", "ami": "image"}[prefix]
@@ -216,7 +215,7 @@ func (e *Emulator) ec2ARN(kind, id string) string {
 	return fmt.Sprintf("arn:%s:ec2:%s:%s:%s/%s", e.world.Partition(), e.world.Region(), owner, kind, id)
 }
 
-// templateNamed returns a launch template, even if the describe calls do not return it yet; empty if there is none.
+// templateNamed returns a launch template. If there is none, it returns a template with the ID "none".
 func (e *Emulator) templateNamed(ref world.TemplateRef) world.Template {
 	ref.Version = ""
 	if t, _, err := e.world.TemplateVersion(ref); err == nil {
@@ -225,7 +224,7 @@ func (e *Emulator) templateNamed(ref world.TemplateRef) world.Template {
 	return world.Template{ID: "none"}
 }
 
-// making asks to make resources with tags, and to tag them.
+// making returns the permissions to create resources of the kinds in tags, and to tag those that get tags.
 func (e *Emulator) making(r *request, action, create string, tags world.Tags) []authz.Request {
 	var out []authz.Request
 	for _, kind := range slices.Sorted(maps.Keys(tags)) {
@@ -242,7 +241,7 @@ func (e *Emulator) making(r *request, action, create string, tags world.Tags) []
 	return out
 }
 
-// fleetNeeds asks for the fleet, and for the instances that it launches.
+// fleetNeeds returns the permissions for a fleet and for the instances that it launches.
 func (e *Emulator) fleetNeeds(r *request) []authz.Request {
 	tags := tagSpecs(r.form)
 	out := e.making(r, "ec2:CreateFleet", "CreateFleet", world.Tags{"fleet": tags["fleet"]})
@@ -254,7 +253,8 @@ func (e *Emulator) fleetNeeds(r *request) []authz.Request {
 	return append(out, e.runNeeds(r, refs, tags, "ec2:CreateFleet")...)
 }
 
-// runNeeds asks to use templates, and what they name, for instances with tags.
+// runNeeds returns the permissions to launch instances with the tags: to use the templates and the resources that they name, and
+// to create the instances.
 func (e *Emulator) runNeeds(r *request, refs []world.TemplateRef, tags world.Tags, action string) []authz.Request {
 	made := world.Tags{"instance": nil, "volume": nil, "network-interface": nil}
 	maps.Copy(made, tags)
@@ -299,7 +299,7 @@ func (e *Emulator) runNeeds(r *request, refs []world.TemplateRef, tags world.Tag
 	return append(out, e.making(r, "ec2:RunInstances", "RunInstances", made)...)
 }
 
-// merged returns a map with the entries of both, the second winning.
+// merged returns a new map with the entries of both. Those of b take precedence.
 func merged(a, b map[string]string) map[string]string {
 	out := maps.Clone(a)
 	if out == nil {

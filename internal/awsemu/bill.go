@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// Bill returns what the account has been charged since a time, the zero time for all.
+// Bill returns what the account has been charged for since the given time. The zero time means since the beginning.
 func (e *Emulator) Bill(since time.Time) control.Bill {
 	bill := control.Bill{Instances: []control.Charge{}}
 	for _, c := range e.world.Bill(since) {
@@ -19,7 +19,7 @@ func (e *Emulator) Bill(since time.Time) control.Bill {
 	return bill
 }
 
-// parseSince parses a time, empty for the zero time.
+// parseSince parses a time in RFC 3339. Empty text is the zero time.
 func parseSince(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

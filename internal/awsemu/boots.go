@@ -11,8 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
 
-// boots are the orders about how machines start; the newest that matches
-// counts.
+// boots has the rules about how machines start. The newest rule that matches a type applies.
 type boots struct {
 	mu    sync.Mutex // guards rules
 	rules []control.Boot
@@ -26,7 +25,7 @@ func (e *Emulator) SetBoot(b control.Boot) {
 	e.world.Wake()
 }
 
-// ClearBoot makes machines start normally again, also those that wait.
+// ClearBoot makes machines start normally again, including those that still wait.
 func (e *Emulator) ClearBoot() {
 	e.boots.clear()
 	e.world.Wake()
@@ -51,17 +50,17 @@ func (b *boots) of(name string) control.Boot {
 	return control.Boot{}
 }
 
-// Settle does what is due in the account, and returns when more is due, the zero time for never. It is for callers that step
-// machines themselves; Run does it too.
+// Settle executes the events of the account that are due, and returns the time of the next one, the zero time if there is none.
+// It is for callers that step machines themselves. Run calls it, too.
 func (e *Emulator) Settle() time.Time { return hardware{e}.Settle() }
 
-// Changed is signalled when machines come or go.
+// Changed is signalled when instances are launched or terminated.
 func (e *Emulator) Changed() <-chan struct{} { return hardware{e}.Changed() }
 
-// hardware shows the account's instances to package machine.
+// hardware implements machine.Cloud with the account's instances.
 type hardware struct{ e *Emulator }
 
-// Machines returns all instances, running or not.
+// Machines returns all instances that still exist, in any state.
 func (h hardware) Machines() []machine.Machine {
 	now := h.e.world.Now()
 	instances := h.e.world.Instances(false)
@@ -97,9 +96,8 @@ func (h hardware) Machines() []machine.Machine {
 	return out
 }
 
-// turnedAway reports whether the cluster does not let the role of an instance
-// in. Only a cluster that goes by access entries alone can say that here: the
-// ConfigMap is in the cluster.
+// turnedAway reports whether the cluster rejects the role of an instance. It is false unless the cluster uses only access
+// entries, because the ConfigMap aws-auth is in the cluster and not known here.
 func (e *Emulator) turnedAway(i world.Instance) bool {
 	c := e.cfg.Cluster
 	if c.AccessMode != accessByEntry || i.Data.Profile == "" {
@@ -109,7 +107,7 @@ func (e *Emulator) turnedAway(i world.Instance) bool {
 	return err == nil && len(p.Roles) > 0 && !slices.Contains(c.AccessRoles, p.Roles[0])
 }
 
-// ipv6Text is the IPv6 address of an instance, "" without one.
+// ipv6Text returns the IPv6 address of an instance, "" if it has none.
 func ipv6Text(i world.Instance) string {
 	if !i.IPv6.IsValid() {
 		return ""
@@ -117,7 +115,7 @@ func ipv6Text(i world.Instance) string {
 	return i.IPv6.String()
 }
 
-// fabricAdapters counts the interfaces of an instance that are EFAs.
+// fabricAdapters returns the number of an instance's interfaces that are EFAs.
 func fabricAdapters(i world.Instance) (n int) {
 	for _, nic := range i.Data.NICs {
 		if nic.Type == "efa" || nic.Type == "efa-only" {
@@ -127,8 +125,7 @@ func fabricAdapters(i world.Instance) (n int) {
 	return n
 }
 
-// rootGiB returns the size of the volume that holds the kubelet's files: the
-// data volume on Bottlerocket, the root volume elsewhere.
+// rootGiB returns the size of the volume with the kubelet's files: the data volume on Bottlerocket, otherwise the root volume.
 func rootGiB(i world.Instance) int {
 	device, size := i.Image.RootDevice, i.Image.RootGiB
 	if i.Image.Family == world.Bottlerocket {
@@ -142,7 +139,7 @@ func rootGiB(i world.Instance) int {
 	return size
 }
 
-// Log adds a line to a machine's console.
+// Log adds a line to a machine's console output.
 func (h hardware) Log(id, line string) { h.e.world.Log(id, line) }
 
 // Changed returns a channel that is signalled when instances are launched or terminated.

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// throttleEC2 is the value of Config.Throttle for EC2's documented limits.
+// throttleEC2 is the value of Config.Throttle that selects EC2's documented limits.
 const throttleEC2 = "ec2"
 
-// A limit is a token bucket as AWS documents it: its size and its refill per second.
+// A limit is a token bucket as AWS documents it: its size in tokens and its refill in tokens per second.
 type limit struct {
 	size int
 	rate float64
 }
 
-// The limits of EC2's actions by category, and of those that have their own:
-// "Request throttling for the Amazon EC2 API", request token buckets.
+// The limits of EC2's actions by category, and of the actions with limits of their own. They are from "Request throttling for the
+// Amazon EC2 API", request token buckets.
 var (
 	nonMutating = limit{100, 20}
 	unfiltered  = limit{50, 10}
@@ -26,22 +26,21 @@ var (
 		"CreateTags": {100, 10}, "DeleteTags": {100, 10}, "CreateLaunchTemplateVersion": {100, 5},
 		"RunInstances": {5, 2}, "TerminateInstances": {100, 5},
 	}
-	// unfilteredActions draw from a smaller bucket if a call has neither
-	// filters nor pages.
+	// unfilteredActions are actions that use a smaller bucket if a call has neither filters nor pages.
 	unfilteredActions = []string{"DescribeInstances", "DescribeInstanceStatus", "DescribeSecurityGroups"}
 
-	// resourceLimits count instances, not calls.
+	// resourceLimits are limits in instances, not in calls.
 	resourceLimits = map[string]limit{"RunInstances": {1000, 2}, "TerminateInstances": {1000, 20}}
 )
 
-// A draw is the number of tokens that a call takes from a bucket.
+// A draw is the number of tokens that a call takes from one bucket.
 type draw struct {
 	bucket string
 	limit  limit
 	tokens float64
 }
 
-// draws returns the tokens that a call of EC2 takes, none for other services.
+// draws returns the tokens that a call of EC2 takes, nil for other services.
 func draws(r *request) []draw {
 	if r.service != "ec2" {
 		return nil
@@ -65,13 +64,13 @@ func draws(r *request) []draw {
 	return out
 }
 
-// A level is the number of tokens in a bucket at a time.
+// A level is the number of tokens in a bucket at a certain time.
 type level struct {
 	tokens float64
 	at     time.Time
 }
 
-// spend takes the tokens of a call from its buckets. If one has too few, it takes none and returns true.
+// spend takes the tokens of a call from its buckets. If one bucket has too few tokens, spend takes none and returns true.
 func spend(levels map[string]level, wanted []draw, now time.Time) (short bool) {
 	for _, d := range wanted {
 		l, ok := levels[d.bucket]

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// passing calls until the first refusal and returns how many calls went through. The emulator counts them: a connection that
-// breaks costs a token, too, and the SDK calls again.
+// passing calls until the first refusal and returns the number of successful calls. It counts in the emulator, because a call
+// whose connection breaks costs a token, too, and the SDK repeats it.
 func (l *lab) passing(call func() error) (n int) {
 	l.t.Helper()
 	before := int64(len(l.Calls(0)))
@@ -37,8 +37,8 @@ func (l *lab) passing(call func() error) (n int) {
 	return 0
 }
 
-// Every API has the bucket that the documentation gives it, which fills again at the documented rate, and one that is empty
-// empties no other.
+// Every API has the bucket that the documentation defines, and the bucket is refilled at the documented rate. An empty bucket
+// does not affect the others.
 func TestDocumentedThrottling(t *testing.T) {
 	l := newLab(t, func(c *Config) { c.Throttle = "ec2" })
 	ctx := t.Context()
@@ -46,7 +46,7 @@ func TestDocumentedThrottling(t *testing.T) {
 	dry := aws.Bool(true)
 	for _, tt := range []struct {
 		name      string
-		size, fil int // in the bucket, and after two seconds more
+		size, fil int // calls until the bucket is empty, and calls after two more seconds
 		call      func() error
 	}{
 		{"a describe call", 100, 40, func() error {
@@ -86,7 +86,7 @@ func TestDocumentedThrottling(t *testing.T) {
 	}
 }
 
-// What instances cost is counted by instances: a call for more than there are tokens takes none.
+// Tokens for resources are counted by instances. A call for more instances than there are tokens takes none.
 func TestResourceTokens(t *testing.T) {
 	levels := map[string]level{}
 	cost := func(n float64) []draw {
@@ -100,7 +100,7 @@ func TestResourceTokens(t *testing.T) {
 	}
 }
 
-// Throttling as documented can be ordered and taken back, and what is ordered beside it holds first.
+// The documented throttling can be switched on and off. Limits that are set in addition apply first.
 func TestThrottlingOnOrder(t *testing.T) {
 	l := newLab(t)
 	client := control.Client{BaseURL: l.url}

@@ -11,7 +11,7 @@ import (
 // maxCalls is the maximum number of stored calls; the oldest are removed first.
 const maxCalls = 200_000
 
-// calls records every request.
+// calls records requests in the order of their arrival.
 type calls struct {
 	mu   sync.Mutex // guards the rest
 	list []*control.Call
@@ -35,14 +35,14 @@ func (c *calls) begin(r *request, now time.Time) *control.Call {
 	return call
 }
 
-// end records how a request was answered.
+// end records the status and the error code of the response.
 func (c *calls) end(call *control.Call, status int, code string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	call.Status, call.Code = status, code
 }
 
-// since returns the calls with a greater number, oldest first.
+// since returns the calls with a number greater than seq, oldest first.
 func (c *calls) since(seq int64) []control.Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,13 +55,12 @@ func (c *calls) since(seq int64) []control.Call {
 	return out
 }
 
-// reset removes the calls. Numbers continue, so that a reader can still ask for calls after a number.
+// reset removes the calls. The numbers continue, so that a reader can still request the calls after a number.
 func (c *calls) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.list = nil
 }
 
-// Calls returns the calls received after the one numbered since, oldest
-// first. A call that is still being answered has status 0.
+// Calls returns the calls with numbers greater than since, oldest first. A call without a response yet has status 0.
 func (e *Emulator) Calls(since int64) []control.Call { return e.calls.since(since) }

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
 
-// buildControl returns the handler of everything below /_emulator/.
+// buildControl returns the handler of all paths below /_emulator/, except those of the metadata service.
 func (e *Emulator) buildControl() http.Handler {
 	mux := http.NewServeMux()
 	order := func(pattern string, h http.HandlerFunc) { mux.HandleFunc(pattern, h) }
@@ -89,7 +89,7 @@ func done(do func()) http.HandlerFunc {
 	}
 }
 
-// reply writes JSON.
+// reply writes body as JSON.
 func reply(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(body); err != nil {
@@ -97,7 +97,7 @@ func reply(w http.ResponseWriter, body any) {
 	}
 }
 
-// serveInterrupt reclaims spot instances.
+// serveInterrupt serves the request to reclaim spot instances.
 func (e *Emulator) serveInterrupt(w http.ResponseWriter, r *http.Request) {
 	var in control.Interrupt
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
@@ -112,23 +112,24 @@ func (e *Emulator) serveInterrupt(w http.ResponseWriter, r *http.Request) {
 	reply(w, map[string][]string{"instances": ids})
 }
 
-// poolOf turns a control pool into patterns: empty means any.
+// poolOf converts a control pool to patterns. An empty field becomes "*".
 func poolOf(p control.Pool) world.Pool {
 	return world.Pool{Type: orDefault(p.Type, "*"), Zone: orDefault(p.Zone, "*"), Capacity: orDefault(p.Capacity, "*")}
 }
 
-// SetCapacity limits pools.
+// SetCapacity limits the number of instances in each matching pool.
 func (e *Emulator) SetCapacity(c control.Capacity) {
 	e.world.SetCapacity(world.CapacityRule{Pool: poolOf(c.Pool), Limit: c.Limit, Code: c.Code})
 }
 
-// ICE takes all capacity of the matching pools away.
+// ICE removes all capacity of the matching pools.
 func (e *Emulator) ICE(p control.Pool) { e.SetCapacity(control.Capacity{Pool: p}) }
 
-// ClearCapacity removes the limits whose patterns match.
+// ClearCapacity removes the limits whose pools match.
 func (e *Emulator) ClearCapacity(p control.Pool) { e.world.ClearCapacity(poolOf(p)) }
 
-// SetPrice fixes the price of pools from now on.
+// SetPrice sets the price of the matching pools from now on. Without a capacity type, the price is for spot if a zone is given,
+// and otherwise for on-demand.
 func (e *Emulator) SetPrice(p control.Price) error {
 	if p.USD < 0 {
 		return fmt.Errorf("set price: %g is negative", p.USD)
@@ -143,11 +144,10 @@ func (e *Emulator) SetPrice(p control.Price) error {
 	return nil
 }
 
-// PriceOf returns what one pool costs now, in USD per hour; 0 if it is not sold.
+// PriceOf returns the current price of one pool in USD per hour, 0 if it is not offered.
 func (e *Emulator) PriceOf(p control.Pool) float64 { return e.world.Price(poolOf(p)) }
 
-// Interrupt reclaims one spot instance, or several random ones, with the usual two minutes' notice, and returns their
-// ids.
+// Interrupt reclaims one spot instance, or several random ones, with the usual notice of two minutes. It returns their ids.
 func (e *Emulator) Interrupt(in control.Interrupt) ([]string, error) {
 	if in.Instance == "" {
 		if in.Random < 1 {
@@ -161,8 +161,7 @@ func (e *Emulator) Interrupt(in control.Interrupt) ([]string, error) {
 	return []string{in.Instance}, nil
 }
 
-// Event sends an event about an instance, or changes what its status checks
-// say. The instance itself runs on.
+// Event sends an event about an instance, or changes the result of its status checks. The instance keeps running.
 func (e *Emulator) Event(in control.Event) error {
 	var failure *wire.Error
 	switch in.Kind {
@@ -187,7 +186,7 @@ func (e *Emulator) Event(in control.Event) error {
 	return nil
 }
 
-// Instances lists all instances that the account still has, by order of launch.
+// Instances returns all instances that the account still has, in order of launch.
 func (e *Emulator) Instances() []control.Instance {
 	now := e.world.Now()
 	out := []control.Instance{}

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
 
-// Reserve buys capacity in advance and returns its id.
+// Reserve buys capacity in advance and returns the id of the reservation.
 func (e *Emulator) Reserve(in control.Reservation) (string, error) {
 	r := world.Reservation{
 		Type: in.Type, Zone: in.Zone, Total: in.Count, Interruptible: in.Interruptible, Match: "open", Tags: in.Tags,
@@ -31,7 +31,7 @@ func (e *Emulator) Reserve(in control.Reservation) (string, error) {
 	return made.ID, nil
 }
 
-// Cancel gives a reservation back.
+// Cancel cancels a reservation.
 func (e *Emulator) Cancel(in control.Reservation) error {
 	if failure := e.world.Cancel(in.ID); failure != nil {
 		return failure
@@ -39,7 +39,7 @@ func (e *Emulator) Cancel(in control.Reservation) error {
 	return nil
 }
 
-// Place makes a placement group and returns its id.
+// Place creates a placement group and returns its id.
 func (e *Emulator) Place(in control.Placement) (string, error) {
 	made, failure := e.world.Place(world.PlacementGroup{Name: in.Name, Strategy: in.Strategy, Partitions: in.Partitions})
 	if failure != nil {

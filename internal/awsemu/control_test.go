@@ -20,7 +20,7 @@ import (
 // control returns a client of the control interface.
 func (l *lab) control() control.Client { return control.Client{BaseURL: l.url, HTTP: l.http} }
 
-// ok stops a test on an error.
+// ok stops the test if err is not nil.
 func ok(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -73,11 +73,11 @@ func TestThrottle(t *testing.T) {
 		ok(t, call())
 	}
 	wantCode(t, call(), "RequestLimitExceeded")
-	l.clock.Step(500 * time.Millisecond) // one token
+	l.clock.Step(500 * time.Millisecond) // after that, there is one token
 	ok(t, call())
 	wantCode(t, call(), "RequestLimitExceeded")
 	_, err := l.ssm.GetParameter(bg(), &ssm.GetParameterInput{Name: aws.String("/nothing")})
-	wantCode(t, err, "ParameterNotFound") // another service
+	wantCode(t, err, "ParameterNotFound") // the service SSM is not throttled
 	ok(t, l.control().ClearFaults(bg(), "ec2:*"))
 	ok(t, call())
 }
@@ -107,7 +107,7 @@ func TestFail(t *testing.T) {
 	wantCode(t, err, "AccessDeniedException")
 }
 
-// One fleet hangs; others, and the same a second time, do not.
+// One CreateFleet call hangs. Other fleets and a second call for the same type do not.
 func TestHang(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *lab) {
 		l.template("lt-x", "hello")
@@ -134,8 +134,8 @@ func TestHang(t *testing.T) {
 	})
 }
 
-// A client that gives up on a call: before the work it never happened, after
-// it there is an instance that the client does not know.
+// A client cancels a call. If the call hangs before the operation, nothing was launched. If it hangs afterwards, there is an
+// instance that the client did not learn of.
 func TestHangAndGiveUp(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, l *lab) {
@@ -161,7 +161,7 @@ func TestHangAndGiveUp(t *testing.T) {
 				t.Errorf("after=%v: %d instances, want %d", after, n, want)
 			}
 			l.ClearFaults("*")
-			l.launch(in) // the same token: launched once in all
+			l.launch(in) // with the same token, only one instance is launched
 			if n := len(l.Instances()); n != 1 {
 				t.Errorf("after=%v: %d instances after the retry, want 1", after, n)
 			}

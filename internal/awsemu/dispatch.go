@@ -7,12 +7,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// htmlPage is the response of a broken load balancer.
+// htmlPage is the body of a broken load balancer's response.
 const htmlPage = "<html>\r\n<head><title>500 Internal Server Error</title></head>\r\n" +
 	"<body>\r\n<center><h1>500 Internal Server Error</h1></center>\r\n</body>\r\n</html>\r\n"
 
-// answer serves a request: it first applies throttling, injected errors and hangs, and then executes the operation. It
-// returns served=false if the client has disconnected.
+// answer serves a request. It first applies throttling, injected errors and hangs, and then executes the operation. served is
+// false if the client has disconnected.
 func (e *Emulator) answer(ctx context.Context, r *request) (a answer, served bool) {
 	s, ok := e.services[r.service]
 	if !ok {
@@ -41,7 +41,7 @@ func (e *Emulator) answer(ctx context.Context, r *request) (a answer, served boo
 	return a, true
 }
 
-// do calls the operation's handler and encodes the result.
+// do checks the permissions, calls the operation's handler and encodes the result.
 func (e *Emulator) do(s service, r *request) answer {
 	handle, ok := s.actions[r.action]
 	if !ok {
@@ -61,7 +61,7 @@ func (e *Emulator) do(s service, r *request) answer {
 	return a
 }
 
-// unknownAction is the refusal of an operation that is not in the table.
+// unknownAction returns the error for an operation that is not emulated.
 func unknownAction(s service, r *request) *wire.Error {
 	if _, ok := s.protocol.(awsJSON); ok {
 		return wire.Errorf("UnknownOperationException", "The operation %s is not valid.", r.action)

@@ -1,8 +1,7 @@
-// Package awsemu emulates the parts of AWS that a node autoscaler talks to,
-// over the wire: EC2, SSM, IAM, SQS, Pricing, EKS and STS behind one HTTP
-// handler.
+// Package awsemu emulates, over HTTP, the AWS APIs that a node autoscaler uses: EC2, SSM, IAM, SQS, Pricing, EKS, ARC zonal shift
+// and STS, behind one handler.
 //
-// It shares no code with the provider, which calls it by the real SDK. It guarantees that
+// It shares no code with the provider, which calls it with the real SDK. It guarantees:
 //
 //   - the same seed and the same calls in the same order give the same
 //     identifiers, prices and choices;
@@ -15,5 +14,5 @@
 // /_emulator/imds/<id>/. Package control is a client of the control interface below /_emulator/, by which tests and
 // users inject faults.
 //
-// Signatures are accepted, not checked.
+// Signatures are not checked.
 package awsemu

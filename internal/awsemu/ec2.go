@@ -35,14 +35,14 @@ func (e *Emulator) ec2Actions() map[string]handler {
 	for action, handle := range table {
 		table[action] = dryRun(handle)
 	}
-	// These check their parameters before they answer a dry run.
+	// These operations check their parameters before they handle a dry run.
 	table["CreateLaunchTemplate"] = e.createLaunchTemplate
 	table["CreateFleet"] = e.createFleet
 	table["RunInstances"] = e.runInstances
 	return table
 }
 
-// dryRun lets an operation refuse a dry run that would have succeeded.
+// dryRun returns a handler that responds to a dry run without calling handle.
 func dryRun(handle handler) handler {
 	return func(r *request) (any, *wire.Error) {
 		if r.form.Bool("DryRun") {
@@ -52,12 +52,12 @@ func dryRun(handle handler) handler {
 	}
 }
 
-// wouldSucceed is EC2's response to a dry run that would have succeeded.
+// wouldSucceed returns EC2's response to a dry run that would have succeeded.
 func wouldSucceed() *wire.Error {
 	return wire.Errorf("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 }
 
-// tagXML is a tag as EC2 writes it.
+// tagXML is a tag in EC2's XML.
 type tagXML struct {
 	Key   string `xml:"key"`
 	Value string `xml:"value"`
@@ -72,7 +72,7 @@ func tagSet(tags map[string]string) wire.Set[tagXML] {
 	return out
 }
 
-// tagsOf reads Tag.N.Key and Tag.N.Value.
+// tagsOf reads the parameters Tag.N.Key and Tag.N.Value.
 func tagsOf(f wire.Form) map[string]string {
 	tags := map[string]string{}
 	for _, t := range f.Each("Tag") {
@@ -81,7 +81,7 @@ func tagsOf(f wire.Form) map[string]string {
 	return tags
 }
 
-// tagSpecs reads TagSpecification.N by resource type.
+// tagSpecs reads the parameters TagSpecification.N. It returns the tags by resource type.
 func tagSpecs(f wire.Form) world.Tags {
 	out := world.Tags{}
 	for _, spec := range f.Each("TagSpecification") {
@@ -96,10 +96,10 @@ func tagSpecs(f wire.Form) world.Tags {
 	return out
 }
 
-// one is the value of a filter that an item has once.
+// one returns the single value that an item has for a filter.
 func one(value string) ([]string, bool) { return []string{value}, true }
 
-// boolText writes a boolean as EC2's filters do.
+// boolText returns a boolean as text of EC2's filters.
 func boolText(b bool) string {
 	if b {
 		return "true"

@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
 
-// valueXML is an attribute of an instance that has one value.
+// valueXML is an instance attribute with a single value.
 type valueXML struct {
 	Value string `xml:"value,omitempty"`
 }
@@ -71,7 +71,7 @@ type regionXML struct {
 	OptIn    string `xml:"optInStatus"`
 }
 
-// describeRegions lists the region of the account, which is the only one.
+// describeRegions lists the account's region. There is no other.
 func (e *Emulator) describeRegions(r *request) (any, *wire.Error) {
 	name := e.world.Region()
 	for _, asked := range r.form.List("RegionName") {
@@ -96,7 +96,7 @@ type vpcXML struct {
 	Tags    wire.Set[tagXML] `xml:"tagSet"`
 }
 
-// describeVpcs lists the only VPC.
+// describeVpcs lists the account's only VPC.
 func (e *Emulator) describeVpcs(r *request) (any, *wire.Error) {
 	id := e.world.Subnets()[0].VPC
 	vpcs := []vpcXML{{

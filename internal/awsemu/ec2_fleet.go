@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
 
-// The allocation strategies, in the spelling of CreateFleet.
+// The allocation strategies, as CreateFleet spells them.
 var (
 	spotStrategies     = []string{"lowest-price", "diversified", "capacity-optimized", "capacity-optimized-prioritized", "price-capacity-optimized"}
 	onDemandStrategies = []string{"lowest-price", "prioritized"}
@@ -53,8 +53,8 @@ type fleetOverrideXML struct {
 	Priority *float64 `xml:"priority"`
 }
 
-// createFleet launches instances from the best of many pools. Only fleets of
-// type instant are emulated: the others replace instances that end.
+// createFleet launches instances from the best of many pools. Only fleets of type instant are emulated. The others also replace
+// instances that are terminated.
 func (e *Emulator) createFleet(r *request) (any, *wire.Error) {
 	if kind := r.form.String("Type"); kind != "instant" {
 		return nil, wire.Errorf("UnsupportedOperation",
@@ -79,7 +79,7 @@ func (e *Emulator) createFleet(r *request) (any, *wire.Error) {
 	})
 }
 
-// fleetOf reads a CreateFleet request.
+// fleetOf reads the parameters of CreateFleet.
 func fleetOf(f wire.Form) (world.Fleet, *wire.Error) {
 	fleet := world.Fleet{
 		SpotStrategy: f.String("SpotOptions.AllocationStrategy"), OnDemandStrategy: f.String("OnDemandOptions.AllocationStrategy"),
@@ -111,8 +111,8 @@ func fleetOf(f wire.Form) (world.Fleet, *wire.Error) {
 	return fleet, f.Err()
 }
 
-// fleetTarget reads how many instances of which kind are wanted. What is not
-// said to be on-demand or spot is of the default kind.
+// fleetTarget reads how many on-demand and spot instances are requested. The part of the total for which the request has no
+// number is of the default capacity type.
 func fleetTarget(f wire.Form, fleet *world.Fleet) *wire.Error {
 	total := f.Int("TotalTargetCapacity")
 	fleet.OnDemand, fleet.Spot = f.Int("OnDemandTargetCapacity"), f.Int("SpotTargetCapacity")
@@ -124,7 +124,7 @@ func fleetTarget(f wire.Form, fleet *world.Fleet) *wire.Error {
 	switch kind := f.String("DefaultTargetCapacityType"); kind {
 	case "spot":
 		fleet.Spot += rest
-	case "on-demand", "capacity-block", "reserved-capacity": // the template says which reservation
+	case "on-demand", "capacity-block", "reserved-capacity": // the template names the reservation
 		fleet.OnDemand += rest
 	case "":
 		if rest > 0 {
@@ -136,7 +136,7 @@ func fleetTarget(f wire.Form, fleet *world.Fleet) *wire.Error {
 	return nil
 }
 
-// fleetToXML writes the result of a fleet.
+// fleetToXML encodes the result of a fleet.
 func fleetToXML(result world.FleetResult) createFleetXML {
 	out := createFleetXML{ID: result.ID}
 	for _, l := range result.Launched {
@@ -156,8 +156,7 @@ func fleetToXML(result world.FleetResult) createFleetXML {
 	return out
 }
 
-// lifecycle is how a fleet's answer names a capacity type: what is reserved
-// counts as on-demand.
+// lifecycle returns the name of a capacity type in the response of a fleet, in which reserved instances are on-demand.
 func lifecycle(capacity string) string {
 	if capacity == world.Reserved {
 		return world.OnDemand
@@ -165,7 +164,7 @@ func lifecycle(capacity string) string {
 	return capacity
 }
 
-// fleetChoice echoes the template and override of a pool.
+// fleetChoice returns the template and the override of a pool for the response.
 func fleetChoice(t world.TemplateRef, o world.Override) fleetChoiceXML {
 	out := fleetChoiceXML{
 		Template: fleetTemplateXML{t.ID, t.Name, t.Version},

@@ -49,8 +49,7 @@ type describeImagesXML struct {
 	Next   string             `xml:"nextToken,omitempty"`
 }
 
-// describeImages lists AMIs. Deprecated ones are left out unless asked for,
-// or named by id.
+// describeImages lists AMIs. It omits deprecated ones unless the request includes them or names images by id.
 func (e *Emulator) describeImages(r *request) (any, *wire.Error) {
 	page, failure := wire.PageOf(r.form, 1, 1000)
 	if failure != nil {
@@ -87,15 +86,14 @@ func (e *Emulator) describeImages(r *request) (any, *wire.Error) {
 	return out, r.form.Err()
 }
 
-// ownedBy reports whether one of owners (account, alias or self) owns an
-// image. If owners is empty, every image matches.
+// ownedBy reports whether one of the owners (account, alias or self) owns the image. If owners is empty, it returns true.
 func (e *Emulator) ownedBy(i world.Image, owners []string) bool {
 	return len(owners) == 0 || slices.ContainsFunc(owners, func(o string) bool {
 		return o == i.Owner || o == i.OwnerAlias && o != "" || o == "self" && i.Owner == e.world.Account()
 	})
 }
 
-// imageLookup answers the filters of DescribeImages.
+// imageLookup returns the values of an image for the filters of DescribeImages.
 func imageLookup(i world.Image) wire.Lookup {
 	return func(name string) ([]string, bool) {
 		switch name {
@@ -132,7 +130,7 @@ func imageLookup(i world.Image) wire.Lookup {
 	}
 }
 
-// imageToXML writes an image as DescribeImages does.
+// imageToXML encodes an image for DescribeImages.
 func imageToXML(i world.Image, account string) imageXML {
 	out := imageXML{
 		ID: i.ID, Location: i.OwnerAlias + "/" + i.Name, State: "available", Owner: i.Owner,

@@ -16,7 +16,7 @@ type describeInstancesXML struct {
 	Next         string                   `xml:"nextToken,omitempty"`
 }
 
-// describeInstances lists instances by reservation, in order of launch.
+// describeInstances lists instances in order of launch, grouped by reservation.
 func (e *Emulator) describeInstances(r *request) (any, *wire.Error) {
 	instances, next, failure := e.selectInstances(r, 5, 1000)
 	if failure != nil {
@@ -38,7 +38,7 @@ func (e *Emulator) describeInstances(r *request) (any, *wire.Error) {
 	return out, r.form.Err()
 }
 
-// reservationOf writes instances that were just launched together.
+// reservationOf encodes instances of one launch.
 func (e *Emulator) reservationOf(made []world.Instance) reservationXML {
 	groups, now := e.groupsByID(), e.world.Now()
 	out := reservationXML{ID: made[0].ReservationID, Owner: e.world.Account()}
@@ -57,8 +57,7 @@ func (e *Emulator) groupsByID() map[string]world.SecurityGroup {
 	return out
 }
 
-// selectInstances returns the page of instances that a request asks for, by
-// id, filters and token.
+// selectInstances returns the page of instances that a request selects by ids, filters and token, and the token of the next page.
 func (e *Emulator) selectInstances(r *request, low, high int) ([]world.Instance, string, *wire.Error) {
 	page, failure := wire.PageOf(r.form, low, high)
 	if failure != nil {
@@ -89,12 +88,12 @@ func (e *Emulator) selectInstances(r *request, low, high int) ([]world.Instance,
 	if failure != nil {
 		return nil, "", failure
 	}
-	// Zero-padded, so that texts sort as numbers do.
+	// The number is padded with zeros, so that its text sorts like the number.
 	key := func(i world.Instance) string { return fmt.Sprintf("%016d", i.Sequence) }
 	return wire.Cut(instances, key, page)
 }
 
-// instanceLookup answers the filters of DescribeInstances.
+// instanceLookup returns the values of an instance for the filters of DescribeInstances.
 func (e *Emulator) instanceLookup(i world.Instance, groups map[string]world.SecurityGroup) wire.Lookup {
 	return func(name string) ([]string, bool) {
 		if values, ok := e.instanceStateFilter(i, name); ok {
@@ -142,7 +141,7 @@ func (e *Emulator) instanceLookup(i world.Instance, groups map[string]world.Secu
 	}
 }
 
-// instanceStateFilter answers the filters about time and state.
+// instanceStateFilter returns the values of an instance for the filters about state, times and the like.
 func (e *Emulator) instanceStateFilter(i world.Instance, name string) ([]string, bool) {
 	switch name {
 	case "instance-state-name":
@@ -166,7 +165,7 @@ func (e *Emulator) instanceStateFilter(i world.Instance, name string) ([]string,
 	return nil, false
 }
 
-// lastSegment returns what follows the last slash: the name in an ARN.
+// lastSegment returns the text after the last slash, which is the name in an ARN.
 func lastSegment(text string) string { return text[strings.LastIndex(text, "/")+1:] }
 
 type terminateXML struct {
@@ -179,7 +178,7 @@ type stateChangeXML struct {
 	Previous stateXML `xml:"previousState"`
 }
 
-// terminateInstances shuts instances down.
+// terminateInstances terminates instances and returns the changes of their states.
 func (e *Emulator) terminateInstances(r *request) (any, *wire.Error) {
 	ids := r.form.List("InstanceId")
 	if len(ids) == 0 {
@@ -214,7 +213,7 @@ type returnXML struct {
 	Return bool `xml:"return"`
 }
 
-// createTags sets tags.
+// createTags sets tags on resources.
 func (e *Emulator) createTags(r *request) (any, *wire.Error) {
 	ids := r.form.List("ResourceId")
 	if len(ids) == 0 || !r.form.Has("Tag") {
@@ -226,7 +225,7 @@ func (e *Emulator) createTags(r *request) (any, *wire.Error) {
 	return returnXML{true}, nil
 }
 
-// deleteTags removes tags, all of them if none are named.
+// deleteTags removes tags from resources: the listed ones, or all if none is listed.
 func (e *Emulator) deleteTags(r *request) (any, *wire.Error) {
 	ids := r.form.List("ResourceId")
 	if len(ids) == 0 {
@@ -252,7 +251,7 @@ type consoleXML struct {
 	Output string `xml:"output"`
 }
 
-// getConsoleOutput shows what an instance has printed.
+// getConsoleOutput returns the console output of an instance.
 func (e *Emulator) getConsoleOutput(r *request) (any, *wire.Error) {
 	id := r.form.String("InstanceId")
 	if failure := e.world.CheckInstances([]string{id}); failure != nil {

@@ -10,7 +10,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// list returns the ids of the instances that pass filters, over all pages.
+// list returns the ids of the instances that match the filters, from all pages.
 func (l *lab) list(filters ...ec2types.Filter) []string {
 	l.t.Helper()
 	pages := ec2.NewDescribeInstancesPaginator(l.ec2, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(5)})
@@ -51,7 +51,7 @@ func TestDescribeInstances(t *testing.T) {
 			}
 		})
 	}
-	// A known id with a filter that excludes it is empty, no error.
+	// If the filter excludes an instance with a known id, the result is empty and no error.
 	out := must[*ec2.DescribeInstancesOutput](t)(l.ec2.DescribeInstances(bg(), &ec2.DescribeInstancesInput{
 		InstanceIds: others, Filters: []ec2types.Filter{filter("instance-state-name", "terminated")},
 	}))

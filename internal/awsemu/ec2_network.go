@@ -88,7 +88,7 @@ type rangeStateXML struct {
 	State string `xml:"state"`
 }
 
-// ipv6Ranges are the IPv6 addresses of a subnet.
+// ipv6Ranges returns the IPv6 address range of a subnet, an empty set if it has none.
 func ipv6Ranges(s world.Subnet) (out wire.Set[ipv6RangeXML]) {
 	if s.IPv6CIDR != "" {
 		out.Items = []ipv6RangeXML{{"subnet-cidr-assoc-" + s.ID[len("subnet-"):], s.IPv6CIDR, rangeStateXML{"associated"}}}
@@ -132,7 +132,7 @@ func (e *Emulator) describeSubnets(r *request) (any, *wire.Error) {
 	return out, r.form.Err()
 }
 
-// subnetLookup answers the filters of DescribeSubnets.
+// subnetLookup returns the values of a subnet for the filters of DescribeSubnets.
 func (e *Emulator) subnetLookup(s world.Subnet) wire.Lookup {
 	return func(name string) ([]string, bool) {
 		switch name {
@@ -211,7 +211,7 @@ func (e *Emulator) describeSecurityGroups(r *request) (any, *wire.Error) {
 	return out, r.form.Err()
 }
 
-// groupLookup answers the filters of DescribeSecurityGroups.
+// groupLookup returns the values of a security group for the filters of DescribeSecurityGroups.
 func (e *Emulator) groupLookup(g world.SecurityGroup) wire.Lookup {
 	return func(name string) ([]string, bool) {
 		switch name {
@@ -230,8 +230,7 @@ func (e *Emulator) groupLookup(g world.SecurityGroup) wire.Lookup {
 	}
 }
 
-// selectIDs keeps the items with the given ids, all if none are given. An id
-// that does not exist is an error.
+// selectIDs returns the items with the given ids, or all items if no id is given. An id that does not exist is an error.
 func selectIDs[T any](items []T, ids []string, id func(T) string, code, format string) ([]T, *wire.Error) {
 	if len(ids) == 0 {
 		return items, nil

@@ -19,7 +19,7 @@ type describeOfferingsXML struct {
 	Next      string                `xml:"nextToken,omitempty"`
 }
 
-// describeInstanceTypeOfferings lists where types are sold.
+// describeInstanceTypeOfferings lists the regions or zones in which types are offered.
 func (e *Emulator) describeInstanceTypeOfferings(r *request) (any, *wire.Error) {
 	page, failure := wire.PageOf(r.form, 5, 1000)
 	if failure != nil {
@@ -54,7 +54,7 @@ func (e *Emulator) describeInstanceTypeOfferings(r *request) (any, *wire.Error) 
 	return describeOfferingsXML{wire.SetOf(offerings...), next}, r.form.Err()
 }
 
-// offerings returns every type and location, sorted by both.
+// offerings returns every combination of type and location, sorted by type and location. kind is the type of the locations.
 func (e *Emulator) offerings(kind string) []offeringXML {
 	ids := map[string]string{}
 	for _, z := range e.world.Zones() {
@@ -93,7 +93,7 @@ type describeSpotPricesXML struct {
 	Next    string                 `xml:"nextToken"`
 }
 
-// describeSpotPriceHistory lists spot prices of Linux machines.
+// describeSpotPriceHistory lists spot prices of Linux instances.
 func (e *Emulator) describeSpotPriceHistory(r *request) (any, *wire.Error) {
 	page, failure := wire.PageOf(r.form, 1, 10000)
 	if failure != nil {
@@ -131,13 +131,13 @@ func (e *Emulator) describeSpotPriceHistory(r *request) (any, *wire.Error) {
 	return out, r.form.Err()
 }
 
-// spotKey sorts prices by type, zone, and then newest first.
+// spotKey returns a sort key: by type, then zone, then newest first.
 func spotKey(p world.SpotPrice) string {
 	const farFuture = 1 << 40
 	return p.Type + " " + p.Zone + " " + strconv.FormatInt(farFuture-p.At.Unix(), 10)
 }
 
-// spotLookup answers the filters of DescribeSpotPriceHistory.
+// spotLookup returns the values of a spot price for the filters of DescribeSpotPriceHistory.
 func spotLookup(p world.SpotPrice) wire.Lookup {
 	return func(name string) ([]string, bool) {
 		switch name {

@@ -34,7 +34,7 @@ type capacityReservationXML struct {
 	Tags          wire.Set[tagXML] `xml:"tagSet"`
 }
 
-// describeCapacityReservations lists reservations, by order of purchase.
+// describeCapacityReservations lists capacity reservations, sorted by id.
 func (e *Emulator) describeCapacityReservations(r *request) (any, *wire.Error) {
 	page, failure := wire.PageOf(r.form, 1, 1000)
 	if failure != nil {
@@ -77,7 +77,7 @@ func (e *Emulator) capacityReservationToXML(c world.Reservation, available int) 
 	return out
 }
 
-// reservationLookup answers the filters of DescribeCapacityReservations.
+// reservationLookup returns the values of a reservation for the filters of DescribeCapacityReservations.
 func reservationLookup(c capacityReservationXML) wire.Lookup {
 	return func(name string) ([]string, bool) {
 		switch name {
@@ -117,7 +117,7 @@ type placementGroupXML struct {
 	Tags        wire.Set[tagXML] `xml:"tagSet"`
 }
 
-// describePlacementGroups lists placement groups; it has no pages.
+// describePlacementGroups lists placement groups, without pages.
 func (e *Emulator) describePlacementGroups(r *request) (any, *wire.Error) {
 	var all []placementGroupXML
 	for _, g := range e.world.PlacementGroups() {
@@ -154,7 +154,7 @@ func (e *Emulator) describePlacementGroups(r *request) (any, *wire.Error) {
 	return describePlacementXML{wire.SetOf(all...)}, nil
 }
 
-// placementLookup returns the lookup of g's values for the filters of DescribePlacementGroups.
+// placementLookup returns the values of a placement group for the filters of DescribePlacementGroups.
 func placementLookup(g placementGroupXML) wire.Lookup {
 	return func(name string) ([]string, bool) {
 		switch name {

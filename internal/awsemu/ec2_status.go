@@ -41,9 +41,8 @@ type eventXML struct {
 	NotBefore   string `xml:"notBefore"`
 }
 
-// describeInstanceStatus lists the status checks of running instances, and of
-// all with IncludeAllInstances. A running machine is healthy unless a test or
-// user has made it fail through package control.
+// describeInstanceStatus lists the status checks of running instances, or of all instances with IncludeAllInstances. A running
+// instance is healthy unless package control has made it fail.
 func (e *Emulator) describeInstanceStatus(r *request) (any, *wire.Error) {
 	all, now := r.form.Bool("IncludeAllInstances"), e.world.Now()
 	page, failure := wire.PageOf(r.form, 5, 1000)
@@ -81,8 +80,8 @@ func (e *Emulator) describeInstanceStatus(r *request) (any, *wire.Error) {
 	return describeStatusXML{wire.SetOf(statuses...), next}, r.form.Err()
 }
 
-// checksOf returns a status check of an instance in a state, failing since a
-// time unless that is zero.
+// checksOf returns a status check of an instance in the given state. The check has failed since the given time, or passes if that
+// is zero.
 func checksOf(state world.State, since time.Time) checksXML {
 	switch {
 	case state != world.Running:
@@ -93,7 +92,7 @@ func checksOf(state world.State, since time.Time) checksXML {
 	return checksXML{"ok", wire.SetOf(checkXML{Name: "reachability", Status: "passed"})}
 }
 
-// statusLookup answers the filters of DescribeInstanceStatus.
+// statusLookup returns the values of a status for the filters of DescribeInstanceStatus.
 func statusLookup(s instanceStatusXML) wire.Lookup {
 	return func(name string) ([]string, bool) {
 		switch name {

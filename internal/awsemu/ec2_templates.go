@@ -22,7 +22,7 @@ type oneTemplateXML struct {
 	Template templateXML `xml:"launchTemplate"`
 }
 
-// describeTemplate writes a launch template without its data.
+// describeTemplate encodes a launch template without its data.
 func describeTemplate(t world.Template) templateXML {
 	return templateXML{t.ID, t.Name, wire.Time(t.Created), t.CreatedBy, t.Default, len(t.Versions), tagSet(t.Tags)}
 }
@@ -124,8 +124,8 @@ type describeVersionsXML struct {
 	Versions wire.Set[templateVersionXML] `xml:"launchTemplateVersionSet"`
 }
 
-// describeLaunchTemplateVersions lists the versions of one launch template.
-// Without a template, $Latest and $Default list that version of every one.
+// describeLaunchTemplateVersions lists versions of one launch template. If the request names no template, it lists those versions
+// of every template.
 func (e *Emulator) describeLaunchTemplateVersions(r *request) (any, *wire.Error) {
 	versions := r.form.List("LaunchTemplateVersion")
 	refs := []world.TemplateRef{templateRef(r.form)}

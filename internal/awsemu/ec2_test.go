@@ -41,7 +41,7 @@ func TestDescribeInstanceTypes(t *testing.T) {
 				t.Errorf("%s is listed twice", i.InstanceType)
 			}
 			byName[i.InstanceType] = i
-			// Clients follow these without a look.
+			// Clients read these fields without checking them for nil.
 			if i.NetworkInfo == nil || i.NetworkInfo.DefaultNetworkCardIndex == nil || len(i.NetworkInfo.NetworkCards) == 0 ||
 				i.NetworkInfo.Ipv4AddressesPerInterface == nil || i.VCpuInfo == nil || i.MemoryInfo == nil ||
 				i.ProcessorInfo == nil || i.PlacementGroupInfo == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// describeInstanceTypes lists the types that are sold in the region.
+// describeInstanceTypes lists the types that are offered in the region.
 func (e *Emulator) describeInstanceTypes(r *request) (any, *wire.Error) {
 	page, failure := wire.PageOf(r.form, 5, 100)
 	if failure != nil {
@@ -46,7 +46,7 @@ func (e *Emulator) describeInstanceTypes(r *request) (any, *wire.Error) {
 	return out, r.form.Err()
 }
 
-// typeLookup answers the filters of DescribeInstanceTypes.
+// typeLookup returns the values of a type for the filters of DescribeInstanceTypes.
 func (e *Emulator) typeLookup(t *catalog.Type) wire.Lookup {
 	if t == nil {
 		t = &catalog.Type{}
@@ -88,8 +88,8 @@ func (e *Emulator) typeLookup(t *catalog.Type) wire.Lookup {
 	}
 }
 
-// virtualization returns the virtualization type that the instance type reports. Families c1, m1, m2 and t1 report
-// paravirtual only, all others report hvm.
+// virtualization returns the virtualization types of an instance type: paravirtual for the families c1, m1, m2 and t1, and hvm
+// for all others.
 func virtualization(t *catalog.Type) []string {
 	if slices.Contains([]string{"c1", "m1", "m2", "t1"}, strings.Split(t.Name, ".")[0]) {
 		return []string{"paravirtual"}
@@ -97,7 +97,7 @@ func virtualization(t *catalog.Type) []string {
 	return []string{"hvm"}
 }
 
-// supported writes a boolean as EC2's enumerations do.
+// supported returns a boolean as text of EC2's enumerations.
 func supported(b bool) string {
 	if b {
 		return "supported"
@@ -247,7 +247,7 @@ type placementXML struct {
 	Strategies wire.Set[string] `xml:"supportedStrategies"`
 }
 
-// typeToXML writes the facts of a type as DescribeInstanceTypes does.
+// typeToXML encodes the properties of a type for DescribeInstanceTypes.
 func typeToXML(t *catalog.Type) typeXML {
 	threads := 2
 	if slices.Contains(t.Arch, "arm64") || strings.HasPrefix(t.Name, "m7a.") || strings.HasPrefix(t.Name, "c7a.") || strings.HasPrefix(t.Name, "r7a.") {
@@ -284,8 +284,7 @@ func typeToXML(t *catalog.Type) typeXML {
 	return out
 }
 
-// networkToXML writes the network facts of a type. Bandwidth is split evenly
-// among its cards.
+// networkToXML encodes the network properties of a type. The bandwidth is divided equally among its network cards.
 func networkToXML(t *catalog.Type) networkXML {
 	out := networkXML{
 		Performance: t.NetworkText, Interfaces: t.ENIs, MaxCards: len(t.Cards), DefaultCard: t.DefaultCard,
@@ -307,7 +306,7 @@ func networkToXML(t *catalog.Type) networkXML {
 	return out
 }
 
-// ebsToXML writes the storage network facts of a type.
+// ebsToXML encodes the EBS properties of a type.
 func ebsToXML(t *catalog.Type) ebsInfoXML {
 	out := ebsInfoXML{Optimized: "unsupported", Encryption: "supported", NVMe: "unsupported"}
 	if t.Hypervisor == "nitro" || t.BareMetal {
@@ -325,7 +324,7 @@ func ebsToXML(t *catalog.Type) ebsInfoXML {
 	return out
 }
 
-// addAccelerators writes GPUs and AWS chips.
+// addAccelerators adds GPUs and AWS machine-learning chips.
 func addAccelerators(out *typeXML, t *catalog.Type) {
 	if len(t.GPUs) > 0 {
 		out.GPU = &gpuInfoXML{}

@@ -87,16 +87,15 @@ type accessEntryJSON struct {
 	Tags      map[string]string `json:"tags"`
 }
 
-// How a cluster lets principals in: by access entries, by the ConfigMap
-// aws-auth, or by both.
+// The authentication modes of a cluster: access entries, the ConfigMap aws-auth, or both.
 const (
 	accessByEntry = "API"
 	accessByMap   = "CONFIG_MAP"
 	accessByBoth  = "API_AND_CONFIG_MAP"
 )
 
-// entriesOf checks that access entries of a cluster can be asked for, and
-// returns the roles that have one.
+// entriesOf returns the ARNs of the roles with an access entry. It returns an error if the cluster does not exist or uses no
+// access entries.
 func (e *Emulator) entriesOf(cluster string) ([]string, *wire.Error) {
 	c := e.cfg.Cluster
 	if cluster != c.Name {
@@ -117,8 +116,7 @@ func (e *Emulator) entriesOf(cluster string) ([]string, *wire.Error) {
 	return out, nil
 }
 
-// describeAccessEntry returns the access of a principal. Every entry
-// is one of nodes.
+// describeAccessEntry returns the access entry of a principal. Every entry is for nodes.
 func (e *Emulator) describeAccessEntry(r *request) (any, *wire.Error) {
 	cluster, principal, _ := strings.Cut(r.path, "/access-entries/")
 	principals, failure := e.entriesOf(cluster)

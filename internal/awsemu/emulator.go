@@ -17,25 +17,25 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
 
-// maxRequest is the largest request read, in bytes; EC2's own limit is less.
+// maxRequest is the maximum size of a request in bytes. EC2's own limit is lower.
 const maxRequest = 4 << 20
 
 // Config describes the emulated account. The zero value works.
 type Config struct {
-	Clock  clock.Clock // default: the real one
+	Clock  clock.Clock // default: the real clock
 	Seed   uint64
 	Region string // default us-east-1
-	// Like is the region of the catalogue that Region is like, for one that
-	// the catalogue does not have, such as cn-north-1.
+	// Like is the region of the catalogue with the types, zones and prices of Region. It is needed if the catalogue lacks Region,
+	// as with cn-north-1.
 	Like    string
 	Account string // default 123456789012
 	Cluster Cluster
 	Queue   string   // name of the interruption queue; default: the cluster's name
 	Roles   []string // IAM roles that exist; default KarpenterNodeRole-<cluster>
-	Sells   []string // patterns of the instance types on sale; default all
+	Sells   []string // patterns of the offered instance types; default all
 	Timing  Timing
-	// Throttle is "ec2" for the limits that EC2 documents for each of its
-	// APIs, empty for none. Steering may set it, and more.
+	// Throttle is "ec2" for the limits that EC2 documents for its APIs, empty for none. The control interface may change it and
+	// add limits.
 	Throttle string
 }
 
@@ -46,23 +46,20 @@ type Cluster struct {
 	CA          string // base64 of the PEM bundle
 	Version     string // default 1.36
 	ServiceCIDR string // default 10.100.0.0/16, with IPv6 fd30:1c53:5f8a::/108
-	// IPv6 makes it a cluster of that family: pods, services and nodes have
-	// IPv6 addresses, and so do the subnets.
+	// IPv6 makes it an IPv6 cluster: pods, services, nodes and subnets have IPv6 addresses.
 	IPv6 bool
-	// AccessMode is how the cluster lets nodes in: API, CONFIG_MAP or
-	// API_AND_CONFIG_MAP, the default. AccessRoles are the roles that have an
-	// access entry; default all roles of the account. Where the mode is API,
-	// machines of other roles do not join.
+	// AccessMode is the authentication mode of nodes: API, CONFIG_MAP or API_AND_CONFIG_MAP, the default. AccessRoles are the
+	// roles with an access entry; default all roles of the account. With mode API, machines of other roles do not join.
 	AccessMode  string
 	AccessRoles []string
 }
 
-// Timing has the durations of emulated processes. Zero stands for the default; a negative value for no delay.
+// Timing has the durations of emulated processes. Zero stands for the default, and a negative value for no delay.
 type Timing struct {
 	Pending    time.Duration // pending -> running, default 1s
 	Shutdown   time.Duration // shutting-down -> terminated, default 2s
-	Terminated time.Duration // terminated instances stay visible, default 1h
-	Hidden     time.Duration // new things stay invisible, default at once
+	Terminated time.Duration // for how long terminated instances remain visible, default 1h
+	Hidden     time.Duration // for how long new objects are invisible, default 0
 }
 
 // withDefaults returns c with its zero fields set.
@@ -117,7 +114,7 @@ type Emulator struct {
 	control  http.Handler
 }
 
-// New makes an emulator. It starts no server: see Run, or use it as the handler of a test server.
+// New returns an emulator. It starts no server: use Run, or pass the emulator as the handler to a test server.
 func New(cfg Config) (*Emulator, error) {
 	cfg = cfg.withDefaults()
 	table, err := catalog.Load()
@@ -161,8 +158,7 @@ func (e *Emulator) Reset() {
 	e.calls.reset()
 }
 
-// ServeHTTP answers AWS requests, and below /_emulator/ control requests and
-// those that instances make to their metadata service.
+// ServeHTTP serves AWS requests. Below /_emulator/ it serves control requests and the metadata services of instances.
 func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rest, ok := strings.CutPrefix(r.URL.Path, metadataPrefix); ok {
 		e.serveMetadata(w, r, rest)
@@ -181,7 +177,7 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record := e.calls.begin(req, e.cfg.Clock.Now())
 	a, served := e.answer(r.Context(), req)
 	if !served {
-		// The client has closed the connection: send no answer.
+		// The client has closed the connection, so there is no response.
 		e.calls.end(record, 499, "ClientDisconnected")
 		return
 	}
@@ -203,17 +199,16 @@ type answer struct {
 	body   []byte
 }
 
-// A handler does one operation. The value it returns is encoded by its
-// service's protocol.
+// A handler executes one operation. The protocol of its service encodes the result.
 type handler func(r *request) (any, *wire.Error)
 
-// A service is a table of operations behind one protocol.
+// A service has its operations by name, and their protocol.
 type service struct {
 	protocol protocol
 	actions  map[string]handler
 }
 
-// buildServices returns every service by its signing name.
+// buildServices returns all services by their signing names.
 func (e *Emulator) buildServices() map[string]service {
 	return map[string]service{
 		"ec2":     {ec2Query{}, e.ec2Actions()},

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// faults are the injected faults. Rules are checked from the newest; the first that matches is applied.
+// faults are the injected faults. The newest rule that matches a call applies.
 type faults struct {
 	clock clock.Clock
 
@@ -21,14 +21,13 @@ type faults struct {
 	throttles []*bucket
 	fails     []*fail
 	hangs     []*control.Hang
-	// documented means that calls draw from EC2's documented buckets, too,
-	// of which levels is what they hold.
+	// documented is true if EC2's documented buckets apply, too. levels are their levels.
 	documented bool
 	levels     map[string]level
 	released   chan struct{} // closed and replaced when hangs are cleared
 }
 
-// A bucket is a token bucket for the calls that match.
+// A bucket is a token bucket for the calls that match Op.
 type bucket struct {
 	control.Throttle
 	tokens float64
@@ -42,8 +41,7 @@ func newFaults(c clock.Clock) *faults {
 	return &faults{clock: c, released: make(chan struct{})}
 }
 
-// matchesOp reports whether a pattern names an operation, with or without its
-// service.
+// matchesOp reports whether a pattern matches an operation's name, with or without its service.
 func matchesOp(pattern string, r *request) bool {
 	pattern = strings.ToLower(pattern)
 	action := strings.ToLower(r.action)
@@ -70,15 +68,15 @@ func (f *faults) throttled(r *request) bool {
 	return f.documented && spend(f.levels, draws(r), now)
 }
 
-// document makes calls draw from EC2's documented buckets, full at first.
+// document switches EC2's documented buckets on or off. All buckets are full then.
 func (f *faults) document(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.documented, f.levels = on, map[string]level{}
 }
 
-// failure returns the injected error that applies to the call, and false if there is none. It uses up one of the
-// times for which the error was set. The latest rule that matches applies.
+// failure returns the injected error for the call, and false if there is none. If the error was set for a number of times, it
+// decrements that number.
 func (f *faults) failure(r *request) (fail, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +95,7 @@ func (f *faults) failure(r *request) (fail, bool) {
 	return fail{}, false
 }
 
-// err returns the error as the wire carries it.
+// err returns the error as a response.
 func (f fail) err() *wire.Error {
 	e := wire.Errorf(f.Code, "%s", f.Message)
 	if f.Message == "" {
@@ -109,7 +107,7 @@ func (f fail) err() *wire.Error {
 	return e
 }
 
-// hang returns the hang ordered for a call, zero if none, and counts it.
+// hang returns the hang for a call, zero if there is none. If the hang was set for a number of times, it decrements that number.
 func (f *faults) hang(r *request) control.Hang {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,7 +127,7 @@ func (f *faults) hang(r *request) control.Hang {
 	return control.Hang{}
 }
 
-// namesType reports whether a request names an instance type that matches.
+// namesType reports whether a request has an instance type that matches the pattern.
 func namesType(r *request, pattern string) bool {
 	if pattern == "" {
 		return true
@@ -145,7 +143,7 @@ func namesType(r *request, pattern string) bool {
 	return false
 }
 
-// wait delays a call. It returns false if the client disconnected meanwhile.
+// wait delays a call. It returns false if the client has disconnected during the delay.
 func (f *faults) wait(ctx context.Context, h control.Hang) bool {
 	if h.For <= 0 {
 		return true
@@ -164,7 +162,7 @@ func (f *faults) wait(ctx context.Context, h control.Hang) bool {
 	return true
 }
 
-// clear removes the rules for matching operations and continues hanging calls.
+// clear removes the rules for matching operations. All hanging calls continue.
 func (f *faults) clear(op string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +179,7 @@ func (f *faults) clear(op string) {
 	f.released = make(chan struct{})
 }
 
-// Throttle limits the rate of an operation, from a full bucket.
+// Throttle limits the rate of an operation. Its bucket is full at first.
 func (e *Emulator) Throttle(t control.Throttle) {
 	if t.Burst <= 0 {
 		t.Burst = max(1, int(t.Rate))
@@ -206,5 +204,5 @@ func (e *Emulator) Hang(h control.Hang) {
 	e.faults.hangs = append(e.faults.hangs, &h)
 }
 
-// ClearFaults ends throttling, failing and hanging of matching operations.
+// ClearFaults ends throttling, errors and hangs of the matching operations.
 func (e *Emulator) ClearFaults(op string) { e.faults.clear(op) }

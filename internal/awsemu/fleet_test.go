@@ -175,8 +175,8 @@ func TestFleetRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*ec2.CreateFleetInput)
-		code   string // of the call
-		item   string // or of an item
+		code   string // error code of the call
+		item   string // error code of an item
 	}{
 		{name: "template that does not exist", code: "InvalidLaunchTemplateName.NotFoundException", change: func(in *ec2.CreateFleetInput) {
 			in.LaunchTemplateConfigs[0].LaunchTemplateSpecification.LaunchTemplateName = aws.String("nothing")
@@ -243,7 +243,7 @@ func TestFleetProfileMustExist(t *testing.T) {
 		t.Fatalf("errors are %+v, want InvalidParameterValue", out.Errors)
 	}
 	l.profile("nodes")
-	fleet.ClientToken = nil // the SDK kept the first call's, which would be answered alike
+	fleet.ClientToken = nil // the SDK kept the token of the first call, which would return the first response
 	l.launch(fleet)
 }
 

@@ -45,7 +45,7 @@ type iamTagXML struct {
 	Value string `xml:"Value"`
 }
 
-// iamTime is how IAM writes times.
+// iamTime is the time format of IAM.
 const iamTime = "2006-01-02T15:04:05Z"
 
 // trustEC2 is the trust policy of a node role, URL-encoded as IAM sends it.
@@ -71,7 +71,7 @@ func (e *Emulator) profileToXML(p world.Profile) profileXML {
 	return out
 }
 
-// iamTags reads Tags.member.N.
+// iamTags reads the parameters Tags.member.N.
 func iamTags(f wire.Form) map[string]string {
 	tags := map[string]string{}
 	for _, t := range f.Each("Tags.member") {
@@ -137,7 +137,7 @@ type listProfilesXML struct {
 	Marker    string                   `xml:"Marker,omitempty"`
 }
 
-// listInstanceProfiles lists profiles below a path, without their tags.
+// listInstanceProfiles lists the profiles below a path, without tags.
 func (e *Emulator) listInstanceProfiles(r *request) (any, *wire.Error) {
 	page := wire.Page{Max: r.form.Int("MaxItems"), Token: r.form.String("Marker")}
 	if page.Max == 0 {
@@ -193,8 +193,7 @@ type assumedUserXML struct {
 	ARN string `xml:"Arn"`
 }
 
-// assumeRoleWithWebIdentity returns credentials, by default for an hour. The
-// emulator never checks them.
+// assumeRoleWithWebIdentity returns credentials that expire after an hour by default. The emulator does not check credentials.
 func (e *Emulator) assumeRoleWithWebIdentity(r *request) (any, *wire.Error) {
 	role, session := r.form.String("RoleArn"), r.form.String("RoleSessionName")
 	if role == "" || session == "" {

@@ -131,8 +131,8 @@ type instanceReservationSpecXML struct {
 	Preference string `xml:"capacityReservationPreference"`
 }
 
-// instanceToXML writes an instance as DescribeInstances does at a time. A
-// terminated instance has lost its network.
+// instanceToXML encodes an instance in its state at the time now, for DescribeInstances. A terminated instance has no network and
+// no volumes.
 func (e *Emulator) instanceToXML(i world.Instance, groups map[string]world.SecurityGroup, now time.Time) instanceXML {
 	state := i.State(now)
 	out := instanceXML{
@@ -175,8 +175,8 @@ func (e *Emulator) instanceToXML(i world.Instance, groups map[string]world.Secur
 	return out
 }
 
-// runsIn returns the reservation that an instance runs in at a time. When that
-// has ended the instance runs on without.
+// runsIn returns the reservation in which an instance runs at the time now, "" if there is none. An instance keeps running after
+// its reservation ends.
 func (e *Emulator) runsIn(i world.Instance, now time.Time) string {
 	if i.InReservation == "" {
 		return ""
@@ -190,7 +190,7 @@ func (e *Emulator) runsIn(i world.Instance, now time.Time) string {
 	return ""
 }
 
-// addNetwork writes addresses, interfaces and volumes.
+// addNetwork adds addresses, network interfaces and volumes.
 func (e *Emulator) addNetwork(out *instanceXML, i world.Instance, groups map[string]world.SecurityGroup) {
 	out.PrivateDNS, out.Address, out.Subnet = i.PrivateDNS(e.world.Region()), i.Address.String(), i.Subnet
 	for _, id := range i.Groups {
@@ -225,7 +225,7 @@ func (e *Emulator) addNetwork(out *instanceXML, i world.Instance, groups map[str
 	}
 }
 
-// metadataOf writes metadata options with EC2's defaults.
+// metadataOf encodes metadata options. Missing ones have EC2's defaults.
 func metadataOf(m world.MetadataOptions) metadataXML {
 	return metadataXML{
 		"applied", orDefault(m.Endpoint, "enabled"), orDefault(m.IPv6, "disabled"), max(1, m.HopLimit),
@@ -233,7 +233,7 @@ func metadataOf(m world.MetadataOptions) metadataXML {
 	}
 }
 
-// orDefault returns text, or a default if it is empty.
+// orDefault returns text, or fallback if text is empty.
 func orDefault(text, fallback string) string {
 	if text == "" {
 		return fallback

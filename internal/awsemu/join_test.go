@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
 )
 
-// nodeadmUserData joins the cluster of newLab; cidr is what it says of it.
+// nodeadmUserData returns user data with which a machine joins the cluster of newLab. cidr is the service CIDR in it.
 func nodeadmUserData(cidr string) string {
 	return `MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary="//"
@@ -39,7 +39,7 @@ spec:
 `
 }
 
-// From CreateFleet to a Node, and back: fleet, boot, cloud controller, end.
+// A fleet launches an instance, which boots, registers a Node, is initialized by the cloud controller, and is terminated.
 func TestFleetToNode(t *testing.T) {
 	l := newLab(t)
 	client := fake.NewClientset()
@@ -50,7 +50,7 @@ func TestFleetToNode(t *testing.T) {
 	good := l.launch(l.fleet("good", spot, 1, at))[0]
 	bad := l.launch(l.fleet("bad", spot, 1, at))[0]
 
-	for range 10 { // ten seconds, one at a time
+	for range 10 { // ten seconds in steps of one second
 		machines.Step(t.Context())
 		l.clock.Step(time.Second)
 	}
@@ -81,7 +81,7 @@ func TestFleetToNode(t *testing.T) {
 	}
 }
 
-// nodeList is provider ids by name.
+// nodeList has provider ids by node name.
 type nodeList map[string]string
 
 func listNodes(ctx context.Context, client *fake.Clientset) (*nodeList, error) {
@@ -96,7 +96,7 @@ func listNodes(ctx context.Context, client *fake.Clientset) (*nodeList, error) {
 	return &out, nil
 }
 
-// The process listens, answers, and ends with its context.
+// Run listens, serves requests, and returns when its context is cancelled.
 func TestRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, ended := make(chan string, 1), make(chan error, 1)

@@ -33,7 +33,7 @@ func (e *Emulator) Metadata(id string) http.Handler {
 	})
 }
 
-// serveMetadata answers an instance: <id>/latest/...
+// serveMetadata serves a request of an instance. rest is the path: <id>/latest/...
 func (e *Emulator) serveMetadata(w http.ResponseWriter, r *http.Request, rest string) {
 	id, path, _ := strings.Cut(rest, "/")
 	now, all := e.world.Now(), e.world.Instances(false)
@@ -67,7 +67,7 @@ func (e *Emulator) serveMetadata(w http.ResponseWriter, r *http.Request, rest st
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain")
-	_, _ = io.WriteString(w, body) // a write fails only if the client has gone
+	_, _ = io.WriteString(w, body) // a write fails only if the client has disconnected
 }
 
 // serveToken returns a session token. The token contains its time of expiry, so it need not be stored.
@@ -100,8 +100,8 @@ func validToken(token, id string, now time.Time) bool {
 	return ok && err == nil && now.Unix() < until
 }
 
-// look returns the value at a path, or the names below it, one per line, with a slash after those that have names below
-// them.
+// look returns the value at a path. If there is none, it returns the names below the path, one per line. A name with further
+// names below it ends in a slash.
 func look(tree map[string]string, path string) (string, bool) {
 	if v, ok := tree[path]; ok {
 		return v, true
@@ -125,7 +125,7 @@ func look(tree map[string]string, path string) (string, bool) {
 	return strings.Join(slices.Sorted(maps.Keys(names)), "\n"), len(names) > 0
 }
 
-// metadata is all data that the service has for an instance, by path.
+// metadata returns all data of the service for an instance, by path.
 func (e *Emulator) metadata(i world.Instance) map[string]string {
 	out := map[string]string{"dynamic/instance-identity/document": e.identity(i)}
 	if data, err := base64.StdEncoding.DecodeString(i.Data.UserData); err == nil && len(data) > 0 {
@@ -175,8 +175,7 @@ func (e *Emulator) plainMetadata(i world.Instance) map[string]string {
 	return out
 }
 
-// addNotices adds the interruption notice of a spot instance, and the advice
-// to leave.
+// addNotices adds the interruption notice of a spot instance and the rebalance recommendation.
 func (e *Emulator) addNotices(out map[string]string, i world.Instance) {
 	if !i.NoticeAt.IsZero() && !i.EndsAt.IsZero() {
 		end := i.EndsAt.UTC().Format(time.RFC3339)
@@ -204,7 +203,7 @@ func (e *Emulator) addRole(out map[string]string, i world.Instance) {
 	})
 }
 
-// addInterfaces adds the network interfaces, below their addresses.
+// addInterfaces adds the network interface below its MAC address.
 func (e *Emulator) addInterfaces(out map[string]string, i world.Instance) {
 	at := "network/interfaces/macs/" + macOf(i) + "/"
 	for _, s := range e.world.Subnets() {
@@ -233,13 +232,13 @@ func (e *Emulator) groupNames(i world.Instance) string {
 	return strings.Join(names, "\n")
 }
 
-// macOf derives the hardware address of the first interface from its address.
+// macOf derives the MAC address of the first interface from its IPv4 address.
 func macOf(i world.Instance) string {
 	b := i.Address.As4()
 	return fmt.Sprintf("0a:e0:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])
 }
 
-// identity is the instance identity document.
+// identity returns the instance identity document.
 func (e *Emulator) identity(i world.Instance) string {
 	return jsonText(map[string]any{
 		"accountId": e.world.Account(), "architecture": i.Arch, "availabilityZone": i.Zone, "billingProducts": nil,
@@ -249,7 +248,7 @@ func (e *Emulator) identity(i world.Instance) string {
 	})
 }
 
-// jsonText encodes what is certain to encode, indented as AWS does.
+// jsonText encodes a value as indented JSON, like AWS. It panics if the value cannot be encoded.
 func jsonText(v any) string {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// imdsOf is the SDK's client as it runs on an instance.
+// imdsOf returns the SDK's metadata client as it would run on the instance.
 func (l *lab) imdsOf(id string) *imds.Client {
 	server := httptest.NewServer(l.Metadata(id))
 	l.t.Cleanup(server.Close)
 	return imds.New(imds.Options{Endpoint: server.URL, Retryer: aws.NopRetryer{}})
 }
 
-// read gets a path of the metadata service.
+// read reads a path of the metadata service.
 func (l *lab) read(c *imds.Client, path string) string {
 	l.t.Helper()
 	out, err := c.GetMetadata(l.t.Context(), &imds.GetMetadataInput{Path: path})
@@ -118,10 +118,10 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// Tokens are needed if the instance requires them. They are valid until they expire, and for one instance.
+// A token is required only if the instance requires one. A token is valid for one instance until it expires.
 func TestTokens(t *testing.T) {
 	l := newLab(t)
-	l.template("demo-lt", "hello") // which requires tokens
+	l.template("demo-lt", "hello") // the template requires tokens
 	ids := l.launch(l.fleet("demo-lt", spot, 2, choice{typ: "m7i.large", zone: "us-east-1a"}))
 	ask := func(method, path string, header ...string) (int, string) {
 		t.Helper()

@@ -18,8 +18,8 @@ func (e *Emulator) pricingActions() map[string]handler {
 // A priceFilter is one filter of GetProducts.
 type priceFilter struct{ Field, Type, Value string }
 
-// getProducts lists the on-demand Linux prices of one region. Unlike the real
-// service it requires the filter regionCode.
+// getProducts lists the on-demand prices of Linux instances in one region. Unlike the real service, it requires the filter
+// regionCode.
 func (e *Emulator) getProducts(r *request) (any, *wire.Error) {
 	var in struct {
 		ServiceCode string
@@ -71,7 +71,7 @@ func (e *Emulator) getProducts(r *request) (any, *wire.Error) {
 	return out, nil
 }
 
-// product returns the attributes of a type's price, by which filters select.
+// product returns the attributes of a type's price, to which filters apply.
 func (e *Emulator) product(name, region string) map[string]string {
 	t, ok := e.world.AnyType(name)
 	if !ok {
@@ -94,7 +94,7 @@ func (e *Emulator) product(name, region string) map[string]string {
 	}
 }
 
-// passesPriceFilters reports whether a product has all the wanted values.
+// passesPriceFilters reports whether a product has the values of all filters.
 func passesPriceFilters(product map[string]string, filters []priceFilter) bool {
 	for _, f := range filters {
 		if !strings.EqualFold(product[f.Field], f.Value) {
@@ -104,10 +104,10 @@ func passesPriceFilters(product map[string]string, filters []priceFilter) bool {
 	return product != nil
 }
 
-// priceItem writes a price as the service does: JSON inside a JSON string.
+// priceItem encodes a price like the service: as JSON text inside a JSON string.
 func (e *Emulator) priceItem(name, region string, usd float64) (string, error) {
 	sku := skuOf(name, region)
-	const term, rate = "JRTCKXETXF", "6YS6EN2CT7" // the codes of "on demand" and "per hour"
+	const term, rate = "JRTCKXETXF", "6YS6EN2CT7" // the codes for "on demand" and "per hour"
 	attributes := e.product(name, region)
 	family := attributes["productFamily"]
 	delete(attributes, "productFamily")
@@ -131,7 +131,7 @@ func (e *Emulator) priceItem(name, region string, usd float64) (string, error) {
 	return string(data), nil
 }
 
-// skuOf makes a product's number from its name.
+// skuOf derives a product's SKU from the names of type and region.
 func skuOf(name, region string) string {
 	h := fnv.New64a()
 	h.Write([]byte(region + "/" + name))

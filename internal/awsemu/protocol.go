@@ -11,11 +11,11 @@ import (
 type protocol interface {
 	success(r *request, body any) (answer, error)
 	failure(r *request, e *wire.Error) answer
-	// throttled is the error response for a throttled call.
+	// throttled returns the error response to a throttled call.
 	throttled() *wire.Error
 }
 
-// ec2Query is EC2's own dialect of the query protocol.
+// ec2Query is EC2's variant of the query protocol.
 type ec2Query struct{}
 
 func (ec2Query) success(r *request, body any) (answer, error) {
@@ -45,7 +45,7 @@ func (p awsQuery) failure(r *request, e *wire.Error) answer {
 
 func (awsQuery) throttled() *wire.Error { return wire.Errorf("Throttling", "Rate exceeded") }
 
-// xmlHeader is the header of an XML answer.
+// xmlHeader returns the header of an XML response.
 func xmlHeader(idKey, id string) map[string]string {
 	return map[string]string{"Content-Type": "text/xml;charset=UTF-8", idKey: id}
 }
@@ -63,8 +63,7 @@ func (p awsJSON) success(r *request, body any) (answer, error) {
 
 func (p awsJSON) failure(r *request, e *wire.Error) answer {
 	a := jsonFailure(e, p.header(r))
-	// Services that once spoke the query protocol repeat the code of that
-	// time to clients that ask for it.
+	// Services that used the query protocol in the past send its error code to clients that request it.
 	if old, ok := queryCodes[e.Code]; ok && r.http.Header.Get("X-Amzn-Query-Mode") == "true" {
 		a.header["x-amzn-query-error"] = old + ";Sender"
 	}
@@ -77,7 +76,7 @@ func (p awsJSON) header(r *request) map[string]string {
 	return map[string]string{"Content-Type": "application/x-amz-json-" + p.version, "x-amzn-RequestId": r.id}
 }
 
-// queryCodes are the codes that SQS used before it spoke JSON.
+// queryCodes are the error codes that SQS had in the query protocol, by their current codes.
 var queryCodes = map[string]string{"QueueDoesNotExist": "AWS.SimpleQueueService.NonExistentQueue"}
 
 // restJSON is the protocol of EKS.
@@ -102,7 +101,7 @@ func (restJSON) throttled() *wire.Error {
 	return e
 }
 
-// jsonFailure is an error of the JSON protocols.
+// jsonFailure returns an error response of the JSON protocols.
 func jsonFailure(e *wire.Error, header map[string]string) answer {
 	body, err := json.Marshal(map[string]string{"__type": e.Code, "message": e.Message})
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// retention is the time for which a queue stores a message, as in the setup of a real cluster's queue.
+// retention is the time for which a queue stores a message, as for the queue of a real cluster.
 const retention = 5 * time.Minute
 
-// A message waits in a queue.
+// A message is a message in a queue.
 type message struct {
 	id, body string
 	sent     time.Time
-	visible  time.Time // from when it may be received (again)
-	receipt  string    // of the last receive
+	visible  time.Time // time from which on it may be received
+	receipt  string    // receipt handle of the last receive
 	received int
 }
 
-// A queue keeps messages in the order they were sent.
+// A queue has its messages in the order of sending.
 type queue struct{ messages []*message }
 
 // queues are all queues of the account, by name.
@@ -40,7 +40,7 @@ func newQueues(c clock.Clock) *queues {
 	return &queues{clock: c, byName: map[string]*queue{}, arrived: make(chan struct{})}
 }
 
-// create makes a queue, unless it exists.
+// create creates a queue, unless it exists.
 func (q *queues) create(name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,7 +58,7 @@ func (q *queues) remove(name string) bool {
 	return ok
 }
 
-// exists reports whether there is a queue of a name.
+// exists reports whether there is a queue with the name.
 func (q *queues) exists(name string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -72,7 +72,7 @@ func (q *queues) reset() {
 	q.byName, q.last = map[string]*queue{}, 0
 }
 
-// send puts a message into a queue and returns its id.
+// send adds a message to a queue and returns its id. ok is false if the queue does not exist.
 func (q *queues) send(name, body string) (id string, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -89,8 +89,8 @@ func (q *queues) send(name, body string) (id string, ok bool) {
 	return m.id, true
 }
 
-// receive takes up to n messages that are visible, hides them for a while, and
-// returns a channel that is closed when another one arrives.
+// receive returns up to n visible messages and hides them for the duration hide. arrived is closed when another message is sent.
+// ok is false if the queue does not exist.
 func (q *queues) receive(name string, n int, hide time.Duration) (out []message, arrived <-chan struct{}, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -115,7 +115,7 @@ func (q *queues) receive(name string, n int, hide time.Duration) (out []message,
 	return out, q.arrived, true
 }
 
-// remaining returns how many messages are visible and how many are hidden.
+// remaining returns the numbers of visible and hidden messages.
 func (q *queues) remaining(name string) (visible, hidden int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -134,8 +134,8 @@ func (q *queues) remaining(name string) (visible, hidden int) {
 	return visible, hidden
 }
 
-// change applies a function to the message with a receipt, and removes the
-// message if it returns false. It reports whether there was one.
+// change calls keep with the message that has the receipt handle, and removes the message if keep returns false. It reports
+// whether there is such a message.
 func (q *queues) change(name, receipt string, keep func(*message) bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -162,11 +162,11 @@ func (q *queues) purge(name string) {
 	}
 }
 
-// sumOf is the checksum that SQS sends with a body.
+// sumOf returns the checksum that SQS sends with a body.
 func sumOf(body string) string {
 	sum := md5.Sum([]byte(body)) //nolint:gosec // SQS sums up bodies with it
 	return hex.EncodeToString(sum[:])
 }
 
-// secondsOf is a number of seconds as a duration.
+// secondsOf returns n seconds as a duration.
 func secondsOf(n int) time.Duration { return time.Duration(n) * time.Second }

@@ -15,13 +15,13 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// queueURL returns the interruption queue.
+// queueURL returns the URL of the interruption queue.
 func (l *lab) queueURL() *string {
 	l.t.Helper()
 	return must[*sqs.GetQueueUrlOutput](l.t)(l.sqs.GetQueueUrl(bg(), &sqs.GetQueueUrlInput{QueueName: aws.String("demo")})).QueueUrl
 }
 
-// receive takes up to ten messages without waiting.
+// receive receives up to ten messages without waiting.
 func (l *lab) receive() []sqstypes.Message {
 	l.t.Helper()
 	return must[*sqs.ReceiveMessageOutput](l.t)(l.sqs.ReceiveMessage(bg(), &sqs.ReceiveMessageInput{

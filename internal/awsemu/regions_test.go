@@ -19,8 +19,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// In a cluster of IPv6 subnets have ranges of it, instances that ask for one have an address in that of their subnet, and EKS
-// tells of the family.
+// In an IPv6 cluster, subnets have IPv6 ranges. Instances that request an IPv6 address get one in the range of their subnet. EKS
+// returns the IP family.
 func TestIPv6(t *testing.T) {
 	l := newLab(t, func(c *Config) { c.Cluster.IPv6 = true })
 	cluster, err := l.eks.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})
@@ -72,7 +72,7 @@ func TestIPv6(t *testing.T) {
 	}
 }
 
-// Everything that has a name of AWS's in another partition has one of that partition.
+// In another partition, all ARNs and domains are those of the partition.
 func TestPartitions(t *testing.T) {
 	for _, tt := range []struct{ region, like, partition, domain string }{
 		{"us-gov-west-1", "", "aws-us-gov", "amazonaws.com"},
@@ -114,7 +114,7 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// A cluster that lets nodes in by its ConfigMap alone has no access entries to ask for.
+// A cluster whose authentication mode is CONFIG_MAP has no access entries.
 func TestAccessEntries(t *testing.T) {
 	l := newLab(t)
 	entries, err := l.eks.ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{ClusterName: aws.String("demo")})
@@ -132,7 +132,7 @@ func TestAccessEntries(t *testing.T) {
 	}
 }
 
-// code is the code of AWS's error, "" without one.
+// code returns the error code of AWS in err, "" if there is none.
 func code(err error) string {
 	var refused smithy.APIError
 	if !errors.As(err, &refused) {
@@ -141,8 +141,7 @@ func code(err error) string {
 	return refused.ErrorCode()
 }
 
-// The same seed and the same calls make the same run: every call is answered alike, down to ids and prices; another seed
-// makes another.
+// With the same seed and the same calls, all responses are equal, including ids and prices. With another seed they differ.
 func TestSameSeedSameRun(t *testing.T) {
 	run := func(seed uint64) []control.Call {
 		l := newLab(t, func(c *Config) { c.Seed, c.Throttle = seed, "ec2" })
@@ -169,7 +168,7 @@ func TestSameSeedSameRun(t *testing.T) {
 		for n := range calls {
 			calls[n].UserAgent = ""
 			for key := range calls[n].Params {
-				if strings.HasSuffix(key, "ClientToken") { // the SDK's own
+				if strings.HasSuffix(key, "ClientToken") { // made by the SDK
 					delete(calls[n].Params, key)
 				}
 			}

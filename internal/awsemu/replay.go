@@ -29,9 +29,9 @@ func (p *replays) reset() {
 	p.answers = nil
 }
 
-// once executes a call, or returns the stored response. Calls with a token are executed one after another, so
-// concurrent ones with the same token are executed once. Failed calls are not stored: the client may correct them with
-// the same token.
+// once executes a call, or returns the stored response of an earlier call with the same token. Calls with a token are executed
+// one after another, so concurrent calls with the same token are executed once. Failed calls are not stored, because the client
+// may repeat them with corrected parameters and the same token.
 func (p *replays) once(r *request, do func() (any, *wire.Error)) (any, *wire.Error) {
 	token := r.form.String("ClientToken")
 	if token == "" {

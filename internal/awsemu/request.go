@@ -17,24 +17,23 @@ type request struct {
 	action  string
 	form    wire.Form // of the query protocols
 	body    []byte    // of the JSON protocols
-	path    string    // of REST protocols: what follows the collection
+	path    string    // of the REST protocols: the path after the name of the collection
 	http    *http.Request
 	values  url.Values
 }
 
-// jsonServices are the services by the prefix of X-Amz-Target.
+// jsonServices has the services by the prefix of X-Amz-Target.
 var jsonServices = map[string]string{
 	"AmazonSSM": "ssm", "AWSPriceListService": "pricing", "AmazonSQS": "sqs",
 }
 
-// queryServices are the services by API version, for requests that are not
-// signed.
+// queryServices has the services by API version, for requests without a signature.
 var queryServices = map[string]string{
 	"2016-11-15": "ec2", "2010-05-08": "iam", "2011-06-15": "sts",
 }
 
-// identify finds out which operation a request calls. Nothing in it fails: a
-// request that cannot be told gets an empty service or action.
+// identify determines the operation of a request. It returns no error: for an unknown operation, the service or the action is
+// empty.
 func (e *Emulator) identify(r *http.Request, body []byte) *request {
 	req := &request{id: e.world.NewUUID(), body: body, http: r, values: url.Values{}, service: signingName(r)}
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
@@ -67,7 +66,7 @@ func (e *Emulator) identify(r *http.Request, body []byte) *request {
 	return req
 }
 
-// eksAction is the operation of EKS that reads what is at a path.
+// eksAction returns the EKS operation for a path below /clusters/.
 func eksAction(path string) string {
 	switch {
 	case strings.Contains(path, "/access-entries/"):
@@ -93,7 +92,7 @@ func signingName(r *http.Request) string {
 	return parts[len(parts)-2]
 }
 
-// decode reads the JSON body of a request.
+// decode decodes the JSON body of a request. An empty body leaves into unchanged.
 func (r *request) decode(into any) *wire.Error {
 	if len(r.body) == 0 {
 		return nil
@@ -104,7 +103,7 @@ func (r *request) decode(into any) *wire.Error {
 	return nil
 }
 
-// params returns the request's parameters for the record, long values cut.
+// params returns the request's parameters for the record of calls. Long values are cut.
 func (r *request) params() map[string]string {
 	out := map[string]string{}
 	for k, v := range r.values {
@@ -136,7 +135,7 @@ func (r *request) params() map[string]string {
 // maxParam is the maximum length of a parameter in the record, in bytes.
 const maxParam = 512
 
-// clip cuts long text and marks that.
+// clip cuts text that is longer than maxParam and adds its length.
 func clip(text string) string {
 	if len(text) <= maxParam {
 		return text

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// reservation describes one by id.
+// reservation returns the capacity reservation with the id.
 func (l *lab) reservation(id string) ec2types.CapacityReservation {
 	l.t.Helper()
 	out := must[*ec2.DescribeCapacityReservationsOutput](l.t)(l.ec2.DescribeCapacityReservations(bg(),
@@ -22,8 +22,8 @@ func (l *lab) reservation(id string) ec2types.CapacityReservation {
 	return out.CapacityReservations[0]
 }
 
-// Any matching launch uses an open reservation unless its preference is none. Only launches that name a targeted reservation
-// use it, and they fail when it is full.
+// Any matching launch uses an open reservation, unless its preference is none. A targeted reservation is used only by launches
+// that name it. These launches fail when it is full.
 func TestReservations(t *testing.T) {
 	l := newLab(t)
 	open := must[string](t)(l.Reserve(control.Reservation{Type: "m5.large", Zone: "us-east-1a", Count: 1, Tags: map[string]string{"a": "1"}}))
@@ -78,7 +78,7 @@ func TestReservations(t *testing.T) {
 	}
 }
 
-// spec2name makes a template with that specification and returns its name.
+// spec2name creates a template with that specification and returns its name.
 func spec2name(l *lab, spec *ec2types.CapacityReservationSpecification) *string {
 	l.t.Helper()
 	name := strings.ReplaceAll(l.world.NewID("t"), "-", "")

@@ -26,10 +26,10 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// start is when every test begins.
+// start is the time at which every test begins.
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// A lab is an emulator behind a real server, with real clients.
+// A lab is an emulator behind a real server, with clients of the SDK.
 type lab struct {
 	*Emulator
 	t       *testing.T
@@ -45,7 +45,7 @@ type lab struct {
 	eks     *eks.Client
 }
 
-// newLab starts an emulator; change may alter its configuration.
+// newLab starts an emulator and a server. change may change its configuration.
 func newLab(t *testing.T, change ...func(*Config)) *lab {
 	t.Helper()
 	l := newEmulator(t, change...)
@@ -80,7 +80,7 @@ func inBubble(t *testing.T, test func(t *testing.T, l *lab)) {
 	})
 }
 
-// pipes is a listener whose connections stay in memory.
+// pipes is a listener with connections in memory.
 type pipes chan net.Conn
 
 func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
@@ -104,7 +104,7 @@ func (p pipes) Close() error { close(p); return nil }
 // Addr implements net.Listener.
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "emulator.test"} }
 
-// newEmulator makes an emulator without a server.
+// newEmulator returns a lab with an emulator and no server.
 func newEmulator(t *testing.T, change ...func(*Config)) *lab {
 	t.Helper()
 	l := &lab{t: t, clock: testclock.NewFakeClock(start)}
@@ -123,7 +123,7 @@ func newEmulator(t *testing.T, change ...func(*Config)) *lab {
 	return l
 }
 
-// connect makes the clients.
+// connect creates the clients.
 func (l *lab) connect() {
 	conf := aws.Config{
 		Region: "us-east-1", BaseEndpoint: &l.url, HTTPClient: l.http,
@@ -134,8 +134,8 @@ func (l *lab) connect() {
 	l.ssm, l.sqs, l.pricing, l.eks = ssm.NewFromConfig(conf), sqs.NewFromConfig(conf), pricing.NewFromConfig(conf), eks.NewFromConfig(conf)
 }
 
-// brokenConnectionsOnly tries again at once if a connection broke (see pace),
-// and lets every error of the emulator through.
+// brokenConnectionsOnly returns a retryer that repeats calls with broken connections at once (see pace). It does not repeat calls
+// after errors of the emulator.
 func brokenConnectionsOnly() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.Retryables = []retry.IsErrorRetryable{retry.RetryableConnectionError{}}
@@ -143,7 +143,7 @@ func brokenConnectionsOnly() aws.Retryer {
 	})
 }
 
-// must stops a test on an error.
+// must returns a function that returns the value and stops the test on an error.
 func must[T any](t *testing.T) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -163,10 +163,10 @@ func wantCode(t *testing.T, err error, code string) {
 	}
 }
 
-// bg is the context of calls that need none.
+// bg returns a context without a deadline.
 func bg() context.Context { return context.Background() }
 
-// privateSubnet returns the discovery subnet of a zone.
+// privateSubnet returns the private subnet of a zone, which has the discovery tag.
 func (l *lab) privateSubnet(zone string) string {
 	l.t.Helper()
 	out := must[*ec2.DescribeSubnetsOutput](l.t)(l.ec2.DescribeSubnets(bg(), &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{
@@ -179,7 +179,7 @@ func (l *lab) privateSubnet(zone string) string {
 	return *out.Subnets[0].SubnetId
 }
 
-// nodeGroup returns the discovery security group.
+// nodeGroup returns the security group with the discovery tag.
 func (l *lab) nodeGroup() string {
 	l.t.Helper()
 	out := must[*ec2.DescribeSecurityGroupsOutput](l.t)(l.ec2.DescribeSecurityGroups(bg(), &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{
@@ -200,7 +200,7 @@ func (l *lab) image(arch string) string {
 	return *out.Parameter.Value
 }
 
-// profile makes an instance profile that a template may name.
+// profile creates an instance profile with a role.
 func (l *lab) profile(name string) {
 	l.t.Helper()
 	must[*iam.CreateInstanceProfileOutput](l.t)(l.iam.CreateInstanceProfile(bg(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name}))
@@ -209,7 +209,7 @@ func (l *lab) profile(name string) {
 	}))
 }
 
-// template makes a launch template as a node autoscaler does.
+// template creates a launch template like that of a node autoscaler.
 func (l *lab) template(name, userData string) *ec2types.LaunchTemplate {
 	l.t.Helper()
 	out := must[*ec2.CreateLaunchTemplateOutput](l.t)(l.ec2.CreateLaunchTemplate(bg(), &ec2.CreateLaunchTemplateInput{
@@ -239,7 +239,7 @@ type choice struct {
 	priority  float64
 }
 
-// fleet builds an instant fleet.
+// fleet returns a request for an instant fleet of n instances.
 func (l *lab) fleet(template string, capacity ec2types.DefaultTargetCapacityType, n int32, choices ...choice) *ec2.CreateFleetInput {
 	in := &ec2.CreateFleetInput{
 		Type: ec2types.FleetTypeInstant,
@@ -271,7 +271,7 @@ func (l *lab) fleet(template string, capacity ec2types.DefaultTargetCapacityType
 	return in
 }
 
-// launch makes a fleet that must launch everything, and returns the ids.
+// launch creates a fleet that must launch all its instances, and returns their ids.
 func (l *lab) launch(in *ec2.CreateFleetInput) []string {
 	l.t.Helper()
 	out := must[*ec2.CreateFleetOutput](l.t)(l.ec2.CreateFleet(bg(), in))

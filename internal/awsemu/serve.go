@@ -16,33 +16,33 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/machine"
 )
 
-// ProcessOptions configure the emulator as a process of its own.
+// ProcessOptions are the options of an emulator that runs as its own process.
 type ProcessOptions struct {
 	Addr       string // host:port to listen on; port 0 takes a free one
-	Kubeconfig string // of an administrator of the cluster; empty: no machine boots
+	Kubeconfig string // of an administrator of the cluster; empty: no machines boot
 	Region     string
 	Seed       uint64
-	Throttle   string   // as Config has it
+	Throttle   string   // see Config.Throttle
 	Queue      string   // default: the cluster's name
 	Roles      []string // default: KarpenterNodeRole-<cluster>
 
-	// What user data must say, and EKS describes.
+	// The cluster, as EKS describes it and as user data must describe it.
 	ClusterName, ClusterEndpoint string
 	CA                           string // base64 of the PEM bundle
 	ServiceCIDR                  string
 	Version                      string // Kubernetes minor version, such as 1.36
 
 	BootDelay time.Duration // running -> node registers, default 3s
-	// AdoptDelay is the time from then until the cloud controller handles the Node, default 1s.
+	// AdoptDelay is the time from the registration until the cloud controller handles the Node, default 1s.
 	AdoptDelay time.Duration
 	Timing     Timing
 
-	// Ready is called once with the address listened on.
+	// Ready is called once, with the address on which the server listens.
 	Ready func(addr string)
 	Log   *slog.Logger
 }
 
-// Run serves the emulator and boots its machines until ctx ends.
+// Run serves the emulator and boots its machines until ctx is done.
 func Run(ctx context.Context, o ProcessOptions) error {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -76,7 +76,7 @@ func Run(ctx context.Context, o ProcessOptions) error {
 	})
 	group.Go(func() error {
 		<-ctx.Done()
-		// Close, not Shutdown: hanging calls are there to be cut off.
+		// Close is used instead of Shutdown, which would wait for hanging calls.
 		return server.Close()
 	})
 	if machines != nil {
@@ -89,7 +89,7 @@ func Run(ctx context.Context, o ProcessOptions) error {
 	return group.Wait()
 }
 
-// Machines returns a Runner that boots the account's instances into a cluster.
+// Machines returns a Runner that boots the account's instances and joins them to a cluster.
 func (e *Emulator) Machines(cfg machine.Config) *machine.Runner {
 	c := e.cfg.Cluster
 	cfg.Clock, cfg.Cloud = e.cfg.Clock, hardware{e}
@@ -97,13 +97,13 @@ func (e *Emulator) Machines(cfg machine.Config) *machine.Runner {
 	return machine.New(cfg)
 }
 
-// machines connects to the cluster.
+// machines returns a Runner with a client of the cluster.
 func (o ProcessOptions) machines(e *Emulator) (*machine.Runner, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", o.Kubeconfig, err)
 	}
-	config.QPS, config.Burst = 500, 1000 // many nodes at once are the point
+	config.QPS, config.Burst = 500, 1000 // many nodes may register at once
 	config.UserAgent = "awsemu"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

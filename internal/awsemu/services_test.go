@@ -101,7 +101,7 @@ func TestSSM(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"/aws/service/eks/optimized-ami/1.36/amazon-linux-2/recommended/image_id", // AL2 ended with 1.32
+		"/aws/service/eks/optimized-ami/1.36/amazon-linux-2/recommended/image_id", // there are no AL2 images after 1.32
 		"/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/arm64/neuron/recommended/image_id",
 		"/nothing",
 	} {

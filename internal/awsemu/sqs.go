@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// defaultHide is the visibility timeout of a queue.
+// defaultHide is the default visibility timeout of a queue, in seconds.
 const defaultHide = 30
 
 // sqsActions returns SQS's operations.
@@ -28,7 +28,7 @@ func (e *Emulator) sqsActions() map[string]handler {
 	}
 }
 
-// A queueRequest holds the parameters of all queue operations.
+// A queueRequest has the parameters of all queue operations.
 type queueRequest struct {
 	QueueName, QueueUrl, MessageBody, ReceiptHandle string //nolint:revive // as on the wire
 	MaxNumberOfMessages, WaitTimeSeconds            int
@@ -36,14 +36,14 @@ type queueRequest struct {
 	Entries                                         []queueEntry
 }
 
-// A queueEntry is one part of a batch.
+// A queueEntry is one entry of a batch.
 type queueEntry struct {
 	ID            string `json:"Id"`
 	MessageBody   string
 	ReceiptHandle string
 }
 
-// queueOf reads a request about a queue that must exist, and its name.
+// queueOf decodes a request about a queue and returns the queue's name. It returns an error if the queue does not exist.
 func (e *Emulator) queueOf(r *request) (in queueRequest, name string, failure *wire.Error) {
 	if failure := r.decode(&in); failure != nil {
 		return in, "", failure
@@ -58,7 +58,7 @@ func (e *Emulator) queueOf(r *request) (in queueRequest, name string, failure *w
 	return in, name, nil
 }
 
-// queueURL returns a queue's address at the host that the client called.
+// queueURL returns the URL of a queue, with the host that the client called.
 func (e *Emulator) queueURL(r *request, name string) map[string]string {
 	return map[string]string{"QueueUrl": fmt.Sprintf("http://%s/%s/%s", r.http.Host, e.world.Account(), name)}
 }
@@ -126,7 +126,7 @@ func (e *Emulator) sendMessage(r *request) (any, *wire.Error) {
 	return sentJSON{MessageID: id, Sum: sumOf(in.MessageBody)}, nil
 }
 
-// batchJSON is the answer to a batch: what worked and what did not.
+// batchJSON is the response to a batch, with the successful and the failed entries.
 type batchJSON struct {
 	Successful []sentJSON   `json:"Successful"`
 	Failed     []failedJSON `json:"Failed"`
@@ -159,7 +159,7 @@ type receivedJSON struct {
 	Attributes map[string]string `json:"Attributes"`
 }
 
-// receiveMessage takes messages, waiting for the first one as long as asked.
+// receiveMessage receives messages. It waits for the first one for at most WaitTimeSeconds.
 func (e *Emulator) receiveMessage(r *request) (any, *wire.Error) {
 	in, name, failure := e.queueOf(r)
 	if failure != nil {
@@ -179,7 +179,7 @@ func (e *Emulator) receiveMessage(r *request) (any, *wire.Error) {
 	deadline := e.cfg.Clock.NewTimer(secondsOf(in.WaitTimeSeconds))
 	defer deadline.Stop()
 	for waiting := in.WaitTimeSeconds > 0; ; {
-		e.world.Settle() // what is due may put messages into the queue
+		e.world.Settle() // due events may send messages to the queue
 		messages, arrived, ok := e.queues.receive(name, in.MaxNumberOfMessages, secondsOf(hide))
 		if !ok {
 			return nil, wire.Errorf("QueueDoesNotExist", "The specified queue does not exist.")
@@ -197,7 +197,7 @@ func (e *Emulator) receiveMessage(r *request) (any, *wire.Error) {
 	}
 }
 
-// receivedOf writes messages; the list is left out if there are none.
+// receivedOf encodes messages. If there are none, the list is omitted.
 func receivedOf(messages []message) any {
 	out := struct {
 		Messages []receivedJSON `json:"Messages,omitempty"`
@@ -211,8 +211,7 @@ func receivedOf(messages []message) any {
 	return out
 }
 
-// deleteMessage removes a message. A receipt that has expired is no error, as
-// on SQS.
+// deleteMessage removes a message. As in SQS, an expired receipt handle is no error.
 func (e *Emulator) deleteMessage(r *request) (any, *wire.Error) {
 	in, name, failure := e.queueOf(r)
 	if failure != nil {

@@ -4,7 +4,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// ssmActions returns SSM's operations: the public parameters that name AMIs.
+// ssmActions returns SSM's operations. They read the public parameters with the ids of AMIs.
 func (e *Emulator) ssmActions() map[string]handler {
 	return map[string]handler{"GetParameter": e.getParameter, "GetParameters": e.getParameters}
 }
@@ -19,7 +19,7 @@ type parameterJSON struct {
 	DataType string  `json:"DataType"`
 }
 
-// parameter finds a public parameter.
+// parameter returns a public parameter, and false if it does not exist.
 func (e *Emulator) parameter(name string) (parameterJSON, bool) {
 	value, set, ok := e.world.Parameter(name)
 	return parameterJSON{
@@ -40,7 +40,7 @@ func (e *Emulator) getParameter(r *request) (any, *wire.Error) {
 	return map[string]parameterJSON{"Parameter": p}, nil
 }
 
-// getParameters returns up to ten parameters, and the names it does not know.
+// getParameters returns up to ten parameters, and the names of those that do not exist.
 func (e *Emulator) getParameters(r *request) (any, *wire.Error) {
 	var in struct{ Names []string }
 	if err := r.decode(&in); err != nil {

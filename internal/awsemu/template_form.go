@@ -5,8 +5,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/world"
 )
 
-// templateData reads the parameters that describe an instance. They have the
-// same names in LaunchTemplateData and in RunInstances.
+// templateData reads the parameters that describe an instance. They have the same names in LaunchTemplateData and in
+// RunInstances.
 func templateData(f wire.Form) world.TemplateData {
 	profile := f.String("IamInstanceProfile.Name")
 	if profile == "" {
@@ -78,8 +78,8 @@ func templateVersionRef(f wire.Form) world.TemplateRef {
 	return ref
 }
 
-// templateRef reads a reference to a launch template. At the top of a request
-// the key Version is that of the API, so it is left alone here.
+// templateRef reads a reference to a launch template without its version. At the top level of a request, the parameter Version is
+// the version of the API.
 func templateRef(f wire.Form) world.TemplateRef {
 	return world.TemplateRef{ID: f.String("LaunchTemplateId"), Name: f.String("LaunchTemplateName")}
 }

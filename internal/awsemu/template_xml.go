@@ -105,7 +105,7 @@ type marketXML struct {
 	Type string `xml:"marketType"`
 }
 
-// templateToXML writes the data of a launch template version.
+// templateToXML encodes the data of a launch template version.
 func templateToXML(d world.TemplateData) templateDataXML {
 	out := templateDataXML{
 		Image: d.ImageID, InstanceType: d.InstanceType, KeyName: d.KeyName, UserData: d.UserData,
@@ -139,7 +139,7 @@ func templateToXML(d world.TemplateData) templateDataXML {
 	return out
 }
 
-// addTemplateLists writes the parts of a template that are lists.
+// addTemplateLists adds the parts of a template that are lists.
 func addTemplateLists(out *templateDataXML, d world.TemplateData) {
 	if d.ReservationPreference != "" || d.ReservationID != "" {
 		out.Reservation = &templateReservationXML{Preference: d.ReservationPreference}
@@ -171,7 +171,7 @@ func addTemplateLists(out *templateDataXML, d world.TemplateData) {
 	}
 }
 
-// yes returns a pointer to true, or nil for false, so that the XML element is left out.
+// yes returns a pointer to true, or nil for false. For nil, the XML element is omitted.
 func yes(b bool) *bool {
 	if !b {
 		return nil

@@ -11,9 +11,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestWire sends the raw requests of testdata/wire, written from the public
-// API documentation, and looks for the parts of the answers in their order.
-// So the emulator is held to the wire, not only to what one client reads.
+// TestWire sends the raw requests of testdata/wire, which follow the public API documentation. It searches the responses for the
+// expected parts in order. So the test covers the protocol, not only what one client reads.
 func TestWire(t *testing.T) {
 	files, err := filepath.Glob("testdata/wire/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -58,7 +57,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// send sends a request written as on the wire; lines of its body are joined.
+// send sends a raw request. The lines of its body are joined.
 func send(t *testing.T, url, text string) (*http.Response, string) {
 	t.Helper()
 	head, payload, _ := strings.Cut(text, "\n\n")

@@ -42,7 +42,7 @@ func TestReadReportsMistakes(t *testing.T) {
 	}
 }
 
-// Types keep their order, or are sorted by name if they are read from a file; a type that names no number of pods has 110.
+// InstanceTypes keeps the order of the types. Read sorts them by name. A type without a number of pods has 110.
 func TestInstanceTypes(t *testing.T) {
 	types := []Type{
 		{Name: "z", Allocatable: map[string]string{"cpu": "2", "pods": "8"}, Offerings: []Offering{{Zone: "a", CapacityType: "spot", Price: 1}}},

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzRead reads catalogue files of any form. What is accepted has sane prices and amounts, and distinct names in order.
+// FuzzRead reads arbitrary bytes as a catalogue. Accepted types have finite prices in range, amounts that are not negative, and
+// distinct names in order.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		`[]`, `null`, `[null]`, `{}`, `[{"name": "a", "allocatable": {"cpu": "1930m", "memory": "7Gi"}, "offerings": [{"zone": "a", "capacityType": "spot", "price": 0.1}]}]`,

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// defaultPods is the number of pods of a type for which the catalogue has no number. It is the default of kubelet.
+// defaultPods is the number of pods of a type whose allocatable resources have none. It is the default of kubelet.
 const defaultPods = 110
 
 // maxPrice is the largest price in dollars per hour. It is far above that of any instance, and sums of such prices stay exact
@@ -140,7 +140,7 @@ func (o Offering) offering(shared map[string]require.Set) model.Offering {
 	}
 }
 
-// amountsOf returns quantities in the units of the engine; field is for error messages.
+// amountsOf parses quantities and converts them to the units of the engine. field is the name of the field for error messages.
 func amountsOf(field string, from map[string]string) (model.Resources, error) {
 	list := corev1.ResourceList{}
 	for _, name := range slices.Sorted(maps.Keys(from)) {

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// Commanded returns the episode of a command of disruption. launched are the NodeClaims of its replacements. blocked are
-// the nodes that the same decision keeps.
+// Commanded returns the episode of a disruption command. launched has the NodeClaims of its replacements. blocked has the nodes
+// that the same decision keeps.
 func Commanded(s *model.Snapshot, cmd *model.Command, launched []Launched, blocked []model.Blocked) Episode {
 	e := Episode{
 		Kind: KindDisruption, Reason: string(cmd.Reason), Action: cmd.Decision(), Decision: cmd.String(), Pools: []string{},
@@ -56,7 +56,7 @@ func causeOf(cmd *model.Command) string {
 	return string(cmd.Reason)
 }
 
-// Kept returns the nodes that a decision keeps, those with the most waste first.
+// Kept returns one refusal for each node that a decision keeps, sorted by descending waste and cut at maxRefused.
 func Kept(blocked []model.Blocked) []Refusal {
 	by := slices.Clone(blocked)
 	slices.SortStableFunc(by, func(a, b model.Blocked) int { return cmp.Compare(b.Worth, a.Worth) })
@@ -73,8 +73,8 @@ func Kept(blocked []model.Blocked) []Refusal {
 	return out
 }
 
-// Withheld returns nodes that are planned and not launched, as one refusal for each NodePool. reason is a sentence without a
-// full stop.
+// Withheld returns nodes that are planned but not launched, as one refusal for each NodePool. reason is a sentence without a full
+// stop.
 func Withheld(nodes []model.PlannedNode, reason string) []Refusal {
 	var out []Refusal
 	index := map[string]int{}

@@ -29,13 +29,13 @@ type State string
 // The states of episodes.
 const (
 	StateOpen      State = "open"      // effects are expected
-	StateDone      State = "done"      // all launched nodes are initialized and all removed nodes are gone, or nothing was to be done
+	StateDone      State = "done"      // all launched nodes are initialized and all removed nodes are deleted
 	StateFailed    State = "failed"    // ended, and at least one launch failed
 	StateCancelled State = "cancelled" // the disruption was rolled back
 )
 
-// An Episode is one decision. Prices are in US dollars per hour. Lists are cut at maxList entries; the number next to
-// each list is that of all entries.
+// An Episode is one decision with its effects. Prices are in US dollars per hour. Each list has at most maxList, maxRefused or
+// maxEffects entries. The number next to a list counts all entries, including those that were cut.
 type Episode struct {
 	// ID is unique among the episodes of a cluster.
 	ID   string    `json:"id"`
@@ -43,13 +43,13 @@ type Episode struct {
 	Kind Kind      `json:"kind"`
 	// Reason is one word: Pending, a disruption reason, or the kind of a notice.
 	Reason string `json:"reason"`
-	// Cause, Decision are sentences without a full stop.
+	// Cause and Decision are sentences without a full stop.
 	Cause    string `json:"cause"`
 	Decision string `json:"decision"`
 	// Action is launch, refuse, delete, replace, reboot or terminate-first.
 	Action string   `json:"action"`
 	Pools  []string `json:"pools"`
-	// Pods is how many pods the decision concerns. Placed is how many of them go to existing nodes.
+	// Pods is how many pods the decision concerns. Placed is how many of them are placed on existing nodes.
 	Pods   int `json:"pods"`
 	Placed int `json:"placed,omitempty"`
 	// Launches are the nodes to launch, Removals the nodes to remove. The node of action reboot is in Removals and stays.
@@ -61,13 +61,13 @@ type Episode struct {
 	// commands that are withheld.
 	Refused      []Refusal `json:"refused,omitempty"`
 	RefusedTotal int       `json:"refusedTotal"`
-	// DollarsBefore is the price of all nodes before the decision, DollarsAfter the one after all its effects.
+	// DollarsBefore is the price of all nodes before the decision. DollarsAfter is their price after all its effects.
 	DollarsBefore float64 `json:"dollarsPerHourBefore"`
 	DollarsAfter  float64 `json:"dollarsPerHourAfter"`
 	// EvictionsPlanned is how many pods have to move. Evictions is how many pods were evicted or deleted so far.
 	EvictionsPlanned int `json:"evictionsPlanned"`
 	Evictions        int `json:"evictions"`
-	// Progress counts the effects by kind. Effects are the newest ones.
+	// Progress has the number of effects of each kind. Effects has the newest effects.
 	Progress     map[EffectKind]int `json:"progress"`
 	Effects      []Effect           `json:"effects,omitempty"`
 	EffectsTotal int                `json:"effectsTotal"`
@@ -90,7 +90,7 @@ type Launch struct {
 	Pods    int `json:"pods"`
 }
 
-// A Removal is a node that is removed.
+// A Removal is a node that is removed. DollarsPerHour is its price. Pods is the number of pods that must move.
 type Removal struct {
 	Node           string  `json:"node"`
 	Claim          string  `json:"claim"`
@@ -102,14 +102,14 @@ type Removal struct {
 	Pods           int     `json:"pods"`
 }
 
-// A Refusal is an alternative that was not chosen. Reason and Fix have the words of the event and of karpenter explain.
+// A Refusal is an alternative that was not chosen. Reason and Fix are worded as in the event and in karpenter explain.
 type Refusal struct {
-	// Subject is what was refused: "pod shop/web-0" or "node n1". Count is how many equal ones there are.
+	// Subject is what was refused, such as "pod shop/web-0" or "node n1". Count is the number of equal refusals.
 	Subject string `json:"subject"`
 	Count   int    `json:"count"`
 	Reason  string `json:"reason"`
 	Fix     string `json:"fix,omitempty"`
-	// DollarsPerHour is the waste of a node that is kept.
+	// DollarsPerHour is the waste of a node that is kept, or the price of nodes that are withheld.
 	DollarsPerHour float64 `json:"dollarsPerHour,omitempty"`
 }
 
@@ -122,7 +122,7 @@ const (
 	EffectRegistered  EffectKind = "registered"  // the node joined
 	EffectInitialized EffectKind = "initialized" // the node is ready for pods
 	EffectTerminating EffectKind = "terminating" // the NodeClaim is being deleted
-	EffectTerminated  EffectKind = "terminated"  // the NodeClaim is gone, and its instance with it
+	EffectTerminated  EffectKind = "terminated"  // the NodeClaim and its instance no longer exist
 	EffectFailed      EffectKind = "failed"      // a launch failed, or its node did not join
 	EffectEvicted     EffectKind = "evicted"     // a pod was evicted
 	EffectCancelled   EffectKind = "cancelled"   // a disruption was rolled back
@@ -135,7 +135,7 @@ type Effect struct {
 	Kind EffectKind `json:"kind"`
 	// Object is the object concerned, such as "nodeclaim default-x7k2p" or "pod shop/web-0".
 	Object string `json:"object"`
-	// Message is the message of the event; empty if Kind says everything.
+	// Message explains the effect, such as the message of its event. It is empty if Kind needs no explanation.
 	Message string `json:"message,omitempty"`
 }
 
@@ -150,7 +150,7 @@ const (
 	maxText = 1024
 )
 
-// bound cuts the lists and texts of the episode, and sets the totals that are zero.
+// bound cuts the lists and texts of the episode. It raises each total to at least the length of its list before the cut.
 func (e *Episode) bound() {
 	e.LaunchedNodes = max(e.LaunchedNodes, len(e.Launches))
 	e.RemovedNodes = max(e.RemovedNodes, len(e.Removals))

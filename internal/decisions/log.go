@@ -28,9 +28,9 @@ type Log struct {
 	mu      sync.Mutex // guards the rest
 	entries []*entry   // oldest first
 	bytes   int        // sum of the sizes of entries
-	// claims has the open episodes of each NodeClaim: at most one that launches it and one that removes it.
+	// claims has the open episodes that launch or remove each NodeClaim: at most one of each.
 	claims map[string][]*entry
-	// nodes has the NodeClaims of the nodes that open episodes remove.
+	// nodes has, by node name, the NodeClaims of the nodes that open episodes remove.
 	nodes   map[string]string
 	version uint64
 	number  int
@@ -43,13 +43,13 @@ type Log struct {
 type entry struct {
 	Episode
 	size    int
-	coming  map[string]stage // NodeClaims that are launched and neither initialized nor failed
-	leaving map[string]stage // NodeClaims that are removed and not gone
-	noted   map[string]bool  // events that are among the effects, so that repeated ones are not
-	encoded []byte           // JSON of Episode; nil if it has changed since
+	coming  map[string]stage // launched NodeClaims that are neither initialized nor failed
+	leaving map[string]stage // NodeClaims to remove that still exist
+	noted   map[string]bool  // keys of the events that are among the effects, so that no event is added twice
+	encoded []byte           // JSON of Episode; nil if Episode has changed since it was encoded
 }
 
-// A stage is the number of the last effect on a NodeClaim that an episode has. Each effect is recorded once.
+// A stage is the number of the last effect on a NodeClaim that an episode has recorded. Each numbered effect is recorded once.
 type stage int
 
 // stageOf returns the stage that an effect reaches, 0 if the effect may be repeated.
@@ -63,7 +63,7 @@ func stageOf(kind EffectKind) stage {
 	return 0
 }
 
-// New returns an empty log. If out is not nil, each change is written to it as one line of JSON.
+// New returns an empty log. If out is not nil, the log writes each change to it as one line of JSON.
 func New(c clock.PassiveClock, out io.Writer) *Log {
 	return &Log{
 		clock: c, out: out, prefix: strconv.FormatInt(c.Now().UnixMilli(), 36),
@@ -71,7 +71,7 @@ func New(c clock.PassiveClock, out io.Writer) *Log {
 	}
 }
 
-// A Change is a line of the JSON output and what subscribers get.
+// A Change is a change of an episode. It is one line of the JSON output, and subscribers receive it.
 type Change struct {
 	// Type is "begin", "effect" or "end". Episode is set for begin and end, Effect for effect.
 	Type    string    `json:"type"`
@@ -81,8 +81,8 @@ type Change struct {
 	Effect  *Effect   `json:"effect,omitempty"`
 }
 
-// Begin adds an episode, and returns its ID. It sets ID, Time, State and Progress, and the totals of lists that are
-// zero. An episode that launches and removes nothing is done at once.
+// Begin adds an episode and returns its ID. It sets ID, Time, State and Progress, and raises the totals of the lists. An episode
+// that launches and removes nothing ends at once with StateDone.
 func (l *Log) Begin(e Episode) string {
 	if l == nil {
 		return ""
@@ -139,7 +139,7 @@ func (l *Log) insert(x *entry) {
 	}
 }
 
-// forget removes the entry from the index by NodeClaim.
+// forget removes the entry from the indexes by NodeClaim and by node.
 func (l *Log) forget(x *entry) {
 	for _, of := range []map[string]stage{x.coming, x.leaving} {
 		for claim := range of {
@@ -187,7 +187,7 @@ func (l *Log) RemovedSince(claim string) (since time.Time) {
 	return since
 }
 
-// NoteNode adds an effect to the open episodes that remove the node.
+// NoteNode adds an effect to the open episodes of the NodeClaim of a node, if an open episode removes the node.
 func (l *Log) NoteNode(node string, kind EffectKind, object, message string) {
 	if l == nil {
 		return
@@ -200,8 +200,8 @@ func (l *Log) NoteNode(node string, kind EffectKind, object, message string) {
 	}
 }
 
-// Note adds an effect to each open episode of the NodeClaim. object and message are those of the effect. An effect that
-// the episode has already is not added again.
+// Note adds an effect to each open episode of the NodeClaim. object and message are fields of the effect. An effect that the
+// episode already has is not added again.
 func (l *Log) Note(claim string, kind EffectKind, object, message string) {
 	if l == nil {
 		return
@@ -215,9 +215,9 @@ func (l *Log) Note(claim string, kind EffectKind, object, message string) {
 	}
 }
 
-// takes reports whether an effect on the NodeClaim belongs to the episode. Launch effects belong to the episode that
-// launches the NodeClaim, the others to the one that removes it. If a NodeClaim is removed before it is initialized,
-// its removal belongs to both.
+// takes reports whether an effect on the NodeClaim belongs to the episode. Effects of a launch belong to the episode that
+// launches the NodeClaim. Terminated and note belong to every episode of the NodeClaim. The others belong to the episode that
+// removes it.
 func (x *entry) takes(claim string, kind EffectKind) bool {
 	of := x.leaving
 	switch kind {
@@ -238,7 +238,7 @@ func (x *entry) takes(claim string, kind EffectKind) bool {
 	return reached > had
 }
 
-// add adds one effect and ends the episode after the last one.
+// add adds one effect. If no more effects are expected, it ends the episode.
 func (l *Log) add(x *entry, claim string, f Effect) {
 	if f.Message != "" {
 		key := string(f.Kind) + "\x00" + f.Object + "\x00" + f.Message
@@ -253,7 +253,7 @@ func (l *Log) add(x *entry, claim string, f Effect) {
 	if x.Effects = append(x.Effects, f); len(x.Effects) > maxEffects {
 		x.Effects = slices.Delete(x.Effects, 0, 1)
 	} else {
-		grown := len(f.Object) + len(f.Message) + 80 // an estimate of its JSON
+		grown := len(f.Object) + len(f.Message) + 80 // an estimate of the size of its JSON
 		x.size, l.bytes = x.size+grown, l.bytes+grown
 	}
 	x.EffectsTotal++
@@ -268,7 +268,7 @@ func (l *Log) add(x *entry, claim string, f Effect) {
 		delete(x.coming, claim)
 	case EffectTerminated:
 		if _, comes := x.coming[claim]; comes {
-			x.Progress[EffectFailed]++ // gone before it was initialized
+			x.Progress[EffectFailed]++ // deleted before it was initialized
 		}
 		delete(x.coming, claim)
 		delete(x.leaving, claim)
@@ -301,7 +301,7 @@ func (l *Log) end(x *entry, state State) {
 	l.tell(Change{Type: "end", ID: x.ID, Time: now, Episode: x.copied()})
 }
 
-// copied returns a copy of the episode that does not change with it.
+// copied returns a copy of the episode. Later changes of the entry do not change the copy.
 func (x *entry) copied() *Episode {
 	e := x.Episode
 	e.Effects, e.Progress = slices.Clone(x.Effects), maps.Clone(x.Progress)
@@ -380,8 +380,8 @@ type Subscription struct {
 	changes chan Change
 }
 
-// Subscribe returns all episodes and a subscription to the changes after them, of which buffer may be unread. If more
-// are unread, the subscription ends: Changes is closed, and the reader subscribes again.
+// Subscribe returns all episodes and a subscription to later changes. The subscription holds at most buffer unread changes. If
+// there are more, it ends: the channel of Changes is closed, and the reader must subscribe again.
 func (l *Log) Subscribe(buffer int) ([]Episode, *Subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -403,8 +403,8 @@ func (s *Subscription) Close() {
 	}
 }
 
-// Restore adds the episodes of an earlier process before those of this one, if they are not there. Open episodes
-// continue with the effects that follow. It is for the start of a process.
+// Restore adds the episodes of an earlier process before those of this process, unless the log has them already. Open episodes
+// remain open and take later effects. Restore is called when a process starts.
 func (l *Log) Restore(earlier []Episode) {
 	if l == nil {
 		return
@@ -437,7 +437,8 @@ func (l *Log) Restore(earlier []Episode) {
 	l.version++
 }
 
-// reopen restores which NodeClaims an open episode waits for. NodeClaims beyond maxList are not known any more.
+// reopen restores from the effects of an open episode which NodeClaims it waits for. NodeClaims that were cut at maxList are
+// lost.
 func (x *entry) reopen() {
 	x.coming, x.leaving, x.noted = map[string]stage{}, map[string]stage{}, map[string]bool{}
 	over := map[string]bool{}
@@ -449,7 +450,7 @@ func (x *entry) reopen() {
 	}
 	for _, c := range x.Launches {
 		if !over[ClaimObject(c.Claim)] {
-			x.coming[c.Claim] = 2 // what is not among the effects may have been recorded and cut
+			x.coming[c.Claim] = 2 // all effects before initialized may have been recorded, and cut from Effects
 		}
 	}
 	for _, r := range x.Removals {

@@ -29,7 +29,7 @@ func replacement() Episode {
 	}
 }
 
-// states returns the state of each episode with its progress.
+// states returns the state of each episode, with the numbers of its effects.
 func states(l *Log) string {
 	var lines []string
 	for _, e := range l.Snapshot() {
@@ -45,7 +45,7 @@ func want(t *testing.T, got, want string) {
 	}
 }
 
-// An episode is open until its last effect. Each step of a NodeClaim is recorded once, however often it is observed.
+// An episode is open until its last effect. Each step of a NodeClaim is recorded once, even if it is observed several times.
 func TestEffects(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -89,7 +89,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// A decision without launches and removals, and a reboot, are done at once.
+// A decision without launches and removals is done at once. So is a reboot.
 func TestDoneAtOnce(t *testing.T) {
 	l := New(clocktesting.NewFakeClock(noon), nil)
 	l.Begin(Episode{Kind: KindProvisioning, Action: "refuse"})
@@ -102,7 +102,7 @@ func TestDoneAtOnce(t *testing.T) {
 	}
 }
 
-// The log keeps the newest episodes, within its bounds of number and size, and nothing of those it has removed.
+// The log keeps the newest episodes within its bounds of number and size. It keeps no index entries of removed episodes.
 func TestBounds(t *testing.T) {
 	for _, size := range []int{10, 20_000} {
 		l := New(clocktesting.NewFakeClock(noon), nil)
@@ -132,7 +132,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// One large episode has bounded lists, and the numbers of all entries.
+// The lists of a large episode are cut. Its totals count all entries.
 func TestLargeEpisode(t *testing.T) {
 	l := New(clocktesting.NewFakeClock(noon), nil)
 	e := Episode{Kind: KindProvisioning, Action: "launch"}
@@ -157,7 +157,8 @@ func TestLargeEpisode(t *testing.T) {
 	}
 }
 
-// A subscriber gets the episodes and all changes after them. One that does not read is dropped, and delays nothing.
+// A subscriber gets the episodes and all changes after them. A subscriber that does not read is dropped and does not delay the
+// log.
 func TestSubscribe(t *testing.T) {
 	l := New(clocktesting.NewFakeClock(noon), nil)
 	l.Begin(Episode{Kind: KindProvisioning, Action: "refuse"})
@@ -183,7 +184,7 @@ func TestSubscribe(t *testing.T) {
 	}
 }
 
-// The output has one JSON object a line. A change of an episode after it was told changes no value that a subscriber has.
+// The output has one JSON object per line. Later changes of an episode do not change a Change that a subscriber received.
 func TestLines(t *testing.T) {
 	var out bytes.Buffer
 	l := New(clocktesting.NewFakeClock(noon), &out)
@@ -209,7 +210,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// After a restart, the log has the earlier episodes, and open ones take the effects that follow.
+// After a restart, the log has the earlier episodes. Those that are open take later effects.
 func TestRestore(t *testing.T) {
 	clock := clocktesting.NewFakeClock(noon)
 	l := New(clock, nil)
@@ -240,7 +241,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// A nil Log takes everything and has nothing.
+// A nil Log ignores all calls and has no episodes.
 func TestNilLog(t *testing.T) {
 	var l *Log
 	l.Begin(replacement())
@@ -258,7 +259,7 @@ type recorder []telemetry.Event
 
 func (r *recorder) Publish(events ...telemetry.Event) { *r = append(*r, events...) }
 
-// Events that tell of an effect are added to the log with their text, and all are published.
+// Events that are effects are added to the log with their message. All events are published.
 func TestTee(t *testing.T) {
 	next := &recorder{}
 	l := New(clocktesting.NewFakeClock(noon), nil)
@@ -285,7 +286,7 @@ func TestTee(t *testing.T) {
 	}
 }
 
-// Effects cost the same however many episodes and NodeClaims there are.
+// The time of Note does not grow with the number of episodes and NodeClaims.
 func BenchmarkNote(b *testing.B) {
 	l := New(clocktesting.NewFakeClock(noon), nil)
 	for i := range MaxEpisodes {

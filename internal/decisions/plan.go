@@ -20,7 +20,7 @@ type Launched struct {
 	Node  *model.PlannedNode
 }
 
-// Provisioned returns the episode of a plan for pending pods. launched are the nodes that are launched. refused are the
+// Provisioned returns the episode of a plan for pending pods. launched has the nodes that are launched. refused has the
 // alternatives that were not chosen: pods without a node, and nodes that are withheld.
 func Provisioned(s *model.Snapshot, plan *model.Plan, launched []Launched, refused []Refusal) Episode {
 	e := Episode{
@@ -89,7 +89,7 @@ func (e *Episode) launch(l Launched) {
 	e.inPool(n.Pool.Name)
 }
 
-// inPool adds the pool to Pools, which are sorted.
+// inPool adds the pool to Pools in alphabetical order, unless Pools has it.
 func (e *Episode) inPool(pool string) {
 	if at, there := slices.BinarySearch(e.Pools, pool); !there && pool != "" {
 		e.Pools = slices.Insert(e.Pools, at, pool)
@@ -108,7 +108,7 @@ func (e *Episode) remove(s *model.Snapshot, n *model.Node) {
 	e.inPool(r.Pool)
 }
 
-// RemovalOf returns the removal of a NodeClaim, as far as the NodeClaim tells.
+// RemovalOf returns the removal of a NodeClaim with the fields that the NodeClaim has: all but DollarsPerHour and Pods.
 func RemovalOf(claim *apiv1.NodeClaim) Removal {
 	return Removal{
 		Node: claim.Status.NodeName, Claim: claim.Name, Pool: claim.Labels[apiv1.NodePoolLabelKey],
@@ -144,7 +144,8 @@ func Dollars(s *model.Snapshot) float64 {
 // maxOwners bounds how many owners of pods a cause names.
 const maxOwners = 3
 
-// ownersOf returns the owners of most of the pods, such as ": ReplicaSet shop/web-7d4b9 (10)"; empty without pods.
+// ownersOf returns the owners with the most pods and their number of pods, such as ": Deployment shop/web (10)"; empty without
+// pods.
 func ownersOf(pods []*model.Pod) string {
 	count := map[string]int{}
 	for _, p := range pods {
@@ -166,7 +167,8 @@ func ownersOf(pods []*model.Pod) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// ownerOf returns the kind, namespace and name of the controller of a pod, or of the pod itself.
+// ownerOf returns kind, namespace and name of the pod's controller. It returns the Deployment of a ReplicaSet, the CapacityBuffer
+// of a virtual pod, and the pod itself if it has no controller.
 func ownerOf(p *model.Pod) string {
 	if p.Virtual() {
 		return "CapacityBuffer " + p.Buffer
@@ -183,7 +185,7 @@ func ownerOf(p *model.Pod) string {
 	return "Pod " + p.Key
 }
 
-// mixed returns counts by name, such as "2 x c7a.xlarge, 1 x m7a.large", most frequent first.
+// mixed returns counts by name, such as "2 x c7a.xlarge, 1 x m7a.large", in descending order of the counts.
 func mixed(count map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// The ConfigMap through which a terminal reads the log of a controller.
+// The ConfigMap in which a controller stores its log for karpenter commands in a terminal.
 const (
-	// MapName is its name. It is in the namespace of the controller.
+	// MapName is the name of the ConfigMap. Its namespace is that of the controller.
 	MapName = "karpenter-decisions"
-	// MapKey is its key: one line of JSON for each episode, oldest first.
+	// MapKey is the key in its data. The value has one line of JSON for each episode, oldest first.
 	MapKey = "episodes"
-	// MaxStored bounds the value of the key, in bytes.
+	// MaxStored bounds the value of MapKey, in bytes.
 	MaxStored = 256 << 10
 )
 
@@ -50,8 +50,8 @@ func (l *Log) Encode() (string, uint64) {
 	return b.String(), l.version
 }
 
-// Decode returns the episodes of a text that Encode made. Unknown fields are ignored, so that a newer controller can be
-// read.
+// Decode returns the episodes of a text that Encode made. It ignores unknown fields, so that it can read the log of a newer
+// controller.
 func Decode(text string) ([]Episode, error) {
 	var out []Episode
 	for i, line := range bytes.Split([]byte(text), []byte("\n")) {

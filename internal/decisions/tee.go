@@ -7,8 +7,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A Tee is a recorder of events that also records those among them that are effects of decisions. The text of such an
-// effect is that of the event.
+// A Tee is a recorder of events that also adds those events to the log that are effects of decisions. The message of the effect
+// is that of the event.
 type Tee struct {
 	Next telemetry.Recorder
 	Log  *Log
@@ -30,7 +30,7 @@ func (t Tee) Publish(events ...telemetry.Event) {
 				t.Log.Note(o.Name, kind, ClaimObject(o.Name), e.Message)
 			}
 		case *corev1.Node:
-			// Of these reasons, events are published on nodes only.
+			// Events with these reasons are published on nodes only.
 			if e.Reason == telemetry.EventFailedDraining || e.Reason == telemetry.EventAwaitingVolumeDetachment {
 				t.Log.NoteNode(o.Name, EffectNote, "node "+o.Name, e.Message)
 			}
@@ -38,7 +38,7 @@ func (t Tee) Publish(events ...telemetry.Event) {
 	}
 }
 
-// effectOf returns the effect that an event on a NodeClaim stands for.
+// effectOf returns the kind of effect of an event on a NodeClaim, and false if the event is no effect.
 func effectOf(reason string) (EffectKind, bool) {
 	switch reason {
 	case telemetry.EventInsufficientCapacityError:

@@ -1,4 +1,4 @@
-// Package finding has the type of findings of the doctor commands, with their fix. Package lint uses the same levels.
+// Package finding has the type of the findings that the doctor commands print. Package lint uses the same levels.
 package finding
 
 import "fmt"
@@ -6,7 +6,7 @@ import "fmt"
 // A Level is the severity of a finding.
 type Level string
 
-// Levels.
+// The levels, in ascending order of severity.
 const (
 	OK      Level = "ok"
 	Note    Level = "note"
@@ -18,7 +18,7 @@ const (
 type Finding struct {
 	Check string `json:"check"`
 	Level Level  `json:"level"`
-	// Message states what was found, Fix what to do about it. A finding of level OK has no fix.
+	// Message states what was found. Fix states what the user can do about it; it is empty at level OK.
 	Message string `json:"message"`
 	Fix     string `json:"fix,omitempty"`
 }

@@ -19,9 +19,9 @@ import (
 // A nil Ledger allows every launch.
 type Ledger struct {
 	mu sync.Mutex
-	// now is the number of completed launches.
+	// now counts the completed launches.
 	now uint64
-	// seen is, by planner, the value of now when its last snapshot was taken.
+	// seen has, for each planner, the value of now at its last call of Begin.
 	seen    map[string]uint64
 	charges []*charge
 }
@@ -30,13 +30,13 @@ type Ledger struct {
 type charge struct {
 	pool   string
 	amount model.Resources
-	// done is the value of Ledger.now when the observed cluster had the claims, underWay before that.
+	// done is the number of the launch among the completed launches. It is underWay until the observed cluster has the claims.
 	done uint64
 }
 
 const underWay = math.MaxUint64
 
-// Begin records that the planner is about to take a snapshot.
+// Begin records that the planner is about to take a snapshot. It removes the charges that the snapshots of all planners include.
 func (l *Ledger) Begin(planner string) {
 	if l == nil {
 		return
@@ -61,9 +61,9 @@ func (l *Ledger) Begin(planner string) {
 	l.charges = kept
 }
 
-// Take reports for each node whether it may be launched. s is the snapshot of the plan, taken after the planner's
-// Begin. The nodes that may be launched are recorded. done must be called when the observed cluster has their claims,
-// or when they were not created.
+// Take reports for each node whether it may be launched, and records the launch of those that may. s is the snapshot of the plan.
+// It was taken after the planner's last call of Begin. done must be called when the observed cluster has the claims of these
+// nodes, or when they were not created.
 func (l *Ledger) Take(
 	planner string, rules verify.Rules, s *model.Snapshot, nodes []model.PlannedNode,
 ) (may []bool, done func()) {

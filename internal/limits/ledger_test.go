@@ -12,7 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// planned returns a snapshot with one pool, and n planned nodes of the pool with one of 2 to 4 cores each.
+// planned returns a snapshot with one pool that has the limit, and n planned nodes of the pool. The options of a node have 2 to 4
+// cores.
 func planned(n int, limit corev1.ResourceList) (*model.Snapshot, []model.PlannedNode) {
 	o := &apiv1.NodePool{}
 	o.Name, o.Spec.Limits = "p", apiv1.Limits(limit)
@@ -37,14 +38,14 @@ func count(may []bool) (n int) {
 	return n
 }
 
-// Two plans from the same state keep a limit together.
+// Two plans on equal snapshots do not exceed a limit together.
 func TestTwoPlans(t *testing.T) {
 	for _, tt := range []struct {
 		limit         corev1.ResourceList
 		first, second int
 	}{
 		{corev1.ResourceList{model.Nodes: resource.MustParse("5")}, 3, 2},
-		{corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16")}, 3, 1}, // the largest option counts
+		{corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16")}, 3, 1}, // the charge of a node is its largest option
 		{corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100")}, 3, 4},
 		{nil, 3, 4},
 	} {
@@ -58,7 +59,7 @@ func TestTwoPlans(t *testing.T) {
 				t.Errorf("the first plan may launch %d, want %d", got, tt.first)
 			}
 			s, nodes = planned(4, tt.limit)
-			for range 2 { // under way, and done after the snapshot of b
+			for range 2 { // while the first launch is under way, and when it completed after the snapshot of b
 				may, undo := l.Take("b", verify.Rules{}, s, nodes)
 				if got := count(may); got != tt.second {
 					t.Errorf("the second plan may launch %d, want %d", got, tt.second)
@@ -70,7 +71,7 @@ func TestTwoPlans(t *testing.T) {
 	}
 }
 
-// drop takes the charges of the last Take away.
+// drop calls done and removes the charges of that launch.
 func (l *Ledger) drop(done func()) {
 	done()
 	last := l.now
@@ -83,7 +84,7 @@ func (l *Ledger) drop(done func()) {
 	l.charges = kept
 }
 
-// What a planner's snapshot has does not count twice. What all planners have seen is dropped.
+// Claims that are in the planner's snapshot are not counted again. Charges that all planners have seen are removed.
 func TestSeen(t *testing.T) {
 	l := &Ledger{}
 	l.Begin("a")

@@ -29,7 +29,7 @@ type Cluster struct {
 
 	// mu guards the fields below.
 	mu sync.Mutex
-	// snapshot is the last Snapshot. changed has the changes since then. A nil object in changed is deleted.
+	// snapshot is the last Snapshot. changed has the objects that changed since then; nil stands for a deleted object.
 	snapshot *model.Snapshot
 	changed  map[model.Ref]client.Object
 	// taken is true after the first call of Snapshot.
@@ -38,7 +38,7 @@ type Cluster struct {
 	assumed map[model.Ref]version
 	// removed are the UIDs of claims whose deletion the watch delivered recently.
 	removed removals
-	// waiting has the time at which each pending pod was first observed, by UID.
+	// waiting has the time since which each pending pod waits, by UID: when it was first observed.
 	waiting  map[types.UID]time.Time
 	promises map[string]promise
 	backlog  backlog

@@ -152,7 +152,8 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// A promise for a node in flight is valid until the scheduler had time to bind the pods after its initialization.
+// A promise for a node in flight stays valid for a time after the node's initialization, in which kube-scheduler can bind the
+// pods.
 func TestPromiseOutlastsTheStart(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	c := New(clock)
@@ -186,7 +187,7 @@ func TestPromiseOutlastsTheStart(t *testing.T) {
 	}
 }
 
-// A promise that is broken hides what the pod is nominated to, until there is another.
+// After Break, a pod has no promised node until the next Promise, even if it is nominated.
 func TestBreak(t *testing.T) {
 	c := New(clocktesting.NewFakeClock(start))
 	nominated := pod("a", true)
@@ -207,7 +208,7 @@ func TestBreak(t *testing.T) {
 	}
 }
 
-// What we wrote to a pod is known at once, and a pod that is gone does not come back by it.
+// Assume applies a write to a pod at once. It does not restore a deleted pod.
 func TestAssumePod(t *testing.T) {
 	c := New(clocktesting.NewFakeClock(start))
 	c.Set(pod("a", true))
@@ -225,7 +226,7 @@ func TestAssumePod(t *testing.T) {
 	}
 }
 
-// Who waits for capacity to change is called after the snapshot shows it.
+// The functions of OnCapacity are called when the snapshot already has the change.
 func TestOnCapacity(t *testing.T) {
 	c := New(clocktesting.NewFakeClock(start))
 	seen := []string{}
@@ -249,7 +250,7 @@ func TestOnCapacity(t *testing.T) {
 	}
 }
 
-// Only pods that still wait learn that their claim was not launched.
+// PodsOf returns only the pods of a claim that still need a node.
 func TestPodsOfClaim(t *testing.T) {
 	c := New(clocktesting.NewFakeClock(start))
 	c.Set(claim("c1", "1", 1))

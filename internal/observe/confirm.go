@@ -12,13 +12,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// phantom is how long the watch may take to deliver a claim that Karpenter created. After that, Confirm reads it from
-// the API server. A claim that was created and deleted while the watch was interrupted has no event.
+// phantom is how long the watch may take to deliver a claim that Karpenter created. After that, Confirm reads the claim from the
+// API server. The watch never delivers a claim that was created and deleted while the watch was interrupted.
 const phantom = 2 * time.Minute
 
-// Confirm reads from the API server the claims that Karpenter created more than phantom ago and that the watch has not
-// delivered. Claims that do not exist are removed. The others are updated, because the watch is delayed. If the API
-// server cannot be read, all are kept.
+// Confirm reads from the API server the claims that Karpenter created more than phantom ago and that the watch has not delivered.
+// It removes the claims that do not exist, and updates the others. If the API server cannot be read, it returns the error and
+// keeps all.
 func (c *Cluster) Confirm(ctx context.Context) error {
 	unseen := c.unseen()
 	if c.Live == nil || len(unseen) == 0 {
@@ -38,7 +38,7 @@ func (c *Cluster) Confirm(ctx context.Context) error {
 	for _, ref := range unseen {
 		v, ok := c.assumed[ref]
 		if !ok || v.unseen.IsZero() {
-			continue // the watch has delivered it in the meantime
+			continue // the watch has delivered the claim in the meantime
 		}
 		o, exists := found[v.uid]
 		if !exists {
@@ -74,8 +74,8 @@ func (c *Cluster) unseen() []model.Ref {
 	return refs
 }
 
-// removals are UIDs of deleted objects, oldest first. They are kept for phantom, which is longer than the response to a
-// write takes.
+// removals are the UIDs of deleted claims, oldest first. They are kept for phantom, which is longer than a write to the API
+// server takes.
 type removals struct {
 	order []removal
 	uids  map[types.UID]bool

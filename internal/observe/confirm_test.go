@@ -17,7 +17,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A claim that the watch does not show is dropped only if the API server says that it does not exist.
+// A claim that the watch does not deliver is removed only if it does not exist in the API server.
 func TestConfirm(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -60,7 +60,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// A node that is gone does not come back with the answer to a write.
+// Assume does not restore a deleted node.
 func TestAssumeNode(t *testing.T) {
 	c := New(clocktesting.NewFakeClock(start))
 	node := &corev1.Node{}
@@ -76,7 +76,7 @@ func TestAssumeNode(t *testing.T) {
 	}
 }
 
-// A replica that does not lead takes no snapshots. It keeps nothing of objects that came and went.
+// A replica that is not the leader takes no snapshots. It keeps no entries for objects that were created and deleted.
 func TestStandbyKeepsNothing(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	c := New(clock)
@@ -102,7 +102,7 @@ func TestStandbyKeepsNothing(t *testing.T) {
 	}
 }
 
-// A pod that was deleted and made again under its name while the watch was broken comes as an update.
+// A pod was deleted and created again under the same name while the watch was interrupted. The watch delivers this as an update.
 func TestRelist(t *testing.T) {
 	s := newStage(t)
 	old := s.show("a-0", "StatefulSet", "a", "refused")

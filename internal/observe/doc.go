@@ -4,10 +4,10 @@
 // A Cluster is a reducer: it applies watch events, and Snapshot returns the state that results. A decision on a Snapshot
 // needs no API call and no lock.
 //
-// Assume applies an object that Karpenter has just written. The assumed object is kept until the watch delivers its UID
-// and resourceVersion. So a delayed watch never hides a write of Karpenter, no decision is repeated on a stale
-// Snapshot, and no caller waits until it can read its own writes.
+// Assume applies an object that Karpenter has just written. The assumed object is kept until the watch delivers its UID and
+// resourceVersion. So a delayed watch never hides a write of Karpenter, and no decision is repeated on a stale Snapshot. Callers
+// need not wait until the cache has their writes.
 //
-// State is in memory and may be lost. Objects are listed again after a restart, and the next plan makes promises again.
+// State is in memory and may be lost. After a restart, objects are listed again, and the next plan records its promises again.
 // The times in waiting only affect the length of a batch.
 package observe

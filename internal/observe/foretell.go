@@ -11,14 +11,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A backlog has the pods that kube-scheduler has not tried yet, and which of them are treated as unschedulable
-// nevertheless.
+// A backlog has the pods that kube-scheduler has not tried yet. Some of them are treated as unschedulable nevertheless.
 //
-// kube-scheduler tries one pod after another, tens or hundreds per second. Of a thousand new pods, the last one gets
-// the condition unschedulable only after many seconds. Plans for only the pods that have the condition would each have
-// few pods and cost more. So when one pod of a ReplicaSet is unschedulable, its other pods are treated as
-// unschedulable, too. The same applies to a pod that has not been tried for overdueAfter. If such a pod fits on an
-// existing node, the plan places it there and launches nothing for it.
+// kube-scheduler tries one pod after another, tens or hundreds per second. Of a thousand new pods, the last one gets the
+// condition unschedulable only after many seconds. If plans contained only pods with that condition, there would be many small
+// plans, which cost more. So when one pod of a ReplicaSet, StatefulSet or Job is unschedulable, its other pods are treated as
+// unschedulable, too. So is a pod that has not been tried for overdueAfter. If such a pod fits on an existing node, the plan
+// places it there and launches nothing for it.
 type backlog struct {
 	// unjudged are the pods that kube-scheduler has not tried, by key. seen is when each pending pod was first
 	// observed, by UID.
@@ -26,8 +25,8 @@ type backlog struct {
 	seen     map[types.UID]time.Time
 	// told are the pods, by UID, that are treated as unschedulable although kube-scheduler has not tried them.
 	told map[types.UID]bool
-	// refused are the pods that kube-scheduler found unschedulable, by owner. siblings are the keys of unjudged pods,
-	// by owner.
+	// refused has, by owner, the UIDs of the pods that kube-scheduler found unschedulable. siblings has, by owner, the keys of
+	// unjudged pods.
 	refused  map[types.UID]map[types.UID]bool
 	siblings map[types.UID]map[string]bool
 }
@@ -75,7 +74,7 @@ func (b *backlog) take(o *corev1.Pod, now time.Time) (seen *corev1.Pod, siblings
 	return o, nil
 }
 
-// tell returns a copy of the pod that is marked unschedulable, and records the pod in told. It does not change the
+// tell returns a copy of the pod with the condition unschedulable, and records the pod in told. It does not change the given
 // object, which is shared.
 func (b *backlog) tell(o *corev1.Pod) *corev1.Pod {
 	first := b.seen[o.UID]
@@ -113,8 +112,8 @@ func drop[K comparable](m map[types.UID]map[K]bool, owner types.UID, k K) {
 	}
 }
 
-// overdue returns copies, marked unschedulable, of the pods of the default scheduler that have not been tried for at
-// least age. Other schedulers may delay a pod on purpose.
+// overdue marks the pods of the default scheduler that have not been tried for at least age, and returns the marked copies. Pods
+// of other schedulers are not marked, because such a scheduler may delay a pod on purpose.
 func (b *backlog) overdue(age time.Duration, now time.Time) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, o := range b.unjudged {
@@ -128,7 +127,7 @@ func (b *backlog) overdue(age time.Duration, now time.Time) []*corev1.Pod {
 	return pods
 }
 
-// alike are the kinds of owners whose pods have the same template. Pods of other owners may differ from each other.
+// alike has the kinds of owners whose pods all have the same template. Pods of an owner of another kind may differ.
 var alike = []string{"ReplicaSet", "StatefulSet", "Job"}
 
 func ownerOf(o *corev1.Pod) (types.UID, bool) {
@@ -142,8 +141,8 @@ func ownerOf(o *corev1.Pod) (types.UID, bool) {
 // overdueAfter is the time after which a pod that kube-scheduler has not tried is treated as unschedulable.
 const overdueAfter = 500 * time.Millisecond
 
-// Backlog returns when the first and the last of the pods that kube-scheduler has not tried were first seen. behind is true
-// if one of them has not been tried for overdueAfter. Only pods of the default scheduler count.
+// Backlog is about the pods of the default scheduler that it has not tried. first and latest are when the oldest and the newest
+// of them were first observed. behind is true if one of them has not been tried for overdueAfter.
 func (c *Cluster) Backlog() (first, latest time.Time, behind bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A stage shows a cluster pods as they come, are judged, and find nodes.
+// A stage is a Cluster to which a test delivers pods in different states.
 type stage struct {
 	*Cluster
 	t       *testing.T
@@ -23,7 +23,7 @@ type stage struct {
 	version int
 }
 
-// show shows a pod: new, refused, gated or bound.
+// show delivers a pod in the given state: new, refused (unschedulable), gated or bound.
 func (s *stage) show(name, kind, owner, state string) *corev1.Pod {
 	s.version++
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -45,7 +45,7 @@ func (s *stage) show(name, kind, owner, state string) *corev1.Pod {
 	return p
 }
 
-// want compares the pods that wait.
+// want compares the pending pods.
 func (s *stage) want(what, pods string) {
 	s.t.Helper()
 	var got []string
@@ -62,7 +62,8 @@ func newStage(t *testing.T) *stage {
 	return &stage{Cluster: New(clock), t: t, clock: clock}
 }
 
-// What the scheduler said of one pod of a ReplicaSet counts for its siblings, whether they came before or come later.
+// If one pod of a ReplicaSet is unschedulable, its other pods are treated as unschedulable, whether they were created earlier or
+// later.
 func TestForetold(t *testing.T) {
 	s := newStage(t)
 	seen := s.show("a1", "ReplicaSet", "a", "new")
@@ -81,7 +82,7 @@ func TestForetold(t *testing.T) {
 	s.want("the scheduler says so itself, or knows better", "a1 a3 a4")
 }
 
-// Pods whose owner's kind may make different pods, and pods with scheduling gates, are not foretold.
+// Pods of owners whose pods may differ, and pods with scheduling gates, are not treated as unschedulable.
 func TestNotForetold(t *testing.T) {
 	s := newStage(t)
 	s.show("w1", "Workflow", "w", "new")
@@ -91,7 +92,7 @@ func TestNotForetold(t *testing.T) {
 	s.want("judged only", "a2 w2")
 }
 
-// Once all pods of an owner have their nodes, what was said of them is forgotten.
+// When all pods of an owner are bound, the backlog has no entries for the owner.
 func TestForgotten(t *testing.T) {
 	s := newStage(t)
 	s.show("a1", "ReplicaSet", "a", "refused")
@@ -111,7 +112,8 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// A pod that is kept waiting while others were refused counts as refused when a round begins, one that came just now does not.
+// While other pods are unschedulable, a pod that has not been tried for overdueAfter is treated as unschedulable when a round
+// begins. A newer pod is not.
 func TestForetell(t *testing.T) {
 	s := newStage(t)
 	s.show("a1", "Workflow", "a", "new")
@@ -142,7 +144,7 @@ func TestForetell(t *testing.T) {
 	}
 }
 
-// A pod that is foretold as refused stays so after Karpenter has written its nomination.
+// A pod that is treated as unschedulable remains so after Karpenter has written its nomination.
 func TestForetoldAndWritten(t *testing.T) {
 	s := newStage(t)
 	s.show("a1", "ReplicaSet", "a", "refused")

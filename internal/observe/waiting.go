@@ -40,7 +40,7 @@ func joins(o client.Object) bool {
 	return false
 }
 
-// note updates the times of pending pods and reports whether o is work for provisioning. The caller holds mu.
+// note updates the times of pending pods. It reports whether the change of o may be work for provisioning. The caller holds mu.
 func (c *Cluster) note(o client.Object) bool {
 	switch o := o.(type) {
 	case *corev1.Pod:
@@ -60,8 +60,8 @@ func (c *Cluster) note(o client.Object) bool {
 func (c *Cluster) notePod(o *corev1.Pod) bool {
 	p := model.Pod{Object: o}
 	if !p.Provisionable() {
-		// A pod that was pending and is now bound needs no promise any more. A pod that was never pending keeps its
-		// promise. Its node is being removed, and the promise is the destination of its replacement.
+		// A pod that was pending and is now bound needs no promise any more. A pod that was never pending keeps its promise: its
+		// node is being removed, and the promise names the node to which it will move.
 		if _, waited := c.waiting[o.UID]; waited && p.Bound() {
 			delete(c.promises, o.Namespace+"/"+o.Name)
 		}
@@ -71,13 +71,13 @@ func (c *Cluster) notePod(o *corev1.Pod) bool {
 	if _, known := c.waiting[o.UID]; !known {
 		c.waiting[o.UID] = c.clock.Now()
 		if since, ok := c.backlog.seen[o.UID]; ok {
-			c.waiting[o.UID] = since // batches are formed by the creation of pods, not by when they were found unschedulable
+			c.waiting[o.UID] = since // batch windows are measured from when pods appeared, not from when they were refused
 		}
 	}
 	return true
 }
 
-// call calls the functions of OnWork if work is true, and those of OnJoin if o is not registered yet.
+// call calls the functions of OnWork if work is true. It calls those of OnJoin if o is a claim or node that is not registered.
 func (c *Cluster) call(work bool, o client.Object) {
 	c.mu.Lock()
 	wake, joined := c.wake, c.joins
@@ -101,18 +101,19 @@ func (c *Cluster) WaitingSince(p *model.Pod) time.Time {
 	return c.waiting[p.UID]
 }
 
-// A promise records that a pod was planned onto a node or claim.
+// A promise records the node or claim onto which a pod was planned.
 type promise struct {
 	node  string
 	until time.Time
-	// waits is true if the node was observed before its initialization, until it is initialized.
+	// waits is true from when the node was first observed uninitialized until it is initialized.
 	waits bool
 }
 
-// bind is how long a promise is kept after the initialization of its node, so that kube-scheduler can bind the pod.
+// bind is the minimum time that a promise is kept after the initialization of its node, so that kube-scheduler can bind the pod.
 const bind = 20 * time.Second
 
-// Promise records by pod key that the pods were planned onto the named node or claim, valid until the given time.
+// Promise records that the pods were planned onto the named node or claim. The promises are valid until the node is initialized,
+// and at least until the given time.
 func (c *Cluster) Promise(node string, pods []*model.Pod, until time.Time) {
 	c.mu.Lock()
 	for _, p := range pods {
@@ -125,8 +126,8 @@ func (c *Cluster) Promise(node string, pods []*model.Pod, until time.Time) {
 	}
 }
 
-// Launching records that claims are being created, until ended is called. Promises of their pods are recorded only
-// then, and a node may join before.
+// Launching records that claims are being created, until ended is called. In this time a node may join before the promises of its
+// pods are recorded.
 func (c *Cluster) Launching() (ended func()) {
 	c.launching.Add(1)
 	return func() { c.launching.Add(-1) }
@@ -135,7 +136,7 @@ func (c *Cluster) Launching() (ended func()) {
 // Launches reports whether claims are being created.
 func (c *Cluster) Launches() bool { return c.launching.Load() > 0 }
 
-// Break records that the pods have no promised node, even if they are nominated, until the next Promise.
+// Break records that the pods have no promised node until the next Promise, even if they are nominated.
 func (c *Cluster) Break(pods []*model.Pod) { c.Promise("", pods, time.Time{}) }
 
 // OnPromise registers f, which is called whenever promises change. f is called without locks held and must return at
@@ -146,7 +147,7 @@ func (c *Cluster) OnPromise(f func()) {
 	c.told = append(c.told, f)
 }
 
-// PodsOf returns the pods that are planned onto the claim and are still pending, in key order.
+// PodsOf returns the pods that are planned onto the claim and still need a node, in key order.
 func (c *Cluster) PodsOf(claim string) []*corev1.Pod {
 	s := c.Snapshot()
 	var keys []string
@@ -170,8 +171,8 @@ func awaitsNode(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && !ended && pod.DeletionTimestamp.IsZero()
 }
 
-// kept returns the valid promises. A promise is valid until its node is initialized, and then until it expires. The
-// caller holds mu.
+// kept returns the promised node by pod key, and removes promises that are not valid any more. A promise is valid until its node
+// is initialized, and then until it expires. The caller holds mu.
 func (c *Cluster) kept(now time.Time) map[string]string {
 	out := make(map[string]string, len(c.promises))
 	for key, p := range c.promises {

@@ -11,12 +11,12 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Wake calls the functions of OnWork, for work that does not follow from a watched object.
+// Wake calls the functions of OnWork, for work that no change of a watched object causes.
 func (c *Cluster) Wake() { c.call(true, nil) }
 
-// OnCapacity registers f, which is called when the watch delivers a change that affects capacity. Such changes are
-// those of a NodeClaim, of the spec or readiness of a NodePool, and of the conditions of a Node, except for heartbeats.
-// The next Snapshot has the change. f is called without locks held and must return at once.
+// OnCapacity registers f, which is called when the watch delivers a change that affects capacity: any change of a NodeClaim, a
+// change of the spec or readiness of a NodePool, or a change of a Node's conditions other than a heartbeat. A Snapshot that f
+// takes has the change. f is called without locks held and must return at once.
 func (c *Cluster) OnCapacity(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,9 +33,8 @@ func (c *Cluster) callCapacity() {
 	}
 }
 
-// changesCapacity reports whether the change of an object may make launches or removals of nodes necessary. before is
-// nil for a new object. Changes of the resources in the status of a NodePool do not count, because they change with
-// each node.
+// changesCapacity reports whether the change of an object may make launches or removals of nodes necessary. before is nil for a
+// new object. The resources in the status of a NodePool are not compared, because they change with each node.
 func changesCapacity(before, after client.Object) bool {
 	switch after := after.(type) {
 	case *apiv1.NodeClaim:

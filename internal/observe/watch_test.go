@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Every kind that a snapshot holds is watched: what the API server shows is in the next snapshot, and what is gone is not.
+// Every kind in a snapshot is watched: the next snapshot has what the watch added, and lacks what it deleted.
 func TestWatchFeedsSnapshots(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}
 	within := meta
@@ -67,7 +67,7 @@ func TestWatchFeedsSnapshots(t *testing.T) {
 	}
 }
 
-// watched returns a Cluster that is fed by hand.
+// watched returns a Cluster and the informers through which the test delivers events.
 func watched(t *testing.T) (*Cluster, *informertest.FakeInformers) {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -3,7 +3,7 @@
 // Names, labels and buckets of metrics, and the reasons of events, are an interface that dashboards and alerts of users
 // depend on, so they are those of upstream. docs/metrics.md and docs/events.md are generated from the declarations here.
 //
-// There are no global variables, so that tests run in parallel: NewMetrics registers with the given registry, and
-// Recorders and loggers are passed as arguments. The memory for recent events and counted log lines is bounded. Its
-// loss only causes a repeated event or line.
+// There are no global variables, so that tests can run in parallel: NewMetrics registers with the given registry, and Recorders
+// and loggers are passed as arguments. Recent events and the counts of log lines are in bounded memory. Their loss only causes a
+// repeated event or line.
 package telemetry

@@ -31,11 +31,11 @@ type LogOptions struct {
 	Level string
 	// Commit is added to every line if it is not empty.
 	Commit string
-	// Each log line is one JSON object, written to Out.
+	// Out receives one JSON object per log line.
 	Out io.Writer
-	// Clock is the clock for the limits on repeated lines; without it there are no limits. Of lines with the same level
-	// and message, the first hundred in a second are written, then every hundredth. Of error lines with the same cause,
-	// one a minute is written.
+	// Clock is the clock for the limits on repeated lines. If it is nil, there are no limits. Of the lines with the same level
+	// and message, the first hundred in a second are written, then every hundredth. Of the error lines with the same cause, one
+	// per minute is written.
 	Clock clock.PassiveClock
 	// Panics counts recovered panics. Nil counts none.
 	Panics *Panics
@@ -64,8 +64,8 @@ func NewLogger(o LogOptions) (logr.Logger, error) {
 	return logr.FromSlogHandler(h), nil
 }
 
-// logLevel returns the lowest level that is written. For debug it is logr's V(1), because the many lines of libraries
-// at V(2) and above are not useful.
+// logLevel returns the lowest level that is written. For debug that is logr's V(1). The many lines that libraries log at V(2) and
+// above are not useful.
 func logLevel(name string) (slog.Level, error) {
 	switch strings.ToLower(name) {
 	case "debug":

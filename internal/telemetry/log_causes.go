@@ -14,11 +14,11 @@ import (
 // causeEvery is the least time between two written lines with the same cause.
 const causeEvery = time.Minute
 
-// LogKeyRepeated is the key for the number of lines with the same cause that were left out since the last written one.
+// LogKeyRepeated is the key for the number of lines with the same cause that were omitted since the last written one.
 const LogKeyRepeated = "repeated"
 
-// byCause limits error lines with the same cause to one per causeEvery, with the number of lines left out. Without it,
-// an outage of the cloud would cause an error line for every NodeClaim and every retry.
+// byCause writes at most one error line per cause in causeEvery, with the number of omitted lines. Without this limit, an outage
+// of the cloud would cause an error line for every NodeClaim and every retry.
 type byCause struct {
 	slog.Handler
 	causes *causes
@@ -48,7 +48,7 @@ func (b *byCause) WithGroup(name string) slog.Handler {
 	return &byCause{b.Handler.WithGroup(name), b.causes}
 }
 
-// errorOf returns the error of a line, "" if there is none.
+// errorOf returns the error of a line, "" if it has none.
 func errorOf(r slog.Record) (text string) {
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == "err" {
@@ -59,7 +59,8 @@ func errorOf(r slog.Record) (text string) {
 	return text
 }
 
-// causeOf returns the error without words that have a digit or a hyphen: these are names of objects and ids of requests.
+// causeOf returns the error with each word that has a digit or a hyphen replaced by *. Such words are names of objects or IDs of
+// requests.
 func causeOf(text string) string {
 	words := strings.Fields(text)
 	for n, w := range words {
@@ -78,16 +79,16 @@ type causes struct {
 	seen map[string]*seenCause
 }
 
-// A seenCause is a cause with a line written within causeEvery, or with lines left out since the last written one.
+// A seenCause has the time of the last written line of a cause and the number of lines omitted since.
 type seenCause struct {
 	written time.Time
 	omitted int
 }
 
-// manyCauses is the number of causes above which those without a recent line are removed.
+// manyCauses is the number of causes from which on those without a line in the last causeEvery are removed.
 const manyCauses = 1000
 
-// admit reports whether a line about the cause is to be written, and how many were left out since the last one.
+// admit reports whether a line with the cause is to be written, and how many lines were omitted since the last written one.
 func (c *causes) admit(cause string) (omitted int, write bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

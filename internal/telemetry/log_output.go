@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// OpenLog returns a writer to all of the paths: "stdout", "stderr" or names of files, to which it appends. closeAll
-// closes the files; it is never nil.
+// OpenLog returns a writer that writes to all of the paths: "stdout", "stderr" or names of files, to which it appends. closeAll
+// closes the files. It is never nil.
 func OpenLog(paths []string) (w io.Writer, closeAll func() error, err error) {
 	var writers []io.Writer
 	var files []*os.File

@@ -32,8 +32,8 @@ func loggerOf(r slog.Record) (name string) {
 	return name
 }
 
-// sampled writes the first hundred equal lines in one second, then every hundredth. Lines are equal if their levels and
-// messages are.
+// sampled writes the first hundred equal lines in one second, then every hundredth. Lines are equal if their level and message
+// are equal.
 type sampled struct {
 	slog.Handler
 	counts *lineCounts

@@ -15,7 +15,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// lines decodes what was logged.
+// lines decodes the logged lines.
 func lines(t *testing.T, b *bytes.Buffer) []map[string]any {
 	t.Helper()
 	var list []map[string]any
@@ -113,7 +113,8 @@ func TestLogDropsDebugLinesOfEvents(t *testing.T) {
 	}
 }
 
-// Errors of the same cause are one line a minute, whichever objects they are about, with the number of those left out.
+// Of errors with the same cause, one line per minute is written, even if they are about different objects. It has the number of
+// omitted lines.
 func TestLogErrorsByCause(t *testing.T) {
 	var out bytes.Buffer
 	c := testclock.NewFakeClock(time.Unix(0, 0))

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// StatusMetrics are the metrics of status conditions and of the deletion of objects of one kind. Extra has the labels
-// that differ by kind; they are the last ones in the order of WithLabelValues.
+// StatusMetrics are the metrics of status conditions and of the deletion of objects of one kind. The labels in Extra depend on
+// the kind. They are the last ones in the order of WithLabelValues.
 type StatusMetrics struct {
 	// TransitionSeconds (type, status, to_status, Extra): the time that a condition had its status before the status
 	// changed to to_status.
@@ -25,7 +25,7 @@ type StatusMetrics struct {
 	// TerminationDurationSeconds (Extra): the time from the deletion timestamp until the object no longer existed.
 	TerminationDurationSeconds *prometheus.HistogramVec
 
-	// Extra has nodepool and nodeclass; for AnyKind it has group and kind after them.
+	// Extra is nodepool and nodeclass. For AnyKind it is nodepool, nodeclass, group and kind.
 	Extra []string
 }
 

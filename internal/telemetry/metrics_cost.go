@@ -2,14 +2,15 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// CostMetrics are the metrics of what nodes cost and what disruption saves. They do not exist in upstream Karpenter. The
-// label kind is workload, idle or overhead; cause is why capacity is idle or what the overhead is, empty for workloads.
+// CostMetrics are the metrics of what nodes cost and what disruption saves. They do not exist in upstream Karpenter. The label
+// kind is workload, idle or overhead. The label cause is the reason of idle capacity or the sort of overhead; it is empty for
+// workloads.
 type CostMetrics struct {
 	// DollarsPerHour and DollarsTotal (nodepool, capacity_type, kind, cause).
 	DollarsPerHour *prometheus.GaugeVec
 	DollarsTotal   *prometheus.CounterVec
-	// NamespaceDollarsPerHour and NamespaceDollarsTotal (namespace) are about workloads. Namespaces beyond the first 50 are
-	// "other".
+	// NamespaceDollarsPerHour and NamespaceDollarsTotal (namespace) are about workloads. The value for namespaces beyond the
+	// first 50 is "other".
 	NamespaceDollarsPerHour *prometheus.GaugeVec
 	NamespaceDollarsTotal   *prometheus.CounterVec
 	// FloorDollarsPerHour and UnpricedNodes have no labels.

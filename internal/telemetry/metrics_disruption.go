@@ -58,7 +58,7 @@ func newDisruptionMetrics(d declarer) *DisruptionMetrics {
 		PodsMovedTotal: v.counter("pods_moved_total", "Pods that were rescheduled because their node was disrupted.", "nodepool"),
 	}
 	for _, kind := range []string{"multi", "single"} {
-		m.ConsolidationTimeoutsTotal.WithLabelValues(kind) // series that exist from the start, at 0
+		m.ConsolidationTimeoutsTotal.WithLabelValues(kind) // creates the series with value 0
 	}
 	return m
 }

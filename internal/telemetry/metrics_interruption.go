@@ -6,8 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 type InterruptionMetrics struct {
 	// ToCordonSeconds is the time from an event of the cloud until the node is tainted against new pods.
 	ToCordonSeconds prometheus.Histogram
-	// ToLaunchSeconds is the time from an event of the cloud until the next NodeClaim of the same NodePool was
-	// launched.
+	// ToLaunchSeconds is the time from an event of the cloud until the next NodeClaim of the same NodePool is launched.
 	ToLaunchSeconds prometheus.Histogram
 }
 

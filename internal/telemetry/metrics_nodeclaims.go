@@ -65,8 +65,8 @@ const (
 	DisruptedLaunchTimeout         = "launch_timeout"
 	DisruptedRegistrationTimeout   = "registration_timeout"
 	DisruptedInitializationTimeout = "initialization_timeout"
-	// DisruptedStaticScaleIn is for nodes of a static NodePool in excess of its replicas. DisruptedUnusedReplacement is
-	// for nodes that were launched to replace others, if the disruption was cancelled and no pod needs them.
+	// DisruptedStaticScaleIn is for nodes of a static NodePool in excess of its replicas. DisruptedUnusedReplacement is for
+	// replacements whose disruption was cancelled and that no pod needs.
 	DisruptedStaticScaleIn     = "static_scale_in"
 	DisruptedUnusedReplacement = "unused_replacement"
 )

@@ -27,8 +27,8 @@ type NodeMetrics struct {
 	// the request for the reboot.
 	RebootsTotal          *prometheus.CounterVec
 	RebootDurationSeconds *prometheus.HistogramVec
-	// RebootRecoveryDurationSeconds is the time of successful reboots from the acceptance of the request by the cloud
-	// to the end.
+	// RebootRecoveryDurationSeconds is the time of a successful reboot from the acceptance of the request by the cloud until the
+	// node is ready.
 	RebootRecoveryDurationSeconds prometheus.Histogram
 
 	Allocatable            *prometheus.GaugeVec

@@ -2,9 +2,9 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// PodMetrics are the metrics of pods. The gauges of single pods have names that end in TimeSeconds, and the labels name
-// and namespace. They exist only until the pod has reached the state in the name, such as bound. The metrics of binding
-// also have the label dynamic_resources: whether the pod has ResourceClaims.
+// PodMetrics are the metrics of pods. Gauges whose names end in TimeSeconds have a series for each pod, with the labels name and
+// namespace. The series exists until the pod reaches the state in the name, such as bound. The metrics of binding also have the
+// label dynamic_resources: whether the pod has ResourceClaims.
 type PodMetrics struct {
 	// State is 1 for each pod (PodStateLabels).
 	State *prometheus.GaugeVec

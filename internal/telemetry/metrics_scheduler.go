@@ -7,15 +7,15 @@ import "github.com/prometheus/client_golang/prometheus"
 type SchedulerMetrics struct {
 	// SchedulingDurationSeconds (controller).
 	SchedulingDurationSeconds *prometheus.HistogramVec
-	// QueueDepth and UnfinishedWorkSeconds (controller, scheduling_id) have a series for each running call of the
-	// solver, which is deleted at its end.
+	// QueueDepth and UnfinishedWorkSeconds (controller, scheduling_id) have a series for each running call of the solver. The
+	// series is deleted when the call ends.
 	QueueDepth            *prometheus.GaugeVec
 	UnfinishedWorkSeconds *prometheus.GaugeVec
 	// IgnoredPodsCount has no labels.
 	IgnoredPodsCount *prometheus.GaugeVec
 	// UnschedulablePodsCount (controller).
 	UnschedulablePodsCount *prometheus.GaugeVec
-	// UnschedulablePodsByRuleCount (rule) is UnschedulablePodsCount by the rule of the nearest NodePool.
+	// UnschedulablePodsByRuleCount (rule) divides UnschedulablePodsCount by the rule that the nearest NodePool breaks.
 	UnschedulablePodsByRuleCount *prometheus.GaugeVec
 	// PendingPodsByEffectiveZoneCount (controller, zone): zone is a name, ZoneFlexible or ZoneNone.
 	PendingPodsByEffectiveZoneCount *prometheus.GaugeVec
@@ -47,7 +47,7 @@ const (
 // Values of the label node of NominatedPodsBoundTotal.
 const (
 	BoundAsNominated = "nominated"
-	// BoundElsewhere is for pods whose nominated node accepted pods when they were bound to another one.
+	// BoundElsewhere is for pods that were bound to another node although their nominated node accepted pods.
 	BoundElsewhere = "other"
 )
 

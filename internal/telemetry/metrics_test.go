@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/names.txt")
 
-// The names, types and labels are an interface: a change of testdata/names.txt breaks users' dashboards.
+// The names, types and labels of metrics are an interface: a change of testdata/names.txt breaks dashboards of users.
 func TestNames(t *testing.T) {
 	keys := []string{
 		"karpenter.sh/nodepool", "karpenter.sh/capacity-type", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",

@@ -7,8 +7,8 @@ import "github.com/prometheus/client_golang/prometheus"
 type ThrottleMetrics struct {
 	// Paused (action) is 1 while the action, launches or disruption, is paused.
 	Paused *prometheus.GaugeVec
-	// HeldBack (action: launches, replacements, static) is the number of nodes that the last decision did not launch
-	// because of a limit: for pending pods, as replacements, and for static NodePools.
+	// HeldBack (action: launches, replacements, static) is the number of nodes that the last decision did not launch because of a
+	// pause or limit: nodes for pending pods, replacements, and nodes of static NodePools.
 	HeldBack *prometheus.GaugeVec
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Panics counts the recovered panics that are logged as errors. It also counts those before Export, which sets the
-// metric. The zero value is ready to use; a nil pointer counts nothing.
+// Panics counts the recovered panics that are logged as errors. Export sets the metric; panics before Export are counted, too.
+// The zero value is ready to use. A nil pointer counts nothing.
 //
 // Panics of Reconcile are not counted: controller-runtime has the metric controller_runtime_reconcile_panics_total for them.
 type Panics struct {
@@ -45,7 +45,7 @@ func isPanic(text string) bool {
 	return (strings.HasPrefix(text, "panic: ") || strings.Contains(text, ": panic: ")) && !strings.HasSuffix(text, "[recovered]")
 }
 
-// countsPanics counts the error lines about panics, and passes all lines on.
+// countsPanics counts the error lines about panics. It passes all lines to the next handler.
 type countsPanics struct {
 	slog.Handler
 	panics *Panics

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
-// Recovered panics are counted from the start of the program, also those that come before the metric exists.
+// Recovered panics are counted from the start of the program, including those before the metric is registered.
 func TestPanicsAreCounted(t *testing.T) {
 	var out bytes.Buffer
 	panics := &Panics{}

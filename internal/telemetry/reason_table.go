@@ -13,22 +13,22 @@ type Reason struct {
 	Name string
 	// Type is Normal or Warning.
 	Type string
-	// Objects has the kinds of objects with such events.
+	// Objects has the kinds of the objects of such events.
 	Objects string
-	// Dedupe is the least time between two equal events, unless Event.For is set; 0 stands for DefaultDedupe.
+	// Dedupe is the minimum time between two equal events, unless Event.For is set; 0 stands for DefaultDedupe.
 	Dedupe time.Duration
-	// PerSecond and Burst limit the events of this reason for all objects together; 0 stands for no limit.
+	// PerSecond and Burst limit the events of this reason about pods, for all pods together; 0 stands for no limit.
 	PerSecond float64
 	Burst     int
-	// When is the documentation of when the event is published.
+	// When states when the event is published. It is text of the documentation.
 	When string
 }
 
-// DefaultDedupe is the default of the least time between two equal events.
+// DefaultDedupe is the default minimum time between two equal events.
 const DefaultDedupe = 2 * time.Minute
 
-// Reasons returns all reasons in the order of the documentation. Events about changes of status conditions are not
-// among them: their reason is the type of the condition.
+// Reasons returns all reasons in the order of the documentation. It has no events about changes of status conditions: their
+// reason is the type of the condition.
 func Reasons() []Reason {
 	const normal, warning = corev1.EventTypeNormal, corev1.EventTypeWarning
 	const nodeAndClaim = "Node, NodeClaim"

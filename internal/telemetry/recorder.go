@@ -26,10 +26,10 @@ type Event struct {
 	Reason string
 	// Message is a sentence for people. It is cut to MaxMessage.
 	Message string
-	// Dedupe has the values that distinguish this event from others of the same reason; by default the UID of the
-	// object.
+	// Dedupe has the values that distinguish this event from others of the same reason. If it is empty, the UID of the object is
+	// used.
 	Dedupe []string
-	// For is the time in which an equal event is not published again; 0 stands for Reason.Dedupe.
+	// For is the time in which equal events are dropped; 0 stands for Reason.Dedupe.
 	For time.Duration
 }
 
@@ -38,9 +38,9 @@ type Recorder interface {
 	Publish(events ...Event)
 }
 
-// An EventRecorder publishes events to Kubernetes. It drops events that equal a recent one, and those above the rate of
-// their reason. At most maxRemembered recent events are stored, in memory only. If there are more, those that expire
-// first are removed. A lost entry causes at most a repeated event.
+// An EventRecorder publishes events to Kubernetes. It drops events that equal a recent one, and events about pods above the rate
+// of their reason. At most maxRemembered recent events are stored, in memory only. If there are more, those that expire first are
+// removed. A lost entry causes at most a repeated event.
 type EventRecorder struct {
 	sink    record.EventRecorder
 	clock   clock.PassiveClock
@@ -53,8 +53,8 @@ type EventRecorder struct {
 
 var _ Recorder = (*EventRecorder)(nil)
 
-// maxRemembered is the maximum number of recent events that a recorder stores. They take about 150 bytes each, so a few
-// megabytes together.
+// maxRemembered is the maximum number of recent events that a recorder stores. An event takes about 150 bytes, so all take a few
+// megabytes.
 const maxRemembered = 20_000
 
 // NewRecorder returns a recorder that writes to r and takes the time from c.
@@ -71,7 +71,7 @@ func NewRecorder(r record.EventRecorder, c clock.Clock) *EventRecorder {
 	return e
 }
 
-// Publish publishes the events that are not to be dropped. It does not wait for the API server.
+// Publish publishes the events that due returns true for. It does not wait for the API server.
 func (r *EventRecorder) Publish(events ...Event) {
 	for _, e := range events {
 		if r.due(e) {
@@ -80,8 +80,8 @@ func (r *EventRecorder) Publish(events ...Event) {
 	}
 }
 
-// due reports whether e is to be published, and stores it as a recent event if so. An event above the rate is not
-// stored, so that its next occurrence below the rate is published.
+// due reports whether e is to be published. If so, it stores e as a recent event. An event above the rate is not stored, so that
+// its next occurrence below the rate is published.
 func (r *EventRecorder) due(e Event) bool {
 	now, reason := r.clock.Now(), strings.ToLower(e.Reason)
 	values := e.Dedupe

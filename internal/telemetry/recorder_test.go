@@ -15,7 +15,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// A sink keeps what reaches Kubernetes.
+// A sink records the events that are published to Kubernetes.
 type sink struct {
 	record.EventRecorder
 	told []string
@@ -117,7 +117,7 @@ func TestRecorderMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// The rate of a reason is for pods: an event about another object is always published.
+// The rate of a reason applies to events about pods only. An event about another object is always published.
 func TestRateIsForPods(t *testing.T) {
 	r, s, _ := recorder()
 	node := func(i int) *corev1.Node {

@@ -9,8 +9,8 @@ const (
 	TerminationForceful = "forceful"
 )
 
-// TerminationMode says how a claim with the termination grace period ends: graceful waits for every pod for ever, eventual
-// only so long, forceful not at all.
+// TerminationMode returns how a claim with the termination grace period ends. Graceful: its drain waits for every pod without a
+// deadline. Eventual: the drain ends after the grace period. Forceful: the grace period is zero, so there is no drain.
 func TerminationMode(grace *apiv1.Duration) string {
 	switch {
 	case grace == nil:

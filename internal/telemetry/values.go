@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ResourceType returns the value of the label resource_type for a resource: in lower case, with _ for -. Slashes and
-// dots are kept.
+// ResourceType returns the value of the label resource_type for a resource: the name in lower case, with underscores for hyphens.
+// Slashes and dots are kept.
 func ResourceType(name corev1.ResourceName) string {
 	return strings.ToLower(strings.ReplaceAll(string(name), "-", "_"))
 }
@@ -31,7 +31,7 @@ func SnakeCase(name string) string {
 	return b.String()
 }
 
-// MaxMessage is the longest text of an event, and of a failed launch in a condition, in bytes.
+// MaxMessage is the maximum length in bytes of the message of an event, and of a condition about a failed launch.
 const MaxMessage = 1024
 
 // Cut returns s, shortened to at most MaxMessage bytes of whole characters. A text that was shortened ends in three

@@ -33,11 +33,11 @@ const (
 // A Tracer makes spans. A nil Tracer makes none.
 type Tracer struct{ tracer trace.Tracer }
 
-// New returns a Tracer of a provider.
+// New returns a Tracer that makes spans with p.
 func New(p trace.TracerProvider) *Tracer { return &Tracer{tracer: p.Tracer(scope)} }
 
-// Span begins a span below that of ctx. end ends it; with an error, the span has the status Error. pairs are keys and
-// values of attributes in turn: strings, ints, int64s, float64s or bools.
+// Span begins a span whose parent is the span of ctx. end ends the span. If its argument is an error, the span has the status
+// Error. pairs are alternating keys and values of attributes. A value is a string, int, int64, float64 or bool.
 func (t *Tracer) Span(ctx context.Context, name string, pairs ...any) (_ context.Context, end func(error)) {
 	if t == nil {
 		return ctx, func(error) {}
@@ -83,7 +83,7 @@ func attributesOf(pairs []any) []attribute.KeyValue {
 	return out
 }
 
-// Wanted reports whether the variables OTEL_* ask for traces: an endpoint for OTLP is set, or the exporter is otlp.
+// Wanted reports whether the variables OTEL_* enable traces: an OTLP endpoint or an exporter other than none is set.
 func Wanted(getenv func(string) string) bool {
 	if getenv("OTEL_SDK_DISABLED") == "true" || getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return false
@@ -91,9 +91,9 @@ func Wanted(getenv func(string) string) bool {
 	return getenv("OTEL_TRACES_EXPORTER") != "" || getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// Start returns a Tracer that exports as the variables OTEL_* say, nil if they do not ask for traces. The exporters read
-// endpoint, headers, certificates, timeout and compression themselves, the SDK the sampler, its limits and the batches.
-// stop exports what is left; it is never nil.
+// Start returns a Tracer that exports as configured by the variables OTEL_*, nil if these do not enable traces. The exporters
+// read the endpoint, headers, certificates, timeout and compression from the environment. The SDK reads the sampler, its limits
+// and the batches. stop exports the remaining spans. It is never nil.
 func Start(ctx context.Context, version string, getenv func(string) string) (t *Tracer, stop func(context.Context) error, err error) {
 	stop = func(context.Context) error { return nil }
 	if !Wanted(getenv) {
@@ -103,7 +103,7 @@ func Start(ctx context.Context, version string, getenv func(string) string) (t *
 	if err != nil {
 		return nil, stop, err
 	}
-	// The variables take precedence over the attributes here.
+	// Attributes from the variables replace those given here.
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(),
 		resource.WithAttributes(attribute.String("service.name", "karpenter"), attribute.String("service.version", version)), resource.WithFromEnv())
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
@@ -113,7 +113,7 @@ func Start(ctx context.Context, version string, getenv func(string) string) (t *
 	return New(p), p.Shutdown, nil
 }
 
-// exporterOf returns the exporter for the protocol in the variables; the default is http/protobuf, as in the specification.
+// exporterOf returns the exporter for the protocol in the variables. The default is http/protobuf, as in the specification.
 func exporterOf(ctx context.Context, getenv func(string) string) (sdktrace.SpanExporter, error) {
 	if name := getenv("OTEL_TRACES_EXPORTER"); name != "" && name != "otlp" {
 		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER: unknown exporter %q, use otlp or none", name)

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// env returns the variables as a function, and sets them for the exporters, which read the environment themselves.
+// env sets the variables in the environment, which the exporters read, and returns a function that looks them up.
 func env(t *testing.T, pairs map[string]string) func(string) string {
 	t.Helper()
 	for k, v := range pairs {
@@ -24,7 +24,7 @@ func env(t *testing.T, pairs map[string]string) func(string) string {
 	return func(key string) string { return pairs[key] }
 }
 
-// A sink is a collector for both protocols.
+// A sink is a collector of traces for gRPC and HTTP.
 type sink struct {
 	collector.UnimplementedTraceServiceServer
 	got chan *collector.ExportTraceServiceRequest
@@ -56,7 +56,7 @@ func TestExport(t *testing.T) {
 	}
 	server := grpc.NewServer()
 	collector.RegisterTraceServiceServer(server, s)
-	go func() { _ = server.Serve(listener) }() // ends with Stop
+	go func() { _ = server.Serve(listener) }() // returns after Stop
 	defer server.Stop()
 	for name, pairs := range map[string]map[string]string{
 		"http": {"OTEL_EXPORTER_OTLP_ENDPOINT": web.URL, "OTEL_SERVICE_NAME": "mine"},
@@ -93,7 +93,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// Traces are off unless a variable asks for them. Values that are not supported are errors.
+// Traces are off unless a variable enables them. Unsupported values are errors.
 func TestStart(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -122,7 +122,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// Without a tracer, a span is free: it allocates nothing.
+// Without a tracer, a span allocates nothing.
 func TestOff(t *testing.T) {
 	var tracer *Tracer
 	ctx := t.Context()

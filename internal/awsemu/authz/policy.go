@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// A Policy is the sum of policy documents.
+// A Policy has the statements of one or more policy documents.
 type Policy struct{ statements []statement }
 
 // A statement is one statement of a policy document.
@@ -21,10 +21,10 @@ type statement struct {
 	Condition map[string]map[string]texts
 }
 
-// texts is a text or a list of them.
+// texts is a JSON string or a list of strings.
 type texts []string
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads a string or a list of strings.
 func (t *texts) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {
@@ -39,7 +39,8 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Parse reads policy documents.
+// Parse reads policy documents. A statement without Effect, Action or Resource, or with an unknown condition operator, is an
+// error.
 func Parse(documents ...[]byte) (*Policy, error) {
 	out := &Policy{}
 	for _, raw := range documents {
@@ -65,12 +66,11 @@ func Parse(documents ...[]byte) (*Policy, error) {
 	return out, nil
 }
 
-// A Request asks for one action on one resource.
+// A Request is one action on one resource, to be allowed or denied.
 type Request struct {
 	Action   string // service:Operation
 	Resource string // an ARN, or *
-	// Context holds the values of condition keys; a key that is not in it is
-	// not part of the request.
+	// Context has the values of condition keys. A key that it lacks is not part of the request.
 	Context map[string][]string
 }
 
@@ -106,8 +106,8 @@ func (s statement) matches(r Request) bool {
 	return true
 }
 
-// operators are the condition operators, given the values of a key, whether
-// the request has the key, and the values in the policy.
+// operators has the condition operators by name. Their arguments are the values of a key, whether the request has the key, and
+// the values in the policy.
 var operators = map[string]func(values []string, present bool, wanted texts) bool{
 	"StringEquals": func(values []string, present bool, wanted texts) bool { return present && anyOf(values, wanted, equal) },
 	"StringLike":   func(values []string, present bool, wanted texts) bool { return present && anyOf(values, wanted, like) },

@@ -60,7 +60,7 @@ type Type struct {
 	ClusterPlacement bool          `json:"clusterPlacement"`
 }
 
-// A GPU is a set of equal GPUs; MemoryMiB is that of one.
+// A GPU is a number of equal GPUs. MemoryMiB is the memory of one of them.
 type GPU struct {
 	Name         string `json:"name"`
 	Manufacturer string `json:"manufacturer"`
@@ -68,28 +68,28 @@ type GPU struct {
 	MemoryMiB    int    `json:"memoryMiB"`
 }
 
-// Neuron is a set of equal AWS machine-learning chips.
+// Neuron is a number of equal AWS machine-learning chips.
 type Neuron struct {
 	Name           string `json:"name"`
 	Count          int    `json:"count"`
 	CoresPerDevice int    `json:"coresPerDevice"`
 }
 
-// An Accelerator is an inference chip as EC2 reported them first.
+// An Accelerator is a number of equal inference chips, in the older form of EC2.
 type Accelerator struct {
 	Name         string `json:"name"`
 	Manufacturer string `json:"manufacturer"`
 	Count        int    `json:"count"`
 }
 
-// A Region has zones, and offers by type.
+// A Region has its zones, and its offers by the name of the type.
 type Region struct {
 	Name   string
 	Zones  []Zone
 	Offers map[string]Offer
 }
 
-// Only returns the region with no more than the types that are kept.
+// Only returns a copy of the region with only those types for which keep returns true.
 func (r *Region) Only(keep func(name string) bool) *Region {
 	out := &Region{Name: r.Name, Zones: r.Zones, Offers: map[string]Offer{}}
 	for name, offer := range r.Offers {
@@ -100,11 +100,10 @@ func (r *Region) Only(keep func(name string) bool) *Region {
 	return out
 }
 
-// spotPart is the ratio of spot and on-demand prices for regions without spot prices in the catalogue, such as
-// GovCloud.
+// spotPart is the ratio of spot to on-demand prices in regions without spot prices in the catalogue, such as GovCloud.
 const spotPart = 0.4
 
-// WithSpot returns the region with spot prices if it has none at all.
+// WithSpot returns the region with computed spot prices if it has no spot prices at all, otherwise unchanged.
 func (r *Region) WithSpot() *Region {
 	out := &Region{Name: r.Name, Zones: r.Zones, Offers: make(map[string]Offer, len(r.Offers))}
 	for name, offer := range r.Offers {
@@ -117,7 +116,7 @@ func (r *Region) WithSpot() *Region {
 	return out
 }
 
-// As returns a copy of the region with another name and the same offers.
+// As returns a copy of the region with another name. Its zones are renamed, too; zone ids and offers are the same.
 func (r *Region) As(name string) *Region {
 	rename := func(zone string) string { return name + zone[len(r.Name):] }
 	out := &Region{Name: name, Offers: make(map[string]Offer, len(r.Offers))}
@@ -135,22 +134,21 @@ func (r *Region) As(name string) *Region {
 	return out
 }
 
-// A Zone is an availability zone: its name in this account, its global id.
+// A Zone is an availability zone: its name in this account and its id, which is the same in all accounts.
 type Zone struct {
 	Name string `json:"name"`
 	ID   string `json:"id"`
 }
 
-// An Offer has the zones in which a region has a type, and its prices. Prices are USD per hour, 0 if not offered; Spot
-// is an average over zones.
+// An Offer has the zones of a region in which a type is available, and its prices. Prices are in USD per hour, 0 if the type is
+// not offered. Spot is an average over the zones.
 type Offer struct {
 	Zones    []string // names, sorted
 	OnDemand float64
 	Spot     float64
 }
 
-// Load returns the shipped catalogue. It is decoded once and shared: callers
-// must not change it.
+// Load returns the shipped catalogue. It is decoded once and shared by all callers, which must not change it.
 var Load = sync.OnceValues(load)
 
 // load decodes the shipped catalogue.

@@ -13,28 +13,28 @@ import (
 	"time"
 )
 
-// Client talks to the emulator at BaseURL, such as http://127.0.0.1:4566.
+// Client controls the emulator at BaseURL, such as http://127.0.0.1:4566.
 type Client struct {
 	BaseURL string
 	HTTP    *http.Client // nil means http.DefaultClient
 }
 
-// SetCapacity limits pools; a limit of 0 is "no capacity at all".
+// SetCapacity limits the number of instances in each matching pool; a limit of 0 means no capacity at all.
 func (c Client) SetCapacity(ctx context.Context, rule Capacity) error {
 	return c.do(ctx, http.MethodPost, "capacity", rule, nil)
 }
 
-// ICE takes all capacity of the matching pools away.
+// ICE removes all capacity of the matching pools.
 func (c Client) ICE(ctx context.Context, pool Pool) error {
 	return c.SetCapacity(ctx, Capacity{Pool: pool})
 }
 
-// ClearCapacity removes the limits whose patterns match.
+// ClearCapacity removes the limits whose pools match.
 func (c Client) ClearCapacity(ctx context.Context, pool Pool) error {
 	return c.do(ctx, http.MethodDelete, "capacity", pool, nil)
 }
 
-// SetPrice fixes prices from now on.
+// SetPrice sets the price of the matching pools from now on.
 func (c Client) SetPrice(ctx context.Context, price Price) error {
 	return c.do(ctx, http.MethodPost, "price", price, nil)
 }
@@ -44,18 +44,17 @@ func (c Client) ClearPrices(ctx context.Context) error {
 	return c.do(ctx, http.MethodDelete, "price", nil, nil)
 }
 
-// SetQuota limits vCPUs.
+// SetQuota limits the vCPUs of a capacity type.
 func (c Client) SetQuota(ctx context.Context, quota Quota) error {
 	return c.do(ctx, http.MethodPost, "quota", quota, nil)
 }
 
-// SetThrottle limits the rate of an operation.
+// SetThrottle limits the rate of an operation's calls.
 func (c Client) SetThrottle(ctx context.Context, t Throttle) error {
 	return c.do(ctx, http.MethodPost, "throttle", t, nil)
 }
 
-// ThrottleAsEC2 makes calls draw from the buckets that EC2 documents for each
-// of its APIs, full ones at first.
+// ThrottleAsEC2 makes calls use the token buckets that EC2 documents for its APIs. All buckets are full at first.
 func (c Client) ThrottleAsEC2(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "throttle/ec2", nil, nil)
 }
@@ -70,7 +69,7 @@ func (c Client) Hang(ctx context.Context, h Hang) error {
 	return c.do(ctx, http.MethodPost, "hang", h, nil)
 }
 
-// ClearFaults ends all throttling, failing and hanging of the matching operations; hanging calls continue.
+// ClearFaults ends all throttling, errors and hangs of the matching operations. Hanging calls continue.
 func (c Client) ClearFaults(ctx context.Context, op string) error {
 	return c.do(ctx, http.MethodDelete, "faults?op="+url.QueryEscape(op), nil, nil)
 }
@@ -85,7 +84,7 @@ func (c Client) ClearBoot(ctx context.Context) error {
 	return c.do(ctx, http.MethodDelete, "boot", nil, nil)
 }
 
-// SetLag makes the describe calls late.
+// SetLag makes the describe calls omit new objects for some time.
 func (c Client) SetLag(ctx context.Context, l Lag) error {
 	return c.do(ctx, http.MethodPost, "lag", l, nil)
 }
@@ -109,12 +108,12 @@ func (c Client) Reserve(ctx context.Context, r Reservation) (id string, err erro
 	return c.make(ctx, "reservation", r)
 }
 
-// Cancel gives a reservation back.
+// Cancel cancels a reservation.
 func (c Client) Cancel(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodDelete, "reservation", Reservation{ID: id}, nil)
 }
 
-// Place makes a placement group and returns its id.
+// Place creates a placement group and returns its id.
 func (c Client) Place(ctx context.Context, p Placement) (id string, err error) {
 	return c.make(ctx, "placement", p)
 }
@@ -128,28 +127,28 @@ func (c Client) make(ctx context.Context, path string, in any) (string, error) {
 	return out.ID, err
 }
 
-// ShiftAway moves traffic away from a zone.
+// ShiftAway begins a zonal shift away from a zone.
 func (c Client) ShiftAway(ctx context.Context, s Shift) error {
 	return c.do(ctx, http.MethodPost, "shift", s, nil)
 }
 
-// ShiftBack ends the shift away from a zone, or all with an empty name.
+// ShiftBack ends the zonal shift away from a zone, or all zonal shifts if the name is empty.
 func (c Client) ShiftBack(ctx context.Context, zone string) error {
 	return c.do(ctx, http.MethodDelete, "shift", Shift{Zone: zone}, nil)
 }
 
-// Event sends one of EventKinds.
+// Event sends one of EventKinds about an instance.
 func (c Client) Event(ctx context.Context, e Event) error {
 	return c.do(ctx, http.MethodPost, "event", e, nil)
 }
 
-// Instances lists all instances that the account still has, by order of launch.
+// Instances returns all instances that the account still has, in order of launch.
 func (c Client) Instances(ctx context.Context) (list []Instance, err error) {
 	err = c.do(ctx, http.MethodGet, "instances", nil, &list)
 	return list, err
 }
 
-// Bill returns what the account has been charged since a time, the zero time for all.
+// Bill returns what the account has been charged for since the given time. The zero time means since the beginning.
 func (c Client) Bill(ctx context.Context, since time.Time) (bill Bill, err error) {
 	path := "bill"
 	if !since.IsZero() {
@@ -159,7 +158,7 @@ func (c Client) Bill(ctx context.Context, since time.Time) (bill Bill, err error
 	return bill, err
 }
 
-// Calls lists the calls received after the one numbered since (0 for all).
+// Calls returns the calls with numbers greater than since, 0 for all.
 func (c Client) Calls(ctx context.Context, since int64) (list []Call, err error) {
 	err = c.do(ctx, http.MethodGet, "calls?since="+strconv.FormatInt(since, 10), nil, &list)
 	return list, err
@@ -170,7 +169,7 @@ func (c Client) Reset(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "reset", nil, nil)
 }
 
-// do sends one request and decodes its answer into out, if there is one.
+// do sends one request and decodes the response into out, unless out is nil.
 func (c Client) do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// A Duration is a time.Duration that JSON writes as "1m30s".
+// A Duration is a time.Duration whose JSON is text such as "1m30s".
 type Duration time.Duration
 
-// MarshalJSON writes the duration as text.
+// MarshalJSON returns the duration as text.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 
-// UnmarshalJSON reads text such as "1m30s".
+// UnmarshalJSON parses text such as "1m30s".
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -26,39 +26,38 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A Pool names capacity: instance type, zone, and spot or on-demand. Each is
-// a pattern.
+// A Pool selects capacity by instance type, zone and capacity type (spot or on-demand). Each field is a pattern.
 type Pool struct {
 	Type     string `json:"type,omitempty"`
 	Zone     string `json:"zone,omitempty"`
 	Capacity string `json:"capacity,omitempty"`
 }
 
-// Capacity limits the pools that match to Limit instances each.
+// Capacity limits each matching pool to Limit instances.
 type Capacity struct {
 	Pool
-	Limit int    `json:"limit"`          // 0: none at all
-	Code  string `json:"code,omitempty"` // error beyond the limit; default InsufficientInstanceCapacity
+	Limit int    `json:"limit"`          // 0: no capacity
+	Code  string `json:"code,omitempty"` // error of launches beyond the limit; default InsufficientInstanceCapacity
 }
 
-// Price fixes the price of pools, in USD per hour. An empty Capacity means
-// spot if a zone is given and on-demand if not.
+// Price sets the price of the matching pools, in USD per hour. An empty Capacity means spot if a zone is given, otherwise
+// on-demand.
 type Price struct {
 	Pool
 	USD float64 `json:"usd"`
 }
 
-// Quota limits the vCPUs of a capacity type; negative removes the limit.
+// Quota limits the vCPUs of a capacity type; a negative number removes the limit.
 type Quota struct {
 	Capacity string `json:"capacity"`
 	VCPUs    int    `json:"vcpus"`
 }
 
-// Throttle limits the calls of Op by a token bucket with Rate tokens per second and the size Burst.
+// Throttle limits the calls of Op by a token bucket that holds Burst tokens and gets Rate tokens per second.
 type Throttle struct {
 	Op    string  `json:"op"` // "CreateFleet", "ec2:Describe*", "*"
 	Rate  float64 `json:"rate"`
-	Burst int     `json:"burst,omitempty"` // default: one second's worth, at least 1
+	Burst int     `json:"burst,omitempty"` // default: Rate, but at least 1
 }
 
 // Fail makes Op return an error. With Code "html" the response is an HTML page with status 500, as from a broken proxy.
@@ -66,33 +65,33 @@ type Fail struct {
 	Op      string `json:"op"`
 	Code    string `json:"code"`
 	Message string `json:"message,omitempty"`
-	Status  int    `json:"status,omitempty"` // default: what AWS sends with Code
+	Status  int    `json:"status,omitempty"` // default: the status that AWS sends with Code
 	Times   int    `json:"times,omitempty"`  // 0: until cleared
 }
 
-// Hang holds calls of Op for a while. With a Type, only those calls that name
-// a matching instance type.
+// Hang delays calls of Op. If Type is set, it delays only calls with a matching instance type.
 type Hang struct {
 	Op    string   `json:"op"`
 	Type  string   `json:"type,omitempty"`
 	For   Duration `json:"for"`
 	Times int      `json:"times,omitempty"` // 0: until cleared
-	// After executes the operation first and delays only the response, as for a client that times out although the call
-	// succeeded. Errors are not delayed.
+	// After executes the operation first and delays only the response. So a client may time out although its call succeeded.
+	// Errors are not delayed.
 	After bool `json:"after,omitempty"`
 }
 
-// Boot changes how machines of matching types start from now on.
+// Boot changes how machines of the matching types start from now on.
 type Boot struct {
 	Type string `json:"type,omitempty"`
 	// Delay replaces the boot delay if it is positive.
 	Delay Duration `json:"delay,omitempty"`
-	// Never makes the machine run without joining the cluster. Console is its console output then, if not empty.
+	// Never makes the machine run without joining the cluster. Console is its console output then; if it is empty, there is a
+	// default.
 	Never   bool   `json:"never,omitempty"`
 	Console string `json:"console,omitempty"`
 }
 
-// Lag makes the describe calls omit new objects for the duration For, like EC2's eventual consistency. Zero ends it.
+// Lag makes the describe calls omit objects that are younger than For, as with EC2's eventual consistency. Zero ends it.
 type Lag struct {
 	For Duration `json:"for"`
 }
@@ -103,49 +102,48 @@ type Interrupt struct {
 	Random   int    `json:"random,omitempty"`
 }
 
-// Event is about an instance that keeps running: one of EventKinds.
+// Event is about an instance, which keeps running. Kind is one of EventKinds.
 type Event struct {
 	Instance string `json:"instance"`
 	Kind     string `json:"kind"`
-	// Since is how long a status check has been failing already.
+	// Since is for how long a status check has been failing already.
 	Since Duration `json:"since,omitempty"`
 }
 
-// EventKinds are the kinds of an Event: messages in the queue (rebalance,
-// maintenance), what DescribeInstanceStatus says (impaired, host-impaired,
-// retirement), and healthy, which takes the latter back.
+// EventKinds returns the kinds of an Event. rebalance and maintenance are messages in the queue. impaired, host-impaired and
+// retirement change the result of DescribeInstanceStatus. healthy resets that result.
 func EventKinds() []string {
 	return []string{"rebalance", "maintenance", "impaired", "host-impaired", "retirement", "healthy"}
 }
 
-// Policy applies IAM policies to all callers; without documents everything is allowed.
+// Policy applies IAM policies to all callers. Without documents, everything is allowed.
 type Policy struct {
 	Documents []string `json:"documents"`
 }
 
-// A Reservation buys capacity of one type in one zone in advance.
+// A Reservation is capacity of one type in one zone that is bought in advance.
 type Reservation struct {
-	ID            string            `json:"id,omitempty"` // to cancel it
+	ID            string            `json:"id,omitempty"` // only to cancel it
 	Type          string            `json:"type,omitempty"`
 	Zone          string            `json:"zone,omitempty"`
 	Count         int               `json:"count,omitempty"`
-	Targeted      bool              `json:"targeted,omitempty"` // only launches that name it use it
-	Block         bool              `json:"block,omitempty"`    // a capacity block
+	Targeted      bool              `json:"targeted,omitempty"` // only launches that name the reservation use it
+	Block         bool              `json:"block,omitempty"`    // it is a capacity block
 	Interruptible bool              `json:"interruptible,omitempty"`
-	For           Duration          `json:"for,omitempty"` // 0: until cancelled; blocks: a day
+	For           Duration          `json:"for,omitempty"` // 0: until it is cancelled, or a day for a block
 	Tags          map[string]string `json:"tags,omitempty"`
 }
 
-// A Placement makes a placement group.
+// A Placement is a placement group to create.
 type Placement struct {
 	Name       string `json:"name"`
 	Strategy   string `json:"strategy"`             // cluster, spread, partition
 	Partitions int    `json:"partitions,omitempty"` // default 7
 }
 
-// A Shift moves traffic away from a zone for a while.
+// A Shift is a zonal shift away from a zone for some time.
 type Shift struct {
-	Zone string   `json:"zone"` // name; when ending shifts, empty for all
+	Zone string   `json:"zone"` // name; empty for all zones when shifts are ended
 	For  Duration `json:"for,omitempty"`
 }
 
@@ -157,11 +155,11 @@ type Instance struct {
 	Zone         string            `json:"zone"`
 	Capacity     string            `json:"capacity"`
 	PricePerHour float64           `json:"pricePerHour"` // USD, as it was at launch
-	Node         string            `json:"node"`         // name of the Node it becomes
+	Node         string            `json:"node"`         // name of its Node
 	Address      string            `json:"address"`
 	Image        string            `json:"image"`
 	Launched     time.Time         `json:"launched"`
-	Reason       string            `json:"reason,omitempty"` // why it ended
+	Reason       string            `json:"reason,omitempty"` // why it was terminated
 	Tags         map[string]string `json:"tags"`
 	Console      []string          `json:"console,omitempty"`
 }
@@ -174,7 +172,7 @@ type Call struct {
 	Action    string            `json:"action"`
 	Params    map[string]string `json:"params,omitempty"`
 	Status    int               `json:"status"`
-	Code      string            `json:"code,omitempty"` // of an error
+	Code      string            `json:"code,omitempty"` // error code
 	RequestID string            `json:"requestId"`
 	UserAgent string            `json:"userAgent,omitempty"`
 }
@@ -185,7 +183,7 @@ type Bill struct {
 	Dollars   float64  `json:"dollars"`
 }
 
-// A Charge is what one instance cost. From and To are the times at which its billing began and ended, or now.
+// A Charge is what one instance cost. Its billing began at From. To is the end of the billing, or the current time.
 type Charge struct {
 	ID           string    `json:"id"`
 	Type         string    `json:"type"`

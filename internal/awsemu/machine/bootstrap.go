@@ -16,20 +16,20 @@ type Bootstrap struct {
 	Labels                      map[string]string
 	Taints                      []corev1.Taint
 	Kubelet                     Kubelet
-	RAID0                       bool // instance store holds the kubelet's files
+	RAID0                       bool // the instance store has the kubelet's files
 
 	needsCIDR bool // the user data of this operating system must contain the CIDR
 }
 
-// Kubelet is the part of a kubelet's configuration that shows in its Node.
-// Maps are by resource or signal; zero numbers are not set.
+// Kubelet is the part of a kubelet's configuration that affects its Node. The keys of maps are resources or eviction signals.
+// Zero numbers are not set.
 type Kubelet struct {
 	MaxPods, PodsPerCore         int
 	KubeReserved, SystemReserved map[string]string
 	EvictionHard                 map[string]string
 }
 
-// Decode reads user data as an image of a family does.
+// Decode reads user data like an image of the family does.
 func Decode(family, userData string) (Bootstrap, error) {
 	raw, err := base64.StdEncoding.DecodeString(userData)
 	if err != nil {
@@ -51,8 +51,7 @@ func Decode(family, userData string) (Bootstrap, error) {
 	return decodeCustom(raw)
 }
 
-// decodeCustom guesses the format: an image of one's own is usually built upon
-// one of the others.
+// decodeCustom tries the formats of the other families, because custom images are usually built upon one of these.
 func decodeCustom(raw []byte) (Bootstrap, error) {
 	for _, decode := range []func([]byte) (Bootstrap, error){decodeAL2023, decodeAL2, decodeBottlerocket} {
 		if b, err := decode(raw); err == nil {
@@ -62,8 +61,8 @@ func decodeCustom(raw []byte) (Bootstrap, error) {
 	return Bootstrap{}, errors.New("cloud-init: user data of a custom image starts no kubelet in a way that is emulated")
 }
 
-// check compares user data with the cluster and returns the reason why the machine cannot join it, as it would be in
-// the console output.
+// check compares user data with the cluster. It returns the reason why the machine cannot join the cluster, in the form of
+// console output.
 func (b Bootstrap) check(c Cluster) error {
 	var errs []error
 	wrong := func(field, got, want string) {
@@ -84,7 +83,7 @@ func (b Bootstrap) check(c Cluster) error {
 	return errors.Join(errs...)
 }
 
-// sameCA compares the contents of two base64 bundles.
+// sameCA returns an error if two bundles in base64 have different contents.
 func sameCA(got, want string) error {
 	gotPEM, err := base64.StdEncoding.DecodeString(got)
 	if err != nil {
@@ -100,7 +99,7 @@ func sameCA(got, want string) error {
 	return nil
 }
 
-// parseLabels reads "a=b,c=d" as kubelets do.
+// parseLabels parses labels like a kubelet: "a=b,c=d".
 func parseLabels(text string) (map[string]string, error) {
 	labels := map[string]string{}
 	for pair := range strings.SplitSeq(text, ",") {
@@ -116,7 +115,7 @@ func parseLabels(text string) (map[string]string, error) {
 	return labels, nil
 }
 
-// parseTaints reads "a=b:NoSchedule,c:NoExecute" as kubelets do.
+// parseTaints parses taints like a kubelet: "a=b:NoSchedule,c:NoExecute".
 func parseTaints(text string) ([]corev1.Taint, error) {
 	var taints []corev1.Taint
 	for one := range strings.SplitSeq(text, ",") {
@@ -133,7 +132,7 @@ func parseTaints(text string) ([]corev1.Taint, error) {
 	return taints, checkTaints(taints)
 }
 
-// checkTaints refuses taints that no kubelet starts with.
+// checkTaints returns an error for taints with which a kubelet does not start.
 func checkTaints(taints []corev1.Taint) error {
 	for _, t := range taints {
 		switch t.Effect {

@@ -9,8 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// bottlerocketSettings is the part of Bottlerocket's settings that shows in a
-// Node.
+// bottlerocketSettings is the part of Bottlerocket's settings that affects a Node.
 type bottlerocketSettings struct {
 	Settings struct {
 		Kubernetes struct {
@@ -32,7 +31,7 @@ type bottlerocketSettings struct {
 	} `toml:"settings"`
 }
 
-// decodeBottlerocket reads settings in TOML.
+// decodeBottlerocket decodes settings in TOML.
 func decodeBottlerocket(raw []byte) (Bootstrap, error) {
 	var s bottlerocketSettings
 	if err := toml.Unmarshal(raw, &s); err != nil {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// providerPrefix begins the provider id of every instance.
+// providerPrefix is the prefix of every provider ID.
 const providerPrefix = "aws:///"
 
 // adopt does the work of the cloud controller for a new Node: it sets the provider ID and the labels of type and zone,
@@ -68,7 +68,7 @@ func (r *Runner) Sweep(ctx context.Context) error {
 	for _, node := range list.Items {
 		uuid := node.Status.NodeInfo.SystemUUID
 		if !strings.HasPrefix(uuid, "ec2") || known[uuid] {
-			continue // not ours, or alive
+			continue // created elsewhere, or its instance exists
 		}
 		if err := ignoreGone(wrap("delete node", node.Name, nodes.Delete(ctx, node.Name, metav1.DeleteOptions{}))); err != nil {
 			return err

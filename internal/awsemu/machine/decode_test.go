@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDecode runs every file of testdata/decode: user data in, what the
-// operating system understands (or the start of its complaint) out.
+// TestDecode runs every file of testdata/decode. A file has user data, and the result of decoding it or the beginning of the
+// error.
 func TestDecode(t *testing.T) {
 	files, err := filepath.Glob("testdata/decode/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -73,7 +73,7 @@ raid0 %v
 		pairs(b.Kubelet.KubeReserved), pairs(b.Kubelet.SystemReserved), pairs(b.Kubelet.EvictionHard), b.RAID0)
 }
 
-// Whatever a user writes, a decoder answers; it never crashes.
+// A decoder returns a result or an error for any user data. It never panics.
 func TestDecodeSurvives(t *testing.T) {
 	pieces := []string{
 		"MIME-Version: 1.0\n", "Content-Type: multipart/mixed; boundary=\"//\"\n", "\n", "--//\n", "--//--\n",
@@ -122,7 +122,7 @@ func TestKubeletLabels(t *testing.T) {
 	}
 }
 
-// The numbers are those that EKS documents.
+// The expected numbers are documented by EKS.
 func TestReservedMillis(t *testing.T) {
 	for vcpus, want := range map[int]int{1: 60, 2: 70, 4: 80, 8: 90, 96: 310} {
 		if got := reservedMillis(vcpus); got != want {

@@ -5,9 +5,8 @@
 // later. Then the cloud controller sets the provider ID and the labels of type and zone and removes the "uninitialized"
 // taint. It also deletes the Nodes of terminated instances.
 //
-// What runs on a node afterwards (heartbeats, pods) is left to kwok, to which
-// the annotation kwok.x-k8s.io/node=fake hands the Node over.
+// The annotation kwok.x-k8s.io/node=fake hands the Node over to kwok, which emulates heartbeats and pods.
 //
-// Step executes all work that is due and returns the time of the next; Run calls it at these times. The state is in
+// Step executes all work that is due and returns the time of the next work. Run calls Step at these times. The state is in
 // memory. After a restart there are no instances, so Run first deletes the Nodes without an instance.
 package machine

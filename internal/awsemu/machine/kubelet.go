@@ -10,19 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The hypervisor and the kernel keep some memory for themselves: a fixed part
-// and a share. Close to what nodes report in practice, and below the 7.5% that
-// planners reckon with.
+// The memory that the hypervisor and the kernel use: a fixed part and a share of the total. Together they are close to real
+// nodes, and less than the 7.5% that planners assume.
 const (
 	hiddenMiB     = 8
 	hiddenShare   = 0.05
 	arm64Firmware = 64 // MiB more on arm64
 )
 
-// fileSystemShare is what a file system leaves of its volume.
+// fileSystemShare is the share of a volume that its file system leaves for files.
 const fileSystemShare = 0.9963
 
-// flag applies one kubelet flag that shows in the Node; others are ignored.
+// flag applies one kubelet flag that affects the Node. It ignores other flags.
 func (k *Kubelet) flag(name, value string) error {
 	var err error
 	switch name {
@@ -43,7 +42,7 @@ func (k *Kubelet) flag(name, value string) error {
 	return nil
 }
 
-// parsePairs reads "cpu=100m,memory=1Gi" or "memory.available<5%".
+// parsePairs parses pairs such as "cpu=100m,memory=1Gi" or "memory.available<5%".
 func parsePairs(text, separator string) (map[string]string, error) {
 	out := map[string]string{}
 	for pair := range strings.SplitSeq(text, ",") {
@@ -56,8 +55,7 @@ func parsePairs(text, separator string) (map[string]string, error) {
 	return out, nil
 }
 
-// withDefaults returns the configuration that the image starts the kubelet
-// with where user data says nothing.
+// withDefaults returns k with the image's defaults for the values that user data does not set.
 func (k Kubelet) withDefaults(m Machine) Kubelet {
 	eniPods := eniPods(m)
 	if k.MaxPods == 0 {
@@ -84,7 +82,7 @@ func (k Kubelet) withDefaults(m Machine) Kubelet {
 	return k
 }
 
-// eniPods is how many pods the addresses of the default network card serve.
+// eniPods returns the number of pods that the addresses of the default network card are sufficient for.
 func eniPods(m Machine) int {
 	if m.Type.DefaultCard >= len(m.Type.Cards) {
 		return 110
@@ -92,8 +90,8 @@ func eniPods(m Machine) int {
 	return m.Type.Cards[m.Type.DefaultCard]*(m.Type.IPsPerENI-1) + 2
 }
 
-// reservedMillis is the CPU that EKS images reserve: 6% of the first core, 1%
-// of the second, 0.5% of the next two, 0.25% of the rest.
+// reservedMillis returns the CPU in millicores that EKS images reserve: 6% of the first core, 1% of the second, 0.5% of each of
+// the next two and 0.25% of each further one.
 func reservedMillis(vcpus int) int {
 	reserved := 0.0
 	for core := range vcpus {
@@ -111,7 +109,7 @@ func reservedMillis(vcpus int) int {
 	return int(reserved)
 }
 
-// capacity is what the kubelet finds on the machine.
+// capacity returns the capacity that the kubelet detects on the machine.
 func capacity(m Machine, k Kubelet, raid0 bool) corev1.ResourceList {
 	hidden := hiddenMiB + hiddenShare*float64(m.Type.MemoryMiB)
 	if m.Arch == "arm64" {
@@ -135,7 +133,7 @@ func capacity(m Machine, k Kubelet, raid0 bool) corev1.ResourceList {
 	return list
 }
 
-// allocatable is what is left of a capacity for pods.
+// allocatable returns the part of a capacity that is left for pods.
 func allocatable(have corev1.ResourceList, k Kubelet) (corev1.ResourceList, error) {
 	out := have.DeepCopy()
 	subtract := func(name corev1.ResourceName, amount resource.Quantity) {
@@ -169,8 +167,7 @@ func allocatable(have corev1.ResourceList, k Kubelet) (corev1.ResourceList, erro
 	return out, nil
 }
 
-// threshold reads an eviction threshold: a quantity, or a share of a capacity.
-// 100% switches it off.
+// threshold parses an eviction threshold: a quantity, or a percentage of a capacity. 100% means no threshold.
 func threshold(text string, of resource.Quantity) (resource.Quantity, error) {
 	if text == "" {
 		return resource.Quantity{}, nil
@@ -189,8 +186,7 @@ func threshold(text string, of resource.Quantity) (resource.Quantity, error) {
 	return *resource.NewQuantity(int64(float64(of.Value())*percent/100), of.Format), nil
 }
 
-// checkLabels refuses the labels that a kubelet may not give its own Node: it
-// exits with such an error instead of starting.
+// checkLabels returns an error for labels that a kubelet may not set on its own Node. A kubelet with such labels does not start.
 func checkLabels(labels map[string]string) error {
 	for key := range labels {
 		domain, _, ok := strings.Cut(key, "/")
@@ -208,12 +204,12 @@ func checkLabels(labels map[string]string) error {
 	return nil
 }
 
-// within reports whether a domain is another one or below it.
+// within reports whether a domain is parent or a subdomain of it.
 func within(domain, parent string) bool {
 	return domain == parent || strings.HasSuffix(domain, "."+parent)
 }
 
-// allowedLabels are the labels of Kubernetes' own domains that kubelets may set.
+// allowedLabels are the labels in domains of Kubernetes that kubelets may set.
 var allowedLabels = map[string]bool{
 	"kubernetes.io/hostname": true, "kubernetes.io/arch": true, "kubernetes.io/os": true,
 	"beta.kubernetes.io/arch": true, "beta.kubernetes.io/os": true, "beta.kubernetes.io/instance-type": true,

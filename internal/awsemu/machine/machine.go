@@ -25,15 +25,15 @@ const (
 // A Machine is the hardware of one instance with its disk.
 type Machine struct {
 	ID, Node, Address    string
-	IPv6                 string // empty without an address of that family
+	IPv6                 string // empty if it has no IPv6 address
 	Type                 *catalog.Type
 	Zone, ZoneID, Region string
 	Arch                 string // x86_64 or arm64
 	Family, Variant      string // of the image
-	Kubernetes           string // minor version that the image carries; empty if unknown
+	Kubernetes           string // minor version of Kubernetes in the image; empty if unknown
 	UserData             string // base64
 	RootGiB              int    // size of the volume that holds the kubelet's files
-	EFAs                 int    // fabric adapters among the network interfaces it was launched with
+	EFAs                 int    // number of EFAs among the network interfaces of the launch
 
 	Power      Power
 	RunningAt  time.Time
@@ -51,8 +51,8 @@ type Cloud interface {
 	Log(id, line string)
 	// Changed returns a channel that is signalled when instances are launched or terminated.
 	Changed() <-chan struct{}
-	// Settle does what is due in the account and returns when more is due,
-	// the zero time for never.
+	// Settle executes the events of the account that are due, and returns the time of the next one, the zero time if there is
+	// none.
 	Settle() time.Time
 }
 
@@ -64,8 +64,7 @@ type Cluster struct {
 	Version        string // minor version, such as 1.36
 }
 
-// Config sets up a Runner. Zero delays mean the defaults; negative ones mean
-// "at once".
+// Config configures a Runner. A zero delay stands for the default, and a negative one for no delay.
 type Config struct {
 	Clock   clock.Clock
 	Client  kubernetes.Interface
@@ -75,7 +74,7 @@ type Config struct {
 
 	BootDelay   time.Duration // running -> kubelet registers, default 3s
 	AdoptDelay  time.Duration // registered -> adopted by the cloud controller, default 1s
-	DeviceDelay time.Duration // registered -> devices known, default 2s
+	DeviceDelay time.Duration // registered -> devices in the Node, default 2s
 }
 
 // withDefaults returns c with its zero fields set.
@@ -97,7 +96,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// A Runner boots machines. Its methods are for one goroutine.
+// A Runner boots machines. It is not safe for concurrent use.
 type Runner struct {
 	cfg      Config
 	machines map[string]*progress
@@ -106,7 +105,7 @@ type Runner struct {
 // progress is the state of a machine in its boot.
 type progress struct {
 	node     string
-	done     bool // booted for good or ill: nothing to try again
+	done     bool // the boot succeeded or failed for good; it is not repeated
 	joined   bool
 	joinedAt time.Time
 	adopted  bool
@@ -114,7 +113,7 @@ type progress struct {
 	stopped  bool
 }
 
-// New makes a Runner.
+// New returns a Runner.
 func New(cfg Config) *Runner {
 	return &Runner{cfg: cfg.withDefaults(), machines: map[string]*progress{}}
 }
@@ -122,7 +121,7 @@ func New(cfg Config) *Runner {
 // retryAfter is the delay before the retry of a failed call to the API server.
 const retryAfter = 500 * time.Millisecond
 
-// Run boots machines until ctx ends.
+// Run boots machines until ctx is done.
 func (r *Runner) Run(ctx context.Context) error {
 	if err := r.Sweep(ctx); err != nil {
 		return err
@@ -138,7 +137,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
-// wait waits until a time, a change, or the end, of which it returns false.
+// wait waits until the time next or until a change of the machines. It returns false if ctx is done.
 func (r *Runner) wait(ctx context.Context, next time.Time) bool {
 	var alarm <-chan time.Time
 	if !next.IsZero() {
@@ -155,8 +154,8 @@ func (r *Runner) wait(ctx context.Context, next time.Time) bool {
 	return true
 }
 
-// Step does everything that is due and returns when more is due, the zero time
-// if nothing is until machines come or go.
+// Step executes all work that is due and returns the time of the next work. The zero time means that there is none until machines
+// are launched or terminated.
 func (r *Runner) Step(ctx context.Context) time.Time {
 	s := step{Runner: r, now: r.cfg.Clock.Now()}
 	seen := map[string]bool{}
@@ -186,14 +185,14 @@ type step struct {
 	now, next time.Time
 }
 
-// at notes that there is work at a time.
+// at records that there is work at the time t.
 func (s *step) at(t time.Time) {
 	if s.next.IsZero() || t.Before(s.next) {
 		s.next = t
 	}
 }
 
-// reached reports whether a time has come, and notes it if not.
+// reached reports whether the time t has come. If it has not, it records that there is work at t.
 func (s *step) reached(t time.Time) bool {
 	if s.now.Before(t) {
 		s.at(t)
@@ -213,7 +212,7 @@ func (s *step) try(what, id string, do func() error) bool {
 	return true
 }
 
-// move takes a machine one stage further.
+// move executes the due work of a machine, by its stage.
 func (s *step) move(ctx context.Context, m Machine, p *progress) {
 	switch m.Power {
 	case Starting:
@@ -230,7 +229,7 @@ func (s *step) move(ctx context.Context, m Machine, p *progress) {
 	}
 }
 
-// boot starts the operating system when it is time.
+// boot starts the operating system and its kubelet when the boot delay has elapsed.
 func (s *step) boot(ctx context.Context, m Machine, p *progress) {
 	delay := s.cfg.BootDelay
 	if m.BootDelay > 0 {

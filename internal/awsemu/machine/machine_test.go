@@ -36,7 +36,7 @@ func (a *account) Changed() <-chan struct{} { return a.changed }
 func (a *account) Settle() time.Time        { return time.Time{} }
 func (a *account) Log(id, line string)      { a.console[id] = append(a.console[id], line) }
 
-// A bench is a Runner with everything around it.
+// A bench is a Runner with its account, cluster and clock.
 type bench struct {
 	*Runner
 	t      *testing.T
@@ -55,8 +55,7 @@ func newBench(t *testing.T, machines ...Machine) *bench {
 	return b
 }
 
-// at moves the clock to a time after start, takes a step, and checks when the
-// next one is due (zero for never).
+// at sets the clock to the given time after start, calls Step, and checks the time of the next work (zero for none).
 func (b *bench) at(after, wantNext time.Duration) {
 	b.t.Helper()
 	b.clock.SetTime(start.Add(after))
@@ -66,7 +65,7 @@ func (b *bench) at(after, wantNext time.Duration) {
 	}
 }
 
-// node returns a Node, nil if there is none.
+// node returns the Node, nil if it does not exist.
 func (b *bench) node(name string) *corev1.Node {
 	b.t.Helper()
 	n, err := b.client.CoreV1().Nodes().Get(b.t.Context(), name, metav1.GetOptions{})
@@ -79,7 +78,7 @@ func (b *bench) node(name string) *corev1.Node {
 	return n
 }
 
-// typ returns a type of the catalogue.
+// typ returns a type from the catalogue.
 func typ(t *testing.T, name string) *catalog.Type {
 	t.Helper()
 	c, err := catalog.Load()
@@ -93,7 +92,7 @@ func typ(t *testing.T, name string) *catalog.Type {
 	return out
 }
 
-// goodUserData is what makes a machine join, replaced by pairs of old and new.
+// goodUserData returns user data with which a machine joins. replace has pairs of old and new text.
 func goodUserData(replace ...string) string {
 	text := strings.NewReplacer(replace...).Replace(`MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary="//"
@@ -127,7 +126,7 @@ spec:
 	return base64.StdEncoding.EncodeToString([]byte(text))
 }
 
-// goodMachine is an m5.large that runs from one second after start.
+// goodMachine returns an m5.large that is running since one second after start.
 func goodMachine(t *testing.T) Machine {
 	t.Helper()
 	return Machine{
@@ -198,13 +197,13 @@ func TestMachineAllocatable(t *testing.T) {
 			t.Errorf("capacity of %s is %s, want %s", name, q.String(), want)
 		}
 	}
-	// 70m of CPU; 255+11*29 and 100 MiB of memory are kept back.
+	// 70m of CPU, and 255+11*29 MiB and 100 MiB of memory are reserved.
 	for name, want := range map[corev1.ResourceName]string{"cpu": "1930m", "pods": "29", "memory": "7270809Ki"} {
 		if q := n.Status.Allocatable[name]; q.String() != want {
 			t.Errorf("allocatable %s is %s, want %s", name, q.String(), want)
 		}
 	}
-	planned := int64(6903) << 20 // what a planner that reckons with 7.5% expects
+	planned := int64(6903) << 20 // the memory that a planner with an overhead of 7.5% expects
 	if q := n.Status.Allocatable[corev1.ResourceMemory]; q.Value() < planned {
 		t.Errorf("allocatable memory %s is less than the %d that planners expect", q.String(), planned)
 	}
@@ -215,7 +214,7 @@ func TestMachineDoesNotJoin(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		userData string
-		want     string // in the console
+		want     string // console output
 	}{
 		{"wrong CA", goodUserData(cluster.CA, otherCA), "x509: certificate signed by unknown authority"},
 		{"wrong name", goodUserData("name: demo", "name: other"), `cluster name is "other", that of the cluster is "demo"`},
@@ -244,7 +243,7 @@ func TestMachineDoesNotJoin(t *testing.T) {
 			if got := strings.Join(b.cloud.console[m.ID], "\n"); !strings.Contains(got, tt.want) {
 				t.Errorf("console says %q, want %q in it", got, tt.want)
 			}
-			b.at(time.Hour, 0) // and it stays so
+			b.at(time.Hour, 0) // nothing changes later
 			if b.node(m.Node) != nil {
 				t.Error("the machine joined later")
 			}
@@ -341,7 +340,7 @@ func TestDevicesComeLate(t *testing.T) {
 	}
 }
 
-// A fabric adapter is there if the launch asked for it, not because the type can have one.
+// A Node has an EFA only if the launch requested one, not if the type merely supports it.
 func TestFabricAdapters(t *testing.T) {
 	for asked := range 3 {
 		m := Machine{Type: typ(t, "p5.48xlarge"), EFAs: asked}

@@ -17,8 +17,7 @@ type part struct {
 	body []byte
 }
 
-// archive splits user data into its parts. User data that is no MIME archive
-// is one part without a kind.
+// archive splits user data into its parts. User data that is not a MIME archive is one part without a kind.
 func archive(raw []byte) ([]part, error) {
 	if !isMIME(raw) {
 		return []part{{body: raw}}, nil
@@ -41,8 +40,7 @@ func archive(raw []byte) ([]part, error) {
 	return multiparts(message.Body, params["boundary"])
 }
 
-// multiparts reads the parts between boundaries. An archive that is cut off
-// is an error: half a configuration is not one.
+// multiparts reads the parts of an archive. A truncated archive is an error, because its configuration is incomplete.
 func multiparts(body io.Reader, boundary string) ([]part, error) {
 	if boundary == "" {
 		return nil, errors.New("cloud-init: multipart archive without boundary")
@@ -69,7 +67,7 @@ func multiparts(body io.Reader, boundary string) ([]part, error) {
 	}
 }
 
-// isMIME reports whether user data begins as a MIME archive does.
+// isMIME reports whether user data begins like a MIME archive.
 func isMIME(raw []byte) bool {
 	head := bytes.TrimLeft(raw, " \t\r\n")
 	return bytes.HasPrefix(head, []byte("MIME-Version:")) || bytes.HasPrefix(head, []byte("Content-Type:"))

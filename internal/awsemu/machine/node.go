@@ -15,14 +15,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Labels, annotations and taints of a Node that other components use.
+// Taints and annotations of a Node that other components read.
 const (
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 	kwokNode      = "kwok.x-k8s.io/node"
 )
 
-// join returns the Node that a machine's kubelet registers, or why it starts
-// none.
+// join returns the Node that a machine's kubelet registers, or the reason why no kubelet starts.
 func (s *step) join(m Machine) (*corev1.Node, error) {
 	b, err := Decode(m.Family, m.UserData)
 	if err != nil {
@@ -40,7 +39,7 @@ func (s *step) join(m Machine) (*corev1.Node, error) {
 	return s.node(m, b)
 }
 
-// nodeIP is the address of the node in the cluster: that of IPv6 if there is one, as bootstrap scripts set it.
+// nodeIP returns the address of the node in the cluster: the IPv6 address if there is one, as in bootstrap scripts.
 func (m Machine) nodeIP() string {
 	if m.IPv6 != "" {
 		return m.IPv6
@@ -51,7 +50,7 @@ func (m Machine) nodeIP() string {
 // ipv6 reports whether services of the cluster have IPv6 addresses.
 func (c Cluster) ipv6() bool { return strings.Contains(c.ServiceCIDR, ":") }
 
-// node builds the Node of a machine as its kubelet does at first.
+// node returns the Node of a machine as its kubelet first registers it.
 func (s *step) node(m Machine, b Bootstrap) (*corev1.Node, error) {
 	kubelet := b.Kubelet.withDefaults(m)
 	have := capacity(m, kubelet, b.RAID0)
@@ -95,7 +94,7 @@ func (s *step) node(m Machine, b Bootstrap) (*corev1.Node, error) {
 	}, nil
 }
 
-// firstConditions are the conditions of a Node whose network is not ready; kwok sets it to ready later.
+// firstConditions returns the conditions of a Node whose network is not ready. kwok makes the Node ready later.
 func (s *step) firstConditions() []corev1.NodeCondition {
 	now := metav1.NewTime(s.now)
 	condition := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) corev1.NodeCondition {
@@ -112,8 +111,7 @@ func (s *step) firstConditions() []corev1.NodeCondition {
 	}
 }
 
-// nodeInfo describes the operating system. The system UUID tells one machine
-// from another that comes to the same name later.
+// nodeInfo describes the operating system. The system UUID distinguishes the machine from later machines with the same name.
 func nodeInfo(m Machine, version, arch, system string) corev1.NodeSystemInfo {
 	if m.Kubernetes != "" {
 		version = m.Kubernetes
@@ -146,8 +144,8 @@ func systemUUID(id string) string {
 	return fmt.Sprintf("ec2%x-%x-4%x-8%x-%x", sum[:3], sum[3:5], sum[5:7], sum[7:9], sum[9:15])[:36]
 }
 
-// register creates a Node. One that the same machine registered before, an
-// answer having been lost, will do; one of an earlier machine is deleted first.
+// register creates a Node. If the same machine has registered it before, because a response was lost, that is no error. The Node
+// of an earlier machine is deleted, and an error is returned, so that the step is repeated.
 func (s *step) register(ctx context.Context, node *corev1.Node) error {
 	nodes := s.cfg.Client.CoreV1().Nodes()
 	_, err := nodes.Create(ctx, node, metav1.CreateOptions{})
@@ -167,7 +165,7 @@ func (s *step) register(ctx context.Context, node *corev1.Node) error {
 	return fmt.Errorf("create node %s: the node of an earlier machine has to go first", node.Name)
 }
 
-// equip adds the devices that plugins report to the kubelet.
+// equip adds the devices that device plugins report to the kubelet.
 func (s *step) equip(ctx context.Context, m Machine) error {
 	devices := devices(m)
 	if len(devices) == 0 {
@@ -185,8 +183,8 @@ func (s *step) equip(ctx context.Context, m Machine) error {
 	return ignoreGone(wrap("update status of node", m.Node, err))
 }
 
-// devices are what plugins find on a machine, if its image has their drivers. A fabric adapter is there only if the launch
-// asked for one, whatever the type could take.
+// devices returns the devices that device plugins find on a machine whose image has their drivers. It has an EFA only if the
+// launch requested one, not if the type merely supports it.
 func devices(m Machine) map[corev1.ResourceName]int {
 	out := map[corev1.ResourceName]int{}
 	if m.EFAs > 0 {
@@ -203,7 +201,7 @@ func devices(m Machine) map[corev1.ResourceName]int {
 		}
 	}
 	for _, chip := range m.Type.Neuron {
-		// Bottlerocket's and AL2's accelerated images carry the driver as well.
+		// The accelerated images of Bottlerocket and AL2 have the driver, too.
 		if m.Variant == "neuron" || m.Family == "Bottlerocket" || m.Family == "AL2" {
 			out["aws.amazon.com/neuron"] += chip.Count
 			out["aws.amazon.com/neuroncore"] += chip.Count * chip.CoresPerDevice
@@ -212,7 +210,7 @@ func devices(m Machine) map[corev1.ResourceName]int {
 	return out
 }
 
-// stop ends a kubelet: kwok no longer manages the Node, which is no longer ready.
+// stop stops a kubelet: the Node becomes not ready, and kwok does not manage it any more.
 func (s *step) stop(ctx context.Context, name string) error {
 	nodes := s.cfg.Client.CoreV1().Nodes()
 	node, err := nodes.Get(ctx, name, metav1.GetOptions{})
@@ -233,7 +231,7 @@ func (s *step) stop(ctx context.Context, name string) error {
 	return ignoreGone(wrap("update status of node", name, err))
 }
 
-// wrap names what failed; nil stays nil.
+// wrap adds to the error what failed; it returns nil for nil.
 func wrap(what, name string, err error) error {
 	if err == nil {
 		return nil
@@ -241,7 +239,7 @@ func wrap(what, name string, err error) error {
 	return fmt.Errorf("%s %s: %w", what, name, err)
 }
 
-// ignoreGone returns nil for the error "not found", because the Node was deleted meanwhile.
+// ignoreGone returns nil for the error "not found", which means that the Node was deleted in the meantime.
 func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

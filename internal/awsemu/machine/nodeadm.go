@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A nodeConfig is the document by which Amazon Linux 2023 is told about its
-// cluster. Unknown fields are refused, as nodeadm does.
+// A nodeConfig is the document that configures Amazon Linux 2023. Unknown fields are an error, as in nodeadm.
 type nodeConfig struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -44,8 +43,7 @@ type nodeConfig struct {
 	} `json:"spec"`
 }
 
-// decodeAL2023 merges all NodeConfigs of an archive in order: later values
-// win, flags add up.
+// decodeAL2023 merges all NodeConfigs of an archive in order. Later values take precedence, and flags are accumulated.
 func decodeAL2023(raw []byte) (Bootstrap, error) {
 	parts, err := archive(raw)
 	if err != nil {
@@ -56,7 +54,7 @@ func decodeAL2023(raw []byte) (Bootstrap, error) {
 	found := false
 	for _, p := range parts {
 		if p.kind != "application/node.eks.aws" && p.kind != "" {
-			continue // scripts and cloud-config are not nodeadm's business
+			continue // nodeadm ignores scripts and cloud-config
 		}
 		var n nodeConfig
 		if err := yaml.UnmarshalStrict(p.body, &n); err != nil {
@@ -76,7 +74,7 @@ func decodeAL2023(raw []byte) (Bootstrap, error) {
 	return b, b.applyConfig(config)
 }
 
-// merge lays one NodeConfig over what is there.
+// merge applies one NodeConfig to the values so far. It merges the kubelet's configuration into config.
 func (b *Bootstrap) merge(n nodeConfig, config map[string]any) error {
 	c := n.Spec.Cluster
 	b.Cluster, b.Endpoint = later(b.Cluster, c.Name), later(b.Endpoint, c.Endpoint)
@@ -98,7 +96,7 @@ func (b *Bootstrap) merge(n nodeConfig, config map[string]any) error {
 	return nil
 }
 
-// later returns the second text if it is set.
+// later returns second, or first if second is empty.
 func later(first, second string) string {
 	if second != "" {
 		return second
@@ -106,7 +104,7 @@ func later(first, second string) string {
 	return first
 }
 
-// flag applies one kubelet flag, --name=value. systemd takes the quotes away.
+// flag applies one kubelet flag of the form --name=value. It removes quotes around the value, as systemd does.
 func (b *Bootstrap) flag(flag string) error {
 	name, value, _ := strings.Cut(flag, "=")
 	value = strings.Trim(value, `"'`)
@@ -129,8 +127,7 @@ func (b *Bootstrap) flag(flag string) error {
 	return nil
 }
 
-// kubeletFields are the fields of a KubeletConfiguration that show in a Node.
-// The others are accepted as they are.
+// kubeletFields are the fields of a KubeletConfiguration that affect a Node. Other fields are accepted and ignored.
 type kubeletFields struct {
 	MaxPods            int               `json:"maxPods"`
 	PodsPerCore        int               `json:"podsPerCore"`
@@ -141,7 +138,7 @@ type kubeletFields struct {
 	ClusterDNS         []string          `json:"clusterDNS"`
 }
 
-// applyConfig reads the merged kubelet configuration.
+// applyConfig applies the merged kubelet configuration.
 func (b *Bootstrap) applyConfig(config map[string]any) error {
 	data, err := json.Marshal(config)
 	if err != nil {
@@ -164,7 +161,7 @@ func (b *Bootstrap) applyConfig(config map[string]any) error {
 	return checkTaints(b.Taints)
 }
 
-// overlayText returns base with over laid upon it, in a new map.
+// overlayText returns a new map with the entries of both. Those of over take precedence.
 func overlayText(base, over map[string]string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, base)
@@ -172,8 +169,7 @@ func overlayText(base, over map[string]string) map[string]string {
 	return out
 }
 
-// mergeInto lays a document over another: maps merge, everything else is
-// replaced.
+// mergeInto applies a document to base: maps are merged, and all other values are replaced.
 func mergeInto(base, over map[string]any) {
 	for k, v := range over {
 		below, ok := base[k].(map[string]any)

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// words splits a line of shell into words: quotes and backslashes count,
-// variables and substitutions do not.
+// words splits a line of shell into words. It interprets quotes, backslashes and comments, but no variables and substitutions.
 func words(line string) ([]string, error) {
 	var out []string
 	var word strings.Builder
@@ -47,7 +46,7 @@ func words(line string) ([]string, error) {
 	return out, nil
 }
 
-// closing returns where the quote at i ends, -1 if nowhere.
+// closing returns the index of the quote that closes the one at index i, -1 if there is none.
 func closing(line string, i int) int {
 	quote := line[i]
 	for j := i + 1; j < len(line); j++ {
@@ -62,7 +61,7 @@ func closing(line string, i int) int {
 	return -1
 }
 
-// unquote takes the backslashes out of a double-quoted text.
+// unquote interprets the backslashes in double-quoted text. Single-quoted text is returned unchanged.
 func unquote(text string, quote byte) string {
 	if quote == '\'' {
 		return text
@@ -70,17 +69,16 @@ func unquote(text string, quote byte) string {
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\$`, `$`, "\\\n", "").Replace(text)
 }
 
-// logicalLines splits a script into lines; one that ends in a backslash goes
-// on in the next.
+// logicalLines splits a script into lines. A line that ends in a backslash is joined with the next one.
 func logicalLines(script string) []string {
 	script = strings.ReplaceAll(script, "\r\n", "\n")
 	return strings.Split(strings.ReplaceAll(script, "\\\n", " "), "\n")
 }
 
-// bootstrapScript is what Amazon Linux 2 joins a cluster with.
+// bootstrapScript is the script by which Amazon Linux 2 joins a cluster.
 const bootstrapScript = "/etc/eks/bootstrap.sh"
 
-// decodeAL2 finds the call of the bootstrap script in the shell parts.
+// decodeAL2 decodes the call of the bootstrap script in the shell parts.
 func decodeAL2(raw []byte) (Bootstrap, error) {
 	parts, err := archive(raw)
 	if err != nil {
@@ -104,7 +102,7 @@ func decodeAL2(raw []byte) (Bootstrap, error) {
 	return Bootstrap{}, errors.New("cloud-init: no part of the user data calls " + bootstrapScript)
 }
 
-// bootstrapCall reads the arguments of the bootstrap script.
+// bootstrapCall decodes the arguments of the bootstrap script.
 func bootstrapCall(args []string) (Bootstrap, error) {
 	b := Bootstrap{Labels: map[string]string{}}
 	for i := 0; i < len(args); i++ {
@@ -156,7 +154,7 @@ func (b *Bootstrap) flags(line string) error {
 	return nil
 }
 
-// decodeWindows finds the call of the bootstrap script in the PowerShell block.
+// decodeWindows decodes the call of the bootstrap script in the PowerShell block.
 func decodeWindows(raw []byte) (Bootstrap, error) {
 	_, script, ok := strings.Cut(string(raw), "<powershell>")
 	if !ok {

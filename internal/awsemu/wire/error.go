@@ -14,8 +14,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// Errorf returns a client error (status 400, but what the code implies if it
-// is one of the few with a status of their own).
+// Errorf returns an error with the HTTP status of its code, by default 400.
 func Errorf(code, format string, args ...any) *Error {
 	return &Error{Status: StatusOf(code), Code: code, Message: fmt.Sprintf(format, args...)}
 }

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// A Filter narrows an answer: an item passes if one of its values for Name
-// matches one of Values. Several filters are joined by "and".
+// A Filter restricts a response to the items with a value for Name that matches one of Values. An item must pass all filters.
 type Filter struct {
 	Name   string
 	Values []string
 }
 
-// Filters reads Filter.N.Name and Filter.N.Value.M.
+// Filters reads the parameters Filter.N.Name and Filter.N.Value.M.
 func Filters(f Form) []Filter {
 	var out []Filter
 	for _, part := range f.Each("Filter") {
@@ -21,12 +20,11 @@ func Filters(f Form) []Filter {
 	return out
 }
 
-// A Lookup returns the values of an item for a filter's name. It returns ok=false for a name that the resource does not
-// support.
+// A Lookup returns an item's values for the filter with the name. ok is false if the resource does not support that filter.
 type Lookup func(name string) (values []string, ok bool)
 
-// Keep returns the items that pass every filter, in their order. A filter
-// with an unknown name is an error even if there are no items.
+// Keep returns the items that pass all filters, in their order. A filter with an unknown name is an error, even if there are no
+// items.
 func Keep[T any](items []T, filters []Filter, lookup func(T) Lookup) ([]T, *Error) {
 	var zero T
 	for _, filter := range filters {
@@ -56,7 +54,7 @@ func passes(filters []Filter, lookup Lookup) bool {
 	return true
 }
 
-// TagLookup answers the filters tag:KEY, tag-key and tag-value.
+// TagLookup returns the values of tags for the filters tag:KEY, tag-key and tag-value.
 func TagLookup(tags map[string]string, name string) (values []string, ok bool) {
 	if key, isTag := strings.CutPrefix(name, "tag:"); isTag {
 		if v, set := tags[key]; set {
@@ -79,12 +77,11 @@ func TagLookup(tags map[string]string, name string) (values []string, ok bool) {
 	return nil, false
 }
 
-// Match reports whether text matches an EC2 filter pattern: * is any run of
-// characters, ? is any one, and a backslash takes the next one literally. It
-// distinguishes upper and lower case.
+// Match reports whether text matches an EC2 filter pattern. * matches any number of characters, ? matches one character, and a
+// backslash quotes the next character. It is case-sensitive.
 func Match(pattern, text string) bool {
-	// Back up to the last star on a mismatch: linear for one star, and never
-	// worse than the product of both lengths.
+	// After a mismatch, the match continues at the last star. The time is linear for one star, and at most the product of both
+	// lengths.
 	p, t, star, mark := 0, 0, -1, 0
 	for t < len(text) {
 		if p < len(pattern) && pattern[p] == '*' {
@@ -109,7 +106,7 @@ func Match(pattern, text string) bool {
 	return p == len(pattern)
 }
 
-// matchOne matches one character and returns how much of the pattern it took.
+// matchOne matches one character. width is the length of the part of the pattern that matched.
 func matchOne(pattern string, c byte) (width int, ok bool) {
 	switch {
 	case pattern == "":

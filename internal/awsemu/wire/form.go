@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// A Form is a request, or a part of one below a prefix.
+// A Form has the parameters of a request, or those below a prefix.
 type Form struct {
 	values url.Values
 	prefix string
 	errs   *[]*Error // shared by all parts of a request
 }
 
-// NewForm returns the form of a whole request.
+// NewForm returns the form of a complete request.
 func NewForm(values url.Values) Form {
 	return Form{values: values, errs: new([]*Error)}
 }
 
-// Err returns the first malformed value that was read so far, or nil.
+// Err returns the error for the first malformed value that was read so far, nil if there is none.
 func (f Form) Err() *Error {
 	if len(*f.errs) == 0 {
 		return nil
@@ -28,7 +28,7 @@ func (f Form) Err() *Error {
 	return (*f.errs)[0]
 }
 
-// Has reports whether the request sets key or anything below it.
+// Has reports whether the request has a value for key or for a key below it.
 func (f Form) Has(key string) bool {
 	full := f.prefix + key
 	if _, ok := f.values[full]; ok {
@@ -102,8 +102,8 @@ func (f Form) Sub(key string) Form {
 	return Form{values: f.values, prefix: f.prefix + key + ".", errs: f.errs}
 }
 
-// List returns the values key.1, key.2 and so on, in order of their numbers.
-// Gaps are allowed. In awsQuery the key ends in ".member".
+// List returns the values of key.1, key.2 and so on, in ascending order of the numbers. Numbers may be missing. In awsQuery, key
+// ends in ".member".
 func (f Form) List(key string) []string {
 	var out []string
 	for _, n := range f.indexes(key) {
@@ -114,8 +114,7 @@ func (f Form) List(key string) []string {
 	return out
 }
 
-// Each returns the structures key.1.*, key.2.* and so on, in order of their
-// numbers.
+// Each returns the structures below key.1, key.2 and so on, in ascending order of the numbers.
 func (f Form) Each(key string) []Form {
 	var out []Form
 	for _, n := range f.indexes(key) {
@@ -124,7 +123,7 @@ func (f Form) Each(key string) []Form {
 	return out
 }
 
-// indexes returns the numbers that follow key, sorted.
+// indexes returns the numbers that follow key, in ascending order.
 func (f Form) indexes(key string) []int {
 	start := f.prefix + key + "."
 	var out []int
@@ -144,7 +143,7 @@ func (f Form) indexes(key string) []int {
 	return slices.Compact(out)
 }
 
-// malformed notes a value that has the wrong type.
+// malformed records a value of the wrong type.
 func (f Form) malformed(key, text string) {
 	*f.errs = append(*f.errs, Errorf("InvalidParameterValue",
 		"Value (%s) for parameter %s is invalid.", text, f.prefix+key))

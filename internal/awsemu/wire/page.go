@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// tokenPrefix is the prefix of valid tokens.
+// tokenPrefix is the prefix of decoded tokens.
 const tokenPrefix = "after:"
 
-// A Page is the requested page: at most Max items (0 for all) after Token.
+// A Page is the requested page: at most Max items (0 for all) after the token.
 type Page struct {
 	Max   int
 	Token string
 }
 
-// PageOf reads MaxResults and NextToken, and refuses a MaxResults outside
-// low..high.
+// PageOf reads MaxResults and NextToken. It returns an error if MaxResults is less than low or greater than high.
 func PageOf(f Form, low, high int) (Page, *Error) {
 	p := Page{Max: f.Int("MaxResults"), Token: f.String("NextToken")}
 	if f.Has("MaxResults") && (p.Max < low || p.Max > high) {
@@ -26,8 +25,8 @@ func PageOf(f Form, low, high int) (Page, *Error) {
 	return p, nil
 }
 
-// Cut returns one page of items, which must be sorted by key, and the token of the next page (empty on the last). A
-// token contains the last key sent, so that items created or deleted between two pages cause no omission.
+// Cut returns one page of items, which must be sorted by key, and the token of the next page, empty for the last page. A token
+// contains the last returned key. So no item is omitted when items are created or deleted between two pages.
 func Cut[T any](items []T, key func(T) string, page Page) (out []T, next string, failure *Error) {
 	if page.Token != "" {
 		raw, err := base64.RawURLEncoding.DecodeString(page.Token)

@@ -78,7 +78,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// On slash-free text, path.Match knows the same * and ?.
+// On text without slashes, path.Match treats * and ? in the same way.
 func TestMatchAgreesWithPathMatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pattern := rapid.StringMatching(`[ab*?]{0,6}`).Draw(t, "pattern")
@@ -144,7 +144,7 @@ func code(err *Error) string {
 	return err.Code
 }
 
-// Walking the pages gives every item once, in order, for any page size.
+// All pages together have every item once, in order, for any page size.
 func TestCutWalksEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 30).Draw(t, "items")

@@ -8,30 +8,29 @@ import (
 	"time"
 )
 
-// EC2Namespace is the XML namespace of EC2's answers.
+// EC2Namespace is the XML namespace of EC2's responses.
 const EC2Namespace = "http://ec2.amazonaws.com/doc/2016-11-15/"
 
-// TimeFormat is how EC2 writes times.
+// TimeFormat is the time format of EC2.
 const TimeFormat = "2006-01-02T15:04:05.000Z"
 
-// Time is a time as EC2 writes it.
+// Time returns a time in EC2's format.
 func Time(t time.Time) string { return t.UTC().Format(TimeFormat) }
 
-// A Set is an EC2 list: a wrapper of items, present even if empty.
+// A Set is a list in EC2's XML. Its element exists even if the list is empty.
 type Set[T any] struct {
 	Items []T `xml:"item"`
 }
 
-// SetOf makes a list of items.
+// SetOf returns a list of items.
 func SetOf[T any](items ...T) Set[T] { return Set[T]{Items: items} }
 
-// Members is an awsQuery list: a wrapper of members, present even if empty.
+// Members is a list in awsQuery's XML. Its element exists even if the list is empty.
 type Members[T any] struct {
 	Items []T `xml:"member"`
 }
 
-// EC2Answer returns the XML of an ec2Query answer: the request id, then the
-// fields of body.
+// EC2Answer returns the XML of an ec2Query response: the request id, then the fields of body.
 func EC2Answer(action, requestID string, body any) ([]byte, error) {
 	inner, err := fields(body)
 	if err != nil {
@@ -52,8 +51,7 @@ func EC2Failure(e *Error, requestID string) []byte {
 		escape(e.Code), escape(e.Message), requestID)
 }
 
-// QueryAnswer returns the XML of an awsQuery answer: a result element with
-// the fields of body, then the request id.
+// QueryAnswer returns the XML of an awsQuery response: a result element with the fields of body, then the request id.
 func QueryAnswer(namespace, action, requestID string, body any) ([]byte, error) {
 	inner, err := fields(body)
 	if err != nil {
@@ -92,7 +90,7 @@ func fields(body any) ([]byte, error) {
 	return inner, nil
 }
 
-// escaper makes text safe between XML tags, and leaves quotes as EC2 does.
+// escaper escapes text between XML tags. Like EC2, it does not escape quotes.
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 func escape(text string) string { return escaper.Replace(text) }

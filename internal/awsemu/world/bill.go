@@ -8,25 +8,25 @@ import (
 // A Charge is what one instance cost in a period.
 type Charge struct {
 	ID, Type, Zone, Capacity string
-	// From and To are the begin and the end of the period in which the instance was billed.
+	// From and To are the beginning and the end of the time for which the instance was billed.
 	From, To time.Time
 	USD      float64
 }
 
-// A rate is a price of an instance over a time.
+// A rate is the price of an instance during a period.
 type rate struct {
 	from, to time.Time
 	usd      float64 // per hour
 }
 
-// A meter is what is known of the price of an instance until a time.
+// A meter has the cost of an instance until the time To.
 type meter struct {
 	Charge
 	rates []rate // in order, without gaps
 }
 
-// read meters the instance until now, or until it began to shut down. EC2 bills from the launch until then. The price of spot
-// instances follows the market.
+// read updates the meter of an instance until now, or until it begins to shut down. EC2 bills an instance from its launch until
+// that time. The price of spot instances follows the market.
 func (w *World) read(i *Instance, now time.Time) *meter {
 	m := w.meters[i.ID]
 	if m == nil {
@@ -51,7 +51,7 @@ func (w *World) read(i *Instance, now time.Time) *meter {
 	return m
 }
 
-// charge adds a price until a time.
+// charge adds a price for the time from m.To until the given time.
 func (m *meter) charge(until time.Time, usd float64) {
 	if n := len(m.rates); n > 0 && m.rates[n-1].usd == usd {
 		m.rates[n-1].to = until
@@ -61,7 +61,7 @@ func (m *meter) charge(until time.Time, usd float64) {
 	m.To = until
 }
 
-// readAll meters all instances. It is called before a price changes.
+// readAll updates the meters of all instances. It is called before a price changes.
 func (w *World) readAll() {
 	now := w.cfg.Clock.Now()
 	for _, i := range w.order {
@@ -69,8 +69,8 @@ func (w *World) readAll() {
 	}
 }
 
-// Bill returns what each instance has cost since a time, in order of launch; the zero time means since ever. Instances that
-// were not billed since then are left out.
+// Bill returns what each instance has cost since the given time, in order of launch. The zero time means since the beginning. It
+// omits instances that were not billed after that time.
 func (w *World) Bill(since time.Time) []Charge {
 	w.mu.Lock()
 	defer w.mu.Unlock()

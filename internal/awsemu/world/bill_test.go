@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// An instance is billed from its launch until it begins to shut down, at the prices of the market, also when it is forgotten.
+// An instance is billed from its launch until it begins to shut down, at market prices. This also holds for instances that were
+// removed.
 func TestBill(t *testing.T) {
 	w, clock, _ := newWorld(t)
 	steady := run(t, w, 1, false)[0]
@@ -20,7 +21,7 @@ func TestBill(t *testing.T) {
 	if _, failure := w.Terminate([]string{spot.ID}); failure != nil {
 		t.Fatal(failure)
 	}
-	clock.Step(2 * time.Hour) // long enough to be forgotten
+	clock.Step(2 * time.Hour) // long enough for the instance to be removed
 	for _, tt := range []struct {
 		since        time.Time
 		steady, spot float64
@@ -43,13 +44,13 @@ func TestBill(t *testing.T) {
 	}
 }
 
-// The price of a spot instance follows the steps of the market.
+// The price of a spot instance follows the steps of the market price.
 func TestBillOfSteps(t *testing.T) {
 	w, clock, _ := newWorld(t)
 	i := run(t, w, 1, true)[0]
 	want := 0.0
 	for range 24 {
-		want += w.spotPrice(i.Type, i.Zone, clock.Now()).USD // steps are at full hours
+		want += w.spotPrice(i.Type, i.Zone, clock.Now()).USD // prices change at full hours
 		clock.Step(time.Hour)
 	}
 	if got := w.Bill(time.Time{}); len(got) != 1 || math.Abs(got[0].USD-want) > 1e-9 {

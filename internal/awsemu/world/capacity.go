@@ -7,36 +7,35 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// The capacity types that instances are bought as.
+// The capacity types of instances, see also Reserved.
 const (
 	OnDemand = "on-demand"
 	Spot     = "spot"
 )
 
-// A Pool is a combination of type, zone and capacity type, which has its own capacity and spot price.
+// A Pool is a combination of type, zone and capacity type. Each pool has its own capacity and spot price.
 type Pool struct{ Type, Zone, Capacity string }
 
-// A CapacityRule is the maximum number of instances in each matching pool. Every part is a pattern with * and ?.
+// A CapacityRule limits the number of instances in each matching pool. Every field of its Pool is a pattern with * and ?.
 type CapacityRule struct {
 	Pool
-	// Limit is the number of instances; 0 means none at all.
+	// Limit is the maximum number of instances; 0 means no capacity.
 	Limit int
-	// Code is the error of a launch beyond the limit, by default
-	// InsufficientInstanceCapacity.
+	// Code is the error code of a launch beyond the limit. The default is InsufficientInstanceCapacity.
 	Code string
 }
 
-// unlimited is the room of a pool without a rule.
+// unlimited is the number of instances that a pool without a rule has room for.
 const unlimited = 1 << 30
 
-// SetCapacity adds a rule; of several that match a pool the last one counts.
+// SetCapacity adds a rule. If several rules match a pool, the last one applies.
 func (w *World) SetCapacity(rule CapacityRule) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.capacity = append(w.capacity, rule)
 }
 
-// ClearCapacity removes the rules whose patterns match, so *, *, * removes all.
+// ClearCapacity removes the rules whose pools match the pattern. The pattern *, *, * removes all.
 func (w *World) ClearCapacity(pattern Pool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,8 +44,7 @@ func (w *World) ClearCapacity(pattern Pool) {
 	})
 }
 
-// SetQuota limits the vCPUs of a capacity type; a negative number removes the
-// limit.
+// SetQuota limits the vCPUs of a capacity type. A negative number removes the limit.
 func (w *World) SetQuota(capacityType string, vcpus int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,13 +55,12 @@ func (w *World) SetQuota(capacityType string, vcpus int) {
 	w.quota[capacityType] = vcpus
 }
 
-// matches reports whether every part of pattern p matches.
+// matches reports whether every field of the pattern p matches.
 func (p Pool) matches(other Pool) bool {
 	return wire.Match(p.Type, other.Type) && wire.Match(p.Zone, other.Zone) && wire.Match(p.Capacity, other.Capacity)
 }
 
-// room returns how many more instances a pool holds, and the error when it
-// holds no more.
+// room returns the number of further instances that a pool has room for, and the error code for launches beyond it.
 func (w *World) room(pool Pool) (n int, code string) {
 	n, code = unlimited, "InsufficientInstanceCapacity"
 	for _, rule := range w.capacity {
@@ -78,7 +75,7 @@ func (w *World) room(pool Pool) (n int, code string) {
 	return n, code
 }
 
-// quotaRoom returns how many more instances of vcpus each the quota allows.
+// quotaRoom returns the number of further instances with that many vCPUs that the quota allows.
 func (w *World) quotaRoom(capacityType string, vcpus int) int {
 	limit, ok := w.quota[capacityType]
 	if !ok {
@@ -87,7 +84,7 @@ func (w *World) quotaRoom(capacityType string, vcpus int) int {
 	return max(0, (limit-w.usedVCPU[capacityType])/vcpus)
 }
 
-// capacityMessage is EC2's sentence for a lack of capacity.
+// capacityMessage returns EC2's message about missing capacity.
 func capacityMessage(pool Pool, code string) string {
 	switch {
 	case code == "InsufficientInstanceCapacity" && pool.Capacity == Spot:
@@ -101,7 +98,7 @@ func capacityMessage(pool Pool, code string) string {
 	return fmt.Sprintf("The launch of %s in %s as %s was refused.", pool.Type, pool.Zone, pool.Capacity)
 }
 
-// quotaFailure is EC2's refusal of a launch beyond a quota.
+// quotaFailure returns EC2's error for a launch beyond a quota.
 func (w *World) quotaFailure(capacityType string) Failure {
 	if capacityType == Spot {
 		return Failure{Code: "MaxSpotInstanceCountExceeded", Message: "Max spot instance count exceeded"}

@@ -5,20 +5,19 @@ import (
 	"slices"
 )
 
-// orderPools sorts the pools of a fleet by the order in which they are tried.
+// orderPools sorts the pools of a fleet in the order in which they are tried:
 //
 //   - lowest-price: by price.
 //   - prioritized: by priority, then price.
-//   - price-capacity-optimized: pools known to hold all that is wanted first,
-//     then by price.
-//   - capacity-optimized: the roomiest first, then by price.
-//   - capacity-optimized-prioritized: by room as far as it matters (enough or
-//     not), then by priority, then price.
+//   - price-capacity-optimized: pools that are known to have room for all wanted
+//     instances first, then by price.
+//   - capacity-optimized: by room, descending, then by price.
+//   - capacity-optimized-prioritized: pools that are known to have room for all
+//     wanted instances first, then by priority, then by price.
 //
-// A pool that is empty counts as unknown, not as full: a fleet finds out by
-// trying it, as on EC2, where the error is what tells a client about it. Pools
-// that fail a check are tried, and reported, where their price (0) puts them.
-// Equal pools go by type and zone, so the choice is repeatable.
+// The room of an empty pool counts as unknown and unlimited, because a fleet tries it, as on EC2. The error is how a client
+// learns that the pool is empty. A pool that failed a check has price 0, which determines when it is tried and reported. Equal
+// pools are sorted by type and zone, so that the choice is repeatable.
 func orderPools(options []option, strategy string, want int) {
 	slices.SortStableFunc(options, func(a, b option) int {
 		var first int
@@ -39,7 +38,7 @@ func orderPools(options []option, strategy string, want int) {
 	})
 }
 
-// knownRoom is the room as the fleet believes it to be.
+// knownRoom returns the room of the pool for the choice: unlimited if the pool is empty, see orderPools.
 func (o option) knownRoom() int {
 	if o.room == 0 {
 		return unlimited
@@ -47,7 +46,7 @@ func (o option) knownRoom() int {
 	return o.room
 }
 
-// compareEnough puts pools that hold all that is wanted first.
+// compareEnough sorts the pools that are known to have room for want instances before the others.
 func compareEnough(a, b option, want int) int {
 	enough := func(o option) int {
 		if o.knownRoom() >= want {
@@ -58,7 +57,7 @@ func compareEnough(a, b option, want int) int {
 	return cmp.Compare(enough(a), enough(b))
 }
 
-// comparePriority puts lower priorities first, and none last.
+// comparePriority sorts by ascending priority. Pools without a priority are last.
 func comparePriority(a, b option) int {
 	if a.override.HasPriority != b.override.HasPriority {
 		if a.override.HasPriority {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An event is an event that EventBridge puts into the queue.
+// An event is a message that EventBridge sends to the queue.
 type event struct {
 	Version    string         `json:"version"`
 	ID         string         `json:"id"`
@@ -28,7 +28,7 @@ const (
 	scheduledEvent     = "AWS Health Event"
 )
 
-// deliver sends an event about an instance.
+// deliver sends an event about an instance to the queue.
 func (w *World) deliver(i *Instance, kind string, at time.Time, detail map[string]any) {
 	e := event{
 		Version: "0", ID: w.uuid(), DetailType: kind, Source: "aws.ec2", Account: w.cfg.Account,
@@ -49,7 +49,7 @@ func (w *World) deliver(i *Instance, kind string, at time.Time, detail map[strin
 	w.cfg.Deliver(string(body))
 }
 
-// announceState publishes an event of an instance's new state.
+// announceState sends an event about an instance's new state.
 func (w *World) announceState(i *Instance, s State, at time.Time) {
 	i.announced = s
 	w.deliver(i, stateChange, at, map[string]any{"instance-id": i.ID, "state": s.Name})

@@ -11,34 +11,34 @@ import (
 type Fleet struct {
 	// OnDemand and Spot are the requested numbers of instances.
 	OnDemand, Spot int
-	// The strategies by which pools are chosen; see orderPools.
+	// OnDemandStrategy and SpotStrategy are the allocation strategies; see orderPools.
 	OnDemandStrategy, SpotStrategy string
 	Configs                        []FleetConfig
 	Tags                           Tags
 	Token                          string
 }
 
-// A FleetConfig is a template and the overrides to launch it with.
+// A FleetConfig is a template with the overrides for its launches.
 type FleetConfig struct {
 	Template  TemplateRef
 	Overrides []Override
 }
 
-// An Override is one choice of where to launch.
+// An Override is one combination of type and location for a launch. Empty fields have the values of the template.
 type Override struct {
 	InstanceType, Subnet, Zone, ImageID string
-	Priority                            float64 // lower is tried first
+	Priority                            float64 // lower ones are tried first
 	HasPriority                         bool
 }
 
-// A FleetResult has the launched instances of a fleet, and the errors.
+// A FleetResult has the launched instances of a fleet, and the errors by pool.
 type FleetResult struct {
 	ID       string
 	Launched []FleetLaunch
 	Errors   []FleetError
 }
 
-// A FleetLaunch is the instances from one pool. Override echoes the request's.
+// A FleetLaunch has the instances from one pool. Override is that of the request.
 type FleetLaunch struct {
 	IDs            []string
 	Type, Capacity string
@@ -47,7 +47,7 @@ type FleetLaunch struct {
 	Override       Override
 }
 
-// A FleetError is the reason why one pool had no or too few instances.
+// A FleetError is the reason why one pool provided too few instances or none.
 type FleetError struct {
 	Failure
 	Capacity string
@@ -55,7 +55,7 @@ type FleetError struct {
 	Override Override
 }
 
-// option is one pool of a fleet with the override that names it.
+// option is one pool of a fleet, with the override from which it comes.
 type option struct {
 	launch   launch
 	override Override
@@ -64,8 +64,8 @@ type option struct {
 	room     int
 }
 
-// CreateFleet launches instances from the best pools. What is refused pool by
-// pool is in the result; an error means that the request itself is wrong.
+// CreateFleet launches instances from the best pools. Errors of single pools are in the result. It returns an error if the
+// request itself is invalid.
 func (w *World) CreateFleet(f Fleet) (FleetResult, *wire.Error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,14 +91,14 @@ func (w *World) CreateFleet(f Fleet) (FleetResult, *wire.Error) {
 	return result, nil
 }
 
-// CheckFleet reports what CreateFleet would refuse as a whole.
+// CheckFleet returns the error of CreateFleet for an invalid request.
 func (w *World) CheckFleet(f Fleet) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.checkFleet(f)
 }
 
-// The limits of one fleet request.
+// Limits of one fleet request: launch template configurations, and overrides in all of them.
 const maxConfigs, maxOverrides = 50, 300
 
 func (w *World) checkFleet(f Fleet) *wire.Error {
@@ -127,7 +127,7 @@ func (w *World) checkFleet(f Fleet) *wire.Error {
 	return nil
 }
 
-// options checks every override of a fleet for a capacity type.
+// options checks every override of a fleet for a capacity type, and returns the pools with the results.
 func (w *World) options(f Fleet, fleetID, capacity string) ([]option, *wire.Error) {
 	var out []option
 	for _, c := range f.Configs {
@@ -151,7 +151,7 @@ func (w *World) options(f Fleet, fleetID, capacity string) ([]option, *wire.Erro
 			if p.failure == nil {
 				p.price = w.price(p.launch.pool)
 				if p.price == 0 {
-					p.price = math.Inf(1) // unknown: anything else is rather taken
+					p.price = math.Inf(1) // unknown: pools with a price are preferred
 				}
 				p.room, _ = w.room(p.launch.pool)
 			}
@@ -161,7 +161,7 @@ func (w *World) options(f Fleet, fleetID, capacity string) ([]option, *wire.Erro
 	return out, nil
 }
 
-// fulfil launches from the options in order until there are enough.
+// fulfil launches instances from the options in order, until there are want instances.
 func (w *World) fulfil(result *FleetResult, options []option, want int) {
 	for _, o := range options {
 		if want == 0 {

@@ -7,11 +7,11 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// A Health is the status checks of an instance. With the zero Health all pass.
+// A Health has the status checks of an instance. In the zero Health, all checks pass.
 type Health struct {
-	// Instance and System are when the check began to fail, zero if it passes.
+	// Instance and System are the times at which these checks began to fail, zero for a check that passes.
 	Instance, System time.Time
-	// Events are scheduled.
+	// Events are the scheduled events of the instance.
 	Events []Scheduled
 }
 
@@ -21,8 +21,7 @@ type Scheduled struct {
 	NotBefore         time.Time
 }
 
-// Impair makes a status check of an instance fail since a time: "instance" or
-// "system".
+// Impair makes a status check of an instance fail since the given time. check is "instance" or "system".
 func (w *World) Impair(id, check string, since time.Time) *wire.Error {
 	return w.ail(id, func(h *Health) *wire.Error {
 		switch check {
@@ -37,7 +36,7 @@ func (w *World) Impair(id, check string, since time.Time) *wire.Error {
 	})
 }
 
-// Schedule announces an event such as instance-retirement.
+// Schedule adds a scheduled event, such as instance-retirement, to an instance.
 func (w *World) Schedule(id, code string, at time.Time) *wire.Error {
 	return w.ail(id, func(h *Health) *wire.Error {
 		h.Events = append(slices.Clip(h.Events), Scheduled{Code: code, Description: "The instance is affected", NotBefore: at})
@@ -45,7 +44,7 @@ func (w *World) Schedule(id, code string, at time.Time) *wire.Error {
 	})
 }
 
-// Heal makes all status checks of an instance pass.
+// Heal makes all status checks of an instance pass and removes its scheduled events.
 func (w *World) Heal(id string) *wire.Error {
 	return w.ail(id, func(h *Health) *wire.Error { *h = Health{}; return nil })
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A Family is an operating system that EKS publishes images of.
+// A Family is an operating system for which EKS publishes images.
 type Family string
 
-// The families. They say how a machine decodes its user data.
+// The families. A machine decodes its user data by the family of its image.
 const (
 	AL2          Family = "AL2"
 	AL2023       Family = "AL2023"
@@ -37,7 +37,7 @@ type Image struct {
 	Release               string // version in the name, such as v20261029
 }
 
-// The Kubernetes versions that images exist for.
+// The minor versions of Kubernetes for which images exist.
 const oldestMinor, newestMinor = 30, 37
 
 // releases are the dates on which images were published, oldest first.
@@ -47,11 +47,10 @@ var releases = []time.Time{
 	time.Date(2026, 10, 29, 9, 48, 11, 0, time.UTC),
 }
 
-// bottlerocketVersions are the releases of Bottlerocket on those dates.
+// bottlerocketVersions are the versions of Bottlerocket that were released on these dates.
 var bottlerocketVersions = []string{"1.46.0", "1.49.1", "1.52.0"}
 
-// buildImages makes every EKS image of a region, sorted by id. An image's id
-// depends on its name and region only.
+// buildImages returns all EKS images of a region, sorted by id. The id of an image depends only on its name and region.
 func buildImages(region string) []Image {
 	var out []Image
 	for minor := oldestMinor; minor <= newestMinor; minor++ {
@@ -77,14 +76,14 @@ func buildImages(region string) []Image {
 	return out
 }
 
-// imageID derives an id from a name.
+// imageID derives an image's id from region and name.
 func imageID(region, name string) string {
 	h := fnv.New64a()
 	h.Write([]byte(region + "/" + name))
 	return fmt.Sprintf("ami-0%016x", h.Sum64())
 }
 
-// al2023Images are one release of Amazon Linux 2023.
+// al2023Images returns the images of one release of Amazon Linux 2023.
 func al2023Images(k string, date time.Time, latest bool) []Image {
 	var out []Image
 	for _, arch := range []string{"x86_64", "arm64"} {
@@ -105,7 +104,7 @@ func al2023Images(k string, date time.Time, latest bool) []Image {
 	return out
 }
 
-// al2Images are one release of Amazon Linux 2.
+// al2Images returns the images of one release of Amazon Linux 2.
 func al2Images(k string, date time.Time, latest bool) []Image {
 	var out []Image
 	for _, v := range []struct{ path, name, arch, variant string }{
@@ -125,7 +124,7 @@ func al2Images(k string, date time.Time, latest bool) []Image {
 	return out
 }
 
-// bottlerocketImages are one release of Bottlerocket.
+// bottlerocketImages returns the images of one release of Bottlerocket.
 func bottlerocketImages(k, version string, date time.Time, latest bool) []Image {
 	var out []Image
 	for _, arch := range []string{"x86_64", "arm64"} {
@@ -151,7 +150,7 @@ func bottlerocketImages(k, version string, date time.Time, latest bool) []Image 
 	return out
 }
 
-// windowsImages are the newest release of Windows Server.
+// windowsImages returns the images of the newest release of Windows Server.
 func windowsImages(k string, date time.Time) []Image {
 	var out []Image
 	for _, year := range []string{"2019", "2022", "2025"} {
@@ -167,7 +166,7 @@ func windowsImages(k string, date time.Time) []Image {
 	return out
 }
 
-// eksParameters are the SSM parameters that name an EKS image.
+// eksParameters returns the names of the SSM parameters whose value is the id of an EKS image.
 func eksParameters(path, name string, latest bool) []string {
 	out := []string{path + name + "/image_id"}
 	if latest {
@@ -176,10 +175,10 @@ func eksParameters(path, name string, latest bool) []string {
 	return out
 }
 
-// stamp is a release date as it appears in image names.
+// stamp returns a release date in the form of image names.
 func stamp(date time.Time) string { return "v" + date.Format("20060102") }
 
-// AddImage registers an image of the account's own and returns its id.
+// AddImage registers an image that the account owns, and returns its id.
 func (w *World) AddImage(image Image) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,8 +199,7 @@ func (w *World) Images() []Image {
 	return slices.Clone(w.images)
 }
 
-// Parameter returns the value of a public SSM parameter, and the time it was
-// set.
+// Parameter returns the value of a public SSM parameter, and the time at which it was set.
 func (w *World) Parameter(name string) (value string, set time.Time, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// A State is a state of an instance, as EC2 numbers and names it.
+// A State is a state of an instance, with EC2's code and name.
 type State struct {
 	Code int
 	Name string
@@ -23,15 +23,14 @@ var (
 	Terminated   = State{48, "terminated"}
 )
 
-// An Instance is a virtual machine. Maps and slices in it are never changed
-// in place, so a copy is a snapshot.
+// An Instance is a virtual machine. Its maps and slices are never changed in place, so a copy of it is a snapshot.
 type Instance struct {
 	ID, ReservationID, FleetID, ClientToken string
 	Type, Arch, Capacity                    string
 	Zone, ZoneID, Subnet                    string
 	Image                                   Image
 	Address                                 netip.Addr
-	IPv6                                    netip.Addr // of the first interface; not valid without one
+	IPv6                                    netip.Addr // of the first interface; invalid if there is none
 	SpotRequest                             string
 	Groups                                  []string // security group ids
 	Template                                TemplateRef
@@ -39,30 +38,29 @@ type Instance struct {
 	Tags                                    map[string]string
 	PricePerHour                            float64 // USD, at launch
 	Sequence                                int64   // order of launch, from 1
-	Reboots                                 int     // how often it was rebooted
+	Reboots                                 int     // number of reboots
 
 	Launched  time.Time
 	RunningAt time.Time
-	// EndsAt is when it starts to shut down, GoneAt when it is terminated;
-	// zero until its termination is requested.
+	// EndsAt is when the instance begins to shut down, GoneAt when it is terminated. Both are zero until the termination is
+	// requested.
 	EndsAt, GoneAt time.Time
-	ReasonCode     string // why it ended: Client.UserInitiatedShutdown, ...
+	ReasonCode     string // why it was terminated: Client.UserInitiatedShutdown, ...
 	Console        []string
-	// InReservation is the capacity reservation that it runs in, if any.
+	// InReservation is the capacity reservation that the instance uses, empty if there is none.
 	InReservation string
-	// ReservationKind and Interruptible are those of a reservation that the
-	// launch named.
+	// ReservationKind and Interruptible are properties of the reservation that the launch named.
 	ReservationKind string
 	Interruptible   bool
 	Health          Health
-	// RebalanceAt is when it was recommended to leave the instance, zero for
-	// never; NoticeAt is when the end of a spot instance was announced.
+	// RebalanceAt is the time of the rebalance recommendation, NoticeAt that of the interruption notice. Both are zero if there
+	// was none.
 	RebalanceAt, NoticeAt time.Time
 
-	announced State // the last state that was published
+	announced State // the last state about which an event was sent
 }
 
-// State returns the state at a time.
+// State returns the state of the instance at the given time.
 func (i *Instance) State(now time.Time) State {
 	switch {
 	case !i.GoneAt.IsZero() && !now.Before(i.GoneAt):
@@ -75,7 +73,7 @@ func (i *Instance) State(now time.Time) State {
 	return Running
 }
 
-// PrivateDNS returns the name that the VPC's DNS gives the instance.
+// PrivateDNS returns the instance's name in the DNS of the VPC.
 func (i *Instance) PrivateDNS(region string) string {
 	name := "ip-" + strings.ReplaceAll(i.Address.String(), ".", "-")
 	if region == "us-east-1" {
@@ -84,11 +82,11 @@ func (i *Instance) PrivateDNS(region string) string {
 	return name + "." + region + ".compute.internal"
 }
 
-// pool returns the pool that the instance was taken from.
+// pool returns the pool from which the instance was launched.
 func (i *Instance) pool() Pool { return Pool{i.Type, i.Zone, i.Capacity} }
 
-// settle does what fell due since the last call: it announces new states,
-// frees what terminated instances held, and forgets those gone for long.
+// settle executes the work that became due since the last call. It sends events about new states, releases the resources of
+// terminated instances, and removes instances that have been terminated for TerminatedFor.
 func (w *World) settle() {
 	now := w.cfg.Clock.Now()
 	if w.nextDue.IsZero() || now.Before(w.nextDue) {
@@ -125,14 +123,15 @@ func (i *Instance) next(terminatedFor time.Duration) time.Time {
 	return i.EndsAt
 }
 
-// due notes that settle has work at a time.
+// due records that settle has work at the given time.
 func (w *World) due(at time.Time) {
 	if !at.IsZero() && (w.nextDue.IsZero() || at.Before(w.nextDue)) {
 		w.nextDue = at
 	}
 }
 
-// announce sends an event for every state that the instance went through.
+// announce sends an event for every state that the instance has entered since the last call. It releases the resources of a
+// terminated instance.
 func (w *World) announce(i *Instance, now time.Time) {
 	if i.announced == Pending && i.State(now) != Pending && (i.EndsAt.IsZero() || i.RunningAt.Before(i.EndsAt)) {
 		w.announceState(i, Running, i.RunningAt)
@@ -160,11 +159,11 @@ func (w *World) Settle() time.Time {
 	return w.nextDue
 }
 
-// Now returns the world's time.
+// Now returns the current time of the account.
 func (w *World) Now() time.Time { return w.cfg.Clock.Now() }
 
-// Instances returns all instances that still exist, by order of launch; with visibleOnly without those that the
-// describe calls do not return yet.
+// Instances returns all instances that still exist, in order of launch. With visibleOnly, it omits those that the describe calls
+// do not return yet.
 func (w *World) Instances(visibleOnly bool) []Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -178,7 +177,7 @@ func (w *World) Instances(visibleOnly bool) []Instance {
 	return out
 }
 
-// Instance returns an instance by id.
+// Instance returns the instance with the id.
 func (w *World) Instance(id string) (Instance, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,8 +204,7 @@ type StateChange struct {
 	Previous, Current State
 }
 
-// Terminate shuts instances down. One unknown id fails the call and leaves
-// all of them running.
+// Terminate terminates instances. If one id is unknown, the call fails and all instances keep running.
 func (w *World) Terminate(ids []string) ([]StateChange, *wire.Error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -226,7 +224,8 @@ func (w *World) Terminate(ids []string) ([]StateChange, *wire.Error) {
 	return out, nil
 }
 
-// Reboot reboots running instances. One unknown id, or one that is not running, fails the call.
+// Reboot reboots instances. If one id is unknown, or one instance is neither running nor pending, the call fails and none is
+// rebooted.
 func (w *World) Reboot(ids []string) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -246,7 +245,7 @@ func (w *World) Reboot(ids []string) *wire.Error {
 	return nil
 }
 
-// end lets an instance shut down at a time, unless it does so earlier.
+// end makes an instance shut down at the given time, unless it shuts down earlier.
 func (w *World) end(i *Instance, at time.Time, reason string) {
 	if !i.EndsAt.IsZero() && !at.Before(i.EndsAt) {
 		return
@@ -255,7 +254,7 @@ func (w *World) end(i *Instance, at time.Time, reason string) {
 	w.due(at)
 }
 
-// checkInstances refuses a list with malformed or unknown ids.
+// checkInstances returns an error if one of the ids is malformed or unknown.
 func (w *World) checkInstances(ids []string) *wire.Error {
 	var missing []string
 	for _, id := range ids {
@@ -275,7 +274,7 @@ func (w *World) checkInstances(ids []string) *wire.Error {
 	return wire.Errorf("InvalidInstanceID.NotFound", "The instance IDs '%s' do not exist", strings.Join(missing, ", "))
 }
 
-// CheckInstances refuses a list with malformed or unknown ids.
+// CheckInstances returns an error if one of the ids is malformed or unknown.
 func (w *World) CheckInstances(ids []string) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

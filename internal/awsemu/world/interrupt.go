@@ -11,7 +11,8 @@ import (
 // spotNotice is the time from the interruption notice of a spot instance to its termination.
 const spotNotice = 2 * time.Minute
 
-// Interrupt reclaims a spot instance: the warning now, the end in two minutes.
+// Interrupt reclaims a spot instance, or one in an interruptible reservation. It sends the notice now, and terminates the
+// instance after spotNotice.
 func (w *World) Interrupt(id string) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -26,8 +27,7 @@ func (w *World) Interrupt(id string) *wire.Error {
 	return nil
 }
 
-// InterruptRandom reclaims n spot instances, or all if there are fewer, and
-// returns their ids.
+// InterruptRandom reclaims n random spot instances, or all if there are fewer. It returns their ids, sorted.
 func (w *World) InterruptRandom(n int) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +61,7 @@ func (w *World) interrupt(i *Instance) {
 	w.notify()
 }
 
-// Rebalance recommends to leave an instance. Nothing happens to it.
+// Rebalance sends a rebalance recommendation for an instance. The instance keeps running.
 func (w *World) Rebalance(id string) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,8 +74,7 @@ func (w *World) Rebalance(id string) *wire.Error {
 	return nil
 }
 
-// ScheduleMaintenance sends a health event that announces the retirement of
-// an instance. Nothing happens to it.
+// ScheduleMaintenance sends a health event about the retirement of an instance. The instance keeps running.
 func (w *World) ScheduleMaintenance(id string) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +97,7 @@ func (w *World) ScheduleMaintenance(id string) *wire.Error {
 	return nil
 }
 
-// live returns an instance that is not shutting down.
+// live returns an instance that is pending or running.
 func (w *World) live(id string) (*Instance, *wire.Error) {
 	w.settle()
 	i, ok := w.instances[id]

@@ -9,36 +9,34 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// A Failure is why one launch among several was refused.
+// A Failure is the reason why one of several launches was refused.
 type Failure struct{ Code, Message string }
 
-// failf makes a Failure.
+// failf returns a Failure.
 func failf(code, format string, args ...any) *Failure {
 	return &Failure{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// A launch is a request for instances in one pool, checked and complete.
+// A launch is a request for instances in one pool. It is complete after check.
 type launch struct {
 	pool     Pool
 	vcpus    int
 	image    *Image
 	subnet   *Subnet
 	groups   []string
-	template TemplateRef // with both id and name, and the version's number
+	template TemplateRef // with id, name and version number
 	data     TemplateData
 	tags     map[string]string
 	fleetID  string
 	token    string
-	// reservation is the one that the launch names; with open any open one
-	// that fits is used up first.
+	// reservation is the reservation that the launch names. If open is true, the launch uses any open reservation that matches.
 	reservation *Reservation
 	open        bool
 	group       *PlacementGroup
 }
 
-// check completes a launch from a template's data and an override, and
-// refuses what EC2 refuses. Errors of the template are found for every
-// override: EC2 looks at it when it launches.
+// check completes a launch from the data of its template and an override. It returns the errors of EC2. Errors in the template
+// are returned for every override, because EC2 detects them at the launch.
 func (w *World) check(l launch, o Override) (launch, *Failure) {
 	name := firstSet(o.InstanceType, l.data.InstanceType)
 	t, ok := w.cfg.Catalog.Type(name)
@@ -86,7 +84,7 @@ func (w *World) check(l launch, o Override) (launch, *Failure) {
 	return l, w.checkVolumes(l)
 }
 
-// wantsIPv6 reports whether the first interface asks for IPv6 addresses.
+// wantsIPv6 reports whether the first interface requests IPv6 addresses.
 func (d TemplateData) wantsIPv6() bool {
 	if len(d.NICs) == 0 {
 		return false
@@ -95,7 +93,7 @@ func (d TemplateData) wantsIPv6() bool {
 	return n.IPv6Address > 0 || n.IPv6Prefixes > 0 || n.PrimaryIPv6
 }
 
-// imageFailure is the refusal of an image that does not exist.
+// imageFailure returns the error for an image that does not exist.
 func imageFailure(id string) *Failure {
 	switch {
 	case id == "":
@@ -106,8 +104,8 @@ func imageFailure(id string) *Failure {
 	return failf("InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
 }
 
-// pickSubnet chooses the subnet of a launch: the override's, the template's
-// first interface's, or one in the zone.
+// pickSubnet returns the subnet of a launch: that of the override, that of the template's first interface, or the private subnet
+// in the zone.
 func (w *World) pickSubnet(o Override, data TemplateData) (*Subnet, *Failure) {
 	id := o.Subnet
 	if id == "" && len(data.NICs) > 0 {
@@ -152,7 +150,7 @@ func (w *World) launchGroups(data TemplateData) ([]string, *Failure) {
 	return groups, nil
 }
 
-// checkVolumes refuses a root volume smaller than its snapshot.
+// checkVolumes returns an error for a root volume that is smaller than its snapshot.
 func (w *World) checkVolumes(l launch) *Failure {
 	for _, b := range l.data.BlockDevices {
 		if b.Device == l.image.RootDevice && b.SizeGiB > 0 && b.SizeGiB < l.image.RootGiB {
@@ -164,7 +162,7 @@ func (w *World) checkVolumes(l launch) *Failure {
 	return nil
 }
 
-// launchAll makes up to n instances of a checked launch, and returns the reason if it made fewer.
+// launchAll launches up to n instances of a checked launch. If it launches fewer, it returns the reason.
 func (w *World) launchAll(l launch, n int) ([]*Instance, *Failure) {
 	reservation := w.newID("r")
 	var out []*Instance
@@ -192,7 +190,7 @@ func (w *World) launchAll(l launch, n int) ([]*Instance, *Failure) {
 	return out, nil
 }
 
-// makeInstance launches one instance; that there is room was checked.
+// makeInstance launches one instance. The caller has checked that there is room.
 func (w *World) makeInstance(l launch, reservation string) *Instance {
 	address, _ := l.subnet.take()
 	now := w.cfg.Clock.Now()
@@ -247,16 +245,15 @@ func firstSet(texts ...string) string {
 // A Run is a RunInstances request.
 type Run struct {
 	Min, Max int
-	Template TemplateRef  // zero for none
-	Data     TemplateData // laid over the template's
+	Template TemplateRef  // zero if there is none
+	Data     TemplateData // takes precedence over the template's data
 	Subnet   string
 	Zone     string
 	Spot     bool
 	Token    string
 }
 
-// RunInstances launches at least Min and at most Max instances of one kind,
-// or none.
+// RunInstances launches at least Min and at most Max instances of one kind, or none.
 func (w *World) RunInstances(r Run) ([]Instance, *wire.Error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -265,7 +262,7 @@ func (w *World) RunInstances(r Run) ([]Instance, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
-	// All or nothing below Min, so look for room before launching.
+	// Fewer than Min instances must not be launched, so the room is checked first.
 	if l.reservation != nil && w.reserveRoom(l.reservation) < r.Min {
 		return nil, wire.Errorf("ReservationCapacityExceeded",
 			"The requested reservation '%s' does not have sufficient compatible and available capacity for this request.", l.reservation.ID)
@@ -286,7 +283,7 @@ func (w *World) RunInstances(r Run) ([]Instance, *wire.Error) {
 			"There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", l.subnet.ID)
 	}
 	made, failure := w.launchAll(l, r.Max)
-	if len(made) == 0 { // more than one kind of room was short at once
+	if len(made) == 0 { // several resources together are insufficient
 		return nil, wire.Errorf(failure.Code, "%s", failure.Message)
 	}
 	out := make([]Instance, 0, len(made))
@@ -296,7 +293,7 @@ func (w *World) RunInstances(r Run) ([]Instance, *wire.Error) {
 	return out, nil
 }
 
-// CheckRun reports what RunInstances would refuse, but for capacity.
+// CheckRun returns the error of RunInstances for an invalid request. It does not check capacity.
 func (w *World) CheckRun(r Run) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -304,7 +301,7 @@ func (w *World) CheckRun(r Run) *wire.Error {
 	return err
 }
 
-// prepareRun checks a RunInstances request.
+// prepareRun checks a RunInstances request and returns its launch.
 func (w *World) prepareRun(r Run) (launch, *wire.Error) {
 	if r.Min < 1 || r.Max < r.Min {
 		return launch{}, wire.Errorf("InvalidParameterValue",
@@ -336,7 +333,7 @@ func (w *World) prepareRun(r Run) (launch, *wire.Error) {
 	return l, nil
 }
 
-// overlay returns a template's data with the fields that a request sets.
+// overlay returns base with the fields that over sets.
 func overlay(base, over TemplateData) TemplateData {
 	base.ImageID = firstSet(over.ImageID, base.ImageID)
 	base.InstanceType = firstSet(over.InstanceType, base.InstanceType)

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// addressesPerSubnet is a /20 less the five addresses that AWS keeps.
+// addressesPerSubnet is the size of a /20 without the five addresses that AWS reserves.
 const addressesPerSubnet = 4096 - 5
 
 // VPCRange is the address range of the VPC.
 const VPCRange = "10.0.0.0/16"
 
-// A Subnet is a /20 of the VPC in one zone.
+// A Subnet is a /20 range of the VPC in one zone.
 type Subnet struct {
 	ID, VPC, Zone, ZoneID, CIDR string
 	IPv6CIDR                    string // empty without IPv6
 	Public                      bool
-	Free                        int // addresses not in use
+	Free                        int // number of unused addresses
 	Tags                        map[string]string
 
 	base netip.Addr
@@ -25,15 +25,14 @@ type Subnet struct {
 	used map[int]bool
 }
 
-// A SecurityGroup has no rules here: traffic is not emulated.
+// A SecurityGroup has no rules, because traffic is not emulated.
 type SecurityGroup struct {
 	ID, VPC, Name, Description string
 	Tags                       map[string]string
 }
 
-// buildNetwork makes a private subnet in every zone with the tag
-// karpenter.sh/discovery, a public one without, and three security groups:
-// the nodes' (with that tag), the cluster's and the VPC's default.
+// buildNetwork creates a private subnet with the tag karpenter.sh/discovery and a public subnet in every zone. It also creates
+// three security groups: one for nodes with that tag, one for the cluster, and the default group of the VPC.
 func (w *World) buildNetwork() {
 	w.vpc = w.newID("vpc")
 	for i, zone := range w.region.Zones {
@@ -65,20 +64,19 @@ func (w *World) buildNetwork() {
 	group("default", "default VPC security group", map[string]string{})
 }
 
-// subnet makes a subnet whose third octet starts at third.
+// subnet returns a new subnet. third is the third octet of its first address.
 func (w *World) subnet(zone, zoneID string, third int) *Subnet {
 	return &Subnet{
 		ID: w.newID("subnet"), VPC: w.vpc, Zone: zone, ZoneID: zoneID,
 		CIDR: fmt.Sprintf("10.0.%d.0/20", third), IPv6CIDR: w.ipv6Range(third),
 		Free: addressesPerSubnet,
 		base: netip.AddrFrom4([4]byte{10, 0, byte(third), 0}),
-		next: 4, // .0 to .3 belong to AWS
+		next: 4, // AWS reserves .0 to .3
 		used: map[int]bool{},
 	}
 }
 
-// ipv6Range returns the /64 of the VPC's /56 that belongs to a subnet, "" in
-// an account without IPv6.
+// ipv6Range returns the /64 range of a subnet in the VPC's /56, "" in an account without IPv6.
 func (w *World) ipv6Range(third int) string {
 	if !w.cfg.IPv6 {
 		return ""
@@ -86,7 +84,7 @@ func (w *World) ipv6Range(third int) string {
 	return fmt.Sprintf("2600:1f18:4e5:6a%02x::/64", third)
 }
 
-// ipv6Of returns the IPv6 address that goes with an IPv4 one of the subnet.
+// ipv6Of returns the IPv6 address that corresponds to an IPv4 address of the subnet.
 func (s *Subnet) ipv6Of(addr netip.Addr) netip.Addr {
 	prefix, err := netip.ParsePrefix(s.IPv6CIDR)
 	if err != nil {
@@ -149,8 +147,8 @@ func (w *World) groupName(id string) (string, bool) {
 	return "", false
 }
 
-// take gives out the next free address. Addresses are not given out again
-// until the subnet has wrapped round, so a node's name is not soon reused.
+// take returns the next free address. A released address is not used again until all others were used, so that the name of a node
+// is not reused soon.
 func (s *Subnet) take() (netip.Addr, bool) {
 	if s.Free == 0 {
 		return netip.Addr{}, false
@@ -168,7 +166,7 @@ func (s *Subnet) take() (netip.Addr, bool) {
 	return netip.AddrFrom4(b), true
 }
 
-// advance moves next, skipping the last address (broadcast).
+// advance moves next to the next address. It skips the broadcast address.
 func (s *Subnet) advance() {
 	s.next++
 	if s.next >= 4095 {
@@ -176,7 +174,7 @@ func (s *Subnet) advance() {
 	}
 }
 
-// release takes an address back.
+// release marks an address as free.
 func (s *Subnet) release(addr netip.Addr) {
 	b, base := addr.As4(), s.base.As4()
 	offset := int(b[2]-base[2])<<8 + int(b[3])
@@ -186,7 +184,7 @@ func (s *Subnet) release(addr netip.Addr) {
 	}
 }
 
-// compareText orders strings.
+// compareText compares two texts by bytes.
 func compareText(a, b string) int {
 	switch {
 	case a < b:

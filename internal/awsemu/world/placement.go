@@ -18,7 +18,7 @@ type PlacementGroup struct {
 	Tags       map[string]string
 }
 
-// Place makes a placement group.
+// Place creates a placement group.
 func (w *World) Place(g PlacementGroup) (PlacementGroup, *wire.Error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,7 +43,7 @@ func (w *World) PlacementGroups() []PlacementGroup {
 	return slices.Clone(w.placements)
 }
 
-// placeIn completes a launch into a placement group.
+// placeIn sets the placement group of a launch. It returns an error if the launch does not match the group.
 func (w *World) placeIn(l *launch) *Failure {
 	p := l.data.Placement
 	if p.GroupID == "" && p.GroupName == "" {
@@ -71,7 +71,7 @@ func (w *World) clusters(name string) bool {
 	return ok && t.ClusterPlacement
 }
 
-// placeRoom returns why a placement group takes no more instances in a zone.
+// placeRoom returns an error if the placement group of the launch has no room for another instance in the zone.
 func (w *World) placeRoom(l launch) *Failure {
 	if l.group == nil || l.group.Strategy != "spread" {
 		return nil
@@ -89,8 +89,8 @@ func (w *World) placeRoom(l launch) *Failure {
 		"You have reached the limit of instances in this spread placement group in the Availability Zone %s.", l.pool.Zone)
 }
 
-// settlePlacement notes group and partition of a new instance: EC2 fills the
-// partitions evenly unless one is asked for.
+// settlePlacement sets the placement group and the partition of a new instance. Unless the launch names a partition, it is the
+// one with the fewest instances, as in EC2.
 func (w *World) settlePlacement(i *Instance, l launch) {
 	if l.group == nil {
 		return

@@ -11,11 +11,11 @@ import (
 // priceStep is the interval between changes of spot prices.
 const priceStep = 6 * time.Hour
 
-// zoneSpread and stepSpread are how far a zone's spot price lies from the
-// region's average, and how far it moves from step to step.
+// zoneSpread is the maximum relative difference of a zone's spot price from the average of the region. stepSpread is the maximum
+// relative change of a spot price in a step.
 const zoneSpread, stepSpread = 0.08, 0.02
 
-// A priceChange is a price set by hand, from a time on.
+// A priceChange is a price that SetPrice set, and the time from which on it applies.
 type priceChange struct {
 	pattern Pool
 	usd     float64
@@ -37,7 +37,7 @@ func (w *World) SetPrice(pattern Pool, usd float64) {
 	w.prices = append(w.prices, priceChange{pattern, usd, w.cfg.Clock.Now()})
 }
 
-// ClearPrices gives every pool its catalogue price again.
+// ClearPrices restores the catalogue's prices for all pools.
 func (w *World) ClearPrices() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,8 +45,8 @@ func (w *World) ClearPrices() {
 	w.prices = nil
 }
 
-// OnDemandPrices returns the on-demand price of every type sold in a region.
-// Prices set by hand count in the world's own region only.
+// OnDemandPrices returns the on-demand price of every type that is offered in a region. Prices of SetPrice apply only to the
+// account's own region.
 func (w *World) OnDemandPrices(regionName string) map[string]float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +67,7 @@ func (w *World) OnDemandPrices(regionName string) map[string]float64 {
 	return out
 }
 
-// onDemandPrice returns the price of a type in this region, 0 if not sold.
+// onDemandPrice returns the on-demand price of a type in the account's region, 0 if it is not offered.
 func (w *World) onDemandPrice(name string) float64 {
 	usd := w.region.Offers[name].OnDemand
 	for _, c := range w.prices {
@@ -78,14 +78,14 @@ func (w *World) onDemandPrice(name string) float64 {
 	return usd
 }
 
-// Price returns what a pool costs now in USD per hour, 0 if it is not sold.
+// Price returns the current price of a pool in USD per hour, 0 if it is not offered.
 func (w *World) Price(pool Pool) float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.price(pool)
 }
 
-// price returns what a pool costs now, 0 if it is not sold.
+// price returns the current price of a pool, 0 if it is not offered.
 func (w *World) price(pool Pool) float64 {
 	if pool.Capacity != Spot {
 		return w.onDemandPrice(pool.Type)
@@ -93,8 +93,8 @@ func (w *World) price(pool Pool) float64 {
 	return w.spotPrice(pool.Type, pool.Zone, w.cfg.Clock.Now()).USD
 }
 
-// spotPrice returns the record in force at a time: the step's price, or a
-// later one set by hand. USD is 0 if there is no spot market.
+// spotPrice returns the price at the given time: that of the step, or a later one of SetPrice. USD is 0 if the type is not
+// offered as spot.
 func (w *World) spotPrice(name, zone string, at time.Time) SpotPrice {
 	offer := w.region.Offers[name]
 	if offer.Spot == 0 || !slices.Contains(offer.Zones, zone) {
@@ -115,12 +115,12 @@ func (w *World) spotPrice(name, zone string, at time.Time) SpotPrice {
 	return record
 }
 
-// noise returns a number in -1..1 that depends on its arguments and the seed.
+// noise returns a number from -1 to 1 that depends only on its arguments and the seed.
 func (w *World) noise(name, zone string, step int64) float64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d/%s/%s/%d", w.cfg.Seed, name, zone, step)
 	x := h.Sum64()
-	// FNV's low bits are weak on short input: finish as splitmix64 does.
+	// The low bits of FNV are weak for short input, so they are mixed as in splitmix64.
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
 	x ^= x >> 27
@@ -129,8 +129,8 @@ func (w *World) noise(name, zone string, step int64) float64 {
 	return float64(x)/float64(math.MaxUint64)*2 - 1
 }
 
-// SpotHistory returns the records in force at start and those that begin
-// until end, for every pool with a spot market: by type, zone, newest first.
+// SpotHistory returns the spot prices that apply at start, and those that begin until end, of every pool. They are sorted by type
+// and zone, newest first.
 func (w *World) SpotHistory(start, end time.Time) []SpotPrice {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,8 +166,7 @@ func (w *World) SpotHistory(start, end time.Time) []SpotPrice {
 	return out
 }
 
-// priceMoments returns the times at which some price may change: start, the
-// steps and the changes by hand until end.
+// priceMoments returns the times at which a price may change: start, the steps until end, and the calls of SetPrice until end.
 func (w *World) priceMoments(start, end time.Time) []time.Time {
 	moments := []time.Time{start}
 	for at := start.Truncate(priceStep).Add(priceStep); !at.After(end); at = at.Add(priceStep) {

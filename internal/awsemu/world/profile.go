@@ -15,7 +15,7 @@ type Role struct {
 	Created       time.Time
 }
 
-// A Profile is an instance profile: a role as instances wear it.
+// A Profile is an instance profile, which has at most one role.
 type Profile struct {
 	Name, Path, ID, ARN string
 	Roles               []string
@@ -23,7 +23,7 @@ type Profile struct {
 	Created             time.Time
 }
 
-// AddRole makes a role exist.
+// AddRole adds a role to the account.
 func (w *World) AddRole(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,21 +57,21 @@ func (w *World) role(name string) (Role, *wire.Error) {
 	return r, nil
 }
 
-// noSuchEntity is IAM's "not found", which has status 404.
+// noSuchEntity returns IAM's error for a missing object. Its status is 404.
 func noSuchEntity(format string, args ...any) *wire.Error {
 	e := wire.Errorf("NoSuchEntity", format, args...)
 	e.Status = 404
 	return e
 }
 
-// conflict is an IAM refusal with status 409.
+// conflict returns an error of IAM with status 409.
 func conflict(code, format string, args ...any) *wire.Error {
 	e := wire.Errorf(code, format, args...)
 	e.Status = 409
 	return e
 }
 
-// CreateProfile makes an instance profile.
+// CreateProfile creates an instance profile.
 func (w *World) CreateProfile(name, path string, tags map[string]string) (Profile, *wire.Error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,7 +138,7 @@ func (w *World) TagProfile(name string, tags map[string]string) *wire.Error {
 	return nil
 }
 
-// AddRoleToProfile puts a role into a profile, which can hold one.
+// AddRoleToProfile adds a role to a profile, which can have only one.
 func (w *World) AddRoleToProfile(name, roleName string) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -156,7 +156,7 @@ func (w *World) AddRoleToProfile(name, roleName string) *wire.Error {
 	return nil
 }
 
-// RemoveRoleFromProfile takes a role out of a profile.
+// RemoveRoleFromProfile removes a role from a profile.
 func (w *World) RemoveRoleFromProfile(name, roleName string) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *World) RemoveRoleFromProfile(name, roleName string) *wire.Error {
 	return nil
 }
 
-// DeleteProfile removes a profile that holds no role.
+// DeleteProfile deletes a profile that has no role.
 func (w *World) DeleteProfile(name string) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,15 +186,14 @@ func (w *World) DeleteProfile(name string) *wire.Error {
 	return nil
 }
 
-// profileExists reports whether an instance may wear a profile, given by name
-// or ARN.
+// profileExists reports whether there is a profile with the name or ARN.
 func (w *World) profileExists(nameOrARN string) bool {
 	name := nameOrARN[strings.LastIndex(nameOrARN, "/")+1:]
 	_, ok := w.profiles[name]
 	return ok
 }
 
-// merged returns a with b laid over it, in a new map.
+// merged returns a new map with the entries of both. Those of b take precedence.
 func merged(a, b map[string]string) map[string]string {
 	out := make(map[string]string, len(a)+len(b))
 	for k, v := range a {

@@ -8,8 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// Reserved is the capacity type of instances that run in a reservation which
-// their launch named.
+// Reserved is the capacity type of instances whose launch named the reservation in which they run.
 const Reserved = "reserved"
 
 // The kinds of reservations.
@@ -18,11 +17,10 @@ const (
 	ReservationBlock   = "capacity-block"
 )
 
-// blockEnd is how long before the end of a capacity block EC2 begins to end
-// its instances.
+// blockEnd is the time before the end of a capacity block at which EC2 begins to terminate its instances.
 const blockEnd = 30 * time.Minute
 
-// A Reservation is capacity of one type in one zone that was bought ahead.
+// A Reservation is capacity of one type in one zone that was bought in advance.
 type Reservation struct {
 	ID, Type, Zone, ZoneID string
 	Owner                  string
@@ -35,7 +33,7 @@ type Reservation struct {
 	Tags                   map[string]string
 }
 
-// State is the reservation's state at a time.
+// State returns the state of the reservation at the given time: active, cancelled or expired.
 func (r *Reservation) State(now time.Time) string {
 	switch {
 	case r.Cancelled:
@@ -46,7 +44,7 @@ func (r *Reservation) State(now time.Time) string {
 	return "active"
 }
 
-// Reserve buys capacity. ID, zone id and owner are filled in.
+// Reserve buys capacity. It sets ID, ZoneID, Owner and Start of the returned reservation, and the defaults of other fields.
 func (w *World) Reserve(r Reservation) (Reservation, *wire.Error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,7 +68,7 @@ func (w *World) Reserve(r Reservation) (Reservation, *wire.Error) {
 	return r, nil
 }
 
-// Cancel gives a reservation back. Its instances run on.
+// Cancel cancels a reservation. Its instances keep running.
 func (w *World) Cancel(id string) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,8 +120,8 @@ func (w *World) reserveRoom(r *Reservation) int {
 	return max(r.Total-used, 0)
 }
 
-// draw completes a launch that names a reservation, or that may use an open
-// one. A launch that names one gets nothing else.
+// draw sets the reservation of a launch that names one, and open for a launch that may use an open one. A launch that names a
+// reservation uses no other capacity.
 func (w *World) draw(l *launch) *Failure {
 	if l.data.ReservationID == "" {
 		if l.pool.Capacity == OnDemand && (l.data.ReservationPreference == "" || l.data.ReservationPreference == "open") {
@@ -148,7 +146,7 @@ func (w *World) draw(l *launch) *Failure {
 	return nil
 }
 
-// openReservation returns an open reservation that takes one more instance.
+// openReservation returns an open reservation with room for one more instance of the launch, nil if there is none.
 func (w *World) openReservation(l launch) *Reservation {
 	for _, r := range w.reservations {
 		if r.Match == "open" && !r.Interruptible && r.Type == l.pool.Type && r.Zone == l.pool.Zone && w.reserveRoom(r) > 0 {
@@ -158,8 +156,8 @@ func (w *World) openReservation(l launch) *Reservation {
 	return nil
 }
 
-// settleReservation notes which reservation a new instance runs in. One in a
-// capacity block ends with it.
+// settleReservation sets the reservation in which a new instance runs. An instance in a capacity block is terminated before the
+// block ends.
 func (w *World) settleReservation(i *Instance, l launch) {
 	r := l.reservation
 	if r == nil && l.open {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// A Shift moves traffic away from a zone until a time.
+// A Shift is a zonal shift away from a zone until Expiry.
 type Shift struct {
 	ID, ZoneID    string
 	Start, Expiry time.Time
 }
 
-// ShiftAway begins a zonal shift, or prolongs it.
+// ShiftAway begins a zonal shift away from a zone. A shift in progress is replaced.
 func (w *World) ShiftAway(zone string, lasts time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -26,7 +26,7 @@ func (w *World) ShiftAway(zone string, lasts time.Duration) error {
 	return nil
 }
 
-// ShiftBack ends the shift away from a zone, or all of them with an empty name.
+// ShiftBack ends the zonal shift away from a zone, or all shifts if the name is empty.
 func (w *World) ShiftBack(zone string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,7 +37,7 @@ func (w *World) ShiftBack(zone string) {
 	delete(w.shifts, w.zoneID(zone))
 }
 
-// Shifts returns those in force, by zone id.
+// Shifts returns the zonal shifts that have not expired, by zone id.
 func (w *World) Shifts() []Shift {
 	w.mu.Lock()
 	defer w.mu.Unlock()

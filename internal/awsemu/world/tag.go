@@ -8,8 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// CreateTags sets tags on instances, launch templates, subnets, security
-// groups and images. One unknown id fails the call.
+// CreateTags sets tags on instances, launch templates, subnets, security groups and images. If one id is unknown, the call fails.
 func (w *World) CreateTags(ids []string, tags map[string]string) *wire.Error {
 	if err := CheckTags(tags); err != nil {
 		return err
@@ -17,8 +16,8 @@ func (w *World) CreateTags(ids []string, tags map[string]string) *wire.Error {
 	return w.retag(ids, func(old map[string]string) map[string]string { return merged(old, tags) })
 }
 
-// DeleteTags removes tags. A nil value removes the key whatever it is set to;
-// no tags at all removes every tag of the user's.
+// DeleteTags removes tags. A nil value removes the key with any value. Without tags, it removes all tags whose keys do not begin
+// with "aws:".
 func (w *World) DeleteTags(ids []string, tags map[string]*string) *wire.Error {
 	return w.retag(ids, func(old map[string]string) map[string]string {
 		out := maps.Clone(old)
@@ -32,7 +31,7 @@ func (w *World) DeleteTags(ids []string, tags map[string]*string) *wire.Error {
 	})
 }
 
-// retag replaces the tags of resources. It checks all before it changes any.
+// retag replaces the tags of resources by the results of change. It finds all resources before it changes any.
 func (w *World) retag(ids []string, change func(map[string]string) map[string]string) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +54,7 @@ func (w *World) retag(ids []string, change func(map[string]string) map[string]st
 	return nil
 }
 
-// tagsOf returns where a resource keeps its tags.
+// tagsOf returns a pointer to the tags of a resource.
 func (w *World) tagsOf(id string) (*map[string]string, *wire.Error) {
 	kind, _, _ := strings.Cut(id, "-")
 	switch kind {

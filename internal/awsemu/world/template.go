@@ -10,10 +10,10 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// maxUserData is the maximum size of user data, in bytes before base64.
+// maxUserData is the maximum size of decoded user data, in bytes.
 const maxUserData = 16384
 
-// A Tags map is by resource type (instance, volume, ...), then by key.
+// Tags are tags by resource type (instance, volume, ...), then by key.
 type Tags map[string]map[string]string
 
 // A Template is a launch template. Versions are numbered from 1.
@@ -52,13 +52,13 @@ type BlockDevice struct {
 	DeleteOnTermination, Encrypted         bool
 }
 
-// MetadataOptions are those of the instance metadata service.
+// MetadataOptions are the options of the instance metadata service.
 type MetadataOptions struct {
 	Endpoint, IPv6, Tokens, Tags string
 	HopLimit                     int
 }
 
-// A NIC is a network interface that a launch asks for.
+// A NIC is a network interface in a launch request.
 type NIC struct {
 	Device, Card              int
 	Type                      string // interface, efa or efa-only
@@ -76,8 +76,7 @@ type Placement struct {
 	Partition                   int
 }
 
-// TemplateRef names a template by id or name, and a version ($Latest,
-// $Default, a number, or empty for the default).
+// TemplateRef refers to a template by id or name, and to a version: $Latest, $Default, a number, or empty for the default.
 type TemplateRef struct{ ID, Name, Version string }
 
 // CreateTemplate stores a new template.
@@ -96,7 +95,7 @@ func (w *World) CreateTemplate(name string, data TemplateData, tags map[string]s
 	return *t, nil
 }
 
-// CheckTemplate reports what CreateTemplate would refuse.
+// CheckTemplate returns the error of CreateTemplate for an invalid request.
 func (w *World) CheckTemplate(name string, data TemplateData, tags map[string]string) *wire.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,13 +127,13 @@ func (w *World) checkTemplate(name string, data TemplateData, tags map[string]st
 	return CheckTags(tags)
 }
 
-// badInTemplateName reports characters that template names may not have.
+// badInTemplateName reports whether template names must not contain the character.
 func badInTemplateName(r rune) bool {
 	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 	return !letter && !strings.ContainsRune("()./_-", r)
 }
 
-// checkUserData refuses user data that is no base64, or too long.
+// checkUserData returns an error for user data that is not valid base64 or is too long.
 func checkUserData(data string) *wire.Error {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
@@ -146,7 +145,7 @@ func checkUserData(data string) *wire.Error {
 	return nil
 }
 
-// CheckTags refuses tags that EC2 refuses.
+// CheckTags returns an error for tags that EC2 does not accept.
 func CheckTags(tags map[string]string) *wire.Error {
 	if len(tags) > 50 {
 		return wire.Errorf("TagLimitExceeded", "The maximum number of Tags for a resource has been reached.")
@@ -165,7 +164,7 @@ func CheckTags(tags map[string]string) *wire.Error {
 	return nil
 }
 
-// Templates returns the templates that are visible by now, sorted by id.
+// Templates returns the templates that the describe calls return already, sorted by id.
 func (w *World) Templates() []Template {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,7 +201,7 @@ func (w *World) TemplateVersion(ref TemplateRef) (Template, int, *wire.Error) {
 	return *t, n, nil
 }
 
-// template finds a template by id or name, if it is visible by now.
+// template finds a template by id or name, unless it is still hidden from the describe calls.
 func (w *World) template(ref TemplateRef) (*Template, *wire.Error) {
 	if ref.ID != "" {
 		if t, ok := w.templates[ref.ID]; ok && !w.hidden(t.Created) {
@@ -224,7 +223,7 @@ func (w *World) template(ref TemplateRef) (*Template, *wire.Error) {
 		"The specified launch template, with template name %s, does not exist.", ref.Name)
 }
 
-// templateVersion finds a version of a template.
+// templateVersion finds a template and returns it with the number of the version.
 func (w *World) templateVersion(ref TemplateRef) (*Template, int, *wire.Error) {
 	t, err := w.template(ref)
 	if err != nil {
@@ -244,7 +243,7 @@ func (w *World) templateVersion(ref TemplateRef) (*Template, int, *wire.Error) {
 	return t, n, nil
 }
 
-// hidden reports whether something made at a time is not visible yet.
+// hidden reports whether the describe calls do not return an object with the given time of creation yet.
 func (w *World) hidden(made time.Time) bool {
 	return w.cfg.Clock.Now().Before(made.Add(w.hiddenFor))
 }

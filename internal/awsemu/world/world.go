@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/wire"
 )
 
-// Config describes the account. Zero durations mean "at once" unless noted.
+// Config describes the account. Zero durations mean no delay.
 type Config struct {
 	Clock   clock.PassiveClock
 	Seed    uint64
@@ -23,29 +23,26 @@ type Config struct {
 	Cluster string // name of the EKS cluster, for discovery tags
 	Roles   []string
 	Catalog *catalog.Catalog
-	// Like is the region of the catalogue whose types, zones and prices this
-	// one has, for regions that the catalogue does not know; default Region.
+	// Like is the region of the catalogue with the types, zones and prices of Region. It is needed if the catalogue lacks Region;
+	// default Region.
 	Like string
 	// IPv6 gives every subnet a range of IPv6 addresses.
 	IPv6 bool
-	// Sells are patterns of the types on sale; empty for all that the
-	// catalogue has in the region.
+	// Sells are patterns of the types that are offered; empty for all types of the region in the catalogue.
 	Sells []string
 
-	// PendingFor is how long an instance is pending, ShuttingFor how long it
-	// is shutting down, TerminatedFor how long it stays visible after that.
+	// PendingFor is the time for which an instance is pending, ShuttingFor the time for which it shuts down, and TerminatedFor
+	// the time for which it remains visible afterwards.
 	PendingFor, ShuttingFor, TerminatedFor time.Duration
-	// HiddenFor is how long a new instance or launch template is unknown to
-	// the describe calls (eventual consistency).
+	// HiddenFor is the time for which the describe calls omit a new instance or launch template (eventual consistency).
 	HiddenFor time.Duration
 
-	// Deliver receives the JSON of every event that EventBridge would put
-	// into the cluster's queue. It is called with the world locked and must
-	// not call back. Nil drops them.
+	// Deliver receives the JSON of every event that EventBridge would send to the cluster's queue. It is called with the lock of
+	// the World held, so it must not call the World. If it is nil, events are dropped.
 	Deliver func(body string)
 }
 
-// World is the account. All methods are safe for concurrent use.
+// World is the account. It is safe for concurrent use.
 type World struct {
 	cfg    Config
 	region *catalog.Region
@@ -60,8 +57,8 @@ type World struct {
 	profiles     map[string]*Profile  // by name
 	roles        map[string]Role      // by name
 	instances    map[string]*Instance // by id
-	order        []*Instance          // by launch
-	nextDue      time.Time            // when settle has work next; zero for never
+	order        []*Instance          // in order of launch
+	nextDue      time.Time            // time of the next work of settle; zero for none
 	sequence     int64
 	capacity     []CapacityRule
 	used         map[Pool]int
@@ -72,12 +69,12 @@ type World struct {
 	usedVCPU     map[string]int
 	prices       []priceChange
 	meters       map[string]*meter // by instance id
-	metered      []*meter          // in the order in which they were read first
-	hiddenFor    time.Duration     // Config.HiddenFor until SetHidden
+	metered      []*meter          // in the order of their first reading
+	hiddenFor    time.Duration     // Config.HiddenFor, or the value of SetHidden
 	changed      chan struct{}
 }
 
-// New builds the account's fixed parts: network, images and roles.
+// New creates the network, the images and the roles of the account.
 func New(cfg Config) (*World, error) {
 	like := firstSet(cfg.Like, cfg.Region)
 	region, ok := cfg.Catalog.Region(like)
@@ -102,8 +99,8 @@ func New(cfg Config) (*World, error) {
 	return w, nil
 }
 
-// Reset restores the initial state. The network is kept. Identifiers and addresses continue, so that those of new
-// objects differ from those of old ones.
+// Reset restores the initial state. It keeps the network. Identifiers and addresses continue, so that new objects do not get
+// those of old ones.
 func (w *World) Reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,8 +128,8 @@ func (w *World) reset() {
 	}
 }
 
-// Changed is signalled when instances were launched or terminated, for loops
-// that wait for the clock. Signals may be merged.
+// Changed is signalled when instances are launched or terminated, for loops that wait for the clock. Several signals may be
+// merged into one.
 func (w *World) Changed() <-chan struct{} { return w.changed }
 
 // notify signals Changed without waiting for a listener.
@@ -143,21 +140,20 @@ func (w *World) notify() {
 	}
 }
 
-// SetHidden changes how long new things are unknown to the describe calls,
-// also for what was made already.
+// SetHidden changes the time for which the describe calls omit new objects. It also applies to objects that exist already.
 func (w *World) SetHidden(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hiddenFor = max(0, d)
 }
 
-// Wake signals Changed: machines are to be looked at again.
+// Wake signals Changed, so that machines are checked again.
 func (w *World) Wake() { w.notify() }
 
 // Region returns the name of the region.
 func (w *World) Region() string { return w.cfg.Region }
 
-// Partition returns the part of AWS that the region lies in, as ARNs have it.
+// Partition returns the AWS partition of the region, as in ARNs.
 func (w *World) Partition() string {
 	switch {
 	case strings.HasPrefix(w.cfg.Region, "cn-"):
@@ -168,7 +164,7 @@ func (w *World) Partition() string {
 	return "aws"
 }
 
-// Domain returns the domain of the partition's services.
+// Domain returns the domain of AWS services in the partition.
 func (w *World) Domain() string {
 	if w.Partition() == "aws-cn" {
 		return "amazonaws.com.cn"
@@ -176,16 +172,16 @@ func (w *World) Domain() string {
 	return "amazonaws.com"
 }
 
-// Account returns the account's number.
+// Account returns the account's ID.
 func (w *World) Account() string { return w.cfg.Account }
 
 // Zones returns the zones of the region, sorted by name.
 func (w *World) Zones() []catalog.Zone { return w.region.Zones }
 
-// Offers returns what is sold in the region, by type.
+// Offers returns the offers of the region by type.
 func (w *World) Offers() map[string]catalog.Offer { return w.region.Offers }
 
-// Type returns the facts of a type that is sold in the region.
+// Type returns the properties of a type that is offered in the region.
 func (w *World) Type(name string) (*catalog.Type, bool) {
 	if _, ok := w.region.Offers[name]; !ok {
 		return nil, false
@@ -193,7 +189,7 @@ func (w *World) Type(name string) (*catalog.Type, bool) {
 	return w.cfg.Catalog.Type(name)
 }
 
-// Types returns the facts of all types sold in the region, sorted by name.
+// Types returns the properties of all types that are offered in the region, sorted by name.
 func (w *World) Types() []*catalog.Type {
 	var out []*catalog.Type
 	for i := range w.cfg.Catalog.Types {
@@ -216,7 +212,7 @@ func (w *World) newID(prefix string) string {
 	return fmt.Sprintf("%s-0%016x", prefix, w.rng.Uint64())
 }
 
-// zoneID returns the global id of a zone.
+// zoneID returns the id of the zone with the name, "" if there is none.
 func (w *World) zoneID(name string) string {
 	for _, z := range w.region.Zones {
 		if z.Name == name {
@@ -226,5 +222,5 @@ func (w *World) zoneID(name string) string {
 	return ""
 }
 
-// AnyType returns the facts of a type, sold in the region or not.
+// AnyType returns the properties of a type, even if it is not offered in the region.
 func (w *World) AnyType(name string) (*catalog.Type, bool) { return w.cfg.Catalog.Type(name) }

@@ -16,7 +16,7 @@ import (
 
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// newWorld makes an account, and returns what it delivers too.
+// newWorld returns an account, its clock, and the delivered events.
 func newWorld(t tester) (*World, *testclock.FakeClock, *[]string) {
 	t.Helper()
 	table, err := catalog.Load()
@@ -45,7 +45,7 @@ func newWorld(t tester) (*World, *testclock.FakeClock, *[]string) {
 	return w, clock, events
 }
 
-// run launches instances straight from an image.
+// run launches n instances from an image.
 func run(t tester, w *World, n int, spot bool) []Instance {
 	t.Helper()
 	made, failure := w.RunInstances(Run{
@@ -58,7 +58,7 @@ func run(t tester, w *World, n int, spot bool) []Instance {
 	return made
 }
 
-// imageOf returns some AL2023 image of an architecture.
+// imageOf returns an AL2023 image of the architecture.
 func imageOf(w *World, arch string) string {
 	images := w.Images()
 	return images[slices.IndexFunc(images, func(i Image) bool { return i.Arch == arch && i.Family == AL2023 })].ID
@@ -117,7 +117,7 @@ func TestSettleSaysWhen(t *testing.T) {
 	}
 }
 
-// A machine that is ended before it ran never says that it runs.
+// If a machine is terminated while it is pending, there is no event for the state running.
 func TestEndedWhilePending(t *testing.T) {
 	w, clock, events := newWorld(t)
 	i := run(t, w, 1, false)[0]
@@ -131,7 +131,7 @@ func TestEndedWhilePending(t *testing.T) {
 	}
 }
 
-// What instances take is given back exactly, whatever happens in between.
+// Resources of terminated instances are released completely, in any order of events.
 func TestNothingLeaks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, clock, _ := newWorld(t)
@@ -217,7 +217,7 @@ func TestSubnetGivesEveryAddressOnce(t *testing.T) {
 	}
 	some := netip.MustParseAddr("10.0.3.7")
 	s.release(some)
-	s.release(some) // a second time changes nothing
+	s.release(some) // a second release changes nothing
 	if again, ok := s.take(); !ok || again != some {
 		t.Errorf("took %s, want the released %s", again, some)
 	}

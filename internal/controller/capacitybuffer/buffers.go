@@ -19,8 +19,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Buffers returns the virtual pods of CapacityBuffers: pending pods that do not exist, for which provisioning keeps
-// free capacity.
+// Buffers returns the virtual pods of CapacityBuffers. A virtual pod is a pending pod that does not exist. Provisioning keeps
+// free capacity for it.
 type Buffers struct {
 	// Reader reads buffers and the objects that they reference, from a cache.
 	Reader client.Reader
@@ -28,8 +28,8 @@ type Buffers struct {
 	Quotas bool
 }
 
-// Stock returns s with the virtual pods of all buffers. A buffer that cannot be read is logged and left out. On nil
-// Buffers, Stock returns s.
+// Stock returns s with the virtual pods of all buffers. It logs and omits a buffer whose objects cannot be read. If b is nil, it
+// returns s.
 func (b *Buffers) Stock(ctx context.Context, s *model.Snapshot) *model.Snapshot {
 	if b == nil {
 		return s
@@ -51,9 +51,9 @@ func (b *Buffers) Stock(ctx context.Context, s *model.Snapshot) *model.Snapshot 
 	return s.Apply(model.Delta{Virtual: pods})
 }
 
-// sources returns the source of each buffer: its pod template or scalable object, and its ration of the quotas. Buffers
-// of a namespace consume its ResourceQuotas in the order of their names. The source is nil for a buffer that is being
-// deleted, and for one that cannot be read, which is logged.
+// sources returns the source of each buffer: its pod template or scalable object, and its ration of the quotas. The buffers of a
+// namespace get their rations of its ResourceQuotas in the order of their names. The source is nil for a buffer that is being
+// deleted. It is also nil if the objects of a buffer cannot be read; the error is logged.
 func (b *Buffers) sources(ctx context.Context, all []autoscalingv1beta1.CapacityBuffer) []*buffer.Source {
 	out := make([]*buffer.Source, len(all))
 	order := make([]int, len(all))
@@ -96,8 +96,8 @@ func (b *Buffers) quotasOf(ctx context.Context, namespace string) (*buffer.Quota
 	return buffer.NewQuotas(quotas), nil
 }
 
-// rationed returns the source of one buffer: its pod template or scalable object. If quotas are considered, it
-// includes the ration that the namespace's ResourceQuotas leave to the buffer after earlier buffers.
+// rationed returns the source of one buffer: its pod template or scalable object. If b.Quotas is true, the source has the ration
+// that the ResourceQuotas of the namespace leave after the buffers that precede it by name.
 func (b *Buffers) rationed(ctx context.Context, o *autoscalingv1beta1.CapacityBuffer) (buffer.Source, error) {
 	src, err := b.source(ctx, o)
 	if err != nil || !b.Quotas {
@@ -115,8 +115,7 @@ func (b *Buffers) rationed(ctx context.Context, o *autoscalingv1beta1.CapacityBu
 	return src, nil
 }
 
-// source reads the objects that the buffer references. If one does not exist, that is not an error but the Problem of
-// the result.
+// source reads the objects that the buffer references. A missing object is not an error: then the result has a Problem.
 func (b *Buffers) source(ctx context.Context, o *autoscalingv1beta1.CapacityBuffer) (buffer.Source, error) {
 	switch {
 	case o.Spec.PodTemplateRef != nil:

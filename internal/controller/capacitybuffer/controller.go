@@ -40,7 +40,8 @@ type Cluster interface {
 
 const (
 	workers = 10
-	// settled is the reconcile interval of a buffer whose virtual pods all fit on nodes, unsettled that of any other.
+	// settled is the reconcile interval of a buffer without virtual pods or whose virtual pods all fit on nodes. unsettled is
+	// that of any other buffer.
 	settled   = 30 * time.Second
 	unsettled = 2 * time.Second
 )
@@ -108,7 +109,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: settled}, nil
 }
 
-// changed reports whether the virtual pods have changed.
+// changed reports whether the number of virtual pods or the generation of their template has changed.
 func changed(before, after autoscalingv1beta1.CapacityBufferStatus) bool {
 	return !equality.Semantic.DeepEqual(before.Replicas, after.Replicas) ||
 		!equality.Semantic.DeepEqual(before.PodTemplateGeneration, after.PodTemplateGeneration)

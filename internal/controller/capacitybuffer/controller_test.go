@@ -23,7 +23,7 @@ import (
 
 var start = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// A world is an API server in memory and the controller over it.
+// A world is the controller with an API server in memory.
 type world struct {
 	*Controller
 	kube     client.Client
@@ -48,7 +48,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
-// look reconciles the buffer and returns its conditions as "Type=Status Reason".
+// look reconciles the buffer. It returns its conditions as "Type=Status Reason", and the delay until the next reconcile.
 func (w *world) look(t *testing.T, name string) (conditions string, again time.Duration) {
 	t.Helper()
 	key := client.ObjectKey{Namespace: "ns", Name: name}
@@ -107,7 +107,7 @@ func upNode() *corev1.Node {
 	return n
 }
 
-// A buffer wakes provisioning when it is new or changed, waits for its room, and says when that is there.
+// A buffer wakes provisioning when it is new or changed. Its status shows whether its virtual pods fit on nodes.
 func TestLifeOfABuffer(t *testing.T) {
 	w := newWorld(t, podTemplate(), bufferOf("b", 1, ofTemplate("t")))
 	got, again := w.look(t, "b")
@@ -134,7 +134,7 @@ func TestLifeOfABuffer(t *testing.T) {
 	}
 }
 
-// The object that a buffer references may be missing or have no pods. Then the buffer's status says so.
+// If the object that a buffer references is missing or has no pods, the status of the buffer has the reason.
 func TestUnresolved(t *testing.T) {
 	w := newWorld(t, bufferOf("template", 1, ofTemplate("none")), bufferOf("scalable", 1, ofScalable("apps", "Deployment", "none")),
 		bufferOf("kind", 1, ofScalable("batch", "Job", "j")), bufferOf("nothing", 1, autoscalingv1beta1.CapacityBufferSpec{}))
@@ -151,7 +151,7 @@ func TestUnresolved(t *testing.T) {
 	}
 }
 
-// The room of all buffers goes into the snapshot, of a scalable by its number as it is then.
+// The snapshot has the virtual pods of all buffers. For a scalable object, their number follows its current replicas.
 func TestStock(t *testing.T) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "ns"}}
 	deployment.Spec.Template = podTemplate().Template
@@ -180,7 +180,7 @@ func TestStock(t *testing.T) {
 	}
 }
 
-// What quotas leave goes to the buffers of a namespace in the order of their names, and each says when it was cut.
+// The buffers of a namespace get rations of its quotas in the order of their names. The status of a buffer shows that it was cut.
 func TestQuotas(t *testing.T) {
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "cores", Namespace: "ns"}}
 	quota.Spec.Hard = corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("4")}

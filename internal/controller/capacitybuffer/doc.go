@@ -1,7 +1,7 @@
-// Package capacitybuffer makes virtual pods from CapacityBuffers: pending pods that do not exist, for which
-// provisioning keeps free capacity.
+// Package capacitybuffer makes virtual pods from CapacityBuffers. A virtual pod is a pending pod that does not exist.
+// Provisioning keeps free capacity for it.
 //
-// Virtual pods are made at the start of each provisioning round from the objects that buffers reference. The controller
-// writes the status of each buffer. The package has no state: observe.Cluster stores which node is planned for which
-// virtual pod, and each round plans that again.
+// Virtual pods are made at the start of each provisioning round from the objects that buffers reference. The controller writes
+// the status of each buffer. The package has no state. observe.Cluster stores the planned node of each virtual pod, and each
+// round plans the virtual pods again.
 package capacitybuffer

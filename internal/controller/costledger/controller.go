@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/singleton"
 )
 
-// The ledger is stored every saveEvery, and lookEvery if prices per hour have changed.
+// The ledger is stored after saveEvery, or after lookEvery if the price per hour has changed.
 const (
 	saveEvery = time.Minute
 	lookEvery = 10 * time.Second
@@ -37,7 +37,7 @@ type Controller struct {
 	Namespace string
 
 	restored, told bool
-	// saved is until when the stored ledger is charged, total its price per hour.
+	// saved is the time up to which the stored ledger counts costs. total is the price per hour in it.
 	saved time.Time
 	total cost.Micros
 }
@@ -45,7 +45,7 @@ type Controller struct {
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "cost.ledger" }
 
-// Reconcile restores the ledger once, and then stores it. It is repeated after saveEvery.
+// Reconcile restores the ledger in its first run, and stores it in later runs. It is repeated after lookEvery.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if c.Namespace == "" {
 		c.Ledger.Begin()
@@ -88,7 +88,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: lookEvery}, nil
 }
 
-// restore passes what was stored to the ledger, which waits for it. What cannot be read is overwritten.
+// restore passes the stored data to the ledger and begins it. If the data cannot be decoded, they are ignored, and the next
+// Reconcile overwrites them.
 func (c *Controller) restore(ctx context.Context, data []byte) {
 	c.restored = true
 	defer c.Ledger.Begin()
@@ -103,7 +104,8 @@ func (c *Controller) restore(ctx context.Context, data []byte) {
 	c.Ledger.Restore(saved)
 }
 
-// refused returns err, but nil if a permission is missing. Then it is logged once, and amounts are in memory only.
+// refused returns err, but nil if a permission is missing. The missing permission is logged once, and the ledger is then in
+// memory only.
 func (c *Controller) refused(ctx context.Context, err error) (ctrl.Result, error) {
 	if !apierrors.IsForbidden(err) {
 		return ctrl.Result{}, err

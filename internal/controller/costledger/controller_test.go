@@ -43,14 +43,14 @@ func reconcile(t *testing.T, c *costledger.Controller) time.Duration {
 	return r.RequeueAfter
 }
 
-// What one controller stored is continued by the next one. What cannot be read is overwritten.
+// A new controller continues the ledger that another one stored. Stored data that cannot be decoded are overwritten.
 func TestStores(t *testing.T) {
 	api := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
 	s := cluster(t)
-	for hour := 1; hour <= 3; hour++ { // each hour another controller
+	for hour := 1; hour <= 3; hour++ { // a new controller in each hour
 		l := ledger.New(nil, "")
 		c := &costledger.Controller{Ledger: l, Client: api, Reader: api, Namespace: "kube-system"}
-		l.Observe(s.At(s.Now.Add(-time.Minute)), ledger.Decision{}) // it waits for what is stored
+		l.Observe(s.At(s.Now.Add(-time.Minute)), ledger.Decision{}) // not counted before the stored ledger is restored
 		if again := reconcile(t, c); again <= 0 {
 			t.Fatal("it does not come again")
 		}
@@ -89,7 +89,7 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// Without the right to read or write the ConfigMap, costs are counted in memory.
+// Without the permission to read or write the ConfigMap, costs are counted in memory.
 func TestForbidden(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, ledger.MapName, nil)
 	api := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(interceptor.Funcs{

@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// A bench is both controllers in a world.
+// A bench is a world with both controllers.
 type bench struct {
 	*world.World
 	t         *testing.T
@@ -38,14 +38,14 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	return b
 }
 
-// restart begins anew with an empty memory, and writes with c.
+// restart replaces both controllers and the log by new ones. The new publisher writes with c.
 func (b *bench) restart(c client.Client) {
 	b.log = decisions.New(b.Clock, nil)
 	b.effects = &Effects{Client: b.Client, Clock: b.Clock, Cloud: b.Cloud, Log: b.log}
 	b.publisher = &Publisher{Client: c, Live: c, Clock: b.Clock, Log: b.log, Namespace: "karpenter"}
 }
 
-// see reconciles the NodeClaim.
+// see reconciles the effects of the NodeClaim.
 func (b *bench) see(name string) {
 	b.t.Helper()
 	if _, err := b.effects.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}); err != nil {
@@ -53,7 +53,7 @@ func (b *bench) see(name string) {
 	}
 }
 
-// publish reconciles the publisher and returns the time until the next time.
+// publish reconciles the publisher and returns the delay until the next reconcile.
 func (b *bench) publish() time.Duration {
 	b.t.Helper()
 	r, err := b.publisher.Reconcile(b.t.Context(), ctrl.Request{})
@@ -89,14 +89,14 @@ func (b *bench) want(want string) {
 	}
 }
 
-// launched is an episode that launches claim a.
+// launched returns an episode that launches claim a.
 func launched() decisions.Episode {
 	return decisions.Episode{
 		Kind: decisions.KindProvisioning, Action: "launch", Pools: []string{"default"}, Launches: []decisions.Launch{{Claim: "a", Pool: "default"}},
 	}
 }
 
-// The states of a NodeClaim become effects of the decision that launches it.
+// The conditions of a NodeClaim become effects of the decision that launches it.
 func TestEffectsOfLaunch(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	b.log.Begin(launched())
@@ -114,7 +114,7 @@ func TestEffectsOfLaunch(t *testing.T) {
 	b.want("provisioning done [default] map[initialized:1 launched:1 registered:1]\n")
 }
 
-// A NodeClaim that a user deletes gets an episode. One that a decision removes does not get a second one.
+// A NodeClaim that a user deletes gets an episode. A NodeClaim that a decision removes gets no second one.
 func TestDeletedByUser(t *testing.T) {
 	for _, decided := range []bool{false, true} {
 		b := newBench(t)
@@ -144,7 +144,7 @@ func TestDeletedByUser(t *testing.T) {
 	}
 }
 
-// The log is written at most once in an interval, only after changes, and survives a restart.
+// The log is written only after changes, and at most once per writeEvery. It survives a restart.
 func TestPublish(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	if again := b.publish(); again != sweepEvery || b.published() != nil {
@@ -164,7 +164,7 @@ func TestPublish(t *testing.T) {
 		t.Errorf("%d episodes published, want 2", len(b.published()))
 	}
 
-	// The claim goes while no process runs. The next one finds that out, although no event tells it.
+	// The claim is deleted while no process runs. The next process detects the deletion without an event.
 	if err := b.Client.Delete(t.Context(), b.GetClaim("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestPublish(t *testing.T) {
 	b.want("provisioning failed [default] map[failed:1 terminated:1]\nprovisioning done [] map[]\n")
 }
 
-// A disruption whose marks are gone without an event is cancelled after a while.
+// A disruption whose marks were removed without an event is cancelled after the time forgotten.
 func TestForgottenDisruption(t *testing.T) {
 	b := newBench(t)
 	claim := world.Joined(b.Cloud, "a")
@@ -191,7 +191,7 @@ func TestForgottenDisruption(t *testing.T) {
 	b.want("disruption cancelled [default] map[cancelled:1]\n")
 }
 
-// Without the right to write the ConfigMap, as with upstream's chart, the log is kept in memory only.
+// Without the permission to write the ConfigMap, as with the chart of upstream, the log is in memory only.
 func TestForbidden(t *testing.T) {
 	b := newBench(t)
 	tries := 0
@@ -211,7 +211,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// A ConfigMap that is no log is replaced.
+// A ConfigMap whose data are no log is replaced.
 func TestInvalidStored(t *testing.T) {
 	b := newBench(t, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "karpenter", Name: decisions.MapName}, Data: map[string]string{decisions.MapKey: "nonsense"},

@@ -17,8 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// Effects records the effects of decisions on NodeClaims. It looks at the current state only, so it also records what
-// happened while no process observed it.
+// Effects records the effects of decisions on NodeClaims. It compares only the current state with the log. So it also records
+// changes that happened while no process ran.
 type Effects struct {
 	Client client.Client
 	Clock  clock.PassiveClock
@@ -39,7 +39,7 @@ func (c *Effects) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return ctrl.Result{}, look(ctx, c.Client, c.Log, c.Clock.Now(), req.Name)
 }
 
-// look records the effects on the NodeClaim with the name, as far as its current state shows them.
+// look records the effects that the current state of the named NodeClaim shows.
 func look(ctx context.Context, r client.Reader, log *decisions.Log, now time.Time, name string) error {
 	object := decisions.ClaimObject(name)
 	var claim apiv1.NodeClaim
@@ -77,6 +77,6 @@ func look(ctx context.Context, r client.Reader, log *decisions.Log, now time.Tim
 	return nil
 }
 
-// forgotten is the time after which a removal whose marks are gone counts as cancelled. It is longer than a disruption
-// waits for its replacements.
+// forgotten is the time after the start of a removal from which on missing marks mean that it was cancelled. It is longer than
+// the maximum time that a disruption waits for its replacements.
 const forgotten = 15 * time.Minute

@@ -22,17 +22,17 @@ import (
 
 // Intervals of the Publisher.
 const (
-	// writeEvery is the least time between two writes.
+	// writeEvery is the minimum time between two writes.
 	writeEvery = 3 * time.Second
-	// sweepEvery is the interval in which the NodeClaims of open episodes are looked at, in case an event was missed.
+	// sweepEvery is the interval of reading the NodeClaims of open episodes, in case a watch event was missed.
 	sweepEvery = time.Minute
 )
 
-// A Publisher writes the newest episodes to the ConfigMap decisions.MapName. When it starts, it continues with the
-// episodes that are there.
+// A Publisher writes the newest episodes to the ConfigMap decisions.MapName. When it starts, it adds the episodes in that
+// ConfigMap to the log.
 type Publisher struct {
-	// Client writes the ConfigMap and reads NodeClaims from its cache. Live reads the ConfigMap without a cache, which would
-	// have to watch all ConfigMaps.
+	// Client writes the ConfigMap and reads NodeClaims from its cache. Live reads the ConfigMap without a cache, because a cache
+	// would watch all ConfigMaps.
 	Client client.Client
 	Live   client.Reader
 	Clock  clock.PassiveClock
@@ -41,9 +41,9 @@ type Publisher struct {
 	Namespace string
 
 	restored, forbidden bool
-	written             uint64 // version of the log that was written last
+	written             uint64 // version of the log at the last write
 	wrote, swept        time.Time
-	told                string // the last error of the log's output
+	told                string // the last logged error of the log's output
 }
 
 // Name is the controller's name in logs and metrics.
@@ -60,7 +60,7 @@ func (c *Publisher) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// Reconcile writes the log if it has changed, and looks at open episodes once in sweepEvery.
+// Reconcile writes the log if it has changed. Once per sweepEvery it records the effects on the NodeClaims of open episodes.
 func (c *Publisher) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	now := c.Clock.Now()
 	c.tellFailed(ctx)
@@ -98,7 +98,8 @@ func (c *Publisher) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result,
 	return again, nil
 }
 
-// restore continues the log of an earlier process. A ConfigMap that cannot be read or decoded is treated as empty.
+// restore adds the episodes in the ConfigMap to the log. A ConfigMap that does not exist, may not be read or cannot be decoded is
+// treated as empty. Any other error is returned.
 func (c *Publisher) restore(ctx context.Context) error {
 	if c.Namespace == "" {
 		return nil

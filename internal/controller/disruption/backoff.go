@@ -6,16 +6,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A backoff is the time in which a node is not disrupted again after the validation of its disruption failed. Without
-// it, a node could be replaced again and again, for example if each replacement has less capacity than its instance
+// A backoff is the time during which a node is not disrupted again after the validation of its disruption failed. Without it, a
+// node could be replaced again and again. An example is a node whose replacements always have less capacity than their instance
 // type should have.
 type backoff struct {
 	until time.Time
 	lasts time.Duration
 }
 
-// minBackoff is the first backoff of a node, maxBackoff the longest. After twice maxBackoff without a failure, the next
-// one is minBackoff again.
+// minBackoff is the first backoff of a node, maxBackoff the longest one. If a node has no failure for twice maxBackoff after its
+// last backoff, its next one is minBackoff again.
 const (
 	minBackoff = 10 * time.Second
 	maxBackoff = time.Hour
@@ -30,7 +30,7 @@ func (c *Controller) backOff(n *model.Node) {
 	c.backoff[n.Name] = backoff{until: c.Clock.Now().Add(lasts), lasts: lasts}
 }
 
-// backoffs returns the ends of current backoffs by node name. It removes old backoffs.
+// backoffs returns the end of each current backoff by node name. It forgets backoffs that ended more than twice maxBackoff ago.
 func (c *Controller) backoffs(now time.Time) map[string]time.Time {
 	names := map[string]time.Time{}
 	for name, b := range c.backoff {

@@ -33,8 +33,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A colony is a simulated cluster that changes between the passes of the controller: claims boot, nodes that go are
-// drained, pods find room. Its controller can be killed after any write.
+// A colony is a simulated cluster that changes between the passes of the controller: claims get nodes, deleted nodes are drained,
+// pending pods are bound. Its controller can be killed after any write.
 type colony struct {
 	t      testing.TB
 	clock  *clocktesting.FakeClock
@@ -42,23 +42,23 @@ type colony struct {
 	c      *Controller
 	turns  *stagedmove.Controller
 	seen   map[string]client.Object
-	boots  time.Duration          // how long a node takes to come up
-	launch func(*apiv1.NodeClaim) // asks the cloud for the claim's instance; nil: it is there at once
-	asked  map[string]time.Time   // when claims were first seen
-	mu     sync.Mutex             // guards left and made: nodes are marked side by side
+	boots  time.Duration          // time from the first observation of a claim until its node is initialized
+	launch func(*apiv1.NodeClaim) // launches the instance of the claim; nil: the instance exists at once
+	asked  map[string]time.Time   // when claims were first observed
+	mu     sync.Mutex             // guards left and made: nodes are marked concurrently
 	left   int                    // writes until the controller is killed
-	made   int                    // claims that a controller has created
-	joins  map[string]string      // further labels of nodes that join
-	short  int                    // nodes that provisioning lacked for pods that had to move
-	stages []string               // how many nodes were closed to pods and how many pods waited, whenever that changed
+	made   int                    // claims that controllers have created
+	joins  map[string]string      // additional labels of nodes that join
+	short  int                    // new nodes that provisioning would have needed for pods that had to move
+	stages []string               // number of closed nodes and of pending pods, after each change
 }
 
-// epoch is when a colony begins.
+// epoch is the time at which a colony begins.
 var epoch = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
 var errKilled = errors.New("connection refused")
 
-// newColony returns a colony of two drifted nodes of four cores, each with two pods that fit one to a smaller node.
+// newColony returns a colony with two drifted nodes of four cores. Each has two pods, and a smaller node has room for one pod.
 func newColony(t testing.TB, boots time.Duration) *colony {
 	o := newEmptyColony(t, boots)
 	for i := range 2 {
@@ -68,7 +68,7 @@ func newColony(t testing.TB, boots time.Duration) *colony {
 	return o
 }
 
-// newEmptyColony returns a colony without nodes, whose controller is yet to be started.
+// newEmptyColony returns a colony without nodes. Its controller must still be started.
 func newEmptyColony(t testing.TB, boots time.Duration) *colony {
 	scheme := api.Scheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -84,7 +84,7 @@ func newEmptyColony(t testing.TB, boots time.Duration) *colony {
 	}
 }
 
-// drifted adds a drifted node of the pool, of four cores and with two pods.
+// drifted adds a drifted node of the pool, with four cores and two pods.
 func (o *colony) drifted(i int, pool string) {
 	o.t.Helper()
 	o.node(i, pool, machine("xlarge", 4, 0))
@@ -96,7 +96,7 @@ func (o *colony) drifted(i int, pool string) {
 	}
 }
 
-// node adds a node of the pool and of that type.
+// node adds a node of the pool and the type.
 func (o *colony) node(i int, pool string, of *cloud.InstanceType) {
 	o.t.Helper()
 	for _, x := range pair(i) {
@@ -112,7 +112,7 @@ func (o *colony) node(i int, pool string, of *cloud.InstanceType) {
 	}
 }
 
-// poolOf returns a pool that is ready and whose budget allows everything.
+// poolOf returns a pool that is ready and whose budget allows every disruption.
 func poolOf(name string) *apiv1.NodePool {
 	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	pool.Spec.Template.Spec.NodeClassRef = fakecloud.Ref("default")
@@ -137,7 +137,7 @@ func (o *colony) pod(name, node string) {
 	o.must(o.client.Create(o.t.Context(), pod))
 }
 
-// start starts a controller whose only state is that of the API server.
+// start starts a controller with no state in memory but that of the API server.
 func (o *colony) start() {
 	write := func(f func() error) error {
 		o.mu.Lock()
@@ -156,7 +156,7 @@ func (o *colony) start() {
 		Create: func(ctx context.Context, c client.WithWatch, x client.Object, opts ...client.CreateOption) error {
 			return write(func() error {
 				o.made++
-				x.SetUID(types.UID(x.GetName())) // as the API server does, like the next line
+				x.SetUID(types.UID(x.GetName())) // the API server does the same, also in the next line
 				x.SetCreationTimestamp(metav1.Time{Time: o.clock.Now()})
 				return c.Create(ctx, x, opts...)
 			})
@@ -229,7 +229,7 @@ func (o *colony) nodes() []corev1.Node {
 	return list.Items
 }
 
-// on returns the pods of the node; "" for those that wait.
+// on returns the pods of the node. For "" it returns the pending pods.
 func (o *colony) on(node string) []corev1.Pod {
 	var list corev1.PodList
 	o.must(o.client.List(o.t.Context(), &list))
@@ -245,7 +245,7 @@ func (o *colony) pass() (dead bool) {
 	return dead || o.handOver()
 }
 
-// dead reports whether the controller was killed in that pass.
+// dead reports whether the controller was killed in the last pass.
 func (o *colony) dead(_ ctrl.Result, err error) bool {
 	o.t.Helper()
 	o.mu.Lock()
@@ -256,7 +256,7 @@ func (o *colony) dead(_ ctrl.Result, err error) bool {
 	return o.left == 0
 }
 
-// live starts nodes for new claims, ends deleted claims, and binds pending pods.
+// live launches nodes for new claims, removes deleted claims, and binds pending pods.
 func (o *colony) live() {
 	ctx := o.t.Context()
 	for _, c := range o.claims() {
@@ -275,7 +275,7 @@ func (o *colony) live() {
 				o.boot(&c)
 			}
 		case c.DeletionTimestamp == nil:
-		case node != nil && len(o.on(node.Name)) > 0: // evicted now, gone when next we look
+		case node != nil && len(o.on(node.Name)) > 0: // the pods are evicted now; the node is removed in a later call
 			o.evict(node.Name)
 		default:
 			if node != nil {
@@ -312,7 +312,7 @@ func (o *colony) nodeOf(c *apiv1.NodeClaim) *corev1.Node {
 	return nil
 }
 
-// boot has the claim's node come up at once.
+// boot makes the claim's node initialized at once.
 func (o *colony) boot(c *apiv1.NodeClaim) {
 	o.join(c)
 	n := o.nodeOf(c)
@@ -325,7 +325,7 @@ func (o *colony) boot(c *apiv1.NodeClaim) {
 	o.must(o.client.Status().Update(o.t.Context(), c))
 }
 
-// join has the claim's node register.
+// join makes the claim's node register.
 func (o *colony) join(c *apiv1.NodeClaim) {
 	if c.Status.ProviderID == "" {
 		c.Status.ProviderID = "fake:///" + c.Name
@@ -343,7 +343,8 @@ func (o *colony) join(c *apiv1.NodeClaim) {
 	o.must(o.client.Create(o.t.Context(), n))
 }
 
-// settle runs controllers, each of which is killed after so many writes and the last of which lives, until nothing changes.
+// settle runs one controller after another. Each is killed after the given number of writes. The last one runs until nothing
+// changes.
 func (o *colony) settle(kills ...int) {
 	for _, writes := range kills {
 		o.mu.Lock()
@@ -371,7 +372,7 @@ func (o *colony) settle(kills ...int) {
 	}
 }
 
-// versions returns the resource versions of all objects, by which writes are detected.
+// versions returns the resource versions of all objects. They change with each write.
 func (o *colony) versions() string {
 	var b strings.Builder
 	for _, x := range o.objects() {
@@ -380,7 +381,8 @@ func (o *colony) versions() string {
 	return b.String()
 }
 
-// wrong says what is left over or missing once all drifted nodes have been replaced: each node holds one pod.
+// wrong describes the difference from the expected end: no drifted nodes, no marks, and one pod on each node. It returns "" if
+// there is none.
 func (o *colony) wrong() string {
 	var wrong []string
 	var pods corev1.PodList

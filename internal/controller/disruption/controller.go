@@ -33,7 +33,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
-// A Controller disrupts nodes. There is one for the cluster.
+// A Controller disrupts nodes. There is one Controller in a cluster.
 type Controller struct {
 	Cluster *observe.Cluster
 	Actor   *act.Actor
@@ -42,10 +42,9 @@ type Controller struct {
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
 	Options disrupt.Options
-	// Buffers has the virtual pods of CapacityBuffers. Nodes with the capacity for them are not empty. Nil if there are
-	// none.
+	// Buffers has the virtual pods of CapacityBuffers. A node whose capacity they use is not empty. Nil means no virtual pods.
 	Buffers *capacitybuffer.Buffers
-	// Daemons adds defaults from LimitRanges to the requests of DaemonSets' pods. If nil, only their pods and templates
+	// Daemons adds the requests that DaemonSet pods get from LimitRanges. If it is nil, only the pods and templates of DaemonSets
 	// are used.
 	Daemons *inputs.Daemons
 	// Spread returns the default topology spread constraints of kube-scheduler for pods without their own; nil means
@@ -55,11 +54,11 @@ type Controller struct {
 	ShiftedZones func(context.Context) []string
 	// Throttle has the limits and pauses for the whole cluster; nil if there are none.
 	Throttle *throttle.Throttle
-	// PricesCurrent reports whether prices are good enough to consolidate by; nil means always.
+	// PricesCurrent reports whether prices are recent enough for consolidation; nil means always.
 	PricesCurrent func() bool
-	// Limits has the launches that are not in snapshots yet, for the limits of NodePools; nil means none.
+	// Limits has the launches that no snapshot contains yet. They count against the limits of NodePools. Nil means none.
 	Limits *limits.Ledger
-	// Costs takes every decision; nil means none.
+	// Costs receives every decision; nil means none.
 	Costs *ledger.Ledger
 	// Decisions records the decisions; nil records none. Tracer makes spans of decisions and commands; nil makes none.
 	Decisions *decisions.Log
@@ -72,30 +71,29 @@ type Controller struct {
 type state struct {
 	next   time.Time // when the next pass may begin
 	cursor disrupt.Cursor
-	// reassigned is true once the destinations of pods on marked nodes were recomputed after the start. rolledBack is
-	// true if this pass removed the marks from a node.
+	// reassigned is true when the destinations of pods on marked nodes have been recomputed after the start. rolledBack is true
+	// if this pass removed the marks from a node.
 	reassigned, rolledBack bool
-	heldBack               int // replacements that were not launched in this pass because of the throttle
+	heldBack               int // replacements that the throttle did not allow in this pass
 	backoff                map[string]backoff
 	types                  inputs.LastTypes
-	measured               map[string]bool      // NodePools with gauges
+	measured               map[string]bool      // NodePools that have gauges
 	consolidationTypes     map[types.UID]string // consolidation types of marked nodes, by the UID of the claim
 }
 
 // Intervals of disruption.
 const (
-	// poll is the interval between passes without a change in the cluster, since budgets may change with the time of
-	// day.
+	// poll is the interval between passes if the cluster does not change. Budgets may change with the time of day.
 	poll = 10 * time.Second
-	// pause is the least time between two passes. After a long pass that disrupted nothing, it is four times the
-	// duration of the pass.
+	// pause is the minimum time between two passes. After a pass without commands, the minimum is four times the duration of the
+	// pass, if that is longer.
 	pause = time.Second
-	// settle is the time between marking and deleting a node, in which the watch delivers pods that were bound just
+	// settle is the time between marking and deleting a node. During this time the watch delivers pods that were bound just
 	// before the mark.
 	settle = 2 * time.Second
 	// patience is the maximum time that a marked node waits for its replacements to be initialized, as in upstream.
 	patience = 10 * time.Minute
-	// promised is the time for which capacity is reserved for the pods of disrupted nodes at their destinations.
+	// promised is the minimum time for which the destination nodes reserve capacity for the pods of disrupted nodes.
 	promised = time.Hour
 )
 
@@ -105,8 +103,8 @@ const reasonStaticScaleIn apiv1.DisruptionReason = telemetry.DisruptedStaticScal
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "disruption" }
 
-// Register adds the controller to mgr. Changes of NodeClaims and NodePools trigger it through the callback
-// Cluster.OnCapacity, not through a watch. With a watch, a pass could start before the Cluster has the change.
+// Register adds the controller to mgr. Changes of NodeClaims and NodePools trigger it through the callback Cluster.OnCapacity. A
+// watch could trigger a pass before the Cluster has the change.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
 		WatchesRawSource(singleton.Source()).
@@ -120,8 +118,8 @@ func (c *Controller) watch(_ context.Context, queue workqueue.TypedRateLimitingI
 	return nil
 }
 
-// Reconcile makes one pass. First it completes or rolls back the disruptions that were begun, then it begins new ones.
-// It does not wait: disruptions that are not ready are completed in a later pass.
+// Reconcile makes one pass. First it completes or rolls back earlier disruptions. Then it begins new ones. It does not wait: a
+// disruption whose replacements are not ready is completed in a later pass.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() || !c.Throttle.Known() {
 		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
@@ -171,8 +169,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// look returns a snapshot of the cluster with all inputs of the decision: instance types, requests of DaemonSets and
-// virtual pods.
+// look returns a snapshot of the cluster with all inputs of the decision: instance types, requests of DaemonSets and virtual
+// pods.
 func (c *Controller) look(ctx context.Context) *model.Snapshot {
 	return c.Buffers.Stock(ctx, c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, &c.types, c.Cluster.Snapshot())))
 }
@@ -192,8 +190,8 @@ func (c *Controller) options(now time.Time) disrupt.Options {
 	return o
 }
 
-// carryOut begins the commands of the decision. A command that violates a rule of package verify is a bug of Karpenter:
-// it is logged and not executed.
+// carryOut begins the commands of the decision, launches nodes of static NodePools and deletes their surplus nodes. A command
+// that violates a rule of package verify is a bug of Karpenter. It is logged and not executed.
 func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.Decision) error {
 	var errs []error
 	c.heldBack = 0
@@ -216,7 +214,7 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 	return errors.Join(errs...)
 }
 
-// checked returns the commands that verify finds valid, in their order, each together with those before it.
+// checked returns the commands that verify accepts, in their order. Each is verified together with the accepted ones before it.
 func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []model.Command) []model.Command {
 	rules := verify.Rules{Labels: c.Options.Pack.Labels, DefaultSpread: c.Options.Pack.DefaultSpread}
 	if len(commands) == 0 {
@@ -241,9 +239,9 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []
 	return sound
 }
 
-// begin starts one command: it marks its nodes with the names of their replacements, then creates these claims. If a crash
-// or an error interrupts it, marked nodes wait for claims that do not exist. Then the next pass removes the marks, and
-// the claims that were created become surplus. blocked are the nodes that the same decision keeps.
+// begin starts one command. It first marks the nodes with the names of their replacements, then it creates these claims. After a
+// crash between the two steps, marked nodes wait for claims that do not exist. The next pass then removes the marks, and claims
+// that were created become surplus. blocked has the nodes that the same decision keeps.
 func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command, blocked []model.Blocked) (err error) {
 	ctx, end := c.Tracer.Span(ctx, tracing.Command, "reason", string(cmd.Reason), "action", cmd.Decision(), "nodes", len(cmd.Nodes),
 		"replacements", len(cmd.Replacements))
@@ -318,9 +316,9 @@ func (c *Controller) launch(ctx context.Context, cmd *model.Command, drafts []ac
 	return nil
 }
 
-// withinLimits reports whether the replacements of the command fit in the limits of their NodePools, together with the
-// nodes that other controllers launch at the same time. Call done once the replacements are created, or if they will
-// not be created.
+// withinLimits reports whether the replacements of the command fit in the limits of their NodePools, together with the nodes that
+// other controllers launch at the same time. done must be called when the replacements are created, or if they will not be
+// created.
 func (c *Controller) withinLimits(ctx context.Context, s *model.Snapshot, cmd *model.Command) (done func(), ok bool) {
 	may, done := c.Limits.Take(c.Name(), verify.Rules{Labels: c.Options.Pack.Labels}, s, cmd.Replacements)
 	if !slices.Contains(may, false) {
@@ -330,7 +328,7 @@ func (c *Controller) withinLimits(ctx context.Context, s *model.Snapshot, cmd *m
 	return done, false
 }
 
-// ignoreConflict removes conflicts from err, since the watch delivers the conflicting change before a later pass.
+// ignoreConflict removes conflicts from err. The watch delivers the conflicting change before a later pass.
 func ignoreConflict(err error) error {
 	var all interface{ Unwrap() []error }
 	if errors.As(err, &all) {

@@ -30,7 +30,7 @@ type silence struct{}
 
 func (silence) Publish(...telemetry.Event) {}
 
-// A world is a pool with empty nodes, all of them consolidatable, and the controller.
+// A world is the controller with a pool of empty nodes that are all consolidatable.
 type world struct {
 	t     *testing.T
 	clock *clocktesting.FakeClock
@@ -81,7 +81,7 @@ func pair(i int) []client.Object {
 	return []client.Object{claim, node}
 }
 
-// watch shows the controller the state of the world, as the informers would.
+// watch passes the state of the world to the controller, as informers would.
 func (w *world) watch() {
 	for _, c := range w.claims() {
 		w.Cluster.Set(&c)
@@ -145,12 +145,12 @@ func TestEmptyNodesGoInTwoSteps(t *testing.T) {
 	w.pass(pause)
 	w.want(3, 0, 3)
 	w.pass(pause)
-	w.want(3, 0, 3) // the mark has to stand for a while
+	w.want(3, 0, 3) // not deleted before the time settle
 	w.pass(settle)
 	w.want(3, 3, 3)
 }
 
-// A pass that took long is followed by a rest, but what it has begun does not wait for that.
+// After a pass that took long, the next one is delayed. Disruptions that it began continue without that delay.
 func TestWhatWasBegunGoesOn(t *testing.T) {
 	w := newWorld(t, "100%", 1)
 	slow := func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -179,7 +179,7 @@ func TestBudgetLetsOneGoAtATime(t *testing.T) {
 	w.want(1, 1, 1)
 }
 
-// A pod that was bound before the taint took hold takes the mark back.
+// If a pod was bound just before the taint, the mark is removed.
 func TestMarkIsTakenBack(t *testing.T) {
 	w := newWorld(t, "100%", 1)
 	w.pass(pause)
@@ -190,7 +190,7 @@ func TestMarkIsTakenBack(t *testing.T) {
 	w.want(0, 0, 0)
 }
 
-// After a crash between the two writes of a mark, the half that is there is taken back or made whole again, never left.
+// After a crash between the two writes of a mark, the partial mark is removed or completed.
 func TestHalfMarksAreTakenBack(t *testing.T) {
 	w := newWorld(t, "0", 2)
 	nodes, claims := w.nodes(), w.claims()
@@ -208,8 +208,8 @@ func TestHalfMarksAreTakenBack(t *testing.T) {
 	w.want(0, 0, 0)
 }
 
-// Upstream Karpenter marks nodes with the same condition and taint, and keeps in memory which claims replace them. Its marks are
-// removed, even those of forced reasons, since its replacements may not have come up.
+// Upstream Karpenter marks nodes with the same condition and taint, but stores in memory which claims replace them. Its marks are
+// removed, even those of forced reasons, because its replacements may not exist.
 func TestMarksOfAnotherControllerAreRemoved(t *testing.T) {
 	reasons := []apiv1.DisruptionReason{
 		apiv1.DisruptionReasonUnhealthy, apiv1.DisruptionReasonDrifted, apiv1.DisruptionReasonEmpty, apiv1.DisruptionReasonUnderutilized,
@@ -233,8 +233,8 @@ func TestMarksOfAnotherControllerAreRemoved(t *testing.T) {
 	w.want(0, 0, 0)
 }
 
-// A node whose Node object is being deleted keeps its taint, although its claim is neither marked nor deleted yet: a pod
-// that is bound to it meanwhile would be evicted at once.
+// If only the Node object is being deleted, and its claim is neither marked nor deleted yet, the node keeps its taint. A pod that
+// is bound to it in the meantime would be evicted at once.
 func TestTaintOfDeletedNodeStays(t *testing.T) {
 	w := newWorld(t, "0", 1)
 	node := w.nodes()[0]

@@ -9,8 +9,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A roll of four pods from two nodes to four, undisturbed, launches what it needs and no more. The new nodes are opened one
-// after the other, and no pod ever waits.
+// Four pods move from two nodes to four new ones without a crash. No other nodes are launched. The new nodes are opened one after
+// another, and no pod is ever pending.
 func TestRollWithoutCrash(t *testing.T) {
 	o := newColony(t, 0)
 	o.settle()
@@ -23,16 +23,16 @@ func TestRollWithoutCrash(t *testing.T) {
 	}
 }
 
-// paces are how fast nodes come up: before the controller looks again, or when it has looked some more times.
+// paces are the times until a new node is initialized: at once, or after some passes of the controller.
 var paces = []time.Duration{0, 5 * poll / 2}
 
-// After whichever write the controller is killed, the next one finishes the command or rolls it back. No node remains
-// without a claim for it, no node stays marked or tainted, and no pod is evicted before its destination is open. Replacements
-// of a command that was begun in full are used.
+// The controller is killed after each write in turn. The next controller completes the command or rolls it back. No node remains
+// without a claim, marked or tainted. No pod is evicted before its destination is open. The replacements of a command that was
+// begun completely are used.
 func TestKilledAfterEachWrite(t *testing.T) {
 	for name, tt := range map[string]struct {
 		colony func(testing.TB, time.Duration) *colony
-		most   int // claims that may be made: those that are needed, and one of two that were asked for
+		most   int // claims that may be created: those that are needed, and one that was created before the kill
 	}{
 		"two nodes by four": {newColony, 5}, "one node by a new one and room that is there": {newRoomyColony, 2},
 	} {
@@ -60,7 +60,7 @@ func TestKilledAfterEachWrite(t *testing.T) {
 	}
 }
 
-// newRoomyColony returns a colony of a drifted node with two pods and of another, which has room for one of them.
+// newRoomyColony returns a colony with a drifted node of two pods, and with another node that has room for one of them.
 func newRoomyColony(t testing.TB, boots time.Duration) *colony {
 	o := newEmptyColony(t, boots)
 	o.drifted(0, "default")
@@ -69,7 +69,7 @@ func newRoomyColony(t testing.TB, boots time.Duration) *colony {
 	return o
 }
 
-// Room that is there is closed and opened like what is launched, and before it.
+// An existing destination node is closed and opened like a launched one, and it is opened first.
 func TestRollIntoRoom(t *testing.T) {
 	o := newRoomyColony(t, 0)
 	o.settle()
@@ -82,7 +82,7 @@ func TestRollIntoRoom(t *testing.T) {
 	}
 }
 
-// The same for controllers that are killed again and again.
+// The result is the same if several controllers are killed one after another.
 func TestKilledAgainAndAgain(t *testing.T) {
 	for first := 2; first < 14; first += 3 {
 		for second := 1; second < 16; second += 4 {
@@ -95,7 +95,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	}
 }
 
-// A controller that is started again knows where the pods of marked nodes go, though the one before took that with it.
+// A new controller recomputes the destinations of the pods of marked nodes, which the previous one had in memory.
 func TestRecallsPlaces(t *testing.T) {
 	o := newColony(t, 5*poll/2)
 	o.pass()

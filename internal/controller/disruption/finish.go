@@ -17,9 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// finish continues the disruption of marked nodes: it deletes nodes whose disruption is valid and rolls the others
-// back. It depends on the objects only, so another process may have begun the disruption. It returns the time until the
-// next call.
+// finish continues the disruption of marked nodes. It deletes nodes whose disruption is still valid and rolls the others back. It
+// uses only the objects, so an earlier process may have begun the disruption. It returns the time until the next call.
 func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.Duration, err error) {
 	again = poll
 	var due []*model.Node
@@ -43,7 +42,7 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 	c.reserve(ctx, s, due, verdicts)
 	for _, n := range due {
 		if v := verdicts[n.Name]; !v.OK() {
-			if kind := c.typeOf(n); kind != "" { // upstream validates consolidation only
+			if kind := c.typeOf(n); kind != "" { // as in upstream, only consolidations have an event about failed validation
 				c.tellInvalid(n, kind, v)
 			}
 			c.backOff(n)
@@ -60,8 +59,8 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 	return again, err
 }
 
-// end deletes the NodeClaim of the node. For a node under repair, the time limit of the drain starts now, so that the
-// time for launching the replacement does not reduce it.
+// end deletes the NodeClaim of the node. For a node under repair, the time limit of the drain begins now, so that the time for
+// launching the replacement does not count.
 func (c *Controller) end(ctx context.Context, n *model.Node, reason apiv1.DisruptionReason) error {
 	if bound, ok := status.RepairBound(n.Claim); ok && reason == status.ReasonUnhealthy {
 		written, err := c.Actor.Expedite(ctx, n, c.Clock.Now().Add(bound))
@@ -73,8 +72,8 @@ func (c *Controller) end(ctx context.Context, n *model.Node, reason apiv1.Disrup
 	return c.Actor.End(ctx, n)
 }
 
-// reserve taints the destination nodes of pods on the nodes that are about to be deleted, so that the taints can be
-// removed in order. If that fails, the nodes are deleted nevertheless.
+// reserve taints the destination nodes of the pods on the nodes that are about to be deleted. The taints are later removed in
+// order. If a node cannot be tainted, the nodes are deleted nevertheless.
 func (c *Controller) reserve(ctx context.Context, s *model.Snapshot, due []*model.Node, verdicts map[string]model.Verdict) {
 	leaving := slices.DeleteFunc(slices.Clone(due), func(n *model.Node) bool { return !verdicts[n.Name].OK() })
 	written, err := c.Actor.Reserve(ctx, move.Destinations(s, leaving))
@@ -88,15 +87,15 @@ func marked(n *model.Node) bool {
 	return condition.IsTrue(n.Claim, apiv1.ConditionTypeDisruptionReason)
 }
 
-// partlyMarked is the reason to remove the marks of a node that has only one of them because the other write was lost.
+// partlyMarked is the reason to remove a mark of which only the taint or only the condition exists, because a write was lost.
 const partlyMarked = "taint " + apiv1.DisruptedTaintKey + " and condition DisruptionReason do not agree; both were removed"
 
-// foreignMark is the reason to remove the marks of another controller, such as upstream Karpenter before a migration.
-// Its marks do not name the replacements of the node, so the disruption is decided again.
+// foreignMark is the reason to remove the marks of another controller, such as upstream Karpenter before a migration. These marks
+// do not name the replacements of the node, so a new decision is made.
 const foreignMark = "the disruption was begun by another controller; it is decided again"
 
-// waits returns the least time until the marked node may be deleted. The verdict is negative if the disruption must be
-// rolled back: the mark is incomplete or of another controller, or a replacement was not initialized in time.
+// waits returns the minimum time until the marked node may be deleted. The verdict is negative if the disruption must be rolled
+// back: the mark is incomplete or of another controller, a replacement no longer exists, or it was not initialized in time.
 func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, model.Verdict) {
 	mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
 	if !marked(n) || !n.Disrupted() {
@@ -116,7 +115,7 @@ func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, mod
 			return 0, model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf("replacement NodeClaim %s was not initialized within %v", name, patience)}
 		default:
 			c.tellWaiting(r, n)
-			wait = pause // continue with the others: if one no longer exists, the disruption is rolled back
+			wait = pause // check the others as well: if one no longer exists, the disruption is rolled back
 		}
 	}
 	return wait, model.Verdict{}

@@ -16,15 +16,15 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A hanging cloud does not answer for one claim until it is released.
+// hanging is a controller of claims whose cloud does not answer the launch of one claim until release is closed.
 type hanging struct {
 	*lifecycle.Controller
-	claim          string        // whose launch hangs
-	asked, release chan struct{} // closed when the cloud was asked for it, and to let it answer
-	done           chan struct{} // closed when its launch is over
+	claim          string        // claim whose launch hangs
+	asked, release chan struct{} // asked is closed when the cloud gets the call; closing release makes it answer
+	done           chan struct{} // closed when the launch has returned
 }
 
-// hang has claims launched by the controller that does so, which gets no answer for one of them.
+// hang makes the colony launch claims with such a controller. The launch of the given claim hangs.
 func (o *colony) hang(claim string) *hanging {
 	h := &hanging{claim: claim, asked: make(chan struct{}), release: make(chan struct{}), done: make(chan struct{})}
 	h.Controller = &lifecycle.Controller{
@@ -48,7 +48,7 @@ func (o *colony) hang(claim string) *hanging {
 			return
 		}
 		select {
-		case <-h.asked: // it hangs already
+		case <-h.asked: // the launch hangs already
 		default:
 			go func() {
 				defer close(h.done)
@@ -71,7 +71,7 @@ func (h *hanging) reconcile(ctx context.Context, claim string) error {
 	return err
 }
 
-// is says what has become of the claim: unmarked, marked, deleting or gone.
+// is returns the state of the claim: unmarked, marked, deleting or gone.
 func (o *colony) is(name string) string {
 	for _, c := range o.claims() {
 		switch {
@@ -87,8 +87,8 @@ func (o *colony) is(name string) string {
 	return "gone"
 }
 
-// A launch that hangs holds up its own command and no other: those of its pool and of others, begun before it or while it
-// hangs, are judged again and end. When the cloud answers at last, its command ends too.
+// A launch that hangs delays only its own command. Commands of the same pool and of other pools are checked again and completed,
+// whether they began before or during the hang. After the cloud answers, the delayed command is completed as well.
 func TestOneLaunchHangs(t *testing.T) {
 	o := newColony(t, 0)
 	o.must(o.client.Create(t.Context(), poolOf("other")))

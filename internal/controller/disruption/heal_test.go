@@ -13,15 +13,17 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A repairedPool is a NodePool of 20 nodes with a pod each and a budget of 10%, of which some are unhealthy from the beginning.
+// A repairedPool is a NodePool with 20 nodes, one pod on each node and a budget of 10%. Some nodes are unhealthy from the
+// beginning.
 type repairedPool struct {
 	*colony
-	begun, ended map[string]time.Time // when nodes were marked, and when they were gone
+	begun, ended map[string]time.Time // when nodes were marked, and when they were deleted
 }
 
 const poolSize = 20
 
-// newRepairedPool returns a NodePool whose first nodes have been unhealthy for nine of the ten minutes that are tolerated. Nodes take 40 seconds to come up.
+// newRepairedPool returns a NodePool whose first nodes have been unhealthy for nine of the ten tolerated minutes. A new node is
+// initialized after 40 seconds.
 func newRepairedPool(t *testing.T, unhealthy int) *repairedPool {
 	w := &repairedPool{colony: newEmptyColony(t, 40*time.Second), begun: map[string]time.Time{}, ended: map[string]time.Time{}}
 	pool := &apiv1.NodePool{}
@@ -44,13 +46,13 @@ func newRepairedPool(t *testing.T, unhealthy int) *repairedPool {
 	return w
 }
 
-// startRepair starts a controller that repairs and does nothing else.
+// startRepair starts a controller that repairs nodes, and whose voluntary disruption is paused.
 func (w *repairedPool) startRepair() {
 	w.start()
 	w.c.Options.Repair, w.c.Options.Paused = policies(w.t), true
 }
 
-// observe notes what has begun and ended, and checks what must hold at every moment.
+// observe records the beginnings of disruptions, checks the invariants, and returns the number of unhealthy nodes.
 func (w *repairedPool) observe() (unhealthy int) {
 	w.t.Helper()
 	out, waiting, now := 0, 0, w.clock.Now()
@@ -88,12 +90,12 @@ func (w *repairedPool) observe() (unhealthy int) {
 	return unhealthy
 }
 
-// A pool heals whatever part of it is unhealthy at once: within its budget, without a stop at 20%, and with one replacement for
-// each node. Restarts of the controller change nothing.
+// Any share of unhealthy nodes is repaired within the budget, also above 20%, with one replacement for each node. Restarts of the
+// controller change nothing.
 func TestPoolHealsWithinItsBudget(t *testing.T) {
 	for _, tt := range []struct {
 		percent int
-		// within is by when all nodes are healthy. A node takes a minute and a half.
+		// within is the time after which all nodes are healthy. The repair of one node takes a minute and a half.
 		within time.Duration
 	}{{5, 3 * time.Minute}, {20, 6 * time.Minute}, {60, 21 * time.Minute}} {
 		for _, restarts := range []bool{false, true} {

@@ -24,11 +24,11 @@ func (o *colony) waitsFor(name string) []string {
 	return status.ReplacedBy(o.claim(name))
 }
 
-// failOne begins to replace node-0 by two, has comes do with one of the two what it does, and the cloud give up the other. It
-// returns the one that is left over once the command was taken back.
+// failOne begins to replace node-0 by two nodes. It calls comes with the claim of one replacement and deletes the claim of the
+// other, so that the command is rolled back. It returns the name of the replacement that is left.
 func (o *colony) failOne(comes func(*apiv1.NodeClaim)) (left string) {
 	o.t.Helper()
-	o.boots = time.Hour // by hand
+	o.boots = time.Hour // no node is initialized unless the test does it
 	o.pass()
 	replacements := o.waitsFor("claim-0")
 	if len(replacements) != 2 {
@@ -40,15 +40,15 @@ func (o *colony) failOne(comes func(*apiv1.NodeClaim)) (left string) {
 	return replacements[0]
 }
 
-// starts has the claim's instance launched.
+// starts sets the status of a launched instance on the claim.
 func (o *colony) starts(c *apiv1.NodeClaim) {
 	size := machine("large", 2, 0).Capacity.List()
 	c.Status.ProviderID, c.Status.Capacity, c.Status.Allocatable = "fake:///"+c.Name, size, size
 	o.must(o.client.Status().Update(o.t.Context(), c))
 }
 
-// One of two replacements fails while the other is coming up or boots. The command is taken back, and the next one waits for
-// the node that is coming up and launches only what that does not hold.
+// One of two replacements fails while the other one boots or has registered. The command is rolled back. The next command waits
+// for the remaining replacement and launches nodes only for the pods that do not fit on it.
 func TestLeftOverIsUsed(t *testing.T) {
 	for name, comes := range map[string]func(*colony) func(*apiv1.NodeClaim){
 		"it has registered": func(o *colony) func(*apiv1.NodeClaim) { return o.join },
@@ -79,7 +79,7 @@ func TestLeftOverIsUsed(t *testing.T) {
 	}
 }
 
-// A claim that was not launched when its command was rolled back is deleted and not used: the cloud may refuse it as well.
+// A claim that is not launched when its command is rolled back is deleted and not used, because its launch may fail as well.
 func TestLeftOverThatIsNotLaunchedGoes(t *testing.T) {
 	o := newColony(t, 0)
 	left := o.failOne(func(*apiv1.NodeClaim) {})
@@ -92,7 +92,7 @@ func TestLeftOverThatIsNotLaunchedGoes(t *testing.T) {
 	}
 }
 
-// A replacement that no pod needs is deleted while it still starts, when its command is rolled back.
+// After the rollback of its command, a replacement that no pod needs is deleted although it is still starting.
 func TestUnneededReplacementIsDeletedAfterRollback(t *testing.T) {
 	o := newColony(t, 0)
 	left := o.failOne(o.join)

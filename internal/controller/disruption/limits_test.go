@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/limits"
 )
 
-// A static pool gets no nodes beyond its limit, also while another plan launches some.
+// A static pool gets no nodes above its limit, even while another plan launches nodes of the pool.
 func TestStaticLimitsOfPlansTogether(t *testing.T) {
 	w, _ := newStaticWorld(t)
 	pool := &apiv1.NodePool{}

@@ -20,8 +20,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// methods returns the labels of the methods of disruption: the reason, and for consolidation and emptiness the
-// consolidation type.
+// methods returns the labels reason and consolidation_type of each method of disruption. Only consolidation and emptiness have a
+// consolidation_type.
 func (c *Controller) methods() [][2]string {
 	list := [][2]string{
 		{telemetry.DisruptedEmpty, "empty"}, {telemetry.DisruptedDrifted, ""},
@@ -112,7 +112,7 @@ func costs(s *model.Snapshot) map[string]float64 {
 
 func lower(r apiv1.DisruptionReason) string { return strings.ToLower(string(r)) }
 
-// consolidationType returns the value of the label consolidation_type, which only consolidation and emptiness have.
+// consolidationType returns the value of the label consolidation_type. It is empty except for consolidation and emptiness.
 func consolidationType(method string) string {
 	switch method {
 	case "empty", "single", "multi":
@@ -151,8 +151,8 @@ func claimUID(n *model.Node) types.UID {
 	return n.Claim.UID
 }
 
-// typeOf returns the consolidation type of a marked node. For a node that was marked before a restart the type is not
-// known, so it is that of a single-node consolidation.
+// typeOf returns the consolidation type of a marked node. For an underutilized node that was marked before a restart, the type is
+// unknown, and it returns "single".
 func (c *Controller) typeOf(n *model.Node) string {
 	if kind, known := c.consolidationTypes[n.Claim.UID]; known {
 		return kind

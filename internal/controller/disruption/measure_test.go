@@ -17,7 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// For each reason that blocks nodes, a metric has its cost: here a node of $0.40 whose pod is worth half of a node of $0.10.
+// A metric has the cost of each rule that blocks nodes. Here a node of $0.40 is blocked whose pod is worth half of a node of
+// $0.10.
 func TestBlockedDollars(t *testing.T) {
 	w := newDearWorld(t)
 	w.Options.Paused = true
@@ -35,8 +36,8 @@ func TestBlockedDollars(t *testing.T) {
 	}
 }
 
-// The budget allows two of five nodes at a time, and none as underutilized; a node that is not ready counts. Deleted pools have
-// no metrics any more.
+// Of five nodes, the budget allows two at a time, and none for reason Underutilized. A node that is not ready consumes the
+// budget. Metrics of deleted pools are removed.
 func TestBudgetsAreMeasured(t *testing.T) {
 	w := newWorld(t, "40%", 5)
 	registry := prometheus.NewRegistry()
@@ -87,7 +88,7 @@ func TestBudgetsAreMeasured(t *testing.T) {
 	}
 }
 
-// Churn is measured: a node that goes within a day of having come in the place of others counts, an older one does not.
+// The disruption of a replacement that is less than a day old is counted. That of an older one is not.
 func TestRedisruptionsAreCounted(t *testing.T) {
 	for age, want := range map[time.Duration]float64{time.Hour: 1, 25 * time.Hour: 0} {
 		w := newWorld(t, "100%", 1)
@@ -104,8 +105,8 @@ func TestRedisruptionsAreCounted(t *testing.T) {
 	}
 }
 
-// The labels of metrics about a consolidation are those of dashboards: the policy of the NodePool in snake case, except for moves,
-// and the type that was decided.
+// The labels of metrics about a consolidation are those that dashboards use: the policy of the NodePool in snake case, except for
+// moves, and the consolidation type of the decision.
 func TestConsolidationIsCounted(t *testing.T) {
 	w := newDearWorld(t)
 	registry := prometheus.NewRegistry()
@@ -148,7 +149,8 @@ func TestConsolidationIsCounted(t *testing.T) {
 	`)
 }
 
-// The type of a consolidation is remembered until the node is no longer marked. After a restart it is that of a single node.
+// The type of a consolidation is stored until the node is no longer marked. After a restart it is that of a single-node
+// consolidation.
 func TestTypeOfMarkedNodes(t *testing.T) {
 	w := newDearWorld(t)
 	w.pass(pause)

@@ -51,8 +51,8 @@ func (w *world) nominated(name string) string {
 	return pod.Status.NominatedNodeName
 }
 
-// A nomination from before a restart that no longer holds, since the pod does not fit the node, does not keep the node from
-// being disrupted. It is cleared when the node is marked.
+// A nomination from before a restart is not valid, because the pod does not fit on the node. It does not prevent the disruption
+// of the node, and it is cleared when the node is marked.
 func TestStaleNominationIsCleared(t *testing.T) {
 	w := newEmptyWorld(t)
 	w.nominate("late", "b")
@@ -72,7 +72,7 @@ func TestStaleNominationIsCleared(t *testing.T) {
 	w.want(1, 1, 1)
 }
 
-// Nor does such a nomination if it is written after the mark and never cleared.
+// An invalid nomination that is written after the mark and never cleared does not prevent the disruption either.
 func TestStaleNominationOfOthers(t *testing.T) {
 	w := newEmptyWorld(t)
 	w.pass(pause)
@@ -82,7 +82,7 @@ func TestStaleNominationOfOthers(t *testing.T) {
 	w.want(1, 1, 1)
 }
 
-// A nomination that holds keeps an empty node from being disrupted, both before and after the node is marked.
+// A valid nomination prevents the disruption of an empty node, both before and after the node is marked.
 func TestNominationThatHolds(t *testing.T) {
 	t.Run("before the mark", func(t *testing.T) {
 		w := newEmptyWorld(t)
@@ -100,7 +100,8 @@ func TestNominationThatHolds(t *testing.T) {
 	})
 }
 
-// Pods that are on their way out make room for one that preempts them: the node is not empty for long.
+// A pod is nominated to a node whose terminating pods still occupy the capacity that it needs. The node is not disrupted as
+// empty.
 func TestNominationToRoomThatComes(t *testing.T) {
 	w := newEmptyWorld(t)
 	w.pass(pause)

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// record adds a command to the decision log. A node that is forced out again is already there.
+// record adds a command to the decision log, unless an open episode already removes its first node.
 func (c *Controller) record(ctx context.Context, s *model.Snapshot, cmd *model.Command, drafts []act.Launch, blocked []model.Blocked) {
 	if c.Decisions == nil {
 		return
@@ -21,7 +21,7 @@ func (c *Controller) record(ctx context.Context, s *model.Snapshot, cmd *model.C
 	c.Tracer.Annotate(ctx, "episode", id)
 }
 
-// recordSurplus adds the deletion of a node that a static NodePool does not need to the decision log.
+// recordSurplus adds the deletion of a surplus node of a static NodePool to the decision log.
 func (c *Controller) recordSurplus(ctx context.Context, s *model.Snapshot, n *model.Node) {
 	if c.Decisions == nil {
 		return

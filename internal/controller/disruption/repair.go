@@ -17,8 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// noteHealth writes to NodeClaims since when a condition of their node matches a repair policy. A failed write is
-// repeated in the next pass.
+// noteHealth writes to each NodeClaim since when conditions of its node match a repair policy. A failed write is repeated in the
+// next pass.
 func (c *Controller) noteHealth(ctx context.Context, s *model.Snapshot) {
 	if c.Options.Repair == nil {
 		return
@@ -41,7 +41,7 @@ func (c *Controller) noteHealth(ctx context.Context, s *model.Snapshot) {
 	}
 }
 
-// tellMatched logs, for debugging, the repair policies that match a node, after its conditions have changed.
+// tellMatched logs the repair policies that match a node at debug level. It is called after a change of the matching conditions.
 func (c *Controller) tellMatched(ctx context.Context, n *model.Node) {
 	log := ctrl.LoggerFrom(ctx).V(1).WithValues("Node", klog.KRef("", n.Name))
 	matches := c.Options.Repair.Matches(n.Object, n.Claim)
@@ -72,7 +72,7 @@ func (c *Controller) force(ctx context.Context, cmd *model.Command, now time.Tim
 	return errors.Join(errs...)
 }
 
-// reboot requests the reboot of an unhealthy node, which the controller nodeclaim.reboot executes.
+// reboot requests the reboot of an unhealthy node. The controller nodeclaim.reboot executes it.
 func (c *Controller) reboot(ctx context.Context, s *model.Snapshot, cmd *model.Command, now time.Time) error {
 	n := cmd.Nodes[0]
 	c.tellSelected(ctx, cmd)
@@ -123,7 +123,7 @@ func (c *Controller) tellForced(ctx context.Context, n *model.Node, now time.Tim
 		"NodeClaim", klog.KRef("", n.Claim.Name), "Node", klog.KRef("", n.Name))
 }
 
-// disruptedLabels returns the labels of metrics about disruption, for a node that is repaired.
+// disruptedLabels returns the labels of the metrics of disruption for a node that is repaired.
 func (c *Controller) disruptedLabels(n *model.Node) []string {
 	return []string{
 		lower(status.ReasonUnhealthy), n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], "",
@@ -131,7 +131,7 @@ func (c *Controller) disruptedLabels(n *model.Node) []string {
 	}
 }
 
-// countRepaired counts a node under repair. bound is the time limit of its drain; if it is nil, the limit is the
+// countRepaired counts the repair of a node. bound is the time limit of its drain. If it is nil, the limit is the
 // terminationGracePeriod of the NodeClaim.
 func (c *Controller) countRepaired(n *model.Node, condition string, bound *time.Duration) {
 	grace := n.Claim.Spec.TerminationGracePeriod
@@ -142,7 +142,7 @@ func (c *Controller) countRepaired(n *model.Node, condition string, bound *time.
 		n.Labels[apiv1.CapacityTypeLabelKey], n.Claim.Status.ImageID, telemetry.TerminationMode(grace)).Inc()
 }
 
-// tellRepairBlocked publishes why an unhealthy node is not repaired. If the cause blocks all repair of its NodePool,
+// tellRepairBlocked publishes the reason why an unhealthy node is not repaired. If the reason blocks all repair in its NodePool,
 // the event is a warning and is also published on the NodePool.
 func (c *Controller) tellRepairBlocked(s *model.Snapshot, b model.Blocked) {
 	if b.Verdict.Cause != model.CauseNone {

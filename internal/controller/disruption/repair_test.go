@@ -17,7 +17,8 @@ import (
 // gpu is the node condition that is repaired in these tests.
 const gpu corev1.NodeConditionType = "GPUReady"
 
-// policies replace a node 10 minutes after its GPU fails, or reboot it if the reason is Stuck. A drain takes 5 minutes.
+// policies returns policies that replace a node 10 minutes after its GPU fails, or reboot it if the reason is Stuck. A drain may
+// take 5 minutes.
 func policies(t testing.TB) *repair.Policies {
 	t.Helper()
 	bound := 5 * time.Minute
@@ -56,7 +57,7 @@ func newSickWorld(t *testing.T, reason string) *world {
 	return w
 }
 
-// The replacement comes first. The drain is bounded from the deletion on, however long the launch has taken.
+// The replacement is launched first. The time limit of the drain begins with the deletion, however long the launch took.
 func TestRepairReplacesFirst(t *testing.T) {
 	w := newSickWorld(t, "Broken")
 	w.pass(10 * time.Minute)
@@ -81,7 +82,7 @@ func TestRepairReplacesFirst(t *testing.T) {
 	}
 }
 
-// A failure that flaps back for moments does not begin again.
+// If a failing condition recovers only for moments, its repair toleration does not begin again.
 func TestRepairOfFlappingNode(t *testing.T) {
 	w := newSickWorld(t, "Broken")
 	for range 4 {
@@ -96,7 +97,7 @@ func TestRepairOfFlappingNode(t *testing.T) {
 	w.want(1, 0, 1)
 }
 
-// A repair that is rolled back, since its replacement never came up, counts: the next one has to wait.
+// A repair that is rolled back because its replacement was never initialized counts: the next repair is delayed.
 func TestRolledBackRepairIsRemembered(t *testing.T) {
 	w := newSickWorld(t, "Broken")
 	w.pass(10 * time.Minute)
@@ -134,11 +135,11 @@ func TestRepairRequestsReboot(t *testing.T) {
 		t.Errorf("%v decisions to reboot, want 1", got)
 	}
 	w.restart()
-	w.pass(poll) // a new process leaves the reboot alone
+	w.pass(poll) // a new process does not request the reboot again
 	w.want(1, 0, 0)
 }
 
-// With --legacy-node-repair, the node ends by force, although the budget allows nothing.
+// With --legacy-node-repair, the node is deleted without a drain, although the budget allows no disruption.
 func TestLegacyRepairEndsByForce(t *testing.T) {
 	w := newWorld(t, "0", 6)
 	w.Options.Repair, w.Options.LegacyRepair = policies(t), true
@@ -154,7 +155,7 @@ func TestLegacyRepairEndsByForce(t *testing.T) {
 	}
 }
 
-// A NodePool has the event about exhausted budgets for the reason Unhealthy only if repair needs a budget.
+// The event about exhausted budgets for reason Unhealthy is published only if repair consumes budgets.
 func TestBudgetEventForRepairNeedsRepair(t *testing.T) {
 	for name, tt := range map[string]struct {
 		set  func(*world)

@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 )
 
-// machine returns an instance type on-demand in one zone.
+// machine returns an instance type with one on-demand offering in one zone.
 func machine(name string, cores int64, price float64) *cloud.InstanceType {
 	t := &model.InstanceType{Name: name}
 	t.Capacity = model.Resources{corev1.ResourceCPU: cores * 1000, corev1.ResourceMemory: cores << 32, corev1.ResourcePods: 110}
@@ -35,7 +35,7 @@ func machine(name string, cores int64, price float64) *cloud.InstanceType {
 	return t
 }
 
-// newDearWorld returns a world with one node, for whose pod a cheaper type suffices.
+// newDearWorld returns a world with one node whose pod fits on a cheaper type.
 func newDearWorld(t *testing.T) *world {
 	w := newWorld(t, "100%", 1)
 	w.Cloud = &fakecloud.Cloud{Types: []*cloud.InstanceType{machine("large", 2, 0.1), machine("xlarge", 4, 0.4)}}
@@ -86,10 +86,10 @@ func (w *world) updateStatus(o client.Object) {
 	}
 }
 
-// run shows a pod of one core on the node.
+// run adds a pod of one core that is bound to the node.
 func (w *world) run(name, node string) { w.Cluster.Set(podOf(name, node)) }
 
-// podOf returns a pod of one core that is bound to the node, or waits if there is none.
+// podOf returns a pod of one core that is bound to the node, or is pending if node is empty.
 func podOf(name, node string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
 	pod.Spec.NodeName = node
@@ -115,7 +115,7 @@ func (w *world) replacement() *apiv1.NodeClaim {
 	return nil
 }
 
-// boot brings the replacement up.
+// boot makes the replacement initialized.
 func (w *world) boot(c *apiv1.NodeClaim) {
 	w.t.Helper()
 	c.Status.ProviderID = "fake:///new"
@@ -137,7 +137,7 @@ func (w *world) boot(c *apiv1.NodeClaim) {
 	w.watch()
 }
 
-// restart loses all that the controller had in memory but what the watch shows again.
+// restart clears the state that the controller has in memory.
 func (w *world) restart() { w.Controller.state = state{} }
 
 func TestReplacementComesFirst(t *testing.T) {
@@ -153,7 +153,7 @@ func TestReplacementComesFirst(t *testing.T) {
 	w.want(1, 0, 1)
 	for range 3 {
 		w.pass(poll)
-		w.want(1, 0, 1) // nothing goes before its replacement is up
+		w.want(1, 0, 1) // the node is not deleted before its replacement is initialized
 	}
 	w.restart()
 	w.get(r.Name, r)
@@ -181,7 +181,7 @@ func TestOldPricesReplaceNothing(t *testing.T) {
 	}
 }
 
-// A replacement that is given up takes the mark back, and the next one is not asked for by the same command.
+// If the replacement fails, the mark is removed. The same command launches no second replacement.
 func TestFailedReplacementTakesTheMarkBack(t *testing.T) {
 	w := newDearWorld(t)
 	w.pass(pause)
@@ -197,7 +197,7 @@ func TestFailedReplacementTakesTheMarkBack(t *testing.T) {
 	w.want(0, 0, 0)
 }
 
-// A replacement that does not become initialized is given up after ten minutes, as in upstream.
+// If a replacement is not initialized within ten minutes, the command is rolled back, as in upstream.
 func TestReplacementIsGivenUp(t *testing.T) {
 	w := newDearWorld(t)
 	w.pass(pause)
@@ -218,7 +218,7 @@ func TestReplacementIsGivenUp(t *testing.T) {
 	}
 }
 
-// takeMarksBack makes the world one in which the command was taken back, and its replacement is left.
+// takeMarksBack changes the world as if the command was rolled back while its replacement remained.
 func (w *world) takeMarksBack() {
 	w.t.Helper()
 	for _, c := range w.claims() {
@@ -287,7 +287,7 @@ func TestReplacementInUseStays(t *testing.T) {
 	}
 }
 
-// A node that was found at the last moment not to be able to go is let be for a while, longer each time.
+// After a failed validation, the node has a backoff, which is longer each time.
 func TestTakenBackRests(t *testing.T) {
 	w := newDearWorld(t)
 	var backoffs []time.Duration
@@ -297,7 +297,7 @@ func TestTakenBackRests(t *testing.T) {
 		if r == nil {
 			continue
 		}
-		// A node comes up with far less room than its type has.
+		// The replacement has far less capacity than its instance type.
 		w.boot(r)
 		n := &corev1.Node{}
 		w.get("new", n)
@@ -314,7 +314,7 @@ func TestTakenBackRests(t *testing.T) {
 	}
 }
 
-// vanish makes objects gone.
+// vanish deletes the objects at once.
 func (w *world) vanish(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
@@ -328,7 +328,7 @@ func (w *world) vanish(objects ...client.Object) {
 	}
 }
 
-// A pod that came before the taint and has no room on the replacement takes the mark back.
+// A pod that was bound before the taint has no room on the replacement. The mark is removed.
 func TestLostPlaceTakesTheMarkBack(t *testing.T) {
 	w := newDearWorld(t)
 	w.pass(pause)
@@ -357,7 +357,8 @@ func TestCapPerMinute(t *testing.T) {
 	}
 }
 
-// What is paused does not begin: neither what goes by choice, nor, while nothing may be launched, what needs a replacement.
+// A pause prevents new disruptions. A pause of disruption prevents all voluntary ones. A pause of launches prevents those that
+// need a replacement.
 func TestPausedByTheThrottle(t *testing.T) {
 	for name, limits := range map[string]throttle.Limits{
 		"disruption": {PauseDisruption: true},
@@ -379,7 +380,7 @@ func TestPausedByTheThrottle(t *testing.T) {
 	}
 }
 
-// While nothing may be launched, nodes that need no replacement go.
+// While launches are paused, nodes that need no replacement are disrupted.
 func TestEmptyNodesGoWithoutLaunches(t *testing.T) {
 	w := newWorld(t, "100%", 3)
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{PauseLaunches: true, MaxReplacements: 1}}
@@ -387,7 +388,7 @@ func TestEmptyNodesGoWithoutLaunches(t *testing.T) {
 	w.want(3, 0, 3)
 }
 
-// As many replacements are launched within a minute as are allowed; a command that needs more waits.
+// Replacements per minute are limited. A command that needs more of them waits.
 func TestReplacementsAMinute(t *testing.T) {
 	o := newColony(t, 0)
 	o.c.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxReplacements: 3}}

@@ -15,9 +15,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// launchStatic launches the missing nodes of static NodePools, as many as the throttle allows, and publishes events
-// about the others. Nodes that exceed the limits, because other controllers launch nodes at the same time, are left to
-// the next pass.
+// launchStatic launches the missing nodes of static NodePools. It launches as many as the throttle allows, and publishes events
+// about the others. Nodes that exceed the limits, because other controllers launch nodes at the same time, are left to the next
+// pass.
 func (c *Controller) launchStatic(ctx context.Context, s *model.Snapshot, nodes []model.PlannedNode) error {
 	now := s.Now
 	var held []model.PlannedNode

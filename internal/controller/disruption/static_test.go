@@ -45,7 +45,7 @@ func newStaticWorld(t *testing.T) (*world, *ear) {
 	return w, e
 }
 
-// Of the nodes that a static pool lacks, as many are launched per minute as the throttle allows. An event reports the others.
+// The throttle limits the launches per minute for a static pool. An event reports the nodes that it still lacks.
 func TestStaticLaunchesAMinute(t *testing.T) {
 	w, e := newStaticWorld(t)
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxLaunches: 2}}
@@ -69,7 +69,8 @@ func TestStaticLaunchesAMinute(t *testing.T) {
 	}
 }
 
-// While launches are paused, an event says how many nodes a static pool lacks. A pause of disruption does not stop its launches.
+// While launches are paused, an event reports how many nodes a static pool lacks. A pause of disruption does not stop its
+// launches.
 func TestStaticLaunchesArePaused(t *testing.T) {
 	w, e := newStaticWorld(t)
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{PauseLaunches: true}}
@@ -86,7 +87,7 @@ func TestStaticLaunchesArePaused(t *testing.T) {
 	}
 }
 
-// A static pool is scaled when its replicas change, not at the next poll. Its status changes with each node and makes no pass.
+// A change of the replicas of a static pool triggers a pass at once. Changes of its status, which come with each node, do not.
 func TestStaticPoolIsScaledAtOnce(t *testing.T) {
 	w, _ := newStaticWorld(t)
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -94,7 +95,7 @@ func TestStaticPoolIsScaledAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pass(pause)
-	for queue.Len() > 0 { // of the claims that were made
+	for queue.Len() > 0 { // removes the requests that the new claims caused
 		r, _ := queue.Get()
 		queue.Done(r)
 	}

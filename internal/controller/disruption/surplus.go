@@ -17,9 +17,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// endSurplus handles replacements for which no command waits any more. If the replaced nodes no longer exist, the
-// replacement becomes an ordinary node. If the command was rolled back, the replacement is deleted unless pods need it.
-// endSurplus runs at the end of a pass, so that new commands can use such replacements.
+// endSurplus handles replacements for which no command waits any more. If the replaced nodes no longer exist, the replacement
+// becomes an ordinary node. If the command was rolled back, the replacement is deleted unless pods need it. endSurplus runs at
+// the end of a pass, because the commands of the pass may use such a replacement.
 func (c *Controller) endSurplus(ctx context.Context) error {
 	if !slices.ContainsFunc(c.Cluster.Snapshot().Claims(), func(claim *apiv1.NodeClaim) bool {
 		return claim.Annotations[apiv1.ReplacesAnnotationKey] != ""
@@ -57,7 +57,7 @@ func (c *Controller) endSurplus(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// awaited reports whether one of the NodeClaims that n replaces is marked and waits for n, or is being deleted.
+// awaited reports whether one of the NodeClaims that n replaces is being deleted, or is marked and waits for n.
 func awaited(s *model.Snapshot, n *model.Node, replaced []string) bool {
 	for _, name := range replaced {
 		claim, there := s.Claim(name)
@@ -73,8 +73,8 @@ func awaited(s *model.Snapshot, n *model.Node, replaced []string) bool {
 	return false
 }
 
-// reassign computes, once after a start, the destination nodes for the pods of marked nodes. Provisioning then reserves
-// that capacity, and the pods move in stages, as without the restart. It returns the snapshot with these assignments.
+// reassign computes, once after a start, the destination nodes of the pods on marked nodes. Provisioning then reserves capacity
+// there, and the pods move in stages, as without the restart. It returns the snapshot with these destinations.
 func (c *Controller) reassign(ctx context.Context, s *model.Snapshot) *model.Snapshot {
 	if c.reassigned {
 		return s
@@ -90,8 +90,7 @@ func (c *Controller) reassign(ctx context.Context, s *model.Snapshot) *model.Sna
 	return c.look(ctx)
 }
 
-// tellSurplus reports that a replacement is deleted because the disruption of the nodes that it replaces was rolled
-// back.
+// tellSurplus reports that a replacement is deleted, because its command was rolled back and no pod needs it.
 func (c *Controller) tellSurplus(ctx context.Context, n *model.Node) {
 	const reason = telemetry.DisruptedUnusedReplacement
 	c.Metrics.NodeClaims.DisruptedTotal.WithLabelValues(reason, n.Pool, n.Labels[apiv1.CapacityTypeLabelKey], "",

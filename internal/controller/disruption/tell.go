@@ -36,8 +36,8 @@ func (c *Controller) tellLaunched(ctx context.Context, l act.Launch, reason stri
 		"options", len(l.Node.Options), "cheapest", l.Node.Options[0].Name, "price-per-hour", l.Node.Price())
 }
 
-// createdFor returns the label reason of a created claim. Upstream has the reasons of voluntary disruption and repair there, and
-// counts all other claims as provisioned: those of static NodePools, and those in the place of expired nodes.
+// createdFor returns the label reason of the metric of created claims. As in upstream, the reasons of voluntary disruption and
+// repair are used. All other claims are "provisioned": those of static NodePools, and replacements of expired nodes.
 func createdFor(reason string) string {
 	for _, voluntary := range budget.Reasons {
 		if reason == lower(voluntary) {
@@ -72,7 +72,8 @@ func (c *Controller) tellMarked(ctx context.Context, s *model.Snapshot, cmd *mod
 		"nodes", cmd.Names(), "replacements", len(cmd.Replacements), "pods", cmd.Moves(), "savings-per-hour", cmd.Saves)
 }
 
-// tellApproved publishes that the score of a consolidation is high enough: on the node, or, if there are several, on the NodePool.
+// tellApproved reports that the score of a consolidation is high enough. The event is on the node, or on the NodePool if there
+// are several nodes.
 func (c *Controller) tellApproved(p *model.Pool, n *model.Node, cmd *model.Command) {
 	if len(cmd.Nodes) == 1 {
 		c.publish(n, corev1.EventTypeNormal, telemetry.EventConsolidationApproved, cmd.String())
@@ -112,8 +113,8 @@ func (c *Controller) tellWithheld(cmd model.Command, message string) {
 	}
 }
 
-// proposal returns the message about a command that is not executed because of the modes of its NodePools. It prefers a
-// NodePool in mode DryRun to one in mode Approve, because an approval has no effect in the former.
+// proposal returns the message about a command that is not executed because of the modes of its NodePools. If one of them has
+// mode DryRun, the message is about that mode, because an approval has no effect there.
 func (c *Controller) proposal(s *model.Snapshot, cmd model.Command) string {
 	for _, n := range cmd.Nodes {
 		if p, ok := s.Pool(n.Pool); ok && p.Mode(c.Options.Mode) == apiv1.ModeDryRun {
@@ -124,8 +125,8 @@ func (c *Controller) proposal(s *model.Snapshot, cmd model.Command) string {
 		apiv1.DisruptionApprovedAnnotationKey)
 }
 
-// tellCancelled reports that the marks were removed from a node. If only one of the two marks existed, because the
-// other write failed, that is only logged for debugging.
+// tellCancelled reports that the marks were removed from a node. A partial mark, whose other write was lost, is logged at debug
+// level only.
 func (c *Controller) tellCancelled(ctx context.Context, n *model.Node, why model.Verdict) {
 	c.publish(n, corev1.EventTypeWarning, telemetry.EventDisruptionCancelled,
 		"Disruption cancelled, node accepts pods again: "+why.String())
@@ -170,8 +171,8 @@ const (
 	cannotConsolidate = "Cannot consolidate Node: "
 )
 
-// tellBlocked publishes events about the causes that block disruption of nodes, if users can change the cause or it
-// explains costs.
+// tellBlocked publishes events about the rules that block the disruption of nodes. It omits rules that users cannot change and
+// that do not explain costs.
 func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 	for _, b := range d.Blocked {
 		switch b.Verdict.Rule {
@@ -197,7 +198,7 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 	c.tellPools(s)
 }
 
-// stopsDisruption reports whether the cause blocks all voluntary disruption of a node, not only consolidation.
+// stopsDisruption reports whether the cause blocks all voluntary disruption of a node, or only its consolidation.
 func stopsDisruption(cause model.Cause) bool {
 	switch cause {
 	case model.CausePaused, model.CausePoolPaused, model.CauseRateLimit, model.CauseZoneShifted:

@@ -31,7 +31,8 @@ func wantAbout(t *testing.T, e *ear, reason string, names ...string) {
 	}
 }
 
-// An approved consolidation of one node is told on the node and its claim, one of several nodes once on their NodePool.
+// The event about the approved consolidation of one node is on the node and its claim. For several nodes, one event is on their
+// NodePool.
 func TestApprovedConsolidation(t *testing.T) {
 	w, heard := newDearWorld(t), &ear{}
 	w.Events = heard
@@ -62,7 +63,7 @@ func TestApprovedConsolidation(t *testing.T) {
 	}
 }
 
-// A consolidation that is not valid any more is rejected, and the node has an event about that.
+// A consolidation that is not valid any more is rejected with an event on the node.
 func TestInvalidConsolidation(t *testing.T) {
 	w, heard := newDearWorld(t), &ear{}
 	w.Events = heard
@@ -79,7 +80,7 @@ func TestInvalidConsolidation(t *testing.T) {
 	wantAbout(t, heard, telemetry.EventDisruptionCancelled, "claim-0", "node-0")
 }
 
-// Claims are counted under the reasons of upstream.
+// Created claims are counted by the reasons of upstream.
 func TestReasonsOfCreatedClaims(t *testing.T) {
 	for reason, want := range map[string]string{
 		"underutilized": "underutilized", "empty": "empty", "drifted": "drifted", "unhealthy": "unhealthy",

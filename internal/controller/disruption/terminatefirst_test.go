@@ -21,12 +21,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
 )
 
-// inReservation are the labels of nodes that run in the capacity reservation of newReservedColony.
+// inReservation has the labels of nodes that run in the capacity reservation of newReservedColony.
 var inReservation = map[string]string{
 	apiv1.CapacityTypeLabelKey: apiv1.CapacityTypeReserved, "example.com/reservation": "r-1",
 }
 
-// newReservedColony returns a colony of drifted nodes with one pod each, which use up a capacity reservation. The pool may
+// newReservedColony returns a colony of drifted nodes with one pod each, which use the whole capacity reservation. The pool may
 // launch nodes from that reservation only. change may change the pool.
 func newReservedColony(t *testing.T, nodes int, boots time.Duration, change func(*apiv1.NodePool)) *colony {
 	o := newEmptyColony(t, boots)
@@ -52,7 +52,7 @@ func newReservedColony(t *testing.T, nodes int, boots time.Duration, change func
 	return o
 }
 
-// reserved is the type large from the reservation of so many instances, of which the claims that exist use some.
+// reserved returns the type large with one offering: a reservation of that many instances, less the existing claims.
 func (o *colony) reserved(instances int) *cloud.InstanceType {
 	t := machine("large", 2, 0.1)
 	labels := map[string]string{corev1.LabelTopologyZone: "a"}
@@ -65,8 +65,8 @@ func (o *colony) reserved(instances int) *cloud.InstanceType {
 	return t
 }
 
-// rolled passes until no claim is drifted. It returns the fewest nodes that were there at any time for pods, and fails the
-// test if that never happens.
+// rolled makes passes until no claim is drifted. It returns the smallest number of usable nodes at any time. If claims remain
+// drifted, it fails the test.
 func (o *colony) rolled(instances int) (fewest int) {
 	nodes := len(o.claims())
 	fewest = nodes
@@ -102,7 +102,7 @@ func (o *colony) rolled(instances int) (fewest int) {
 	return 0
 }
 
-// All nodes of a full reservation have drifted. Without the gate nothing happens.
+// All nodes of a full reservation have drifted. Without the feature gate, none is disrupted.
 func TestFullReservationStaysWithoutTheGate(t *testing.T) {
 	o := newReservedColony(t, 3, 0, func(*apiv1.NodePool) {})
 	for range 10 {
@@ -116,7 +116,7 @@ func TestFullReservationStaysWithoutTheGate(t *testing.T) {
 	}
 }
 
-// All nodes of a full reservation have drifted. They are replaced one after another without a spare node, as the budget says,
+// All nodes of a full reservation have drifted. They are replaced one after another without a spare node, within the budget,
 // however long a new node takes to start.
 func TestFullReservationRolls(t *testing.T) {
 	for _, boots := range paces {
@@ -132,7 +132,7 @@ func TestFullReservationRolls(t *testing.T) {
 	}
 }
 
-// So are the nodes of a static pool that is at its limit of nodes.
+// The nodes of a static pool at its limit of nodes are replaced one after another, too.
 func TestStaticPoolAtItsLimitRolls(t *testing.T) {
 	for _, boots := range paces {
 		o := newReservedColony(t, 3, boots, func(pool *apiv1.NodePool) {
@@ -146,7 +146,8 @@ func TestStaticPoolAtItsLimitRolls(t *testing.T) {
 	}
 }
 
-// A mark for such a node survives a restart: the next controller does not roll it back because its pods fit nowhere.
+// The mark of a node that is terminated first survives a restart. The next controller does not roll it back although the pods of
+// the node fit nowhere.
 func TestTerminateFirstSurvivesRestart(t *testing.T) {
 	o := newReservedColony(t, 1, 0, func(*apiv1.NodePool) {})
 	options := []apiv1.DisruptionReason{apiv1.DisruptionReasonDrifted}

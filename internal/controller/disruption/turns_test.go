@@ -12,13 +12,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// closed reports whether the node's turn to take pods has not come.
+// closed reports whether the node is reserved and not opened yet.
 func closed(n corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == apiv1.StagedMoveTaintKey })
 }
 
-// handOver moves pods of disrupted nodes for a while, as long as nodes are closed to them. It reports whether the controller was
-// killed.
+// handOver moves pods of disrupted nodes in a few steps, while nodes are closed. It reports whether the controller was killed.
 func (o *colony) handOver() (dead bool) {
 	for range 4 {
 		n := len(slices.DeleteFunc(o.nodes(), func(n corev1.Node) bool { return !closed(n) }))
@@ -38,7 +37,7 @@ func (o *colony) handOver() (dead bool) {
 	return dead
 }
 
-// provision promises pods that wait their places, and counts the nodes that it lacks for them.
+// provision records promises for pending pods, and adds the new nodes that it would need for them to short.
 func (o *colony) provision() {
 	plan := pack.Solve(o.c.look(o.t.Context()), pack.Options{Labels: apiv1.CoreLabels()})
 	for _, pl := range plan.Placements {
@@ -47,7 +46,7 @@ func (o *colony) provision() {
 	o.short += len(plan.Nodes)
 }
 
-// evict ends the pods of the node whose place is open.
+// evict makes those pods of the node pending whose destination is open.
 func (o *colony) evict(node string) {
 	var pods []*corev1.Pod
 	for _, p := range o.on(node) {

@@ -23,7 +23,7 @@ import (
 // workers is the number of actions that are executed concurrently.
 const workers = 10
 
-// carryOutAll executes all actions and returns the notices of failed ones.
+// carryOutAll executes all actions and returns the notices of the failed actions.
 func (c *Controller) carryOutAll(ctx context.Context, actions []interruption.Action) []cloud.Notice {
 	errs := parallel.Do(ctx, len(actions), workers, func(i int) error { return c.carryOut(ctx, actions[i]) })
 	var failed []cloud.Notice
@@ -37,7 +37,8 @@ func (c *Controller) carryOutAll(ctx context.Context, actions []interruption.Act
 	return failed
 }
 
-// carryOut executes one action, in the order of its fields.
+// carryOut executes one action: it marks the offering as unavailable, publishes the event, sets the deadline, deletes the claim
+// and cordons the node, each only if the action requires it.
 func (c *Controller) carryOut(ctx context.Context, a interruption.Action) error {
 	if a.Unavailable != "" {
 		c.Cloud.MarkUnavailable(a.Claim, a.Unavailable)
@@ -74,7 +75,7 @@ func causeOf(a interruption.Action) string {
 	return cmp.Or(a.Told.Message, "notice of the cloud: "+string(a.Notice.Kind))
 }
 
-// publish publishes the event on the claim and, if it exists, on its node.
+// publish publishes the event on the claim and, if the node exists, on the node. It publishes nothing if the event has no reason.
 func (c *Controller) publish(a interruption.Action, e interruption.Event) {
 	if e.Reason == "" {
 		return
@@ -85,8 +86,8 @@ func (c *Controller) publish(a interruption.Action, e interruption.Event) {
 	}
 }
 
-// setDeadline sets the termination deadline of the claim's node to that of the action. At the deadline, the drain ends
-// even if pods remain.
+// setDeadline writes the deadline of the action to the claim as the termination deadline of its node. At the deadline, the drain
+// ends even if pods remain.
 func (c *Controller) setDeadline(ctx context.Context, a interruption.Action) error {
 	before := a.Claim.DeepCopy()
 	metav1.SetMetaDataAnnotation(&a.Claim.ObjectMeta, apiv1.NodeClaimTerminationTimestampAnnotationKey,
@@ -94,8 +95,8 @@ func (c *Controller) setDeadline(ctx context.Context, a interruption.Action) err
 	return client.IgnoreNotFound(act.Merge(ctx, c.Client, before, a.Claim)) // a deleted claim needs no deadline
 }
 
-// cordon taints the node against new pods immediately, before the deletion of the claim starts the drain. An error is
-// only logged, since the drain sets the taint as well.
+// cordon taints the node against new pods immediately, before the controller of nodes starts the drain. An error is only logged,
+// because the drain sets the taint as well.
 func (c *Controller) cordon(ctx context.Context, a interruption.Action) {
 	before := a.Node.DeepCopy()
 	act.Cordon(a.Node)

@@ -41,7 +41,7 @@ type Controller struct {
 	failing failing
 }
 
-// Name returns the controller's name in logs and metrics, which is that of its source.
+// Name returns the name of the source. It is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return c.Source.Name() }
 
 // Register adds the controller to mgr. Its runs do not overlap.
@@ -53,8 +53,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile handles one batch of notices from the source. After an error it is repeated with increasing delay. The log
-// has a line when an error first occurs and one when it no longer occurs.
+// Reconcile handles one batch of notices from the source. After an error it is repeated with increasing delay. A line is logged
+// when a new error occurs, and when reading succeeds again.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	next, err := c.Handle(ctx)
 	switch {
@@ -119,20 +119,20 @@ func (c *Controller) decide(ctx context.Context, notices []cloud.Notice) ([]inte
 	return interruption.Decide(s), nil
 }
 
-// failing has the last error of a source and the delay after it. The zero value is a source without an error.
+// failing has the last error of a source and the delay after it. The zero value means that the last call succeeded.
 type failing struct {
-	text  string // the error that was logged last, empty if the last call succeeded
+	text  string // the last logged error, empty if the last call succeeded
 	pause time.Duration
 }
 
-// The pause after an error, which doubles from retryFirst to retryLongest. retryLongest is short compared to the two
-// minutes that a spot instance runs after its notice.
+// retryFirst is the delay after the first error. It doubles with each further error up to retryLongest. retryLongest is short
+// compared to the two minutes that a spot instance runs after its notice.
 const (
 	retryFirst   = time.Second
 	retryLongest = 10 * time.Second
 )
 
-// again returns the pause before the next attempt, and whether the error differs from the last one.
+// again returns the delay before the next attempt, and whether the error differs from the last one.
 func (f *failing) again(err error) (pause time.Duration, news bool) {
 	f.pause = min(max(2*f.pause, retryFirst), retryLongest)
 	news, f.text = f.text != err.Error(), err.Error()

@@ -31,9 +31,9 @@ import (
 
 var now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// provider is a cloud that notes which capacity is unavailable.
+// provider is a cloud that records which capacity was marked as unavailable.
 type provider struct {
-	mu          sync.Mutex // guards unavailable: notices are acted on at the same time
+	mu          sync.Mutex // guards unavailable: actions are executed concurrently
 	unavailable []string
 }
 
@@ -47,11 +47,11 @@ func (p *provider) MarkUnavailable(claim *apiv1.NodeClaim, capacityType string) 
 	p.unavailable = append(p.unavailable, claim.Name+" "+capacityType)
 }
 
-// source delivers one batch, or an error, and notes what failed of it.
+// source delivers one batch or an error, and records the notices whose actions failed.
 type source struct {
 	notices []cloud.Notice
 	err     error
-	asked   int // how often it was acknowledged
+	asked   int // number of calls of Acknowledge
 	failed  []string
 }
 
@@ -71,8 +71,8 @@ type silent struct{}
 
 func (silent) Publish(...telemetry.Event) {}
 
-// newController returns a controller of claims a and b, on instances i-a and i-b, and of a claim of another provider on i-c.
-// Claims with the name of refused cannot be deleted.
+// newController returns a controller with the claims a and b on the instances i-a and i-b, and a claim of another provider on
+// i-c. The claim named refused cannot be deleted.
 func newController(t *testing.T, s *source, refused string) (*Controller, *provider) {
 	t.Helper()
 	scheme := api.Scheme()
@@ -120,7 +120,7 @@ func ended(t *testing.T, c *Controller) (names []string) {
 	return names
 }
 
-// The source gets the error for a claim that cannot be deleted. The others are deleted, but not claims of other providers.
+// If a claim cannot be deleted, the source gets its notice back. Other claims are deleted, except those of other providers.
 func TestFailureIsToldToTheSource(t *testing.T) {
 	s := &source{}
 	for _, id := range []string{"i-a", "i-b", "i-c", "i-d"} {
@@ -139,7 +139,8 @@ func TestFailureIsToldToTheSource(t *testing.T) {
 	}
 }
 
-// A source that fails is asked again later each time. Each new error is logged once, and so is the end of a row of errors.
+// After an error, the source is read again with increasing delay. Each new error is logged once, and so is the first success
+// after errors.
 func TestSourceFails(t *testing.T) {
 	var lines []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
@@ -168,7 +169,7 @@ func TestSourceFails(t *testing.T) {
 	}
 }
 
-// Every reason that the engine gives is a reason of events.
+// Every reason of an event of the engine is declared in telemetry.
 func TestReasonsAreDeclared(t *testing.T) {
 	known := map[string]bool{}
 	for _, r := range telemetry.Reasons() {

@@ -1,9 +1,9 @@
 // Package interruption executes the decisions of the engine about notices of interruptions: it deletes NodeClaims,
 // cordons nodes, and marks offerings without capacity as unavailable.
 //
-// There is one Controller for each source of a provider's notices. A source is acknowledged only after all actions for
-// its notices were tried; failed ones are delivered again. Once a NodeClaim is deleted, provisioning launches nodes for
-// its pods while they are drained.
+// There is one Controller for each source of notices. The notices of a batch are acknowledged after all their actions were tried.
+// Notices whose actions failed are delivered again. After a NodeClaim is deleted, provisioning launches nodes for its pods while
+// they are drained.
 //
-// The only state in memory is the list of interruptions without a replacement, for a metric; it may be lost.
+// The list of interruptions without a replacement is in memory only. If it is lost, a metric lacks some observations.
 package interruption

@@ -18,12 +18,11 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// awaited is the time after which a launch no longer counts as a replacement. There may be none, if the pods fit on
-// other nodes.
+// awaited is the time after an interruption within which a launch counts as its replacement. There is no replacement if the pods
+// fit on other nodes.
 const awaited = 10 * time.Minute
 
-// Replacements watches launches of NodeClaims, and measures the time from an interruption to the launch of the
-// replacement.
+// Replacements watches launches of NodeClaims. It measures the time from an interruption to the launch of the replacement.
 type Replacements struct {
 	client client.Client
 	// toLaunch is the histogram of these times.
@@ -71,8 +70,8 @@ func (r *Replacements) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Re
 	return ctrl.Result{}, nil
 }
 
-// await records an interruption of the claim's node, for which a replacement is expected. If the time of the
-// interruption is zero, it is now.
+// await records an interruption of the claim's node, for which a replacement may be launched. at is the time of the interruption;
+// zero stands for now.
 func (r *Replacements) await(claim *apiv1.NodeClaim, at, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,8 +83,8 @@ func (r *Replacements) await(claim *apiv1.NodeClaim, at, now time.Time) {
 	slices.SortFunc(r.waiting[pool], time.Time.Compare)
 }
 
-// launched counts the claim as the replacement for the oldest interruption in its NodePool, if the claim was created
-// after it.
+// launched counts the claim as the replacement for the oldest interruption in its NodePool, if the claim was created after that
+// interruption.
 func (r *Replacements) launched(claim *apiv1.NodeClaim, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -50,7 +50,7 @@ func largeCluster(n int) *model.Snapshot {
 	return model.Compile(d).At(start)
 }
 
-// samples counts the samples of a scrape.
+// samples returns the number of samples of a scrape, in total and by metric.
 func samples(t *testing.T, reg prometheus.Gatherer) (n int, families map[string]int) {
 	t.Helper()
 	found, err := reg.Gather()
@@ -74,8 +74,8 @@ func samples(t *testing.T, reg prometheus.Gatherer) (n int, families map[string]
 	return n, families
 }
 
-// With 10,000 nodes a scrape has fewer than 20,000 samples. 8,000 of them are left to the metrics of controller-runtime, of the
-// cloud provider and of the AWS SDK: a local cluster has 7,500. The sums are those of the nodes.
+// With 10,000 nodes a scrape has fewer than 20,000 samples. 8,000 of them are reserved for the metrics of controller-runtime, of
+// the cloud provider and of the AWS SDK, which are 7,500 in a local cluster. The sums are equal to the sums over the nodes.
 func TestCardinality(t *testing.T) {
 	const nodes = 10_000
 	w := newWorld(t)
@@ -131,7 +131,7 @@ func TestCardinality(t *testing.T) {
 	}
 }
 
-// A small cluster has series of its own for each node again after it was large.
+// When a large cluster becomes small, each node has its own series again.
 func TestDetailComesBack(t *testing.T) {
 	w := newWorld(t)
 	detail := &Detail{MaxNodes: 10}

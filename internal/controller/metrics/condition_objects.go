@@ -49,7 +49,7 @@ func conditionsOf(o client.Object) []metav1.Condition {
 	return nil
 }
 
-// labels are the names of an object's NodePool and node class; empty if it has none.
+// labels are the names of an object's NodePool and node class, empty if the object has none.
 type labels struct{ pool, class string }
 
 // labelsOf returns the NodePool and node class that the labels of a claim or node contain.
@@ -63,8 +63,8 @@ func labelsOf(o client.Object, classes []schema.GroupVersionKind) labels {
 	return l
 }
 
-// tellEvent publishes an event about a changed condition. It leaves out nodes, for which the kubelet and others do so.
-// Every new status counts as another event, so that a status which returns soon is published.
+// tellEvent publishes an event about a changed condition. It skips nodes, because the kubelet and others publish such events.
+// Events with different statuses are not equal, so a status that returns within a short time is published.
 func (c *Conditions) tellEvent(o client.Object, from string, now metav1.Condition) {
 	if _, ok := o.(*corev1.Node); ok {
 		return
@@ -82,8 +82,8 @@ func (c *Conditions) tellEvent(o client.Object, from string, now metav1.Conditio
 	})
 }
 
-// tellFinalized publishes an event about the end of an object's deletion. The object no longer exists, so the event has
-// only its name.
+// tellFinalized publishes an event after the deletion of an object has ended. The object no longer exists, so the event refers to
+// its name and UID.
 func (c *Conditions) tellFinalized(key types.NamespacedName, s sight) {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: key.Namespace, Name: key.Name, UID: s.uid,

@@ -22,17 +22,17 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// conditionPeriod is the interval in which the ages of conditions are updated.
+// conditionPeriod is the interval at which the ages of conditions are updated.
 const conditionPeriod = 30 * time.Second
 
-// conditionWorkers is small, because a reconcile is only a few map operations.
+// conditionWorkers is small, because a reconcile takes only a few map operations.
 const conditionWorkers = 10
 
 // Conditions reports changes of the status conditions of objects of one kind by metrics and, except for nodes, by
 // events. It also measures how long deletions take. There is one controller for each kind.
 //
-// It compares an object with its state at the last reconcile. An object seen for the first time counts as changed only if it
-// was created after the controller started: an older one may have changed long ago.
+// It compares an object with its state at the last reconcile. At its first reconcile, an object counts as changed only if it was
+// created after the controller started. An older object may have changed long ago.
 type Conditions struct {
 	client  client.Client
 	clock   clock.PassiveClock
@@ -41,7 +41,7 @@ type Conditions struct {
 	kind    schema.GroupVersionKind
 	classes []schema.GroupVersionKind
 	detail  *Detail
-	// started is truncated to seconds, as creation times are.
+	// started is when the controller was created. It is truncated to seconds, as creation times are.
 	started time.Time
 
 	series series
@@ -67,7 +67,7 @@ type ConditionOptions struct {
 	Events  telemetry.Recorder
 	Metrics *telemetry.ConditionMetrics
 	Facts   cloud.Facts
-	// Detail is whether single nodes and NodeClaims have series; nil means always.
+	// Detail decides whether single nodes and NodeClaims have series; nil means always.
 	Detail *Detail
 }
 
@@ -114,8 +114,8 @@ func (c *Conditions) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: conditionPeriod}, nil
 }
 
-// look returns the state of the object at its last reconcile. If there was none, it returns a state without conditions
-// for an object that was created after the start of the controller; for an older one, ok is false.
+// look returns the state of the object at its last reconcile. At the first reconcile of an object that was created after the
+// start of the controller, it returns a state without conditions. For an older object, ok is false.
 func (c *Conditions) look(key types.NamespacedName, o client.Object) (before sight, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,9 +151,9 @@ func (c *Conditions) tellChanges(o client.Object, before, is sight) {
 		now := is.conditions[t]
 		was, had := before.conditions[t]
 		if had && was.Status == now.Status || !had && now.Status == metav1.ConditionUnknown {
-			continue // A new condition with status Unknown has no information yet.
+			continue // a new condition with status Unknown has no information
 		}
-		from, status := "absent", metav1.ConditionUnknown // a condition that does not exist counts as Unknown
+		from, status := "absent", metav1.ConditionUnknown // a missing condition counts as Unknown
 		began := o.GetCreationTimestamp().Time
 		if had {
 			from, status, began = string(was.Status), was.Status, was.LastTransitionTime.Time
@@ -195,8 +195,8 @@ func (c *Conditions) gauges(key types.NamespacedName, s sight) []sample {
 	return list
 }
 
-// gone reports that an object no longer exists. The duration of the deletion is reported only if an earlier reconcile
-// had the deletion timestamp.
+// gone reports that an object no longer exists. The duration of the deletion is reported only if an earlier reconcile saw the
+// deletion timestamp.
 func (c *Conditions) gone(key types.NamespacedName) {
 	c.series.replace(key.String(), nil)
 	c.mu.Lock()
@@ -214,14 +214,13 @@ func (c *Conditions) gone(key types.NamespacedName) {
 	}
 }
 
-// each calls f twice: with the metrics of the kind and with those of any kind, each with the values of their last
-// labels.
+// each calls f twice: with the metrics of the kind and with those of any kind. extra has the values of their last labels.
 func (c *Conditions) each(f func(m *telemetry.StatusMetrics, extra []string), l labels) {
 	f(c.metrics.Kind(lower(c.kind.Kind)), []string{l.pool, l.class})
 	f(c.metrics.AnyKind(), []string{l.pool, l.class, c.kind.Group, c.kind.Kind})
 }
 
-// with appends extra to the values.
+// with returns values followed by extra.
 func with(extra []string, values ...string) []string { return append(values, extra...) }
 
 // Register adds the controller to the manager.

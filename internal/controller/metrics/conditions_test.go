@@ -34,7 +34,7 @@ func aClaim(created int) *apiv1.NodeClaim {
 	}}
 }
 
-// set gives the claim one condition, since some seconds after start.
+// set gives the claim one condition whose last transition was since seconds after start.
 func (w *world) set(t string, status metav1.ConditionStatus, reason string, since int) {
 	w.t.Helper()
 	claim := &apiv1.NodeClaim{}
@@ -67,7 +67,7 @@ func TestConditionChanges(t *testing.T) {
 	if result := w.run(c, "", "c1"); result.RequeueAfter != 30*time.Second {
 		t.Errorf("comes back after %v", result.RequeueAfter)
 	}
-	w.expect("", transitions) // to begin as Unknown is no change
+	w.expect("", transitions) // a new condition with status Unknown is no change
 	w.clock.Step(9 * time.Second)
 	w.set("Launched", "True", "Launched", 7)
 	w.run(c, "", "c1")
@@ -92,7 +92,7 @@ func TestConditionChanges(t *testing.T) {
 	}
 }
 
-// An object that is older than the controller has changed before; a younger one has changed unseen between two events.
+// Changes of an object that is older than the controller may be old. A younger object may have changed between two events.
 func TestFirstSight(t *testing.T) {
 	for name, tt := range map[string]struct {
 		created int
@@ -143,7 +143,7 @@ func TestTermination(t *testing.T) {
 	}
 }
 
-// Conditions of nodes are counted, but get no events, since the kubelet publishes those.
+// Conditions of nodes are counted. They have no events, because the kubelet publishes those.
 func TestNodeConditions(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "1", CreationTimestamp: at(0)}}
 	node.Status.Conditions = []corev1.NodeCondition{{

@@ -12,16 +12,17 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A Detail is whether each node, NodeClaim and pod has series of its own. In a large cluster there would be hundreds of thousands
-// of them. Then the series have the same labels without the names, and their sums as values. A nil Detail is always detailed.
+// A Detail decides whether each node, NodeClaim and pod has its own series. In a large cluster there would be hundreds of
+// thousands of them. Then series have the same labels without the names, and their values are sums. A nil Detail always keeps
+// single series.
 type Detail struct {
-	// MaxNodes is the largest number of nodes with series of their own; 0 means any number.
+	// MaxNodes is the largest number of nodes with their own series; 0 means no limit.
 	MaxNodes int
 
 	coarse atomic.Bool
 }
 
-// decide sets and returns whether there are too many nodes. It changes back only below four fifths of the bound.
+// decide sets and returns whether there are too many nodes. It becomes false again at four fifths of MaxNodes.
 func (d *Detail) decide(nodes int) (coarse bool) {
 	if d == nil || d.MaxNodes == 0 {
 		return false
@@ -31,13 +32,13 @@ func (d *Detail) decide(nodes int) (coarse bool) {
 	return coarse
 }
 
-// Coarse reports whether single objects have no series.
+// Coarse reports whether single objects have no series of their own.
 func (d *Detail) Coarse() bool { return d != nil && d.coarse.Load() }
 
-// sumPeriod is the interval in which sums are written.
+// sumPeriod is the interval at which sums are written.
 const sumPeriod = 30 * time.Second
 
-// sum writes the metrics of nodes and the states of pods as sums over all that have the same labels but for names.
+// sum writes the metrics of nodes and the states of pods as sums over all objects whose labels are equal except for the name.
 func (c *Nodes) sum(nodes []*model.Node) {
 	now := c.Clock.Now()
 	c.Metrics.ClusterState.NodeCount.WithLabelValues().Set(float64(len(nodes)))
@@ -102,7 +103,7 @@ func (c *Nodes) sumPods() {
 	}
 }
 
-// clearSums deletes the sums when single objects have series again. The series of a pod comes back with its next change.
+// clearSums deletes the sums when single objects have series again. The series of a pod is written at its next reconcile.
 func (c *Nodes) clearSums() {
 	if c.summed.IsZero() {
 		return

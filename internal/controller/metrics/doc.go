@@ -1,5 +1,5 @@
-// Package metrics publishes metrics of the objects in the cluster: waiting times and nodes of pods, resources of nodes
-// and NodePools, and changes of status conditions.
+// Package metrics publishes metrics of the objects in the cluster: waiting times and states of pods, resources of nodes and
+// NodePools, and changes of status conditions.
 //
 // It writes only metrics and events, so it can be disabled (--disable-cluster-state-observability). Its state in memory
 // is the series that exist and the last states of objects. After a restart, counters begin at zero. Changes during the

@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// nodePeriod is the interval in which the metrics of nodes are updated.
+// nodePeriod is the interval at which the metrics of nodes are updated.
 const nodePeriod = 5 * time.Second
 
 // Cluster is implemented by observe.Cluster.
@@ -27,26 +27,25 @@ type Cluster interface {
 	Synced() bool
 }
 
-// Nodes writes the metrics of single nodes and of the cluster as a whole. A model.Node is never modified, so if the
-// pointer in the snapshot is the same as before, only the metric of the node's age is updated.
+// Nodes writes the metrics of single nodes and of the whole cluster. A model.Node is never modified. So if the snapshot has the
+// same pointer as before, only the age of the node is updated.
 type Nodes struct {
 	Cluster Cluster
 	Clock   clock.PassiveClock
 	Metrics *telemetry.Metrics
-	// Detail is whether single objects have series; nil means always.
+	// Detail decides whether single objects have series; nil means always.
 	Detail *Detail
 
 	last map[string]told
-	// summed is when the sums were written last, zero if there are none.
+	// summed is the time at which the sums were last written, zero if there are none.
 	summed   time.Time
-	unsynced time.Time // the time since when the cluster is not synced; zero if it is
+	unsynced time.Time // time since which the cluster is not synced; zero if it is synced
 }
 
 // told is the state of a node at the last update of its metrics.
 type told struct {
 	node *model.Node
-	// labels are the label values of the series without the resource. resources are the resources for which series
-	// exist.
+	// labels are the label values of the series, without the resource. resources are the resources for which series exist.
 	labels    []string
 	resources []corev1.ResourceName
 }
@@ -84,7 +83,7 @@ func (c *Nodes) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: nodePeriod}, nil
 }
 
-// tell updates the metrics of a node.
+// tell updates the metrics of a node. It returns the new state for the next update.
 func (c *Nodes) tell(n *model.Node, last told, now time.Time) told {
 	m := c.Metrics.Nodes
 	if last.node != n {
@@ -163,7 +162,7 @@ func (c *Nodes) tellUtilization(used, allocatable model.Resources) {
 	}
 }
 
-// tellSync sets the metrics that tell whether the snapshot is complete, and if not, since when.
+// tellSync sets the metrics about whether the snapshot is complete, and since when it is not.
 func (c *Nodes) tellSync(now time.Time) {
 	m := c.Metrics.ClusterState
 	if c.Cluster.Synced() {
@@ -179,7 +178,7 @@ func (c *Nodes) tellSync(now time.Time) {
 	m.UnsyncedTimeSeconds.WithLabelValues().Set(now.Sub(c.unsynced).Seconds())
 }
 
-// accumulate adds more to total in place, so that the sum over thousands of nodes does not allocate thousands of maps.
+// accumulate adds more to total in place. Otherwise the sum over thousands of nodes would allocate thousands of maps.
 func accumulate(total, more model.Resources) {
 	for name, v := range more {
 		total[name] += v

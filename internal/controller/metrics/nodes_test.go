@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe"
 )
 
-// cluster is an observed cluster that may not have seen everything.
+// cluster is an observed cluster. synced is whether its first lists are complete.
 type cluster struct {
 	*observe.Cluster
 	synced bool
@@ -82,7 +82,7 @@ func TestNodes(t *testing.T) {
 		karpenter_nodes_total_pod_requests{`+labels+`"pods",zone="a"} 2
 	`, allNodes()...)
 
-	// The pods go, the zone is corrected: nothing of the old series stays.
+	// After the deletion of the pods and a change of the zone, no old series remains.
 	known.Remove(podOn("n1", "web", "1", false))
 	known.Remove(podOn("n1", "agent", "500m", true))
 	node = node.DeepCopy()
@@ -104,7 +104,7 @@ func TestNodes(t *testing.T) {
 	`, allNodes()...)
 }
 
-// Resources are written in lower case and with underscores.
+// Names of resources are written in lower case and with underscores.
 func TestResourceTypes(t *testing.T) {
 	w := newWorld(t)
 	known := &cluster{observe.New(w.clock), true}
@@ -128,7 +128,7 @@ func TestResourceTypes(t *testing.T) {
 	`, "karpenter_nodes_allocatable", "karpenter_cluster_utilization_percent")
 }
 
-// allNodes names all metrics of the controller but the time for which the state is not complete.
+// allNodes returns the names of all metrics of the controller except UnsyncedTimeSeconds.
 func allNodes() []string {
 	return []string{
 		"karpenter_nodes_allocatable", "karpenter_nodes_total_pod_requests", "karpenter_nodes_total_pod_limits",

@@ -24,11 +24,11 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// podPeriod is the interval in which the gauges of waiting pods are updated.
+// podPeriod is the interval at which the gauges of waiting pods are updated.
 const podPeriod = 30 * time.Second
 
-// Pods writes the metrics of single pods, and the times until they were bound and ready. It measures a pod only if an
-// earlier reconcile found it waiting, so that a restart does not count running pods again.
+// Pods writes the metrics of single pods, and the times until they were bound and ready. It measures a time only if an earlier
+// reconcile found the pod not bound or not ready. So a restart does not count running pods again.
 type Pods struct {
 	Client   client.Client
 	Clock    clock.PassiveClock
@@ -36,7 +36,7 @@ type Pods struct {
 	Timeline *Timeline
 	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
-	// Detail is whether single pods have series; nil means always.
+	// Detail decides whether single pods have series; nil means always.
 	Detail *Detail
 
 	series series
@@ -45,7 +45,7 @@ type Pods struct {
 	waiting map[types.NamespacedName]wait
 }
 
-// A wait has the states that a pod had not reached at its last reconcile.
+// A wait has the states that a pod had not reached at its last reconcile: bound and ready.
 type wait struct {
 	uid              types.UID
 	unbound, unready bool
@@ -98,7 +98,7 @@ func (c *Pods) state(ctx context.Context, pod *corev1.Pod) (sample, error) {
 	return sample{c.Metrics.State, stateLabels(pod, node.Labels), 1}, nil
 }
 
-// ownerOf returns the API path of the pod's controller, or "".
+// ownerOf returns the API path of the pod's controller, "" if there is none.
 func ownerOf(pod *corev1.Pod) string {
 	o := metav1.GetControllerOf(pod)
 	if o == nil {
@@ -143,13 +143,13 @@ func (c *Pods) follow(ctx context.Context, key types.NamespacedName, pod *corev1
 	}
 	is := wait{pod.UID, bound.IsZero(), was.unready || pod.Status.Phase == corev1.PodPending}
 	if !is.unbound && !is.unready {
-		return nil, nil // It was ready at its first reconcile, or became ready earlier.
+		return nil, nil // the pod was ready at its first reconcile, or became ready earlier
 	}
 	c.nowWaiting(key, is)
 	return c.gauges(pod, is, m, counts), nil
 }
 
-// gauges returns the waiting times of the pod for the states that it has not reached.
+// gauges returns the current waiting times of the pod for the states that it has not reached.
 func (c *Pods) gauges(pod *corev1.Pod, is wait, m moments, counts bool) []sample {
 	labels, now := []string{pod.Name, pod.Namespace}, c.Clock.Now()
 	age := since(pod.CreationTimestamp.Time, now)

@@ -26,16 +26,16 @@ const (
 	decision      = "karpenter_pods_scheduling_decision_duration_seconds"
 )
 
-// gauges are the metrics that exist only while a pod waits.
+// gauges returns the names of the metrics that exist only while a pod waits.
 func gauges() []string { return []string{unbound, unstarted, undecided, provUnbound, provUnstarted} }
 
-// isBound is the histogram of one pod without resource claims.
+// isBound returns the text of the named histogram after one observation of a pod without ResourceClaims.
 func isBound(name string, seconds int) string {
 	const labels = `{dynamic_resources="false"} `
 	return fmt.Sprintf("%s_sum%s%d\n%s_count%s1\n", name, labels, seconds, name, labels)
 }
 
-// A pod has dynamic resources if it, or one of its containers, names resource claims.
+// A pod has dynamic resources if the pod or one of its containers has ResourceClaims.
 func TestDynamicResources(t *testing.T) {
 	uses := corev1.Container{Resources: corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "gpu"}}}}
 	for name, tt := range map[string]struct {
@@ -67,7 +67,7 @@ func aPod() *corev1.Pod {
 	}
 }
 
-// setStatus writes the phase and makes the conditions true since some seconds after start.
+// setStatus sets the phase and conditions. Each condition is true since the given number of seconds after start.
 func (w *world) setStatus(phase corev1.PodPhase, since map[corev1.PodConditionType]int) {
 	w.t.Helper()
 	pod := w.pod()
@@ -98,7 +98,7 @@ func (w *world) pods() *Pods {
 	return &Pods{Client: w, Clock: w.clock, Metrics: w.metrics.Pods, Timeline: NewTimeline(w.metrics.Pods)}
 }
 
-// The whole way of a pod: it waits, a round finds no place, the next one does, it is bound, it becomes ready.
+// A pod is pending, a round finds no node for it, the next round finds one, it is bound, and it becomes ready.
 func TestPodTimes(t *testing.T) {
 	w := newWorld(t, aPod(), &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 	c := w.pods()
@@ -117,11 +117,11 @@ func TestPodTimes(t *testing.T) {
 	`, gauges()...)
 
 	decide(true)
-	decide(false) // takes the place back
+	decide(false) // the pod has no planned node any more
 	w.clock.Step(time.Second)
 	decide(true)
 	w.clock.Step(4 * time.Second)
-	decide(true) // the first time counts
+	decide(true) // the time of the first decision is kept
 	w.run(c, "ns", "web")
 	w.expect(`
 		`+provUnbound+`{dynamic_resources="false",name="web",namespace="ns"} 4
@@ -135,7 +135,7 @@ func TestPodTimes(t *testing.T) {
 	w.setStatus(corev1.PodPending, map[corev1.PodConditionType]int{corev1.PodScheduled: 8})
 	w.clock.Step(10 * time.Second)
 	w.run(c, "ns", "web")
-	w.run(c, "ns", "web") // reports nothing twice
+	w.run(c, "ns", "web") // a second reconcile reports nothing
 	w.expect(`
 		`+provUnstarted+`{name="web",namespace="ns"} 14
 		`+unstarted+`{name="web",namespace="ns"} 27
@@ -154,7 +154,7 @@ func TestPodTimes(t *testing.T) {
 	}
 }
 
-// A pod that was never seen waiting, as after a restart, is not timed; nor is one that loses its readiness.
+// A pod that was first observed when it was running, as after a restart, is not measured. Nor is a pod that becomes unready.
 func TestPodsThatRunAreNotTimed(t *testing.T) {
 	pod := aPod()
 	pod.Spec.NodeName = "n1"
@@ -188,7 +188,7 @@ func TestPodsThatEnd(t *testing.T) {
 	}
 }
 
-// Time spent on nodes that fail to join says nothing about provisioning.
+// The times of pods whose nodes fail to register are not measured, because provisioning does not cause them.
 func TestUnhealthyPoolsAreNotTimed(t *testing.T) {
 	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	pool.Status.Conditions = []metav1.Condition{{

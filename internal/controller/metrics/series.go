@@ -14,19 +14,20 @@ type sample struct {
 	value  float64
 }
 
-// shared is the value of a sample that several objects have: the value of its series is their number.
+// shared is the value of samples in a series that several objects share. The value of such a series is the number of these
+// objects.
 const shared = -1
 
-// series stores which series belong to which object, so that the series of a changed or deleted object can be deleted
-// directly. A search in all series takes too long in a large cluster. The zero value is ready to use.
+// series stores the series of each object, so that the series of a changed or deleted object can be deleted directly. A search in
+// all series takes too long in a large cluster. The zero value is ready to use.
 type series struct {
 	mu      sync.Mutex // guards written
 	written map[string]map[seriesKey]bool
-	// holders are how many objects have a shared series.
+	// holders is the number of objects that have each shared series.
 	holders map[seriesKey]int
 }
 
-// A seriesKey is the identity of one series. The values of its labels are joined by a byte that no UTF-8 text contains.
+// A seriesKey identifies a series. labels has the values of its labels, joined by a byte that no UTF-8 text contains.
 type seriesKey struct {
 	vec    *prometheus.GaugeVec
 	labels string
@@ -34,7 +35,7 @@ type seriesKey struct {
 
 const labelSeparator = "\xff"
 
-// replace makes the samples the only ones of the object.
+// replace writes the samples of the object and deletes its other series.
 func (s *series) replace(object string, samples []sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,18 +14,18 @@ import (
 // maxTimelines is the maximum number of pods in a Timeline. If there are more, the oldest entries are removed.
 const maxTimelines = 50_000
 
-// A Timeline records three times for each pending pod: when Karpenter first saw it, when a provisioning round first
-// handled it, and since when a node is found or planned for it. Provisioning writes it, and Pods reads it. It is safe
-// for concurrent use.
+// A Timeline records three times for each pending pod: when Karpenter first observed it, when a provisioning round first decided
+// about it, and since when a node is found or planned for it. Provisioning writes a Timeline, and Pods reads it. It is safe for
+// concurrent use.
 type Timeline struct {
 	metrics *telemetry.PodMetrics
 
 	mu    sync.Mutex // guards all below
 	pods  map[types.NamespacedName]*list.Element
-	order *list.List // of *moments, those seen first at the front
+	order *list.List // of *moments; the first observed pod is at the front
 }
 
-// moments are the recorded times of one pod. A zero time has not happened yet.
+// moments are the recorded times of one pod. A time is zero before its event.
 type moments struct {
 	key         types.NamespacedName
 	uid         types.UID
@@ -40,17 +40,17 @@ func NewTimeline(m *telemetry.PodMetrics) *Timeline {
 	return &Timeline{metrics: m, pods: map[types.NamespacedName]*list.Element{}, order: list.New()}
 }
 
-// Seen records that the pod waits for a node. Only the first call for a pod has an effect.
+// Seen records that the pod is pending. Only the first call for a pod has an effect.
 func (t *Timeline) Seen(key types.NamespacedName, uid types.UID, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.at(key, uid, now)
 }
 
-// Decided records that a round, which began at start, handled the pod. placed is true if a node of the NodePool was
-// found or planned for the pod. The first decision ends the time that pods_scheduling_decision_duration_seconds
-// measures. The pod counts as placed since the first round that placed it, until a round does not place it. Bound pods
-// that must leave a disrupted node are ignored.
+// Decided records that a round, which began at start, made a decision for the pod. placed is true if a node of the NodePool was
+// found or planned for it. The first decision ends the time that pods_scheduling_decision_duration_seconds measures. The pod
+// counts as placed from the first round that places it until a round does not. Bound pods that must leave a disrupted node are
+// ignored.
 func (t *Timeline) Decided(p *model.Pod, start, now time.Time, placed bool, pool string) {
 	if p.Bound() {
 		return
@@ -72,7 +72,7 @@ func (t *Timeline) Decided(p *model.Pod, start, now time.Time, placed bool, pool
 	}
 }
 
-// of returns the recorded times of the pod; zero if there are none.
+// of returns the recorded times of the pod, all zero if there are none.
 func (t *Timeline) of(key types.NamespacedName, uid types.UID) moments {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,14 +84,15 @@ func (t *Timeline) of(key types.NamespacedName, uid types.UID) moments {
 	return moments{}
 }
 
-// forget removes the recorded times of a pod that runs, has ended or was deleted.
+// forget removes the recorded times of a pod that is ready, has finished or was deleted.
 func (t *Timeline) forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.drop(t.pods[key])
 }
 
-// at returns the moments of a pod, first seen at now if it is new. A pod of the same name with another UID is another pod.
+// at returns the moments of a pod, and creates them with seen = now if there are none. Pods with the same name and different UIDs
+// are different pods.
 func (t *Timeline) at(key types.NamespacedName, uid types.UID, now time.Time) *moments {
 	if e, ok := t.pods[key]; ok {
 		if m := e.Value.(*moments); m.uid == uid {

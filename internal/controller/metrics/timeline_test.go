@@ -18,7 +18,7 @@ func named(name, uid string) *model.Pod {
 
 func key(name string) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: name} }
 
-// A round that never saw the pod before counts from the start of the round.
+// For a pod that was not observed before a round, the time counts from the start of the round.
 func TestTimelineWithoutSeen(t *testing.T) {
 	w := newWorld(t)
 	line := NewTimeline(w.metrics.Pods)
@@ -41,7 +41,7 @@ func TestTimelineIgnoresBoundPods(t *testing.T) {
 	}
 }
 
-// A new pod of an old name, as a StatefulSet makes them, has moments of its own.
+// A new pod with the name of a deleted one, as a StatefulSet creates, has its own moments.
 func TestTimelineTellsPodsOfOneNameApart(t *testing.T) {
 	w := newWorld(t)
 	line := NewTimeline(w.metrics.Pods)

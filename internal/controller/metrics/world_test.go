@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A world is a cluster, a clock, and the metrics and events about them.
+// A world is a cluster and a clock, and records metrics and events.
 type world struct {
 	client.Client
 	t       *testing.T
@@ -33,7 +33,7 @@ type world struct {
 	events  []telemetry.Event
 }
 
-// start is when the tests begin.
+// start is the time at which the tests begin.
 var start = time.Unix(1_000_000, 0)
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -71,7 +71,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// expect compares all series of the named metrics with want, in the text format without comments. It compares only sum and
+// expect compares all series of the named metrics with want, in the text format without comments. It compares only the sum and
 // count of histograms and summaries.
 func (w *world) expect(want string, names ...string) {
 	w.t.Helper()
@@ -94,7 +94,7 @@ func (w *world) expect(want string, names ...string) {
 	}
 }
 
-// at is start and some seconds.
+// at returns the time some seconds after start.
 func at(seconds int) metav1.Time {
 	return metav1.NewTime(start.Add(time.Duration(seconds) * time.Second))
 }

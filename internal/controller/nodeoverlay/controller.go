@@ -23,27 +23,26 @@ import (
 	"github.com/karpenter-go/karpenter/internal/singleton"
 )
 
-// A Controller writes to every NodeOverlay's status whether it is applied.
+// A Controller writes to the status of every NodeOverlay whether it is applied.
 type Controller struct {
 	Client client.Client
 	Clock  clock.PassiveClock
-	// Cloud is the provider, whose instance types have no overlays applied.
+	// Cloud is the provider whose instance types have no overlays applied yet.
 	Cloud  cloud.Provider
 	Labels apiv1.LabelRules
 }
 
 const (
-	// period is the interval in which overlays are compared with the instance types, which change without an event.
+	// period is the interval at which overlays are validated against the instance types, because these change without an event.
 	period = 5 * time.Minute
-	// retry is the delay until the next reconcile if the instance types of a NodePool cannot be read.
+	// retry is the delay until the next reconcile if the instance types of a NodePool cannot be listed.
 	retry = 10 * time.Second
 )
 
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "nodeoverlay.controller" }
 
-// Register adds the controller to mgr. Only changes of a spec trigger it, because the status changes often, also by
-// this controller.
+// Register adds the controller to mgr. Only changes of a spec trigger it. The status changes often, also by this controller.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	ofSpec := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	err := ctrl.NewControllerManagedBy(mgr).Named(c.Name()).WatchesRawSource(singleton.Source()).
@@ -81,7 +80,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: period}, nil
 }
 
-// supplies returns the instance types of all NodePools. whole is false if those of some NodePool could not be read.
+// supplies returns the instance types of all NodePools. whole is false if those of some NodePool could not be listed.
 func (c *Controller) supplies(ctx context.Context) (out []overlay.Supply, whole bool, err error) {
 	var pools apiv1.NodePoolList
 	if err := c.Client.List(ctx, &pools); err != nil {
@@ -104,7 +103,7 @@ func (c *Controller) supplies(ctx context.Context) (out []overlay.Supply, whole 
 	return out, whole, nil
 }
 
-// tell writes the result of the validation to the overlay's status. It ignores a conflict, since the change of the
+// tell writes the result of the validation to the overlay's status. It ignores a conflict, because the conflicting change of the
 // overlay triggers another Reconcile.
 func (c *Controller) tell(ctx context.Context, o *overlayv1alpha1.NodeOverlay, f *overlay.Finding) error {
 	before, now := o.DeepCopy(), c.Clock.Now()

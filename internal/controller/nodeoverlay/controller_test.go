@@ -46,7 +46,7 @@ func poolOf(name string) *apiv1.NodePool {
 	return p
 }
 
-// A world is an API server in memory and a cloud with two types.
+// A world is the controller with an API server in memory and a cloud with two types.
 type world struct {
 	kube  client.Client
 	cloud *fakecloud.Cloud
@@ -74,7 +74,7 @@ func (w *world) judge(t *testing.T) ctrl.Result {
 	return result
 }
 
-// prices returns those of large and small in the pool, overlays on them.
+// prices returns the prices of large and small in the pool, with overlays applied.
 func (w *world) prices(t *testing.T, pool string) [2]float64 {
 	t.Helper()
 	o := &Overlays{Reader: w.kube, Labels: apiv1.CoreLabels()}
@@ -103,8 +103,8 @@ func (w *world) verdict(t *testing.T, name string) string {
 	return string(valid.Status) + " " + valid.Reason
 }
 
-// An overlay is in force before it is validated. Once its status says that it contradicts another overlay, it is not in
-// force until the other is deleted.
+// An overlay is applied before it is validated. If its status says that it conflicts with another overlay, it is not applied
+// until the other one is deleted.
 func TestOverlaysInForce(t *testing.T) {
 	w := newWorld(poolOf("default"), overlayOf("a", "7", "small", "large"))
 	if got := w.prices(t, "default"); got != [2]float64{7, 7} {
@@ -132,7 +132,7 @@ func TestOverlaysInForce(t *testing.T) {
 	}
 }
 
-// Pools without types are left out and looked at again soon; pools that are gone have no overlays.
+// Pools whose types cannot be listed are skipped, and validation is repeated soon. For deleted pools no overlay is applied.
 func TestPoolsWithoutTypes(t *testing.T) {
 	w := newWorld(poolOf("default"), overlayOf("a", "7", "small"))
 	w.cloud.TypesErr = &cloud.NodeClassNotReadyError{}

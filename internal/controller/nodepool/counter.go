@@ -18,8 +18,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// countPeriod is the interval in which the nodes of NodePools are counted. The status is not updated for every change
-// of a node, because no decision depends on it.
+// countPeriod is the interval at which the nodes of NodePools are counted. The status is not updated for every change of a node,
+// because no decision depends on it.
 const countPeriod = 5 * time.Second
 
 // Counter writes status.resources and status.nodes of each NodePool.
@@ -53,8 +53,8 @@ func (c *Counter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return result, err
 }
 
-// count returns the sum of the capacity of the NodePool's nodes, without those that are being deleted. The result
-// always has the basic resources, even if they are zero.
+// count returns the sum of the capacity of the NodePool's nodes, without those that are being deleted. The result always has cpu,
+// memory, pods, ephemeral-storage and nodes, even if they are zero.
 func (c *Counter) count(ctx context.Context, pool string) (corev1.ResourceList, error) {
 	var claims apiv1.NodeClaimList
 	var nodes corev1.NodeList
@@ -92,13 +92,13 @@ func (c *Counter) count(ctx context.Context, pool string) (corev1.ResourceList, 
 	return total, nil
 }
 
-// leaving reports whether the capacity of the claim no longer counts for the NodePool.
+// leaving reports whether the capacity of the claim does not count for the NodePool any more.
 func leaving(claim *apiv1.NodeClaim) bool {
 	return claim.DeletionTimestamp != nil || condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating)
 }
 
-// capacity returns the capacity of the claim's node. Until the node is initialized, resources that it does not report
-// yet are taken from the claim's status. node is nil before it has joined.
+// capacity returns the capacity of the claim's node. Until the node is initialized, resources that it does not report yet are
+// taken from the claim's status. node is nil if it has not joined.
 func capacity(claim *apiv1.NodeClaim, node *corev1.Node) corev1.ResourceList {
 	c := one()
 	if node != nil {
@@ -114,7 +114,7 @@ func capacity(claim *apiv1.NodeClaim, node *corev1.Node) corev1.ResourceList {
 	return c
 }
 
-// one returns a list with the resource "nodes" of 1.
+// one returns a list in which the resource nodes is 1.
 func one() corev1.ResourceList {
 	return corev1.ResourceList{model.Nodes: *resource.NewQuantity(1, resource.DecimalSI)}
 }

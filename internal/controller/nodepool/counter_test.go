@@ -27,15 +27,15 @@ func launched(id string, capacity corev1.ResourceList) func(*apiv1.NodeClaim) {
 func TestCounter(t *testing.T) {
 	initialized := map[string]string{apiv1.NodeInitializedLabelKey: "true"}
 	w := newWorld(t, aPool(),
-		// Known to the cloud only.
+		// This instance has not joined.
 		aClaim("launching", launched("1", resources("4", "8Gi", ""))),
-		// Joined, but the device plugin has not started: the GPU is taken from the claim, the rest from the node.
+		// This node has joined, but its device plugin has not started. The GPU is taken from the claim, the rest from the node.
 		aClaim("joining", launched("2", resources("4", "8Gi", "1"))),
 		aNode("joining", "2", resources("4", "7Gi", "0"), nil),
-		// Initialized: only the node counts.
+		// This node is initialized, so only its own capacity counts.
 		aClaim("ready", launched("3", resources("4", "8Gi", "1"))),
 		aNode("ready", "3", resources("4", "7Gi", ""), initialized),
-		// No claim.
+		// This node has no claim.
 		aNode("orphan", "4", resources("2", "1Gi", ""), initialized),
 		// None of these counts.
 		aClaim("wish", launched("", resources("99", "99Gi", ""))),

@@ -1,9 +1,9 @@
 // Package nodepool maintains the status of NodePools: whether the spec is valid, whether the node class is ready, the
 // sum of resources, whether nodes register, and the hash by which drift is detected.
 //
-// Each part of the status has its own controller, because each has its own triggers. Since they all write to one
-// object, writes have an optimistic lock. After a conflict, the controller reconciles again after a short delay.
+// Each part of the status has its own controller with its own triggers. All controllers write to the same object, so the writes
+// have an optimistic lock. After a conflict, the controller reconciles again after a short delay.
 //
-// Only Health holds state in memory: the last few registrations of each pool. After a restart it is rebuilt from the
-// condition in the pool's status.
+// Only Health has state in memory: the last few registrations of each NodePool. After a restart it is restored from the condition
+// in the NodePool's status.
 package nodepool

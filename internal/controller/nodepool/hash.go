@@ -25,8 +25,8 @@ type Hash struct {
 // Name is the controller's name in logs and metrics.
 func (c *Hash) Name() string { return "nodepool.hash" }
 
-// Reconcile updates the annotations. If the version of the hash function has changed, it updates the claims first: if
-// that is interrupted, the NodePool still has the old version, and the update is repeated.
+// Reconcile updates the annotations. If the version of the hash function has changed, it updates the claims first. If that is
+// interrupted, the NodePool still has the old version, and the update is repeated.
 func (c *Hash) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pool, err := get(ctx, c.Client, c.Cloud.Facts(), req)
 	if pool == nil {
@@ -43,8 +43,8 @@ func (c *Hash) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	return written(act.Patch(ctx, c.Client, before, pool))
 }
 
-// adopt updates the claims of the NodePool to the current version of the hash function. A claim that has drifted keeps
-// its old hash and so stays drifted. The others matched the pool, so they get its new hash.
+// adopt updates the claims of the NodePool to the current version of the hash function. A claim that has drifted keeps its old
+// hash, so that it remains drifted. The other claims matched the NodePool, so they get its new hash.
 func (c *Hash) adopt(ctx context.Context, pool *apiv1.NodePool, hash string) error {
 	var claims apiv1.NodeClaimList
 	if err := c.Client.List(ctx, &claims, client.MatchingLabels{apiv1.NodePoolLabelKey: pool.Name}); err != nil {

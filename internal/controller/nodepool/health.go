@@ -8,15 +8,15 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Health records, for each NodePool, the results of the last few registrations of its nodes. The controller
-// nodeclaim.lifecycle writes it, and RegistrationHealth sets a condition from it. It is safe for concurrent use.
+// Health records, for each NodePool, the results of the last registrations of its nodes. The controller nodeclaim.lifecycle
+// writes to it. RegistrationHealth sets a condition from it. It is safe for concurrent use.
 type Health struct {
 	mu    sync.Mutex // guards pools
 	pools map[types.UID]*record
 }
 
-// remembered is the number of last registrations of a NodePool that are stored. If at least unhealthyAt of them failed,
-// the NodePool is unhealthy.
+// remembered is the maximum number of registrations that are stored for a NodePool. If at least unhealthyAt of them failed, the
+// NodePool is unhealthy.
 const (
 	remembered  = 4
 	unhealthyAt = remembered / 2
@@ -24,7 +24,7 @@ const (
 
 // A record has the last registrations of one NodePool.
 type record struct {
-	// outcomes are the last registrations, oldest first, remembered at most.
+	// outcomes are the results of the last registrations, oldest first, at most remembered of them. True is a success.
 	outcomes []bool
 	// reason and message are those of the last failure.
 	reason, message string
@@ -33,8 +33,8 @@ type record struct {
 // NewHealth returns an empty Health.
 func NewHealth() *Health { return &Health{pools: map[types.UID]*record{}} }
 
-// Record records that a node of the NodePool with the UID joined the cluster (ok), or did not in time. Call it before
-// writing the claim, because the change of the claim triggers RegistrationHealth.
+// Record records that a node of the NodePool joined the cluster (ok) or did not join in time. It must be called before the claim
+// is written, because the change of the claim triggers RegistrationHealth.
 func (h *Health) Record(pool types.UID, ok bool) {
 	if ok {
 		h.note(pool, true, "", "")
@@ -43,7 +43,7 @@ func (h *Health) Record(pool types.UID, ok bool) {
 	h.Fail(pool, apiv1.ReasonRegistrationFailed, "Node did not register in time")
 }
 
-// Fail records a failure with its reason, such as that of a claim whose launch failed.
+// Fail records a failure with its reason, such as the failed launch of a claim.
 func (h *Health) Fail(pool types.UID, reason, message string) {
 	if reason == "" {
 		reason = apiv1.ReasonRegistrationFailed
@@ -53,7 +53,7 @@ func (h *Health) Fail(pool types.UID, reason, message string) {
 
 func (h *Health) note(pool types.UID, ok bool, reason, message string) {
 	if pool == "" {
-		return // A claim that a user created has no NodePool.
+		return // a claim that a user created has no NodePool
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,15 +73,16 @@ func (h *Health) note(pool types.UID, ok bool, reason, message string) {
 
 // A Diagnosis is the health of a NodePool according to its last registrations.
 type Diagnosis struct {
-	// Known is false if there are no records, or only too few failures to decide. Then the other fields are not set.
+	// Known is false if no result is stored, or if all stored results are failures but fewer than unhealthyAt. Then the other
+	// fields are empty.
 	Known   bool
 	Healthy bool
-	// Reason and Message are those of the last failure if not Healthy.
+	// Reason and Message are those of the last failure. They are empty if Healthy is true.
 	Reason, Message string
 }
 
-// Of returns the diagnosis of the pool. The NodePool is unhealthy if at least unhealthyAt of the stored registrations
-// failed, and healthy if fewer failed and some node joined.
+// Of returns the diagnosis of the NodePool. It is unhealthy if at least unhealthyAt of the stored registrations failed. It is
+// healthy if fewer failed and at least one node joined.
 func (h *Health) Of(pool types.UID) Diagnosis {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 
 func TestHealth(t *testing.T) {
 	for _, tt := range []struct {
-		outcomes string // + joined, - failed
+		outcomes string // + is a node that joined, - one that did not
 		want     Diagnosis
 	}{
 		{"", Diagnosis{}},
@@ -23,7 +23,7 @@ func TestHealth(t *testing.T) {
 		{"+-", Diagnosis{Known: true, Healthy: true}},
 		{"--", Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "Node did not register in time"}},
 		{"-++-", Diagnosis{Known: true, Reason: "RegistrationFailed", Message: "Node did not register in time"}},
-		{"-+++-", Diagnosis{Known: true, Healthy: true}}, // the first failure is forgotten
+		{"-+++-", Diagnosis{Known: true, Healthy: true}}, // the first failure is not stored any more
 		{"----+++", Diagnosis{Known: true, Healthy: true}},
 	} {
 		t.Run(tt.outcomes, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// The diagnosis is that of the last four outcomes, whatever came before.
+// The diagnosis depends only on the last four results.
 func TestHealthForgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		outcomes := rapid.SliceOfN(rapid.Bool(), remembered, 20).Draw(t, "outcomes")
@@ -57,7 +57,7 @@ func TestHealthForgets(t *testing.T) {
 	})
 }
 
-// observed is a pool whose condition was set for its current generation and that of the class.
+// observed returns a NodePool with a condition for its current generation and for that of its node class.
 func observed(status metav1.ConditionStatus, reason string) *apiv1.NodePool {
 	return aPool(func(p *apiv1.NodePool) {
 		p.Status.NodeClassObservedGeneration = 7
@@ -82,7 +82,7 @@ func TestRegistrationHealth(t *testing.T) {
 		outcomes []bool
 		status   metav1.ConditionStatus
 		reason   string
-		after    Diagnosis // what Health says in the end
+		after    Diagnosis // the diagnosis of Health afterwards
 	}{
 		{"new pool", aPool(), []bool{false, false}, "Unknown", "AwaitingReconciliation", Diagnosis{}},
 		{"success", observed("Unknown", "x"), []bool{true}, "True", "NodeRegistrationHealthy",

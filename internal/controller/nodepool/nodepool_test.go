@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// onlyFacts is a provider of which nothing but its facts is used.
+// onlyFacts is a provider of which only Facts may be called.
 type onlyFacts struct{ cloud.Provider }
 
 func classKind() schema.GroupVersionKind {
@@ -34,7 +34,7 @@ func (onlyFacts) Facts() cloud.Facts {
 	return cloud.Facts{NodeClasses: []schema.GroupVersionKind{classKind()}}
 }
 
-// A world is a cluster and a time.
+// A world is a cluster and a clock.
 type world struct {
 	client.Client
 	t     *testing.T
@@ -52,7 +52,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return &world{Client: c, t: t, clock: testclock.NewFakeClock(time.Unix(1_000_000, 0))}
 }
 
-// run reconciles the pool named default, twice: a second time must change nothing.
+// run reconciles the NodePool named default twice. The second time must change nothing.
 func (w *world) run(r reconcile.Reconciler) (*apiv1.NodePool, ctrl.Result) {
 	w.t.Helper()
 	req := ctrl.Request{NamespacedName: types.NamespacedName{Name: "default"}}
@@ -119,15 +119,16 @@ func aClaim(name string, change ...func(*apiv1.NodeClaim)) *apiv1.NodeClaim {
 	return c
 }
 
-// other is a pool of a node class that the provider does not know.
+// other makes the NodePool refer to a node class of another provider.
 func other(p *apiv1.NodePool) { p.Spec.Template.Spec.NodeClassRef.Group = "elsewhere.io" }
 
-// deleting is a pool that is on its way out.
+// deleting marks the NodePool as being deleted.
 func deleting(p *apiv1.NodePool) {
 	p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"foreground"}
 }
 
-// Pools that are gone, going or another provider's are left alone by every controller.
+// The controllers do not change a NodePool that is being deleted or belongs to another provider. A NodePool that does not exist
+// causes no error.
 func TestPoolsLeftAlone(t *testing.T) {
 	for name, objects := range map[string][]client.Object{
 		"gone":               nil,
@@ -266,7 +267,7 @@ func TestClassChangeConcernsItsPools(t *testing.T) {
 	}
 }
 
-// A write that collides is no error: the pool is looked at again.
+// A conflict is not an error. The NodePool is reconciled again.
 func TestConflict(t *testing.T) {
 	w := newWorld(t, aPool())
 	stale := &stalePool{Client: w}
@@ -281,7 +282,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// stalePool is a client whose cache is behind.
+// stalePool is a client with an outdated cache.
 type stalePool struct {
 	client.Client
 	pool apiv1.NodePool

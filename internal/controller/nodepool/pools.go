@@ -22,16 +22,16 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// conflictDelay is the delay after a conflict, in which the watch delivers the conflicting change.
+// conflictDelay is the delay after a conflict. During the delay, the watch delivers the conflicting change.
 const conflictDelay = 50 * time.Millisecond
 
-// Fewest and most workers of the controllers of this package.
+// The bounds of the number of workers of the controllers in this package.
 const (
 	minWorkers = 10
 	maxWorkers = 1000
 )
 
-// overPools begins the builder of a controller that runs for every change of a pool.
+// overPools returns the builder of a controller that is triggered by every change of a NodePool.
 func overPools(mgr ctrl.Manager, name string, number int) *builder.Builder {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
@@ -55,7 +55,8 @@ func get(ctx context.Context, c client.Client, facts cloud.Facts, req ctrl.Reque
 	return pool, nil
 }
 
-// written returns the result of a Reconcile for the error of a write.
+// written returns the result of a Reconcile whose last write returned err. A conflict causes a retry, and a deleted NodePool is
+// no error.
 func written(err error) (ctrl.Result, error) {
 	switch {
 	case apierrors.IsConflict(err):
@@ -66,7 +67,7 @@ func written(err error) (ctrl.Result, error) {
 	return ctrl.Result{}, err
 }
 
-// newClass returns an empty object of the node class kind in ref, of its type in the scheme.
+// newClass returns an empty object of the node class kind in ref.
 func newClass(s *runtime.Scheme, facts cloud.Facts, ref *apiv1.NodeClassReference) (classObject, error) {
 	for _, gvk := range facts.NodeClasses {
 		if gvk.Group == ref.Group && gvk.Kind == ref.Kind {
@@ -107,8 +108,7 @@ func watchClasses(b *builder.Builder, mgr ctrl.Manager, facts cloud.Facts) error
 	return nil
 }
 
-// poolsOfClass maps a node class of the kind to the NodePools that refer to it. It lists all NodePools, since there are
-// few.
+// poolsOfClass maps a node class of the kind to the NodePools that refer to it. It lists all NodePools, because there are few.
 func poolsOfClass(c client.Client, gvk schema.GroupVersionKind) handler.MapFunc {
 	return func(ctx context.Context, class client.Object) []reconcile.Request {
 		var pools apiv1.NodePoolList

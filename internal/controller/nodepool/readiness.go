@@ -30,7 +30,7 @@ type Readiness struct {
 // Name is the controller's name in logs and metrics.
 func (c *Readiness) Name() string { return "nodepool.readiness" }
 
-// Reconcile writes the readiness of the pool's node class to the pool's status.
+// Reconcile writes the readiness of the NodePool's node class to the NodePool's status.
 func (c *Readiness) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pool, err := get(ctx, c.Client, c.Cloud.Facts(), req)
 	if pool == nil {
@@ -68,7 +68,7 @@ func readClass(
 	return class, nil
 }
 
-// judgeClass returns the condition NodeClassReady: whether claims can be launched with the class, which is nil if it
+// judgeClass returns the condition NodeClassReady, which is whether claims can be launched with the class. class is nil if it
 // does not exist. The status is True, or False with a reason and a message.
 func judgeClass(class classObject, ref *apiv1.NodeClassReference) metav1.Condition {
 	no := func(reason, message string) metav1.Condition {
@@ -93,8 +93,8 @@ func judgeClass(class classObject, ref *apiv1.NodeClassReference) metav1.Conditi
 	return metav1.Condition{Status: metav1.ConditionTrue}
 }
 
-// cause returns the first condition with the given status and a message, of those that the class's condition Ready
-// depends on. The result is a text to be appended to a sentence.
+// cause returns a text about the first condition with the given status and a message. It considers the conditions on which the
+// class's condition Ready depends. The text is to be appended to a sentence.
 func cause(class classObject, status metav1.ConditionStatus) string {
 	for _, name := range class.StatusConditions().Dependents {
 		if d := condition.Get(class, name); d != nil && d.Status == status && d.Message != "" && d.Message != d.Reason {

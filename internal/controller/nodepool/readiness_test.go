@@ -8,8 +8,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// The message of a NodePool has the cause from its node class, so that one kubectl describe shows it. A NodePool stands in for a node
-// class whose Ready depends on other conditions.
+// The message of the NodePool's condition has the cause from the node class, so that one kubectl describe shows it. A NodePool is
+// used here as a node class whose condition Ready depends on other conditions.
 func TestJudgeClassNamesTheCause(t *testing.T) {
 	ref := &apiv1.NodeClassReference{Kind: "Class", Name: "default"}
 	for name, tt := range map[string]struct {

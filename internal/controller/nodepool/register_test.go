@@ -9,12 +9,13 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// All controllers fit into one manager: kinds are in the scheme and names are taken once. No server is asked for that.
+// All controllers can be registered with one manager: their kinds are in the scheme, and their names are unique. No API server is
+// needed.
 func TestRegister(t *testing.T) {
 	w := newWorld(t)
 	mgr, err := ctrl.NewManager(&rest.Config{Host: "127.0.0.1:1"}, ctrl.Options{
 		Scheme: w.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)}, // else no second run in one process
+		Controller: config.Controller{SkipNameValidation: new(true)}, // the test may run more than once in a process
 	})
 	w.must(err)
 	names := map[string]bool{}

@@ -20,8 +20,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// RegistrationHealth sets the condition NodeRegistrationHealthy of NodePools from Health. After a change of the
-// NodePool or of its node class the condition is Unknown, because the change may have fixed the problem.
+// RegistrationHealth sets the condition NodeRegistrationHealthy of NodePools from Health. After a change of the NodePool or of
+// its node class, the condition is Unknown, because the change may have fixed the problem.
 type RegistrationHealth struct {
 	Client client.Client
 	Clock  clock.PassiveClock
@@ -56,7 +56,7 @@ func (c *RegistrationHealth) Reconcile(ctx context.Context, req ctrl.Request) (c
 	return written(act.PatchStatus(ctx, c.Client, before, pool))
 }
 
-// diagnose sets the condition of the pool. The class is nil if it does not exist.
+// diagnose sets the condition of the NodePool. class is nil if it does not exist.
 func (c *RegistrationHealth) diagnose(pool *apiv1.NodePool, class classObject) {
 	const t = apiv1.ConditionTypeNodeRegistrationHealthy
 	now, stored := c.Clock.Now(), condition.Get(pool, t)
@@ -81,8 +81,8 @@ func (c *RegistrationHealth) diagnose(pool *apiv1.NodePool, class classObject) {
 	}
 }
 
-// recall restores the pool's record in Health from its stored condition, after a restart. True records one success,
-// and False records unhealthyAt failures.
+// recall restores the record of the NodePool in Health from its stored condition after a restart. Status True restores one
+// success. Status False restores unhealthyAt failures.
 func (c *RegistrationHealth) recall(pool types.UID, stored *metav1.Condition) {
 	switch stored.Status {
 	case metav1.ConditionTrue:
@@ -94,8 +94,8 @@ func (c *RegistrationHealth) recall(pool types.UID, stored *metav1.Condition) {
 	}
 }
 
-// cleanUp removes the records of deleted NodePools from Health. It compares the records with the existing NodePools,
-// because the request for a deleted one has only its name.
+// cleanUp removes the records of deleted NodePools from Health. It compares the records with the existing NodePools, because the
+// request for a deleted NodePool has only its name.
 func (c *RegistrationHealth) cleanUp(ctx context.Context) error {
 	var pools apiv1.NodePoolList
 	if err := c.Client.List(ctx, &pools); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// validationWorkers is constant, because validation makes no slow calls.
+// validationWorkers does not depend on the CPU of the process, because validation makes no slow calls.
 const validationWorkers = 10
 
 // Validation sets the condition ValidationSucceeded of NodePools. It checks the rules that the schema of the CRD cannot
@@ -44,8 +44,7 @@ func (c *Validation) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return written(act.PatchStatus(ctx, c.Client, before, pool))
 }
 
-// warn logs required values that no node can have. They are not mistakes, because a manifest may be written for several
-// providers.
+// warn logs the required values that no node can have. They are not mistakes, because one manifest may be for several providers.
 func warn(ctx context.Context, pool *apiv1.NodePool, rules apiv1.LabelRules) {
 	for _, r := range pool.Spec.Template.Spec.Requirements {
 		if unknown := apiv1.UnknownValues(r, rules); len(unknown) > 0 {

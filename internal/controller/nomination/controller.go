@@ -20,41 +20,40 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A Controller writes and clears nominations: the node in status.nominatedNodeName of pending pods. There is one for
-// the cluster.
+// A Controller writes and clears nominations: the node in status.nominatedNodeName of pending pods. There is one Controller in a
+// cluster.
 type Controller struct {
 	Cluster   *observe.Cluster
 	Nominator *act.Nominator
 	Clock     clock.Clock
 	Metrics   *telemetry.SchedulerMetrics
-	// On is true if pods are nominated. Otherwise, nominations that were written before are cleared.
+	// On is true if pods are to be nominated. Otherwise earlier nominations are cleared.
 	On bool
 
-	// last is the start of the last pass. The next pass begins after busyInterval if busy or joins is true. busy is
-	// true if the last pass wrote nominations, or pods are nominated to nodes that are not registered. joins is true if
-	// claims or nodes that are not registered have changed since.
+	// last is the start of the last pass. The next pass begins after busyInterval if busy or joins is true, otherwise after
+	// idleInterval. busy is true if the last pass wrote nominations, or if pods are nominated to nodes that are not registered.
+	// joins is true if claims or nodes that are not registered have changed since the last pass.
 	last  time.Time
 	busy  bool
 	joins atomic.Bool
 	// forbidden is set permanently once the API server has refused a patch of pods/status as forbidden.
 	forbidden atomic.Bool
-	// outcomes are where nominated pods were bound; nil means none. Other controllers read them.
+	// outcomes counts where nominated pods were bound; nil means none. Other goroutines read it.
 	outcomes atomic.Pointer[nominate.Outcomes]
 }
 
 // Intervals between passes.
 const (
-	// idleInterval is the shortest time between two passes. busyInterval applies while nominations must be written or
-	// nodes join. It is short because a pod whose nomination kube-scheduler cleared may lose its capacity to another
-	// pod. After a pass that ends at maxWritesPerPass, the next one begins without a delay.
+	// idleInterval is the minimum time between two passes. busyInterval applies while nominations must be written or nodes join.
+	// It is short because kube-scheduler may clear a nomination, and then the pod may lose its capacity to another one. After a
+	// pass that ends at maxWritesPerPass, the next one begins without a delay.
 	idleInterval = 500 * time.Millisecond
 	busyInterval = 50 * time.Millisecond
-	// recheckInterval is the maximum time between two passes while pods are pending, since the deletion of a node
-	// triggers no pass.
+	// recheckInterval is the maximum time between two passes while pods are pending. The deletion of a node triggers no pass.
 	recheckInterval = 10 * time.Second
 	// syncInterval is the interval of checks whether the first lists from the API server are complete.
 	syncInterval = 100 * time.Millisecond
-	// maxWritesPerPass is the maximum number of nominations in one pass. The next pass then decides again, because
+	// maxWritesPerPass is the maximum number of nominations in one pass. The next pass makes a new decision, because
 	// kube-scheduler may have bound some of the other pods in the meantime.
 	maxWritesPerPass = 100
 )
@@ -62,8 +61,7 @@ const (
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "nomination" }
 
-// Register adds the controller to mgr. It is triggered by pending pods, plans for them, and by claims and nodes that
-// join the cluster.
+// Register adds the controller to mgr. Pending pods, plans for them, and claims and nodes that join the cluster trigger it.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
 		WatchesRawSource(singleton.Source()).
@@ -95,7 +93,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	c.last = now
 	c.joins.Store(false)
-	launching := c.Cluster.Launches() // read before the snapshot, so that the snapshot has the planned pods of completed launches
+	launching := c.Cluster.Launches() // before the snapshot, so that the snapshot has the planned pods of completed launches
 	s := c.Cluster.Snapshot()
 	c.observe(s)
 	on := c.On && !c.forbidden.Load()
@@ -121,8 +119,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: recheckInterval}, nil
 }
 
-// Tally returns how many of the last nominated pods of a scheduler were bound, and how many of these elsewhere. It may be called
-// at any time.
+// Tally returns how many of the last nominated pods of a scheduler were bound, and how many of them to another node than
+// nominated. It may be called concurrently.
 func (c *Controller) Tally(scheduler string) nominate.Tally {
 	o := c.outcomes.Load()
 	if o == nil {
@@ -172,7 +170,7 @@ func (c *Controller) nominate(ctx context.Context, nominations []nominate.Nomina
 	return len(pods), err == nil
 }
 
-// release allows the registration of nodes of those claims whose pods are nominated.
+// release allows the nodes of the claims to register, because the pods of these claims are nominated.
 func (c *Controller) release(ctx context.Context, nominated []nominate.Nominated) {
 	if len(nominated) == 0 {
 		return

@@ -31,13 +31,13 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A world is a controller on an API server that has two pods which wait.
+// A world is a controller with an API server that has two pending pods.
 type world struct {
 	*Controller
 	t      *testing.T
 	client client.Client
 	clock  *clocktesting.FakeClock
-	// fail is the API server's answer to patches of pods' status, or of claims if failClaims is set.
+	// fail is the error of patches of pods' status, or of patches of claims if failClaims is true.
 	fail       error
 	failClaims bool
 	// mu guards patches, the number of patches of pods' status, and writers, the field managers of nominations by pod.
@@ -93,7 +93,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// own sets the field manager of the nomination of o, which the fake client does not.
+// own sets the field manager of the nomination of o, because the fake client does not.
 func (w *world) own(o client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +124,7 @@ func node(name string, registered bool) *corev1.Node {
 	return n
 }
 
-// watch shows the controller the pods as they are.
+// watch passes the pods of the API server to the controller.
 func (w *world) watch() {
 	w.t.Helper()
 	var pods corev1.PodList
@@ -137,7 +137,7 @@ func (w *world) watch() {
 	}
 }
 
-// pass reconciles once, after the least interval.
+// pass reconciles once, after idleInterval.
 func (w *world) pass() {
 	w.t.Helper()
 	w.clock.Step(idleInterval)
@@ -146,7 +146,7 @@ func (w *world) pass() {
 	}
 }
 
-// want compares what pods are nominated to on the API server.
+// want compares the nominations of the pods a and b in the API server.
 func (w *world) want(what, a, b string) {
 	w.t.Helper()
 	var got [2]string
@@ -162,7 +162,7 @@ func (w *world) want(what, a, b string) {
 	}
 }
 
-// erase does what the scheduler does after an attempt that failed, and shows it.
+// erase clears a nomination, as the scheduler does after a failed attempt, and passes the pod to the controller.
 func (w *world) erase(name string) {
 	w.t.Helper()
 	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name}}
@@ -177,7 +177,7 @@ func (w *world) promise(node string) {
 	w.Cluster.Promise(node, w.Cluster.Snapshot().Pending(), w.clock.Now().Add(time.Minute))
 }
 
-// restart loses all that the program has in memory.
+// restart replaces the controller by one without state in memory.
 func (w *world) restart() {
 	w.Controller = &Controller{
 		Cluster: observe.New(w.clock), Nominator: w.Nominator, Clock: w.clock, Metrics: w.Metrics, On: w.On,
@@ -215,13 +215,13 @@ func TestNominationsFollowPromises(t *testing.T) {
 	}
 }
 
-// A restart forgets promises, and whose nominations are whose is on the pods.
+// After a restart, promises are lost. The field manager on the pod shows who wrote its nomination.
 func TestSwitchedOff(t *testing.T) {
 	w := newWorld(t)
 	w.promise("n")
 	w.pass()
 	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "b"}}
-	for _, node := range []string{"null", `"n"`} { // b is nominated by the scheduler now
+	for _, node := range []string{"null", `"n"`} { // now the scheduler has nominated b
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"nominatedNodeName":`+node+`}}`))
 		if err := w.client.Status().Patch(t.Context(), o, patch, client.FieldOwner("kube-scheduler")); err != nil {
 			t.Fatal(err)
@@ -250,7 +250,7 @@ func claim(node, name string) *apiv1.NodeClaim {
 	return c
 }
 
-// add stores a claim and shows it.
+// add stores a claim and passes it to the controller.
 func (w *world) add(c *apiv1.NodeClaim) {
 	w.t.Helper()
 	c.CreationTimestamp = metav1.NewTime(w.clock.Now())
@@ -260,7 +260,7 @@ func (w *world) add(c *apiv1.NodeClaim) {
 	w.Cluster.Set(c)
 }
 
-// released returns the node whose registration may go on, and false if it still waits for nominations.
+// released returns the node name on the claim, and false if its registration still waits for nominations.
 func (w *world) released(name string) (string, bool) {
 	w.t.Helper()
 	var c apiv1.NodeClaim
@@ -278,8 +278,9 @@ func (w *world) wantReleased(what, claim, node string) {
 	}
 }
 
-// The cloud returned the node name of a starting machine: its pods are nominated before the node exists. The scheduler erases a
-// nomination and it is written again; the node joins; the pods keep their nominations; the instance dies and they lose them.
+// The cloud returned the node name of a starting machine, so its pods are nominated before the node exists. After the scheduler
+// clears a nomination, it is written again. The pods keep their nominations when the node joins, and lose them when the instance
+// is terminated.
 func TestPodsAreNominatedWhileTheMachineBoots(t *testing.T) {
 	w := newWorld(t)
 	c := claim("m", "m")
@@ -309,7 +310,7 @@ func TestPodsAreNominatedWhileTheMachineBoots(t *testing.T) {
 	w.want("the machine is gone", "", "")
 }
 
-// The cloud returns no name in advance: pods are nominated when the node has joined, before it is registered.
+// If the cloud returns no name in advance, pods are nominated after the node has joined and before it is registered.
 func TestPodsAreNominatedWhenTheNodeJoins(t *testing.T) {
 	w := newWorld(t)
 	c := claim("m", "")
@@ -324,14 +325,14 @@ func TestPodsAreNominatedWhenTheNodeJoins(t *testing.T) {
 	w.wantReleased("the node has joined", c.Name, "m")
 }
 
-// A new process knows the plan from the nominations, and goes on where the one before was ended.
+// A new process reads the plan from the nominations, and continues where the previous process ended.
 func TestRestartBeforeTheClaimIsReleased(t *testing.T) {
 	w := newWorld(t)
 	c := claim("m", "m")
 	w.add(c)
 	w.Cluster.Set(node("m", false))
 	w.promise(c.Name)
-	w.fail = errors.New("the process is ended") // of claims: after the pods were written
+	w.fail = errors.New("the process is ended") // writes of claims fail after the pods were written
 	w.failClaims = true
 	w.pass()
 	w.want("before the restart", "m", "m")
@@ -346,7 +347,7 @@ func TestRestartBeforeTheClaimIsReleased(t *testing.T) {
 	w.wantReleased("after the restart", c.Name, "m")
 }
 
-// A node that comes while claims are still being created waits, for it is not known yet which pods were planned onto it.
+// A node that joins while claims are still being created waits, because the pods that were planned onto it are not known yet.
 func TestClaimsBeingCreated(t *testing.T) {
 	w := newWorld(t)
 	c := claim("m", "m")
@@ -362,7 +363,7 @@ func TestClaimsBeingCreated(t *testing.T) {
 	w.wantReleased("planned", c.Name, "m")
 }
 
-// A claim is not released as long as nominations of its pods fail.
+// A claim is not released while nominations of its pods fail.
 func TestNominationsFail(t *testing.T) {
 	w := newWorld(t)
 	c := claim("m", "m")
@@ -378,7 +379,7 @@ func TestNominationsFail(t *testing.T) {
 	w.wantReleased("in order again", c.Name, "m")
 }
 
-// Where nominations are switched off or forbidden no node waits for them.
+// If nominations are switched off or forbidden, no node waits for them.
 func TestNoNominations(t *testing.T) {
 	for _, off := range []bool{true, false} {
 		w := newWorld(t)
@@ -397,7 +398,8 @@ func TestNoNominations(t *testing.T) {
 	}
 }
 
-// A pass writes a part of many nominations, and decides again before it writes more: pods that run by then need none.
+// A pass writes a part of many nominations. The next pass makes a new decision, and pods that are bound by then get no
+// nomination.
 func TestManyNominations(t *testing.T) {
 	w := newWorld(t)
 	var pods []*corev1.Pod
@@ -442,7 +444,7 @@ func TestManyNominations(t *testing.T) {
 	}
 }
 
-// An API server that refuses is asked once. Everything else is tried again.
+// After the API server has refused a write as forbidden, no other is sent. All other failed writes are repeated.
 func TestRefusal(t *testing.T) {
 	w := newWorld(t)
 	w.promise("n")
@@ -462,13 +464,13 @@ func TestRefusal(t *testing.T) {
 	w.want("refused", "", "")
 }
 
-// Where nominated pods are bound is counted by scheduler.
+// Bound nominated pods are counted by scheduler and by whether the node was the nominated one.
 func TestOutcomesAreCounted(t *testing.T) {
 	w := newWorld(t)
 	w.Cluster.Set(node("other", true))
 	w.promise("n")
 	w.pass()
-	w.watch() // the nominations
+	w.watch() // passes the nominations to the controller
 	w.pass()
 	for name, to := range map[string]string{"a": "n", "b": "other"} {
 		var o corev1.Pod

@@ -1,5 +1,5 @@
 // Package nomination writes and clears nominations of pods to the nodes planned for them (docs/nominations.md).
 //
-// The only state in memory between passes is whether the API server has refused a patch of pods/status. After a
-// restart, one more patch is tried.
+// Whether the API server has refused a patch of pods/status is in memory only. After a restart, one more patch is tried. The
+// counts of bound pods are in memory, too, and begin again.
 package nomination

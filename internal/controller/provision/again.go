@@ -16,8 +16,8 @@ type place struct {
 	at   time.Time
 }
 
-// whyAgain returns the reason why a pod is not bound to the node that was planned for it before. It is empty if the
-// reason is not known.
+// whyAgain returns the reason why a pod is not bound to the node that was planned for it before, empty if the reason is not
+// known. planned has the planned nodes of recent pods. before is the earlier plan for the pod.
 func whyAgain(s *model.Snapshot, planned map[types.UID]place, before place) string {
 	n, ok := s.NodeByName(before.node)
 	switch {

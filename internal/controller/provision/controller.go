@@ -29,7 +29,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
-// A Controller launches nodes for pending pods. There is one for the cluster.
+// A Controller launches nodes for pending pods. There is one Controller in a cluster.
 type Controller struct {
 	Cluster *observe.Cluster
 	Actor   *act.Actor
@@ -42,7 +42,7 @@ type Controller struct {
 	Options  pack.Options
 	// Buffers returns the virtual pods of CapacityBuffers; nil means none.
 	Buffers *capacitybuffer.Buffers
-	// Daemons adds defaults from LimitRanges to the requests of DaemonSets' pods. If nil, only their pods and templates
+	// Daemons adds the requests that DaemonSet pods get from LimitRanges. If it is nil, only the pods and templates of DaemonSets
 	// are used.
 	Daemons *inputs.Daemons
 	// Spread returns the default topology spread constraints of kube-scheduler for pods without their own; nil means
@@ -52,31 +52,32 @@ type Controller struct {
 	Mode string
 	// Throttle limits launches in the whole cluster; nil sets no limit.
 	Throttle *throttle.Throttle
-	// Limits has the launches that are not in snapshots yet, for the limits of NodePools; nil means none.
+	// Limits has the launches that no snapshot contains yet. They count against the limits of NodePools. Nil means none.
 	Limits *limits.Ledger
-	// Nominations returns where the nominated pods of a scheduler were bound; nil means that all schedulers follow nominations.
+	// Nominations returns where the last nominated pods of a scheduler were bound. Nil means that all schedulers follow
+	// nominations.
 	Nominations func(scheduler string) nominate.Tally
 	// Decisions records the decisions; nil records none. Tracer makes spans of rounds; nil makes none.
 	Decisions *decisions.Log
 	Tracer    *tracing.Tracer
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
-	// BatchIdle and BatchMax limit the wait for more pods: a round begins BatchIdle after the last new pod, but at most
-	// BatchMax after the first.
+	// BatchIdle and BatchMax bound the wait for more pods. A round begins BatchIdle after the last new pod, but at most BatchMax
+	// after the first new pod.
 	BatchIdle, BatchMax time.Duration
 
-	// looked is the time of the last reconcile, last the start of the last round.
+	// looked is the time of the last reconcile. last is the start of the last round.
 	looked, last time.Time
-	// planned is the node that was last planned for each pending pod. why is the reason why the last round planned some
-	// of them again, if known.
+	// planned has the node that was last planned for each pending pod. why has, for pods that the last round planned again, the
+	// known reasons.
 	planned map[types.UID]place
-	// told is the node that was last planned for each recent pod, including bound pods.
+	// told has the node that was last planned for each recent pod, including bound pods.
 	told map[types.UID]place
 	why  map[types.UID]string
 	// launches is the history of the launches for pods, including those whose nodes could not run them.
 	launches launchbackoff.State
 	types    inputs.LastTypes
-	// failing are the pods that recently caused a panic of the solver, by UID.
+	// failing has the pods that recently caused a panic of the solver, by UID.
 	failing map[types.UID]failure
 	// refusedBefore identifies the refusals that were recorded last, see record.
 	refusedBefore string
@@ -84,8 +85,8 @@ type Controller struct {
 
 // A Timeline stores times for the metrics of pods; see metrics.Timeline.
 type Timeline interface {
-	// Decided records that a round, which began at start, handled the pod. placed is true if a node of the NodePool was
-	// found or planned for it.
+	// Decided records that a round, which began at start, made a decision for the pod. placed is true if a node was found or
+	// planned for it. pool is the NodePool of that node.
 	Decided(p *model.Pod, start, now time.Time, placed bool, pool string)
 }
 
@@ -95,15 +96,15 @@ const (
 	retry = 10 * time.Second
 	// syncing is the interval of checks whether the first lists from the API server are complete.
 	syncing = 100 * time.Millisecond
-	// glance is the least time between two reconciles: each pod event triggers one, and pods may come by the thousand.
+	// glance is the minimum time between two reconciles. Each pod event triggers one, and thousands of pods may arrive together.
 	glance = 100 * time.Millisecond
 )
 
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "provisioner" }
 
-// Register adds the controller to mgr. The observed cluster triggers it, instead of own watches, so that the cluster always has
-// the event that triggered a reconcile.
+// Register adds the controller to mgr. The observed cluster triggers it, because a watch could trigger a round before the cluster
+// has the event.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
 		WatchesRawSource(singleton.Source()).
@@ -147,7 +148,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: c.again(s.Now)}, err
 }
 
-// window returns the remaining wait for more pods.
+// window returns the remaining time of the wait for more pods, zero or less if the round may begin.
 func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Duration {
 	var first, last time.Time
 	for _, p := range waiting {
@@ -163,7 +164,7 @@ func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Durati
 		}
 	}
 	switch oldest, latest, behind := c.Cluster.Backlog(); {
-	case behind && latest.After(last) && latest.After(c.last): // these will wait as well
+	case behind && latest.After(last) && latest.After(c.last): // kube-scheduler has not tried these pods; they join the batch
 		last = latest
 		if first.IsZero() {
 			first = oldest
@@ -214,7 +215,7 @@ func (c *Controller) countPrices(launches []act.Launch) {
 	}
 }
 
-// launch creates the plan's claims, and records for which pods they are.
+// launch creates the plan's claims, and records the pods for which each claim is launched.
 func (c *Controller) launch(ctx context.Context, plan *model.Plan, now time.Time) ([]act.Launch, error) {
 	defer c.Cluster.Launching()()
 	spanCtx, end := c.Tracer.Span(ctx, tracing.Launch, "nodes", len(plan.Nodes))

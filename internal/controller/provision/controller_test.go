@@ -46,7 +46,7 @@ type silence struct{}
 
 func (silence) Decided(*model.Pod, time.Time, time.Time, bool, string) {}
 
-// A world is a controller with all that it stands on.
+// A world is a controller with its cluster, cloud and clock.
 type world struct {
 	t      *testing.T
 	clock  *clocktesting.FakeClock
@@ -100,14 +100,14 @@ func typeOf(name string, cores int64, price float64) *cloud.InstanceType {
 	return t
 }
 
-// pend adds n pods of that many cores that the scheduler has found no node for.
+// pend adds n unschedulable pods of that many cores.
 func (w *world) pend(name string, n, cores int64) {
 	w.come(name, n, cores, corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
 	})
 }
 
-// come adds n pods of that many cores.
+// come adds n pods of that many cores with the given conditions.
 func (w *world) come(name string, n, cores int64, conditions ...corev1.PodCondition) {
 	for i := range n {
 		key := fmt.Sprintf("%s-%d", name, i)
@@ -132,7 +132,7 @@ func (w *world) reconcile() time.Duration {
 	return r.RequeueAfter
 }
 
-// claims returns all claims with the types they may become.
+// claims returns all claims with the types in their requirements.
 func (w *world) claims() []apiv1.NodeClaim {
 	w.t.Helper()
 	var list apiv1.NodeClaimList
@@ -174,7 +174,7 @@ func TestPodsBecomeClaims(t *testing.T) {
 	}
 }
 
-// What was planned is in flight: another round, before the watch shows the claim, launches nothing more.
+// A planned node is capacity in flight. A second round before the watch delivers the claim launches nothing more.
 func TestNothingIsLaunchedTwice(t *testing.T) {
 	w := newWorld(t)
 	w.pend("web", 2, 1)
@@ -190,7 +190,7 @@ func TestNothingIsLaunchedTwice(t *testing.T) {
 
 func TestBatchWindow(t *testing.T) {
 	w := newWorld(t)
-	for i := range int64(30) { // a pod every half second: never idle
+	for i := range int64(30) { // with a pod every half second, the batch is never idle
 		w.pend(fmt.Sprintf("web-%d", i), 1, 1)
 		w.reconcile()
 		if len(w.claims()) > 0 {
@@ -204,7 +204,7 @@ func TestBatchWindow(t *testing.T) {
 	t.Error("no round began")
 }
 
-// When a slow scheduler has tried one of several new pods, all are one batch with one plan, as long as pods keep coming.
+// A slow scheduler has tried only one of several new pods. All of them form one batch with one plan, as long as pods keep coming.
 func TestBatchOfPodsWithoutVerdict(t *testing.T) {
 	w := newWorld(t)
 	w.come("web", 3, 1)
@@ -227,14 +227,14 @@ func TestBatchOfPodsWithoutVerdict(t *testing.T) {
 	}
 }
 
-// Pods that arrive after the first round and have no verdict of a slow scheduler form one batch, which lasts BatchMax at most.
+// Pods that arrive after the first round, and that a slow scheduler has not tried, form one batch. It lasts at most BatchMax.
 func TestLaterBatchOfPodsWithoutVerdict(t *testing.T) {
 	w := newWorld(t)
 	w.pend("first", 1, 1)
 	w.clock.Step(time.Second)
 	w.reconcile()
 	begun := w.clock.Now()
-	for i := range 30 { // a pod every half second: never idle
+	for i := range 30 { // with a pod every half second, the batch is never idle
 		w.come(fmt.Sprintf("web-%d", i), 1, 1)
 		w.reconcile()
 		if len(w.claims()) > 1 {
@@ -261,7 +261,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 }
 
-// A pod that excludes nodes of NodePools gets neither a node nor an event, and is not counted as unschedulable.
+// A pod whose affinity excludes nodes of NodePools gets neither a node nor an event. It is not counted as unschedulable.
 func TestPodsThatOptOutAreLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "out", Namespace: "default", UID: "out"}}
@@ -289,7 +289,7 @@ func TestPodsThatOptOutAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A pool whose types cannot be read is left out; the others are planned for.
+// If the types of a pool cannot be listed, nodes of the other pools are planned.
 func TestProviderErrorStopsNobody(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.TypesErr = &cloud.NodeClassNotReadyError{Err: fmt.Errorf("no subnets")}
@@ -323,8 +323,8 @@ func TestFailedCreateIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A faulty solver places a pod on a node whose taint it does not tolerate. This pod is left out and gets an event. The rest of
-// the batch is placed.
+// A faulty solver places a pod on a node whose taint the pod does not tolerate. The pod is removed from the plan and gets an
+// event. The other pods of the batch are placed.
 func TestUnsafePlacementDoesNotStopOthers(t *testing.T) {
 	w := newWorld(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelHostname: "n"}}}
@@ -355,7 +355,8 @@ func TestUnsafePlacementDoesNotStopOthers(t *testing.T) {
 	}
 }
 
-// A solver with a fault opens a node that no type is for. Its pods go without, and the rest of the batch goes on.
+// A faulty solver plans a node for which no instance type exists. The pods of that node are refused. The other pods of the batch
+// are placed.
 func TestUnsafeNodeHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	w.Solve = func(s *model.Snapshot, o pack.Options) *model.Plan {
@@ -382,7 +383,8 @@ func TestUnsafeNodeHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// When the solver panics on some pods, the others are planned. Those pods get an event and are left out for a while.
+// If the solver panics on some pods, the other pods are planned. The pods that cause the panic get an event and are excluded for
+// failureTime.
 func TestPanicHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	solves, fixed := 0, false

@@ -1,13 +1,11 @@
-// Package provision creates claims for pending pods: observe, pack, verify, act, report.
+// Package provision launches nodes for pending pods. A round takes a snapshot, plans, verifies the plan, executes it and reports.
 //
-// Pods are planned in batches, because they arrive one by one: a round begins when no new pod has come for BatchIdle,
-// or BatchMax after the first. Claims whose node has not joined yet count as capacity, so a slow launch delays no other
-// pods.
+// Pods arrive one by one and are planned in batches. A round begins when no new pod has arrived for BatchIdle, or BatchMax after
+// the first new pod. Claims whose nodes have not joined count as capacity. So a slow launch delays no other pods.
 //
-// If a new node cannot run a pod that it was launched for, the next launch for the pod is delayed, with a back-off
+// If a new node cannot run a pod for which it was launched, the next launch for that pod is delayed by a backoff
 // (engine/launchbackoff).
 //
-// The times of the last round are in memory. After a restart a round begins immediately. It launches nothing twice,
-// since it counts existing claims. Failed launches are in memory as well: after a restart each of their pods may cause
-// one more launch.
+// The time of the last round and the history of launches are in memory. After a restart, a round begins at once. It launches
+// nothing twice, because it counts existing claims. Each pod in a backoff may cause one launch too early.
 package provision

@@ -11,11 +11,11 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// ignoredSlack is the share of cpu and memory that plans leave free on new nodes if a scheduler does not follow nominations. Its
-// pods are then spread by its own scores, and do not fit as planned.
+// ignoredSlack is the share of cpu and memory that plans leave free on new nodes if a scheduler does not follow nominations. Such
+// a scheduler spreads pods by its own scores, so they may not fit as planned.
 const ignoredSlack = 0.05
 
-// ignored returns a scheduler of pods in the plan that does not follow nominations, empty if there is none.
+// ignored returns the name of a scheduler that does not follow nominations and has pending pods, empty if there is none.
 func (c *Controller) ignored(s *model.Snapshot) string {
 	if c.Nominations == nil {
 		return ""
@@ -34,8 +34,8 @@ func (c *Controller) ignored(s *model.Snapshot) string {
 	return ""
 }
 
-// tellIgnored publishes an event on NodePools whose new nodes have free capacity because nominations are ignored. Where more is
-// left free by configuration, nothing has changed.
+// tellIgnored publishes an event on NodePools whose new nodes have free capacity because a scheduler ignores nominations. It
+// publishes nothing if the configuration leaves at least as much capacity free.
 func (c *Controller) tellIgnored(s *model.Snapshot, launches []act.Launch) {
 	scheduler := c.ignored(s)
 	if scheduler == "" || c.Options.Slack >= ignoredSlack {

@@ -11,14 +11,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/nominate"
 )
 
-// A scheduler that binds nominated pods elsewhere would not fill nodes as planned. New nodes then have free capacity, and the
-// NodePool has an event about it. Pods of other schedulers are planned as ever.
+// A scheduler that binds nominated pods to other nodes does not fill nodes as planned. Then new nodes have free capacity, and the
+// NodePool has an event about it. Plans for pods of other schedulers do not change.
 func TestIgnoredNominations(t *testing.T) {
 	for _, tt := range []struct {
 		scheduler string
 		slack     float64
 		tally     nominate.Tally
-		// claims is how many nodes 32 pods get: eight to a node, or seven beside free capacity.
+		// claims is the number of nodes for 32 pods: eight pods on each node, or seven if capacity is left free.
 		claims int
 		told   bool
 	}{
@@ -30,7 +30,7 @@ func TestIgnoredNominations(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.scheduler, tt.slack, tt.tally), func(t *testing.T) {
 			w := newWorld(t)
-			w.cloud.Types = w.cloud.Types[1:] // nodes of eight cores
+			w.cloud.Types = w.cloud.Types[1:] // only nodes of eight cores
 			w.Options.Slack = tt.slack
 			w.Nominations = func(scheduler string) nominate.Tally {
 				if scheduler == tt.scheduler {
@@ -38,7 +38,7 @@ func TestIgnoredNominations(t *testing.T) {
 				}
 				return nominate.Tally{}
 			}
-			w.pend("web", 32, 1) // fill four nodes
+			w.pend("web", 32, 1) // as many as fill four nodes
 			w.reconcile()
 			w.clock.Step(time.Second)
 			w.reconcile()

@@ -11,7 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/limits"
 )
 
-// A plan that is carried out at the same time uses up a part of the limit. The pods for which the rest is too small wait.
+// A plan that is executed at the same time uses a part of the limit. Pods whose nodes exceed the rest of the limit remain
+// pending.
 func TestLimitsOfPlansTogether(t *testing.T) {
 	w := newWorld(t)
 	known, _ := w.Cluster.Snapshot().Pool("default")

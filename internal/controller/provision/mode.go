@@ -16,8 +16,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// holdBack removes the nodes from the plan that must not be launched because of the mode of their NodePools. It returns
-// those in mode DryRun (told), which are only reported, and those in mode Approve that lack the approval (unapproved).
+// holdBack removes the nodes from the plan that must not be launched because of the mode of their NodePools. told has those of
+// NodePools in mode DryRun, which are only reported. unapproved has those of NodePools in mode Approve that exceed the approved
+// number.
 func (c *Controller) holdBack(s *model.Snapshot, plan *model.Plan) (told, unapproved []model.PlannedNode) {
 	var kept []model.PlannedNode
 	room := map[string]int{}
@@ -39,12 +40,12 @@ func (c *Controller) holdBack(s *model.Snapshot, plan *model.Plan) (told, unappr
 		plan.Price -= n.Price()
 	}
 	if len(kept) < len(plan.Nodes) {
-		plan.Nodes, plan.Floor = kept, 0 // the floor was computed for all nodes
+		plan.Nodes, plan.Floor = kept, 0 // the floor is for all planned nodes
 	}
 	return told, unapproved
 }
 
-// approved returns the approved number of nodes of a NodePool in mode Approve.
+// approved returns the approved number of nodes of a NodePool in mode Approve, 0 if the annotation is missing or invalid.
 func approved(p *model.Pool) int {
 	n, err := strconv.Atoi(p.Object.Annotations[apiv1.MaxApprovedNodesAnnotationKey])
 	if err != nil {
@@ -53,8 +54,8 @@ func approved(p *model.Pool) int {
 	return n
 }
 
-// size returns the number of nodes of the NodePool, including claims whose node has not joined, without those that are
-// being deleted.
+// size returns the number of nodes of the NodePool, including claims whose nodes have not joined. It does not count nodes that
+// are being deleted or disrupted.
 func size(s *model.Snapshot, pool string) int {
 	n := 0
 	for _, node := range s.Nodes() {
@@ -65,8 +66,8 @@ func size(s *model.Snapshot, pool string) int {
 	return n
 }
 
-// tellUnapproved publishes an event on each NodePool about the nodes that lack an approval, and how to approve them. s
-// is the cluster before the launches.
+// tellUnapproved publishes an event on each NodePool about its nodes that lack an approval. The event has the annotation that
+// approves them. s is the cluster before the launches.
 func (c *Controller) tellUnapproved(ctx context.Context, s *model.Snapshot, launches []act.Launch, unapproved []model.PlannedNode) {
 	held, sizes := map[string][]model.PlannedNode{}, map[string]int{}
 	for _, n := range unapproved {
@@ -81,8 +82,8 @@ func (c *Controller) tellUnapproved(ctx context.Context, s *model.Snapshot, laun
 	}
 }
 
-// tellWithheld publishes on each NodePool the nodes that were not launched because of a limit. The format of the message has
-// one verb, for the nodes and their price.
+// tellWithheld publishes an event on each NodePool about its nodes that were not launched because of the limit. format has one
+// verb, for the nodes and their price.
 func (c *Controller) tellWithheld(ctx context.Context, held []model.PlannedNode, limit, format string) {
 	byPool := map[string]*model.Plan{}
 	for _, n := range held {

@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// In mode DryRun the decision is made and reported, and nothing is launched.
+// In mode DryRun, the plan is made and reported, but nothing is launched.
 func TestDryRunLaunchesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.Mode = apiv1.ModeDryRun
@@ -31,8 +31,8 @@ func TestDryRunLaunchesNothing(t *testing.T) {
 	}
 }
 
-// In mode Approve as many nodes are launched as the pool is approved to have, those of pods with the highest priority first. An
-// event names the approval that more nodes need. Nodes that are deleted no longer count.
+// In mode Approve, the pool gets at most the approved number of nodes. Nodes for pods of the highest priority are launched first.
+// An event has the approval that the other nodes need. Deleted nodes do not count.
 func TestApproveLaunches(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.Types = w.cloud.Types[:1]

@@ -14,14 +14,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// planWithPauses makes a plan without launches for pods whose launch back-off has not ended. It returns these pods by
-// key, each with the reason. They may still be placed on existing nodes.
+// planWithPauses makes a plan that launches nothing for pods whose launch backoff has not ended. These pods may still be placed
+// on existing nodes. It returns them by pod key, each with the reason of the backoff.
 func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*model.Plan, map[string]model.Verdict) {
 	plan := c.plan(ctx, s, nil)
 	waits := c.backOff(ctx, s, plan)
 	for len(waits) > 0 {
-		// Without these pods, other pods in back-off may be planned on new nodes. Each iteration excludes at least one
-		// more pod.
+		// Without the excluded pods, the new plan may launch nodes for other pods in backoff. Each iteration excludes at least
+		// one more pod, so the loop ends.
 		plan = c.plan(ctx, s, waits)
 		more := c.backOff(ctx, s, plan)
 		if len(more) == 0 {
@@ -33,7 +33,8 @@ func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*mo
 	return plan, waits
 }
 
-// backOff decides for which pods of the plan the launch is delayed, and reports new results of earlier launches.
+// backOff returns the pods of the plan whose launch is delayed, with the reasons. It reports launched nodes that could not run
+// their pods.
 func (c *Controller) backOff(ctx context.Context, s *model.Snapshot, plan *model.Plan) map[string]model.Verdict {
 	d := launchbackoff.Decide(c.launches, s, plan)
 	c.launches = d.State
@@ -49,8 +50,8 @@ func (c *Controller) again(now time.Time) time.Duration {
 	return retry
 }
 
-// tellUnused reports launched nodes that could not run their pods: it counts each claim once and publishes an event on
-// each pod.
+// tellUnused reports launched nodes that could not run their pods. It counts each claim once and publishes an event on each
+// pending pod.
 func (c *Controller) tellUnused(ctx context.Context, found []launchbackoff.Finding) {
 	counted := map[string]bool{}
 	for _, f := range found {

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// spoil shows every claim with a node that has registered and that keeps pods away.
+// spoil adds a registered node for every claim. The nodes have a taint that excludes pods.
 func (w *world) spoil() {
 	for _, c := range w.claims() {
 		c.Status.ProviderID = "x:///" + c.Name
@@ -25,7 +25,8 @@ func (w *world) spoil() {
 	}
 }
 
-// Pods whose new nodes cannot run them get launches at growing intervals and an event. Other pods get their nodes at once.
+// If new nodes cannot run a pod, its launches are repeated at growing intervals, and it gets an event. Other pods get nodes at
+// once.
 func TestUnusableLaunchesArePaused(t *testing.T) {
 	w := newWorld(t)
 	w.pend("web", 1, 1)

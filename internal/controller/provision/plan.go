@@ -17,19 +17,20 @@ import (
 	"github.com/karpenter-go/karpenter/internal/tracing"
 )
 
-// failureTime is the time for which a pod that caused a panic of the solver is excluded from plans. It is long, because
-// the search for such pods takes many plans.
+// failureTime is the time for which a pod that caused a panic of the solver is excluded from plans. It is long, because the
+// search for such pods needs many plans.
 const failureTime = 10 * time.Minute
 
-// A failure is a panic of the solver that a pod caused.
+// A failure records that a pod caused a panic of the solver. why is the reason of its refusal. It is excluded until the time
+// until.
 type failure struct {
 	why   model.Verdict
 	until time.Time
 }
 
-// plan returns a plan that package verify accepts. It excludes pods and nodes that violate a rule, and pods that cause
-// a panic. Both are bugs of Karpenter, which are logged and counted. The pods in leave are excluded as well, each for
-// the given reason.
+// plan returns a plan that package verify accepts. Pods and nodes that violate a rule, and pods that cause a panic, are left out
+// of it. Both are bugs of Karpenter. They are logged and counted. The pods in leave are excluded as well, each for the given
+// reason.
 func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[string]model.Verdict) *model.Plan {
 	options := c.Options
 	options.DefaultSpread = c.Spread.Of(ctx)
@@ -65,7 +66,7 @@ func (c *Controller) plan(ctx context.Context, s *model.Snapshot, leave map[stri
 	return checked.Plan
 }
 
-// withFailing returns leave with the pods in c.failing.
+// withFailing returns leave together with the pods in c.failing. It forgets failures that have ended.
 func (c *Controller) withFailing(s *model.Snapshot, leave map[string]model.Verdict) map[string]model.Verdict {
 	maps.DeleteFunc(c.failing, func(_ types.UID, f failure) bool { return !s.Now.Before(f.until) })
 	if len(c.failing) == 0 {
@@ -81,8 +82,7 @@ func (c *Controller) withFailing(s *model.Snapshot, leave map[string]model.Verdi
 	return out
 }
 
-// noteFailing excludes the pods of the panic from the plans made within failureTime. leave[key] is the reason for
-// each pod.
+// noteFailing excludes the pods that caused the panic from plans for failureTime. leave has the reason for each pod, by key.
 func (c *Controller) noteFailing(s *model.Snapshot, p pack.Panic, leave map[string]model.Verdict) {
 	if c.failing == nil {
 		c.failing = map[types.UID]failure{}

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A pool without a matching type gets an event, which names the requirement if
-// one alone is the cause. A pool whose types cannot be read gets none.
+// A pool without a matching type gets an event. If one requirement alone excludes all types, the event names it. A pool whose
+// types cannot be listed gets no event.
 func TestPoolsWithoutTypesAreTold(t *testing.T) {
 	in := func(key, value string) apiv1.NodeSelectorRequirementWithMinValues {
 		return apiv1.NodeSelectorRequirementWithMinValues{
@@ -63,7 +63,7 @@ func TestPoolsWithoutTypesAreTold(t *testing.T) {
 	}
 }
 
-// A flaky cloud fails to list the instance types of some pools.
+// flaky is a cloud that fails to list the instance types of some pools.
 type flaky struct {
 	*fakecloud.Cloud
 	fails map[string]error
@@ -76,12 +76,12 @@ func (f flaky) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*clou
 	return f.Cloud.InstanceTypes(ctx, pool)
 }
 
-// A pool whose types cannot be listed for a while keeps those it had. Its pods do not move to a pool of lower weight.
+// If the types of a pool cannot be listed for some time, its last types are used. Its pods do not move to a pool of lower weight.
 func TestTypesCannotBeListed(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		before bool // the types were listed before
-		change bool // the pool has changed since
+		before bool // the types were listed before the failure
+		change bool // the pool has changed since the types were listed
 		err    error
 		want   string
 	}{

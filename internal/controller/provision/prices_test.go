@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The price of a node that pods of several namespaces share is divided among them by the number of pods.
+// The price of a node with pods of several namespaces is divided among the namespaces by the number of pods.
 func TestPricesOfNamespaces(t *testing.T) {
 	w := newWorld(t)
 	w.pend("web", 3, 2)

@@ -30,7 +30,8 @@ func (c *Controller) breakPromises(s *model.Snapshot, plan *model.Plan) {
 	}
 }
 
-// countReplanned counts the waiting pods that an earlier round had planned for another node than this one does.
+// countReplanned records the planned node of each pending pod. It counts the pods for which an earlier round had planned another
+// node.
 func (c *Controller) countReplanned(s *model.Snapshot, plan *model.Plan, launches []act.Launch) {
 	planned := make(map[types.UID]place, len(c.planned))
 	c.why = map[types.UID]string{}
@@ -43,7 +44,7 @@ func (c *Controller) countReplanned(s *model.Snapshot, plan *model.Plan, launche
 			was, known := c.planned[p.UID]
 			before := was.node
 			if n, ok := s.NodeByName(before); ok {
-				before = n.Name // the name changes from that of the claim to that of the node when the node joins
+				before = n.Name // when its node joins, a claim is found by the node's name
 			}
 			if known && before != node {
 				again++
@@ -72,10 +73,10 @@ func (c *Controller) countReplanned(s *model.Snapshot, plan *model.Plan, launche
 	c.Metrics.Scheduler.ReplannedPodsTotal.WithLabelValues(c.Name()).Add(float64(again))
 }
 
-// memory is the time for which the planned node of a pod is stored.
+// memory is the maximum age of a stored planned node.
 const memory = 10 * time.Minute
 
-// remember stores the planned nodes of recent pods.
+// remember adds the planned nodes of this round to told, and removes those that are older than memory.
 func (c *Controller) remember(now time.Time) {
 	if c.told == nil {
 		c.told = map[types.UID]place{}

@@ -18,7 +18,7 @@ func (w *world) replanned() float64 {
 	return testutil.ToFloat64(w.Metrics.Scheduler.ReplannedPodsTotal.WithLabelValues(w.Name()))
 }
 
-// nominate shows pods that are nominated to node.
+// nominate sets the nominated node of all pending pods.
 func (w *world) nominate(node string) {
 	for _, p := range w.Cluster.Snapshot().Pending() {
 		o := p.Object.DeepCopy()
@@ -27,7 +27,7 @@ func (w *world) nominate(node string) {
 	}
 }
 
-// Pods that carry the name of a node on its way are not launched for again, by a controller that has just started either.
+// No node is launched for pods that are nominated to a node in flight. This also holds after a restart of the controller.
 func TestNominatedPodsHaveTheirNode(t *testing.T) {
 	w := newWorld(t)
 	w.pend("web", 2, 1)
@@ -55,7 +55,7 @@ func TestNominatedPodsHaveTheirNode(t *testing.T) {
 	}
 }
 
-// A nomination to a node that is gone is no place: the pods get another plan, and that is counted.
+// A nomination to a node that no longer exists is ignored. The pods are planned again and counted as such.
 func TestNodesThatGoAreReplanned(t *testing.T) {
 	w := newWorld(t)
 	w.pend("web", 2, 1)
@@ -82,7 +82,7 @@ func TestNodesThatGoAreReplanned(t *testing.T) {
 	}
 }
 
-// toldAgain returns how many events end with why.
+// toldAgain returns the number of events that end with why.
 func (w *world) toldAgain(why string) int {
 	n := 0
 	for _, e := range *w.events {
@@ -93,7 +93,8 @@ func (w *world) toldAgain(why string) int {
 	return n
 }
 
-// An event names the pod that took the room of another. Pods that were planned onto the same node do not count.
+// The event names the pod that uses the capacity planned for another pod. Pods that were planned onto the same node are not
+// named.
 func TestPlaceTaken(t *testing.T) {
 	bound := func(uid, node string, at time.Time) *corev1.Pod {
 		o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: uid, Namespace: "shop", UID: types.UID(uid)}}
@@ -125,7 +126,7 @@ func TestPlaceTaken(t *testing.T) {
 	}
 }
 
-// Pods that are refused lose their promise.
+// Promises of refused pods are removed.
 func TestRefusalBreaksPromises(t *testing.T) {
 	w := newWorld(t)
 	w.pend("web", 1, 1)

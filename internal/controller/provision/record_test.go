@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// A round is recorded with cause, launches, refusals and dollars. Rounds that only repeat refusals are not.
+// A round is recorded with its cause, launches, refusals and dollars. A round that only repeats refusals is not recorded.
 func TestRecord(t *testing.T) {
 	w := newWorld(t)
 	w.Decisions = decisions.New(w.clock, nil)
@@ -30,7 +30,7 @@ func TestRecord(t *testing.T) {
 	if len(e.Refused) != 1 || e.RefusedTotal != 1 || e.Refused[0].Fix == "" {
 		t.Fatalf("refused: %+v", e.Refused)
 	}
-	// The event about the pod has the same words.
+	// The event on the pod has the same text.
 	told := ""
 	for _, line := range *w.events {
 		if strings.Contains(line, "FailedScheduling") {

@@ -9,15 +9,15 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 )
 
-// slow removes the nodes from the plan that the throttle does not allow now, and returns them. It prefers to keep nodes
-// whose pods have the highest priority, then nodes with most pods.
+// slow removes the nodes from the plan that the throttle does not allow now, and returns them. The allowed nodes are those whose
+// pods have the highest priority, then those with the most pods.
 func (c *Controller) slow(plan *model.Plan, now time.Time) []model.PlannedNode {
 	left, bounded := c.Throttle.Left(throttle.Launch, now)
 	var held []model.PlannedNode
 	if bounded && len(plan.Nodes) > left {
 		nodes := byImportance(plan.Nodes)
 		plan.Nodes, held = nodes[:left:left], nodes[left:]
-		plan.Floor = 0 // it was computed for all nodes
+		plan.Floor = 0 // the floor is for all planned nodes
 		for i := range held {
 			plan.Price -= held[i].Price()
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 )
 
-// urgent gives the pod a priority.
+// urgent sets the priority of the pod.
 func (w *world) urgent(key string, priority int32) {
 	p, ok := w.Cluster.Snapshot().Pod("default/" + key)
 	if !ok {
@@ -21,12 +21,12 @@ func (w *world) urgent(key string, priority int32) {
 	w.Cluster.Set(o)
 }
 
-// The throttle bounds launches per minute. Pods with the highest priority get their nodes first. The others get no promise of a
-// node that is not launched.
+// The throttle limits launches per minute. Nodes for pods of the highest priority are launched first. The other pods get no
+// promise of a node that is not launched.
 func TestLaunchesAMinute(t *testing.T) {
 	w := newWorld(t)
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{MaxLaunches: 2}}
-	w.pend("web", 5, 7) // one to a node
+	w.pend("web", 5, 7) // one pod per node
 	w.urgent("web-3", 100)
 	w.reconcile()
 	w.clock.Step(time.Second)
@@ -56,7 +56,7 @@ func TestLaunchesAMinute(t *testing.T) {
 	}
 }
 
-// While launches are paused pods may go to nodes that are there, and nothing comes.
+// While launches are paused, pods may be placed on existing nodes, and nothing is launched.
 func TestPausedLaunches(t *testing.T) {
 	w := newWorld(t)
 	w.Throttle = &throttle.Throttle{Settings: throttle.Limits{PauseLaunches: true}}

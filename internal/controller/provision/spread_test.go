@@ -12,7 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe/inputs"
 )
 
-// The scheduler's default spread constraints apply to pods without any if services can be read and one selects them.
+// The scheduler's default spread constraints apply to a pod without constraints if services can be read and a service selects the
+// pod.
 func TestDefaultSpread(t *testing.T) {
 	for name, tt := range map[string]struct {
 		services bool

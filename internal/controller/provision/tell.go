@@ -26,8 +26,8 @@ func (c *Controller) settle() {
 	c.Metrics.Scheduler.PendingPodsByEffectiveZoneCount.Reset()
 }
 
-// tell publishes events, metrics and log lines about an executed plan. waits are the pods whose launch is delayed,
-// which have their event already. withheld are the planned nodes that are not launched.
+// tell publishes events, metrics and log lines about an executed plan. waits has the pods in a launch backoff; they already have
+// an event. withheld has the planned nodes that are not launched.
 func (c *Controller) tell(
 	ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch, waits map[string]model.Verdict, withheld []decisions.Refusal,
 ) {
@@ -75,29 +75,30 @@ func (c *Controller) tellPlaced(s *model.Snapshot, pods []*model.Pod, pool, mess
 		}
 		c.Timeline.Decided(p, s.Now, c.Clock.Now(), true, pool)
 		if p.Bound() {
-			continue // its node is being disrupted; the pod that replaces it will get the event
+			continue // its node is being disrupted; the pod that replaces this one will get the event
 		}
 		event := telemetry.Event{
 			Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventNominated, Message: message,
 		}
 		if why := c.why[p.UID]; why != "" {
 			event.Message += "; " + why
-			event.Dedupe = []string{string(p.UID), why} // the first plan for the pod was reported recently
+			event.Dedupe = []string{string(p.UID), why} // publish it although the first plan for the pod was reported recently
 		}
 		c.Events.Publish(event)
 	}
 }
 
-// A refusals is what tellRefusals has reported.
+// refusals are the refused pods that tellRefusals has counted and reported.
 type refusals struct {
-	// pods is how many pods are refused, ignored how many of them for a rule that more capacity cannot change.
+	// pods is the number of refused pods. ignored is the number of those that are refused for a rule that more capacity cannot
+	// change.
 	pods, ignored int
 	list          []decisions.Refusal
 	byRule        map[string]int // pods by the rule of the nearest NodePool
 }
 
-// tellRefusals publishes an event for each refused pod. It skips bound pods and pods of capacity buffers. Pods in
-// waits get no event.
+// tellRefusals counts the refused pods and publishes an event on each. It skips bound pods and virtual pods. Pods in waits are
+// counted, but get no event.
 func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map[string]model.Verdict) (out refusals) {
 	explainer := explain.New(s, c.Options.Labels)
 	out.byRule = map[string]int{}
@@ -140,7 +141,7 @@ func (c *Controller) tellRefusals(s *model.Snapshot, plan *model.Plan, waits map
 	return out
 }
 
-// refusalOf returns the refusal with index i for the decision log, with the words of its event.
+// refusalOf returns the refusal with index i for the decision log, with the text of its event.
 func refusalOf(e *explain.Explainer, r model.Refusal, pods []*model.Pod, i int) decisions.Refusal {
 	if i >= mostExplained {
 		return decisions.Refusal{Subject: "pod " + pods[0].Key, Count: len(pods), Reason: r.Brief()}
@@ -161,7 +162,7 @@ func failedScheduling(e *explain.Explainer, r model.Refusal, i int) string {
 	return "Failed to schedule pod: " + e.Brief(r)
 }
 
-// others returns a text for the number of other instance types that a planned node may have.
+// others returns a text about the number n of further instance types that a planned node may become.
 func others(n int) string {
 	switch n {
 	case 0:

@@ -30,13 +30,13 @@ func (c *Controller) measureZones(s *model.Snapshot) {
 	}
 }
 
-// zones has the inputs from which the feasible zones of pods are computed.
+// zones has the data from which the feasible zones of pods are computed.
 type zones struct {
 	snapshot *model.Snapshot
 	aliases  map[string]string
-	// spreads are the spread constraints over zones of each pod with any, by pod key.
+	// spreads has the required spread constraints over zones, by pod key.
 	spreads map[string][]topology.Rule
-	// book assigns a number to each term in spreads. counts is the number of pods that each term selects, by zone.
+	// book assigns a number to each term in spreads. counts has, for each term, the number of pods that it selects in each zone.
 	book   *topology.Book
 	counts []map[string]int
 	// known is the set of zones of nodes and offerings; nil if spreads is empty.
@@ -91,8 +91,8 @@ func (z *zones) count() {
 	}
 }
 
-// of returns the only zone that the pod can use, or ZoneFlexible or ZoneNone. It intersects the zones in the pod's node
-// selector, node affinity, volumes and spread constraints. It ignores those of them that list no zones.
+// of returns the only zone that the pod can use, or ZoneFlexible or ZoneNone. It intersects the zones that the pod's node
+// selector, node affinity, volumes and spread constraints allow. It ignores a selector, affinity or volume that lists no zones.
 func (z *zones) of(p *model.Pod) string {
 	left := require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpExists)
 	strict, listed := selected(p.Object)
@@ -121,8 +121,8 @@ func (z *zones) of(p *model.Pod) string {
 	return telemetry.ZoneFlexible
 }
 
-// selected returns the zones in the pod's node selector and required node affinity. listed is false if there are none.
-// The terms of the affinity are alternatives: if one of them lists no zones, the affinity lists none.
+// selected returns the zones that the pod's node selector and required node affinity list. listed is false if they list none. The
+// terms of the affinity are alternatives: if one of them lists no zones, listed is false.
 func selected(o *corev1.Pod) (among require.Requirement, listed bool) {
 	selector := require.FromLabels(o.Spec.NodeSelector)
 	alternatives := []require.Set{selector}
@@ -135,7 +135,7 @@ func selected(o *corev1.Pod) (among require.Requirement, listed bool) {
 	return union(alternatives)
 }
 
-// union returns all zones that the alternatives list. listed is false if one of them allows any zone.
+// union returns all zones that the alternatives list. listed is false if one alternative allows any zone, or if there is none.
 func union(alternatives []require.Set) (among require.Requirement, listed bool) {
 	var values []string
 	for _, set := range alternatives {
@@ -156,7 +156,8 @@ func (z *zones) ofVolume(v volume.Volume) (among require.Requirement, bound bool
 	return union(alternatives)
 }
 
-// ofSpread returns the zones in which one more pod does not exceed the maxSkew of the constraint.
+// ofSpread returns the zones in which the pod would not exceed the maxSkew of the constraint. strict has the zones that the pod
+// may use, if listed.
 func (z *zones) ofSpread(r topology.Rule, strict require.Requirement, listed bool) require.Requirement {
 	counts := z.counts[z.book.Number(r.Term)]
 	eligible := slices.DeleteFunc(slices.Sorted(maps.Keys(z.known)), func(zone string) bool {
@@ -174,5 +175,5 @@ func (z *zones) ofSpread(r topology.Rule, strict require.Requirement, listed boo
 	return require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, allowed...)
 }
 
-// noNamespaces is for rules of affinity, which are not used here.
+// noNamespaces selects no namespace. Only rules of affinity use namespaces, and these are not used here.
 func noNamespaces(labels.Selector) []string { return nil }

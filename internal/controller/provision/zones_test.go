@@ -10,7 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// inZones is a required node affinity; each argument is a term with these zones, none for one about something else.
+// inZones returns a required node affinity. Each argument is a term with these zones. An argument without zones is a term about
+// another key.
 func inZones(terms ...[]string) *corev1.Affinity {
 	selector := &corev1.NodeSelector{}
 	for _, zones := range terms {
@@ -25,7 +26,7 @@ func inZones(terms ...[]string) *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: selector}}
 }
 
-// spreadOver is a required spread over zones of the pods with label app=web.
+// spreadOver returns a required spread constraint over zones for the pods with label app=web.
 func spreadOver(change func(*corev1.TopologySpreadConstraint)) []corev1.TopologySpreadConstraint {
 	c := corev1.TopologySpreadConstraint{
 		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule,
@@ -37,8 +38,8 @@ func spreadOver(change func(*corev1.TopologySpreadConstraint)) []corev1.Topology
 	return []corev1.TopologySpreadConstraint{c}
 }
 
-// threeZones has a node in each of the zones a, b and c, on which two, one and one pods of app=web run. Claim "disk" is bound
-// to a volume in zone a or b.
+// threeZones returns a cluster with nodes in the zones a, b and c, on which two, one and one pods of app=web run. Claim "disk" is
+// bound to a volume in zone a or b.
 func threeZones() *model.Snapshot {
 	var d model.Delta
 	for i, zone := range []string{"a", "a", "b", "c"} {

@@ -1,5 +1,5 @@
-// Package stagedmove moves the pods of disrupted nodes in stages. The destination nodes are tainted (reserved) at
-// first; this package removes the taints (opens the nodes) one after another. See docs/disruption.md, Staged moves.
+// Package stagedmove moves the pods of disrupted nodes in stages. The destination nodes are first reserved: they have a taint
+// that excludes pods. This package opens them one after another by removing the taint. See docs/disruption.md, Staged moves.
 package stagedmove
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/singleton"
 )
 
-// A Controller removes the taints of reserved nodes. There is one for the cluster.
+// A Controller removes the taints of reserved nodes. There is one Controller in a cluster.
 type Controller struct {
 	Cluster *observe.Cluster
 	Actor   *act.Actor
@@ -34,15 +34,15 @@ type Controller struct {
 
 	// next is the earliest time of the next pass.
 	next time.Time
-	// begun is true if a move was in progress in the last pass. moving is the number of pods that had not moved yet,
-	// and since the time at which it last changed.
+	// begun is true if a move was in progress in the last pass. moving is the number of pods of the current stage that have not
+	// moved yet. since is the time at which that number last changed.
 	begun  bool
 	moving int
 	since  time.Time
-	// stuck are the pods of earlier stages for which later stages do not wait any more, because of a timeout.
+	// stuck has the pods of earlier stages that did not move in time. Later stages do not wait for them.
 	stuck map[types.UID]bool
-	// owed is the number of pods of each workload at the start of the stage. The stage is complete when each workload
-	// has this number again; nil before the first stage.
+	// owed has the number of pods of each workload at the start of the stage. The stage is complete when each workload has at
+	// least that many pods again. It is nil before the first stage.
 	owed map[types.UID]int
 
 	// mu guards onOpen, the functions to call after a node was opened. See OnOpen.
@@ -53,11 +53,11 @@ type Controller struct {
 const (
 	// tick is the time between two passes.
 	tick = 100 * time.Millisecond
-	// pause is the wait for the creation of pods that replace the last pods of a stage. It is limited because not every
-	// evicted pod is replaced.
+	// pause is how long a stage waits for pods that replace the last evicted pods. It is limited because not every evicted pod is
+	// replaced.
 	pause = 250 * time.Millisecond
-	// patience is the time without progress after which the next stage begins. A PodDisruptionBudget may block pods of
-	// a stage for hours, in which the capacity of the other nodes must not be unused.
+	// patience is the time without progress after which the next stage begins. A PodDisruptionBudget may block the pods of a
+	// stage for hours. During that time, the capacity of the other nodes must not remain unused.
 	patience = 10 * time.Second
 	// mostNamed is the maximum number of stuck pods that are named in the log.
 	mostNamed = 5
@@ -81,7 +81,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// Reconcile opens the nodes whose turn it is.
+// Reconcile makes one pass. It opens the nodes that are due, and the next destination when the current stage is complete or has
+// timed out.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() {
 		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
@@ -131,8 +132,8 @@ func (c *Controller) paid(s *model.Snapshot) bool {
 	return true
 }
 
-// replicas returns the number of pods by the UID of their owner, without pods that are being deleted and those that are
-// deleted with their node.
+// replicas returns the number of pods by the UID of their controller. It does not count pods that are terminating or finished,
+// DaemonSet pods and static pods.
 func replicas(s *model.Snapshot) map[types.UID]int {
 	n := map[types.UID]int{}
 	for _, p := range s.Pods() {
@@ -178,7 +179,7 @@ func (c *Controller) open(ctx context.Context, s *model.Snapshot, n *model.Node)
 	return err
 }
 
-// Awaiting returns those of the pods, by UID, whose new node is not open yet.
+// Awaiting returns the UIDs of those pods whose destination node is not open yet.
 func (c *Controller) Awaiting(pods []*corev1.Pod) map[types.UID]bool {
 	s := c.Cluster.Snapshot()
 	awaiting := map[types.UID]bool{}

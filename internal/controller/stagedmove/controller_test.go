@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe"
 )
 
-// A world is node old, which goes and has pods for each of the closed nodes first and second.
+// A world has the node old, which is being deleted. Its pods will move to the reserved nodes first and second.
 type world struct {
 	*Controller
 	t      *testing.T
@@ -44,7 +44,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// add makes a node and its claim: that of a turn replaces old, the other goes.
+// add creates a node and its claim. With a turn above 0, the claim replaces old in that stage. With turn 0, the claim is being
+// deleted.
 func (w *world) add(name string, turn int) {
 	labels := map[string]string{
 		apiv1.NodePoolLabelKey: "p", apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true",
@@ -66,7 +67,7 @@ func (w *world) add(name string, turn int) {
 	w.Cluster.Set(claim)
 }
 
-// pod sets pod number i of a workload.
+// pod adds or updates pod number i of a workload.
 func (w *world) pod(i int, kind, workload, node string) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint("u", i))}}
 	p.OwnerReferences = []metav1.OwnerReference{
@@ -76,7 +77,7 @@ func (w *world) pod(i int, kind, workload, node string) {
 	w.Cluster.Set(p)
 }
 
-// leave ends pods.
+// leave deletes the pods.
 func (w *world) leave(names ...string) {
 	for _, name := range names {
 		p, ok := w.Cluster.Snapshot().Pod("d/" + name)
@@ -89,7 +90,7 @@ func (w *world) leave(names ...string) {
 	}
 }
 
-// pass lets time go by and the controller look.
+// pass advances the clock and reconciles once.
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()
 	w.clock.Step(d)
@@ -98,7 +99,7 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// want compares which nodes are open, and how many of the pods wait for theirs.
+// want compares which nodes are open, and how many pods wait for their destination to be opened.
 func (w *world) want(what string, first, second bool, awaiting int) {
 	w.t.Helper()
 	for name, open := range map[string]bool{"first": first, "second": second} {
@@ -119,7 +120,8 @@ func (w *world) want(what string, first, second bool, awaiting int) {
 	}
 }
 
-// One replacement is opened after the other, when those that go to the one before have left and the scheduler has had its time.
+// One replacement is opened after another. The next one is opened when the pods of the previous stage have left and pause has
+// elapsed.
 func TestTurns(t *testing.T) {
 	w := newWorld(t)
 	var told [][]string
@@ -142,8 +144,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// When as many pods were created as have left, the next node is opened at once. A pod without a successor delays it by no more
-// than pause. DaemonSet pods are not waited for.
+// When as many pods were created as have left, the next node is opened at once. A pod that is not replaced delays it by at most
+// pause. DaemonSet pods are not waited for.
 func TestSuccessors(t *testing.T) {
 	w := newWorld(t)
 	w.add("third", 3)
@@ -171,7 +173,7 @@ func TestSuccessors(t *testing.T) {
 	w.want("it is waited for no longer", true, true, 0)
 }
 
-// A stage that stands still does not stop the others for ever.
+// After patience without progress, the next stage begins.
 func TestPatience(t *testing.T) {
 	w := newWorld(t)
 	w.pass(pause)
@@ -185,7 +187,7 @@ func TestPatience(t *testing.T) {
 	w.want("for too long", true, true, 0)
 }
 
-// Pods that are held for good, by do-not-disrupt say, cost patience once and not in every stage.
+// Pods that are never evicted, for example because of do-not-disrupt, delay the move by patience once, not in every stage.
 func TestPatienceOnce(t *testing.T) {
 	w := newWorld(t)
 	w.add("third", 3)
@@ -200,7 +202,7 @@ func TestPatienceOnce(t *testing.T) {
 	w.want("and not again", true, true, 0)
 }
 
-// When a pod leaves after its wait has timed out, the waits for other pods go on.
+// If a pod leaves after its stage has timed out, later stages still wait for their own pods.
 func TestStuckThatLeave(t *testing.T) {
 	w := newWorld(t)
 	for i, to := range []string{"nowhere", "first", "second"} {

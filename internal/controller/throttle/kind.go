@@ -17,7 +17,7 @@ const (
 	kinds
 )
 
-// of returns the limits for a kind: whether it is paused, and the maximum per minute.
+// of returns the limits for a kind: whether it is paused, and the maximum number per minute, 0 for no limit.
 func (l Limits) of(k Kind) (paused bool, most int) {
 	switch k {
 	case Launch:
@@ -63,7 +63,7 @@ func (b *Throttle) Done(k Kind, n int, now time.Time) {
 	b.done[k].Add(n, now)
 }
 
-// Why returns a text about the limit that applies to a kind, with the name of its setting.
+// Why returns a text about the limit that applies to a kind, with the key of that limit.
 func (b *Throttle) Why(k Kind) string {
 	switch paused, most := b.Limits().of(k); {
 	case paused && k == Disrupt:

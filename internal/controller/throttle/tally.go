@@ -13,8 +13,8 @@ func (t *Tally) Add(n int, now time.Time) {
 	}
 }
 
-// Left returns the number of further actions that bound allows in the minute that ends now. bounded is false if there
-// is no limit.
+// Left returns the number of further actions that bound allows in the minute that ends now. bounded is false if bound is 0, which
+// means no limit.
 func (t *Tally) Left(bound int, now time.Time) (n int, bounded bool) {
 	t.forget(now)
 	return max(0, bound-len(t.done)), bound > 0
@@ -27,8 +27,8 @@ func (t *Tally) forget(now time.Time) {
 	}
 }
 
-// Allows reports whether n actions together are allowed now. If n is greater than the bound, they are allowed after a
-// minute without actions, because they would never be allowed otherwise.
+// Allows reports whether n actions are allowed together now. If n is greater than bound, they are allowed after a minute without
+// actions, because otherwise they would never be allowed.
 func (t *Tally) Allows(n, bound int, now time.Time) bool {
 	left, bounded := t.Left(bound, now)
 	return !bounded || n <= left || len(t.done) == 0

@@ -21,15 +21,15 @@ import (
 // MapName is the name of the ConfigMap.
 const MapName = "karpenter-throttle"
 
-// every is the interval in which the ConfigMap is read.
+// every is the interval at which the ConfigMap is read.
 const every = 5 * time.Second
 
 // A Throttle has the current Limits and counts actions. A nil Throttle has no limits.
 type Throttle struct {
 	// Settings are the limits from the settings of the process. The ConfigMap overrides them.
 	Settings Limits
-	// Reader reads the ConfigMap from the API server, without a cache, which would have to watch all ConfigMaps.
-	// Namespace is the namespace of the ConfigMap; if it is empty, no ConfigMap is read.
+	// Reader reads the ConfigMap from the API server. It has no cache, because a cache would watch all ConfigMaps. Namespace is
+	// the namespace of the ConfigMap. If it is empty, no ConfigMap is read.
 	Reader    client.Reader
 	Namespace string
 	Metrics   *telemetry.Metrics
@@ -40,10 +40,10 @@ type Throttle struct {
 	now   *Limits    // nil until the ConfigMap was read
 	done  [kinds]Tally
 	told  string // the last logged error about the ConfigMap
-	quiet bool   // whether it was logged that Karpenter may not read the ConfigMap
+	quiet bool   // true when it was logged that Karpenter may not read the ConfigMap
 }
 
-// Known reports whether the ConfigMap was read, or none is configured. Controllers make no decisions before.
+// Known reports whether the ConfigMap was read, or none is configured. Until then, controllers make no decisions.
 func (b *Throttle) Known() bool {
 	if b == nil || b.Namespace == "" {
 		return true
@@ -78,7 +78,8 @@ func (b *Throttle) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(b.Name()).WatchesRawSource(singleton.Source()).Complete(b)
 }
 
-// Reconcile reads the ConfigMap. If that fails, the limits do not change.
+// Reconcile reads the ConfigMap. If the read fails, the limits do not change. If Karpenter may not read the ConfigMap, only
+// Settings apply.
 func (b *Throttle) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	var data map[string]string
 	if b.Namespace != "" {

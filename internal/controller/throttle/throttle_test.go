@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// epoch is when tests begin.
+// epoch is the time at which tests begin.
 var epoch = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
 func TestLimitsWith(t *testing.T) {
@@ -56,7 +56,7 @@ func TestLimitsWith(t *testing.T) {
 	}
 }
 
-// Within any minute no more is allowed than the bound, whenever it is asked for.
+// In no minute are more actions allowed than the bound, whatever the times of the calls.
 func TestTallyKeepsItsBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bound := rapid.IntRange(1, 5).Draw(t, "bound")
@@ -84,7 +84,7 @@ func TestTallyKeepsItsBound(t *testing.T) {
 	})
 }
 
-// What cannot be split and is more than a minute allows is done once nothing else was.
+// Actions that belong together and exceed the bound are allowed after a minute without actions.
 func TestTallyAllowsWhatIsTooMuchAlone(t *testing.T) {
 	var tally Tally
 	if tally.Add(1, epoch); tally.Allows(3, 2, epoch) {
@@ -98,7 +98,7 @@ func TestTallyAllowsWhatIsTooMuchAlone(t *testing.T) {
 	}
 }
 
-// A shelf is where the ConfigMap is, or why it cannot be read.
+// A shelf is a client that returns the ConfigMap, or err if err is not nil.
 type shelf struct {
 	client.Client
 	err error
@@ -138,7 +138,7 @@ func (b *Throttle) read(t *testing.T) {
 	}
 }
 
-// The ConfigMap is in force from its first read until it is deleted, without a restart. Each change calls Wake.
+// The ConfigMap has effect from its first read until it is deleted, without a restart. Each change calls Wake.
 func TestConfigMapCountsAtOnce(t *testing.T) {
 	b, s := newThrottle(t)
 	woken := 0
@@ -168,7 +168,7 @@ func TestConfigMapCountsAtOnce(t *testing.T) {
 	}
 }
 
-// What is in force stays so while the ConfigMap cannot be read; one that may not be read at all has no effect.
+// While reads of the ConfigMap fail, the last limits stay in effect. If Karpenter may not read it at all, it has no effect.
 func TestConfigMapThatCannotBeRead(t *testing.T) {
 	b, s := newThrottle(t)
 	s.put(t, map[string]string{KeyPauseDisruption: "true"})
@@ -185,7 +185,7 @@ func TestConfigMapThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// No throttle holds nothing back.
+// A nil Throttle has no limits.
 func TestNoThrottle(t *testing.T) {
 	var b *Throttle
 	b.Done(Launch, 100, epoch)

@@ -10,14 +10,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Daemons adds the requests of future DaemonSet pods to a Snapshot. A nil Daemons uses no LimitRanges.
+// Daemons adds the requests of the DaemonSet pods of new nodes to a Snapshot. A nil Daemons uses no LimitRanges.
 type Daemons struct {
 	// Reader lists LimitRanges, from a cache.
 	Reader client.Reader
 }
 
-// WithRequests returns s with the requests that DaemonSet pods have or will have by the LimitRanges of their
-// namespaces. See model.Snapshot.Informed.
+// WithRequests returns s with the requests that DaemonSet pods get from the defaults of the LimitRanges in their namespaces. See
+// model.Snapshot.Informed.
 func (d *Daemons) WithRequests(ctx context.Context, s *model.Snapshot) *model.Snapshot {
 	var ranges []*corev1.LimitRange
 	if d != nil {

@@ -1,3 +1,3 @@
-// Package inputs completes a Snapshot with data that is not watched: the cloud's instance types, the requests that LimitRanges
-// give to the pods of DaemonSets, and the scheduler's default spread constraints.
+// Package inputs completes a Snapshot with data that is not watched: the instance types of the cloud, the requests of DaemonSet
+// pods that come from LimitRanges, and the default spread constraints of kube-scheduler.
 package inputs

@@ -17,12 +17,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/timeout"
 )
 
-// patience is how long listing the instance types of the pools may take. Then the round continues without the missing
-// ones.
+// patience is the maximum time for listing the instance types of all pools. After it, the round continues without the missing
+// lists.
 const patience = 15 * time.Second
 
-// LastTypes caches the last instance types of each pool. The zero value is empty. It may be lost. Then a pool whose
-// types cannot be listed has none. It is not safe for concurrent use.
+// LastTypes caches the last instance types of each pool. The zero value is empty. The cache may be lost: then a pool whose types
+// cannot be listed has no types. It is not safe for concurrent use.
 type LastTypes struct {
 	pools map[string]typesOfPool
 }
@@ -40,10 +40,9 @@ func (l *LastTypes) of(o *apiv1.NodePool) ([]*model.InstanceType, bool) {
 	return known.list, ok && known.uid == o.UID && known.generation == o.Generation
 }
 
-// WithInstanceTypes returns s with the instance types of every usable or static pool that the provider manages. If the
-// types of a pool cannot be listed, the last ones are used, so that its pods are not planned onto pools with lower
-// weight. If there are none, or if the node class is not ready, the pool has no types in this round. Both cases are
-// logged.
+// WithInstanceTypes returns s with the instance types of every usable or static pool that the provider manages. If the types of a
+// pool cannot be listed, the last list is used, so that its pods are not planned onto pools with lower weight. If there is no
+// last list, or if the node class is not ready, the pool has no types in this round. Both cases are logged.
 func WithInstanceTypes(
 	ctx context.Context, c clock.Clock, provider cloud.Provider, last *LastTypes, s *model.Snapshot,
 ) *model.Snapshot {
@@ -72,8 +71,8 @@ func WithInstanceTypes(
 	return s.Apply(model.Delta{Types: all})
 }
 
-// instead returns the last types of a NodePool for which the provider returned err, and false if there are none. A node
-// class that is not ready is not logged as an error, because the conditions of the NodePool report it.
+// instead returns the last types of a NodePool for which the provider returned err, and false if there are none. If the node
+// class is not ready, it returns false and logs no error, because the conditions of the NodePool report it.
 func instead(ctx context.Context, p *model.Pool, err error, last *LastTypes) ([]*model.InstanceType, bool) {
 	const message = "skipping NodePool: instance types unavailable"
 	log := ctrl.LoggerFrom(ctx).WithValues("NodePool", klog.KRef("", p.Name))

@@ -14,16 +14,17 @@ import (
 
 // Spread computes kube-scheduler's default spread constraints of pods. A nil Spread returns none.
 type Spread struct {
-	// Reader lists services and owners of pods, from a cache.
+	// Reader lists services and the controllers of pods, from a cache.
 	Reader client.Reader
 	// Constraints are the configured constraints. They have no label selectors.
 	Constraints []corev1.TopologySpreadConstraint
-	// Services is true if the controller may read services. Otherwise label selectors are derived from owners alone.
+	// Services is true if the controller may read services. Otherwise label selectors are derived from the controllers of pods
+	// alone.
 	Services bool
 }
 
-// Of returns a function from a pod to its default constraints. It uses the services and owners that exist now. Kinds
-// that cannot be read are ignored.
+// Of returns a function from a pod to its default constraints, by the services and controllers that exist now. If a kind cannot
+// be read, the error is logged, and its objects are missing.
 func (d *Spread) Of(ctx context.Context) func(*model.Pod) []corev1.TopologySpreadConstraint {
 	if d == nil {
 		return nil
@@ -37,7 +38,7 @@ func (d *Spread) Of(ctx context.Context) func(*model.Pod) []corev1.TopologySprea
 		lists = append(lists, &services)
 	}
 	for _, list := range lists {
-		// The objects are not changed, and there may be ten thousand of them.
+		// UnsafeDisableDeepCopy saves the copies of up to ten thousand objects, which are not changed here.
 		if err := d.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "failed to list the workloads of default topology spread")
 		}

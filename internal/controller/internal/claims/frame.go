@@ -25,8 +25,7 @@ type Controller interface {
 	Name() string
 }
 
-// Begin returns the builder of a controller with the given number of workers and the default retry rate. The builder
-// has no watches yet.
+// Begin returns the builder of a controller with the given number of workers and the default retry rate. It adds no watches.
 func Begin(mgr ctrl.Manager, c Controller, number int) *builder.Builder {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: number, RateLimiter: workers.DefaultLimiter()})
@@ -45,7 +44,7 @@ func Complete(b *builder.Builder, c Controller) error {
 	return nil
 }
 
-// Get returns the NodeClaim of a request. It returns nil if it does not exist or belongs to another provider.
+// Get returns the NodeClaim of a request. It returns nil if the NodeClaim does not exist or belongs to another provider.
 func Get(ctx context.Context, c client.Reader, facts cloud.Facts, req ctrl.Request) (*apiv1.NodeClaim, error) {
 	claim := &apiv1.NodeClaim{}
 	if err := c.Get(ctx, req.NamespacedName, claim); err != nil {
@@ -66,12 +65,12 @@ func GetLive(ctx context.Context, c client.Reader, facts cloud.Facts, req ctrl.R
 	return claim, nil
 }
 
-// ConflictRetry is the delay before the retry of a write after a conflict, or after the object was deleted. In this
-// time, the cache receives the change.
+// ConflictRetry is the delay before the retry of a write that failed because the object was changed or deleted. During the delay,
+// the cache receives that change.
 const ConflictRetry = time.Second
 
-// Settle returns the result of a Reconcile that ended with err. A conflict is not an error: the cache was out of date,
-// and the result is a retry after ConflictRetry.
+// Settle returns the result of a Reconcile that ended with err. A conflict means that the cache was out of date. It is not an
+// error: the result is then a retry after ConflictRetry.
 func Settle(result ctrl.Result, err error) (ctrl.Result, error) {
 	if act.Conflict(err) {
 		return ctrl.Result{RequeueAfter: ConflictRetry}, nil

@@ -28,19 +28,18 @@ func Ref(name string) *apiv1.NodeClassReference {
 
 // A Cloud is a cloud.Provider. The zero value is an empty cloud; its fields may be set before it is used.
 type Cloud struct {
-	// OnCreate, if set, is called before an instance is made; Create returns its error.
+	// OnCreate, if set, is called before an instance is created. Create returns its error.
 	OnCreate func(ctx context.Context, claim *apiv1.NodeClaim) error
-	// OnRegistered, OnDrift and OnDelete, if set, are called by Registered, Drift and Delete instead of the default
-	// behaviour.
+	// OnRegistered, OnDrift and OnDelete, if set, replace the methods Registered, Drift and Delete.
 	OnRegistered func(claim *apiv1.NodeClaim) (time.Duration, map[string]string, error)
 	OnDrift      func(claim *apiv1.NodeClaim) (cloud.DriftReason, error)
 	OnDelete     func(claim *apiv1.NodeClaim) error
 	// InstanceTypes returns Types and TypesErr for every NodePool.
 	Types    []*cloud.InstanceType
 	TypesErr error
-	// NodeName is the name of nodes that Create returns.
+	// NodeName is the node name of the instances that Create returns.
 	NodeName string
-	// OnReboot is called by Reboot, nil for a cloud that accepts every reboot.
+	// OnReboot, if set, is called by Reboot. Otherwise every reboot is accepted.
 	OnReboot func(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error
 	// Repairs are the repair policies.
 	Repairs []cloud.RepairPolicy
@@ -77,7 +76,7 @@ func (c *Cloud) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Inst
 	return c.Launch(claim), nil
 }
 
-// Launch makes the NodeClaim's instance like Create, without calling OnCreate.
+// Launch creates the NodeClaim's instance like Create, without calling OnCreate.
 func (c *Cloud) Launch(claim *apiv1.NodeClaim) *cloud.Instance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +162,7 @@ func (c *Cloud) Instances() []*cloud.Instance {
 	})
 }
 
-// Launches returns the number of instances that were ever made.
+// Launches returns the number of instances that were created since the start.
 func (c *Cloud) Launches() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package lookup finds the NodeClaims of nodes and the nodes of NodeClaims, which have equal provider IDs. It ignores
-// NodeClaims whose node class is of another provider.
+// Package lookup finds the NodeClaims of nodes and the nodes of NodeClaims by their provider IDs. Requests and Managed skip
+// NodeClaims whose node class belongs to another provider.
 //
-// It reads through the manager's field indexes, which the composition root sets up.
+// It reads through the field indexes of the manager. Package operator registers these indexes.
 package lookup

@@ -25,8 +25,7 @@ const (
 	IndexPodNodeName     = "spec.nodeName"
 )
 
-// NodesOf returns the nodes of the claim, sorted by name. Normally there is one, and none before the node has joined
-// the cluster.
+// NodesOf returns the nodes of the claim, sorted by name. Normally there is one node, or none before it has joined the cluster.
 func NodesOf(ctx context.Context, c client.Reader, claim *apiv1.NodeClaim) ([]*corev1.Node, error) {
 	if claim.Status.ProviderID == "" {
 		return nil, nil
@@ -60,8 +59,8 @@ func ClaimsOf(ctx context.Context, c client.Reader, node *corev1.Node) ([]*apiv1
 	return claims, nil
 }
 
-// FromNode maps the events of a node to requests for its claims. If the lookup fails, there are no requests; the claim
-// is reconciled after its own events and in intervals anyway.
+// FromNode maps the events of a node to requests for its claims. If the lookup fails, it returns no requests. A claim is also
+// reconciled after its own events and periodically.
 func FromNode(c client.Reader, facts cloud.Facts) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
 		node, ok := o.(*corev1.Node)

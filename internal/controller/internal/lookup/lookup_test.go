@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
 )
 
-// The events of a node wake the claims of its provider ID, as far as they are ours.
+// An event of a node triggers the claims with its provider ID that belong to the provider.
 func TestFromNode(t *testing.T) {
 	w := world.New(t)
 	ours, foreign := world.Joined(w.Cloud, "ours"), world.Joined(w.Cloud, "foreign")
@@ -54,7 +54,7 @@ func TestNodesOf(t *testing.T) {
 	if err != nil || len(nodes) != 2 || nodes[0].Name != "n1" || nodes[1].Name != "n2" {
 		t.Errorf("nodes are %v (%v), want n1 and n2 in this order", nodes, err)
 	}
-	// A claim that is not launched has no nodes, least of all those that have no provider ID yet.
+	// A claim that is not launched has no provider ID. Nodes without a provider ID are not its nodes.
 	if nodes, err := lookup.NodesOf(t.Context(), w.Client, world.Claim("b")); err != nil || nodes != nil {
 		t.Errorf("nodes of a claim that is not launched are %v (%v)", nodes, err)
 	}

@@ -29,7 +29,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// Start is the initial time of every World's clock.
+// Start is the time at which the clock of each World begins.
 var Start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A World is the environment of a controller under test.
@@ -128,7 +128,7 @@ func Joined(c *fakecloud.Cloud, name string) *apiv1.NodeClaim {
 	return claim
 }
 
-// Node returns a ready node with this provider ID, in its state on joining the cluster.
+// Node returns a ready node with this provider ID, in the state in which a node joins the cluster.
 func Node(name, providerID string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
@@ -203,8 +203,8 @@ func (w *World) Condition(claim, t string) string {
 	return string(c.Status) + " " + c.Reason
 }
 
-// Count returns the value of a counter, or the number of observations of a histogram, with exactly these label values
-// in the order of label names.
+// Count returns the value of a counter, or the number of observations of a histogram. values are all its labels in the form
+// name=value, in the order of the names.
 func (w *World) Count(name string, values ...string) float64 {
 	w.t.Helper()
 	families, err := w.Registry.Gather()

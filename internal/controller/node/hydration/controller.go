@@ -39,8 +39,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(b, c)
 }
 
-// Reconcile labels the node with the name of its claim's node class. A node that is not registered yet is left out,
-// since registration sets the label.
+// Reconcile labels the node with the name of its claim's node class. It skips a node that is not registered, because the
+// registration sets the label.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	node := &corev1.Node{}
 	if err := c.Client.Get(ctx, req.NamespacedName, node); err != nil {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The back-off after an eviction that a PodDisruptionBudget refused, and the time in which an accepted eviction is not
-// requested again.
+// backoffBase and backoffMax bound the backoff after a PodDisruptionBudget refused an eviction. believeFor is the time in which
+// an accepted eviction is not requested again.
 const (
 	backoffBase = 100 * time.Millisecond
 	backoffMax  = 10 * time.Second
@@ -26,17 +26,17 @@ type attempts struct {
 
 // podAttempt has the results of evictions of one pod.
 type podAttempt struct {
-	refusals int         // in a row
-	retry    time.Time   // after the last refusal
-	refused  *corev1.Pod // the pod of the last refusal; must not be changed
-	node     string      // the name of its node
-	why      string      // the message of the last refusal
+	refusals int         // number of consecutive refusals
+	retry    time.Time   // time of the next attempt after the last refusal
+	refused  *corev1.Pod // the pod at the last refusal; must not be changed
+	node     string      // name of the pod's node
+	why      string      // message of the last refusal
 	believed time.Time   // no new request until this time after an acceptance
-	forced   bool        // deleted by force, with an event
+	forced   bool        // true after the pod was deleted by force, with an event
 }
 
-// of returns the pods of the node whose eviction was refused, with the times of their next attempts, and those whose
-// eviction was accepted.
+// of returns, by UID, the time of the next attempt for each pod of the node with a refused eviction, and the time until which
+// each accepted eviction is not repeated. A zero time means that there is none.
 func (a *attempts) of(node types.UID) (refused, accepted map[types.UID]time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -55,7 +55,7 @@ func (a *attempts) refuse(node *corev1.Node, pod *corev1.Pod, why string, now ti
 	p := a.pod(node.UID, pod.UID)
 	p.refused, p.node, p.why = pod, node.Name, why
 	delay := backoffMax
-	if p.refusals < 7 { // 100 ms doubled seven times is more than 10 s
+	if p.refusals < 7 { // 100 ms doubled seven times exceeds 10 s
 		delay = backoffBase << p.refusals
 	}
 	p.refusals++
@@ -73,8 +73,8 @@ func (a *attempts) why(node, pod types.UID) string {
 	return ""
 }
 
-// reopen ends the current back-off of the refused pods that match, and returns the names of their nodes. The next
-// refusal continues the doubling, so that a PodDisruptionBudget that changes often does not cause many requests.
+// reopen ends the current backoff of the refused pods that match, and returns the names of their nodes in alphabetical order. The
+// next refusal doubles the delay further, so that a PodDisruptionBudget that changes often does not cause many requests.
 func (a *attempts) reopen(match func(*corev1.Pod) bool) (nodes []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -26,8 +26,8 @@ const (
 	claimsByProvider  = "status.providerID"
 )
 
-// managed reports whether the node's class is one of the provider: according to the node's label, or to its claim if
-// the label was removed.
+// managed reports whether the node's class belongs to the provider: by the node's label, or by its claim if the label was
+// removed.
 func (c *Controller) managed(ctx context.Context, node *corev1.Node) (bool, error) {
 	if c.labelled(node) {
 		return true, nil
@@ -49,8 +49,8 @@ func (c *Controller) labelled(node *corev1.Node) bool {
 	return false
 }
 
-// claimOf returns the claim of the node, or nil. If two claims have the same instance, it returns nil, since the right
-// one is not known; the instance is then terminated by its ID.
+// claimOf returns the claim of the node, nil if there is none. If two claims have the same provider ID, it also returns nil,
+// because the right one is not known. The instance is then terminated by its ID.
 func (c *Controller) claimOf(ctx context.Context, node *corev1.Node) (*apiv1.NodeClaim, error) {
 	if node.Spec.ProviderID == "" {
 		return nil, nil // an empty ID would match the claims that have not launched
@@ -78,8 +78,8 @@ func (c *Controller) deleteClaim(ctx context.Context, claim *apiv1.NodeClaim) (d
 	return true, nil
 }
 
-// deadlineOf returns the time at which the node is terminated even if pods remain. An invalid deadline in the
-// annotation is logged and ignored, so that a typo neither stops a drain nor shortens it.
+// deadlineOf returns the end of the drain, at which the node is terminated even if pods remain; zero if there is none. An invalid
+// annotation is logged and ignored, so that a typo neither stops nor shortens a drain.
 func (c *Controller) deadlineOf(ctx context.Context, node *corev1.Node, claim *apiv1.NodeClaim) time.Time {
 	deadline, err := drain.Deadline(claim)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *Controller) deadlineOf(ctx context.Context, node *corev1.Node, claim *a
 	return deadline
 }
 
-// setDraining sets the claim's condition Drained to a status that tells that pods remain.
+// setDraining sets the claim's condition Drained to Unknown with reason Draining.
 func (c *Controller) setDraining(d *departure) {
 	if d.claim != nil {
 		condition.SetUnknown(d.claim, apiv1.ConditionTypeDrained, apiv1.ReasonDraining, "", d.now)
@@ -110,8 +110,8 @@ func (c *Controller) setDrained(d *departure) {
 	}
 }
 
-// saveConditions writes the changed conditions of the claim. It does not overwrite conditions that other controllers
-// write at the same time, and ignores a deleted claim.
+// saveConditions writes the changed conditions of the claim. It keeps conditions that other controllers write at the same time. A
+// deleted claim is ignored.
 func (c *Controller) saveConditions(ctx context.Context, before, claim *apiv1.NodeClaim) error {
 	if claim == nil {
 		return nil

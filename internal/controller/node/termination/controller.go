@@ -20,13 +20,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// Controller drains nodes that are being deleted and terminates their instances. All fields except Live and CPUMillis
-// are required.
+// Controller drains nodes that are being deleted and terminates their instances. All fields except Live, Turns and CPUMillis are
+// required.
 type Controller struct {
 	Client client.Client
-	// Live reads from the API server, without the cache of Client. It is used to read pods before the instance is
-	// terminated, so that recently bound ones are not missed, and to read objects again after a conflict. If nil,
-	// Client is used.
+	// Live reads from the API server, without the cache of Client. Pods are read with it before the instance is terminated, so
+	// that recently bound ones are not missed. Objects are read with it again after a conflict. If Live is nil, Client is used.
 	Live    client.Reader
 	Clock   clock.Clock
 	Events  telemetry.Recorder
@@ -37,14 +36,14 @@ type Controller struct {
 	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 
-	// atOnce is the number of concurrent evictions on a node; 0 for requestsAtOnce.
+	// atOnce is the number of concurrent evictions on a node; 0 stands for requestsAtOnce.
 	atOnce   int
 	attempts attempts
 }
 
 // Turns returns which pods must wait until their destination node accepts them.
 type Turns interface {
-	// Awaiting returns the UIDs of those pods whose destination node does not accept them yet but soon will.
+	// Awaiting returns the UIDs of those pods whose destination node is reserved and not opened yet.
 	Awaiting(pods []*corev1.Pod) map[types.UID]bool
 	// OnOpen registers f to be called whenever a destination node starts to accept such pods, with the names of the nodes that they
 	// leave.
@@ -58,12 +57,11 @@ func (c *Controller) Name() string { return "node.termination" }
 const (
 	// conflictDelay is the delay after several conflicts in a row.
 	conflictDelay = time.Second
-	// claimDelay is the maximum wait for the deletion of the claim to reach the cache. The event of the claim ends the
-	// wait.
+	// claimDelay is the maximum wait until the cache has the deletion of the claim. The event of the claim ends the wait earlier.
 	claimDelay = 5 * time.Second
 	// unreadyPoll is the interval of checks whether the instance of a node that is not ready still exists in the cloud.
 	unreadyPoll = 5 * time.Second
-	// endingPollMin and endingPollMax are the bounds of the interval of checks whether the instance is terminated.
+	// endingPollMin and endingPollMax bound the interval of checks whether the instance is terminated.
 	endingPollMin = time.Second
 	endingPollMax = 5 * time.Second
 )
@@ -78,7 +76,7 @@ type departure struct {
 	now      time.Time
 }
 
-// Reconcile executes the next steps for a node that is being deleted, as many as are possible now.
+// Reconcile executes all steps for a node that is being deleted that are possible now.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	node := &corev1.Node{}
 	if err := c.Client.Get(ctx, req.NamespacedName, node); err != nil {
@@ -100,8 +98,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return result, err
 }
 
-// depart prepares the drain: it deletes the node's claim and taints the node. If the instance no longer exists, it
-// removes the finalizer instead.
+// depart prepares the drain: it deletes the node's claim and taints the node. Then it calls advance. If the node is not ready and
+// its instance no longer exists, it removes the finalizer instead.
 func (c *Controller) depart(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
 	claim, err := c.claimOf(ctx, node)
 	if err != nil {
@@ -119,7 +117,7 @@ func (c *Controller) depart(ctx context.Context, node *corev1.Node) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	if deleted {
-		// The claim that was read is out of date now.
+		// The claim that was read does not have its deletion timestamp.
 		return ctrl.Result{RequeueAfter: claimDelay}, nil
 	}
 	result, err := c.advance(ctx, c.newDeparture(ctx, node, claim))
@@ -136,8 +134,8 @@ func (c *Controller) newDeparture(ctx context.Context, node *corev1.Node, claim 
 	return &departure{node: node, claim: claim, deadline: c.deadlineOf(ctx, node, claim), now: c.Clock.Now()}
 }
 
-// advance drains the node, waits for its volumes and terminates its instance, as far as possible now, and writes the
-// progress to the claim's conditions.
+// advance drains the node, waits for its volumes and terminates its instance, as far as possible now. It writes the progress to
+// the claim's conditions.
 func (c *Controller) advance(ctx context.Context, d *departure) (ctrl.Result, error) {
 	before := d.claim.DeepCopy()
 	outcome, err := c.steps(ctx, d)
@@ -153,7 +151,7 @@ func (c *Controller) advance(ctx context.Context, d *departure) (ctrl.Result, er
 	return ctrl.Result{RequeueAfter: outcome.after}, nil
 }
 
-// join is like errors.Join, but returns a single error unchanged, so that a conflict is still recognized.
+// join is like errors.Join, but returns a single error unchanged. Otherwise act.Conflict would not recognize a conflict.
 func join(a, b error) error {
 	if a == nil {
 		return b
@@ -165,11 +163,11 @@ func join(a, b error) error {
 type outcome struct {
 	// gone is true if the instance is terminated, so the finalizer can be removed.
 	gone bool
-	// after is the delay until the next reconcile if no event triggers one; zero if only events do.
+	// after is the delay until the next reconcile if no event triggers one earlier; zero means that only events trigger one.
 	after time.Duration
 }
 
-// steps executes the three steps: drain, wait for volumes, terminate the instance. Each begins when the one before is
+// steps executes the three steps: drain, wait for volumes, terminate the instance. Each step begins when the previous one is
 // complete.
 func (c *Controller) steps(ctx context.Context, d *departure) (outcome, error) {
 	if ending(d.claim) {
@@ -180,9 +178,9 @@ func (c *Controller) steps(ctx context.Context, d *departure) (outcome, error) {
 		return outcome{}, err
 	}
 	if decision.Drained() && (decision.Detached() || !drained(d.claim)) && c.Live != nil {
-		// kube-scheduler may have bound a pod just before it received the taint, and the pod may not be in the cache
-		// yet. So the pods are read from the API server before Drained is set, and again before the instance is
-		// terminated, but not on each event while waiting for volumes.
+		// kube-scheduler may have bound a pod just before it received the taint, and the cache may lack that pod. So the pods are
+		// read from the API server before Drained is set, and again before the instance is terminated. They are not read again on
+		// each event while volumes are detached.
 		if decision, err = c.decide(ctx, d, c.Live); err != nil {
 			return outcome{}, err
 		}

@@ -25,7 +25,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// What the node and its claim look like on the way.
+// The states of the node and its claim after each step of the termination.
 func TestStateOnTheWay(t *testing.T) {
 	w := newWorld(t, leavingClaim(deadline(time.Minute)), pod("web"), attachment("a-data", "pv-data"),
 		leavingNode(func(n *corev1.Node) {
@@ -67,8 +67,8 @@ func TestStateOnTheWay(t *testing.T) {
 	})
 }
 
-// The claim of a node whose instance is gone says so, also if the cloud never accepted to end it: a finalizer of another
-// component may keep the Node, and its claim must not count against disruption budgets.
+// After its instance is terminated, the claim has the condition InstanceTerminating, even if the cloud never accepted a request
+// for it. A finalizer of another component may keep the Node, and then the claim must not count against disruption budgets.
 func TestInstanceGoneIsTold(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Node){
 		"ready": func(*corev1.Node) {}, "not ready": unready,
@@ -121,7 +121,8 @@ karpenter_pods_eviction_requests_total{code="429"} 1
 	}
 }
 
-// A cloud that refuses to end the instance is told on the node and its claim. The termination goes on when it accepts.
+// If the cloud refuses to terminate the instance, the node and its claim have an event. The termination continues when the cloud
+// accepts.
 func TestRefusedTermination(t *testing.T) {
 	node := leavingNode()
 	w := newWorld(t, node, leavingClaim())
@@ -149,7 +150,7 @@ func TestRefusedTermination(t *testing.T) {
 	}
 }
 
-// A restart in the middle, and any reconcile too many, changes nothing but the time of back-offs.
+// A restart at any time and additional reconciles change nothing except the times of backoffs.
 func TestTwiceIsHarmless(t *testing.T) {
 	w := newWorld(t, leavingNode(), leavingClaim(), pod("web"), pod("logs", daemon))
 	for range 200 {
@@ -184,7 +185,7 @@ func TestNotOurs(t *testing.T) {
 		change func(*corev1.Node)
 	}{
 		{"not being deleted", func(n *corev1.Node) { n.DeletionTimestamp = nil }},
-		{"of another provider", func(n *corev1.Node) { delete(n.Labels, "example.com/testnodeclass") }}, // nor is its claim
+		{"of another provider", func(n *corev1.Node) { delete(n.Labels, "example.com/testnodeclass") }}, // so is its claim
 		{"without our finalizer", func(n *corev1.Node) { n.Finalizers = []string{"example.com/other"} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -197,7 +198,7 @@ func TestNotOurs(t *testing.T) {
 	}
 }
 
-// A node whose label of the node class was taken off by hand is known by its claim.
+// If a user removed the label of the node class from the node, its claim identifies the provider.
 func TestLabelTakenOff(t *testing.T) {
 	w := newWorld(t, leavingNode(func(n *corev1.Node) { delete(n.Labels, "example.com/testnodeclass") }),
 		leavingClaim(func(c *apiv1.NodeClaim) {
@@ -209,7 +210,7 @@ func TestLabelTakenOff(t *testing.T) {
 	}
 }
 
-// A pod whose name was taken over by another, as a StatefulSet does, is not the one to evict.
+// If another pod has taken the name of a pod, as in a StatefulSet, that other pod is not evicted.
 func TestSuccessorIsNotEvicted(t *testing.T) {
 	w := newWorld(t, leavingNode(), leavingClaim(), pod("db-0"))
 	old := w.pods()[0]
@@ -227,7 +228,7 @@ func TestSuccessorIsNotEvicted(t *testing.T) {
 	}
 }
 
-// A pod that the cache does not know yet is seen before the instance is ended.
+// A pod that the cache does not have is found before the instance is terminated.
 func TestPodBehindTheCache(t *testing.T) {
 	w := newWorld(t, leavingNode(), leavingClaim(), pod("late"))
 	stale := newWorld(t, leavingNode(), leavingClaim())
@@ -238,7 +239,7 @@ func TestPodBehindTheCache(t *testing.T) {
 	}
 }
 
-// blind lists the pods of another world.
+// blind is a client that lists the pods of another world.
 type blind struct {
 	client.Client
 	pods client.Client
@@ -251,7 +252,7 @@ func (b blind) List(ctx context.Context, list client.ObjectList, opts ...client.
 	return b.Client.List(ctx, list, opts...)
 }
 
-// Many pods are moved in several short reconciles.
+// Many pods are evicted in several short reconciles.
 func TestBoundedReconcile(t *testing.T) {
 	objects := []client.Object{leavingNode(), leavingClaim()}
 	for i := range 2*maxRequests + 1 {
@@ -298,12 +299,12 @@ func TestWakesForNodesThatLeave(t *testing.T) {
 	}
 }
 
-// silent publishes nothing.
+// silent is a recorder that publishes nothing.
 type silent struct{}
 
 func (silent) Publish(...telemetry.Event) {}
 
-// Pods of a node are asked to leave some at a time, and no more than that.
+// Evictions of a node's pods run concurrently, at most requestsAtOnce of them.
 func TestEvictionsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := []client.Object{leavingNode(), leavingClaim()}
@@ -321,7 +322,7 @@ func TestEvictionsAtOnce(t *testing.T) {
 				close(enough)
 			}
 			mu.Unlock()
-			<-enough // one after the other would wait for ever
+			<-enough // sequential evictions would wait forever
 			mu.Lock()
 			defer mu.Unlock()
 			under--

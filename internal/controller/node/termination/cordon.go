@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// cordon sets the taint against new pods and the label that excludes the node from load balancers. It returns the
-// written node.
+// cordon adds the taint against new pods and the label that excludes the node from load balancers. It returns the node as
+// written.
 func (c *Controller) cordon(ctx context.Context, node *corev1.Node) (*corev1.Node, error) {
 	return act.AgainDeleting(ctx, c.live(), node, func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()
@@ -30,7 +30,7 @@ func (c *Controller) cordon(ctx context.Context, node *corev1.Node) (*corev1.Nod
 	})
 }
 
-// live returns a reader without a cache, if Live is set.
+// live returns Live, or Client if Live is nil.
 func (c *Controller) live() client.Reader {
 	if c.Live != nil {
 		return c.Live

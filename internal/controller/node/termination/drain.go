@@ -17,16 +17,16 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// maxRequests is the maximum number of evictions and deletions in one reconcile, so that no node occupies a worker for
-// long. The rest follows in the next reconcile, without a delay.
+// maxRequests is the maximum number of evictions and deletions in one reconcile, so that no node occupies a worker for long. The
+// remaining ones follow in the next reconcile, without a delay.
 const maxRequests = 50
 
-// requestsAtOnce is the number of concurrent requests: a busy API server takes some 30 ms to evict a pod, which delays
-// the pods after it.
+// requestsAtOnce is the number of concurrent requests for one node. A busy API server takes about 30 ms for an eviction, so
+// sequential requests would delay the later pods.
 const requestsAtOnce = 10
 
-// drain executes a decision: it deletes pods that are past their deadline and evicts those of the current tier. If an
-// eviction fails, the others continue.
+// drain executes a decision. It deletes the pods that would exceed the deadline, and evicts the pods of the current tier. If one
+// request fails, the others are sent nevertheless.
 func (c *Controller) drain(ctx context.Context, d *departure, decision *drain.Decision) (outcome, error) {
 	c.setDraining(d)
 	deletions := decision.Delete[:min(maxRequests, len(decision.Delete))]
@@ -59,12 +59,13 @@ func (c *Controller) drain(ctx context.Context, d *departure, decision *drain.De
 	return outcome{after: wait(next, d.now)}, nil
 }
 
-// together calls do for each i below n, some concurrently, and joins the errors in order.
+// together calls do for each i from 0 to n-1, several concurrently, and joins the errors in order.
 func (c *Controller) together(ctx context.Context, n int, do func(i int) error) error {
 	return errors.Join(parallel.Do(ctx, n, cmp.Or(c.atOnce, requestsAtOnce), do)...)
 }
 
-// tellHeld publishes why pods remain on the node, and whether their do-not-disrupt annotations had an effect.
+// tellHeld publishes why pods remain on the node, and which do-not-disrupt annotations delay evictions, have expired or are
+// invalid.
 func (c *Controller) tellHeld(d *departure, decision *drain.Decision, refused []drain.Hold) {
 	held := append(slices.Clone(decision.Held), refused...)
 	for _, h := range held {
@@ -87,7 +88,7 @@ func (c *Controller) tellHeld(d *departure, decision *drain.Decision, refused []
 	})
 }
 
-// tellUnprotected publishes why the do-not-disrupt annotation did not prevent the eviction of a pod.
+// tellUnprotected publishes an event if the do-not-disrupt annotation of an evicted pod is invalid or has expired.
 func (c *Controller) tellUnprotected(d *departure, pod *corev1.Pod) {
 	_, until, invalid := drain.DoNotDisrupt(pod, d.now)
 	switch {

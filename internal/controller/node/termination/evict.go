@@ -34,7 +34,7 @@ func (c *Controller) evict(ctx context.Context, d *departure, pod *corev1.Pod) (
 		})
 		return nil, nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		// The pod no longer exists, or another pod has its name. The watch will deliver that.
+		// The pod no longer exists, or another pod has its name. The watch will deliver this change.
 		c.attempts.accept(d.node.UID, pod.UID, d.now)
 		return nil, nil
 	case refusedByBudget(err):
@@ -44,16 +44,16 @@ func (c *Controller) evict(ctx context.Context, d *departure, pod *corev1.Pod) (
 	return nil, fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 }
 
-// refusedByBudget reports whether the API server refused the eviction because of PodDisruptionBudgets. If more than one
-// selects the pod, the API server returns an internal error, which is handled in the same way: the user must change a
-// budget, and the other pods are not affected.
+// refusedByBudget reports whether the API server refused the eviction because of PodDisruptionBudgets. If more than one selects
+// the pod, the API server returns an internal error. It is handled in the same way, because the user must change a
+// PodDisruptionBudget, and other pods are not affected.
 func refusedByBudget(err error) bool {
 	return apierrors.IsTooManyRequests(err) ||
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "more than one PodDisruptionBudget")
 }
 
-// refusal describes why the API server refused to evict a pod. The name of the PodDisruptionBudget is extracted from
-// the text of the response; if the text has an unexpected form, the result does not name the budget.
+// refusal describes why the API server refused to evict a pod. The name of the PodDisruptionBudget is taken from the text of the
+// response. If that text has an unexpected form, the result has no name.
 func refusal(pod *corev1.Pod, err error) string {
 	if !apierrors.IsTooManyRequests(err) {
 		return "selected by more than one PodDisruptionBudget, which the eviction API refuses"
@@ -70,7 +70,7 @@ func refusal(pod *corev1.Pod, err error) string {
 	return "its PodDisruptionBudget allows no disruption"
 }
 
-// code returns the HTTP status of a response, for the label of metrics; for an error without a status it returns 500.
+// code returns the HTTP status of a response for the label of metrics, and 500 for an error without a status.
 func code(err error) string {
 	if err == nil {
 		return strconv.Itoa(http.StatusOK)
@@ -82,8 +82,7 @@ func code(err error) string {
 	return strconv.Itoa(http.StatusInternalServerError)
 }
 
-// deleteByForce deletes a pod that would otherwise exist after the deadline. The grace period is the time until the
-// deadline.
+// deleteByForce deletes a pod that would otherwise run after the deadline. Its grace period ends at the deadline.
 func (c *Controller) deleteByForce(ctx context.Context, d *departure, f drain.Deletion) error {
 	err := c.Client.Delete(ctx, f.Pod.DeepCopy(),
 		client.GracePeriodSeconds(int64(f.Grace.Seconds())), client.Preconditions{UID: &f.Pod.UID})
@@ -102,7 +101,7 @@ func (c *Controller) deleteByForce(ctx context.Context, d *departure, f drain.De
 	return nil
 }
 
-// told publishes an event about an eviction, and counts it.
+// told publishes an event about an evicted or deleted pod, and counts the pod.
 func (c *Controller) told(d *departure, pod *corev1.Pod, reason string, message func(cause string) string) {
 	why := cause(d.claim)
 	c.Metrics.Pods.DrainedTotal.WithLabelValues(why).Inc()

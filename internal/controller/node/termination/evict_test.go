@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The event of a drain names the PodDisruptionBudget if the API server does.
+// The event has the name of the PodDisruptionBudget if the response of the API server has it.
 func TestRefusal(t *testing.T) {
 	refused := func(message string) error {
 		err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)

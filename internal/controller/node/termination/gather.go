@@ -13,12 +13,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/drain"
 )
 
-// decide reads the pods of the node from the given reader, and its volumes, and returns the decision of package drain.
+// decide reads the pods of the node with pods, and its volumes with Client, and returns the decision of package drain.
 func (c *Controller) decide(ctx context.Context, d *departure, pods client.Reader) (*drain.Decision, error) {
 	state := drain.State{Now: d.now, Deadline: d.deadline}
 	state.Refused, state.Accepted = c.attempts.of(d.node.UID)
-	// The pods are shared with the cache and must not be changed. They are not copied because hundreds are read after
-	// each event.
+	// The pods are shared with the cache and must not be changed. They are not copied, because each event may cause a read of
+	// hundreds of pods.
 	podList := &corev1.PodList{}
 	err := pods.List(ctx, podList, client.MatchingFields{podsByNode: d.node.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {

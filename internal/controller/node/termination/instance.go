@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// volumesDone reports whether all volumes are detached or need not be, and sets the claim's condition.
+// volumesDone reports whether no volume must still be detached, and sets the claim's condition VolumesDetached.
 func (c *Controller) volumesDone(d *departure, decision *drain.Decision) bool {
 	if !decision.Detached() {
 		c.Events.Publish(telemetry.Event{
@@ -54,15 +54,15 @@ func ending(claim *apiv1.NodeClaim) bool {
 	return claim != nil && condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating)
 }
 
-// endInstance requests the termination of the instance, and is repeated until the instance no longer exists. A node
-// without a provider ID has no instance.
+// endInstance requests the termination of the instance. It is called again until the instance no longer exists. A node without a
+// provider ID has no instance.
 func (c *Controller) endInstance(ctx context.Context, d *departure) (outcome, error) {
 	if d.node.Spec.ProviderID == "" {
 		return outcome{gone: true}, nil
 	}
 	claim, since := d.claim, d.node.DeletionTimestamp.Time
 	if claim == nil {
-		// No other controller would terminate the instance. Its provider ID is enough for that.
+		// Without a claim, no other controller terminates the instance. The provider ID is enough to terminate it here.
 		claim = &apiv1.NodeClaim{}
 		claim.Name, claim.Labels = d.node.Name, d.node.Labels
 		claim.Status.ProviderID = d.node.Spec.ProviderID
@@ -82,7 +82,7 @@ func (c *Controller) endInstance(ctx context.Context, d *departure) (outcome, er
 	return outcome{gone: gone, after: endingPoll(d.now.Sub(since))}, nil
 }
 
-// tellFailed publishes on the node and its claim that the cloud did not end the instance.
+// tellFailed publishes on the node and its claim that the cloud did not terminate the instance.
 func (c *Controller) tellFailed(d *departure, err error) {
 	e := telemetry.Event{
 		Object: d.node, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedTermination,
@@ -95,14 +95,14 @@ func (c *Controller) tellFailed(d *departure, err error) {
 	}
 }
 
-// endingPoll returns the delay until the next check of the instance: half the time since the request, so that the end
-// is detected with a delay of at most a third of the total time. The bounds limit the load of the cloud's API.
+// endingPoll returns the delay until the next check of the instance: half the time since the request. So the delay is at most a
+// third of the total time, apart from the bounds. The bounds limit the load of the cloud's API.
 func endingPoll(taken time.Duration) time.Duration {
 	return min(max(taken/2, endingPollMin), endingPollMax)
 }
 
-// instanceGone reports whether the instance of the node no longer exists in the cloud. If the cloud returns an error,
-// it is false, and the node is drained like any other.
+// instanceGone reports whether the instance of the node no longer exists in the cloud. It returns false if the cloud returns
+// another error. Then the node is drained like any other.
 func (c *Controller) instanceGone(ctx context.Context, node *corev1.Node) bool {
 	if node.Spec.ProviderID == "" {
 		return false
@@ -115,7 +115,7 @@ func (c *Controller) instanceGone(ctx context.Context, node *corev1.Node) bool {
 	return err != nil
 }
 
-// conclude removes the finalizer of a node whose instance no longer exists, and sets the claim's condition.
+// conclude removes the finalizer of a node whose instance no longer exists, and sets the claim's condition InstanceTerminating.
 func (c *Controller) conclude(ctx context.Context, node *corev1.Node, claim *apiv1.NodeClaim) error {
 	if claim != nil {
 		before := claim.DeepCopy()

@@ -19,23 +19,23 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// An apiServer stores nodes, claims, pods and pools. It knows resource versions, optimistic locks, finalizers and the
-// status subresource, and counts what it is asked.
+// An apiServer stores nodes, claims, pods and pools. It implements resource versions, optimistic locks, finalizers and the status
+// subresource, and counts the calls.
 type apiServer struct {
-	client.Client // what is not implemented here panics
+	client.Client // methods that are not implemented here panic
 
-	// mu guards all below during requests: evictions come several at a time.
+	// mu guards the fields below during requests: evictions are concurrent.
 	mu sync.Mutex
 
 	clock   clock.PassiveClock
 	version int
 	stored  map[string]client.Object
-	// changed is called with each new state of an object; gone says that there is none any more.
+	// changed is called with each new state of an object. gone is true if the object was removed.
 	changed func(o client.Object, gone bool)
 	calls   map[string]int
 }
 
-// key names an object among all kinds.
+// key returns a key of the object that is unique among all kinds.
 func key(o client.Object, name string) string { return fmt.Sprintf("%T/%s", o, name) }
 
 func (a *apiServer) count(verb string, o any) {
@@ -56,7 +56,7 @@ func (a *apiServer) put(o client.Object) {
 	a.changed(o, false)
 }
 
-// Get reads what is stored now: it is the live read.
+// Get reads the stored object without a cache.
 func (a *apiServer) Get(_ context.Context, name client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -64,7 +64,7 @@ func (a *apiServer) Get(_ context.Context, name client.ObjectKey, into client.Ob
 	return read(a.stored, name.Name, into)
 }
 
-// List reads what is stored now.
+// List reads the stored objects without a cache.
 func (a *apiServer) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,7 +72,7 @@ func (a *apiServer) List(_ context.Context, into client.ObjectList, opts ...clie
 	return list(a.stored, into, opts...)
 }
 
-// Delete accepts the deletion of an object, once or again.
+// Delete marks an object as being deleted. A repeated call is accepted.
 func (a *apiServer) Delete(_ context.Context, o client.Object, _ ...client.DeleteOption) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,12 +94,12 @@ func (a *apiServer) remove(o client.Object) error {
 	return nil
 }
 
-// Patch writes all but the status.
+// Patch changes all fields except the status.
 func (a *apiServer) Patch(_ context.Context, o client.Object, p client.Patch, _ ...client.PatchOption) error {
 	return a.patch(o, p, false)
 }
 
-// Status writes the status alone.
+// Status changes the status only.
 func (a *apiServer) Status() client.SubResourceWriter { return status{api: a} }
 
 type status struct {
@@ -206,7 +206,7 @@ func read(stored map[string]client.Object, name string, o client.Object) error {
 	return nil
 }
 
-// into overwrites an object by another of its kind.
+// into overwrites an object with another of its kind.
 func into(o, by client.Object) {
 	switch o := o.(type) {
 	case *corev1.Node:
@@ -233,7 +233,8 @@ func blank(o client.Object) client.Object {
 	return &apiv1.NodePool{}
 }
 
-// list copies the stored objects that the list asks for, in name order. Kinds that are not stored are empty.
+// list copies the stored objects that the options select into the list, in name order. The list of a kind that is not stored is
+// empty.
 func list(stored map[string]client.Object, l client.ObjectList, opts ...client.ListOption) error {
 	options := (&client.ListOptions{}).ApplyOptions(opts)
 	var names []string

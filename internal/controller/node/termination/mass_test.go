@@ -32,13 +32,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A cluster is an API server with controllers that read it through a cache that lags behind. Time is virtual.
+// A cluster is an API server with controllers that read it through a delayed cache. Time is virtual.
 type cluster struct {
 	t     *testing.T
 	api   *apiServer
 	clock *clocktesting.FakeClock
 	cloud *fakecloud.Cloud
-	// lag is how long after a write the cache shows it, and the controllers are woken. Claims take twice as long.
+	// lag is the delay between a write and its delivery by the watch, which triggers the controllers. For claims the delay is
+	// twice as long.
 	lag     time.Duration
 	cached  map[string]client.Object
 	coming  []news
@@ -57,7 +58,7 @@ type news struct {
 type controller struct {
 	reconcile.Reconciler
 	name string
-	// wakes returns the names of the objects that are reconciled after a change.
+	// wakes returns the names of the objects that are reconciled after a change of the given object.
 	wakes func(client.Object) []string
 }
 
@@ -71,7 +72,7 @@ type timer struct {
 	request request
 }
 
-// cache reads what the watch has shown and writes to the API server.
+// cache is a client that reads what the watch has delivered and writes to the API server.
 type cache struct {
 	*apiServer
 	c *cluster
@@ -112,7 +113,7 @@ func newCluster(t *testing.T, lag time.Duration) *cluster {
 	return c
 }
 
-// claimOf wakes the claim of a changed claim or node.
+// claimOf returns the claim of a changed claim or node.
 func claimOf(o client.Object) []string {
 	switch o := o.(type) {
 	case *apiv1.NodeClaim:
@@ -137,7 +138,7 @@ func nodeOfPod(o client.Object) []string {
 	return nil
 }
 
-// leavingNode wakes the node of a changed object, if the cache shows that it is being deleted.
+// leavingNode returns the node of a changed object, if the node is being deleted according to the cache.
 func (c *cluster) leavingNode(o client.Object) []string {
 	name := ""
 	switch o := o.(type) {
@@ -154,7 +155,7 @@ func (c *cluster) leavingNode(o client.Object) []string {
 	return []string{name}
 }
 
-// add puts a node with its claim and two pods into the cluster, as it has been for an hour.
+// add adds a node with its claim and two pods, all an hour old.
 func (c *cluster) add(name string) {
 	claim := world.Joined(c.cloud, name)
 	claim.Labels["fake.example.com/fakenodeclass"] = "default"
@@ -178,7 +179,7 @@ func (c *cluster) add(name string) {
 	}
 }
 
-// show applies what the watch delivers by now and wakes the controllers.
+// show delivers the watch events that are due and queues the affected objects.
 func (c *cluster) show() {
 	for len(c.coming) > 0 && !c.coming[0].at.After(c.clock.Now()) {
 		n := c.coming[0]
@@ -225,7 +226,7 @@ func (c *cluster) work() {
 	}
 }
 
-// run lets time pass, with what others do at each step, until nodes and claims are gone.
+// run advances the clock and calls others at each step, until all nodes and claims are removed or most has passed.
 func (c *cluster) run(most time.Duration, others func(passed time.Duration)) {
 	c.t.Helper()
 	const step = 50 * time.Millisecond
@@ -241,15 +242,14 @@ func (c *cluster) run(most time.Duration, others func(passed time.Duration)) {
 	}
 }
 
-// Many nodes are deleted together, and deleted again every two seconds, while kubelets report. Whatever the lag of the
-// cache, the API server is asked a few times for each node, and hardly ever in conflict. Eight lags is what the events of
-// pods, nodes and claims take one after the other.
+// Many nodes are deleted at once, and again every two seconds, while kubelets report. Whatever the lag of the cache, the API
+// server gets only a few calls per node and few conflicts. The events of pods, nodes and claims take eight lags in sequence.
 func TestMassDeletion(t *testing.T) {
 	const nodes = 100
 	for _, tt := range []struct {
 		name string
 		lag  time.Duration
-		// claims says that users delete claims and pods as well; otherwise Karpenter deletes claims and evicts pods.
+		// claims is true if users delete claims and pods as well. Otherwise Karpenter deletes claims and evicts pods.
 		claims bool
 	}{
 		{"all at once, fresh cache", 50 * time.Millisecond, true},
@@ -280,7 +280,7 @@ func TestMassDeletion(t *testing.T) {
 			if writes := calls["patch node"] + calls["patch nodeclaim"] + calls["delete nodeclaim"]; 20*conflicts > writes {
 				t.Errorf("%d of %d writes met a conflict, want at most 5%%", conflicts, writes)
 			}
-			// After a conflict the node is read once and written once more.
+			// After a conflict, the node is read once and written once more.
 			delete(calls, "conflict")
 			for verb, n := range calls {
 				if most := deletion()[verb]*nodes + conflicts; n > most {
@@ -291,15 +291,16 @@ func TestMassDeletion(t *testing.T) {
 	}
 }
 
-// deletion is what the deletion of one node asks of the API server at most. The node is tainted and released. The claim is
-// deleted, since its deletion by a user is not seen yet, and its pod events are noted; then it is draining, drained with its
-// instance ending, and released. Pods are read past the cache once.
+// deletion returns the maximum number of calls for the deletion of one node. The node is tainted, and later its finalizer is
+// removed. The claim is deleted, because its deletion by a user is not in the cache yet. Its status gets the last pod event, then
+// the states draining and drained with the instance terminating, and then its finalizer is removed. Pods are read once without
+// the cache.
 func deletion() map[string]int {
 	return map[string]int{"patch node": 2, "patch nodeclaim": 4, "delete nodeclaim": 1, "list podlist": 1, "evict pod": 2}
 }
 
-// others is what users and kubelets do to the nodes: users delete them every two seconds, with their claims and pods or
-// without. Kubelets report once a minute, each at its own time, and stop pods a second after their deletion.
+// others does what users and kubelets do. Users delete the nodes every two seconds, with or without their claims and pods. Each
+// kubelet reports once a minute, at different times, and stops pods one second after their deletion.
 func (c *cluster) others(names []string, passed time.Duration, claims bool) {
 	for i, name := range names {
 		node, claim := c.api.stored[key(&corev1.Node{}, "node-"+name)], c.api.stored[key(&apiv1.NodeClaim{}, name)]

@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// leavingNode is a ready node of pool default that was deleted at epoch, two hours after its creation.
+// leavingNode returns a ready node of pool default that was deleted at epoch, two hours after its creation.
 func leavingNode(change ...func(*corev1.Node)) *corev1.Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: nodeName, UID: "node-uid", Finalizers: []string{apiv1.TerminationFinalizer},
@@ -31,7 +31,7 @@ func leavingNode(change ...func(*corev1.Node)) *corev1.Node {
 
 func unready(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionUnknown }
 
-// leavingClaim is the claim of the node, deleted at epoch.
+// leavingClaim returns the claim of the node. It was deleted at epoch.
 func leavingClaim(change ...func(*apiv1.NodeClaim)) *apiv1.NodeClaim {
 	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
 		Name: "claim-1", UID: "claim-uid", Finalizers: []string{apiv1.TerminationFinalizer},
@@ -45,7 +45,7 @@ func leavingClaim(change ...func(*apiv1.NodeClaim)) *apiv1.NodeClaim {
 	return claim
 }
 
-// deadline sets when the claim ends by force.
+// deadline sets the termination deadline of the claim to the given time after epoch.
 func deadline(after time.Duration) func(*apiv1.NodeClaim) {
 	return func(c *apiv1.NodeClaim) {
 		c.Annotations = map[string]string{
@@ -54,7 +54,7 @@ func deadline(after time.Duration) func(*apiv1.NodeClaim) {
 	}
 }
 
-// pod is an ordinary pod of the node that takes 5 s to stop.
+// pod returns an ordinary pod of the node that takes 5 s to stop.
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	grace := int64(5)
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name + "-uid")}}
@@ -91,7 +91,7 @@ func mounts(claim string) func(*corev1.Pod) {
 	}
 }
 
-// attachment of the volume pv to the node.
+// attachment returns a VolumeAttachment of the volume pv to the node.
 func attachment(name, pv string) *storagev1.VolumeAttachment {
 	a := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	a.Spec.NodeName, a.Spec.Source.PersistentVolumeName = nodeName, &pv

@@ -15,8 +15,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// stories are nodes on their way out, and all that happens to them, by time since the deletion. The cloud takes 10 s to
-// end an instance, pods 5 s to stop. The span of a story is an hour if not given.
+// stories are terminations of a node with the expected events, by time since the deletion. The cloud takes 10 s to terminate an
+// instance, and pods take 5 s to stop. The default span of a story is an hour.
 var stories = []struct {
 	name    string
 	objects []client.Object

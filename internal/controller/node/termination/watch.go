@@ -25,7 +25,7 @@ import (
 )
 
 // Register adds the controller to mgr. It is triggered by nodes that are being deleted, by the pods, volumes and claims of such
-// nodes, and by PodDisruptionBudgets that allow evictions again.
+// nodes, by PodDisruptionBudgets that may allow evictions again, and by the opening of destination nodes.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	leaving := predicate.NewPredicateFuncs(func(o client.Object) bool { return !o.GetDeletionTimestamp().IsZero() })
 	b := ctrl.NewControllerManagedBy(mgr)
@@ -46,8 +46,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// budgetHandler triggers reconciles of nodes with refused pods when the refusing PodDisruptionBudget allows
-// disruptions, selects other pods, or is deleted.
+// budgetHandler triggers nodes with refused pods when the PodDisruptionBudget that selects these pods allows disruptions, changes
+// its spec, or is deleted.
 func (c *Controller) budgetHandler() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requestQueue) {
@@ -79,11 +79,11 @@ func (c *Controller) watchTurns(_ context.Context, q requestQueue) error {
 
 type requestQueue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
-// reopen ends the back-off of pods that the budget covers.
+// reopen ends the backoff of the pods that the budget selects, and triggers their nodes.
 func (c *Controller) reopen(budget *policyv1.PodDisruptionBudget, q requestQueue) {
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 	if err != nil {
-		return // such a budget selects no pod in the API server either
+		return // the API server treats the selector as invalid, too, and selects no pod
 	}
 	for _, node := range c.attempts.reopen(func(pod *corev1.Pod) bool {
 		return pod.Namespace == budget.Namespace && selector.Matches(labels.Set(pod.Labels))
@@ -108,7 +108,7 @@ func (c *Controller) requestsOfAttachment(ctx context.Context, o client.Object) 
 	return c.requestIfLeaving(ctx, attachment.Spec.NodeName)
 }
 
-// requestsOfClaim finds the node of a claim by the node name in its status if there is one, else by its provider ID.
+// requestsOfClaim finds the node of a claim by the node name in its status, or by its provider ID if the status has no node name.
 func (c *Controller) requestsOfClaim(ctx context.Context, o client.Object) []ctrl.Request {
 	claim, ok := o.(*apiv1.NodeClaim)
 	if !ok {
@@ -132,8 +132,8 @@ func (c *Controller) requestsOfClaim(ctx context.Context, o client.Object) []ctr
 	return requests
 }
 
-// requestIfLeaving returns a request for the node if it is being deleted. Most pods are on other nodes, whose requests
-// would fill the queue.
+// requestIfLeaving returns a request for the node if it is being deleted. Requests for all other nodes, which have most of the
+// pods, would fill the queue.
 func (c *Controller) requestIfLeaving(ctx context.Context, name string) []ctrl.Request {
 	if name == "" {
 		return nil

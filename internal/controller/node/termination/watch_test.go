@@ -17,7 +17,7 @@ func labelled(key, value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels = map[string]string{key: value} }
 }
 
-// When a budget allows evictions again, its pods are evicted at once, not at the end of their back-off.
+// When a budget allows evictions again, its pods are evicted at once, before the end of their backoff.
 func TestBudgetWakes(t *testing.T) {
 	budget := func(namespace, value string, allowed int32, generation int64) *policyv1.PodDisruptionBudget {
 		b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Generation: generation}}
@@ -40,7 +40,7 @@ func TestBudgetWakes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, leavingNode(), leavingClaim(), pod("web", labelled("app", "web")))
 			w.budgetOpens["web"] = epoch.Add(30 * time.Second)
-			w.run(31 * time.Second) // refused nine times by now, and not due again before 32.7 s
+			w.run(31 * time.Second) // nine refusals by now; the next attempt is at 32.7 s
 			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 			defer queue.ShutDown()
 			h := w.controller.budgetHandler()

@@ -38,8 +38,8 @@ var epoch = time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
 
 const nodeName, providerID = "node-1", "fake:///i-1"
 
-// A world is one node with all that acts on it but the controller: an API server that knows preconditions, grace periods
-// and budgets, kubelets that stop pods, and a cloud that takes its time. Whatever becomes of them is written in story.
+// A world is one node and everything that acts on it except the controller: an API server with preconditions, grace periods and
+// budgets, kubelets that stop pods, and a cloud that is slow. All changes are recorded in story.
 type world struct {
 	t          *testing.T
 	clock      *clocktesting.FakeClock
@@ -48,15 +48,15 @@ type world struct {
 	controller *Controller
 	story      []string
 
-	budgetOpens map[string]time.Time // pod name: evictions of it are refused before
-	twoBudgets  map[string]bool      // pod name: covered by two budgets
+	budgetOpens map[string]time.Time // pod name: its evictions are refused before this time
+	twoBudgets  map[string]bool      // pod name: two budgets select it
 	hung        map[string]bool      // pod name: its kubelet never stops it
-	endsAfter   time.Duration        // how long the cloud takes to end the instance
-	ending      time.Time            // when it was asked to; zero: not yet
-	lost        bool                 // the instance ended by itself
-	silent      bool                 // the cloud answers no Get
-	refuses     error                // the cloud's answer to Delete; nil: it accepts
-	detach      map[string]time.Time // attachment name: when it goes
+	endsAfter   time.Duration        // time that the cloud needs to terminate the instance
+	ending      time.Time            // when the termination was requested; zero: not yet
+	lost        bool                 // the instance was terminated outside Karpenter
+	silent      bool                 // Get of the cloud returns an error
+	refuses     error                // the error of Delete of the cloud; nil: it accepts
+	detach      map[string]time.Time // attachment name: when it is detached
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -97,7 +97,7 @@ func (w *world) tell(format string, args ...any) {
 	w.story = append(w.story, fmt.Sprintf("%s %s", w.clock.Since(epoch), fmt.Sprintf(format, args...)))
 }
 
-// Publish implements telemetry.Recorder: each event is recorded once, with the first part of its message.
+// Publish implements telemetry.Recorder. Each event is recorded once, with the first part of its message.
 func (w *world) Publish(events ...telemetry.Event) {
 	for _, e := range events {
 		o := e.Object.(client.Object)
@@ -108,7 +108,7 @@ func (w *world) Publish(events ...telemetry.Event) {
 	}
 }
 
-// evict is the API server's eviction subresource.
+// evict implements the eviction subresource of the API server.
 func (w *world) evict(ctx context.Context, c client.Client, _ string, o, sub client.Object, _ ...client.SubResourceCreateOption) error {
 	pod, err := w.podFor(ctx, c, o, sub.(*policyv1.Eviction).DeleteOptions.Preconditions.UID)
 	if err != nil {
@@ -124,7 +124,7 @@ func (w *world) evict(ctx context.Context, c client.Client, _ string, o, sub cli
 	return w.terminate(pod, *pod.Spec.TerminationGracePeriodSeconds)
 }
 
-// delete is the API server's delete.
+// delete implements deletions of the API server.
 func (w *world) delete(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 	options := (&client.DeleteOptions{}).ApplyOptions(opts)
 	if claim, ok := o.(*apiv1.NodeClaim); ok {
@@ -154,17 +154,17 @@ func (w *world) podFor(ctx context.Context, c client.Client, o client.Object, ui
 
 var podsResource = corev1.SchemeGroupVersion.WithResource("pods")
 
-// terminate marks the pod as terminating; a second time can only shorten.
+// terminate marks the pod as terminating. A second call can only make its end earlier.
 func (w *world) terminate(pod *corev1.Pod, seconds int64) error {
 	at := metav1.NewTime(w.clock.Now().Add(time.Duration(seconds) * time.Second))
 	if pod.DeletionTimestamp == nil || at.Time.Before(pod.DeletionTimestamp.Time) {
 		pod.DeletionTimestamp = &at
-		pod.Finalizers = []string{"test/kubelet"} // the fake client keeps no deletion timestamp without one
+		pod.Finalizers = []string{"test/kubelet"} // without a finalizer, the fake client keeps no deletion timestamp
 	}
 	return w.tracker.Update(podsResource, pod, pod.Namespace)
 }
 
-// work does what is due for kubelets and the volume controller.
+// work does the due work of kubelets and of the volume controller.
 func (w *world) work() {
 	pods, attachments := w.pods(), &storagev1.VolumeAttachmentList{}
 	if err := w.client.List(context.Background(), attachments); err != nil {
@@ -197,7 +197,7 @@ func (w *world) pods() []corev1.Pod {
 	return list.Items
 }
 
-// nextEvent is when the world moves by itself, or horizon.
+// nextEvent returns the time of the next change by kubelets, volumes or the cloud, at most horizon.
 func (w *world) nextEvent(horizon time.Time) time.Time {
 	next := horizon
 	consider := func(at time.Time) {
@@ -216,8 +216,8 @@ func (w *world) nextEvent(horizon time.Time) time.Time {
 	return next
 }
 
-// run reconciles like a manager would, whenever the world moved or the controller asked for it, until the node is gone or
-// span has passed. Events wake the controller in the same instant.
+// run reconciles after each change of the world and whenever the controller asked for it, until the node is gone or span has
+// passed. Events trigger the controller without a delay.
 func (w *world) run(span time.Duration) {
 	w.t.Helper()
 	horizon := w.clock.Now().Add(span)
@@ -230,7 +230,7 @@ func (w *world) run(span time.Duration) {
 			return
 		}
 		if len(w.story) > told {
-			continue // what the controller did comes back to it as events
+			continue // the changes of the controller trigger it again as events
 		}
 		next := w.nextEvent(horizon)
 		if result.RequeueAfter > 0 {

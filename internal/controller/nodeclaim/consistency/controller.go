@@ -25,7 +25,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// period is the reconcile interval of a claim without events.
+// period is the maximum interval between two reconciles of a claim.
 const period = 10 * time.Minute
 
 // A Controller compares nodes with their claims.
@@ -61,8 +61,7 @@ func capacityChanged() predicate.Predicate {
 	}
 }
 
-// Reconcile compares one claim with its node, if the node is initialized. Before, the node may not report all resources
-// yet.
+// Reconcile compares one claim with its node, if the node is initialized. An earlier node may not report all resources yet.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
 	if claim == nil || !condition.IsTrue(claim, apiv1.ConditionTypeInitialized) {
@@ -81,7 +80,7 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return claims.Settle(ctrl.Result{RequeueAfter: period}, act.PatchStatus(ctx, c.Client, before, claim))
 }
 
-// compare sets the condition, and reports every resource that is too small.
+// compare sets the condition ConsistentStateFound, and publishes an event for every resource that is too small.
 func (c *Controller) compare(claim *apiv1.NodeClaim, node *corev1.Node) {
 	missing := lifecycle.Shortfall(claim, node)
 	if len(missing) == 0 {

@@ -18,7 +18,7 @@ import (
 func TestConsistency(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
-		cpu         string // what the node reports of the 2 promised; empty: no node
+		cpu         string // reported by the node, of the 2 cores that were expected; empty: no node
 		initialized bool
 		want        string
 		events      string

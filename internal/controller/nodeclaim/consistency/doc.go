@@ -1,4 +1,3 @@
-// Package consistency compares a node's capacity with the one that the provider expected. If it is much smaller, some
-// of the pods planned for the node do not fit. That is reported as a condition of the claim and an event, without
-// another action.
+// Package consistency compares a node's capacity with the capacity that the provider expected. If it is much smaller, some of the
+// planned pods do not fit. Then the claim gets a condition and an event. There is no other action.
 package consistency

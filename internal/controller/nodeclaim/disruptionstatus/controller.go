@@ -62,11 +62,11 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return claims.Settle(ctrl.Result{RequeueAfter: wait}, err)
 }
 
-// setConsolidatable sets or clears the condition. It returns the delay after which the condition will become true, zero
-// if it does not depend on time.
+// setConsolidatable sets or clears the condition Consolidatable. It returns the delay until the condition will become true, zero
+// if that does not depend on time.
 func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodePool) time.Duration {
 	if pool.Spec.Replicas != nil {
-		condition.Clear(claim, apiv1.ConditionTypeConsolidatable) // A static pool keeps its number of nodes.
+		condition.Clear(claim, apiv1.ConditionTypeConsolidatable) // a static pool keeps its number of nodes
 		return 0
 	}
 	yes, wait := lifecycle.Consolidatable(claim, pool, c.Clock.Now())
@@ -95,7 +95,7 @@ func requested(claim *apiv1.NodeClaim, pool *apiv1.NodePool, now time.Time) bool
 // ReasonRequested is the reason of the condition Drifted if a user has requested the disruption of the node.
 const ReasonRequested = "DisruptionRequested"
 
-// setDrifted sets or clears the condition and returns the delay until the next check. If the check fails, the condition
+// setDrifted sets or clears the condition Drifted and returns the delay until the next check. If the check fails, the condition
 // is not changed.
 func (c *Controller) setDrifted(
 	ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool,
@@ -108,7 +108,7 @@ func (c *Controller) setDrifted(
 	var unresolved *cloud.NodeClassNotReadyError
 	switch {
 	case errors.As(err, &unresolved):
-		return driftPeriod, nil // The NodePool's status reports the error, and a change of the class triggers a reconcile.
+		return driftPeriod, nil // the NodePool's status reports the error; a change of the class triggers a reconcile
 	case err != nil:
 		return 0, err
 	case reason == "":

@@ -30,7 +30,7 @@ type bench struct {
 	t *testing.T
 }
 
-// newBench is a world with this pool and claim a, whose node has joined.
+// newBench returns a world with this pool and claim a, whose node has joined.
 func newBench(t *testing.T, pool *apiv1.NodePool, change func(*apiv1.NodeClaim)) *bench {
 	t.Helper()
 	w := world.New(t, pool)
@@ -73,7 +73,7 @@ func TestConsolidatableComesAndGoes(t *testing.T) {
 	b.Clock.Step(2 * time.Minute)
 	b.pass(yes, "", 5*time.Minute)
 
-	// A pod came: the time runs anew.
+	// A pod was bound, so consolidateAfter begins again.
 	claim := b.GetClaim("a")
 	claim.Status.LastPodEventTime = metav1.NewTime(b.Clock.Now())
 	if err := b.Client.Status().Update(t.Context(), claim); err != nil {
@@ -114,7 +114,7 @@ func TestDrift(t *testing.T) {
 	told = ""
 	b.pass(yes, "", 5*time.Minute)
 
-	// What is free to know comes before the provider.
+	// Checks that need no call of the provider come first.
 	p := &apiv1.NodePool{}
 	if err := b.Client.Get(t.Context(), types.NamespacedName{Name: "default"}, p); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestDriftOfInstanceType(t *testing.T) {
 	b.pass(yes, "True InstanceTypeNotFound", 5*time.Minute)
 }
 
-// If the check of drift fails, Drifted stays as it was, and Consolidatable is written all the same.
+// If the check of drift fails, Drifted is not changed, and Consolidatable is written nevertheless.
 func TestDriftUnknown(t *testing.T) {
 	drifted := func(claim *apiv1.NodeClaim) {
 		condition.SetTrueWithReason(claim, apiv1.ConditionTypeDrifted, "AMIDrift", "AMIDrift", world.Start)

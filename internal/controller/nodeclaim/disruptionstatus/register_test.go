@@ -27,7 +27,7 @@ func TestRegister(t *testing.T) {
 	if err := (&Controller{Client: mgr.GetClient(), Cloud: known}).Register(mgr); err != nil {
 		t.Error(err)
 	}
-	// A kind that the program does not know must not be left unwatched in silence.
+	// Register returns an error if the scheme lacks the kind of a node class, because the kind could not be watched.
 	if err := (&Controller{Client: mgr.GetClient(), Cloud: &fakecloud.Cloud{}}).Register(mgr); err == nil {
 		t.Error("an unknown kind of node class is no error")
 	}

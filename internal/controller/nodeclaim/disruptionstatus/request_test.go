@@ -7,7 +7,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A user who asks for the disruption of a node makes it drifted, and takes that back by removing the annotation.
+// If a user requests the disruption of a node, its claim is drifted. Removing the annotation withdraws the request.
 func TestDisruptionRequested(t *testing.T) {
 	b := newBench(t, pool("Never"), func(claim *apiv1.NodeClaim) {
 		claim.Annotations = map[string]string{apiv1.DisruptionRequestedAnnotationKey: "2030-01-01T00:00:00Z"}
@@ -21,8 +21,8 @@ func TestDisruptionRequested(t *testing.T) {
 	b.pass("", "", 5*time.Minute)
 }
 
-// A request to consolidate counts for nodes whose last pod event was before it. It does not switch on what Never has
-// switched off.
+// A request to consolidate applies to nodes whose last pod event was before the request. It does not override consolidateAfter:
+// Never.
 func TestConsolidationRequested(t *testing.T) {
 	for _, tt := range []struct {
 		name, after, request string

@@ -55,8 +55,8 @@ func (c *Controller) fromClass(group, kind string) handler.MapFunc {
 	}
 }
 
-// requests returns a request for each selected claim. It returns none if listing fails, since every claim is reconciled
-// in intervals anyway.
+// requests returns a request for each selected claim. It returns none if listing fails, because every claim is reconciled
+// periodically.
 func (c *Controller) requests(
 	ctx context.Context, selected client.ListOption, keep func(*apiv1.NodeClaim) bool,
 ) []ctrl.Request {

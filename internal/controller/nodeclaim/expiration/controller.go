@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// A Controller deletes claims at their expiry.
+// A Controller deletes expired claims.
 type Controller struct {
 	Client  client.Client
 	Clock   clock.Clock
@@ -41,7 +41,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(claims.Over(mgr, c, c.Cloud.Facts(), workers.Number(c.CPUMillis, 10, 100)), c)
 }
 
-// Reconcile deletes the claim if it has expired, and otherwise is repeated at its expiry.
+// Reconcile deletes the claim if it has expired. Otherwise Reconcile is repeated at the expiry.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
 	if claim == nil {

@@ -37,7 +37,7 @@ func TestExpiration(t *testing.T) {
 			w := world.New(t, claim)
 			c := &Controller{Client: w.Client, Clock: w.Clock, Metrics: w.Metrics, Cloud: w.Cloud}
 			w.Clock.Step(tt.at)
-			for pass := range 2 { // the second changes nothing
+			for pass := range 2 { // the second pass changes nothing
 				result, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "a"}})
 				if err != nil {
 					t.Fatal(err)
@@ -59,7 +59,7 @@ func TestExpiration(t *testing.T) {
 	}
 }
 
-// Claims that expire all at once are deleted a fifth at a time, and ten at least.
+// Of claims that expire at the same time, at most a fifth are deleted per window, or ten if that is more.
 func TestMassExpiry(t *testing.T) {
 	for _, tt := range []struct {
 		claims int
@@ -67,7 +67,7 @@ func TestMassExpiry(t *testing.T) {
 	}{
 		{10, []int{10}},
 		{24, []int{10, 20, 24}},
-		{100, []int{20, 36, 48, 58, 68}}, // a fifth of those that stay,
+		{100, []int{20, 36, 48, 58, 68}}, // a fifth of the claims that are not deleted
 	} {
 		var objects []client.Object
 		for i := range tt.claims {

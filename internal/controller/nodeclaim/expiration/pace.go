@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Within window, at most the larger of share (of all claims) and few (claims) are deleted because of expiry.
+// Within window, at most the share of all claims is deleted because of expiry, or few claims if that is more.
 const (
 	window = 10 * time.Minute
 	share  = 0.2
 	few    = 10
 )
 
-// A pace limits the number of claims that are deleted within window, so that a wrong clock or setting does not delete
-// all nodes at once. It may be lost: then the limit starts again from zero.
+// A pace limits the number of claims that are deleted within window, so that a wrong clock or setting does not delete all nodes
+// at once. If it is lost, the count starts again at zero.
 type pace struct {
 	mu sync.Mutex
 	// deleted are the times of deletions within window, oldest first.

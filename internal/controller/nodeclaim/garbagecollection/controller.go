@@ -25,8 +25,8 @@ import (
 const (
 	// period is the interval between two comparisons of all claims with all instances.
 	period = 2 * time.Minute
-	// settleTime is the time after its launch in which an instance may be missing in the cloud's lists, which are
-	// eventually consistent.
+	// settleTime is the time after its launch during which an instance may be missing in the cloud's lists, which are eventually
+	// consistent.
 	settleTime = 2 * time.Minute
 )
 
@@ -50,8 +50,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile deletes claims whose instance no longer exists. It lists claims before instances. An instance launched in
-// between is then only an extra in the second list, and no claim seems to lack its instance.
+// Reconcile deletes claims whose instance no longer exists. It lists claims before instances. So an instance that is launched
+// between the two calls has no claim in the list, and no listed claim lacks its instance because of it.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	var claims apiv1.NodeClaimList
 	if err := c.Client.List(ctx, &claims); err != nil {
@@ -77,9 +77,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: period}, nil
 }
 
-// suspect reports whether the claim's instance should be in the cloud's list: it launched at least settleTime ago. That
-// includes claims that are not registered, so that an instance that was reclaimed during its boot is found before the
-// registration timeout.
+// suspect reports whether the cloud should list the claim's instance, because it was launched at least settleTime ago. Claims
+// that are not registered are included. So an instance that was reclaimed during its boot is detected before the registration
+// timeout.
 func (c *Controller) suspect(claim *apiv1.NodeClaim) bool {
 	launched := condition.Get(claim, apiv1.ConditionTypeLaunched)
 	return claim.DeletionTimestamp.IsZero() && claim.Status.ProviderID != "" &&
@@ -88,7 +88,7 @@ func (c *Controller) suspect(claim *apiv1.NodeClaim) bool {
 		c.Clock.Since(launched.LastTransitionTime.Time) >= settleTime
 }
 
-// collect deletes the claim unless its node is ready or the cloud finds the instance by its ID.
+// collect deletes the claim, unless its node is ready or the cloud finds its instance by ID.
 func (c *Controller) collect(ctx context.Context, claim *apiv1.NodeClaim) error {
 	nodes, err := lookup.NodesOf(ctx, c.Client, claim)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/singleton"
 )
 
-// forgetful is a cloud whose list leaves out what it has, as the lists of clouds do now and then.
+// forgetful is a cloud whose list lacks existing instances, as may happen in a real cloud.
 type forgetful struct{ *fakecloud.Cloud }
 
 func (forgetful) List(context.Context) ([]*cloud.Instance, error) { return nil, nil }

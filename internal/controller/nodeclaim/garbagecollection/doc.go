@@ -1,6 +1,6 @@
-// Package garbagecollection deletes claims whose instance no longer exists: it was terminated by a user, reclaimed by
-// the cloud, or failed.
+// Package garbagecollection deletes claims whose instance no longer exists, because a user terminated it, the cloud reclaimed it,
+// or it failed.
 //
-// An instance is considered not to exist if the provider neither lists it nor finds it by ID, and its node, if any, is
-// not ready. Instances without a claim are handled by the provider, which finds them by their tags.
+// An instance is considered missing if the provider neither lists it nor finds it by ID, and no node of the claim is ready. The
+// provider handles instances without a claim, which it finds by their tags.
 package garbagecollection

@@ -31,8 +31,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(claims.Over(mgr, c, c.Cloud.Facts(), workers.Number(c.CPUMillis, 1000, 5000)), c)
 }
 
-// Reconcile labels the claim with the name of its node class. A claim without a finalizer is new and is left out: the
-// controller nodeclaim.lifecycle adds label and finalizer in one write.
+// Reconcile labels the claim with the name of its node class. It skips a claim without a finalizer, which is new: the controller
+// nodeclaim.lifecycle adds the label and the finalizer in one write.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
 	if claim == nil || !slices.Contains(claim.Finalizers, apiv1.TerminationFinalizer) {

@@ -31,15 +31,15 @@ import (
 
 // Health records for each NodePool whether its nodes join the cluster.
 type Health interface {
-	// Record records that one node of the NodePool joined (ok), or did not.
+	// Record records that one node of the NodePool joined (ok) or did not join.
 	Record(poolUID types.UID, ok bool)
-	// Fail records that one node did not join, and the reason; it is empty if the reason is not known.
+	// Fail records that one node did not join, with the reason. The reason is empty if it is not known.
 	Fail(poolUID types.UID, reason, message string)
 }
 
 // Planned returns which pods were planned for which claim.
 type Planned interface {
-	// PodsOf returns the pods that were planned for the claim and still wait for a node, in the order of their names.
+	// PodsOf returns the pods that were planned for the claim and still need a node, in the order of their keys.
 	PodsOf(claim string) []*corev1.Pod
 }
 
@@ -52,9 +52,9 @@ type Controller struct {
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
 	Cloud   cloud.Provider
-	// Health records registrations of each pool; nil to record none.
+	// Health records the registrations for each NodePool; nil records none.
 	Health Health
-	// Planned returns the pods that get an event if their claim could not be launched; nil if none do.
+	// Planned returns the pods that get an event if their claim could not be launched; nil means none.
 	Planned Planned
 	// DRA delays initialization until the drivers of dynamic resources have published their ResourceSlices.
 	DRA bool
@@ -85,7 +85,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(b, c)
 }
 
-// Reconcile executes the next steps in the life cycle of one claim, as many as are possible now.
+// Reconcile executes all steps in the life cycle of one claim that are possible now.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.Get(ctx, c.Client, c.Cloud.Facts(), req)
 	if err != nil {
@@ -101,8 +101,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return claims.Settle(newPass(c, claim).run(ctx))
 }
 
-// hold adds the finalizer to a claim before its instance is launched. It also adds the label with the node class, which
-// marks the claim, and later its node, as managed by the provider.
+// hold adds the finalizer to a claim before its instance is launched. It also adds the label of the node class, by which the
+// claim and later its node are recognized as managed by the provider.
 func (c *Controller) hold(ctx context.Context, claim *apiv1.NodeClaim) error {
 	if !claim.DeletionTimestamp.IsZero() || slices.Contains(claim.Finalizers, apiv1.TerminationFinalizer) {
 		return nil
@@ -116,7 +116,7 @@ func (c *Controller) hold(ctx context.Context, claim *apiv1.NodeClaim) error {
 	return act.Patch(ctx, c.Client, before, claim)
 }
 
-// interrupt cancels the launch of a claim that is being deleted. It adds no request, since the watch of claims does.
+// interrupt cancels the launch of a claim that is being deleted. It adds no request, because the watch of claims adds one.
 func (c *Controller) interrupt(
 	_ context.Context, e event.UpdateEvent, _ workqueue.TypedRateLimitingInterface[ctrl.Request],
 ) {
@@ -133,7 +133,7 @@ func (c *Controller) fromSlice(ctx context.Context, o client.Object) []ctrl.Requ
 	}
 	node := &corev1.Node{}
 	if err := c.Client.Get(ctx, types.NamespacedName{Name: *slice.Spec.NodeName}, node); err != nil {
-		return nil // Its node does not exist yet, and will trigger a reconcile when it is created.
+		return nil // The node does not exist yet. Its creation will trigger a reconcile.
 	}
 	found, err := lookup.ClaimsOf(ctx, c.Client, node)
 	if err != nil {
@@ -143,7 +143,8 @@ func (c *Controller) fromSlice(ctx context.Context, o client.Object) []ctrl.Requ
 	return lookup.Requests(found, c.Cloud.Facts())
 }
 
-// look reads the inputs of lifecycle.Judge for a claim.
+// look reads the inputs of the judgement about a claim. hookErr is the error of the provider's Registered; it does not stop the
+// pass.
 func (c *Controller) look(ctx context.Context, claim *apiv1.NodeClaim) (v lifecycle.View, hookErr, err error) {
 	v = lifecycle.View{Now: c.Clock.Now(), Claim: claim, DRA: c.DRA}
 	if v.Nodes, err = lookup.NodesOf(ctx, c.Client, claim); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// health records what was noted of pools.
+// health counts the recorded registrations.
 type health struct {
 	joined, failed int
 	why            string
@@ -60,7 +60,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	}}
 }
 
-// try reconciles the claim once.
+// try reconciles the claim once and returns the result and the error.
 func (b *bench) try(name string) (ctrl.Result, error) {
 	return b.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
 }
@@ -75,7 +75,7 @@ func (b *bench) pass(name string) ctrl.Result {
 	return r
 }
 
-// restart loses all that the controller has in memory.
+// restart replaces the controller by one without state in memory.
 func (b *bench) restart() {
 	old := b.Controller
 	b.Controller = &Controller{Client: old.Client, Clock: old.Clock, Events: old.Events, Metrics: old.Metrics,
@@ -102,7 +102,7 @@ func TestWholeLife(t *testing.T) {
 	claim.Spec.Taints = []corev1.Taint{{Key: "team", Value: "blue", Effect: corev1.TaintEffectNoSchedule}}
 	b := newBench(t, claim)
 
-	// Launch: one pass, everything that the instance brings is on the claim.
+	// After one pass, the claim has all data of the launched instance.
 	result := b.pass("a")
 	if result.RequeueAfter != 15*time.Minute {
 		t.Errorf("looks again after %s, want the registration timeout", result.RequeueAfter)
@@ -125,7 +125,7 @@ func TestWholeLife(t *testing.T) {
 	b.want("Registered", b.Condition("a", "Registered"), "Unknown NodeNotFound")
 	b.want("Ready", b.Condition("a", "Ready"), "Unknown UnhealthyDependents")
 
-	// Registration and, the node being ready, initialization: one pass.
+	// One pass registers the node and initializes it, because it is ready.
 	b.Clock().Step(time.Minute)
 	b.Add(world.Node("n1", "fake://zone-a/i-1"))
 	b.pass("a")
@@ -147,13 +147,13 @@ func TestWholeLife(t *testing.T) {
 	}
 	b.want("events", b.World.Events.Told(), "")
 
-	// Nothing more happens.
+	// Further passes change nothing.
 	before := b.GetClaim("a").ResourceVersion
 	if r := b.pass("a"); r.RequeueAfter != 0 || b.GetClaim("a").ResourceVersion != before {
 		t.Errorf("an initialized claim is written or looked at again: %v", r)
 	}
 
-	// The end: node, instance, claim.
+	// The node, the instance and the claim are deleted in this order.
 	b.delete(b.GetClaim("a"))
 	b.pass("a")
 	node = b.GetNode("n1")
@@ -185,10 +185,10 @@ func TestWholeLife(t *testing.T) {
 			t.Errorf("%s has %v observations, want 1", m, n)
 		}
 	}
-	b.pass("a") // a claim that is gone is no error
+	b.pass("a") // the claim no longer exists; that is no error
 }
 
-// Clock is the world's, not the controller's.
+// Clock returns the clock of the world. It hides the field of the controller.
 func (b *bench) Clock() interface{ Step(time.Duration) } { return b.World.Clock }
 
 func TestLaunchRefused(t *testing.T) {
@@ -229,12 +229,13 @@ func TestLaunchRefused(t *testing.T) {
 	}
 }
 
-// planned are the pods that were planned for claims.
+// planned has the pods that were planned for each claim.
 type planned map[string][]*corev1.Pod
 
 func (p planned) PodsOf(claim string) []*corev1.Pod { return p[claim] }
 
-// The pods of a claim for which there is no capacity learn that. The text is as long as an event may be.
+// If a claim is not launched because of missing capacity, its pods have an event. Its text is as long as the message of an event
+// may be.
 func TestPodsLearnOfMissingCapacity(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	one := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "one", UID: "one"}}
@@ -246,7 +247,7 @@ func TestPodsLearnOfMissingCapacity(t *testing.T) {
 	b.want("events", b.World.Events.Told(), "Warning InsufficientCapacityError a\nWarning InsufficientCapacityError one")
 }
 
-// providerWrites changes the claim as a provider does that notes a launch before it makes the call.
+// providerWrites changes the claim like a provider that records a launch before the call of the cloud.
 func (b *bench) providerWrites(name string) {
 	b.t.Helper()
 	claim := b.GetClaim(name)
@@ -357,7 +358,7 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-// wantTimeout checks that claim a is deleted once for this reason, and that a failure of its pool is recorded.
+// wantTimeout checks that claim a is deleted exactly once for this reason, and that a failure of its NodePool is recorded.
 func (b *bench) wantTimeout(reason, capacityType string) {
 	b.t.Helper()
 	if b.GetClaim("a").DeletionTimestamp.IsZero() {
@@ -441,7 +442,7 @@ func TestOtherPeoplesClaimsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A claim of no pool is launched like any other and counts for no pool.
+// A claim without a NodePool is launched like any other. Its result is recorded for no NodePool.
 func TestStandaloneClaim(t *testing.T) {
 	claim := world.Claim("a")
 	claim.Labels, claim.OwnerReferences = nil, nil
@@ -476,7 +477,7 @@ func TestHangingLaunchStopsNoOther(t *testing.T) {
 	b.pass("quick")
 	b.want("quick", b.Condition("quick", "Launched"), "True Launched")
 
-	// Deleting the claim calls its launch off, and nothing is left of it.
+	// The deletion of the claim cancels its launch. No instance and no claim remain.
 	b.delete(b.GetClaim("slow"))
 	b.interrupt(t.Context(), event.UpdateEvent{ObjectNew: b.GetClaim("slow")}, nil)
 	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {

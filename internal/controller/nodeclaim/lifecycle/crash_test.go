@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
 )
 
-// Whatever write is the last before a crash, the next controller goes on with the same instance, and at the end
-// nothing is left of the claim.
+// After a crash at any write, the next controller continues with the same instance. After the deletion of the claim, nothing
+// remains.
 func TestCrashAnywhere(t *testing.T) {
 	crash := errors.New("crash")
 	for crashAt := 1; ; crashAt++ {
@@ -79,12 +79,12 @@ func TestCrashAnywhere(t *testing.T) {
 			if writes < 6 {
 				t.Fatalf("a whole life made %d writes, want more: the test tests nothing", writes)
 			}
-			return // every write has been the last one once
+			return // the crash was at each write once
 		}
 	}
 }
 
-// A claim that is deleted after its launch, before its provider ID was written, still has its instance terminated.
+// A claim is deleted after its launch, before its provider ID was written. Its instance is terminated nevertheless.
 func TestDeletedBeforeLaunchWasRecorded(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	b.World.Cloud.OnCreate = func(_ context.Context, claim *apiv1.NodeClaim) error {
@@ -131,7 +131,7 @@ func TestDeletedWithTheLaunchInMemory(t *testing.T) {
 	b.want("provider ID told", told, "fake://zone-a/i-1")
 }
 
-// A copy of the claim that is older than what we wrote launches nothing twice and gives nothing up twice.
+// If the cache has an older version of the claim than the last write, nothing is launched twice or deleted twice.
 func TestStaleCache(t *testing.T) {
 	stale := func(b *bench, old *apiv1.NodeClaim) {
 		b.Controller.Client = interceptor.NewClient(b.World.Client, interceptor.Funcs{
@@ -176,8 +176,8 @@ func TestStaleCache(t *testing.T) {
 	})
 }
 
-// A crash between the labels and the status of a launch leaves labels of an instance that the claim may never see
-// again. The next one's are true; what the claim itself says of other things stays.
+// After a crash between the writes of the labels and the status of a launch, the claim has labels of an instance that may be
+// lost. The labels of the next instance replace them. Other labels of the claim remain.
 func TestLabelsOfALostInstance(t *testing.T) {
 	claim := world.Claim("a")
 	claim.Labels["team"] = "blue"

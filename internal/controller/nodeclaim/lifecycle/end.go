@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// setDeadline annotates the claim with the end of its termination grace period, which package termination reads.
+// setDeadline writes the end of the termination grace period to an annotation of the claim. Package termination reads it.
 func (p *pass) setDeadline(ctx context.Context, a lifecycle.SetDeadline) error {
 	return p.patchClaim(ctx, func(claim *apiv1.NodeClaim) {
 		if claim.Annotations == nil {
@@ -29,7 +29,7 @@ func (p *pass) setDeadline(ctx context.Context, a lifecycle.SetDeadline) error {
 	})
 }
 
-// deleteNodes deletes the given nodes of the claim.
+// deleteNodes deletes those nodes of the claim that the action names.
 func (p *pass) deleteNodes(ctx context.Context, a lifecycle.DeleteNodes) error {
 	var errs []error
 	for _, node := range p.view.Nodes {
@@ -60,7 +60,7 @@ func (p *pass) endInstance(ctx context.Context) (gone bool, err error) {
 	return false, nil
 }
 
-// release removes the finalizer. It writes no status, since the claim no longer exists after that.
+// release removes the finalizer. It writes no status, because the claim no longer exists afterwards.
 func (p *pass) release(ctx context.Context) error {
 	before := p.stored.DeepCopy()
 	claim := p.stored

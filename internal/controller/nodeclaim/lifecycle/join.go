@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// register writes labels, annotations and taints of the claim to the node.
+// register writes labels, annotations and taints of the claim to the node, and the labels in the action to the claim.
 func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
 	node, err := p.patchNode(ctx, a.Apply)
 	if err != nil {
@@ -56,9 +56,8 @@ func (p *pass) initialize(ctx context.Context, a lifecycle.Initialize) error {
 	return nil
 }
 
-// patchNode changes the claim's only node in the API server and in p.view. After a conflict, which is common for a node
-// that has just joined, it reads the node again and repeats the write immediately, because pods may be waiting for the
-// node.
+// patchNode changes the claim's only node in the API server and in p.view. Conflicts are common for a node that has just joined.
+// After a conflict, patchNode reads the node again and repeats the write immediately, because pods may wait for the node.
 func (p *pass) patchNode(ctx context.Context, change func(*corev1.Node)) (*corev1.Node, error) {
 	node, err := act.Again(ctx, p.live(), p.view.Nodes[0], func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()

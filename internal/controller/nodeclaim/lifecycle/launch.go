@@ -45,11 +45,11 @@ func (p *pass) launch(ctx context.Context, a lifecycle.Launch) (again bool, err 
 	return true, p.lookAgain(ctx)
 }
 
-// errNoAnswer is the cause of the cancellation of a launch at its deadline.
+// errNoAnswer is the cause of a launch that is cancelled at its deadline.
 var errNoAnswer = errors.New("the provider has not answered within the launch timeout")
 
-// create calls the provider's Create and cancels it at the deadline. If a call for this claim has already succeeded
-// and the cached claim does not show it yet, create returns that instance instead.
+// create calls the provider's Create and cancels it at the deadline. If an earlier call for this claim has succeeded, but the
+// cached claim does not show it yet, create returns the instance of that call instead.
 func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -58,7 +58,7 @@ func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance,
 	}
 	deadline := p.Clock.AfterFunc(a.Deadline.Sub(p.view.Now), func() { cancel(errNoAnswer) })
 	defer deadline.Stop()
-	// The provider gets a copy, because it may write its own annotations to the claim.
+	// The provider gets a copy of the claim, because it may write its own annotations to the claim.
 	instance, err := p.Cloud.Create(ctx, p.claim.DeepCopy())
 	if err != nil {
 		p.launches.end(p.claim.Name, p.claim.UID, nil)
@@ -71,14 +71,14 @@ func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance,
 	return instance, nil
 }
 
-// adopt writes the instance's labels and annotations to the claim. The claim's labels take precedence, but not those that
-// describe the instance: after a crash here they may be those of another instance. The provider's annotations take precedence.
+// adopt writes the instance's labels and annotations to the claim. The claim's labels take precedence, except well-known labels
+// that the instance has: after a crash these may be of another instance. The provider's annotations take precedence.
 //
-// The patch has no optimistic lock, since the provider may have written to the claim during the launch; the patch only
-// adds keys. The status is then computed from the API server's response, and written later with a lock. If the process
-// ends in between, the launch is repeated and returns the same instance.
+// The patch has no optimistic lock, because the provider may have written to the claim during the launch, and because it only
+// adds keys or replaces labels of the instance. The status is then computed from the API server's response, and written later
+// with a lock. If the process ends between the two writes, the launch is repeated and returns the same instance.
 //
-// known is true if the claim in the API server was already launched, and only the cache was out of date.
+// known is true if the claim in the API server was launched already and only the cache was out of date.
 func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool, err error) {
 	before := p.claim.DeepCopy()
 	labels := maps.Clone(instance.Labels)
@@ -112,8 +112,7 @@ func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool,
 	return known, nil
 }
 
-// launchFailed marks the claim for deletion if a retry cannot succeed, and otherwise sets its condition Launched to the
-// error.
+// launchFailed marks the claim for deletion if a retry cannot succeed. Otherwise it writes the error to the condition Launched.
 func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) (again bool, _ error) {
 	p.unlocked = true
 	var capacity *cloud.InsufficientCapacityError
@@ -140,7 +139,7 @@ func (p *pass) launchFailed(ctx context.Context, a lifecycle.Launch, err error) 
 	return !p.view.Now.Before(a.Deadline), nil
 }
 
-// tellNoCapacity publishes on the claim, and on the pods that were planned for it, that it was not launched.
+// tellNoCapacity publishes on the claim, and on the pods that were planned for it, that the claim was not launched.
 func (p *pass) tellNoCapacity(err *cloud.InsufficientCapacityError) {
 	tell := func(o runtime.Object, message string) {
 		p.Events.Publish(telemetry.Event{

@@ -9,8 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// launches stores, for each claim, facts that may not be in the cache yet: a running launch, its result, and the
-// deletion of the claim by this controller. The zero value is ready to use.
+// launches stores, for each claim, data that may not be in the cache yet: a running launch, its result, and whether this
+// controller deleted the claim. The zero value is ready to use.
 type launches struct {
 	mu     sync.Mutex // guards byName
 	byName map[string]*launchState
@@ -19,7 +19,7 @@ type launches struct {
 type launchState struct {
 	uid      types.UID
 	cancel   context.CancelFunc // set while Create runs
-	instance *cloud.Instance    // the result of Create
+	instance *cloud.Instance    // result of Create
 	givenUp  bool               // this controller deleted the claim
 }
 
@@ -36,7 +36,7 @@ func (l *launches) of(name string, uid types.UID) *launchState {
 	return s
 }
 
-// begin returns the instance if the claim was launched already. Otherwise it stores cancel, which cancels the launch.
+// begin returns the instance of an earlier launch of the claim. If there is none, it stores cancel, which cancels the new launch.
 func (l *launches) begin(name string, uid types.UID, cancel context.CancelFunc) *cloud.Instance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func (l *launches) end(name string, uid types.UID, instance *cloud.Instance) {
 	s.cancel, s.instance = nil, instance
 }
 
-// cancel cancels the launch of the claim if one runs.
+// cancel cancels the running launch of the claim, if there is one.
 func (l *launches) cancel(name string, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *launches) cancel(name string, uid types.UID) {
 	}
 }
 
-// giveUp notes that this controller deleted the claim, so that an outdated copy in the cache is not launched again.
+// giveUp records that this controller deleted the claim, so that an outdated copy in the cache is not launched again.
 func (l *launches) giveUp(name string, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *launches) recall(name string, uid types.UID) launchState {
 	return launchState{}
 }
 
-// forget removes the state of a claim, once the cache has it.
+// forget removes the state of a claim. It is called when the cache has that state.
 func (l *launches) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,33 +17,33 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// maxSteps is the maximum number of judgements in one pass. At most four are expected: launch, register, initialize,
+// maxSteps is the maximum number of judgements in one pass. At most four are expected: for launch, registration, initialization,
 // and one without actions. More than maxSteps is a bug.
 const maxSteps = 8
 
-// A pass is one Reconcile of one claim. It calls lifecycle.Judge and executes the actions, until there are none left or
-// they must wait for an event, and then writes the status.
+// A pass is one Reconcile of one claim. It judges the claim and executes the actions, until there are no more actions or they
+// must wait for an event. Then it writes the status.
 type pass struct {
 	*Controller
 	claim *apiv1.NodeClaim
 	view  lifecycle.View
-	// stored is the claim as last returned by the API server, the base of the status patch.
+	// stored is the claim that the API server last returned. The status patch is relative to it.
 	stored *apiv1.NodeClaim
-	// tell has the events to publish once the status is written, so that none is published twice if the pass is
-	// repeated. before is the claim before the write.
+	// tell has the log lines and metrics to report after the status is written, so that a repeated pass does not report them
+	// twice. before is the claim before that write.
 	tell   []news
 	before *apiv1.NodeClaim
-	// unlocked is true if the provider may have written to the claim during the pass, so that an optimistic lock on the
-	// status would always fail. No lock is needed then, because no other controller writes the status before the
-	// launch.
+	// unlocked is true if the provider may have written to the claim during the pass. Then a status patch with an optimistic lock
+	// would always fail. No lock is needed, because no other controller writes the status before the launch.
 	unlocked bool
 	// joined is true if the claim's node was registered in this pass.
 	joined bool
-	// giveUp is the reason to delete the claim once the status is written; empty if it is not deleted.
+	// giveUp is the reason to delete the claim after the status is written, empty if it is not to be deleted.
 	giveUp lifecycle.DeleteReason
-	// released is true if the finalizer was removed, so that there is no status to write.
+	// released is true if the finalizer was removed. Then there is no status to write.
 	released bool
-	// failure is an error that did not stop the pass; the pass is repeated with increasing delay.
+	// failure is an error that did not stop the pass. It is returned at the end, so that the pass is repeated with increasing
+	// delay.
 	failure error
 }
 
@@ -56,8 +56,8 @@ func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
 		return ctrl.Result{}, nil
 	}
 	if p.claim.DeletionTimestamp.IsZero() {
-		// Not for a claim that is being deleted: Initialize would update the condition Ready, because the deletion
-		// changes the generation, and package termination writes the status at the same time.
+		// The conditions of a claim that is being deleted are not initialized. The deletion changes the generation, so Initialize
+		// would update the condition Ready, while package termination writes the status at the same time.
 		condition.Initialize(p.claim, p.Clock.Now())
 	}
 	if err := p.lookAgain(ctx); err != nil {
@@ -84,8 +84,8 @@ func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
 	return requeue, p.finish(ctx)
 }
 
-// remember adds the state of launches to the claim, which the cache may not have yet. It returns true if this
-// controller has deleted the claim: then the pass ends, and the deletion triggers another.
+// remember sets the provider ID of a claim that is being deleted from launches, because the cache may lack it. It returns true if
+// this controller has deleted the claim. Then the pass ends, and the deletion triggers another one.
 func (p *pass) remember() (wait bool) {
 	known := p.launches.recall(p.claim.Name, p.claim.UID)
 	switch {
@@ -112,7 +112,7 @@ func (p *pass) lookAgain(ctx context.Context) (err error) {
 	return err
 }
 
-// carryOut executes the actions of the judgement and reports whether another judgement may have further actions now.
+// carryOut executes the actions of the judgement. again is true if another judgement may have further actions now.
 func (p *pass) carryOut(ctx context.Context, j lifecycle.Judgement) (again bool, err error) {
 	for _, a := range j.Actions {
 		more, stop, err := p.do(ctx, a)
@@ -168,7 +168,7 @@ func (p *pass) warn(ctx context.Context, w lifecycle.Warn) {
 	}
 }
 
-// noteJoined records in Health that a node of the claim's NodePool joined. Claims without a NodePool are ignored.
+// noteJoined records in Health that a node of the claim's NodePool joined in this pass. Claims without a NodePool are ignored.
 func (p *pass) noteJoined() {
 	if uid := poolUID(p.claim); p.joined && uid != "" && p.Health != nil {
 		p.Health.Record(uid, true)
@@ -194,7 +194,7 @@ func (p *pass) noteFailed() {
 	}
 }
 
-// notRegistered returns the message about a claim whose node did not register, for the condition of its NodePool.
+// notRegistered returns a message for the condition of the NodePool about a claim whose node did not register.
 func (p *pass) notRegistered() string {
 	return fmt.Sprintf("Node of NodeClaim %s did not register within %s: kubectl describe nodeclaim %[1]s shows the cause while it exists",
 		p.claim.Name, duration.HumanDuration(lifecycle.RegistrationTimeout))
@@ -209,14 +209,14 @@ func poolUID(claim *apiv1.NodeClaim) types.UID {
 	return ""
 }
 
-// news is an event that is published when the condition becomes true.
+// news is a function to be called after the condition became true.
 type news struct {
 	condition string
 	tell      func()
 }
 
-// finish writes the status, publishes the events, and deletes the claim if giveUp is set. It updates Health first,
-// since the write triggers controllers that read it.
+// finish writes the status, reports the news, and deletes the claim if giveUp is set. It updates Health first, because the write
+// triggers controllers that read Health.
 func (p *pass) finish(ctx context.Context) error {
 	p.noteJoined()
 	if err := p.writeStatus(ctx); err != nil {
@@ -237,7 +237,7 @@ func (p *pass) finish(ctx context.Context) error {
 	return p.failure
 }
 
-// patchClaim changes the claim's metadata and keeps the status that this pass has computed so far.
+// patchClaim changes the claim's metadata in the API server. It keeps the status that this pass has computed so far.
 func (p *pass) patchClaim(ctx context.Context, change func(*apiv1.NodeClaim)) error {
 	before, status := p.claim.DeepCopy(), p.claim.Status
 	change(p.claim)

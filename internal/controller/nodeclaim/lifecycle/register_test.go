@@ -27,7 +27,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// A node is not initialized before the drivers of its dynamic resources have published on it.
+// A node is not initialized before the drivers of its dynamic resources have published their ResourceSlices for it.
 func TestDynamicResources(t *testing.T) {
 	claim := world.Claim("a")
 	claim.Annotations = map[string]string{apiv1.RequestedDRADriversAnnotationKey: "gpu.example.com"}
@@ -52,14 +52,15 @@ func TestDynamicResources(t *testing.T) {
 	b.want("Initialized", b.Condition("a", "Initialized"), "True Initialized")
 }
 
-// nominating returns a claim whose node waits until pods are nominated to the node of that name.
+// nominating returns a claim whose annotation names the node to which its pods are nominated; empty means that they are not
+// nominated yet.
 func nominating(to string) *apiv1.NodeClaim {
 	claim := world.Claim("a")
 	claim.Annotations = map[string]string{apiv1.PodsNominatedToAnnotationKey: to}
 	return claim
 }
 
-// join adds a node that has joined just now.
+// join adds a node that joins now.
 func (b *bench) join(name string) {
 	b.t.Helper()
 	node := world.Node(name, "fake://zone-a/i-1")
@@ -67,7 +68,7 @@ func (b *bench) join(name string) {
 	b.Add(node)
 }
 
-// closed returns the effect of the taint that keeps pods off the node, empty without one.
+// closed returns the effect of the node's taint unregistered, empty if there is none.
 func (b *bench) closed(node string) string {
 	b.t.Helper()
 	for _, t := range b.GetNode(node).Spec.Taints {
@@ -86,7 +87,7 @@ func TestNodeNameIsWritten(t *testing.T) {
 	b.want("node name", b.GetClaim("a").Annotations[apiv1.NodeNameAnnotationKey], "n1")
 }
 
-// A node waits for the nominations of the pods that were planned onto it. Meanwhile its taint evicts no pods.
+// A node waits for the nominations of the pods that were planned onto it. During the wait, its taint evicts no pods.
 func TestRegistrationWaitsForNominations(t *testing.T) {
 	b := newBench(t, nominating(""))
 	b.pass("a")
@@ -108,7 +109,7 @@ func TestRegistrationWaitsForNominations(t *testing.T) {
 	b.want("taint", b.closed("n1"), "")
 }
 
-// A node whose pods get no nominations is registered 30 seconds after it has joined all the same. A restart does not delay that.
+// If the pods of a node get no nominations, the node is registered 30 seconds after it has joined. A restart does not delay that.
 func TestNominationsTimeOut(t *testing.T) {
 	b := newBench(t, nominating(""))
 	b.pass("a")
@@ -125,7 +126,7 @@ func TestNominationsTimeOut(t *testing.T) {
 	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 }
 
-// Where pods were nominated while the machine booted, the node is registered in the pass that first sees it.
+// If pods were nominated while the machine booted, the node is registered in the first pass that finds it.
 func TestNominatedBeforeTheNodeJoins(t *testing.T) {
 	b := newBench(t, nominating("n1"))
 	b.pass("a")
@@ -135,7 +136,7 @@ func TestNominatedBeforeTheNodeJoins(t *testing.T) {
 	b.want("taint", b.closed("n1"), "")
 }
 
-// A node that another writer changes during the pass is registered in the same pass, and keeps the change.
+// If another writer changes the node during the pass, the node is registered in the same pass and keeps that change.
 func TestRegisteredDespiteOtherWriters(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	b.pass("a")
@@ -157,7 +158,7 @@ func TestRegisteredDespiteOtherWriters(t *testing.T) {
 	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 }
 
-// writeStatus has another writer change the claim's status during the pass.
+// writeStatus makes another writer change the claim's status during the pass.
 func (b *bench) writeStatus(change func(*apiv1.NodeClaim)) {
 	b.World.Cloud.OnRegistered = func(claim *apiv1.NodeClaim) (time.Duration, map[string]string, error) {
 		fresh := b.GetClaim(claim.Name)
@@ -166,7 +167,7 @@ func (b *bench) writeStatus(change func(*apiv1.NodeClaim)) {
 	}
 }
 
-// What a pass has found out is written beside what others write during it.
+// The status that a pass has computed is written, and changes that others wrote during the pass are kept.
 func TestStatusDespiteOtherWriters(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	b.pass("a")
@@ -185,7 +186,7 @@ func TestStatusDespiteOtherWriters(t *testing.T) {
 		t.Error("what others have written is gone")
 	}
 
-	claim.Status.Conditions = nil // as if all of it had got lost
+	claim.Status.Conditions = nil // another writer removes all conditions
 	if err := b.World.Client.Status().Update(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func TestStatusDespiteOtherWriters(t *testing.T) {
 	b.want("Registered", b.Condition("a", "Registered"), "True Registered")
 }
 
-// A pass with a stale cache sees a registration again and does not count it twice.
+// A pass with a stale cache registers a node again, but does not count it twice.
 func TestCountedOnce(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		b := newBench(t, world.Claim("a"))
@@ -213,7 +214,7 @@ func TestCountedOnce(t *testing.T) {
 	}
 }
 
-// A launch without an answer is called off at its deadline, and the claim is given up.
+// A launch without a response is cancelled at its deadline, and the claim is deleted.
 func TestLaunchIsCalledOffAtTheDeadline(t *testing.T) {
 	b := newBench(t, world.Claim("a"))
 	entered := make(chan struct{})
@@ -237,7 +238,7 @@ func TestLaunchIsCalledOffAtTheDeadline(t *testing.T) {
 	}
 }
 
-// slice is a driver's only slice on a node.
+// slice returns a driver's only ResourceSlice of a node.
 func slice(name, node string) *resourcev1.ResourceSlice {
 	return &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

@@ -11,9 +11,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// writeStatus writes the claim's status. Other controllers write it at the same time, for example lastPodEventTime and
-// Consolidatable when the first pods are bound to a new node. After a conflict, writeStatus keeps their changes and
-// writes its own again, without waiting for another pass.
+// writeStatus writes the claim's status. Other controllers write the status at the same time: for example, they write
+// lastPodEventTime and Consolidatable when the first pods are bound to a new node. After a conflict, writeStatus keeps their
+// changes and repeats its own write at once.
 func (p *pass) writeStatus(ctx context.Context) error {
 	p.before = p.stored
 	if p.unlocked {
@@ -35,7 +35,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	return err
 }
 
-// overlay applies the changes from the status of stored to that of found to the status of claim.
+// overlay copies to the status of claim what differs between the status of stored and that of found.
 func overlay(claim, stored, found *apiv1.NodeClaim) {
 	to, was, is := &claim.Status, &stored.Status, &found.Status
 	condition.CopyChanged(claim, stored, found)
@@ -56,7 +56,7 @@ func overlay(claim, stored, found *apiv1.NodeClaim) {
 	}
 }
 
-// live returns a reader without a cache, if Live is set.
+// live returns Live, or Client if Live is nil.
 func (p *pass) live() client.Reader {
 	if p.Live != nil {
 		return p.Live

@@ -30,7 +30,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// A Controller sets status.lastPodEventTime of claims: the last time at which a pod was bound to the node or left it.
+// A Controller sets status.lastPodEventTime of claims: the last time at which a pod was bound to the node, finished, or began to
+// terminate.
 type Controller struct {
 	Client client.Client
 	Clock  clock.Clock
@@ -39,8 +40,8 @@ type Controller struct {
 	CPUMillis int64
 
 	mu sync.Mutex // guards recent
-	// recent has the last pod events by node name. It is needed because a pod without a grace period no longer exists
-	// when Reconcile lists pods.
+	// recent has the times of the last pod events by node name. Without it, events of pods without a grace period would be
+	// missed, because these pods no longer exist when Reconcile lists pods.
 	recent map[string]moments
 }
 
@@ -69,7 +70,7 @@ func (c *Controller) seen(_ context.Context, o client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: pod.Spec.NodeName}}}
 }
 
-// remember sets the entry of a node to the later of the stored and the given times.
+// remember sets each time in the entry of a node to the later of the stored and the given one.
 func (c *Controller) remember(node string, m moments) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,8 +106,8 @@ func (c *Controller) forget(node string) {
 	delete(c.recent, node)
 }
 
-// movement selects the events by which a pod may have been bound to or have left a node. The final removal of a pod is
-// not one of them, since its deletion timestamp was an earlier event.
+// movement selects the events that may change the stage of a pod. The removal of a pod is not selected, because its deletion
+// timestamp was an earlier event.
 func movement() predicate.Predicate {
 	return predicate.Funcs{
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
@@ -118,7 +119,7 @@ func movement() predicate.Predicate {
 	}
 }
 
-// stage returns the state of a pod. A change of the state is a pod event.
+// stage returns whether a pod is bound, finished and terminating. Each change is a pod event.
 func stage(p *corev1.Pod) [3]bool {
 	return [3]bool{
 		p.Spec.NodeName != "",
@@ -127,8 +128,8 @@ func stage(p *corev1.Pod) [3]bool {
 	}
 }
 
-// Reconcile writes the time of the last pod event to the claims of one node. If the last write was a short time ago,
-// the write is delayed, but the time that is finally written is exact.
+// Reconcile writes the time of the last pod event to the claims of one node. If the last write was less than PodEventWindow ago,
+// the write is delayed. The delayed write has the exact time of the event.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	node := &corev1.Node{} // shared with the cache, must not be changed
 	if err := c.Client.Get(ctx, req.NamespacedName, node, client.UnsafeDisableDeepCopy); err != nil {
@@ -142,8 +143,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	ours = slices.DeleteFunc(ours, func(claim *apiv1.NodeClaim) bool {
-		// A claim that is being deleted is not consolidated, so its time is not needed. Its many pod events would only
-		// cause writes that conflict with those of other controllers.
+		// A claim that is being deleted is not consolidated, so its time is not needed. Its many pod events would only cause
+		// writes that conflict with those of other controllers.
 		return !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) || !claim.DeletionTimestamp.IsZero()
 	})
 	if len(ours) == 0 {
@@ -168,8 +169,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return claims.Settle(ctrl.Result{}, errors.Join(errs...))
 }
 
-// note writes the time to the claim if it is later than the stored one. No other controller writes the field, so the
-// patch has no optimistic lock, which would only cause conflicts with deletions that are not in the cache yet.
+// note writes the time to the claim if it is later than the stored one. The patch has no optimistic lock, because no other
+// controller writes the field. A lock would only cause conflicts with deletions that are not in the cache yet.
 func (c *Controller) note(ctx context.Context, node string, claim *apiv1.NodeClaim, last time.Time) error {
 	if !last.Truncate(time.Second).After(claim.Status.LastPodEventTime.Time) { // the API stores whole seconds
 		return nil
@@ -183,8 +184,8 @@ func (c *Controller) note(ctx context.Context, node string, claim *apiv1.NodeCla
 	return nil
 }
 
-// podsOn returns the pods on the node. They are shared with the cache and must not be changed. They are not copied
-// because each of hundreds of pods on a node may trigger a call.
+// podsOn returns the pods on the node. They are shared with the cache and must not be changed. They are not copied, because the
+// event of each of hundreds of pods on a node may cause a call.
 func (c *Controller) podsOn(ctx context.Context, node string) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	err := c.Client.List(ctx, &list, client.MatchingFields{lookup.IndexPodNodeName: node}, client.UnsafeDisableDeepCopy)

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
 )
 
-// pod returns a pod that was bound to the claim's node this long after the start.
+// pod returns a pod that was bound to the claim's node at the given time after the start.
 func pod(name string, bound time.Duration) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -37,7 +37,7 @@ func newWorld(t *testing.T) (*world.World, *apiv1.NodeClaim) {
 	return w, claim
 }
 
-// pass runs a new controller, and returns the age of the last pod event in the claim's status.
+// pass reconciles with a new controller, and returns the time of the last pod event in the claim's status, relative to the start.
 func pass(t *testing.T, w *world.World) time.Duration {
 	t.Helper()
 	c := &Controller{Client: w.Client, Clock: w.Clock, Cloud: w.Cloud}
@@ -77,7 +77,8 @@ func TestPodsComeAndGo(t *testing.T) {
 	}
 }
 
-// Of a burst the first moment is noted at once and the last one after the window, also those of pods that are gone by then.
+// Of a burst of events, the time of the first is written at once, and that of the last after the window. This includes events of
+// pods that no longer exist by then.
 func TestBurst(t *testing.T) {
 	w, claim := newWorld(t)
 	w.Add(claim)
@@ -121,7 +122,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// A node may have the name of one that is gone.
+// A node may have the name of a deleted node.
 func TestNameComesAgain(t *testing.T) {
 	w := world.New(t)
 	claim := world.Joined(w.Cloud, "a")

@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// atOnce is the number of workers, and callAgain the delay before the cloud is called again after an error.
+// atOnce is the number of workers. callAgain is the delay before the cloud is called again after an error.
 const (
 	atOnce    = 10
 	callAgain = 5 * time.Second
@@ -102,8 +102,8 @@ func (c *Controller) advance(ctx context.Context, v repair.View) (ctrl.Result, e
 	return ctrl.Result{RequeueAfter: step.Requeue}, nil
 }
 
-// call calls the cloud to reboot the instance. Before that, it writes the boot ID of the node to the claim, by which
-// the end of the reboot is detected.
+// call calls the cloud to reboot the instance. Before that, it writes the boot ID of the node to the claim. The reboot has ended
+// when the node has another boot ID.
 func (c *Controller) call(ctx context.Context, v repair.View) (ctrl.Result, error) {
 	if err := act.NoteReboot(ctx, c.Client, v.Claim, v.Node.Status.NodeInfo.BootID, v.Now); err != nil {
 		return ctrl.Result{}, err
@@ -126,7 +126,7 @@ func (c *Controller) call(ctx context.Context, v repair.View) (ctrl.Result, erro
 	return ctrl.Result{RequeueAfter: time.Millisecond}, c.noteIssued(ctx, v)
 }
 
-// operationID returns the ID of a reboot for the cloud, which is the same for repeated calls.
+// operationID returns the ID of a reboot for the cloud. Repeated calls for the same reboot have the same ID.
 func operationID(claim *apiv1.NodeClaim) string {
 	requested := condition.Get(claim, apiv1.ConditionTypeRebooting).LastTransitionTime
 	return fmt.Sprintf("%s-%d-%s", claim.UID, requested.UnixNano(), claim.Annotations[apiv1.RebootPreBootIDAnnotationKey])
@@ -147,8 +147,8 @@ func (c *Controller) remember(operation string) {
 	c.accepted[operation] = true
 }
 
-// noteIssued writes to the claim that the cloud has accepted the reboot. The claim is initialized again when the node
-// is ready.
+// noteIssued writes to the claim that the cloud has accepted the reboot. It sets Initialized to Unknown. The claim is initialized
+// again when the node is ready.
 func (c *Controller) noteIssued(ctx context.Context, v repair.View) error {
 	before := v.Claim.DeepCopy()
 	message := condition.Get(v.Claim, apiv1.ConditionTypeRebooting).Message

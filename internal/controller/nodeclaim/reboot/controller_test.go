@@ -19,13 +19,13 @@ import (
 	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
 )
 
-// A rig is a node whose reboot was requested, and what was asked of the cloud.
+// A rig is a world with a node whose reboot was requested, and records the calls of the cloud.
 type rig struct {
 	*testing.T
 	*world.World
 	c     *Controller
 	calls []string
-	err   error // what the cloud answers
+	err   error // error that the cloud returns
 }
 
 func newRig(t *testing.T, bound string, pods ...string) *rig {
@@ -60,12 +60,12 @@ func newRig(t *testing.T, bound string, pods ...string) *rig {
 	return r
 }
 
-// restart makes a new controller, as a new process would.
+// restart replaces the controller by a new one, as a new process would.
 func (r *rig) restart() {
 	r.c = &Controller{Client: r.Client, Clock: r.Clock, Events: r.Events, Metrics: r.Metrics, Cloud: r.Cloud}
 }
 
-// after lets time pass and reconciles until nothing is due at once.
+// after advances the clock and reconciles until no request is due at once.
 func (r *rig) after(d time.Duration) {
 	r.Helper()
 	r.Clock.Step(d)
@@ -80,7 +80,7 @@ func (r *rig) after(d time.Duration) {
 	}
 }
 
-// boot gives the node another boot ID, and makes it ready or not.
+// boot sets a new boot ID and the status of the node's condition Ready.
 func (r *rig) boot(status corev1.ConditionStatus) {
 	r.Helper()
 	n := r.GetNode("node-a")
@@ -91,7 +91,7 @@ func (r *rig) boot(status corev1.ConditionStatus) {
 	}
 }
 
-// state is the condition Rebooting, whether the node has the taint, and how often the cloud was called.
+// state returns the reason of the condition Rebooting, whether the node has the taint, and the number of calls of the cloud.
 func (r *rig) state() string {
 	c := condition.Get(r.GetClaim("a"), apiv1.ConditionTypeRebooting)
 	words := []string{c.Reason}
@@ -110,7 +110,7 @@ func (r *rig) want(state string) {
 	}
 }
 
-// count returns how many reboots ended with the result.
+// count returns the number of reboots that ended with the result.
 func (r *rig) count(result string) float64 {
 	return r.Count("karpenter_nodes_reboots_total", "result="+result)
 }
@@ -145,7 +145,7 @@ func TestRebootSucceeds(t *testing.T) {
 	}
 }
 
-// A new leader goes on where the old one was: the first call of the cloud bounds all of them together.
+// A new leader continues the reboot. The time limit counts from the first call of the cloud, across all leaders.
 func TestRebootIsGivenUp(t *testing.T) {
 	r := newRig(t, "0s")
 	r.err = errors.New("throttled")
@@ -195,7 +195,7 @@ func TestRebootEnds(t *testing.T) {
 	}
 }
 
-// An instance that is gone takes its claim along.
+// If the instance no longer exists, the claim is deleted.
 func TestRebootOfMissingInstance(t *testing.T) {
 	r := newRig(t, "0s")
 	r.err = cloud.ErrNotFound
@@ -206,7 +206,8 @@ func TestRebootOfMissingInstance(t *testing.T) {
 	}
 }
 
-// Pods are evicted until the deadline; then those that stay ride the reboot. A bound of zero evicts none.
+// Pods are evicted until the deadline. Pods that remain then are restarted with the node. With a limit of zero, no pod is
+// evicted.
 func TestDrainBeforeReboot(t *testing.T) {
 	r := newRig(t, "1m0s", "web")
 	held := &corev1.Pod{}

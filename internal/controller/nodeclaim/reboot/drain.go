@@ -27,8 +27,8 @@ type pods struct {
 	decision drain.Decision
 }
 
-// read decides which pods are evicted before the reboot. Pods of DaemonSets are not evicted. Pods protected by
-// PodDisruptionBudgets or do-not-disrupt are protected until the deadline only.
+// read decides which pods are evicted before the reboot. Pods of DaemonSets are not evicted. PodDisruptionBudgets and
+// do-not-disrupt protect pods only until the deadline.
 func (p *pods) read(ctx context.Context) error {
 	list := &corev1.PodList{}
 	if err := p.Client.List(ctx, list, client.MatchingFields{"spec.nodeName": p.node.Name}); err != nil {

@@ -17,20 +17,20 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A Controller writes the annotation controller.kubernetes.io/pod-deletion-cost of pods. There is one for the cluster.
+// A Controller writes the annotation controller.kubernetes.io/pod-deletion-cost of pods. There is one Controller in a cluster.
 type Controller struct {
 	Client  client.Client
 	Cluster *observe.Cluster
 	Metrics *telemetry.DeletionCostMetrics
-	// On is true if costs are written. Otherwise, costs that were written before are removed.
+	// On is true if costs are to be written. Otherwise earlier written costs are removed.
 	On bool
 }
 
 const (
 	// period is the time between two passes.
 	period = time.Minute
-	// perPass is the maximum number of pods that are written in one pass, and soon the time until the next pass if
-	// there are more. The limit is necessary because controllers that launch nodes share the client's rate limit.
+	// perPass is the maximum number of pods that are written in one pass. If there are more, the next pass begins after soon. The
+	// limit is necessary, because controllers that launch nodes share the client's rate limit.
 	perPass = 500
 	soon    = 10 * time.Second
 )
@@ -78,7 +78,7 @@ func (c *Controller) decide() []deletioncost.Cost {
 	return deletioncost.Withdraw(c.Cluster.Snapshot())
 }
 
-// measure sets the gauge to the number of nodes with pods whose cost is not written yet.
+// measure sets the gauge to the number of nodes with pods in pending, by NodePool.
 func (c *Controller) measure(pending []deletioncost.Cost) {
 	c.Metrics.NodesWithPendingAnnotationWrites.Reset()
 	seen := map[string]bool{}
@@ -90,7 +90,7 @@ func (c *Controller) measure(pending []deletioncost.Cost) {
 	}
 }
 
-// write writes the cost of one pod. If the pod was deleted or changed, it is left to the next pass.
+// write writes the cost of one pod. If the pod was deleted or changed, it is left to the next pass, and the error is nil.
 func (c *Controller) write(ctx context.Context, cost deletioncost.Cost) error {
 	pod := cost.Pod.Object.DeepCopy()
 	annotate(pod, cost.Value)
@@ -110,8 +110,8 @@ func (c *Controller) write(ctx context.Context, cost deletioncost.Cost) error {
 	return err
 }
 
-// patch sends the patch. Without the feature gate the chart does not grant the right to patch pods, only their status. The API
-// server accepts changes of annotations there as well.
+// patch sends the patch. Without the feature gate, the chart does not grant the permission to patch pods, only their status. The
+// API server accepts changes of annotations in a patch of the status as well.
 func (c *Controller) patch(ctx context.Context, pod *corev1.Pod, patch client.Patch) error {
 	if c.On {
 		return c.Client.Patch(ctx, pod, patch)
@@ -119,7 +119,7 @@ func (c *Controller) patch(ctx context.Context, pod *corev1.Pod, patch client.Pa
 	return c.Client.Status().Patch(ctx, pod, patch)
 }
 
-// annotate sets the cost and the annotation that marks it as written by Karpenter. It removes both if value is empty.
+// annotate sets the cost and the annotation that marks the cost as written by Karpenter. It removes both if value is empty.
 func annotate(pod *corev1.Pod, value string) {
 	for _, key := range []string{corev1.PodDeletionCost, apiv1.WrittenDeletionCostAnnotationKey} {
 		if value == "" {

@@ -25,11 +25,11 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A cluster is one node of a pool that consolidates, with pods of a ReplicaSet, and the controller.
+// A cluster is one node of a NodePool that consolidates, with pods of a ReplicaSet, and the controller.
 type cluster struct {
 	*Controller
 	t      *testing.T
-	answer error // of patches, if set
+	answer error // error of patches, if set
 	via    string
 }
 
@@ -69,7 +69,7 @@ func newCluster(t *testing.T, pods int) *cluster {
 			Patch: func(ctx context.Context, under client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 				return patch("pods", func() error { return under.Patch(ctx, o, p, opts...) })
 			},
-			// The API server changes annotations by this way too, unlike the fake client.
+			// The API server changes annotations in a patch of the status, unlike the fake client.
 			SubResourcePatch: func(ctx context.Context, under client.Client, sub string, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
 				return patch("pods/"+sub, func() error { return under.Patch(ctx, o, p) })
 			},
@@ -84,7 +84,7 @@ func newCluster(t *testing.T, pods int) *cluster {
 	return c
 }
 
-// watch shows the controller the pods.
+// watch passes the pods to the controller.
 func (c *cluster) watch() {
 	for _, p := range c.pods() {
 		c.Cluster.Set(&p)
@@ -99,7 +99,7 @@ func (c *cluster) pods() []corev1.Pod {
 	return list.Items
 }
 
-// costs returns how many pods have a cost, and how many have one that is marked as written.
+// costs returns how many pods have a cost, and how many of these costs are marked as written by Karpenter.
 func (c *cluster) costs() (all, written int) {
 	for _, p := range c.pods() {
 		if v := p.Annotations[corev1.PodDeletionCost]; v != "" {
@@ -125,7 +125,7 @@ func (c *cluster) count(result string) float64 {
 	return testutil.ToFloat64(c.Metrics.PodAnnotationWritesTotal.WithLabelValues(result))
 }
 
-// Costs are written once. When the gate is off again, they are removed, and those of users stay.
+// Costs are written once. When the gate is disabled again, they are removed, and costs set by users remain.
 func TestCostsAreWrittenAndRemoved(t *testing.T) {
 	c := newCluster(t, 3)
 	users := c.pods()[0]
@@ -153,7 +153,7 @@ func TestCostsAreWrittenAndRemoved(t *testing.T) {
 	}
 }
 
-// A pass writes a bounded number of pods. The others follow soon.
+// The number of written pods in a pass is limited. The others are written in the next pass.
 func TestPassIsBounded(t *testing.T) {
 	c := newCluster(t, perPass+1)
 	c.On = true
@@ -172,8 +172,8 @@ func TestPassIsBounded(t *testing.T) {
 	}
 }
 
-// A pod that is gone or was changed is left to the next pass. Other errors are returned, so that the pass is repeated. Without the
-// right to remove costs, the controller gives up.
+// A pod that was deleted or changed is left to the next pass. Other errors are returned, so that the pass is repeated. Without
+// the permission to remove costs, the controller stops.
 func TestFailedWrites(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for _, tt := range []struct {
