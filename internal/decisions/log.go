@@ -43,10 +43,11 @@ type Log struct {
 type entry struct {
 	Episode
 	size    int
-	coming  map[string]stage // launched NodeClaims that are neither initialized nor failed
-	leaving map[string]stage // NodeClaims to remove that still exist
-	noted   map[string]bool  // keys of the events that are among the effects, so that no event is added twice
-	encoded []byte           // JSON of Episode; nil if Episode has changed since it was encoded
+	coming  map[string]stage  // launched NodeClaims that are neither initialized nor failed
+	leaving map[string]stage  // NodeClaims to remove that still exist
+	nodes   map[string]string // NodeClaims of the nodes to remove, by the name of the node
+	noted   map[string]bool   // keys of the events that are among the effects, so that no event is added twice
+	encoded []byte            // JSON of Episode; nil if Episode has changed since it was encoded
 }
 
 // A stage is the number of the last effect on a NodeClaim that an episode has recorded. Each numbered effect is recorded once.
@@ -92,7 +93,7 @@ func (l *Log) Begin(e Episode) string {
 	l.number++
 	e.ID, e.Time, e.State = fmt.Sprintf("%s-%d", l.prefix, l.number), l.clock.Now().UTC(), StateOpen
 	e.Progress, e.Effects, e.EffectsTotal, e.Evictions, e.Ended = map[EffectKind]int{}, nil, 0, 0, nil
-	x := &entry{coming: map[string]stage{}, leaving: map[string]stage{}}
+	x := &entry{coming: map[string]stage{}, leaving: map[string]stage{}, nodes: map[string]string{}}
 	for _, c := range e.Launches {
 		x.coming[c.Claim] = 0
 	}
@@ -102,7 +103,7 @@ func (l *Log) Begin(e Episode) string {
 		}
 		x.leaving[r.Claim] = 0
 		if r.Node != "" {
-			l.nodes[r.Node] = r.Claim
+			x.nodes[r.Node] = r.Claim
 		}
 	}
 	e.bound()
@@ -125,6 +126,7 @@ func (l *Log) insert(x *entry) {
 			l.claims[claim] = append(l.claims[claim], x)
 		}
 	}
+	maps.Copy(l.nodes, x.nodes)
 	data, err := json.Marshal(&x.Episode)
 	if err != nil {
 		data = nil // only NaN and infinite prices, which no catalogue has
@@ -132,6 +134,11 @@ func (l *Log) insert(x *entry) {
 	x.encoded, x.size = data, len(data)
 	l.entries = append(l.entries, x)
 	l.bytes += x.size
+	l.trim()
+}
+
+// trim removes the oldest entries that exceed the bounds.
+func (l *Log) trim() {
 	for len(l.entries) > MaxEpisodes || l.bytes > MaxBytes && len(l.entries) > 1 {
 		l.forget(l.entries[0])
 		l.bytes -= l.entries[0].size
@@ -146,8 +153,10 @@ func (l *Log) forget(x *entry) {
 			l.release(claim, x)
 		}
 	}
-	for _, r := range x.Removals {
-		delete(l.nodes, r.Node)
+	for node, claim := range x.nodes {
+		if len(l.claims[claim]) == 0 { // otherwise another open episode removes the node
+			delete(l.nodes, node)
+		}
 	}
 }
 
@@ -297,7 +306,7 @@ func (l *Log) end(x *entry, state State) {
 	now := l.clock.Now().UTC()
 	l.forget(x)
 	x.State, x.Ended, x.encoded, x.noted = state, &now, nil, nil
-	x.coming, x.leaving = nil, nil
+	x.coming, x.leaving, x.nodes = nil, nil, nil
 	l.tell(Change{Type: "end", ID: x.ID, Time: now, Episode: x.copied()})
 }
 
@@ -427,20 +436,18 @@ func (l *Log) Restore(earlier []Episode) {
 		x := &entry{Episode: e}
 		if e.State == StateOpen {
 			x.reopen()
-			for _, r := range e.Removals {
-				l.nodes[r.Node] = r.Claim
-			}
 		}
 		l.insert(x)
 	}
 	l.entries = append(l.entries, ours...)
+	l.trim()
 	l.version++
 }
 
 // reopen restores from the effects of an open episode which NodeClaims it waits for. NodeClaims that were cut at maxList are
 // lost.
 func (x *entry) reopen() {
-	x.coming, x.leaving, x.noted = map[string]stage{}, map[string]stage{}, map[string]bool{}
+	x.coming, x.leaving, x.nodes, x.noted = map[string]stage{}, map[string]stage{}, map[string]string{}, map[string]bool{}
 	over := map[string]bool{}
 	for _, f := range x.Effects {
 		switch f.Kind {
@@ -456,6 +463,9 @@ func (x *entry) reopen() {
 	for _, r := range x.Removals {
 		if !over[ClaimObject(r.Claim)] {
 			x.leaving[r.Claim] = 1
+			if r.Node != "" {
+				x.nodes[r.Node] = r.Claim
+			}
 		}
 	}
 }

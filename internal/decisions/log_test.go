@@ -132,6 +132,52 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// The index of nodes has a node as long as an open episode removes it, also nodes that are cut from the list of a large episode.
+func TestNodesOfEpisodes(t *testing.T) {
+	l := New(clocktesting.NewFakeClock(noon), nil)
+	l.Begin(replacement())
+	again := replacement()
+	again.Launches = nil
+	l.Begin(again)
+	l.Note("new", EffectFailed, ClaimObject("new"), "no capacity")
+	l.Note("old", EffectCancelled, ClaimObject("old"), "rolled back")
+	l.Begin(replacement())
+	l.NoteNode("n1", EffectEvicted, "pod shop/a", "Evicted pod")
+	if got := l.Snapshot()[2]; got.Evictions != 1 {
+		t.Errorf("the episode that is open has %d evictions of the node", got.Evictions)
+	}
+
+	l = New(clocktesting.NewFakeClock(noon), nil)
+	large := Episode{Kind: KindDisruption, Action: "delete"}
+	for i := range 10 * maxList {
+		large.Removals = append(large.Removals, Removal{Node: fmt.Sprint("n", i), Claim: fmt.Sprint("c", i)})
+	}
+	l.Begin(large)
+	for i := range 10 * maxList {
+		l.Note(fmt.Sprint("c", i), EffectTerminated, ClaimObject(fmt.Sprint("c", i)), "")
+	}
+	if got := l.Snapshot()[0]; got.State != StateDone || len(l.nodes) > 0 || len(l.claims) > 0 {
+		t.Errorf("the episode is %s, and the index has %d nodes and %d claims", got.State, len(l.nodes), len(l.claims))
+	}
+}
+
+// Restored episodes and those of the process together keep the bounds. An episode without the name of its node changes no index.
+func TestRestoreKeepsBounds(t *testing.T) {
+	var earlier []Episode
+	for i := range MaxEpisodes {
+		e := replacement()
+		e.ID, e.State, e.Removals[0].Node = fmt.Sprint("e", i), StateOpen, ""
+		earlier = append(earlier, e)
+	}
+	l := New(clocktesting.NewFakeClock(noon), nil)
+	id := l.Begin(Episode{Kind: KindProvisioning, Action: "refuse"})
+	l.Restore(earlier)
+	held := l.Snapshot()
+	if len(held) != MaxEpisodes || held[len(held)-1].ID != id || len(l.nodes) > 0 {
+		t.Errorf("%d episodes, the last is %s, and %d nodes are in the index", len(held), held[len(held)-1].ID, len(l.nodes))
+	}
+}
+
 // The lists of a large episode are cut. Its totals count all entries.
 func TestLargeEpisode(t *testing.T) {
 	l := New(clocktesting.NewFakeClock(noon), nil)

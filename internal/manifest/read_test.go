@@ -3,6 +3,7 @@ package manifest
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,6 +109,26 @@ func TestForms(t *testing.T) {
 				t.Errorf("warnings are %q, want %q", set.Warnings, tt.warning)
 			}
 		})
+	}
+}
+
+// Of two pods with one name, each has its own place in messages, whichever of them has a node.
+func TestPlacesOfNamesakes(t *testing.T) {
+	const pending, bound = `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}`,
+		`{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {"nodeName": "n"}}`
+	for _, archive := range []string{"-- x.json --\n" + pending + "\n-- y.json --\n" + bound, "-- x.json --\n" + bound + "\n-- y.json --\n" + pending} {
+		set, err := read(t, archive, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var files []string
+		for _, o := range set.objects {
+			files = append(files, filepath.Base(set.Place(o).File))
+		}
+		slices.Sort(files)
+		if !slices.Equal(files, []string{"x.json", "y.json"}) {
+			t.Errorf("%s: the pods are in %v", archive, files)
+		}
 	}
 }
 
