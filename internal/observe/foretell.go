@@ -83,7 +83,7 @@ func (b *backlog) tell(o *corev1.Pod) *corev1.Pod {
 	p := *o
 	p.Status.Conditions = append(slices.Clip(o.Status.Conditions), corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-		Message: "like others that wait",
+		Message: "kube-scheduler has not tried the pod yet; equal pods are unschedulable",
 	})
 	return &p
 }
