@@ -65,7 +65,7 @@ func (f Finding) String() string {
 type Explainer struct {
 	snapshot *model.Snapshot
 	labels   apiv1.LabelRules
-	// overheads are the results of need by pool and requirements, and overhead the current one.
+	// overheads caches DaemonSet requests by pool and requirements. overhead is the entry that need uses now.
 	overheads map[string]overhead
 	overhead  overhead
 }

@@ -49,7 +49,7 @@ func newWorld() world {
 	return w
 }
 
-// change draws an object that is new, newer or gone.
+// change adds, replaces or removes one random object of w, and returns that change.
 func (w world) change(t *rapid.T) model.Delta {
 	kinds := slices.Sorted(maps.Keys(w))
 	kind := rapid.SampledFrom(kinds).Draw(t, "kind")

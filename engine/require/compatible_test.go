@@ -87,7 +87,7 @@ func TestWithHint(t *testing.T) {
 	known := []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region", "kubernetes.io/arch",
 		"node.kubernetes.io/instance-type", "karpenter.sh/capacity-type", "topology.k8s.aws/zone-id"}
 	for _, tt := range []struct{ key, want string }{
-		{"zone", "topology.kubernetes.io/zone"}, // this key is preferred to topology.k8s.aws/zone-id, although that has a smaller edit distance
+		{"zone", "topology.kubernetes.io/zone"}, // although topology.k8s.aws/zone-id has a smaller edit distance
 		{"zone-i", "topology.k8s.aws/zone-id"},
 		{"topology.kubernetes.io/zon", "topology.kubernetes.io/zone"},
 		{"topology.kuberentes.io/zone", "topology.kubernetes.io/zone"},
