@@ -199,10 +199,11 @@ func (t *timeline) printOne(out io.Writer, style report.Style, columns int, e de
 	return err
 }
 
-// defaultColumns is the width of output that is not a terminal.
+// defaultColumns is the width of a terminal that does not report its width.
 const defaultColumns = 80
 
-// columnsOf returns the width of the terminal, or defaultColumns if w is not a terminal.
+// columnsOf returns the width of the terminal w. If w is not a terminal, it returns a very large number, so that lines
+// are not cut.
 func columnsOf(w io.Writer) int {
 	if f, ok := w.(*os.File); ok && isTerminal(w) {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
