@@ -1,9 +1,9 @@
 // Package manual reads the shell commands in the project's Markdown pages, so that tests can run them and compare their
 // output.
 //
-// A fenced block is a block of shell if its language is sh, lines to be typed, or console, lines that begin with "$ " and
-// under them what they print. A block "text output" is what the block of shell before it prints. Words after the language
-// say how a block is run:
+// A fenced block contains shell commands if its language is sh or console. A block sh has lines to be typed. A block
+// console has lines that begin with "$ ", each followed by its output. A block "text output" is the output of the
+// shell block before it. Words after the language say how a block is run:
 //
 //	sh                      offline, in a directory that holds examples/, deploy/ and charts/
 //	sh cluster              against a local cluster
