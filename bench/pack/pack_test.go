@@ -127,8 +127,9 @@ func TestPlansHold(t *testing.T) {
 	}
 }
 
-// compareFloors checks that the price of a plan that places all pods is below no floor, and that the engine's floor, which
-// looks at labels, is not below the plain one. Only the plain one counts hosts for pods that must not share one.
+// compareFloors checks that the price of a plan that places all pods is not below either lower bound. It also checks that the
+// engine's bound, which considers labels, is not below the plain one. Only the plain one considers that some pods must not share a
+// host.
 func compareFloors(t *testing.T, c *workload.Cluster, run *result.Run, price float64) {
 	t.Helper()
 	least, err := floor.Price(c, apiv1.CapacityTypeOnDemand)
