@@ -128,7 +128,7 @@ func TestPlansHold(t *testing.T) {
 }
 
 // compareFloors checks that the price of a plan that places all pods is not below either lower bound. It also checks that the
-// engine's bound, which considers labels, is not below the plain one. Only the plain one considers that some pods must not share a
+// engine's bound, which considers labels, is not below the plain one. Only the plain one considers pods that must not share a
 // host.
 func compareFloors(t *testing.T, c *workload.Cluster, run *result.Run, price float64) {
 	t.Helper()

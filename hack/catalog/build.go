@@ -140,8 +140,8 @@ func baselinePerVCPU(source []sourceType) map[string]float64 {
 	return perVCPU
 }
 
-// clockByProcessor returns the commonest clock of each processor, for types
-// that do not state theirs; the lower one on a tie.
+// clockByProcessor returns the most frequent clock of each processor, in GHz, for types without their own. Of equally
+// frequent clocks it returns the lowest.
 func clockByProcessor(source []sourceType) map[string]float64 {
 	counts := map[string]map[float64]int{}
 	for _, s := range source {

@@ -55,7 +55,7 @@
 //	    "accelerators": [{"name": "Inferentia", "manufacturer": "AWS", "count": 1}],
 //	    "efas": 1, "encryption": true, "enclaves": true, "clusterPlacement": true
 //	  }],
-//	  "branchENIs": {"m9g.large": 9},       of types that only the second source knows
+//	  "branchENIs": {"m9g.large": 9},       of types that only the second source has
 //	  "regions": [{                         sorted by name
 //	    "name": "us-east-1",
 //	    "zones": [{"name": "us-east-1a", "id": "use1-az1"}],

@@ -41,7 +41,7 @@ func TestManualCallsWhatIsThere(t *testing.T) {
 	}
 }
 
-// programOf returns the command of a program that the test knows.
+// programOf returns the command of a program that the test supports.
 func programOf(t *testing.T, args []string) *cobra.Command {
 	t.Helper()
 	switch args[0] {

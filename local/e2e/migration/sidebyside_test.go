@@ -30,7 +30,7 @@ func (p *place) beside(t *testing.T, group nodeGroup, change func(*apiv1.NodePoo
 	class := upstreamClass()
 	class.Annotations, class.Finalizers = nil, nil
 	p.put(t, class)
-	pool := upstreamPool(strings.ToLower(t.Name())) // EC2 remembers the instances of other tests
+	pool := upstreamPool(strings.ToLower(t.Name())) // EC2 still lists the instances of other tests
 	pool.Annotations = nil
 	change(pool)
 	p.put(t, pool)
