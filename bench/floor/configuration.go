@@ -182,8 +182,8 @@ func (k *configuration) dropDominated() {
 const cheap = 0.97
 
 // plain returns the worth of each item by the plain relaxation's dual prices of cpu and memory, and includes in part
-// the bins that are cheap by these prices. The prices are determined by two bins whose cpu and memory are both worth
-// their price, or by one bin of which only one resource has a price.
+// the bins that are cheap by these prices. The pods are worth most at these prices, and no bin is worth more than its
+// price. Two bins determine the prices, or one bin if only one resource has a price.
 func (k *configuration) plain() []float64 {
 	cpu, memory := 0, 0
 	for _, it := range k.items {

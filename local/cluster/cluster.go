@@ -132,7 +132,7 @@ func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
 	return c.dir.Lock(ctx)
 }
 
-// step prints a message with the time since Up began.
+// step prints a message with the time since Open.
 func (c *Cluster) step(format string, args ...any) {
 	elapsed := c.clock.Since(c.begun).Seconds()
 	fmt.Fprintf(c.out, "%6.1fs  %s\n", elapsed, fmt.Sprintf(format, args...))

@@ -64,8 +64,8 @@ func (c *corner) unmarked(before map[string]bool) func() string {
 	}
 }
 
-// In mode Approve, a node is launched without approval. The removal of a node that is not needed is proposed, and the node
-// stays. After approval, the approved node is removed and its pods move.
+// In mode Approve, nodes are launched only up to the number in the pool's annotation. The removal of a node that is not needed is
+// proposed, and the node stays. After approval, the node is removed and its pods move.
 func TestApprove(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "approve")
