@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator"
 )
 
-// programs are the programs that the manual may use on a reader's machine, besides this project's own.
+// programs are what the manual may ask of a reader's machine, beside our own.
 var programs = []string{"make", "kubectl", "helm", "aws", "skopeo", "bash", "curl", "grep", "head", "tail", "sed", "basename", "envsubst",
 	"go", "set", "export", ".", "cd", "cat", "bin/bench", "bin/karpenter-local"}
 
