@@ -1,6 +1,5 @@
-// Command karpenter-local runs a Kubernetes cluster on this machine, for
-// Karpenter: real control plane, hollow nodes, an emulated AWS. Package cli
-// has the commands, package parts the programs inside.
+// Command karpenter-local runs a Kubernetes cluster for Karpenter on this machine: a real control plane, hollow nodes,
+// and an emulated AWS. Package cli has the commands, and package parts the programs of the cluster.
 package main
 
 import (

@@ -18,8 +18,8 @@ type Fleet struct {
 	launched int
 }
 
-// CarryOut changes the fleet to the state after the decision's commands: pods are on the nodes planned for them,
-// replacements are initialized.
+// CarryOut changes the fleet to the state after the decision's commands. Replacements are initialized, and pods run on
+// the nodes that were planned for them.
 func (f *Fleet) CarryOut(d disrupt.Decision) {
 	for i := range d.Commands {
 		c := &d.Commands[i]

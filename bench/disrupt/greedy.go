@@ -24,7 +24,8 @@ var columns = [...]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory
 type bin struct {
 	node *model.Node
 	free [len(columns)]int64
-	// gone is true if the node was drained. taken is true if it has pods of drained nodes and must therefore stay.
+	// gone is true if the node was drained. taken is true if it has received pods of drained nodes; it is then not
+	// drained.
 	gone, taken bool
 }
 
@@ -37,8 +38,8 @@ func (b *bin) holds(p *model.Pod) bool {
 	return true
 }
 
-// Greedy consolidates a fleet by a simple heuristic: it drains one node after another, the least used first, if all of
-// its pods fit on the remaining nodes by first fit. It launches no nodes.
+// Greedy consolidates a fleet by a simple heuristic. It considers one node after another, the least used first, and
+// drains a node if all of its pods fit on the remaining nodes by first fit. It launches no nodes.
 func Greedy(s *model.Snapshot) Outcome {
 	var bins []*bin
 	for _, n := range s.Nodes() {
@@ -68,7 +69,8 @@ func Greedy(s *model.Snapshot) Outcome {
 	return out
 }
 
-// empty moves the pods of a node to the others. If one of them fits on no node, it moves none and returns false.
+// empty moves the pods of a node to other nodes. If one of the pods fits on no other node, it moves none and returns
+// false.
 func empty(from *bin, bins []*bin) bool {
 	before := map[*bin]bin{}
 	for _, p := range from.node.Reschedulable() {

@@ -40,13 +40,13 @@ func newFleet(tb testing.TB, w workload.Fleet, budget string) *Fleet {
 	return &Fleet{Snapshot: model.Compile(d)}
 }
 
-// floorOf is a price that no set of nodes for the fleet's pods goes below.
+// floorOf returns a lower bound on the price of nodes for the pods of the fleet.
 func floorOf(s *model.Snapshot) float64 {
 	return pack.Solve(s.Without(s.Nodes()...), options().Pack).Floor
 }
 
-// BenchmarkPass measures a full pass over a fleet of full nodes with disruption budgets, from decoded objects: everything
-// that may go at a time is found, and every other node has its verdict.
+// BenchmarkPass measures a full pass over a fleet of full nodes with disruption budgets, from decoded objects. The pass finds
+// all nodes that may be disrupted at the same time, and a verdict for every other node.
 func BenchmarkPass(b *testing.B) {
 	for _, nodes := range []int{500, 2000, 10_000} {
 		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
@@ -66,7 +66,7 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
-// BenchmarkSettled measures a pass over a fleet where nothing is left to gain: each node is asked about by itself.
+// BenchmarkSettled measures a pass over a fleet that cannot become cheaper. Each node is evaluated on its own.
 func BenchmarkSettled(b *testing.B) {
 	for _, nodes := range []int{500, 2000} {
 		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
@@ -93,7 +93,8 @@ func BenchmarkSettled(b *testing.B) {
 	}
 }
 
-// cpu is what the process has used of all cores, garbage collection included. On a busy machine it is more exact than elapsed time.
+// cpu returns the CPU time that the process has used on all cores, including garbage collection. On a busy machine it is more
+// exact than elapsed time.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -102,7 +103,7 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// resident is the most memory that the process has had, in MB.
+// resident returns the peak resident memory of the process, in MB.
 func resident() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -130,14 +131,14 @@ func report(b *testing.B, d disrupt.Decision) {
 	b.ReportMetric(resident(), "max-MB")
 }
 
-// Times of a round of commands in virtual time: a replacement comes up, and the pods of the old node end.
+// Virtual times of a round of commands: until a replacement is initialized, and until the pods of the old node have ended.
 const (
 	boot  = 60 * time.Second
 	drain = 30 * time.Second
 )
 
-// BenchmarkFragmented measures what becomes of a fleet that a scale-in by 75% left in pieces: all at once, and within a
-// budget of 10%; a plain greedy drain beside it.
+// BenchmarkFragmented measures the consolidation of a fleet after a scale-in by 75%, with a budget of 100% and of 10%. A greedy
+// drain is measured for comparison.
 func BenchmarkFragmented(b *testing.B) {
 	for _, nodes := range []int{500, 2000} {
 		for _, budget := range []string{"100%", "10%"} {
@@ -165,14 +166,14 @@ func BenchmarkFragmented(b *testing.B) {
 	}
 }
 
-// A run counts what consolidation did until it found no further command.
+// A run has the counts of a consolidation until no further command was found.
 type run struct {
 	moved, commands int
-	peak            float64 // most dollars per hour paid twice at a time
+	peak            float64 // maximum price of the replacements of one round, in dollars per hour
 	took            time.Duration
 }
 
-// settle decides and carries out until nothing is left to do. Every decision is checked.
+// settle decides and carries out commands until there are none. Every decision is checked.
 func settle(tb testing.TB, f *Fleet) (r run) {
 	tb.Helper()
 	for range 100 {
@@ -202,7 +203,7 @@ func settle(tb testing.TB, f *Fleet) (r run) {
 	return r
 }
 
-// A fragmented fleet ends near the floor, and cheaper than a greedy drain leaves it.
+// After consolidation, the price of a fragmented fleet is near the lower bound and below that after a greedy drain.
 func TestFragmentedFleetGetsCheap(t *testing.T) {
 	f := newFleet(t, workload.Fleet{Nodes: 100, Pools: 2, Keep: .25, Seed: 7}, "20%")
 	floor, greedy := floorOf(f.Snapshot), Greedy(f.Snapshot)

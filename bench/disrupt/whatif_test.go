@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// BenchmarkWhatIf measures what it takes to do without one node of a fleet.
+// BenchmarkWhatIf measures the what-if of the removal of one node of a fleet.
 func BenchmarkWhatIf(b *testing.B) {
 	cat, err := workload.Catalogue("noburst")
 	if err != nil {

@@ -58,7 +58,7 @@ func (c *Cluster) API(ctx context.Context) (*API, error) {
 	return &API{server: config.Clusters[0].Cluster.Server, client: &http.Client{Transport: transport}}, nil
 }
 
-// each sends one request for each of the objects, some concurrently, and returns the errors.
+// each sends one request for each object, several at the same time, and returns the errors.
 func (a *API) each(ctx context.Context, method, contentType string, objects []sent) error {
 	const sideBySide = 8
 	queue := make(chan sent, len(objects))
@@ -103,7 +103,7 @@ func (a *API) send(ctx context.Context, method, contentType string, o sent) erro
 	}
 	defer response.Body.Close()
 	if method == http.MethodDelete && response.StatusCode == http.StatusNotFound {
-		return nil // it is gone already
+		return nil // the object does not exist any more
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
@@ -119,7 +119,7 @@ type change struct {
 	Object object
 }
 
-// An object has the fields of pods, nodes and claims that are used here.
+// An object has the fields of pods, nodes and claims that the measurements use.
 type object struct {
 	Metadata struct {
 		Name              string
@@ -135,8 +135,8 @@ type object struct {
 	}
 }
 
-// follow watches all objects at path and reports every change until ctx is done. When it has to restart, it reports that first,
-// and reports all existing objects again.
+// follow watches all objects at path and calls tell with every change until ctx is done. Before a watch begins or
+// begins again, it calls anew, and the watch then reports all existing objects.
 func (a *API) follow(ctx context.Context, path string, anew func(), tell func(change)) {
 	for ctx.Err() == nil {
 		anew()

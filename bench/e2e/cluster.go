@@ -17,7 +17,7 @@ import (
 
 // A Cluster is a control plane on this machine with a Karpenter controller.
 type Cluster struct {
-	// Bin is the directory of karpenter and karpenter-local, Dir that of the cluster's state.
+	// Bin is the directory of karpenter and karpenter-local. Dir is the directory for the cluster's state.
 	Bin, Dir string
 	// Controller is the program of the controller; empty for none.
 	Controller string
@@ -51,7 +51,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	return err
 }
 
-// Down stops the cluster, also when ctx of the run is over.
+// Down stops the cluster, even if ctx is done.
 func (c *Cluster) Down(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -59,7 +59,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return err
 }
 
-// keepLogs copies the logs of the cluster.
+// keepLogs copies the logs of the cluster to the directory to; nothing if it is empty.
 func (c *Cluster) keepLogs(to string) error {
 	if to == "" {
 		return nil
@@ -77,7 +77,8 @@ func (c *Cluster) Apply(ctx context.Context, objects ...any) error {
 	return err
 }
 
-// Types returns the provider's types for Linux on amd64, on demand, with at most maxCPU cores; 0 stands for any number.
+// Types returns the types of the KWOK provider for Linux on amd64, on-demand, with at most maxCPU cores; 0 means no
+// limit.
 func (c *Cluster) Types(ctx context.Context, maxCPU int) ([]catalogue.Type, error) {
 	out, err := c.run(ctx, nil, "karpenter", "catalog", "--provider", "kwok", "-o", "json")
 	if err != nil {
@@ -101,12 +102,12 @@ func (c *Cluster) Types(ctx context.Context, maxCPU int) ([]catalogue.Type, erro
 
 // Usage is the resource usage of the controller so far.
 type Usage struct {
-	// PeakMB is the maximum resident memory, CPU the CPU time.
+	// PeakMB is the maximum resident memory in MB. CPU is the CPU time.
 	PeakMB int
 	CPU    time.Duration
 }
 
-// Usage returns the resource usage of the controller so far; zero if there is none.
+// Usage returns the resource usage of the controller so far. It is zero without a controller.
 func (c *Cluster) Usage(ctx context.Context) (Usage, error) {
 	if c.Controller == "" {
 		return Usage{}, nil
@@ -132,7 +133,7 @@ func (c *Cluster) Usage(ctx context.Context) (Usage, error) {
 	return Usage{}, fmt.Errorf("the cluster in %s has no controller", c.Dir)
 }
 
-// usageOf reads /proc.
+// usageOf returns the resource usage of a process, from /proc.
 func usageOf(pid int) (u Usage, err error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -151,7 +152,7 @@ func usageOf(pid int) (u Usage, err error) {
 	if err != nil {
 		return u, err
 	}
-	_, after, _ := strings.Cut(string(stat), ") ") // the name before may contain any character
+	_, after, _ := strings.Cut(string(stat), ") ") // the name before the ")" may contain any character
 	fields := strings.Fields(after)
 	const user, system, tick = 11, 12, 10 * time.Millisecond
 	if len(fields) <= system {

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/bench/workload"
 )
 
-// A quarter of each deployment stays, one pod at least, and all pods are accounted for.
+// Quarter keeps at most a quarter of the pods of each deployment, and at least one. Apps and Quarter lose no pods.
 func TestApps(t *testing.T) {
 	apps := Apps(workload.Micro, 1000, 7)
 	if n := len(Pods(apps)); n != 1000 {

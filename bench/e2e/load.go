@@ -18,11 +18,11 @@ import (
 type App struct {
 	Name     string
 	Replicas int
-	// Pod is one of them.
+	// Pod is one of the equal pods.
 	Pod *corev1.Pod
 }
 
-// Apps returns the deployments that n pods of the profile are made of, by name.
+// Apps returns the deployments of n pods of the profile, sorted by name.
 func Apps(p workload.Profile, n int, seed uint64) []App {
 	byName := map[string]*App{}
 	for _, pod := range workload.Pods(p, n, seed) {
@@ -39,7 +39,7 @@ func Apps(p workload.Profile, n int, seed uint64) []App {
 	return apps
 }
 
-// Quarter returns the apps with a quarter of their pods, and one at least.
+// Quarter returns the apps with a quarter of their pods each, at least one.
 func Quarter(apps []App) []App {
 	out := slices.Clone(apps)
 	for i := range out {
@@ -48,7 +48,7 @@ func Quarter(apps []App) []App {
 	return out
 }
 
-// Pods returns all pods of the apps, as pending ones.
+// Pods returns all pods of the apps, as pending pods.
 func Pods(apps []App) []*corev1.Pod {
 	var all []*corev1.Pod
 	for _, a := range apps {
@@ -83,7 +83,7 @@ func (a App) deployment() any {
 
 const deploymentsPath = "/apis/apps/v1/namespaces/default/deployments"
 
-// make makes the deployments.
+// make creates the deployments.
 func (a *API) make(ctx context.Context, apps []App) error {
 	objects := make([]sent, len(apps))
 	for i, app := range apps {
@@ -104,9 +104,9 @@ func (a *API) scale(ctx context.Context, apps []App) error {
 // coresLabel is the label with the number of cores of an instance type.
 const coresLabel = "karpenter.kwok.sh/instance-cpu"
 
-// pool returns a node class and a pool for Linux on amd64, on demand, with the given consolidateAfter, whose nodes may
-// all be disrupted at once. Nodes have at most maxCPU cores, any number if it is 0, and join the time boot after their
-// launch.
+// pool returns a node class and a NodePool for Linux on amd64, on-demand, with the given consolidateAfter. Its budget
+// allows all nodes to be disrupted at once. Nodes have at most maxCPU cores, any number if maxCPU is 0. They join the
+// time boot after their launch.
 func pool(consolidateAfter string, maxCPU int, boot time.Duration) []any {
 	const group, class = "karpenter.kwok.sh", "KWOKNodeClass"
 	is := func(key, operator, value string) manifest {
@@ -140,8 +140,8 @@ func pool(consolidateAfter string, maxCPU int, boot time.Duration) []any {
 	}
 }
 
-// ready makes more nodes than the pods need, each with a number of cores and eight GiB per core. This simulates an
-// autoscaler that takes no time and ignores prices.
+// ready creates more nodes than the pods need, each with 64 cores and eight GiB per core. This simulates an autoscaler
+// that takes no time and ignores prices.
 func (a *API) ready(ctx context.Context, all []*corev1.Pod) error {
 	const cores, perNode = 64, 250
 	var need int64

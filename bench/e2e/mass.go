@@ -16,13 +16,14 @@ const Mass = `| Controller | Nodes | All replaced after drift | All deleted toge
 
 // A MassResult is the result of a mass drift and a mass deletion.
 type MassResult struct {
-	// Name is that of the controller, Nodes the number of nodes.
+	// Name is the name of the controller. Nodes is the number of nodes.
 	Name  string
 	Nodes int
 	// Drift is the time from the change of the NodePool until all nodes are new and all pods run on them. Deletion is the time
 	// from the deletion of all nodes, claims and pods until no node and no claim exists. Drift is zero if it was not measured.
 	Drift, Deletion time.Duration
-	// Writes are the writes to nodes and claims during the deletion, of all clients, Conflicts those answered with a conflict.
+	// Writes is the number of writes of all clients to nodes and claims during the deletion. Conflicts is the number
+	// of those with the response Conflict.
 	Writes, Conflicts int
 }
 
@@ -62,7 +63,7 @@ func RunMass(ctx context.Context, o Options, n int) (r MassResult, err error) {
 	seen, wait := Watch(watching, api)
 	defer wait()
 	defer stop()
-	// A pod of three cores on nodes of four: one for each node.
+	// A pod requests three cores and a node has four, so each node gets one pod.
 	const cores, request = 4, "3"
 	if err := c.Apply(ctx, generation(pool("Never", cores, o.Boot), "1")...); err != nil {
 		return r, err

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Up and Down are the heads of the two tables that Rows fills.
+// Up and Down are the headers of the two tables that Rows fills.
 const (
 	Up = `| Controller | Pods | Made within | First claims | Half run | All run | Planned | Needed | Price / floor | Peak memory | CPU |
 |---|---|---|---|---|---|---|---|---|---|---|
@@ -38,7 +38,7 @@ func (r Result) Rows() (up, down string) {
 	return up, down
 }
 
-// course returns the price over the floor at about six moments.
+// course returns the ratio of price and lower bound at about six moments of the scale-in.
 func (r Result) course() string {
 	const moments = 6
 	var parts []string

@@ -24,9 +24,10 @@ var requestLabel = regexp.MustCompile(`(\w+)="([^"]*)"`)
 type tally struct {
 	// byName has the writes of all kinds by verb and resource.
 	byName map[string]int
-	// writes is the number for nodes and claims, including their status, conflicts the number of those with a conflict.
+	// writes is the number of writes to nodes and claims, including their status. conflicts is the number of those
+	// with the response Conflict.
 	writes, conflicts int
-	// conflicting has these conflicts by verb and resource.
+	// conflicting has these conflicts, by verb and resource.
 	conflicting map[string]int
 }
 

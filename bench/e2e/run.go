@@ -17,13 +17,13 @@ import (
 
 // Options are the options of a measurement.
 type Options struct {
-	// Bin is the directory of karpenter and karpenter-local, Dir that for the cluster's state.
+	// Bin is the directory of karpenter and karpenter-local. Dir is the directory for the cluster's state.
 	Bin, Dir string
 	// Controller is the program of the controller, and Name its name in reports. Without one, more than enough nodes
 	// are created as soon as the last pod exists, to measure the time that no autoscaler can avoid. There is no
 	// scale-in then.
 	Controller, Name string
-	// MaxCPU is the most cores that a node may have, 0 for any number.
+	// MaxCPU is the maximum number of cores of a node, 0 for any number.
 	MaxCPU int
 	// Pods is the number of created pods; a quarter of each deployment remains after the scale-in.
 	Pods    int
@@ -50,13 +50,13 @@ type Options struct {
 
 // A Result is the result of one run.
 type Result struct {
-	// Name is that of the controller, Pods the number of created pods, Left the number after the scale-in, MaxCPU as in
-	// Options.
+	// Name is the name of the controller. Pods is the number of created pods, Left the number after the scale-in, and
+	// MaxCPU the option.
 	Name               string
 	Pods, Left, MaxCPU int
 	// Made is the time from the creation of the first pod to that of the last, which depends on Kubernetes only.
-	// FirstClaim and AllRun are times since all pods existed. FirstClaim is negative if there were claims before, and 0
-	// if there were none.
+	// FirstClaim and AllRun are times since all pods existed. FirstClaim is negative if the first claim existed before
+	// that, and 0 if no claim was created.
 	Made, FirstClaim, AllRun time.Duration
 	// HalfRun and MostRun are the times until 50% and 90% of the pods ran.
 	HalfRun, MostRun time.Duration
@@ -64,8 +64,9 @@ type Result struct {
 	// is the ratio of their price to the lower bound.
 	Planned, Needed int
 	OverFloor       float64
-	// Near is the time from the scale-in until the price was within 5% of the floor for the pods left; negative if it
-	// never was. Finally is the ratio of price and lower bound at the end, Settled the time of its last change.
+	// Near is the time from the scale-in until the price was within 5% of the lower bound for the remaining pods. It
+	// is negative if the price never was. Finally is the ratio of price and lower bound at the end. Settled is the
+	// time of the last change of the price.
 	Near, Settled time.Duration
 	Finally       float64
 	FinalNodes    int
@@ -145,7 +146,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	return r, err
 }
 
-// up makes the pods and waits until they run.
+// up creates the pods and waits until they run.
 func up(ctx context.Context, a *API, seen *Seen, apps []App, types []catalogue.Type, o Options, r *Result) error {
 	lowest, err := floorOf(apps, types)
 	if err != nil {
@@ -248,7 +249,7 @@ func down(ctx context.Context, a *API, seen *Seen, left []App, types []catalogue
 	return eventually(ctx, o.DownLimit, func() (bool, string) {
 		l, at := seen.Look(), time.Since(begun)
 		over := l.Price / lowest
-		if math.Abs(over-last) > 1e-9 { // the order of the sum, and so rounding, may differ
+		if math.Abs(over-last) > 1e-9 { // the order in which prices are added may differ, and with it the rounding
 			last, r.Settled = over, at
 			r.Course = append(r.Course, Point{At: at, Nodes: l.Nodes, OverFloor: over})
 		}
@@ -267,7 +268,8 @@ func floorOf(apps []App, types []catalogue.Type) (float64, error) {
 	return floor.Price(&workload.Cluster{Catalogue: types, Pods: Pods(apps)}, "on-demand")
 }
 
-// eventually calls done twice a second until it returns true. After limit it returns an error with lacks.
+// eventually calls done twice a second until it returns true. After limit it returns an error with the text that done
+// returned.
 func eventually(ctx context.Context, limit time.Duration, done func() (ok bool, lacks string)) error {
 	timeout := time.After(limit)
 	tick := time.NewTicker(500 * time.Millisecond)

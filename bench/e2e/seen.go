@@ -28,14 +28,14 @@ var paths = [kinds]string{"/api/v1/namespaces/default/pods", "/api/v1/nodes", "/
 
 // Seen has the objects and times from watches of the API server. It is safe for concurrent use.
 type Seen struct {
-	// mu guards all below.
+	// mu guards the fields below.
 	mu sync.Mutex
-	// now has the existing objects, ever the names of all objects that ever existed.
+	// now has the existing objects. ever has the names of all objects that have existed.
 	now  [kinds]map[string]object
 	ever [kinds]map[string]bool
-	// first and last are the times of the first events of the first and the newest object of a kind.
+	// first and last are the times at which the first and the newest object of a kind were seen first.
 	first, last [kinds]time.Time
-	// claimsThen is the number of claims so far when the first pod ran.
+	// claimsThen is the number of claims that had been created when the first pod ran.
 	claimsThen int
 	// ran has the names of pods that have run. ranTimes has the times when pods started to run, in order.
 	ran      map[string]bool
@@ -44,12 +44,12 @@ type Seen struct {
 
 // A Look is the state at one time.
 type Look struct {
-	// Pods are those without a deletion timestamp, Running those of them that run.
+	// Pods is the number of pods without a deletion timestamp. Running is the number of those that run.
 	Pods, Running int
 	// Nodes is the number of nodes, including those that are being deleted. Price is their price in dollars per hour.
 	Nodes int
 	Price float64
-	// Claims is the number of claims so far, Planned the number when the first pod ran.
+	// Claims is the number of claims that have been created. Planned is that number when the first pod ran.
 	Claims, Planned int
 	// FirstPod, LastPod and FirstClaim are the times of the first events of the first pod, the newest pod and the first
 	// claim; zero if there was none.
@@ -58,7 +58,7 @@ type Look struct {
 	HalfRan, MostRan time.Time
 }
 
-// Watch follows the cluster until ctx is over; wait returns then.
+// Watch watches the cluster until ctx is done; wait returns after all watches have ended.
 func Watch(ctx context.Context, a *API) (s *Seen, wait func()) {
 	s = &Seen{ran: map[string]bool{}}
 	var watchers sync.WaitGroup
@@ -149,7 +149,7 @@ func (s *Seen) names(k kind) []string {
 	return slices.Sorted(maps.Keys(s.now[k]))
 }
 
-// settled waits until there are exactly n nodes, all of that generation, and n running pods.
+// settled waits until there are exactly n nodes, all of the given generation, and n running pods.
 func (s *Seen) settled(ctx context.Context, n int, generation string, limit time.Duration) error {
 	return eventually(ctx, limit, func() (bool, string) {
 		right, wrong := s.generations(generation)

@@ -12,10 +12,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A configuration relaxation uses fractions of nodes like the plain one (Price), but each is a fraction of a node with
-// whole pods. It chooses how often each set of pods that fits on a type is launched, so that all pods are held at the
-// least cost (Gilmore and Gomory, 1961). The sets are too many to list: those that lower the cost are found one after
-// another, by dynamic programming over cpu and memory. Other requirements of pods can only raise the cost of a plan.
+// A configuration is a relaxation that, like the plain one (Price), uses fractions of nodes. But each is a fraction of
+// a node with whole pods. For each set of pods that fits on a type, it chooses how often the set is launched, so that
+// all pods are placed at the least cost (Gilmore and Gomory, 1961). There are too many sets to list. Sets that lower
+// the cost are found one after another, by dynamic programming over cpu and memory. Other requirements of pods can
+// only raise the cost of a plan.
 type configuration struct {
 	items []item
 	bins  []bin
@@ -180,8 +181,9 @@ func (k *configuration) dropDominated() {
 // searched in every round.
 const cheap = 0.97
 
-// plain returns the worth of each item by the plain relaxation's prices of cpu and memory, and sets the part of the bins that
-// are cheap by them. Two bins that are fully used set the prices, or one of which only one resource counts.
+// plain returns the worth of each item by the plain relaxation's dual prices of cpu and memory, and includes in part
+// the bins that are cheap by these prices. The pods are worth most at these prices, and no bin is worth more than its
+// price. Two bins determine the prices, or one bin if only one resource has a price.
 func (k *configuration) plain() []float64 {
 	cpu, memory := 0, 0
 	for _, it := range k.items {

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// bins returns a cluster of pods of so many cores, a GiB each, and one type of eight cores for each price.
+// bins returns a cluster with one pod of one GiB for each number of cores, and one type of eight cores for each price.
 func bins(cores []int, prices ...float64) *workload.Cluster {
 	c := &workload.Cluster{}
 	for i, price := range prices {
@@ -62,7 +62,7 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// The bound is between the plain floor and the price of a plan, and is above the first where pods are large.
+// The bound is between the plain lower bound and the price of a plan. For large pods it is above the plain lower bound.
 func TestConfigurationIsBetween(t *testing.T) {
 	for _, profile := range []workload.Profile{workload.Large, workload.Skewed} {
 		c, err := workload.New(profile, 40, 3, "cmr6")

@@ -1,5 +1,6 @@
-// Package floor computes a lower bound of the price of new nodes for given pods: the linear relaxation, with fractions of nodes
-// and pods. It shares no code with the engine, so that the engine's lower bound can be compared with it.
+// Package floor computes a lower bound of the price of new nodes for given pods. It is the linear relaxation, with
+// fractions of nodes and pods. It shares no code with the engine, so that the engine's lower bound can be compared
+// with it.
 package floor
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// A resource is a resource that the relaxation considers, with a unit in which all numbers are near one.
+// A resource is a resource that the relaxation considers, with a unit in which all amounts are of similar size.
 type resource struct {
 	name corev1.ResourceName
 	unit float64
@@ -28,12 +29,12 @@ var resources = []resource{
 	{corev1.ResourceCPU, 1000}, {corev1.ResourceMemory, 1 << 30}, {corev1.ResourcePods, 1}, {"nvidia.com/gpu", 1}, {model.Nodes, 1},
 }
 
-// Price returns the floor in dollars per hour for the pods of c that have no node, if all capacity is new and has one
-// of the given capacity types. The requests of daemons are subtracted from every node; a type without remaining
+// Price returns the lower bound in dollars per hour for the pods of c that have no node. All capacity is new and has
+// one of the given capacity types. The requests of daemons are subtracted from every node. A type without remaining
 // capacity is left out.
 //
-// Besides resource requests it considers one constraint: pods with anti-affinity to each other by host need a node each. Other
-// constraints can only raise the price.
+// Besides resource requests it considers one constraint: pods with anti-affinity to each other by host need a node
+// each. Other constraints can only raise the price.
 func Price(c *workload.Cluster, capacityTypes ...string) (float64, error) {
 	need := model.Resources{}
 	for _, p := range c.Pods {
@@ -73,7 +74,7 @@ func Hosts(c *workload.Cluster) int64 {
 			s, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
 			if err != nil || t.TopologyKey != corev1.LabelHostname || t.NamespaceSelector != nil || !s.Matches(labels.Set(p.Labels)) ||
 				len(t.Namespaces)+len(t.MatchLabelKeys)+len(t.MismatchLabelKeys) > 0 {
-				continue // may not select all pods that are equal to p
+				continue // the term may not select all pods that are equal to p
 			}
 			name := p.Namespace + "/" + s.String()
 			groups[name]++

@@ -50,7 +50,8 @@ func TestCoverSaysWhatCannotBe(t *testing.T) {
 	}
 }
 
-// The floor is at most what any one type costs, and at least what the best price of each resource alone comes to.
+// The lower bound is at most the price with any single type, and at least the price of each resource alone at the best price
+// per unit.
 func TestCoverBetweenSimpleBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	for range 200 {
@@ -86,7 +87,7 @@ func TestCoverBetweenSimpleBounds(t *testing.T) {
 	}
 }
 
-// DaemonSets raise the floor, spot capacity lowers it.
+// DaemonSets raise the lower bound. Spot capacity lowers it.
 func TestPrice(t *testing.T) {
 	c, err := workload.New(workload.Micro, 500, 1, "cmr6")
 	if err != nil {
@@ -109,7 +110,7 @@ func TestPrice(t *testing.T) {
 	}
 }
 
-// Pods that must not share a host need a node each, but only those that are against their own like.
+// Pods that must not share a host need a node each. Only pods whose anti-affinity selects equal pods count.
 func TestHosts(t *testing.T) {
 	c, err := workload.New(workload.Diverse, 500, 1, "synthetic400")
 	if err != nil {

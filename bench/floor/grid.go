@@ -1,10 +1,11 @@
 package floor
 
-// A grid has the most valuable set of items for every amount of CPU and memory up to a width and a height, in cells.
+// A grid has the most valuable set of items for every amount of cpu and memory up to a width and a height, in cells.
 type grid struct {
 	width, height int
 	worth         []float64
-	// taken has, for each unit of each item, the cells in which the best set of the units up to this one contains it.
+	// taken has a bit for each cell, for each unit of each item. The bit is set if the best set among this unit and
+	// those before it contains this unit.
 	taken [][]uint64
 }
 
@@ -13,7 +14,7 @@ func (g *grid) include(b bin) { g.width, g.height = max(g.width, b.cpu), max(g.h
 
 // search returns the most valuable set for each bin of the grid, and the maximum value per dollar.
 func (k *configuration) search(g *grid, y []float64) (sets []set, over float64) {
-	var units []int // the item of each
+	var units []int // the item of each unit
 	for i, it := range k.items {
 		for range it.count {
 			if y[i] > 0 && it.cpu <= g.width && it.memory <= g.height {

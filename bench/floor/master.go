@@ -110,7 +110,7 @@ func (m *master) enter(j int, gain float64) {
 			row, step = i, min(ratio, step)
 		}
 	}
-	step = m.level[row] / dir[row] // there is a row: costs are positive, so the cost has a least value
+	step = m.level[row] / dir[row] // such a row exists: prices are positive, so the cost is bounded below
 	for i, v := range dir {
 		m.level[i] = max(m.level[i]-v*step, 0)
 	}

@@ -1,6 +1,6 @@
 // Package life executes decisions of the engine in virtual time, on a simulated cluster. Its scheduler scores nodes as
 // kube-scheduler does by default and ignores plans, so it scatters the pods that consolidation moves. The results show
-// the savings of plans despite that. The simulation of several minutes takes a second.
+// how much plans save with such a scheduler. The simulation of several minutes takes a second.
 //
 //	cd bench && go test -v -run ScaleIn ./life
 package life

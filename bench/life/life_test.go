@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// consolidateAfter is the pool's.
+// consolidateAfter is the setting of the NodePool.
 const consolidateAfter = 30 * time.Second
 
 // kwokTypes are KWOK's instance types.
@@ -32,7 +32,7 @@ func kwokTypes(t testing.TB) []*model.InstanceType {
 	return types
 }
 
-// grown is one pool of KWOK's types, with n pods that have run for a minute.
+// grown returns a World with a NodePool of KWOK's types, and n pods that have run for a minute.
 func grown(t testing.TB, profile workload.Profile, n int, seed uint64) *World {
 	t.Helper()
 	types := kwokTypes(t)
@@ -52,7 +52,7 @@ func grown(t testing.TB, profile workload.Profile, n int, seed uint64) *World {
 	return nil
 }
 
-// floor is a price that no set of nodes for the pods goes below.
+// floor returns a lower bound on the price of nodes for the pods.
 func (w *World) floor() float64 {
 	s := w.look()
 	return pack.Solve(s.Without(s.Nodes()...), w.Options.Pack).Floor
@@ -60,8 +60,8 @@ func (w *World) floor() float64 {
 
 // A course is the result of a scale-in.
 type course struct {
-	near, rest      time.Duration // until within 5% of the floor, and until the last change; near is negative if never
-	over            float64       // of the floor in the end
+	near, rest      time.Duration // until within 5% of the lower bound, and until the last change; near is negative if never
+	over            float64       // ratio of the price at the end and the lower bound
 	moved, commands int
 }
 
@@ -70,7 +70,7 @@ func (c course) String() string {
 		c.near, c.rest, c.over, c.moved, c.commands)
 }
 
-// scaleIn takes three quarters of the pods away, over some seconds, and looks on for others.
+// scaleIn removes three quarters of the pods in the first seconds (over), and simulates looksOn seconds in all.
 func (w *World) scaleIn(over, looksOn int) (c course) {
 	begun, last := w.now, 0.0
 	w.Moved, w.Commands = 0, 0
@@ -102,8 +102,9 @@ func (w *World) scaleIn(over, looksOn int) (c course) {
 	return c
 }
 
-// A scale-in leaves a fleet near the floor within half a minute of consolidateAfter, or a quarter of a minute after one that takes
-// longer, whatever the scheduler does with the pods that move, and then at rest: a pod moves once.
+// After a scale-in, the price is near the lower bound within half a minute of consolidateAfter, or within 15 seconds if the
+// scale-in takes longer than that. This holds wherever the scheduler puts the pods that move. A pod moves at most 1.25 times on
+// average.
 func TestScaleIn(t *testing.T) {
 	for _, tt := range []struct {
 		pods, over int
@@ -132,7 +133,7 @@ func TestScaleIn(t *testing.T) {
 	}
 }
 
-// Without turns the scheduler scatters what moves, and what that leaves is moved again.
+// Without stages, the scheduler scatters the pods that move, and consolidation has to move them again.
 func TestWithoutTurns(t *testing.T) {
 	w := grown(t, workload.Micro, 1000, 9)
 	c := w.scaleIn(6, 180)
@@ -142,9 +143,9 @@ func TestWithoutTurns(t *testing.T) {
 	}
 }
 
-// BenchmarkScaleIn measures scale-ins by number of pods, with nodes that register at once or after the time of a real machine,
-// without and with a budget, in turns and in the scheduler's order. Times are virtual, in seconds. near is when the price came
-// within 5% of the floor, negative if it never did.
+// BenchmarkScaleIn measures scale-ins by number of pods: with nodes that register at once or after the time of a real machine,
+// without and with a budget, in stages and in the scheduler's order. Times are virtual, in seconds. near is the time at which
+// the price is within 5% of the lower bound, negative if it never is.
 func BenchmarkScaleIn(b *testing.B) {
 	for _, bm := range []struct {
 		name    string
@@ -167,7 +168,7 @@ func BenchmarkScaleIn(b *testing.B) {
 				pool.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: bm.budget}}
 				w.s = w.s.Apply(model.Delta{Pools: []*apiv1.NodePool{pool}})
 				c := w.scaleIn(6, bm.looksOn)
-				for b.Loop() { // one run is like the other: there is nothing to repeat
+				for b.Loop() { // every run is equal, so one is enough
 				}
 				b.ReportMetric(0, "ns/op")
 				b.ReportMetric(c.near.Seconds(), "near-s")
@@ -181,8 +182,8 @@ func BenchmarkScaleIn(b *testing.B) {
 	}
 }
 
-// scaleUp makes n pods, so many a second, for nodes of up to eight cores that come up one after another, with a scheduler that
-// forgets some nominations; it returns how many nodes were launched by the time the last pod was there, and in all.
+// scaleUp creates n pods, perSecond of them each second. Nodes have up to eight cores and join one after another. The scheduler
+// forgets some nominations. It returns the number of nodes that were launched when the last pod was created.
 func scaleUp(t testing.TB, n, perSecond int, seed uint64, lost float64) (w *World, planned int) {
 	t.Helper()
 	const cores = 8000
@@ -209,12 +210,12 @@ func scaleUp(t testing.TB, n, perSecond int, seed uint64, lost float64) (w *Worl
 	return nil, 0
 }
 
-// In any second some of a thousand pods have no nomination. All pods run on few more nodes than planned, since a pod
-// without room gets that of another pod, which has room elsewhere.
+// In each second, some of a thousand pods have no nomination. All pods still run on few more nodes than planned. A pod without
+// a place gets that of another pod, for which there is capacity elsewhere.
 func TestScaleUp(t *testing.T) {
 	for _, tt := range []struct {
 		lost, over float64
-		more       int // nodes, of a hundred planned
+		more       int // maximum number of additional nodes per hundred planned nodes
 	}{{0.02, 1.03, 4}, {0.1, 1.05, 12}} {
 		launched, planned := 0, 0
 		for seed := range uint64(4) {
@@ -235,8 +236,8 @@ func TestScaleUp(t *testing.T) {
 	}
 }
 
-// BenchmarkScaleUp measures scale-ups, by the share of pods that have no nomination in any second: one in a million is
-// none, all of them is a scheduler without nominations. Nodes have eight cores at most.
+// BenchmarkScaleUp measures scale-ups by the share of pods that have no nomination in any second. A share of one in a million
+// means almost none, and 1 means a scheduler without nominations. Nodes have eight cores at most.
 func BenchmarkScaleUp(b *testing.B) {
 	for _, lost := range []float64{1e-6, 0.02, 0.1, 0.3, 1} {
 		b.Run(fmt.Sprintf("lost=%.2f", lost), func(b *testing.B) {

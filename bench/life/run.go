@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// settle is the time between marking and deleting a node.
+// settle is the time between marking a node for disruption and deleting it.
 const settle = 2 * time.Second
 
 // Tick advances the World by a second.
@@ -39,7 +39,7 @@ func (w *World) Tick() {
 	w.disrupt()
 }
 
-// join makes the nodes join whose boot time has elapsed.
+// join lets those nodes join whose boot time has elapsed.
 func (w *World) join() {
 	for _, n := range w.sorted() {
 		if n.joined || w.now.Before(n.up) {
@@ -74,7 +74,7 @@ func (w *World) provision() {
 	}
 }
 
-// refuse records violations that the check of plans and commands found.
+// refuse records the violations that a check of plans or commands found.
 func (w *World) refuse(violations []verify.Violation) {
 	for _, v := range violations {
 		w.Refused = append(w.Refused, v.String())
@@ -87,7 +87,7 @@ func (w *World) promise(to string, pods []*model.Pod) {
 	}
 }
 
-// calm sets the condition Consolidatable of claims after consolidateAfter.
+// calm sets the condition Consolidatable of claims whose consolidateAfter has passed.
 func (w *World) calm() {
 	pool := w.s.Pools()[0].Object
 	for _, n := range w.sorted() {
@@ -134,7 +134,7 @@ func (w *World) finish() {
 	}
 }
 
-// reserve taints the destination nodes of the pods on nodes that are about to be deleted.
+// reserve taints the destination nodes of the pods on the nodes that are about to be deleted.
 func (w *World) reserve(s *model.Snapshot, leaving []*node) {
 	var nodes []*model.Node
 	for _, n := range leaving {
@@ -252,8 +252,8 @@ func (w *World) mark(n *node, why apiv1.DisruptionReason, waits []string) {
 	w.wrote(n)
 }
 
-// Shrink reduces the pods of each app to the result of to, in the order of ReplicaSets: pods on nodes with several pods
-// of the app are deleted first, then the youngest.
+// Shrink deletes pods until each app has as many as the function to returns. Pods are deleted in the order of a
+// ReplicaSet: first those on nodes with several pods of the app, then the youngest.
 func (w *World) Shrink(to func(app, replicas int) int) {
 	apps := map[string][]*corev1.Pod{}
 	for _, p := range w.pods {

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A size is millicores, bytes of memory, and a number of pods.
+// A size is an amount of millicores, bytes of memory, and a number of pods.
 type size [3]int64
 
 func sizeOf(r model.Resources) size {
@@ -42,8 +42,8 @@ func (w *World) waiting() []*corev1.Pod {
 	return list
 }
 
-// schedule binds the pods that fit on a node: the nominated one, else the one with the best score. Pods whose nominated
-// node has joined come first, because nominations reserve capacity.
+// schedule binds the pods that fit on a node: on the nominated node, else on the node with the best score. Pods whose
+// nominated node has joined come first, because nominations reserve capacity.
 func (w *World) schedule(pods []*corev1.Pod) {
 	nodes := w.sorted()
 	var others []*corev1.Pod
@@ -72,7 +72,8 @@ func (w *World) choose(p *corev1.Pod, nodes []*node) *node {
 	return w.best(p, nodes, w.promises[key(p)])
 }
 
-// best returns the node with the given name if the pod fits there, else the fitting node with the best score, if any.
+// best returns the nominated node if the pod fits there, else the node with the best score on which it fits, nil if
+// there is none.
 func (w *World) best(p *corev1.Pod, nodes []*node, nominated string) *node {
 	want := w.requests[key(p)]
 	var open []*node

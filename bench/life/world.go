@@ -19,20 +19,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// A World is a cluster in virtual time. Make one with New.
+// A World is a simulated cluster in virtual time. It is created by New.
 type World struct {
 	// Boot is the time from the launch of a node until it accepts pods.
 	Boot time.Duration
 	// Stagger is the maximum additional time of a node beyond Boot.
 	Stagger time.Duration
-	// Lost is the fraction of pods that lose their nomination in any second, since kube-scheduler clears it when it
-	// tries a pod before its node has joined. With 0, pods that wait for their node are never placed on other nodes.
+	// Lost is the fraction of pods that have no nomination in any second. kube-scheduler clears a nomination when it
+	// tries the pod before its node has joined. With 0, pods that wait for their node are never placed on other nodes.
 	Lost float64
 	// Turns is true if the pods move to the replacements of a command in stages.
 	Turns bool
 	// Options are the options of disrupt.Decide.
 	Options disrupt.Options
-	// Moved is the number of evicted pods, Launched that of launched nodes, Commands that of executed commands.
+	// Moved is the number of evicted pods, Launched the number of launched nodes, and Commands the number of executed
+	// commands.
 	Moved, Launched, Commands int
 	// Refused has the violations that the check of plans and commands found; a controller would not have executed
 	// these.
@@ -160,7 +161,7 @@ func (w *World) touch(n *node) {
 	w.wrote(n)
 }
 
-// wrote adds the changed node and its claim to the next snapshot.
+// wrote adds the changed node and its claim to the changes for the next snapshot.
 func (w *World) wrote(n *node) {
 	claim := n.claim.DeepCopy()
 	w.d.Claims = slices.DeleteFunc(w.d.Claims, func(o *apiv1.NodeClaim) bool { return o.Name == claim.Name })

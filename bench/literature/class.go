@@ -51,7 +51,8 @@ func cube(name string, dimensions int, lo, hi int64) Class {
 	}}
 }
 
-// correlated returns a class of items with a random size, from which every dimension differs by at most a quarter.
+// correlated returns a class of items with a random size. The demand in every dimension differs from the size by at
+// most a quarter.
 func correlated(name string, dimensions int) Class {
 	return Class{Name: name, Capacity: full(dimensions), item: func(r *rand.Rand) []int64 {
 		size := between(r, 20, 400)

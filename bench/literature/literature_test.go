@@ -2,7 +2,7 @@ package literature
 
 import "testing"
 
-// Over all classes, ours opens fewer bins than either heuristic, and none opens fewer than the bound.
+// Over all classes, the engine opens fewer bins than either heuristic, and never fewer than the lower bound.
 func TestOursBeatsTheHeuristics(t *testing.T) {
 	var bound, ours, firstFit, dot int
 	for i := range Classes {

@@ -9,11 +9,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 )
 
-// A Row is the result of some instances of a class: the sum of bins over all of them.
+// A Row is the result of some instances of a class. Bins are summed over all instances.
 type Row struct {
 	Class                                        string
 	Instances, Items, Bound, Ours, FirstFit, Dot int
-	Time                                         time.Duration // of ours
+	Time                                         time.Duration // time of the engine
 }
 
 // Measure packs instances of n items of the class.

@@ -17,14 +17,14 @@ type Round struct {
 	Pods, Existing, Nodes, Unplaced int
 	// Reading is the measurement from the changed objects to the finished plan.
 	Reading
-	// Apply is the part of its Seconds for updating the Snapshot.
+	// Apply is the part of Seconds for updating the Snapshot.
 	Apply float64
 	// Violations are the results of the plan's check, which is not measured.
 	Violations []string
 }
 
-// Rounds plans batches of pending pods over the fleet, one after another: the nodes and pods of one round run when the
-// next begins. The first round reads the whole fleet, later ones only the changes.
+// Rounds plans batches of pending pods over the fleet, one after another. When a round begins, the nodes and pods of
+// the previous round run. The first round reads the whole fleet, later rounds only the changes.
 func Rounds(fleet *workload.Cluster, batches [][]*corev1.Pod, o pack.Options) ([]Round, error) {
 	delta, err := fleet.Delta()
 	if err != nil {
@@ -59,7 +59,7 @@ func Rounds(fleet *workload.Cluster, batches [][]*corev1.Pod, o pack.Options) ([
 	return out, nil
 }
 
-// carriedOut returns the changes by an executed plan: its nodes exist and its pods run.
+// carriedOut returns the changes after the plan was executed: its nodes exist and its pods run.
 func carriedOut(plan *model.Plan, types map[string]catalogue.Type, round int) model.Delta {
 	var d model.Delta
 	bind := func(pods []*model.Pod, node string) {

@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// Labels are the label rules for all plans, those of the AWS provider.
+// Labels are the label rules for all plans. They are those of the AWS provider.
 var Labels = apiv1.CoreLabels().With(awsv1.Labels())
 
 // A Meter measures time, CPU time and allocations between Start and Stop.

@@ -17,7 +17,8 @@ import (
 
 var options = pack.Options{Labels: ours.Labels}
 
-// catalogue is what a profile is measured on: the constrained ones on made-up types, as is usual for them.
+// catalogue returns the name of the catalogue for a profile: synthetic types for profiles with many constraints, as in
+// upstream's benchmark.
 func catalogue(p workload.Profile) string {
 	if p == workload.Diverse || p == workload.Prefs {
 		return "synthetic400"
@@ -34,12 +35,13 @@ func cluster(tb testing.TB, p workload.Profile, n int, seed uint64) *workload.Cl
 	return c
 }
 
-// BenchmarkSolve measures decoded objects to finished plan, and reports the plan's price against the floor.
+// BenchmarkSolve measures the time from decoded objects to the finished plan, and the ratio of the plan's price and the lower
+// bound.
 func BenchmarkSolve(b *testing.B) {
 	for _, profile := range workload.Profiles {
 		for _, n := range []int{1000, 10_000} {
 			if profile == workload.Large && n > 1000 {
-				continue // nearly every pod is a class of its own; bench peers has the row
+				continue // nearly every pod is a class of its own; the table of bench peers has a row for it
 			}
 			b.Run(fmt.Sprintf("%s/%d", profile, n), func(b *testing.B) {
 				c := cluster(b, profile, n, 7)
@@ -64,8 +66,8 @@ func BenchmarkSolve(b *testing.B) {
 	}
 }
 
-// BenchmarkFleet measures a batch of pods over 1,000 full nodes: the first round with everything there is, then with what
-// has changed.
+// BenchmarkFleet measures batches of pods over 1,000 full nodes. The first round reads the whole fleet, the second only the
+// changes.
 func BenchmarkFleet(b *testing.B) {
 	types, err := workload.Catalogue("noburst")
 	if err != nil {
@@ -94,8 +96,8 @@ func BenchmarkFleet(b *testing.B) {
 	b.ReportMetric(1000*later/float64(b.N), "later-ms")
 }
 
-// Every plan of the benchmarks is one that verify accepts and that accounts for every pod once; its nodes hold what is on
-// them, and it is no cheaper than either floor.
+// Package verify accepts every plan of the benchmarks. Each pod occurs in it once, its nodes have capacity for their pods, and
+// its price is not below either lower bound.
 func TestPlansHold(t *testing.T) {
 	for _, profile := range workload.Profiles {
 		for seed := range uint64(2) {
@@ -125,8 +127,9 @@ func TestPlansHold(t *testing.T) {
 	}
 }
 
-// compareFloors checks that the price of a plan that places all pods is below no floor, and that the engine's floor, which
-// looks at labels, is not below the plain one. Only the plain one counts hosts for pods that must not share one.
+// compareFloors checks that the price of a plan that places all pods is not below either lower bound. It also checks that the
+// engine's bound, which considers labels, is not below the plain one. Only the plain one considers pods that must not share a
+// host.
 func compareFloors(t *testing.T, c *workload.Cluster, run *result.Run, price float64) {
 	t.Helper()
 	least, err := floor.Price(c, apiv1.CapacityTypeOnDemand)
@@ -142,7 +145,7 @@ func compareFloors(t *testing.T, c *workload.Cluster, run *result.Run, price flo
 	}
 }
 
-// What one round planned is there in the next: nothing is planned twice, and verify accepts every round.
+// The result of one round exists in the next: nothing is planned twice, and verify accepts every round.
 func TestRoundsGoOn(t *testing.T) {
 	types, err := workload.Catalogue("cmr6")
 	if err != nil {

@@ -35,7 +35,7 @@ type input struct {
 	types   []*cloudprovider.InstanceType
 	pods    []*corev1.Pod
 	daemons []*corev1.Pod
-	// zones and capacityTypes are those of all offerings.
+	// zones and capacityTypes are the zones and capacity types of all offerings.
 	zones, capacityTypes []string
 }
 
@@ -86,7 +86,7 @@ func readJSON(name string, into any) error {
 	return nil
 }
 
-// add adds t, converted to upstream's type, and returns the result.
+// add converts t to upstream's type, adds it, and returns it.
 func (in *input) add(t *instanceType) (*cloudprovider.InstanceType, error) {
 	room := corev1.ResourceList{}
 	for name, text := range t.Allocatable {

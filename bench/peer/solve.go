@@ -42,7 +42,7 @@ type node struct {
 	Pods          []string `json:"pods"`
 }
 
-// solve plans the input from decoded objects to finished plan, as the provisioner does when a batch of pods is complete.
+// solve makes a plan from decoded objects, as the provisioner does when a batch of pods is complete.
 func (in *input) solve(ignorePreferences bool) (*output, error) {
 	ctx, err := settings()
 	if err != nil {
@@ -134,7 +134,7 @@ func settings() (context.Context, error) {
 	return injection.WithControllerName(options.ToContext(context.Background(), o), "provisioner"), nil
 }
 
-// pool is an on-demand pool without limits.
+// pool returns an on-demand pool without limits.
 func pool() *karpenterv1.NodePool {
 	return &karpenterv1.NodePool{
 		ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "uid-default"},

@@ -53,8 +53,8 @@ func NewJudge(c *workload.Cluster) (*Judge, error) {
 	return j, nil
 }
 
-// Score returns the score of the run. It returns an error with all faults if a pod does not occur exactly once, or the
-// pods of a node fit on none of its options.
+// Score returns the score of the run. It returns an error with all faults if a pod does not occur exactly once, or if
+// the pods of a node fit on none of its options.
 func (j *Judge) Score(r *Run) (Score, error) {
 	s := Score{Nodes: len(r.Nodes), Unplaced: len(r.Unplaced), Mix: map[string]int{}}
 	var faults []error
@@ -89,7 +89,8 @@ func (j *Judge) Score(r *Run) (Score, error) {
 	return s, errors.Join(faults...)
 }
 
-// cheapest returns the least price at which the node can be bought, and the type.
+// cheapest returns the lowest price of an offering that the node allows and that has enough capacity, and the name of
+// its type.
 func (j *Judge) cheapest(n *Node) (price float64, name string) {
 	need := j.over
 	for _, pod := range n.Pods {
@@ -113,7 +114,7 @@ func (j *Judge) cheapest(n *Node) (price float64, name string) {
 	return price, name
 }
 
-// Values returns the distinct results of of for all offerings, sorted.
+// Values returns the distinct values that the function of returns for all offerings, sorted.
 func Values(types []catalogue.Type, of func(catalogue.Offering) string) []string {
 	var out []string
 	for i := range types {

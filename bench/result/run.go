@@ -38,7 +38,7 @@ type Run struct {
 type Node struct {
 	// Options are the names of the types that may be launched.
 	Options []string `json:"options"`
-	// Zones and CapacityTypes are those that the node may have.
+	// Zones and CapacityTypes are the zones and capacity types that the node may have.
 	Zones         []string `json:"zones"`
 	CapacityTypes []string `json:"capacityTypes"`
 	// Pods are the keys of the pods planned on the node.

@@ -29,8 +29,9 @@ func generalPurpose(category string, generation int) bool {
 	return (category == "c" || category == "m" || category == "r") && generation >= 6
 }
 
-// Catalogue returns the types of that name: all, noburst (without the t families), cmr6 (families c, m and r of generation
-// 6 and later) or first400 (the first by name) of EC2 in us-east-1, synthetic400 (400 made-up types of one core to 400), or kwok (the KWOK provider's).
+// Catalogue returns the named catalogue. The names are all, noburst (without the t families), cmr6 (families c, m and
+// r of generation 6 and later) and first400 (the first 400 by name), all of EC2 in us-east-1, synthetic400 (400
+// artificial types of 1 to 400 cores), and kwok (the types of the KWOK provider).
 func Catalogue(name string) ([]catalogue.Type, error) {
 	make, ok := catalogues[name]
 	if !ok {

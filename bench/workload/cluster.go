@@ -13,7 +13,7 @@ import (
 // A Cluster is the input of one measurement.
 type Cluster struct {
 	Catalogue []catalogue.Type
-	// Pods are pending ones and bound ones.
+	// Pods are pending and bound pods.
 	Pods    []*corev1.Pod
 	Daemons []*appsv1.DaemonSet
 	Pools   []*apiv1.NodePool

@@ -12,8 +12,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Files names the files of a cluster without nodes. They are what karpenter simulate reads: --catalog for the first, -f for
-// the others.
+// Files names the files of a cluster without nodes. karpenter simulate reads Catalogue with --catalog, and the others
+// with -f.
 type Files struct {
 	// Catalogue is a JSON array of catalogue.Type.
 	Catalogue string
@@ -39,8 +39,8 @@ type list[T any] struct {
 
 func newList[T any](items []T) list[T] { return list[T]{APIVersion: "v1", Kind: "List", Items: items} }
 
-// Write writes the cluster's catalogue, pods and daemons, and its nodes, pools and budgets to cluster.json beside them if
-// it has nodes.
+// Write writes the catalogue, pods and daemons of the cluster. If the cluster has nodes, it also writes nodes, pools
+// and budgets to cluster.json in the same directory.
 func (c *Cluster) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make folder for the input: %w", err)

@@ -20,7 +20,7 @@ import (
 // apps is the number of deployments among which the pods of a fleet are distributed evenly.
 const apps = 80
 
-// Fleet describes nodes with pods, in a state like after a day of scaling out and in.
+// Fleet describes nodes with pods, in a state as after a day of scaling out and in.
 type Fleet struct {
 	// Nodes is the number of nodes, which are distributed evenly among Pools NodePools.
 	Nodes, Pools int

@@ -33,10 +33,10 @@ const (
 	Services Profile = "services"
 )
 
-// Profiles are all of them.
+// Profiles are all profiles.
 var Profiles = [...]Profile{Micro, Skewed, Large, Diverse, Prefs, Services}
 
-// ParseProfile returns the profile of that name.
+// ParseProfile returns the profile with the name.
 func ParseProfile(name string) (Profile, error) {
 	var names []string
 	for _, p := range Profiles {
@@ -124,7 +124,7 @@ func Pending(p *corev1.Pod) *corev1.Pod {
 
 func (m *maker) micro() {
 	cpu := pick[int64](m.dice, 50, 100, 100, 200, 250, 250, 500, 500, 1000, 2000)
-	ratio := pick(m.dice, 0.5, 1, 2, 2, 4, 4, 8, 12) // MiB a millicore
+	ratio := pick(m.dice, 0.5, 1, 2, 2, 4, 4, 8, 12) // MiB per millicore
 	memory := int64(float64(cpu)*ratio*1.024) + pick[int64](m.dice, 0, 64, 128)
 	m.deploy(cpu, max(memory, 32), pick(m.dice, 1, 2, 3, 3, 5, 8, 10, 20, 40))
 }

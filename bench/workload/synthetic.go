@@ -8,14 +8,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// synthetic returns n types on a straight line: the i-th has i cores, 2i GiB and room for 10i pods, less 100 millicores and
-// 10 MiB for kubelet, and costs in proportion, on-demand in three zones and spot, at seven tenths, in two of them. They are
-// like the types of upstream's own benchmark.
+// synthetic returns n types of linear size. The i-th has i cores, 2i GiB and 10i pods, less 100 millicores and 10 MiB
+// for kubelet. Its price is proportional to its size. It is offered on-demand in three zones, and as spot at 70% of
+// the price in two zones. Upstream's own benchmark uses similar types.
 func synthetic(n int) []catalogue.Type {
 	out := make([]catalogue.Type, n)
 	for i := range out {
 		size := i + 1
-		// Ten cents a core and ten a gigabyte of 10^9 bytes.
+		// Ten cents per core and ten cents per gigabyte of 10^9 bytes.
 		price := 0.1*float64(size) + 0.1*float64(2*size)*(1<<30)/1e9
 		out[i] = catalogue.Type{
 			Name: fmt.Sprintf("synthetic-%d", size), Arch: apiv1.ArchitectureAmd64,
@@ -33,8 +33,8 @@ func synthetic(n int) []catalogue.Type {
 	return out
 }
 
-// generic returns the types that the KWOK provider has for Linux on amd64: twelve sizes of three families, on demand and as
-// spot in four zones, at 2.5 cents a core and a tenth of a cent a gigabyte of 10^9 bytes.
+// generic returns the types of the KWOK provider for Linux on amd64: twelve sizes of three families, on-demand and
+// spot in four zones. The price is 2.5 cents per core and 0.1 cents per gigabyte of 10^9 bytes.
 func generic() []catalogue.Type {
 	var out []catalogue.Type
 	for _, cores := range []int{1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256} {

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// The same seed gives the same pods, another one others, and there are as many as were asked for.
+// The same seed gives the same pods, and another seed gives others. The number of pods is the requested one.
 func TestPods(t *testing.T) {
 	for _, p := range Profiles {
 		t.Run(string(p), func(t *testing.T) {
@@ -41,13 +41,13 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// The means are those of the distributions: within a few percent over 20,000 pods.
+// The means of 20,000 pods differ from those of the distributions by a few percent at most.
 func TestPodSizes(t *testing.T) {
 	for _, tt := range []struct {
 		profile       Profile
-		cores, memory float64 // of a pod on average, GiB
+		cores, memory float64 // means of a pod, memory in GiB
 	}{
-		// Worked out from the lists of choices.
+		// Computed from the lists of choices.
 		{Micro, 0.495, 2.135},
 		{Skewed, 1.392, 4.292},
 		{Large, 22.25, 103.5},
@@ -89,7 +89,8 @@ func TestCatalogues(t *testing.T) {
 	}
 }
 
-// One type in full, worked out by hand from EC2's and EKS's tables: 3 interfaces of 10 addresses, 0.1 dollars.
+// The figures of one type are computed by hand from the tables of EC2 and EKS: 3 interfaces of 10 addresses, 0.1 dollars per
+// hour.
 func TestOneType(t *testing.T) {
 	types, err := Catalogue("all")
 	if err != nil {
@@ -111,7 +112,7 @@ func TestOneType(t *testing.T) {
 	t.Error("no m7i.large")
 }
 
-// No node of a fleet holds more than it has, a share of the pods is kept, and every pod has a node.
+// No node of a fleet has more pods than fit, the given share of pods remains, and every pod has a node.
 func TestFleet(t *testing.T) {
 	types, err := Catalogue("noburst")
 	if err != nil {
@@ -147,7 +148,7 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// What is written is what is read.
+// A cluster that is written to files and read again is the same.
 func TestFiles(t *testing.T) {
 	c, err := New(Services, 100, 1, "cmr6")
 	if err != nil {

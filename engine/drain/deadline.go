@@ -10,11 +10,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Deadline returns when the claim's node is terminated even if pods remain, or the zero time if it waits for all pods.
+// Deadline returns when the claim's node is terminated even if pods remain. The zero time means that the termination
+// waits for all pods.
 //
 // The annotation karpenter.sh/nodeclaim-termination-timestamp takes precedence. Without it, the deadline of a claim
-// that is being deleted follows from its terminationGracePeriod. If the annotation is not a valid time, an error is
-// returned together with the deadline without it.
+// that is being deleted follows from its terminationGracePeriod. If the annotation is not a valid time, Deadline
+// returns an error and the deadline that holds without the annotation.
 func Deadline(claim *apiv1.NodeClaim) (time.Time, error) {
 	if claim == nil {
 		return time.Time{}, nil
@@ -53,8 +54,8 @@ func remainingGrace(deadline, now time.Time) time.Duration {
 	return max(deadline.Sub(now).Truncate(time.Second), time.Second)
 }
 
-// forceAt returns when the pod is deleted by force: its grace period before the deadline. It is zero without a
-// deadline.
+// forceAt returns when the pod is deleted by force: its grace period before the deadline. Without a deadline, the
+// result is the zero time.
 func forceAt(pod *corev1.Pod, deadline time.Time) time.Time {
 	if deadline.IsZero() {
 		return time.Time{}

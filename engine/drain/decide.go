@@ -19,7 +19,7 @@ func Decide(s State) Decision {
 	pods := slices.SortedFunc(slices.Values(s.Pods), func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	// Terminating pods count as well: later tiers wait until they are gone.
+	// Terminating pods count as well, because later tiers wait until these pods are gone.
 	for _, p := range pods {
 		if SpareOf(p, s.Now) == SpareNone {
 			d.Tier = min(d.Tier, TierOf(p))

@@ -11,8 +11,9 @@ import (
 // DoNotDisrupt evaluates the do-not-disrupt annotation of a pod at the time now.
 //
 // With "true", active is true and until is zero. With a positive Go duration, the pod is protected for that time from
-// its start, and until is the end, even after it has passed. Before the pod starts, active is true and until is zero.
-// Any other value is invalid and does not protect the pod: a typing error must not keep a node forever.
+// its start, and until is the end of the protection, even after it has passed. Before the pod starts, active is true
+// and until is zero. Any other value is invalid and does not protect the pod: a typing error must not keep a node
+// forever.
 func DoNotDisrupt(pod *corev1.Pod, now time.Time) (active bool, until time.Time, invalid bool) {
 	value, asked := pod.Annotations[apiv1.DoNotDisruptAnnotationKey]
 	if !asked {

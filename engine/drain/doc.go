@@ -12,7 +12,7 @@
 //   - The result does not depend on the order of the input.
 //   - Decision.Again is when time alone changes the result. Before that, only events can change it.
 //
-// Only the API server can tell, by an eviction request, whether a PodDisruptionBudget allows an eviction. So Decide
+// Whether a PodDisruptionBudget allows an eviction is shown only by an eviction request to the API server. So Decide
 // returns the pods to try, and State.Refused holds the refusals.
 //
 // The rules are those of Karpenter: https://karpenter.sh/docs/concepts/disruption/#termination-controller

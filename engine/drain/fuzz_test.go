@@ -15,8 +15,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/rawpods"
 )
 
-// FuzzDecide drains nodes with pods as the API server accepts them. Each pod is in one list, the order of pods changes nothing,
-// and after the deadline every pod that has to leave is deleted by force or already leaves in time, whatever its grace period.
+// FuzzDecide drains nodes with pods as the API server accepts them. Each pod is in exactly one list, and the order of the pods
+// does not change the decision. After the deadline, every pod that must leave is deleted by force or is terminating in time,
+// whatever its grace period.
 func FuzzDecide(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a pod with a grace period of ten billion seconds"))
@@ -66,7 +67,7 @@ func rawState(b *rawpods.Bytes) State {
 		Now: epoch, Refused: map[types.UID]time.Time{}, Accepted: map[types.UID]time.Time{}, Awaiting: map[types.UID]bool{},
 		Volumes: map[types.NamespacedName]string{},
 	}
-	s.Deadline, _ = Deadline(claim) // what cannot be read is as if it were not there
+	s.Deadline, _ = Deadline(claim) // an annotation that is not a valid time is ignored
 	for i := 0; i < rawpods.MostPods && b.Left(); i++ {
 		p := b.Pod(i)
 		p.Status.Phase = rawpods.Pick(b, corev1.PodRunning, corev1.PodPending, corev1.PodSucceeded)
@@ -79,7 +80,7 @@ func rawState(b *rawpods.Bytes) State {
 		if rawpods.Pick(b, false, false, true) {
 			s.Refused[p.UID] = at()
 		}
-		// An eviction is believed for seconds, never past the deadline by much: see the controller.
+		// The controller counts an eviction as accepted for some seconds only, so hardly past the deadline.
 		if rawpods.Pick(b, false, false, true) && s.Now.Before(s.Deadline) {
 			s.Accepted[p.UID] = at()
 		}

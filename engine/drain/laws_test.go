@@ -17,7 +17,7 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
 
-// anyState draws a node with up to eight pods; all times lie within some minutes around epoch.
+// anyState draws a node with up to eight pods. All times lie within some minutes before or after epoch.
 func anyState(t *rapid.T) State {
 	s := State{Now: anyTime(t, "now"), Refused: map[types.UID]time.Time{}, Accepted: map[types.UID]time.Time{}}
 	if rapid.Bool().Draw(t, "has deadline") {

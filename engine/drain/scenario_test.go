@@ -22,13 +22,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// TestScenarios runs every file of testdata/scenario: the objects of a node in, the decision out, at each of its times. To
-// add a behaviour, add a file; to accept a change, run with -update and read the diff.
+// TestScenarios runs every file of testdata/scenario. The input is the objects of a node, and the output is the decision at
+// each of the given times. To add a behaviour, add a file; to accept a change, run with -update and read the diff.
 func TestScenarios(t *testing.T) {
 	scenario.Files(t, "testdata/scenario", run)
 }
 
-// run decides at every time of the section at and returns what was decided.
+// run decides at every time of the section at and returns the decisions as text.
 func run(t *testing.T, ar *txtar.Archive) string {
 	t.Helper()
 	state := load(t, scenario.Section(t, ar, "objects.yaml").Data)
@@ -51,7 +51,8 @@ func run(t *testing.T, ar *txtar.Archive) string {
 	return out.String()
 }
 
-// Annotations of pods in scenarios: the API server's answer to their eviction, and that their new node is closed.
+// Annotations of pods in scenarios: that the destination of the pod is still reserved, and until when the API server has
+// refused or accepted its eviction.
 const (
 	awaiting      = "test/awaiting"
 	refusedUntil  = "test/refused-until"

@@ -41,7 +41,7 @@ type Cause uint8
 
 // The causes.
 const (
-	CauseDoNotDisrupt Cause = iota // do-not-disrupt annotation
+	CauseDoNotDisrupt Cause = iota // the pod has the do-not-disrupt annotation
 	CauseBudget                    // a PodDisruptionBudget refused the eviction
 )
 
@@ -49,8 +49,8 @@ const (
 type Hold struct {
 	Pod   *corev1.Pod
 	Cause Cause
-	// Until is when the eviction may be tried, regardless of the deadline; zero means that time alone does not allow
-	// it.
+	// Until is when the eviction may be tried, even if the deadline comes first. Zero means that no passage of time
+	// allows the eviction.
 	Until time.Time
 }
 

@@ -16,11 +16,11 @@ const (
 	TierOrdinaryDaemon
 	TierCritical
 	TierCriticalDaemon
-	tiers // how many there are
+	tiers // the number of tiers
 )
 
-// TierOf returns the tier of the pod. Critical pods have one of the two system priority classes of Kubernetes. Other
-// priority classes do not count, however high.
+// TierOf returns the tier of the pod. Critical pods have one of the two system priority classes of Kubernetes. A pod
+// with another priority class is not critical, however high its priority is.
 func TierOf(pod *corev1.Pod) Tier {
 	critical := pod.Spec.PriorityClassName == "system-cluster-critical" ||
 		pod.Spec.PriorityClassName == "system-node-critical"

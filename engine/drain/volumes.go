@@ -27,8 +27,8 @@ func ClaimsOf(pod *corev1.Pod) []types.NamespacedName {
 	return claims
 }
 
-// PinsVolumes reports whether the pod stays on the node, so that its volumes stay attached. The drain does not wait for
-// them.
+// PinsVolumes reports whether the drain leaves the pod on the node, so that its volumes stay attached. The drain does
+// not wait for these volumes.
 func PinsVolumes(pod *corev1.Pod, now time.Time) bool {
 	reason := SpareOf(pod, now)
 	return reason != SpareNone && reason != SpareTerminal

@@ -76,8 +76,8 @@ func zoneIDs(reqs require.Set) []string {
 	return slices.DeleteFunc(reqs.Keys(), func(key string) bool { return !strings.HasSuffix(key, "/zone-id") })
 }
 
-// need returns the requests of the pod and of the DaemonSets that run on a node of type t. The last call of remember
-// must have had the same pool and reqs.
+// need returns the requests of the pod and of the DaemonSets that run on a node of type t. Before need is called,
+// remember must be called with the same pool and reqs.
 func (e *Explainer) need(pod *model.Pod, pool *model.Pool, t *model.InstanceType, reqs require.Set) model.Resources {
 	sum, known := e.overhead[t]
 	if !known {
@@ -95,8 +95,8 @@ func (e *Explainer) need(pod *model.Pod, pool *model.Pool, t *model.InstanceType
 // maxOverheads bounds how many overheads an Explainer keeps.
 const maxOverheads = 64
 
-// remember selects the cache of DaemonSet requests by type that need uses: the one for this pool and these
-// requirements.
+// remember makes the cache for this pool and these requirements the one that need uses. The cache holds the requests
+// of the DaemonSets by instance type.
 func (e *Explainer) remember(pool *model.Pool, reqs require.Set) {
 	key := pool.Name + " " + reqs.String()
 	if e.overhead = e.overheads[key]; e.overhead != nil {
@@ -109,7 +109,7 @@ func (e *Explainer) remember(pool *model.Pool, reqs require.Set) {
 	e.overheads[key] = e.overhead
 }
 
-// runs reports whether the DaemonSet runs on nodes of the pool with the labels on.
+// runs reports whether the DaemonSet runs on nodes of the pool that have the labels in on.
 func (e *Explainer) runs(d *model.Daemon, pool *model.Pool, on require.Set) bool {
 	if _, refused := model.Untolerated(d.Pod.Object.Spec.Tolerations, pool.Taints); refused {
 		return false
@@ -170,8 +170,8 @@ func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, c labelMatch, req
 	return o
 }
 
-// distance returns how far have is below need: the sum over the resources of the missing amount divided by the needed
-// amount.
+// distance returns how far the amounts in have are below those in need: the sum over the resources of the missing
+// amount divided by the needed amount.
 func distance(need, have model.Resources) float64 {
 	sum := 0.0
 	for name, v := range need {

@@ -65,7 +65,7 @@ func (f Finding) String() string {
 type Explainer struct {
 	snapshot *model.Snapshot
 	labels   apiv1.LabelRules
-	// overheads are the results of need by pool and requirements, and overhead the current one.
+	// overheads caches DaemonSet requests by pool and requirements. overhead is the entry that need uses now.
 	overheads map[string]overhead
 	overhead  overhead
 }
@@ -88,8 +88,8 @@ const (
 	mostBytes = 1000
 )
 
-// Nearest returns the reason with the fewest obstacles, and how many other NodePools refuse the pods as well. Of many
-// pools, those that meet most conditions are compared.
+// Nearest returns the reason with the fewest obstacles, and how many other NodePools refuse the pods as well. Of more
+// than mostPools pools, only those that meet the most conditions are compared.
 func (e *Explainer) Nearest(r model.Refusal) (nearest Finding, others int) {
 	near := r.Nearest()
 	return e.findings(r.Pods[0], near[:min(len(near), mostPools)])[0], len(near) - 1
@@ -162,7 +162,7 @@ func obstacleOf(v model.Verdict) Obstacle {
 	return o
 }
 
-// obstacles returns all known obstacles. One of them is always about the rule of the verdict.
+// obstacles returns all known obstacles. At least one of them is about the rule of the verdict.
 func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict) []Obstacle {
 	var all []Obstacle
 	if u := pool.Usable(); !u.OK() {
@@ -178,7 +178,8 @@ func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict)
 		all = append(all, e.capacity(pod, pool, c)...)
 	}
 	if slices.ContainsFunc(all, func(o Obstacle) bool {
-		// The packer knows only types with an available offering, so it takes a type without one for one that does not exist.
+		// The packer gets only types with an available offering. For a type without one, it returns RuleLabels, as if
+		// the type did not exist.
 		return o.rule == v.Rule || sameMatter(o.rule, v.Rule) || v.Rule == model.RuleLabels && o.rule == model.RuleOffering
 	}) {
 		return all

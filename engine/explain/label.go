@@ -156,7 +156,7 @@ func allow(have require.Requirement, values string, pool *model.Pool) string {
 	return fmt.Sprintf("relax requirement %s of NodePool %s to allow %s", have, pool.Name, values)
 }
 
-// known returns the label keys that a pod may select by.
+// known returns the label keys that a pod can select by: the well-known ones and those in the pool's requirements.
 func (e *Explainer) known(pool *model.Pool) []string {
 	keys := e.labels.WellKnown.UnsortedList()
 	keys = append(keys, pool.Requirements.Keys()...)

@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// verdicts are samples of all rules and causes. Texts that are made where a verdict is created are those of the
-// scenarios of engine/disrupt and engine/pack.
+// verdicts has a sample of each rule and cause. Texts that are built where a verdict is created are checked in the scenarios of
+// engine/disrupt and engine/pack.
 var verdicts = []model.Verdict{
 	{Rule: model.RuleNoPool},
 	{Rule: model.RulePool, Cause: model.CauseDeleting},
@@ -119,7 +119,7 @@ func TestTextsOfVerdicts(t *testing.T) {
 	}
 }
 
-// The texts that the scenarios expect keep the same rules: why pods are refused, why nodes are kept, and conditions.
+// The texts in the scenarios obey the same rules. They are the reasons why pods are refused and nodes are kept, and conditions.
 func TestTextsOfScenarios(t *testing.T) {
 	starts := regexp.MustCompile(`^(refuse [^:]+|blocked [^:]+|condition \S+ [A-Za-z]+|warn \w+): `)
 	for _, pattern := range []string{
@@ -162,7 +162,7 @@ func wantOf(t *testing.T, file string) string {
 	return ""
 }
 
-// The faults that a text may have.
+// The patterns that faultsOf uses.
 var (
 	milli      = regexp.MustCompile(`\b\d+m (cpu|more|less)|\bcpu (by )?\d+m\b`)
 	longNumber = regexp.MustCompile(`(^|[\s(])\d{5,}\b`)
@@ -175,7 +175,7 @@ var (
 		`looks? at|looked at|asks?|asked|wants?)\b`)
 )
 
-// faultsOf returns what is wrong with the words of a text.
+// faultsOf returns what is wrong with the wording of a text.
 func faultsOf(text string) []string {
 	var out []string
 	check := func(bad bool, fault string) {

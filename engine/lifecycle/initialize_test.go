@@ -8,7 +8,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A pass that does not see yet what the last one wrote does it again: the node is the same.
+// A pass may read a node from before the last write and repeat that write. The result is the same.
 func TestInitializeTwice(t *testing.T) {
 	own := corev1.Taint{Key: "example.com/team", Effect: corev1.TaintEffectNoSchedule}
 	node := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{own}}}

@@ -57,7 +57,7 @@ func launch(v View) (j Judgement) {
 	return j
 }
 
-// overdue deletes the claim if RegistrationTimeout has passed. Otherwise it sets Requeue to the remaining time at most.
+// overdue deletes the claim if RegistrationTimeout has passed. Otherwise it lowers Requeue to the remaining time.
 func (j *Judgement) overdue(v View) {
 	left := v.Claim.CreationTimestamp.Add(RegistrationTimeout).Sub(v.Now)
 	if left <= 0 {

@@ -18,15 +18,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// born is when the claim of every scenario was created.
+// born is the creation time of the claim in every scenario.
 var born = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A question is the section ask.yaml: what is asked about the claim, when, and what is true of it by then. Times are
-// ages of the claim, as in 5m.
+// A question is the section ask.yaml: the function to call for the claim, the time of the call, and the state of the claim at
+// that time. Times are ages of the claim, such as 5m.
 type question struct {
 	Ask     string                     `json:"ask"` // next (default), consolidatable, drift, expiry, podevent, shortfall
 	At      metav1.Duration            `json:"at"`
-	True    map[string]metav1.Duration `json:"true"` // conditions and since when
+	True    map[string]metav1.Duration `json:"true"` // conditions that are True, with the age at which they became True
 	Deleted *metav1.Duration           `json:"deleted"`
 	Hook    struct {
 		Wait   metav1.Duration   `json:"wait"`
@@ -41,7 +41,7 @@ type question struct {
 
 type instanceType struct {
 	Name      string              `json:"name"`
-	Offerings []map[string]string `json:"offerings"` // labels
+	Offerings []map[string]string `json:"offerings"` // the labels of each offering
 }
 
 // TestScenarios runs each scenario file under testdata/scenario. To add a behaviour, add a file; to accept a change,
@@ -100,7 +100,8 @@ func answer(t *testing.T, ar *txtar.Archive) string {
 	return ""
 }
 
-// theClaim is the section claim.yaml with what every claim has and what the question says of it.
+// theClaim returns the claim of section claim.yaml, with the fields that every claim has and with the state that the question
+// gives.
 func theClaim(t *testing.T, ar *txtar.Archive, q question) *apiv1.NodeClaim {
 	t.Helper()
 	claim := &apiv1.NodeClaim{}
@@ -137,7 +138,7 @@ func typesOf(list []instanceType) []*model.InstanceType {
 	return types
 }
 
-// read decodes the section into v and leaves v alone if there is none.
+// read decodes the section into v. It does not change v if there is no such section.
 func read(t *testing.T, ar *txtar.Archive, name string, v any) {
 	t.Helper()
 	s := section(ar, name)

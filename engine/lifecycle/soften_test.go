@@ -9,7 +9,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A node that is about to be opened keeps pods away and drives none off; its other taints stay, and none is there twice.
+// soften leaves the unregistered taint once, with effect NoSchedule, which excludes pods and evicts none. Other taints stay.
 func TestSoften(t *testing.T) {
 	other := corev1.Taint{Key: "team", Value: "blue", Effect: corev1.TaintEffectNoExecute}
 	hard := apiv1.UnregisteredNoExecuteTaint()

@@ -41,7 +41,7 @@ type Hook struct {
 // pending reports whether the hook delays the registration.
 func (h Hook) pending() bool { return h.Wait > 0 || h.Err != "" }
 
-// An InstanceState tells whether the claim's instance is known not to exist.
+// An InstanceState is the result of EndInstance for the claim's instance.
 type InstanceState uint8
 
 const (

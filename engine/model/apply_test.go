@@ -19,8 +19,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// Applying changes one by one must give the same as compiling what is there in the end, whatever the order: a pod may
-// arrive before its node, a node before its claim, an identity may move.
+// Applying changes one by one gives the same snapshot as compiling the final objects at once, in whatever order the changes
+// come. A pod may be added before its node, a node before its claim, and the identity of a node may change.
 func TestApplyEqualsCompile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &model.Snapshot{}
@@ -49,7 +49,7 @@ func newWorld() world {
 	return w
 }
 
-// change draws an object that is new, newer or gone.
+// change adds, replaces or removes one random object of w, and returns that change.
 func (w world) change(t *rapid.T) model.Delta {
 	kinds := slices.Sorted(maps.Keys(w))
 	kind := rapid.SampledFrom(kinds).Draw(t, "kind")
@@ -73,7 +73,7 @@ func (w world) change(t *rapid.T) model.Delta {
 	return d
 }
 
-// all returns what there is in the end.
+// all returns all objects of w as one Delta.
 func (w world) all() model.Delta {
 	var d model.Delta
 	for _, objects := range w {
@@ -111,7 +111,7 @@ func add(d *model.Delta, o any) {
 	}
 }
 
-// draw returns an object of that kind and name. What is not merged with anything differs in a label only.
+// draw returns an object of the kind with the name. Objects that are not merged with others differ only in a label.
 func draw(t *rapid.T, kind model.Kind, name string) any {
 	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{"v": rapid.StringMatching("[0-9]").Draw(t, "version")}}
 	within := meta
@@ -144,7 +144,7 @@ func draw(t *rapid.T, kind model.Kind, name string) any {
 	return nil
 }
 
-// dump renders all that can be asked of a snapshot.
+// dump renders all that the methods of a snapshot return, one object per string.
 func dump(s *model.Snapshot) []string {
 	var out []string
 	for _, n := range s.Nodes() {
@@ -179,7 +179,7 @@ func dump(s *model.Snapshot) []string {
 	return append(out, dumpNamed(s)...)
 }
 
-// dumpNamed renders what can only be asked for by name.
+// dumpNamed renders the objects that a snapshot returns only by name.
 func dumpNamed(s *model.Snapshot) []string {
 	var out []string
 	for _, name := range []string{"a", "b", "c", "d"} {

@@ -205,7 +205,8 @@ func (e *edit) setPending(p *Pod, waits bool) {
 	}
 }
 
-// putPod adds a pod, or replaces the pod with its key, even if that one ran on another node.
+// putPod adds the pod. If a pod with its key exists, p replaces it, and the old pod is removed from the pods of its
+// node.
 func (e *edit) putPod(p *Pod) {
 	if old, ok := e.next.raw.pods.set(e.token, p.Key, p); ok {
 		e.unbind(old)

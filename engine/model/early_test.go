@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A node may be seen before its claim is seen to be launched, in either order. The two never count twice, and the name, which
-// both may have, finds the one that counts.
+// A Node may be added before the ProviderID of its claim is set, or after it. The Node and the claim never count twice, and
+// NodeByName returns the one that counts, although both may have the name.
 func TestNodeBeforeItsClaimIsLaunched(t *testing.T) {
 	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
 		Name: "a", UID: "1", Labels: map[string]string{apiv1.NodePoolLabelKey: "default"},

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/rawpods"
 )
 
-// FuzzApply applies a cluster with pods as the API server accepts them in two parts. The result is the snapshot of the whole, and
-// the first snapshot does not change.
+// FuzzApply applies a cluster in two parts, with pods as the API server accepts them. The result equals the snapshot of the
+// whole cluster, and the snapshot of the first part does not change.
 func FuzzApply(f *testing.F) {
 	f.Add([]byte{}, uint8(0))
 	f.Add([]byte("pods of several namespaces, some of them bound"), uint8(3))

@@ -73,7 +73,7 @@ func admit(spec *corev1.PodSpec, namespace string, ranges []*corev1.LimitRange) 
 	}
 }
 
-// request adds to r those requests of amounts that r does not have.
+// request sets each request that r lacks to its amount in amounts.
 func request(r *corev1.ResourceRequirements, amounts corev1.ResourceList) {
 	for name, q := range amounts {
 		if _, ok := r.Requests[name]; ok {
@@ -105,7 +105,7 @@ func newer(p, o *Pod) bool {
 	return b.Before(&a)
 }
 
-// take sets the resources of each container to those of the container with the same name in from.
+// take sets the resources of each container to those of the container in from that has the same name.
 func take(containers, from []corev1.Container) {
 	for i := range containers {
 		for j := range from {

@@ -45,7 +45,7 @@ func TestInformed(t *testing.T) {
 		pods []*corev1.Pod
 		want int64
 	}{
-		{"no pod yet", nil, 700}, // by the range of the namespace
+		{"no pod yet", nil, 700}, // the default of the LimitRange of the namespace
 		{"one pod", []*corev1.Pod{pod("a", "200m", 0)}, 200},
 		{"the newest", []*corev1.Pod{pod("a", "300m", time.Minute), pod("b", "100m", time.Second)}, 100},
 		{"of one age the later name", []*corev1.Pod{pod("a", "300m", 0), pod("b", "100m", 0)}, 100},

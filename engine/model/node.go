@@ -89,7 +89,7 @@ func (n *Node) Reserved() bool {
 	})
 }
 
-// Rebooting reports whether repair reboots n. Its pods stay, and its capacity returns.
+// Rebooting reports whether repair reboots n. The pods stay bound to n, and its capacity will be available again.
 func (n *Node) Rebooting() bool {
 	return n.Claim != nil && condition.IsTrue(n.Claim, apiv1.ConditionTypeRebooting)
 }
@@ -152,8 +152,8 @@ func deleting(object *corev1.Node, claim *apiv1.NodeClaim) bool {
 		(claim.DeletionTimestamp != nil || condition.IsTrue(claim, apiv1.ConditionTypeInstanceTerminating))
 }
 
-// measure sets Capacity and Allocatable. Until the node is initialized, amounts that it does not report yet are those
-// of the claim. An example is a GPU whose device plugin has not started.
+// measure sets Capacity and Allocatable. Until the node is initialized, amounts that the Node object does not report
+// yet are taken from the claim. An example is a GPU whose device plugin has not started.
 func (n *Node) measure() {
 	var capacity, allocatable Resources
 	if n.Object != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A pod that opts out needs no node of a NodePool, whether a scheduler has tried it or not.
+// A pod that opts out needs no node of a NodePool, whether or not a scheduler has tried to place it.
 func TestOptsOut(t *testing.T) {
 	term := func(key string, op corev1.NodeSelectorOperator) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{

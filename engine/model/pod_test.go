@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A nomination is a promise, not a place: the pod still waits.
+// A nomination is a hint, not a binding: the pod is still provisionable.
 func TestNominatedPod(t *testing.T) {
 	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	o.Status.NominatedNodeName = "n1"
@@ -30,7 +30,7 @@ func TestNominatedPod(t *testing.T) {
 		t.Errorf("promised %q, want the node that we planned", got)
 	}
 	bound := o.DeepCopy()
-	bound.Spec.NodeName = "n3" // API servers before 1.35 leave the nomination as it was
+	bound.Spec.NodeName = "n3" // API servers before 1.35 do not remove the nomination
 	if got := s.PromiseOf(model.NewPod(bound)); got != "" {
 		t.Errorf("a pod that is on its node is promised %q for what it was nominated to before", got)
 	}
@@ -67,7 +67,8 @@ func TestCordon(t *testing.T) {
 	}
 }
 
-// Pods with nothing but one container are read the short way; it must count what the long way does.
+// For a pod with a single container and nothing else, requests are computed by a shorter code path. Its result equals that of
+// the general code.
 func TestRequestsOfOneContainer(t *testing.T) {
 	o := &corev1.Pod{}
 	o.Spec.Containers = []corev1.Container{{Name: "c"}}
@@ -75,7 +76,7 @@ func TestRequestsOfOneContainer(t *testing.T) {
 		"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("1Gi"), "nvidia.com/gpu": resource.MustParse("2"),
 	}
 	short := model.NewPod(o).Requests
-	o.Spec.Overhead = corev1.ResourceList{} // read the long way from here on
+	o.Spec.Overhead = corev1.ResourceList{} // with an overhead, the general code is used
 	if long := model.NewPod(o).Requests; !maps.Equal(short, long) {
 		t.Errorf("requests %v, want %v", short, long)
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// OfferingOf returns the offering of t by which the node was launched, available or not. It has the node's zone,
-// capacity type and reservation. If no offering has the reservation, it is the first with that zone and capacity type.
+// OfferingOf returns the offering of t by which the node was launched, available or not. That offering has the node's
+// zone, capacity type and reservation. If none has the reservation, the first one with the zone and capacity type is
+// returned.
 func (t *InstanceType) OfferingOf(n *Node) (found Offering, ok bool) {
 	zone, capacityType := n.Labels[corev1.LabelTopologyZone], n.Labels[apiv1.CapacityTypeLabelKey]
 	for _, o := range t.Offerings {

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A node costs what the offering of its zone, capacity type and reservation costs, whether that is on offer now or not.
+// The price of a node is that of the offering with its zone, capacity type and reservation, available or not.
 func TestPrice(t *testing.T) {
 	offering := func(zone, capacityType, reservation string, price float64) model.Offering {
 		labels := map[string]string{corev1.LabelTopologyZone: zone, apiv1.CapacityTypeLabelKey: capacityType}

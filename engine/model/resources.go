@@ -16,8 +16,8 @@ const Nodes corev1.ResourceName = "nodes"
 // sum of a thousand such amounts fits into an int64.
 const MaxAmount = 1 << 53
 
-// Resources are amounts by resource name: millicores for cpu, whole units for all others. A missing name means zero. A
-// shared value is read-only; methods return new ones.
+// Resources are amounts by resource name: millicores for cpu, whole units for all others. A missing name means zero.
+// Methods do not change their receiver, and return new values.
 type Resources map[corev1.ResourceName]int64
 
 // RequestsOf converts l and rounds up.

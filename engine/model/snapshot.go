@@ -158,8 +158,8 @@ func (s *Snapshot) Types(pool string) []*InstanceType {
 // Daemons returns all daemons in key order.
 func (s *Snapshot) Daemons() []*Daemon { return s.raw.daemons.values() }
 
-// Usage returns the capacity of the pool's nodes, where each counts as one of "nodes". Nodes that are being removed
-// count. A claim that is not launched counts only as one node.
+// Usage returns the sum of the capacity of the pool's nodes, in which each node counts as 1 of the resource "nodes".
+// Nodes that are being removed count as well. A claim that is not launched adds only 1 of "nodes".
 func (s *Snapshot) Usage(pool string) Resources {
 	used := Resources{}
 	for _, n := range s.Nodes() {

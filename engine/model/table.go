@@ -19,7 +19,8 @@ const (
 // table is a map from a string key to V. Snapshots copy it by value and share its shards. An edit copies a shard before
 // its first write to it, so a batch of changes copies each shard at most once. The zero table is empty.
 type table[V any] struct {
-	// shards may be written only by the edit that is its owner, and so each shard.
+	// Only the edit with the token owner may write shards. Likewise, only the edit with the token in a shard may write
+	// the shard.
 	shards *[shards]shard[V]
 	owner  *token
 	size   int

@@ -22,8 +22,9 @@ func Untolerated(tolerations []corev1.Toleration, taints []corev1.Taint) (corev1
 }
 
 // ToleratesNumber reports whether a toleration with the operator Lt or Gt admits the value of a taint with the same
-// key. Both values must be decimal integers, and the value of the taint must be less or greater. The feature gate
-// TaintTolerationComparisonOperators need not be checked, because the API server rejects these operators without it.
+// key. Both values must be decimal integers. For Lt, the value of the taint must be less than that of the toleration,
+// and for Gt greater. The feature gate TaintTolerationComparisonOperators need not be checked, because the API server
+// rejects these operators without it.
 func ToleratesNumber(t corev1.Toleration, taint corev1.Taint) bool {
 	bound, ok1 := decimal(t.Value)
 	value, ok2 := decimal(taint.Value)

@@ -34,7 +34,7 @@ type Offering struct {
 	CapacityType string
 	// Price is in dollars per hour.
 	Price float64
-	// Since is since when the price is in force, zero if that is not known. A price may be learned later than that.
+	// Since is since when the price is in force, zero if that is not known. Karpenter may read the price later.
 	Since time.Time
 	// Available is false if the cloud has no capacity, or if the offering cannot be used (no subnet, no price). A reserved
 	// offering is available although its reservation is full: see Launchable.
@@ -82,8 +82,8 @@ func (t *InstanceType) Cheapest(reqs require.Set) (best Offering, ok bool) {
 	return best, ok
 }
 
-// Distinct returns how many values of the label of r the types have that r admits. Offerings count if they are launchable
-// and reqs allow them.
+// Distinct returns the number of different values that the types have for the label of r. Only values that r admits
+// count, and only offerings that are launchable and that reqs allow.
 func Distinct(types []*InstanceType, r require.Requirement, reqs require.Set) int {
 	values := map[string]bool{}
 	for _, t := range types {
@@ -131,7 +131,8 @@ func NewAllocatable(capacity, overhead Resources) Resources {
 	return free
 }
 
-// WithExtended returns capacity and allocatable of t with the amounts in extra, which replace earlier ones.
+// WithExtended returns capacity and allocatable of t in which the amounts of extra replace those of t. Allocatable
+// memory is reduced by added huge pages.
 func (t *InstanceType) WithExtended(extra Resources) (capacity, allocatable Resources) {
 	capacity, allocatable = t.Capacity.Plus(nil), t.Allocatable.Plus(nil)
 	for name, v := range extra {

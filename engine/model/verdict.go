@@ -54,13 +54,13 @@ const (
 	RuleTaint            // the pod does not tolerate Subject
 	RuleLabels           // node selector or affinity excludes all nodes: Subject
 	RuleResources        // no type has enough of Resource, short By
-	RuleShape            // each resource is sufficient in some type, but not all in one type
+	RuleShape            // for each resource some type has enough, but no type has enough of all
 	RulePorts            // a host port is taken: Subject
-	RuleTopology         // a constraint over topology Key leaves no domain; Subject are the DaemonSets that conflict
+	RuleTopology         // a constraint with topology key Key leaves no domain; Subject are the DaemonSets that conflict
 	RuleOffering         // types match, but none is available now: Subject
 	RuleVolume           // a volume claim of the pod excludes all nodes, or this one: Subject
 	RuleLimit            // the limit of Resource in the NodePool would be exceeded by By
-	RuleMinValues        // fewer distinct values of Key than minValues requires
+	RuleMinValues        // the options have fewer distinct values of Key than minValues requires
 	RuleEffort           // not evaluated, because the bound on the work of a decision was reached
 	RuleBudget           // the disruption budget Subject of NodePool Key is used up
 	RuleNotReady         // the node is not initialized
@@ -208,8 +208,8 @@ var texts = map[Reason]string{
 	{RuleBuffer, CauseNone}:              "free capacity of the node is reserved for CapacityBuffer {subject}",
 }
 
-// String returns the reason as a part of a sentence, without a full stop. Events and the command line show it. For rules
-// without a text it is the Subject.
+// String returns the reason as a part of a sentence, without a full stop. Events and the command line show it. For a
+// rule without a text, the result is the Subject.
 func (v Verdict) String() string {
 	switch {
 	case v.Rule == RuleOversized:

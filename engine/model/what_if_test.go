@@ -37,7 +37,8 @@ func keys(pods []*model.Pod) []string {
 	return out
 }
 
-// Without removes a node and its claim. Its reschedulable pods become pending and no others are. The snapshot does not change.
+// Without removes a node and its claim. The reschedulable pods of the node become pending, and no other pod is pending. The
+// original snapshot does not change.
 func TestWithout(t *testing.T) {
 	s := whatIfCluster(t)
 	n, _ := s.NodeByName("n1")
@@ -56,7 +57,7 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// A pod that is bound again uses its requests of the new node.
+// A pod that is bound again uses resources of its new node.
 func TestBound(t *testing.T) {
 	s := whatIfCluster(t)
 	n1, _ := s.NodeByName("n1")

@@ -45,7 +45,8 @@ const (
 
 // A Step is the next step of a reboot.
 type Step struct {
-	// Result is how the reboot ended, RebootRunning if it goes on. Cause is why it failed.
+	// Result is how the reboot ended. It is RebootRunning if the reboot has not ended. Cause is the reason of a
+	// failure.
 	Result Result
 	Cause  string
 	// Fenced is true if the node must have the taint that excludes pods. Booted is true if the node has booted again.
@@ -56,7 +57,7 @@ type Step struct {
 	// Issued is true if the node has another boot ID although no accepted request is recorded. It was rebooted by a
 	// request whose response was lost, or by someone else. The caller records the reboot as requested.
 	Issued bool
-	// Requeue is when Next must be called again without an event.
+	// Requeue is the time after which Next must be called again without an event; zero means never.
 	Requeue time.Duration
 }
 

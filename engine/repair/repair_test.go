@@ -97,7 +97,7 @@ func TestMatches(t *testing.T) {
 		name  string
 		node  *corev1.Node
 		claim *apiv1.NodeClaim
-		want  string // action and when, by the epoch, for each match
+		want  string // for each match: its action, and the time after the epoch at which it is eligible
 	}{
 		{"healthy", node(corev1.NodeCondition{Type: "GPU", Status: corev1.ConditionTrue}), nil, ""},
 		{"by its reason", node(failing("GPU", "NvidiaXID48Error", 9*time.Minute)), nil, "RebootNode 1m0s"},
@@ -167,7 +167,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// A failing condition keeps its time through short recoveries.
+// If a failing condition is healthy for less than five minutes, the time since which it fails does not change.
 func TestObserve(t *testing.T) {
 	policies, err := repair.Compile([]repair.Policy{policy(nil)})
 	if err != nil {

@@ -16,8 +16,7 @@ func BenchmarkIntersectIn(b *testing.B) {
 	}
 }
 
-// The shape of a pool against an instance type: a dozen keys on either side, all
-// of one value or a few.
+// The sets have the shape of those of a pool and an instance type: a dozen keys each, with one or a few values.
 func BenchmarkCompatible(b *testing.B) {
 	labels := make(map[string]string)
 	for _, k := range letters(20) {

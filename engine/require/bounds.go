@@ -12,7 +12,7 @@ type bounds struct {
 // none reports whether b has no end. Then it admits any value, even if it is not an integer.
 func (b bounds) none() bool { return !b.hasGte && !b.hasLte }
 
-// has reports whether value is an integer within b. Without ends, any value is.
+// has reports whether value is an integer within b. If b has no end, it admits any value.
 func (b bounds) has(value string) bool {
 	if b.none() {
 		return true
@@ -39,8 +39,9 @@ func (b bounds) and(o bounds) bounds {
 // crossed reports whether b contains no integer.
 func (b bounds) crossed() bool { return b.hasGte && b.hasLte && b.gte > b.lte }
 
-// first returns the integer at which a search for values begins: the smallest within b that is not negative, because a
-// label value cannot start with "-". If all are negative, it is the lower end, or else the upper end.
+// first returns the integer at which a search for values begins. That is the smallest integer within b that is not
+// negative, because a label value cannot start with "-". If all integers within b are negative, it is the lower end,
+// or else the upper end.
 func (b bounds) first() int64 {
 	switch {
 	case !b.hasLte || b.lte >= 0:

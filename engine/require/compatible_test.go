@@ -87,7 +87,7 @@ func TestWithHint(t *testing.T) {
 	known := []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region", "kubernetes.io/arch",
 		"node.kubernetes.io/instance-type", "karpenter.sh/capacity-type", "topology.k8s.aws/zone-id"}
 	for _, tt := range []struct{ key, want string }{
-		{"zone", "topology.kubernetes.io/zone"}, // and not the shorter edit to topology.k8s.aws/zone-id
+		{"zone", "topology.kubernetes.io/zone"}, // although topology.k8s.aws/zone-id has a smaller edit distance
 		{"zone-i", "topology.k8s.aws/zone-id"},
 		{"topology.kubernetes.io/zon", "topology.kubernetes.io/zone"},
 		{"topology.kuberentes.io/zone", "topology.kubernetes.io/zone"},
@@ -96,7 +96,7 @@ func TestWithHint(t *testing.T) {
 		{"eks.amazonaws.com/capacity-type", "karpenter.sh/capacity-type"},
 		{"kubernetes.io/arhc", "kubernetes.io/arch"},
 		{"team", ""},
-		{"kubernetes.io/arch", ""}, // the key itself is no hint
+		{"kubernetes.io/arch", ""}, // a known key is never a hint for itself
 	} {
 		c := Conflict{Key: tt.key, Want: New(tt.key, Exists), Undefined: true}
 		if got := c.WithHint(known...).Hint; got != tt.want {

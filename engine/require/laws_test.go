@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is the universe of the naive model: words, integers as labels write them,
-// and integers no int64 holds. The label's absence is one more member.
+// world is the set of all values in the tests: words, integers in the forms that label values have, and integers that do not
+// fit into an int64. The absence of the label is one more member.
 var world = []string{"", "a", "b", "large", "-7", "-1", "0", "3", "03", "5", "05", "6", "7", "12", "+6",
 	"9223372036854775807", "9223372036854775808", "-9223372036854775808", "5.0"}
 
@@ -19,7 +19,7 @@ type member struct {
 	absent bool
 }
 
-// A stated requirement is one as written, before the algebra touches it.
+// A stated requirement is an operator with its values, as a user writes it.
 type stated struct {
 	op     Operator
 	values []string
@@ -27,7 +27,7 @@ type stated struct {
 
 func (s stated) requirement() Requirement { return New("k", s.op, s.values...) }
 
-// admits is the naive model: each operator by its definition, one value at a time.
+// admits defines each operator directly, one value at a time. Requirement is compared with it.
 func (s stated) admits(m member) bool {
 	listed := !m.absent && slices.Contains(s.values, m.value)
 	switch s.op {
@@ -64,7 +64,7 @@ func (s stated) admits(m member) bool {
 	return false
 }
 
-// drawStated draws any requirement over the world, malformed ones included.
+// drawStated draws any requirement over the world, also an invalid one.
 func drawStated(t *rapid.T) stated {
 	op := rapid.SampledFrom([]Operator{In, NotIn, Exists, DoesNotExist, Gt, Gte, Lt, Lte}).Draw(t, "op")
 	most := 4
@@ -74,8 +74,7 @@ func drawStated(t *rapid.T) stated {
 	return stated{op, rapid.SliceOfN(rapid.SampledFrom(world), 0, most).Draw(t, "values")}
 }
 
-// drawRequirement draws what a few statements leave, so that every shape of the
-// canonical form occurs.
+// drawRequirement draws the intersection of one to three stated requirements, so that every form of Requirement occurs.
 func drawRequirement(t *rapid.T) Requirement {
 	r := drawStated(t).requirement().WithMinValues(rapid.IntRange(0, 3).Draw(t, "minValues"))
 	for range rapid.IntRange(0, 2).Draw(t, "more") {
@@ -99,7 +98,7 @@ func members() []member {
 	return ms
 }
 
-// Any number of statements, in any order, admit what all of them admit.
+// The intersection of any number of requirements, in any order, admits exactly what all of them admit.
 func TestIntersectionIsSetIntersection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Custom(drawStated), 1, 5).Draw(t, "statements")
@@ -140,7 +139,7 @@ func TestIntersectLaws(t *testing.T) {
 		if got, want := a.Overlaps(b), !a.Intersect(b).Empty(); got != want {
 			t.Fatalf("%q overlaps %q: %v, but together they are %q", a, b, got, a.Intersect(b))
 		}
-		// Bounds make exclusions beyond them superfluous, so only without bounds does Len say it.
+		// With bounds, excluded values outside them are dropped, which changes Len. So Len is compared only without bounds.
 		if _, _, gte, lte := a.Intersect(b).Bounds(); !gte && !lte && a.Intersect(b).Len() > min(a.Len(), b.Len()) {
 			t.Fatalf("%q and %q grew to %q", a, b, a.Intersect(b))
 		}
@@ -177,7 +176,7 @@ func TestValuesAreSortedAndDistinct(t *testing.T) {
 	})
 }
 
-// Long lists take other paths than short ones; all must agree.
+// Long lists of values use other code than short ones. The results must be the same.
 func TestLongLists(t *testing.T) {
 	pool := letters(60)
 	drawLong := func(t *rapid.T) Requirement {

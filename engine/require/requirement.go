@@ -42,8 +42,8 @@ type Requirement struct {
 // New returns the requirement "key op values". The values may be in any order, with duplicates.
 //
 // An invalid requirement admits nothing, so that it matches no node by mistake. It has an unknown operator, or a
-// numeric operator without exactly one base-10 int64 operand. Users learn of it from the validation of the NodePool,
-// not from here.
+// numeric operator without exactly one base-10 int64 operand. New reports no error, because the validation of the
+// NodePool does.
 func New(key string, op Operator, values ...string) Requirement {
 	switch op {
 	case In:

@@ -21,7 +21,7 @@ func TestNew(t *testing.T) {
 		hasNot []string
 		absent bool
 		len    int
-		any    string // empty for none
+		any    string // the result of Any; empty if ok is false
 	}{
 		{
 			name: "In is the listed set", op: In, values: []string{"b", "a", "b"},
@@ -215,7 +215,7 @@ func TestRequirementIsAValue(t *testing.T) {
 		t.Errorf("values changed from outside (-want +got):\n%s", diff)
 	}
 
-	// A result that shares memory with its operands must not be reachable for writing either.
+	// If an intersection shares memory with its operands, callers must not be able to write to that memory.
 	both := r.Intersect(New("k", Exists))
 	both.Values()[0] = "x"
 	if diff := cmp.Diff([]string{"a", "b"}, r.Values()); diff != "" {
@@ -234,7 +234,7 @@ func TestLongListsAreCutShort(t *testing.T) {
 	}
 }
 
-// The empty string is a value, which a missing label is not.
+// The empty string is a value. A missing label does not have that value.
 func TestEmptyValue(t *testing.T) {
 	in, notIn := New("k", In, ""), New("k", NotIn, "")
 	for _, tt := range []struct {

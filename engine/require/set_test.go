@@ -124,8 +124,8 @@ func TestAndLaws(t *testing.T) {
 	})
 }
 
-// A node with known labels is compatible with a term exactly when the helper that
-// kube-scheduler uses says that the term matches it.
+// A set of labels is compatible with a node selector term exactly if the helper of kube-scheduler matches a node with these
+// labels.
 func TestCompatibleAgreesWithTheScheduler(t *testing.T) {
 	operators := []Operator{In, NotIn, Exists, DoesNotExist, Gt, Lt}
 	// The scheduler's helper rejects values that no label can have.
@@ -161,7 +161,7 @@ func TestCompatibleAgreesWithTheScheduler(t *testing.T) {
 	})
 }
 
-// Two sets intersect exactly when each key that both constrain has something left.
+// Two sets intersect exactly if, for each key that both constrain, their intersection is no contradiction.
 func TestIntersectsIsWhatAndLeaves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawSet(t), drawSet(t)

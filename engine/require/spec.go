@@ -22,8 +22,8 @@ func FromSpec(spec []apiv1.NodeSelectorRequirementWithMinValues) Set {
 // Spec returns s as the requirements of a claim, in key order. FromSpec of the result equals s.
 //
 // Some requirements need several entries: two bounds are Gte and Lte, values excluded within bounds add NotIn, and
-// "present and not in a" is Exists and NotIn. The first entry has the MinValues. A contradiction is an In without
-// values, which the API server rejects.
+// "present and not in a" is Exists and NotIn. The first entry of a key has the MinValues. A contradiction is an In
+// without values, which the API server rejects.
 func (s Set) Spec() []apiv1.NodeSelectorRequirementWithMinValues {
 	out := make([]apiv1.NodeSelectorRequirementWithMinValues, 0, len(s.reqs))
 	for _, r := range s.reqs {

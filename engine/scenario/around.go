@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Driver is the storage driver of scenarios that name none.
+// Driver is the CSI driver of scenarios that name no driver.
 const Driver = "disks.example.com"
 
 // A Namespace has the label kubernetes.io/metadata.name in addition to Labels.
@@ -30,8 +30,8 @@ type Disk struct {
 	Zones []string `json:"zones,omitempty"`
 }
 
-// A StorageClass creates volumes when the first pod is scheduled (WaitForFirstConsumer), unless Immediate is set. Zones
-// restrict where.
+// A StorageClass creates volumes when the first pod is scheduled (WaitForFirstConsumer), unless Immediate is set.
+// Volumes are accessible only from Zones; none means all zones.
 type StorageClass struct {
 	Name      string   `json:"name"`
 	Driver    string   `json:"driver,omitempty"`

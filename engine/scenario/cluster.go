@@ -93,7 +93,7 @@ type Type struct {
 	Price  float64           `json:"price"`
 	Spot   float64           `json:"spot,omitempty"`  // zero if there is no spot offering
 	Zones  []string          `json:"zones,omitempty"` // default a
-	Out    []string          `json:"out,omitempty"`   // zone/capacity-type without capacity
+	Out    []string          `json:"out,omitempty"`   // offerings without capacity, as zone/capacity-type
 	// Reserved is how many instances are left in a capacity reservation in the first zone. With zero, there is no
 	// reservation unless Full is set.
 	Reserved int `json:"reserved,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// build joins both sources.
+// build joins the source of instances and the table of limits.
 func build(source []sourceType, limits map[string]limit) document {
 	source = slices.Clone(source)
 	source = slices.DeleteFunc(source, func(s sourceType) bool {
@@ -32,8 +32,8 @@ func build(source []sourceType, limits map[string]limit) document {
 	return doc
 }
 
-// branchesOfOthers returns the branch interfaces of the types that are not in the list, such as those that are newer than
-// the source of instances. EC2 itself does not publish them.
+// branchesOfOthers returns the branch interfaces of the types that are not in the list, such as types that are newer
+// than the source of instances. EC2 itself does not publish them.
 func branchesOfOthers(types []instanceType, limits map[string]limit) map[string]int {
 	out := map[string]int{}
 	for name, l := range limits {
@@ -140,8 +140,8 @@ func baselinePerVCPU(source []sourceType) map[string]float64 {
 	return perVCPU
 }
 
-// clockByProcessor returns the commonest clock of each processor, for types
-// that do not state theirs; the lower one on a tie.
+// clockByProcessor returns the most frequent clock of each processor, in GHz, for types without their own. Of equally
+// frequent clocks it returns the lowest.
 func clockByProcessor(source []sourceType) map[string]float64 {
 	counts := map[string]map[float64]int{}
 	for _, s := range source {

@@ -55,7 +55,7 @@
 //	    "accelerators": [{"name": "Inferentia", "manufacturer": "AWS", "count": 1}],
 //	    "efas": 1, "encryption": true, "enclaves": true, "clusterPlacement": true
 //	  }],
-//	  "branchENIs": {"m9g.large": 9},       of types that only the second source knows
+//	  "branchENIs": {"m9g.large": 9},       of types that only the second source has
 //	  "regions": [{                         sorted by name
 //	    "name": "us-east-1",
 //	    "zones": [{"name": "us-east-1a", "id": "use1-az1"}],
@@ -63,17 +63,14 @@
 //	  }]
 //	}
 //
-// An offer is [index into types, zones as bits (bit 0 is the first zone),
-// on-demand USD per hour, average spot USD per hour]; a price of 0 is unknown
-// or not offered. GPU memory is that of one GPU.
+// An offer is [index into types, zones as bits (bit 0 is the first zone), on-demand USD per hour, average spot USD per
+// hour]. A price of 0 means that the price is unknown or that the type is not offered. GPU memory is that of one GPU.
 //
 // # What is derived
 //
-// The baseline of a type sold as "Up to X" is not in the sources. It is taken
-// from the smallest member of the same family with a fixed bandwidth, scaled
-// by vCPUs. EFA, encryption in transit and enclave support follow the
-// published rules by family and size. Which letter a zone id gets differs by
-// AWS account; here it is the order of the ids, but the old zone use1-az3 is
-// us-east-1e, where most accounts have it. Regions whose zones the source
-// does not list get three, and every type in each.
+// The baseline of a type that is sold as "Up to X" is not in the sources. It is taken from the smallest member of the
+// same family with a fixed bandwidth, scaled by vCPUs. EFA, encryption in transit and enclave support follow the
+// published rules by family and size. AWS assigns letters to zone IDs per account. Here letters follow the order of
+// the IDs, except that the old zone use1-az3 is us-east-1e, as in most accounts. Regions whose zones the source does
+// not list get three zones, and every type is offered in each of them.
 package main

@@ -12,14 +12,14 @@ type document struct {
 	Regions    []region       `json:"regions"`
 }
 
-// asOf has the date of each kind of fact.
+// asOf has the date of each source.
 type asOf struct {
 	Prices    string `json:"prices"`
 	Instances string `json:"instances"`
 	Limits    string `json:"limits"`
 }
 
-// provenance credits one source.
+// provenance describes one source: its module, version, license, and the facts that are taken from it.
 type provenance struct {
 	Module  string `json:"module"`
 	Version string `json:"version"`

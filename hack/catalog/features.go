@@ -56,10 +56,10 @@ var oldEncrypted = []string{
 	"trn1n", "vt1", "im4gn", "is4gen", "i4i", "i4g", "x2idn", "x2iedn", "x2iezn",
 }
 
-// smallEFA are families whose middle sizes have EFA too.
+// smallEFA are families of which not only the largest sizes have EFA.
 var smallEFA = []string{"g4dn", "g5", "g6", "g6e", "gr6"}
 
-// addFeatures derives what AWS documents as rules by family and size.
+// addFeatures sets the features that AWS documents as rules by family and size.
 func addFeatures(t *instanceType) {
 	m := nameParts.FindStringSubmatch(t.Name)
 	if m == nil {
@@ -71,16 +71,16 @@ func addFeatures(t *instanceType) {
 	}
 	nitro := t.Hypervisor == "nitro" || (t.BareMetal && t.Current)
 	t.Encryption = nitro && (generation >= 6 || slices.Contains(oldEncrypted, family(t.Name)))
-	// Enclaves need a Nitro virtual machine with a spare core: at least two
-	// vCPUs on Graviton, where a vCPU is a core, else four. Not on burstable types.
+	// Enclaves need a Nitro virtual machine with a spare core: at least two vCPUs on Graviton, where a vCPU is a core,
+	// otherwise four. Burstable types do not support them.
 	cores := 4
 	if slices.Contains(t.Arch, "arm64") {
 		cores = 2
 	}
 	t.Enclaves = t.Hypervisor == "nitro" && !t.Burstable && m[1] != "a" && m[1] != "mac" &&
 		len(t.GPUs) == 0 && len(t.Neuron) == 0 && generation >= 5 && t.VCPU >= cores
-	// EFA comes with the largest sizes of families with fast cards, and with
-	// graphics families from eight times extra large on; one interface a card.
+	// EFA is supported by the largest sizes of families with fast network cards, and by graphics families from size
+	// 8xlarge on. There is one interface per card.
 	fast := t.NetworkMbps >= 50_000 || slices.Contains(smallEFA, family(t.Name)) && t.VCPU >= 32
 	if nitro && t.Current && m[1] != "mac" && fast {
 		t.EFAs = len(t.Cards)

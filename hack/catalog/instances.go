@@ -45,15 +45,14 @@ type sourcePrice struct {
 	SpotAvg  string `json:"spot_avg"`
 }
 
-// UnmarshalJSON accepts the odd price entries (emr, dedicated) whose fields
-// are not text; only the Linux ones are used.
+// UnmarshalJSON accepts price entries whose fields are not text (emr, dedicated). Only Linux prices are used.
 func (p *sourcePrice) UnmarshalJSON(data []byte) error {
 	var raw struct {
 		OnDemand any `json:"ondemand"`
 		SpotAvg  any `json:"spot_avg"`
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
-		return nil //nolint:nilerr // another shape than a price: not a Linux price, so not needed
+		return nil //nolint:nilerr // an entry of another shape is not a Linux price
 	}
 	p.OnDemand, _ = raw.OnDemand.(string)
 	p.SpotAvg, _ = raw.SpotAvg.(string)

@@ -24,8 +24,8 @@ type limit struct {
 // generatedAt finds the date in the header of the limits file.
 var generatedAt = regexp.MustCompile(`generated at (\d{4}-\d{2}-\d{2})`)
 
-// readLimits parses the Go source of the limits table without compiling it,
-// and returns the table and the date it was made.
+// readLimits parses the Go source of the limits table without compiling it. It returns the table and the date of its
+// generation.
 func readLimits(path string) (map[string]limit, string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 	if err != nil {

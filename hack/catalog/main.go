@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// The sources, pinned. A newer version is a change of this file.
+// The pinned versions of the sources.
 const (
 	instancesModule  = "github.com/cristim/ec2-instances-info"
 	instancesVersion = "v0.0.0-20250528091325-32acf84f42eb"
@@ -101,8 +101,8 @@ func encode(doc document) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// moduleDir returns the directory of a module in the module cache, after downloading it if need be. It runs outside the
-// repository so that the repository's go.mod has no effect.
+// moduleDir returns the directory of a module in the module cache, and downloads the module if necessary. The command
+// runs outside the repository, so that the repository's go.mod has no effect.
 func moduleDir(module, version string) (string, error) {
 	cmd := exec.Command("go", "mod", "download", "-json", module+"@"+version)
 	cmd.Dir = os.TempDir()

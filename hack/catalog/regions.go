@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// regionName matches regions proper: local and wavelength zones have longer
-// names.
+// regionName matches regions. Names of local and wavelength zones are longer and do not match.
 var regionName = regexp.MustCompile(`^[a-z]+(-gov)?-[a-z]+-[0-9]+$`)
 
 // regions returns every region with Linux prices, sorted by name.
@@ -32,8 +31,7 @@ func regions(source []sourceType) []region {
 	return out
 }
 
-// zoneIDs returns the zone ids of every region; regions whose zones are not
-// listed get three.
+// zoneIDs returns the zone IDs of every region. Regions whose zones are not listed get three.
 func zoneIDs(source []sourceType) map[string][]string {
 	seen := map[string]map[string]bool{}
 	for _, s := range source {
@@ -86,7 +84,7 @@ func zones(region string, ids []string) []zone {
 	return out
 }
 
-// zoneBits returns the zones among ids as bits; all if none are listed.
+// zoneBits returns the zones among ids as bits. If ids is empty, all zones are set.
 func zoneBits(zones []zone, ids []string) int {
 	bits := 0
 	for i, z := range zones {

@@ -18,7 +18,7 @@ import (
 
 const root = "../../"
 
-// What is generated is what is checked in.
+// The generated files are equal to the files in the repository.
 func TestUpToDate(t *testing.T) {
 	files, err := generate()
 	if err != nil {
@@ -36,7 +36,7 @@ func TestUpToDate(t *testing.T) {
 	}
 }
 
-// A choice is how an account is to be set up, in the words of the stack and of the module.
+// A choice is one combination of parameters with which an account is set up, the same for the stack and the module.
 type choice struct {
 	trust                   string
 	accessEntry, zonalShift bool
@@ -46,7 +46,7 @@ func (c choice) String() string {
 	return fmt.Sprintf("%s access entry %v zonal shift %v", c.trust, c.accessEntry, c.zonalShift)
 }
 
-// choices are all of them.
+// choices returns all combinations.
 func choices() []choice {
 	var all []choice
 	for _, trust := range []string{"PodIdentity", "IRSA"} {
@@ -64,10 +64,10 @@ const (
 	issuer  = "oidc.eks.us-east-1.amazonaws.com/id/EXAMPLE"
 )
 
-// facts are those of the account that stacks are made in.
+// facts are the properties of the account in which stacks are created.
 var facts = terraform.Facts{Partition: account.Partition, URLSuffix: "amazonaws.com", Region: account.Region, Account: account.ID}
 
-// stack returns what the CloudFormation template makes.
+// stack returns the resources that the CloudFormation template creates.
 func (c choice) stack(t *testing.T, template string) setup {
 	t.Helper()
 	word := map[bool]string{true: "yes", false: "no"}
@@ -82,7 +82,7 @@ func (c choice) stack(t *testing.T, template string) setup {
 	return ofStack(t, resources)
 }
 
-// module returns what the Terraform module makes.
+// module returns the resources that the Terraform module creates.
 func (c choice) module(t *testing.T, m *terraform.Module) setup {
 	t.Helper()
 	inputs := map[string]cty.Value{"cluster_name": cty.StringVal(cluster), "trust": cty.StringVal(c.trust),
@@ -115,7 +115,7 @@ func module(t *testing.T) *terraform.Module {
 	return m
 }
 
-// Nothing in the text of the module is wrong.
+// Check finds no mistake in the module.
 func TestModuleIsSound(t *testing.T) {
 	if err := module(t).Check(); err != nil {
 		t.Error(err)
@@ -134,8 +134,8 @@ func TestStackAndModuleMakeTheSame(t *testing.T) {
 	}
 }
 
-// What is made is what the one source says: each policy word for word and within what IAM takes, each attached to the
-// controller, the one for zonal shifts only if that is chosen.
+// The created policies are exactly those of provider/aws/policy, within the size limit of IAM. Each is attached to the role of
+// the controller. The policy for zonal shifts is created only if it is chosen.
 func TestPoliciesAreThoseOfTheSource(t *testing.T) {
 	text := shipped(t)
 	for _, c := range choices() {
@@ -167,7 +167,7 @@ func TestPoliciesAreThoseOfTheSource(t *testing.T) {
 	}
 }
 
-// The five kinds of events reach the queue.
+// The five kinds of events are routed to the queue.
 func TestEvents(t *testing.T) {
 	made := choices()[0].stack(t, shipped(t))
 	var kinds []string
@@ -188,7 +188,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// What the manual shows of the module are calls that it takes.
+// The calls of the module that the manual shows set only variables that the module has.
 func TestManualCallsTheModule(t *testing.T) {
 	pages, err := manual.Read(root)
 	if err != nil {

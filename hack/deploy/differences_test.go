@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/hack/deploy/terraform"
 )
 
-// What differs between the stack and the module is seen, whichever of them is changed.
+// A difference between the stack and the module is found, whichever of them is changed.
 func TestDifferencesAreSeen(t *testing.T) {
 	const stackFile = "cloudformation/karpenter.yaml"
 	for name, tt := range map[string]struct{ file, was, is string }{

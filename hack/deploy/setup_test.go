@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/hack/manual/account"
 )
 
-// A setup is what an account has once it is set up, in words that are neither CloudFormation's nor Terraform's.
+// A setup has the resources of an account, in a form that does not depend on CloudFormation or Terraform.
 type setup struct {
 	Roles        map[string]role
 	Policies     map[string]any // documents by name
@@ -37,7 +37,7 @@ type event struct {
 	Targets []string // ID and ARN
 }
 
-// parsed returns JSON, or an object, as JSON reads it.
+// parsed returns JSON text, or an object, as decoded JSON.
 func parsed(t *testing.T, v any) any {
 	t.Helper()
 	text, isText := v.(string)
@@ -55,7 +55,7 @@ func parsed(t *testing.T, v any) any {
 	return out
 }
 
-// inOrder returns a list sorted.
+// inOrder sorts a list and returns it.
 func inOrder(list []string) []string {
 	slices.Sort(list)
 	return list
@@ -71,7 +71,7 @@ func texts(v any) []string {
 	return inOrder(out)
 }
 
-// sort puts what has no order into one.
+// sort sorts the lists whose order has no meaning.
 func (s *setup) sort() {
 	slices.SortFunc(s.Events, func(a, b event) int {
 		return slices.Compare([]string{fmt.Sprint(a.Pattern)}, []string{fmt.Sprint(b.Pattern)})
@@ -80,7 +80,7 @@ func (s *setup) sort() {
 	slices.Sort(s.Associations)
 }
 
-// ofStack reads what a stack makes.
+// ofStack returns the setup of the resources that a stack creates.
 func ofStack(t *testing.T, resources []account.Resource) setup {
 	t.Helper()
 	s := setup{Roles: map[string]role{}, Policies: map[string]any{}}
@@ -122,7 +122,7 @@ func ofStack(t *testing.T, resources []account.Resource) setup {
 	return s
 }
 
-// ofModule reads what a module makes.
+// ofModule returns the setup of the resources that a module creates.
 func ofModule(t *testing.T, plan terraform.Plan) setup {
 	t.Helper()
 	s := setup{Roles: map[string]role{}, Policies: map[string]any{}}

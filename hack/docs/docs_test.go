@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// The files of the repository are what the code says now.
+// The generated pages are up to date.
 func TestFilesAreFresh(t *testing.T) {
 	if err := run("../..", true); err != nil {
 		t.Error(err)

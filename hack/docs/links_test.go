@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Every relative link of the manual leads to a file that is there, and its fragment to a heading or an anchor.
+// The target of every relative link of the manual exists, and its fragment is a heading or an anchor of the target.
 func TestLinksLeadSomewhere(t *testing.T) {
 	const root = "../.."
 	pages := 0
@@ -51,7 +51,7 @@ var (
 	source = regexp.MustCompile(`(?:src|srcset)="([^"]+)"`)
 )
 
-// links returns the relative targets of a page, code left out.
+// links returns the relative link targets of a page, except those in code.
 func links(text string) []string {
 	text = inline.ReplaceAllString(fence.ReplaceAllString(text, ""), "")
 	var out []string
@@ -63,7 +63,7 @@ func links(text string) []string {
 	return out
 }
 
-// broken says what is wrong with a link on the page, or nothing.
+// broken returns what is wrong with a link on the page, empty if it is correct.
 func broken(page, target string) string {
 	file, fragment, _ := strings.Cut(target, "#")
 	to := page
@@ -93,7 +93,7 @@ var (
 	dropped = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
 )
 
-// anchors returns the fragments of a page: those of its headings, as GitHub names them, and those of <a id="...">.
+// anchors returns the fragments of a page: those of its headings, as GitHub builds them, and those of <a id="...">.
 func anchors(text string) []string {
 	var out []string
 	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {

@@ -52,7 +52,7 @@ dashboards.
 	return b.Bytes()
 }
 
-// table renders metrics, one a line.
+// table renders a table with one metric per row.
 func table(b *bytes.Buffer, list []telemetry.Declaration) {
 	b.WriteString("| Name | Type | Labels | Meaning |\n|---|---|---|---|\n")
 	for _, d := range list {

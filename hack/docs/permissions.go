@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/policy"
 )
 
-// placeholders have the form that envsubst replaces.
+// placeholders are the values of a policy in the form that envsubst replaces.
 var placeholders = policy.Scope{
 	Partition: "${AWS_PARTITION}", Region: "${AWS_REGION}", Account: "${AWS_ACCOUNT_ID}", Cluster: "${CLUSTER_NAME}",
 	NodeRole: "${NODE_ROLE}", Queue: "${INTERRUPTION_QUEUE}", Suffix: "${AWS_DNS_SUFFIX}",
@@ -76,7 +76,7 @@ with which it runs. Afterwards a missing permission shows here:
 	return []byte(b.String())
 }
 
-// rbac is the section on permissions in the cluster. The roles are templates of the chart.
+// rbac is the section on permissions in the cluster. The roles themselves are templates of the chart.
 const rbac = `
 ## RBAC
 

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// providerMetrics returns the metrics that the source below dir declares, in the order of their names. Without such a
-// folder there are none.
+// providerMetrics returns the metrics that the source below dir declares, sorted by name. If dir does not exist, it
+// returns none.
 func providerMetrics(dir string) ([]telemetry.Declaration, error) {
 	var list []telemetry.Declaration
 	set := token.NewFileSet()

@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/hack/upstream"
 )
 
-// difference returns how the name in this project differs from upstream, empty if it does not. absent is true if this
-// project does not have it.
+// difference returns how the name in this project differs from upstream, empty if it does not differ. absent is true
+// if this project does not have the name.
 func (h here) difference(section string, n upstream.Name) (text string, absent bool) {
 	have, there := h[section][n.Name]
 	if !there {
@@ -46,7 +46,7 @@ func differs(have, want []string, titles ...string) string {
 	return ""
 }
 
-// mistake returns the mistake in the note of a name, empty if there is none.
+// mistake returns the mistake in the note on a name, empty if there is none.
 func (h here) mistake(section string, n upstream.Name) string {
 	text, absent := h.difference(section, n)
 	switch {

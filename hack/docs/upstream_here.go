@@ -33,7 +33,7 @@ import (
 // Sections whose columns cannot be derived from the code, such as annotations, have no columns.
 type here map[string]map[string][]string
 
-// whatIsHere reads the code below root.
+// whatIsHere returns the names in the code below root.
 func whatIsHere(root string) (here, error) {
 	h := here{"metrics": {}, "events": {}, "flags": {}, "gates": {}, "gates of AWS": {}}
 	ofProviders, err := providerMetrics(filepath.Join(root, "provider"))
@@ -132,7 +132,7 @@ func flatten(prefix string, v any, out map[string][]string) {
 }
 
 // usedNames returns the values of the API's string constants that code outside the API uses, and the names in string
-// literals of such code.
+// literals of that code.
 func usedNames(root string) (map[string][]string, error) {
 	c := constants{"PodDeletionCost": corev1.PodDeletionCost}
 	specs := map[string][]*ast.ValueSpec{} // by folder
@@ -154,7 +154,7 @@ func usedNames(root string) (map[string][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range 3 { // constants of constants
+	for range 3 { // values of constants may depend on other constants
 		for folder, list := range specs {
 			c.resolve(folder, list)
 		}
@@ -254,7 +254,7 @@ func sortedWords(text string) string {
 	return strings.Join(words, " ")
 }
 
-// plainDuration writes 1m0s as 1m.
+// plainDuration returns a duration without zero units: 1m0s becomes 1m.
 func plainDuration(text string) string {
 	if d, err := time.ParseDuration(text); err == nil && text != "0" {
 		return d.String()

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// Every name of upstream is the same here, or has a note that says how it differs.
+// Every name of upstream is the same in this project, or has a note about the difference.
 func TestUpstreamNames(t *testing.T) {
 	names, h := upstreamAndHere(t)
 	for section, list := range names {
@@ -77,7 +77,7 @@ func TestDashboardsFindTheirMetrics(t *testing.T) {
 	}
 }
 
-// A wrong note is found: one that is missing, one that is outdated, and one that calls a name absent that differs.
+// A wrong note is found: a missing note, an outdated note, and a note that calls a name absent although it only differs.
 func TestMistakesInNotes(t *testing.T) {
 	h := here{"flags": {"a": {"A", "1m0s"}}, "metrics": {"m": {"counter", "x y"}}, "events": {"E": {"Normal", "Node Pod"}}}
 	for _, tt := range []struct{ section, line, want string }{

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/clusterapi"
 )
 
-// The comments of the chart's settings are the help of their flags. A comment may go on after that.
+// The comment of each setting in the chart begins with the help text of its flag. More text may follow.
 func TestValuesHaveTheHelpOfTheFlags(t *testing.T) {
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	settings.AddFlags(fs)
@@ -52,7 +52,7 @@ func settingComments(values string) map[string]string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if line != "" && !strings.HasPrefix(line, " ") {
-			break // the next section
+			break // a line without indentation ends the section
 		}
 		if m := commentLine.FindStringSubmatch(line); m != nil {
 			comment = append(comment, m[1])

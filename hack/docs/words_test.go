@@ -22,7 +22,7 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// sources returns the code of all that the controller consists of, without tests.
+// sources returns the code of the controller, without tests.
 func sources(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
@@ -44,7 +44,7 @@ func sources(t *testing.T) string {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// The messages and fields that the page of troubleshooting says to grep for are exactly those that the controller writes.
+// The messages and fields in the table of log lines on the troubleshooting page are exactly those that the controller writes.
 func TestLogLinesAreWritten(t *testing.T) {
 	text := page(t, "troubleshooting.md")
 	_, table, ok := strings.Cut(text, "## Log lines to grep")
@@ -110,8 +110,8 @@ func TestEventsAreDeclared(t *testing.T) {
 	}
 }
 
-// The figures of the comparison are those of the page that says how they were measured: each row names a row of bench.md, and
-// its figures stand there.
+// The figures of the comparison are those of bench.md. Each row of the comparison names a row of bench.md, and that row has the
+// same figures.
 func TestComparisonIsMeasured(t *testing.T) {
 	measured := map[string]string{}
 	for line := range strings.Lines(page(t, "bench.md")) {

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/crds"
 )
 
-// all returns the CRDs in the API server's own form, with its defaults.
+// all returns the CRDs in the internal form of the API server, with its defaults.
 func all(t *testing.T) []*apiextensions.CustomResourceDefinition {
 	t.Helper()
 	list, err := crds.All()
@@ -42,7 +42,7 @@ func all(t *testing.T) []*apiextensions.CustomResourceDefinition {
 	return internal
 }
 
-// rootSchema is where the internal form keeps the schema of a CRD with one version.
+// rootSchema returns the schema of a CRD. The internal form stores it in another field if the CRD has only one version.
 func rootSchema(crd *apiextensions.CustomResourceDefinition) *apiextensions.JSONSchemaProps {
 	if crd.Spec.Validation != nil {
 		return crd.Spec.Validation.OpenAPIV3Schema
@@ -58,9 +58,8 @@ func TestAPIServerAcceptsThem(t *testing.T) {
 	}
 }
 
-// The API server sums up what the CEL rules of a CRD may cost at worst, and
-// refuses a CRD that costs too much. Half of it is our margin: an API server of
-// another version may count differently.
+// The API server estimates the maximum cost of the CEL rules of a CRD, and rejects a CRD that exceeds its budget. The test
+// allows half of that budget, because another version of the API server may estimate higher costs.
 func TestRulesCostLessThanHalfTheBudget(t *testing.T) {
 	for _, crd := range all(t) {
 		meter := costMeter{env: environment.MustBaseEnvSet(version.MustParse("1.31"))}
@@ -79,7 +78,7 @@ func TestRulesCostLessThanHalfTheBudget(t *testing.T) {
 	}
 }
 
-// costMeter adds up what rules cost at worst, as the API server does.
+// costMeter adds up the maximum cost of rules, as the API server does.
 type costMeter struct {
 	env            *environment.EnvSet
 	rules          int

@@ -115,7 +115,7 @@ func encode(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
 	return append([]byte(header), out...), err
 }
 
-// replace makes files the only .yaml files of dir.
+// replace writes files to dir and removes all other .yaml files there.
 func replace(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make directory: %w", err)

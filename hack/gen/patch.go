@@ -18,7 +18,7 @@ const (
 // schema is a short name for the type of schemas.
 type schema = apiextensionsv1.JSONSchemaProps
 
-// patch adds the rules to a CRD that markers cannot express.
+// patch adds to a CRD the rules that markers cannot express.
 func patch(crd *apiextensionsv1.CustomResourceDefinition) error {
 	edits := map[string][]func(*schema) error{
 		"NodePool": {
@@ -48,7 +48,7 @@ func patch(crd *apiextensionsv1.CustomResourceDefinition) error {
 	return nil
 }
 
-// edit changes the schema at a path of property names in place; "[]" stands for the items of a list.
+// edit changes the schema at a path of property names in place. In a path, "[]" means the items of a list.
 func edit(root *schema, path string, change func(*schema)) error {
 	name, rest, more := strings.Cut(path, ".")
 	if name == "[]" {
@@ -110,8 +110,8 @@ func taints(path string) func(*schema) error {
 	}
 }
 
-// relaxedConditions allows conditions of a claim without reason or message:
-// claims of old versions have them, and Karpenter's own schema allows them.
+// relaxedConditions allows conditions of a claim without reason or message. Claims of old versions have such
+// conditions, and Karpenter's own schema allows them.
 func relaxedConditions(path string) func(*schema) error {
 	return func(root *schema) error {
 		return edit(root, path+".[]", func(s *schema) {
@@ -127,12 +127,11 @@ func relaxedConditions(path string) func(*schema) error {
 // awsDomain is the label domain of the AWS provider.
 const awsDomain = "karpenter.k8s.aws"
 
-// inAWSDomain matches keys whose domain ends in karpenter.k8s.aws, and keys without a domain that do, like the pattern
-// in upstream's schemas.
+// inAWSDomain matches keys whose domain ends in karpenter.k8s.aws, and keys without a domain that end in it. The
+// pattern in upstream's schemas matches the same keys.
 const inAWSDomain = `^[^/]*karpenter[.]k8s[.]aws(/|$)`
 
-// awsLabels forbids keys of the AWS domain beyond the given names in a map of
-// labels.
+// awsLabels allows in a map of labels only those keys of the AWS domain that are in names.
 func awsLabels(path string, names []string) func(*schema) error {
 	return func(root *schema) error {
 		return edit(root, path, func(s *schema) {
@@ -147,7 +146,7 @@ func awsLabels(path string, names []string) func(*schema) error {
 	}
 }
 
-// awsRequirements does the same for the keys of a list of requirements.
+// awsRequirements allows in a list of requirements only those keys of the AWS domain that are in names.
 func awsRequirements(path string, names []string) func(*schema) error {
 	return func(root *schema) error {
 		return edit(root, path+".[]", func(s *schema) {
@@ -186,8 +185,8 @@ var awsClaimKeys = []string{
 	"placement-group-id", "placement-group-partition",
 }
 
-// awsOverlayKeys are the keys that an overlay may use. They exclude labels of single instances, which do not depend on
-// the type alone.
+// awsOverlayKeys returns the keys that an overlay may use. Labels of single instances are excluded, because they do
+// not depend on the type alone.
 func awsOverlayKeys() []string {
 	return slices.DeleteFunc(slices.Clone(awsClaimKeys), func(name string) bool {
 		return name == "instance-tenancy" || strings.HasPrefix(name, "capacity-reservation-") ||

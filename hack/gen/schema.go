@@ -15,8 +15,8 @@ import (
 // language server expect.
 const schemas = "docs/schemas"
 
-// writeSchemas writes a JSON Schema for each version of each CRD. JSON Schema cannot express the CEL rules of CRDs;
-// karpenter lint checks these.
+// writeSchemas writes a JSON Schema for each version of each CRD. JSON Schema cannot express the CEL rules of CRDs.
+// Those are checked by karpenter lint.
 func writeSchemas(crds map[string][]byte) error {
 	if err := os.RemoveAll(schemas); err != nil {
 		return fmt.Errorf("remove old schemas: %w", err)
@@ -44,7 +44,7 @@ func writeSchemas(crds map[string][]byte) error {
 	return nil
 }
 
-// schemaOf turns the schema of one version into a JSON Schema of draft 7.
+// schemaOf converts the schema of one version to a JSON Schema of draft 7.
 func schemaOf(crd *apiextensionsv1.CustomResourceDefinition, v apiextensionsv1.CustomResourceDefinitionVersion) ([]byte, error) {
 	text, err := json.Marshal(v.Schema.OpenAPIV3Schema)
 	if err != nil {

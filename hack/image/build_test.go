@@ -14,11 +14,12 @@ import (
 	"time"
 )
 
-// patience bounds the builds together: a quarter of an hour of two cores, and more on a machine that does other things.
+// patience bounds all builds together. They take a quarter of an hour on two free cores, and longer on a busy machine.
 const patience = 45 * time.Minute
 
-// The image of this source, built twice: from two copies, the second with nothing compiled before. Both have the same digest,
-// for all architectures. What is inside is a static program of its architecture that runs, and the bills name what is linked into it.
+// The image of this source is built twice, from two copies of the source, the second time with an empty build cache. Both
+// builds have the same digest, for all architectures. Each image has a static program of its architecture that runs, and its
+// SBOM lists the modules that are linked into the program.
 func TestBuild(t *testing.T) {
 	if os.Getenv("KARPENTER_LONG") == "" {
 		t.Skip("set KARPENTER_LONG=1 to compile for both architectures, twice: a quarter of an hour")
@@ -54,7 +55,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// sources copies what git knows of, or would.
+// sources copies the files that git tracks, and the new files that it does not ignore.
 func sources(t *testing.T, from, to string) {
 	t.Helper()
 	list, err := exec.CommandContext(t.Context(), "git", "-C", from, "ls-files", "-co", "--exclude-standard").Output()
@@ -64,7 +65,7 @@ func sources(t *testing.T, from, to string) {
 	for name := range strings.SplitSeq(strings.TrimSpace(string(list)), "\n") {
 		data, err := os.ReadFile(filepath.Join(from, name))
 		if err != nil {
-			continue // deleted, or a link to a directory: no source
+			continue // deleted, or a link to a directory, which is not a source
 		}
 		target := filepath.Join(to, name)
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
@@ -76,7 +77,7 @@ func sources(t *testing.T, from, to string) {
 	}
 }
 
-// inspect looks into the image of an architecture.
+// inspect checks the image of an architecture.
 func inspect(t *testing.T, dir, arch string, machine elf.Machine) {
 	binary, labels := programOf(t, dir, arch)
 	if labels["org.opencontainers.image.version"] != "1.2.3" || labels["org.opencontainers.image.revision"] != "abc" ||

@@ -3,8 +3,9 @@
 //
 //	cd hack && go run ./image -version 1.2.3 -out dist/image
 //
-// The image holds a static binary, the certificates of Mozilla's root programme, the licences, and nothing else; it runs as
-// user 65532. The same source and compiler give the same digests: file times are the epoch, or SOURCE_DATE_EPOCH.
+// The image has a static binary, the certificates of Mozilla's root programme, the licences, and nothing else. It runs
+// as user 65532. The same source and compiler give the same digests, because the times of files are the epoch, or
+// SOURCE_DATE_EPOCH.
 //
 // The provenance of the image is attached to it. With -sign-key, image and provenance are signed as cosign verifies them.
 //

@@ -50,7 +50,7 @@ type manifests struct {
 	Manifests []descriptor `json:"manifests"`
 }
 
-// A client finds both platforms from index.json, each with a user that is not root, and a bill that refers to it.
+// index.json leads a client to both platforms. Each image has a user that is not root, and an SBOM that refers to the image.
 func TestLayout(t *testing.T) {
 	dir, top := made(t)
 	var outer, index manifests
@@ -143,7 +143,7 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// This test's own binary is a Go program: its modules are listed.
+// The binary of this test is a Go program, so its SBOM lists its modules.
 func TestSBOM(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

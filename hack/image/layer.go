@@ -17,12 +17,13 @@ const user = 65532
 
 // A file is one file of an image.
 type file struct {
-	path string // without a leading slash; directories end in one
+	path string // without a leading slash; a directory ends in a slash
 	mode int64
 	data []byte
 }
 
-// layer packs files, in the given order, into a compressed tar. diffID is the digest of the uncompressed tar.
+// layer packs files, in the given order, into a compressed tar archive. diffID is the digest of the uncompressed
+// archive.
 func layer(files []file, at time.Time) (compressed []byte, diffID string, err error) {
 	var plain bytes.Buffer
 	t := tar.NewWriter(&plain)

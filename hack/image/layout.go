@@ -167,7 +167,8 @@ func (l layout) image(p platform, labels map[string]string, texts map[string][]b
 	return manifest, err
 }
 
-// bill writes the bill of materials of one platform as an artifact that refers to its image, which is how registries find it.
+// bill writes the SBOM of one platform as an artifact that refers to the image of the platform. Registries find it by
+// that reference.
 func (l layout) bill(p platform, image descriptor, labels map[string]string) (descriptor, error) {
 	return l.artifact(typeSPDX, image, nil, labels, p.sbom)
 }

@@ -96,7 +96,7 @@ func run(ctx context.Context, o origin, key *ecdsa.PrivateKey, out string) error
 	return nil
 }
 
-// epoch reads SOURCE_DATE_EPOCH, seconds since 1970; the epoch itself if it is not set.
+// epoch parses SOURCE_DATE_EPOCH, a number of seconds since 1970. If value is empty, it returns the start of 1970.
 func epoch(value string) (time.Time, error) {
 	if value == "" {
 		return time.Unix(0, 0), nil
@@ -108,7 +108,7 @@ func epoch(value string) (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// build compiles the program for an architecture: static, without paths of this machine.
+// build compiles the program for an architecture as a static binary that contains no paths of this machine.
 func build(ctx context.Context, arch, version, commit string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "image")
 	if err != nil {

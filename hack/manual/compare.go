@@ -22,7 +22,7 @@ var (
 		{regexp.MustCompile(`\bi-[0-9a-f]{17}\b`), "INSTANCE"},
 		{regexp.MustCompile(`\bip-10-\d+-\d+-\d+\b`), "NODE"},
 		{regexp.MustCompile(`\b127\.0\.0\.1:\d+\b`), "ADDRESS"},
-		// The random suffixes of Kubernetes have no vowels, so words do not match.
+		// Random suffixes of Kubernetes have no vowels, so ordinary words do not match.
 		{regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5,10}(-[bcdfghjklmnpqrstvwxz2456789]{5})?\b`), "-RANDOM"},
 		{regexp.MustCompile(`(^|\s)\d{3,7}(\s|$)`), "${1}PROCESS$2"},
 		{regexp.MustCompile(`\bTIME\b(,? ?TIME\b)*`), "TIME"},
@@ -30,12 +30,13 @@ var (
 	}
 )
 
-// Mismatch returns how the output differs from the page, or "".
+// Mismatch returns how the output differs from the page, empty if it does not.
 //
-// If loose, for output about a cluster, random names count as equal: instances, nodes, claims, pods, ports, processes.
-// So do the widths of columns. Lines may then have any order, since that of nodes is random.
+// If loose is true, for output about a cluster, random names count as equal: instances, nodes, claims, pods, ports,
+// processes. Different widths of columns count as equal as well. Lines may have any order, because the order of nodes
+// is random.
 func Mismatch(want []string, got string, loose bool) string {
-	// Progress lines end in " ..."; they are ignored, because fast machines print none.
+	// Progress lines end in " ...". They are ignored, because fast machines print none.
 	said := slices.DeleteFunc(lines(got), func(line string) bool { return strings.HasSuffix(line, " ...") })
 	expected, printed := clean(want, loose), clean(said, loose)
 	var missing []string

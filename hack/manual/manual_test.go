@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// page is a small manual; ~ stands for a backquote.
+// page is a small manual in which ~ stands for a backquote.
 const page = `# Page
 
 ~~~sh cluster
@@ -175,7 +175,8 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// What is exported and where one is lasts from step to step; codes and endless commands are judged.
+// Exported variables and the current directory are kept from step to step. Exit codes are checked, and commands with Until are
+// stopped.
 func TestShell(t *testing.T) {
 	shell := &Shell{Dir: t.TempDir(), State: t.TempDir()}
 	run := func(text string) []string {

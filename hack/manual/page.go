@@ -15,10 +15,10 @@ import (
 
 // A Block is a fenced block of a page.
 type Block struct {
-	// Page is the page's file, Line the line of the opening fence, from 1.
+	// Page is the file of the page. Line is the line of the opening fence, counted from 1.
 	Page string
 	Line int
-	// Language is the first word after the fence, Text what is inside.
+	// Language is the first word after the fence. Text is the content of the block.
 	Language, Text string
 	// Output is true if the block is the output of the one before it.
 	Output bool
@@ -37,7 +37,8 @@ type Run struct {
 	Small []string
 	// Exit is the exit code of the last command.
 	Exit int
-	// Until is the output at which a command is stopped that does not end by itself; empty if it ends.
+	// Until is the output after which a command that does not end by itself is stopped. It is empty if the command
+	// ends by itself.
 	Until string
 }
 
@@ -86,7 +87,7 @@ func readPage(file string) (Page, error) {
 	return p, err
 }
 
-// Parse returns the blocks of a page's text. Indented code blocks are an error, as are unknown words after a fence.
+// Parse returns the blocks of a page's text. Indented code blocks and unknown words after a fence are errors.
 func Parse(page, text string) ([]Block, error) {
 	var blocks []Block
 	var open *Block
@@ -113,7 +114,7 @@ func Parse(page, text string) ([]Block, error) {
 	return blocks, nil
 }
 
-// languages are those of blocks that are not shell.
+// languages are the languages of blocks that are not shell.
 var languages = []string{"yaml", "json", "go", "hcl", "text"}
 
 // word matches one word after a fence, with its value if it has one.

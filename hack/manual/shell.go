@@ -23,7 +23,8 @@ type Shell struct {
 	Env []string
 }
 
-// Run runs a step and returns its output. A wrong exit code is an error, as is the end of a step with Until.
+// Run runs a step and returns its output. A wrong exit code is an error. If the step has Until, an end before that
+// output is an error as well.
 func (s *Shell) Run(ctx context.Context, step *Step) (string, error) {
 	// The step gets a process group, so that it can be stopped together with its child processes.
 	script := fmt.Sprintf("if [ -e %[1]s ]; then . %[1]s; cd \"$PWD\"; fi\ntrap 'export -p > %[1]s' EXIT\n%[2]s",
@@ -51,7 +52,7 @@ func (s *Shell) Run(ctx context.Context, step *Step) (string, error) {
 	return out, judge(step, err)
 }
 
-// watch reads all output; stop is called when it has the text until.
+// watch reads all output. When the output has the text until, it calls stop.
 func watch(r io.Reader, until string, stop func() error) (out string, stopped bool) {
 	var all bytes.Buffer
 	part := make([]byte, 4096)

@@ -11,9 +11,9 @@ import (
 // A Step is a command on a page, and its expected output.
 type Step struct {
 	*Block
-	// Line is that of the command.
+	// Line is the line of the command.
 	Line int
-	// Command is shell, of one line or several.
+	// Command is the shell command, of one or more lines.
 	Command string
 	// Output is the output on the page; nil if there is none.
 	Output []string
@@ -24,8 +24,8 @@ type Step struct {
 // Where returns the position of a step, for errors.
 func (s *Step) Where() string { return fmt.Sprintf("%s:%d", s.Page, s.Line) }
 
-// Steps returns the steps in the blocks of a page, in order. A block of sh is one step; a console session has one for
-// each prompt.
+// Steps returns the steps in the blocks of a page, in order. A block of sh is one step. A console session has one step
+// for each prompt.
 func Steps(blocks []Block) ([]Step, error) {
 	var steps []Step
 	for i := range blocks {

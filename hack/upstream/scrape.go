@@ -53,7 +53,8 @@ func Series(scrape string) []string {
 	return series
 }
 
-// lookUp finds the metric of a series. Series of conditions have the kind in their name, those of histograms an ending.
+// lookUp finds the metric of a series. The names of series of conditions contain the kind, and those of histograms
+// have a suffix.
 func lookUp(metrics map[string]Name, series string) (Name, bool) {
 	for _, name := range []string{series, ofType.ReplaceAllString(series, "")} {
 		if n, ok := metrics[name]; ok {
@@ -66,7 +67,7 @@ func lookUp(metrics map[string]Name, series string) (Name, bool) {
 	return Name{}, false
 }
 
-// breaches compares the labels of one series, each as match, name and value.
+// breaches compares the labels of one series with those of n. Each of pairs is a match, a name and a value.
 func (n Name) breaches(pairs [][]string) []string {
 	var out, have []string
 	fixed, want := FixedValues(n.Columns[2]), strings.Fields(n.Columns[1])

@@ -1,9 +1,9 @@
 // Package apiclock provides the clock for ages of API objects.
 //
 // Ages are differences between the clock of this machine and timestamps of the API server. If this machine's clock
-// jumps forward, all nodes would seem to be expired, and all launches overdue. So the two clocks are compared, because
-// each response of the API server has a date. While they differ by more than Tolerance, the earlier time is used. So
-// nothing is deleted because of its age before it is old enough by both clocks.
+// jumped forward, all nodes would seem to be expired, and all launches overdue. So this machine's clock is compared
+// with the date in each response of the API server. While they differ by more than Tolerance, the earlier time is
+// used. So nothing is deleted because of its age before it is old enough by both clocks.
 //
 // State may be lost, because the next response of the API server restores it.
 package apiclock
@@ -86,9 +86,9 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// observe compares the clocks by a response with the given date to a request with the given start. The date is in whole
-// seconds, so the API server's clock was between the date and a second later when it answered, which was at most the
-// duration of the request ago.
+// observe compares the clocks by a response with the given date to a request that began at start. The date is in whole
+// seconds. So when the API server answered, its clock was between date and one second later. The answer was sent at
+// most the duration of the request ago.
 func (c *Clock) observe(date, start time.Time) {
 	now := c.WithDelayedExecution.Now()
 	latest := date.Add(time.Second + now.Sub(start))

@@ -11,7 +11,7 @@ import (
 
 var start = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// A server answers with its own time, after a while.
+// server is an API server with its own time. Its response takes some time.
 type server struct {
 	machine *clocktesting.FakeClock
 	now     time.Time
@@ -24,12 +24,12 @@ func (s *server) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{Header: http.Header{"Date": {date}}}, nil
 }
 
-// The earlier of two clocks counts if they differ by more than the tolerance.
+// If two clocks differ by more than the tolerance, the earlier time is used.
 func TestEarlierClockCounts(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		ahead  time.Duration // this machine's clock
-		takes  time.Duration // the request
+		ahead  time.Duration // how far this machine's clock is ahead
+		takes  time.Duration // duration of the request
 		want   time.Time
 		offset float64
 	}{
@@ -61,7 +61,7 @@ func TestEarlierClockCounts(t *testing.T) {
 	}
 }
 
-// The clock is corrected, and then counts again.
+// After this machine's clock is corrected, it is used again.
 func TestClocksAgreeAgain(t *testing.T) {
 	machine := clocktesting.NewFakeClock(start.Add(time.Hour))
 	c := New(machine, logr.Discard())

@@ -40,8 +40,8 @@ type Cluster struct {
 	Now                   time.Time
 
 	findings []finding.Finding
-	// user is the name of the user whose permissions the client has, deployment the controller's Deployment; both may be
-	// unknown: "" and nil.
+	// user is the name of the user whose permissions the client has, empty if it is not known. deployment is the
+	// Deployment of the controller, nil if it was not found.
 	user       string
 	deployment *appsv1.Deployment
 }
@@ -64,7 +64,7 @@ func (c *Cluster) found(check string, level finding.Level, fix, format string, a
 	c.findings = append(c.findings, finding.Finding{Check: check, Level: level, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// whoAmI gets the name of the client's user from the API server.
+// whoAmI sets user to the name of the client's user, which the API server returns.
 func (c *Cluster) whoAmI(ctx context.Context) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := c.Client.Create(ctx, review); err == nil { // otherwise findings say "the caller"
@@ -111,7 +111,8 @@ func (c *Cluster) server() error {
 	return nil
 }
 
-// needed are the kinds that the controller requires, and those that only optional features require.
+// needed are the kinds that the API server must serve. A missing kind has the given level: Error if the controller
+// requires it, less if only an optional feature does.
 var needed = []struct {
 	groupVersion, resource string
 	level                  finding.Level
@@ -149,8 +150,8 @@ func (c *Cluster) crds(context.Context) {
 	}
 }
 
-// storedVersions checks status.storedVersions of the CRDs. A CRD can only be upgraded if the new one has all these
-// versions.
+// storedVersions checks status.storedVersions of the CRDs. A CRD can be upgraded only if the new CRD has all versions
+// in that list.
 func (c *Cluster) storedVersions(ctx context.Context) {
 	for _, name := range []string{"nodepools.karpenter.sh", "nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws"} {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -191,7 +192,8 @@ var wanted = []authorizationv1.ResourceAttributes{
 	{Resource: "events", Verb: "create"},
 }
 
-// rbac checks the permissions of the user. They are those of the controller only if the user is the controller's ServiceAccount.
+// rbac checks the permissions of the client's user. The controller has the same permissions only if that user is the
+// controller's ServiceAccount.
 func (c *Cluster) rbac(ctx context.Context) {
 	missing := 0
 	for _, w := range wanted {
@@ -231,7 +233,7 @@ func (c *Cluster) account() string {
 }
 
 // grant returns the fix for a missing permission. If the user is not the controller's ServiceAccount, the text first
-// tells how to check the permissions of the latter.
+// says how to check the permissions of that ServiceAccount.
 func (c *Cluster) grant(fix string) string {
 	switch account := c.account(); {
 	case account != "" && c.user == account:
@@ -251,7 +253,7 @@ func (c *Cluster) may(ctx context.Context, right authorizationv1.ResourceAttribu
 	return review.Status.Allowed, err
 }
 
-// stale is the time since its last renewal after which a Lease has no leader.
+// stale is the time after the last renewal of a Lease at which the Lease counts as having no leader.
 const stale = time.Minute
 
 // controller checks that the controller runs.
@@ -275,8 +277,8 @@ func (c *Cluster) controller(ctx context.Context) {
 	c.deployment = d
 }
 
-// setting returns a setting of the controller from a flag or an environment variable in its Deployment. It returns
-// otherwise if the Deployment does not have the setting, or has it only as a reference (valueFrom).
+// setting returns a setting of the controller from a flag or an environment variable in its Deployment. If the
+// Deployment does not have the setting, or has it only as a reference (valueFrom), the argument otherwise is returned.
 func (c *Cluster) setting(flag, env, otherwise string) string {
 	if c.deployment == nil {
 		return otherwise

@@ -34,7 +34,7 @@ import (
 
 var now = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// server is an API server's word about itself: resources by group and version.
+// server is what the API server reports about itself: its minor version, and its resources by group and version.
 type server struct {
 	minor string
 	has   map[string][]string
@@ -64,7 +64,7 @@ var today = map[string][]string{
 	"karpenter.sh/v1alpha1": {"nodeoverlays"}, "autoscaling.x-k8s.io/v1beta1": {"capacitybuffers"},
 }
 
-// look checks a cluster of objects in which the given right is missing.
+// look checks a cluster with the objects, in which the user lacks the given permission.
 func look(t *testing.T, s server, missing string, objects ...client.Object) string {
 	t.Helper()
 	scheme := api.Scheme()
@@ -123,7 +123,7 @@ func running() []client.Object {
 	}
 }
 
-// A cluster in order has nothing to fix.
+// In a healthy cluster, no finding has a fix.
 func TestHealthy(t *testing.T) {
 	text := look(t, server{"36", today}, "", running()...)
 	if strings.Contains(text, "fix:") || strings.Count(text, "ok ") < 7 {
@@ -131,7 +131,7 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
-// Each thing that is wrong is found, with its level.
+// Each fault is found and reported with its level.
 func TestFindings(t *testing.T) {
 	late := pool("late")
 	late.Spec.Limits = apiv1.Limits{corev1.ResourceCPU: resource.MustParse("10")}

@@ -47,7 +47,7 @@ func (c *Cluster) pools(ctx context.Context) {
 	}
 }
 
-// ready reports whether an object is ready, and if not, the conditions that cause it.
+// ready reports a finding: the object is ready, or the conditions because of which it is not.
 func (c *Cluster) ready(kind, name string, conditions []metav1.Condition) {
 	root := meta.FindStatusCondition(conditions, "Ready")
 	if root != nil && root.Status == metav1.ConditionTrue {
@@ -80,8 +80,8 @@ func (c *Cluster) limits(p *apiv1.NodePool) {
 }
 
 const (
-	joinTime  = 15 * time.Minute // within which a node should join
-	drainTime = time.Hour        // a longer drain is reported
+	joinTime  = 15 * time.Minute // the time within which a node should join
+	drainTime = time.Hour        // a drain that takes longer is reported
 )
 
 // claims reports NodeClaims that are stuck: the node did not join, or the drain does not end.

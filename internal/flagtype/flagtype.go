@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Bool adds a boolean flag that needs a value. A bare flag of pflag means true, so that "--flag false" would mean true as well.
+// Bool adds a boolean flag that needs a value. In pflag a bare flag means true, so "--flag false" would also mean
+// true.
 func Bool(fs *pflag.FlagSet, p *bool, name string, value bool, usage string) {
 	*p = value
 	fs.Var((*boolean)(p), name, usage)
@@ -52,7 +53,7 @@ func (c *cpu) Set(text string) error {
 	return nil
 }
 
-// Mismatch describes a text that a flag of the type does not accept, with an example of one that it does.
+// Mismatch describes a text that a flag of the type does not accept, with an example of a text that it accepts.
 func Mismatch(text string, v pflag.Value) error {
 	form, example := "a "+v.Type(), ""
 	switch v.Type() {

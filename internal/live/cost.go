@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/ledger"
 )
 
-// Ledger returns the stored ledger of costs. ok is false if no controller has stored one. If several controllers have, it
-// returns the one that was stored last.
+// Ledger returns the stored ledger of costs. ok is false if no controller has stored a ledger. If several controllers
+// have, the ledger that was stored last is returned.
 func Ledger(ctx context.Context, r client.Reader) (found ledger.Saved, ok bool, err error) {
 	var list corev1.ConfigMapList
 	if err := r.List(ctx, &list, client.MatchingFields{metav1.ObjectNameField: ledger.MapName}); err != nil {
@@ -39,7 +39,8 @@ func Ledger(ctx context.Context, r client.Reader) (found ledger.Saved, ok bool, 
 	return found, ok, nil
 }
 
-// Usage returns what pods use now by the metrics API, by pod key. It is nil if the cluster does not serve that API.
+// Usage returns the current resource usage of pods from the metrics API, by pod key. It is nil if the cluster does not
+// serve that API.
 func Usage(ctx context.Context, r client.Reader) (map[string]model.Resources, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "metrics.k8s.io", Version: "v1beta1", Kind: "PodMetricsList"})

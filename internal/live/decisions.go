@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// namespaces are those in which a controller is looked for first.
+// namespaces are the namespaces in which the published decisions are searched first.
 var namespaces = [...]string{"kube-system", "karpenter"}
 
 // ErrNoDecisions is the error if no controller has published decisions.
@@ -21,7 +21,7 @@ var ErrNoDecisions = errors.New("no ConfigMap " + decisions.MapName + " found: t
 	"(--publish-decisions), or is in a namespace that was not searched")
 
 // Decisions returns the published decisions of the controller, oldest first, and its namespace. If namespace is empty,
-// the usual ones are searched, then all.
+// the usual namespaces are searched first, and then all.
 func Decisions(ctx context.Context, r client.Reader, namespace string) ([]decisions.Episode, string, error) {
 	search := namespaces[:]
 	if namespace != "" {
@@ -63,7 +63,7 @@ func episodesOf(m *corev1.ConfigMap) ([]decisions.Episode, error) {
 }
 
 // FollowDecisions calls see with the published decisions now and after each change, until ctx ends or see returns an
-// error. A watch that the API server ends is begun again.
+// error. If the API server ends the watch, FollowDecisions begins another.
 func FollowDecisions(ctx context.Context, c client.WithWatch, namespace string, see func([]decisions.Episode) error) error {
 	for ctx.Err() == nil {
 		w, err := c.Watch(ctx, &corev1.ConfigMapList{}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": decisions.MapName})
@@ -82,7 +82,7 @@ func FollowDecisions(ctx context.Context, c client.WithWatch, namespace string, 
 	return nil
 }
 
-// pass passes the objects of the watch to see until it ends.
+// pass calls see with the decisions in each event of the watch, until the watch ends or see returns an error.
 func pass(w watch.Interface, see func([]decisions.Episode) error) error {
 	for event := range w.ResultChan() {
 		m, ok := event.Object.(*corev1.ConfigMap)

@@ -23,7 +23,7 @@ import (
 
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
-// reader is a cluster with a waiting pod, in which listing overlays fails with err.
+// reader returns a reader of a cluster with a pending pod. Listing overlays fails with err.
 func reader(t *testing.T, err error) client.Reader {
 	t.Helper()
 	scheme, bad := Scheme()
@@ -64,7 +64,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Half a cluster is no basis for a plan.
+// If a list fails, Read returns an error, because a plan for a part of the cluster would be wrong.
 func TestReadRefused(t *testing.T) {
 	refused := errors.New("forbidden")
 	if _, err := Read(t.Context(), reader(t, refused), clocktesting.NewFakeClock(noon)); !errors.Is(err, refused) {
@@ -72,7 +72,7 @@ func TestReadRefused(t *testing.T) {
 	}
 }
 
-// Events are those of the one object.
+// Events returns only the events of the given object.
 func TestEvents(t *testing.T) {
 	scheme, err := Scheme()
 	if err != nil {
@@ -102,7 +102,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Default constraints get the selectors of the services that the cluster has; a service that may not be read is an error.
+// Default constraints get the selectors of the services of the cluster. If services cannot be listed, an error is returned.
 func TestSpread(t *testing.T) {
 	scheme, err := Scheme()
 	if err != nil {

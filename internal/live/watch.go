@@ -22,11 +22,11 @@ import (
 type Watched struct {
 	cache cache.Cache
 	seen  *observe.Cluster
-	// optional are the kinds that the cluster has, of those that it may lack.
+	// optional are the served kinds among those that a cluster may lack.
 	optional []client.ObjectList
 }
 
-// Watch watches the kinds that Read lists, until ctx ends. It returns when all of them are there.
+// Watch watches the kinds that Read lists, until ctx ends. It returns after the first list of each kind.
 func Watch(ctx context.Context, config *rest.Config, c clock.Clock) (*Watched, error) {
 	scheme, err := Scheme()
 	if err != nil {
@@ -51,7 +51,7 @@ func Watch(ctx context.Context, config *rest.Config, c clock.Clock) (*Watched, e
 		}
 		w.optional = append(w.optional, list)
 	}
-	go func() { _ = objects.Start(ctx) }() // its only error is that ctx has ended
+	go func() { _ = objects.Start(ctx) }() // it returns an error only after the end of ctx
 	if !objects.WaitForCacheSync(ctx) {
 		return nil, fmt.Errorf("watch %s: %w", config.Host, context.Cause(ctx))
 	}
@@ -65,7 +65,7 @@ func Watch(ctx context.Context, config *rest.Config, c clock.Clock) (*Watched, e
 	return w, nil
 }
 
-// Now returns the cluster as it is known now.
+// Now returns the current state of the watched cluster.
 func (w *Watched) Now(ctx context.Context) (*Cluster, error) {
 	out := &Cluster{}
 	var pools apiv1.NodePoolList

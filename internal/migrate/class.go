@@ -50,7 +50,7 @@ func (m *migration) class(g group) string {
 	return b.String()
 }
 
-// dataDevice returns the device name of the disk with the kubelet's files.
+// dataDevice returns the device name of the disk that has the files of kubelet.
 func dataDevice(family string) string {
 	switch {
 	case family == "bottlerocket":

@@ -22,13 +22,13 @@ type group struct {
 	desired  int
 	subnets  []string
 	family   string // image family, empty if unknown
-	arch     string // empty if it cannot be told
+	arch     string // empty if unknown
 	role     string // name of the role, empty if unknown
 	labels   map[string]string
 	taints   []taint
 	disk     int // GiB, 0 for the default
 	template string
-	region   string // empty if it cannot be told
+	region   string // empty if unknown
 
 	// managed is true for a group of EKS. behind is the name of the EKS group to which a group of Auto Scaling belongs,
 	// "" if there is none.
@@ -114,14 +114,14 @@ type tag struct {
 	PropagateAtLaunch bool
 }
 
-// answer is the output of any of the supported commands.
+// answer is the output of one of the supported commands. Only the fields of that command are set.
 type answer struct {
 	Nodegroup         *nodegroup
 	Nodegroups        []nodegroup
 	AutoScalingGroups []autoScalingGroup
 }
 
-// read returns the groups in a file, which may have several outputs one after the other.
+// read returns the groups in a file. The file may contain several outputs of commands, one after the other.
 func read(f File) ([]group, error) {
 	var groups []group
 	decoder := json.NewDecoder(bytes.NewReader(f.Data))
@@ -263,7 +263,7 @@ func (a autoScalingGroup) mix(g *group) {
 			g.types = append(g.types, o.InstanceType)
 		}
 		if o.InstanceRequirements != nil {
-			g.types = nil // the types of the current instances are only some of the allowed ones
+			g.types = nil // the instances of the group have only some of the allowed types
 			g.attributes(o.InstanceRequirements)
 			break
 		}

@@ -14,7 +14,8 @@ type Options struct {
 	Cluster string
 	// Region is the region of the groups, for prices. Default: the region in the groups, otherwise us-east-1.
 	Region string
-	// Price returns the hourly price of an instance type, ok=false if it is not known; may be nil.
+	// Price returns the price of an instance type in dollars per hour. ok is false if the price is not known. Price
+	// may be nil.
 	Price func(region, instanceType string, spot bool) (dollars float64, ok bool)
 }
 
@@ -42,7 +43,7 @@ type Note struct {
 
 func (n Note) String() string { return n.Group + ": " + n.Message }
 
-// Groups returns NodePools and node classes for the groups in the files.
+// Groups converts the groups in the files to NodePools, node classes and the steps of the migration.
 func Groups(files []File, o Options) (Result, error) {
 	var groups, managed []group
 	for _, f := range files {
@@ -53,7 +54,7 @@ func Groups(files []File, o Options) (Result, error) {
 		groups = append(groups, found...)
 	}
 	m := &migration{options: o, classes: map[string]string{}, taken: map[string]bool{}}
-	// An Auto Scaling group that belongs to a group of EKS is left out, since it is the same group.
+	// An Auto Scaling group that belongs to an EKS group in the files is omitted, because both are the same group.
 	known := map[string]bool{}
 	for _, g := range groups {
 		known[g.name] = known[g.name] || g.managed
@@ -98,7 +99,7 @@ func (m *migration) note(g group, format string, args ...any) {
 // invalid matches characters that are not allowed in names of objects.
 var invalid = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// name returns an unused name for an object, similar to wish.
+// name returns an unused name for an object of the kind. It is similar to wish.
 func (m *migration) name(kind, wish string) string {
 	base := strings.Trim(invalid.ReplaceAllString(strings.ToLower(wish), "-"), "-")
 	if len(base) > 50 {

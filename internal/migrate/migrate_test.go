@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the goldens")
 
 func price(string, string, bool) (float64, bool) { return 0.1, true }
 
-// Each golden holds answers, and what becomes of them. The API server accepts what is written.
+// Each golden file has outputs of the AWS CLI and the result of their conversion. The API server accepts the manifests.
 func TestGoldens(t *testing.T) {
 	checker, err := admission.New()
 	if err != nil {
@@ -78,7 +78,7 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// Whatever it is given, Groups answers.
+// Groups returns on any input, without a panic.
 func FuzzGroups(f *testing.F) {
 	f.Add([]byte(`{"nodegroup": {"nodegroupName": "a"}}`))
 	f.Add([]byte(`{"AutoScalingGroups": [{"AutoScalingGroupName": "b"}]}`))

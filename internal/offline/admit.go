@@ -22,7 +22,8 @@ type limits struct {
 	runtimes map[string]*nodev1.RuntimeClass
 	// ranges are the defaults for containers, by namespace.
 	ranges map[string][]corev1.LimitRangeItem
-	// unknown are classes that pods use and that do not exist, each with one such pod.
+	// unknown are the PriorityClasses that pods use although the input does not have them, each with the consequence,
+	// for a warning.
 	unknown map[string]string
 }
 
@@ -78,7 +79,7 @@ func (l *limits) admit(spec *corev1.PodSpec, namespace string) {
 	}
 }
 
-// own replaces the shared containers of spec by copies.
+// own replaces the containers that spec shares with other pods by copies.
 func own(spec *corev1.PodSpec) {
 	copied := make([]corev1.Container, len(spec.Containers))
 	for i := range spec.Containers {
@@ -122,7 +123,7 @@ func (l *limits) wrap(spec *corev1.PodSpec, class *nodev1.RuntimeClass) {
 	}
 }
 
-// fill adds the amounts of defaults that have lacks.
+// fill adds to have those amounts of defaults that it lacks.
 func fill(have *corev1.ResourceList, defaults corev1.ResourceList) {
 	for name, q := range defaults {
 		if _, ok := (*have)[name]; ok {
@@ -147,8 +148,8 @@ func openPorts(ports []corev1.ContainerPort, hostNetwork bool) {
 	}
 }
 
-// faults returns mistakes in spec that the API server would reject and without whose correction a decision makes no
-// sense. Each has a field and a message.
+// faults returns mistakes in spec that the API server would reject and that make a decision meaningless. Each has a
+// field and a message.
 func faults(spec *corev1.PodSpec, at string) (out [][2]string) {
 	if len(spec.Containers) == 0 {
 		out = append(out, [2]string{at + ".containers", "is empty: a pod has one container at least"})

@@ -18,7 +18,7 @@ const (
 	OnExisting = "existing" // the pod fits on Node
 	OnNew      = "new"      // NewNode would be launched
 	Refused    = "refused"  // Reasons has the reasons
-	NotAsked   = "none"     // the pod is not planned, Notes has the reason
+	NotAsked   = "none"     // the pod is not planned; Notes has the reason
 )
 
 // A PodAnswer is the result for one pod: its node, or why no node is found. It is also the JSON output. Lists are never
@@ -28,7 +28,7 @@ type PodAnswer struct {
 	Pod      string            `json:"pod"`
 	Requests map[string]string `json:"requests"`
 	Outcome  string            `json:"outcome"`
-	// Node is the existing node on which the pod fits or runs.
+	// Node is the existing node on which the pod fits or already runs.
 	Node    string      `json:"node,omitempty"`
 	NewNode *NodeResult `json:"newNode,omitempty"`
 	// Reasons are the findings of a refusal, fewest obstacles first.
@@ -72,7 +72,7 @@ func (r *Run) Pod(e *explain.Explainer, key string) (PodAnswer, bool) {
 	return a, true
 }
 
-// standing returns the reason why the pod is not planned.
+// standing returns the state of a pod that is not planned, as the reason why it is not planned.
 func standing(p *model.Pod) string {
 	switch {
 	case p.Terminal():
@@ -109,9 +109,9 @@ type NodeAnswer struct {
 	Pods         int               `json:"pods"`
 	Used         map[string]string `json:"used"`
 	Allocatable  map[string]string `json:"allocatable"`
-	// Command is the command of disruption for the node. If Withheld is not empty, it is the enforcement mode of the
-	// NodePool, which prevents the execution. Without a command, Reason is why the node is kept, Fix is the change that
-	// would help, and LostPerHour is the cost of keeping it.
+	// Command is the command of disruption for the node. If an enforcement mode of the NodePool prevents the
+	// execution, Withheld is that mode, otherwise empty. Without a command, Reason is why the node is kept, Fix is the
+	// change that would help, and LostPerHour is the cost of keeping it.
 	Command     *CommandResult `json:"command,omitempty"`
 	Withheld    string         `json:"withheld,omitempty"`
 	Reason      string         `json:"reason,omitempty"`
@@ -260,8 +260,8 @@ func (a *PoolAnswer) choose(types []*model.InstanceType, reqs require.Set) {
 	}
 }
 
-// firstImpossible returns a text about the first requirement that no type meets. If each requirement alone is met by
-// some type, it names all.
+// firstImpossible returns a text about the first requirement that no type meets. If each requirement is met by some
+// type, but no type meets all, the text names all requirements.
 func firstImpossible(types []*model.InstanceType, reqs require.Set) string {
 	for r := range reqs.All() {
 		alone := require.NewSet(r)
@@ -272,7 +272,7 @@ func firstImpossible(types []*model.InstanceType, reqs require.Set) string {
 	return "none has all of " + reqs.String()
 }
 
-// written returns resources as quantities of Kubernetes.
+// written returns the amounts as Kubernetes quantities.
 func written(r model.Resources) map[string]string {
 	out := map[string]string{}
 	for _, name := range r.Names() {

@@ -23,12 +23,12 @@ type Case struct {
 	Now   time.Time
 	// Labels are the label rules of the catalogue.
 	Labels apiv1.LabelRules
-	// Leave are pods that are not planned, by key, with the reason.
+	// Leave are the pods that are not planned, by key, with the reason.
 	Leave map[string]model.Verdict
 	// Spread has the objects from which kube-scheduler derives the selectors of default spread constraints. The caller
 	// sets its constraints.
 	Spread topology.Defaults
-	// Static are nodes that static NodePools lack. Delta has them as existing nodes.
+	// Static are the nodes that static NodePools lack. Delta has them as existing nodes.
 	Static []NodeResult
 	// Warnings are sentences for users about the input.
 	Warnings []string
@@ -99,8 +99,8 @@ func (a *assembly) addSurroundings() {
 	a.furnishClaims()
 }
 
-// furnishClaims does what the volume controllers would do. Claims without a class get the default storage class. A
-// claim with the name of an existing volume is bound to it.
+// furnishClaims sets what the volume controllers would set. A claim without a class gets the default storage class. A
+// claim whose volumeName is the name of an existing volume is marked as bound to that volume.
 func (a *assembly) furnishClaims() {
 	a.class = defaultClass(a.Delta.StorageClasses)
 	volumes := map[string]bool{}

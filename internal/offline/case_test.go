@@ -21,7 +21,7 @@ var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 const typesFile = `[{"name": "m.large", "allocatable": {"cpu": "4", "memory": "16Gi"}, "capacity": {"cpu": "5"},
   "labels": {"example.com/family": "m"}, "offerings": [{"zone": "a", "capacityType": "on-demand", "price": 0.1}]}]`
 
-// assemble reads YAML and makes a case of it.
+// assemble returns the Case of the objects in a YAML text.
 func assemble(t *testing.T, text string) (*Case, error) {
 	t.Helper()
 	set, err := manifest.Read(t.Context(), []string{manifest.Stdin}, manifest.Options{Stdin: strings.NewReader(text)})
@@ -35,7 +35,7 @@ func assemble(t *testing.T, text string) (*Case, error) {
 	return Assemble(set, catalogue, noon)
 }
 
-// pending lists the pods that wait, and bound those on nodes.
+// names returns the names of the pending pods, and of the pods that are bound to nodes.
 func names(t *testing.T, text string) (pending, bound []string, c *Case) {
 	t.Helper()
 	c, err := assemble(t, text)
@@ -193,7 +193,7 @@ spec: {taints: [{key: karpenter.sh/unregistered, effect: NoExecute}, {key: mine,
 {apiVersion: v1, kind: Pod, metadata: {name: done}, spec: {nodeName: n1, containers: [{name: c}]}, status: {phase: Succeeded}}
 `
 
-// A node with the label of a pool is up and may be consolidated, with or without a claim.
+// A node with the label of a pool counts as initialized and consolidatable, with or without a claim.
 func TestNodes(t *testing.T) {
 	claim := `
 ---
@@ -249,7 +249,7 @@ func TestDefaultPool(t *testing.T) {
 	}
 }
 
-// A NodePool counts as ready whatever its status, unless its class is given and is not ready.
+// A NodePool counts as ready whatever its status, unless the input has its node class and that is not ready.
 func TestReadiness(t *testing.T) {
 	pool := `
 apiVersion: karpenter.sh/v1
@@ -290,7 +290,7 @@ func static(replicas int64, limits string) string {
 		"{nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: c}, requirements: []}}}}", replicas, limits)
 }
 
-// The replicas that the limit of a static NodePool leaves out are not left out in silence.
+// A warning names the replicas of a static NodePool that its limit prevents.
 func TestReplicasAboveLimit(t *testing.T) {
 	_, _, c := names(t, static(3, "limits: {nodes: 2},"))
 	want := "NodePool p: spec.replicas is 3, but spec.limits.nodes is 2: no more nodes than that are launched"
@@ -317,7 +317,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Pods that are written alike share their containers; what one namespace or network does to them is not the others' business.
+// Equal pods share their containers. Defaults of one pod's namespace or network do not change the other pods.
 func TestSharedContainersAreNotSpoilt(t *testing.T) {
 	_, _, c := names(t, `[
 {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "small"}, "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "100m"}}]}},

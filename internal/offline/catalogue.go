@@ -45,15 +45,16 @@ func ReadCatalogue(name string, data []byte) (*Catalogue, error) {
 	return &Catalogue{fixed: types}, nil
 }
 
-// Anew returns the catalogue without the types that were computed for node classes, because these have changed.
+// Anew returns the catalogue without the cached types of node classes. It is used after node classes have changed.
 func (c *Catalogue) Anew() *Catalogue {
 	anew := *c
 	anew.shaped = map[string][]*model.InstanceType{}
 	return &anew
 }
 
-// Types returns the instance types that the pool may launch, in name order. class is the pool's EC2NodeClass, nil if it
-// is not in the input. The shipped types depend on its kubelet settings, disks and zones. Types of a file do not.
+// Types returns the instance types that the pool may launch, in name order. class is the pool's EC2NodeClass, nil if
+// it is not in the input. The shipped types depend on the kubelet settings, disks and zones of the class. Types of a
+// file do not.
 func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	if c.fixed != nil {
 		return c.priced(c.fixed), nil
@@ -64,7 +65,7 @@ func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*m
 		case kwokv1alpha1.Group:
 			return kwok.GenericTypes(), nil
 		case clusterapiv1alpha1.Group:
-			return nil, nil // see lacks
+			return nil, nil // the method lacks reports it
 		}
 		name = ref.Name
 	}
@@ -84,7 +85,8 @@ func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*m
 	return types, nil
 }
 
-// lacks reports whether the types of the pool are neither in the binary nor in the file: they are templates of Cluster API.
+// lacks reports whether neither the binary nor a file has the types of the pool. It is true for templates of Cluster
+// API without a file.
 func (c *Catalogue) lacks(pool *apiv1.NodePool) bool {
 	ref := pool.Spec.Template.Spec.NodeClassRef
 	return c.fixed == nil && ref != nil && ref.Group == clusterapiv1alpha1.Group

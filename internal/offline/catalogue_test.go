@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/catalogue"
 )
 
-// What the table says survives being printed and read, as far as it can be bought.
+// Types that are printed as JSON and read again are equal.
 func TestCatalogueRoundTrip(t *testing.T) {
 	for _, provider := range []string{"aws", "kwok"} {
 		types, err := TypesOf(provider, "eu-west-1")
@@ -41,7 +41,7 @@ func TestCatalogueRoundTrip(t *testing.T) {
 	}
 }
 
-// A node class shapes the types of the table: kubelet's settings count, and so do the zones of its subnets.
+// The types in the catalogue depend on the node class: on its kubelet settings and on the zones of its subnets.
 func TestClassShapesTypes(t *testing.T) {
 	find := func(class *awsv1.EC2NodeClass) *model.InstanceType {
 		c := Shipped(DefaultRegion)
@@ -85,7 +85,8 @@ func TestClassShapesTypes(t *testing.T) {
 	}
 }
 
-// Pools of Cluster API have types in a file only. Without one, that is said, and no types of another cloud are taken.
+// NodePools of Cluster API have types only in a file. Without a file, a warning says so, and no types of another cloud are
+// used.
 func TestTypesOfClusterAPI(t *testing.T) {
 	p := &apiv1.NodePool{}
 	p.Name = "workers"

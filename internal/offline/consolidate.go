@@ -24,12 +24,12 @@ type Disruption struct {
 	Moved int
 	// Mode is the enforcement mode of NodePools without an annotation, empty for Auto.
 	Mode string
-	// Took is how long deciding took.
+	// Took is the time that the decision took.
 	Took time.Duration
 }
 
-// Disrupt returns the decision of disruption after r, with the lower bound on the price. It sets o.Pack. With
-// o.Simulate, nodes count as initialized and consolidatable.
+// Disrupt returns the decision of disruption for the cluster after the plan of r, with the lower bound on the price.
+// It sets o.Pack. With o.Simulate, nodes count as initialized and consolidatable.
 func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
 	o.Pack = r.Options
 	start := now()

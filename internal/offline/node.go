@@ -29,7 +29,7 @@ func (a *assembly) addNodes() {
 	for _, c := range claims {
 		id, name := c.Status.ProviderID, c.Status.NodeName
 		if id == "" && name == "" {
-			name = c.Name // a claim without a node name may be that of the node with the same name
+			name = c.Name // a claim without a node name belongs to the node with its name, if there is one
 		}
 		owned["id "+id], owned["name "+name] = c, c
 	}

@@ -18,8 +18,8 @@ type Run struct {
 	Options pack.Options
 	// Solve is the time from objects to the finished plan. Verify is the time of its check.
 	Solve, Verify time.Duration
-	// Faults are violations that the check found, and panics. The nodes or pods that they concern are omitted from
-	// Plan. They are always errors in this program, not in the input.
+	// Faults are the violations that the check found, and panics. The nodes or pods that they concern are omitted from
+	// Plan. A fault is always an error in this program, not in the input.
 	Faults []string
 }
 

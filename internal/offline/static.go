@@ -55,7 +55,8 @@ func (a *assembly) static() []*corev1.Node {
 	return out
 }
 
-// given returns how many nodes of the pool the manifests have, as Nodes or as NodeClaims.
+// given returns the number of nodes of the pool in the manifests. It is the number of Nodes or of NodeClaims,
+// whichever is larger.
 func (a *assembly) given(pool string) int {
 	nodes, claims := 0, 0
 	for _, o := range manifest.Of[*corev1.Node](a.set) {
@@ -71,7 +72,8 @@ func (a *assembly) given(pool string) int {
 	return max(nodes, claims)
 }
 
-// cheapest returns the type and offering of the lowest price that the pool allows; of equal ones the first by name.
+// cheapest returns the type and offering with the lowest price that the pool allows. Of equal prices it returns the
+// first by name.
 func cheapest(types []*model.InstanceType, pool *model.Pool) (best *model.InstanceType, offer model.Offering, ok bool) {
 	for _, t := range types {
 		if _, fits := pool.Requirements.Intersects(t.Requirements); !fits {

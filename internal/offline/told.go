@@ -37,7 +37,7 @@ func Told(events []corev1.Event) []EventResult {
 	return out
 }
 
-// toldLast returns the latest of the times in the event. Some events have only the creation time.
+// toldLast returns the latest time in the event. Some events have only a creation time.
 func toldLast(e *corev1.Event) time.Time {
 	last := e.CreationTimestamp.Time
 	for _, t := range []time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time} {

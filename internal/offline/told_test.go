@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// Told returns the controller's events in the order of their times, and no others.
+// Told returns only events of the controller, in the order of their times.
 func TestTold(t *testing.T) {
 	noon := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	at := func(minute int) metav1.Time { return metav1.NewTime(noon.Add(time.Duration(minute) * time.Minute)) }
@@ -24,7 +24,7 @@ func TestTold(t *testing.T) {
 	again := event(telemetry.EventNominated, "Planned onto n2; it was planned onto n1, which is gone", 3, 3)
 	others := event("FailedScheduling", "0/3 nodes are available", 1, 9)
 	others.Source.Component = "default-scheduler"
-	// A writer of the newer kind of event: no source, no count, and no time but when.
+	// An event of the newer API has no source, no count and no first and last time, only an event time.
 	newer := corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at(1)}, Reason: "LaunchBackoff", Message: "paused",
 		ReportingController: telemetry.Component, EventTime: metav1.NewMicroTime(at(2).Add(time.Millisecond)),

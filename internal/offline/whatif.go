@@ -19,7 +19,7 @@ type WhatIf struct {
 	After  float64 `json:"dollarsPerHourAfter"`
 	// Drifted are nodes that no longer match their NodePool.
 	Drifted []DriftResult `json:"drifted"`
-	// Lost and Won are the instance types that NodePools may no longer, or newly, launch.
+	// Lost are the instance types that no NodePool may launch any more, and Won those that only the change allows.
 	Lost []string `json:"typesLost"`
 	Won  []string `json:"typesWon"`
 	// Launches are the nodes that would be launched, Moved the pods that would go to existing nodes.
@@ -27,7 +27,7 @@ type WhatIf struct {
 	Moved    int          `json:"movedToExisting"`
 	// Evictions is how many pods would be evicted.
 	Evictions int `json:"evictions"`
-	// Unschedulable are the pods that would have no node although they have one, or get one, without the change.
+	// Unschedulable are the pods that have no node with the change, although they have or get one without it.
 	Unschedulable []string `json:"unschedulable"`
 }
 
@@ -39,8 +39,9 @@ type DriftResult struct {
 	Pods   int    `json:"pods"`
 }
 
-// Compare returns what a change makes of the run r. changed is the snapshot with the change. gone are nodes that are removed
-// by it, besides those that drift. now is for durations only.
+// Compare returns the difference between the run r and the same cluster after a change. changed is the snapshot with
+// the change. gone are the nodes that the change removes, in addition to nodes that drift. now is used for durations
+// only.
 func (r *Run) Compare(changed *model.Snapshot, gone []string, now func() time.Time) WhatIf {
 	out := WhatIf{
 		Before: priceOf(r.Snapshot) + r.Plan.Price, Drifted: []DriftResult{}, Lost: []string{}, Won: []string{},
@@ -81,7 +82,7 @@ func (r *Run) Compare(changed *model.Snapshot, gone []string, now func() time.Ti
 	return out
 }
 
-// types sets the instance types that differ. A type counts if at least one NodePool may launch it.
+// types sets Lost and Won. A type is allowed if at least one NodePool may launch it.
 func (w *WhatIf) types(before, after *model.Snapshot) {
 	had, has := allowedTypes(before), allowedTypes(after)
 	for name := range had {

@@ -33,7 +33,7 @@ type workload struct {
 	owner metav1.OwnerReference
 	// claims are the PersistentVolumeClaims that are created for each pod.
 	claims []corev1.PersistentVolumeClaim
-	// fixed is true if pods have fixed numbers, as in a StatefulSet. Then pods are added for missing numbers.
+	// fixed is true if the pods have fixed numbers, as in a StatefulSet. Then a pod is added for each missing number.
 	fixed bool
 }
 
@@ -110,7 +110,8 @@ func (r *roster) of(w workload) []*corev1.Pod {
 	return out
 }
 
-// mostMade bounds how many pods or nodes are made for one object, so that a typing error in its number does not exhaust memory.
+// mostMade bounds how many pods or nodes are created for one object, so that a typing error in a number does not
+// exhaust memory.
 const mostMade = 1_000_000
 
 // expand returns the pods that the given workloads lack.
@@ -134,7 +135,7 @@ func (a *assembly) expand(given []*corev1.Pod) []*corev1.Pod {
 	return out
 }
 
-// missing returns new pods for those that w lacks.
+// missing returns the new pods that w needs in addition to its existing ones.
 func (a *assembly) missing(w workload, r *roster) []*corev1.Pod {
 	there := map[string]bool{}
 	have := 0

@@ -1,5 +1,5 @@
-// Package parallel calls a function for many items concurrently. A panic becomes the error of its item. Without that, a
-// panic in a goroutine would end the process.
+// Package parallel calls a function for many items concurrently. A panic becomes the error of the item for which it
+// occurs. Otherwise a panic in a goroutine would end the process.
 package parallel
 
 import (
@@ -31,12 +31,13 @@ func Do(ctx context.Context, n, limit int, do func(i int) error) []error {
 	return errs
 }
 
-// All calls the functions at once and waits for them. It returns their errors in their order, as Do does.
+// All calls the functions concurrently and waits for them. It returns their errors in the order of the functions, as
+// Do does.
 func All(ctx context.Context, functions ...func() error) []error {
 	return Do(ctx, len(functions), 0, func(i int) error { return functions[i]() })
 }
 
-// recovered calls do and makes an error of a panic.
+// recovered calls do. If do panics, it returns the panic as an error.
 func recovered(ctx context.Context, i int, do func(int) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 )
 
-// A panic is the error of its item, and is logged with its stack. The other items are done.
+// A panic becomes the error of its item, and is logged with its stack. All other items are processed.
 func TestPanicCostsOneItem(t *testing.T) {
 	var log strings.Builder
 	ctx := logr.NewContext(t.Context(), funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{}))
@@ -37,7 +37,7 @@ func TestPanicCostsOneItem(t *testing.T) {
 	}
 }
 
-// Errors are in the order of the functions, and a panic is one.
+// Errors are in the order of the functions. A panic becomes an error.
 func TestAll(t *testing.T) {
 	failed := errors.New("failed")
 	errs := All(t.Context(), func() error { return nil }, func() error { return failed }, func() error { panic("nil map") })
@@ -46,7 +46,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// No more than the limit run at once.
+// At most limit calls run at the same time.
 func TestLimit(t *testing.T) {
 	var now, most atomic.Int32
 	Do(t.Context(), 50, 3, func(int) error {

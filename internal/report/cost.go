@@ -14,13 +14,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/ledger"
 )
 
-// Bounds of the narrow table of costs: rows, and cells of the key on 80 columns.
+// Bounds of the narrow table of costs: the number of rows, and the width of the key in cells, for a terminal of 80
+// columns.
 const (
 	mostCosts = 25
 	keyWidth  = 40
 )
 
-// Cost renders what nodes cost. wide shows all rows, the idle capacity and overhead of each, and each action.
+// Cost renders what nodes cost. wide shows all rows, the idle capacity and overhead of each row, and each action.
 func (s Style) Cost(r ledger.Report, wide bool) string {
 	var b strings.Builder
 	s.costHead(&b, r)
@@ -106,7 +107,7 @@ func (s Style) costTable(b *strings.Builder, r ledger.Report, wide bool) {
 	t.write(b, "", s.dim)
 }
 
-// opening returns when the first budget opens.
+// opening returns the time at which the first of the budgets opens.
 func opening(opens map[string]time.Time, now time.Time) string {
 	var first time.Time
 	for _, at := range opens {

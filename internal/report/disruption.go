@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Disruption renders what disruption would do, best saving first, and why other nodes are kept.
+// Disruption renders the commands of disruption, best saving first, and why other nodes are kept.
 func (s Style) Disruption(d *offline.Disruption) string {
 	var b strings.Builder
 	gone, added := 0, 0
@@ -82,7 +82,8 @@ type hold struct {
 	worth float64
 }
 
-// A reason has the fields that are equal in all verdicts of a hold. key is the NodePool, if the rule concerns one.
+// A reason groups nodes that are kept for the same reason. key is the NodePool if the rule concerns one, otherwise
+// empty.
 type reason struct {
 	rule  model.Rule
 	cause model.Cause

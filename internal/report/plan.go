@@ -216,7 +216,7 @@ func (s Style) refusals(b *strings.Builder, p *model.Plan, e *explain.Explainer)
 	s.refused(b, gated, "not planned", e)
 }
 
-// refused writes refusals below a line with the number of their pods and what they are.
+// refused writes a headline with the number of pods and the text what, and below it the refusals.
 func (s Style) refused(b *strings.Builder, list []model.Refusal, what string, e *explain.Explainer) {
 	if len(list) == 0 {
 		return
@@ -262,7 +262,7 @@ func (s Style) advice(b *strings.Builder, indent, what, text string) {
 	b.WriteString(indent + s.green(what+": ") + text + "\n")
 }
 
-// Class names equal pods by the first of them and its requests.
+// Class describes equal pods: the name of the first one and its requests.
 func Class(pods []*model.Pod) string {
 	first := pods[0]
 	var requests []string

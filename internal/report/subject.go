@@ -61,7 +61,7 @@ func (s Style) Node(a offline.NodeAnswer) string {
 	return b.String()
 }
 
-// fate writes whether disruption would remove a node, or why not.
+// fate writes what disruption would do with a node, or why the node is kept.
 func (s Style) fate(b *strings.Builder, a offline.NodeAnswer) {
 	if c := a.Doing; c != nil {
 		what := "deleted"

@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// narrow is the number of columns below which a timeline has no kind, numbers of nodes and evictions, so that the
-// decision has space.
+// narrow is the number of columns below which a timeline omits the kind, the numbers of nodes and the evictions, so
+// that the decision has space.
 const narrow = 110
 
 // TimelineHead returns the head of a timeline.
@@ -120,7 +120,7 @@ func refusal(r decisions.Refusal) string {
 	return text
 }
 
-// fit cuts the text to at most n cells. Colour codes must not be in it.
+// fit cuts the text to at most n cells. The text must not contain colour codes.
 func (s Style) fit(text string, n int) string {
 	if n <= 0 {
 		return ""

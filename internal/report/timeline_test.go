@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// A line of the timeline fits in the columns of the terminal. The wide form has everything.
+// A line of the timeline is not longer than the terminal is wide. The wide form shows everything.
 func TestTimeline(t *testing.T) {
 	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	replaced := decisions.Episode{

@@ -16,7 +16,7 @@ func TestSourceEnqueuesOnce(t *testing.T) {
 	if err := Source().Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	// Events that come before the first run add nothing to it.
+	// Events before the first reconcile add no second request.
 	Handler().Create(t.Context(), event.CreateEvent{Object: &corev1.Node{}}, queue)
 	if queue.Len() != 1 {
 		t.Fatalf("queue has %d requests, want 1", queue.Len())

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Context returns a context that is done when ctx is, when cancel is called, or when d has passed by the clock. In the
-// last case its error is context.DeadlineExceeded. Its method Deadline returns only the deadline of ctx, because
+// Context returns a context that is done when ctx is, when cancel is called, or when d has passed by the clock c. In
+// the last case its error is context.DeadlineExceeded. Its method Deadline returns only the deadline of ctx, because
 // callers compare deadlines with the machine's clock. The caller must call cancel.
 func Context(ctx context.Context, c clock.Clock, d time.Duration) (_ context.Context, cancel context.CancelFunc) {
 	t := &timed{Context: ctx, done: make(chan struct{})}
@@ -33,7 +33,7 @@ func Context(ctx context.Context, c clock.Clock, d time.Duration) (_ context.Con
 
 // A timed is a context that Context ends.
 type timed struct {
-	context.Context // gives values and deadline
+	context.Context // provides the values and the deadline
 
 	mu   sync.Mutex // guards err, and closing done
 	err  error

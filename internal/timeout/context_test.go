@@ -13,8 +13,8 @@ import (
 
 type key struct{}
 
-// A context ends by its clock, by its parent or by its cancel function, whatever comes first, and says which. So do the
-// contexts made of it.
+// A context ends by its clock, its parent or its cancel function, whichever comes first, and Err returns the cause. The same
+// holds for contexts that are derived from it.
 func TestContext(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -51,7 +51,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// Without any time left the context has ended from the start.
+// A context with a timeout of zero has ended from the start.
 func TestContextOfNoTime(t *testing.T) {
 	ctx, cancel := timeout.Context(t.Context(), clocktesting.NewFakeClock(time.Unix(0, 0)), 0)
 	defer cancel()

@@ -52,10 +52,11 @@ type Node struct {
 	// Rule is the rule that keeps the node, as in the label rule of the metric
 	// karpenter_voluntary_disruption_unrealized_savings_dollars_per_hour. It is empty if the node would be disrupted.
 	Rule string `json:"rule,omitempty"`
-	// Reason is why the node stays, or what would be done with it. Fix is the change that would let it go.
+	// Reason is why the node is kept, or what disruption would do with it. Fix is the change that would allow its
+	// disruption.
 	Reason string `json:"reason,omitempty"`
 	Fix    string `json:"fix,omitempty"`
-	// WastePerHour is the waste of a node that stays.
+	// WastePerHour is the waste of a node that is kept, in dollars per hour.
 	WastePerHour float64   `json:"wastePerHour"`
 	Created      time.Time `json:"created"`
 }
@@ -75,7 +76,7 @@ type Pool struct {
 
 // A Pending is a group of equal pending pods.
 type Pending struct {
-	// Pod is the first one, as namespace/name.
+	// Pod is the first pod of the group, as namespace/name.
 	Pod   string `json:"pod"`
 	Count int    `json:"count"`
 	// Outcome is existing, new or refused. Reason is the node, or why there is none; Fix is the change that helps.

@@ -8,10 +8,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// A Source returns the Data of now. It is called again wait after it has returned.
+// A Source returns the current Data. It is called again after the time wait.
 type Source func() (d Data, wait time.Duration, err error)
 
-// A Model is the program of the terminal. It draws only the rows that are visible.
+// A Model is the terminal program of the view. It draws only the rows that are visible.
 type Model struct {
 	source Source
 	pages  []page
@@ -45,14 +45,14 @@ func New(source Source) *Model {
 	return m
 }
 
-// loaded is the message that new Data is there.
+// fetched is the message that the Source has returned.
 type fetched struct {
 	data Data
 	wait time.Duration
 	err  error
 }
 
-// due is the message that Data is to be fetched.
+// due is the message that the Source is to be called.
 type due struct{}
 
 // Init begins to fetch.
@@ -201,7 +201,7 @@ func (m *Model) arrange() {
 	m.move(0)
 }
 
-// index returns the index of the selected row, 0 if it is not there.
+// index returns the index of the selected row. It is 0 if no row has the selected key.
 func (v *view) index() int {
 	return max(0, slices.IndexFunc(v.rows, func(r row) bool { return r.key == v.selected }))
 }

@@ -57,8 +57,8 @@ func TestKeysOnTerminal(t *testing.T) {
 	}
 }
 
-// readUntil reads from the terminal until the text was drawn since the last call. Cells that do not change are not drawn
-// again, so texts are chosen that are new on the screen.
+// readUntil reads from the terminal until the text has been drawn since the last call. Unchanged cells are not drawn again, so
+// the text must be new on the screen.
 func readUntil(t *testing.T, from *os.File, out *bytes.Buffer, want string) {
 	t.Helper()
 	seen := out.Len()

@@ -21,17 +21,17 @@ type cell struct {
 // A row is a line of a page.
 type row struct {
 	cells []cell
-	// key identifies the row when Data changes. keys are what it is sorted by, one for each column.
+	// key identifies the row when Data changes. keys are the values by which rows are sorted, one for each column.
 	key  string
 	keys []any // string or float64
 	// detail are lines about the row.
 	detail []string
 }
 
-// A column is a column of a page. Columns with a larger from are left out if the terminal has fewer columns.
+// A column is a column of a page. It is omitted if the terminal has fewer than from columns.
 type column struct {
 	title string
-	width int // 0: what is left
+	width int // 0 means the remaining width
 	right bool
 	from  int
 }

@@ -59,13 +59,13 @@ spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]` + more + `}
 `
 }
 
-// Each kind of trouble gets one right sentence and one right fix. They are the same in explain, in the event, in top, and the
+// Each kind of trouble has one correct sentence and one correct fix. They are the same in explain, in the event and in top. The
 // rule is the label of the metrics.
 func TestTroubles(t *testing.T) {
 	plainPool := pool("default", requirements)
 	for _, tt := range []struct {
 		name, cluster string
-		// node is true if the trouble keeps node n1, else pod shop/web is refused.
+		// node is true if the trouble concerns node n1. Otherwise it is that pod shop/web is refused.
 		node           bool
 		why, fix, rule string
 	}{
@@ -163,7 +163,7 @@ status: {disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1, expectedPo
 	}
 }
 
-// Of many NodePools the nearest is named, with what it lacks, and the others are a number.
+// If many NodePools refuse a pod, the text names the nearest one with its obstacles, and the number of the others.
 func TestNearestPool(t *testing.T) {
 	run := decide(t, pool("far", "requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]\n      taints: [{key: a, effect: NoSchedule}, {key: b, effect: NoSchedule}]")+
 		pool("near", requirements+"\n      taints: [{key: nvidia.com/gpu, effect: NoSchedule}]")+

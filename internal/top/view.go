@@ -47,7 +47,8 @@ func paint(text string, as highlight) string {
 	return style.Render(text)
 }
 
-// Lines of the screen that are no rows: two of the head, the tabs, the column heads, the detail, and the keys.
+// The number of lines of the screen that are not rows: two of the head, the tabs, the column heads, the detail, and
+// the keys.
 const (
 	detailLines = 6
 	otherLines  = 5 + detailLines
@@ -176,7 +177,8 @@ func (m *Model) row(p page, r row, chosen bool) string {
 // narrowCells is the width below which a cell shows its short text.
 const narrowCells = 30
 
-// assemble returns the cells in their columns, in at most width cells. With as selected the whole line has that style.
+// assemble returns a line of cells in their columns, at most width cells wide. If as is selected, the whole line is
+// highlighted.
 func assemble(columns []column, cells []cell, width int, as highlight) string {
 	var b strings.Builder
 	left := width

@@ -56,7 +56,7 @@ func sample() Data {
 	}
 }
 
-// start returns a model that has the data, on a terminal of that size.
+// start returns a model that has loaded the data, on a terminal of the given size.
 func start(t *testing.T, d Data, width, height int) *Model {
 	t.Helper()
 	m := New(func() (Data, time.Duration, error) { return d, time.Hour, nil })
@@ -89,7 +89,7 @@ func plainly(t *testing.T, m *Model) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// The screens of all pages, in two widths, and what scripts get.
+// The golden files have the screens of all pages in two widths, and the text for scripts.
 func TestViews(t *testing.T) {
 	for name, keys := range map[string]string{
 		"nodes": "", "nodes_selected": "j", "pods": "2", "nodepools": "3 j", "decisions": "4", "search": "/ p d b enter",
@@ -125,7 +125,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// With 5,000 nodes the screen has only the rows that fit, and the selection is always among them.
+// With 5,000 nodes, only the rows that fit are drawn, and the selected row is always one of them.
 func TestLarge(t *testing.T) {
 	d := sample()
 	d.Nodes = nil
@@ -151,7 +151,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// New data keeps the selection. Paused, the screen does not change, and nothing is fetched. An error keeps the last data.
+// The selection is kept when the data change. While the view is paused, the screen does not change, and the Source is not
+// called. After an error, the last data are shown.
 func TestNewData(t *testing.T) {
 	m := start(t, sample(), 80, 18)
 	press(m, "j")
@@ -174,7 +175,7 @@ func TestNewData(t *testing.T) {
 	}
 }
 
-// Before there is data, the screen says so. It works on any size.
+// Before the first data, the screen says so. The screen can be drawn in any size.
 func TestSizes(t *testing.T) {
 	m := New(func() (Data, time.Duration, error) { return Data{}, time.Hour, errors.New("no route to host") })
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 12})

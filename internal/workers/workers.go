@@ -11,8 +11,8 @@ import (
 // mostCores is the number of cores at which a controller has its largest number of workers.
 const mostCores = 60
 
-// Number returns the number of workers of a controller: min on one core, and max on 60 cores or more. In between it
-// grows linearly, rounded down. A part of a core counts as a whole one.
+// Number returns the number of workers of a controller: min on one core, and max on 60 cores or more. Between these it
+// grows linearly, rounded down. A part of a core counts as a whole core.
 func Number(cpuMillis int64, min, max int) int {
 	cores := int((cpuMillis + 999) / 1000)
 	switch {
@@ -24,7 +24,7 @@ func Number(cpuMillis int64, min, max int) int {
 	return min + (max-min)*(cores-1)/(mostCores-1)
 }
 
-// Limits of DefaultLimiter, and of all retries of one controller together.
+// The delays of DefaultLimiter, and the rate and burst of all retries of one controller.
 const (
 	DefaultBase = 100 * time.Millisecond
 	DefaultMax  = time.Minute

@@ -32,7 +32,7 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// More CPU never means fewer workers, and the bounds hold.
+// With more CPU, the number of workers is never smaller. It is always between min and max.
 func TestWorkersGrow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		min := rapid.IntRange(1, 1000).Draw(t, "min")
@@ -59,7 +59,7 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// Many different requests that fail at once are held back together.
+// If many different requests fail at the same time, their retries are delayed together.
 func TestLimiterIsSharedByRequests(t *testing.T) {
 	limiter := Limiter(time.Millisecond, time.Millisecond)
 	var last time.Duration

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/prometheus"
 )
 
-// Every alert fires in a staged incident, with its labels and texts, and not in a quiet time: testdata/alerts.yaml, which promtool
-// evaluates as Prometheus would.
+// Every alert fires in an incident of testdata/alerts.yaml, with its labels and texts, and does not fire in a quiet time.
+// promtool evaluates the alerts as Prometheus does.
 func TestAlertsFire(t *testing.T) {
 	promtool, err := prometheus.Find("promtool")
 	if err != nil {
@@ -55,7 +55,7 @@ func alertsOf(t *testing.T) map[string]string {
 	return out
 }
 
-// Each alert has an incident and a quiet time, and the manual describes it with its expression.
+// Each alert has an incident and a quiet time in the test data. The manual describes it with its expression.
 func TestAlertsAreDescribed(t *testing.T) {
 	staged, manual := string(read(t, "testdata/alerts.yaml")), string(read(t, "../../docs/alerts.md"))
 	for name, expr := range alertsOf(t) {

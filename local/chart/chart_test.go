@@ -55,8 +55,8 @@ func release(v map[string]any) Release {
 		APIs: []string{"monitoring.coreos.com/v1/ServiceMonitor"}}
 }
 
-// What the charts make of values is written down, so that every change of a template shows in review. A second rendering
-// is the same to the byte: a GitOps tool that renders again finds no difference.
+// The golden files have the rendered charts, so that every change of a template shows in a review. A second rendering is
+// identical. Otherwise a GitOps tool would always find a difference.
 func TestGoldens(t *testing.T) {
 	for _, name := range []string{"minimal", "eks", "everything"} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// The chart of the CRDs has all of them, with the annotations that are asked for.
+// The chart of the CRDs has all CRDs, with the annotations from the values.
 func TestCRDs(t *testing.T) {
 	v := map[string]any{"additionalAnnotations": map[string]any{"example.com/a": "b"}}
 	files, err := Render(load(t, "karpenter-crd"), release(v))
@@ -104,7 +104,7 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-// What is packed can be installed: both charts, with the version that was asked for.
+// Both packed charts can be loaded, and have the requested version.
 func TestPack(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"karpenter", "karpenter-crd"} {
@@ -128,7 +128,8 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// Templates that look at the cluster or roll dice make a difference at every synchronisation.
+// Templates use no function whose result depends on the cluster, the time or random numbers. With such a function, every
+// synchronisation would find a difference.
 func TestTemplatesAreDeterministic(t *testing.T) {
 	for _, f := range load(t, "karpenter").Templates {
 		for _, word := range []string{"lookup", "randAlpha", "randAscii", "now ", "genCA", "genSigned", "uuidv4", ".Release.Revision", ".Release.IsInstall"} {
@@ -139,7 +140,7 @@ func TestTemplatesAreDeterministic(t *testing.T) {
 	}
 }
 
-// Values that mean nothing are refused, and those of charts before 1.0 with what took their place.
+// Unknown values are rejected. For values of charts before 1.0, the error names the replacement.
 func TestBadValues(t *testing.T) {
 	for name, tt := range map[string]struct{ set, want string }{
 		"no cluster":             {`{}`, "settings.clusterName must be set"},
@@ -173,7 +174,7 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// The defaults are upstream's, image excepted, so that an existing values.yaml means the same.
+// The defaults equal upstream's, except for the image, so that an existing values.yaml has the same effect.
 func TestDefaultsAreUpstreams(t *testing.T) {
 	have := load(t, "karpenter").Values
 	for path, want := range upstreamDefaults(t) {
@@ -193,7 +194,8 @@ func TestDefaultsAreUpstreams(t *testing.T) {
 	}
 }
 
-// A release that had upstream's chart keeps its values: with helm upgrade --reuse-values all of upstream's keys are given.
+// The chart renders with all values of upstream's chart. helm upgrade --reuse-values passes them for a release that was
+// installed with that chart.
 func TestReusedValuesRender(t *testing.T) {
 	v := map[string]any{}
 	for path, value := range upstreamDefaults(t) {
@@ -205,14 +207,14 @@ func TestReusedValuesRender(t *testing.T) {
 	if _, err := Render(load(t, "karpenter"), release(v)); err != nil {
 		t.Error(err)
 	}
-	// Charts before 1.15 wrote this default out.
+	// Charts before 1.15 set this default explicitly.
 	set(v, []string{"settings", "ignoreDRARequests"}, true)
 	if _, err := Render(load(t, "karpenter"), release(v)); err != nil {
 		t.Error(err)
 	}
 }
 
-// Settings that depend on each other become one consistent environment.
+// Settings that depend on each other are rendered as one consistent environment.
 func TestEnvironment(t *testing.T) {
 	for name, tt := range map[string]struct {
 		set  string
@@ -290,7 +292,7 @@ func upstreamDefaults(t *testing.T) map[string]any {
 	return v
 }
 
-// The pods are admitted where Pod Security is restricted, the one of helm test too.
+// The pods, including that of helm test, are admitted at the Pod Security level restricted.
 func TestRestricted(t *testing.T) {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -362,7 +364,7 @@ func objects(t *testing.T, name string) []*unstructured.Unstructured {
 	return list
 }
 
-// The default pool and class are accepted by the API server.
+// The API server accepts the default pool and class.
 func TestDefaultPoolIsAccepted(t *testing.T) {
 	checker, err := admission.New()
 	if err != nil {
@@ -383,7 +385,7 @@ func TestDefaultPoolIsAccepted(t *testing.T) {
 	}
 }
 
-// The chart works below another one, switched by a condition and with global values around.
+// The chart works as a dependency of another chart, with a condition and with global values.
 func TestUmbrella(t *testing.T) {
 	parent := &chartv2.Chart{Metadata: &chartv2.Metadata{APIVersion: "v2", Name: "platform", Version: "1.0.0",
 		Dependencies: []*chartv2.Dependency{{Name: "karpenter", Version: "*", Condition: "karpenter.enabled"}}}}
@@ -401,7 +403,7 @@ func TestUmbrella(t *testing.T) {
 	}
 }
 
-// The example's values render, with the role of the service account.
+// The values of the example can be rendered, and the service account has the role.
 func TestExampleValues(t *testing.T) {
 	text, err := os.ReadFile("../../examples/helm/eks.yaml")
 	if err != nil {
@@ -421,7 +423,7 @@ func TestExampleValues(t *testing.T) {
 	}
 }
 
-// The schemas for editors accept what the API server accepts, and mark typos.
+// The schemas for editors accept what the API server accepts, and reject misspelled fields.
 func TestEditorSchemas(t *testing.T) {
 	compiler := jsonschema.NewCompiler()
 	schema, err := compiler.Compile("../../docs/schemas/karpenter.sh/nodepool_v1.json")
@@ -445,7 +447,8 @@ func TestEditorSchemas(t *testing.T) {
 	}
 }
 
-// With Cluster API the controller may create Machines, unless they are in another cluster. It needs no settings of AWS.
+// With Cluster API, the controller may create Machines in its cluster, unless it has a kubeconfig of another management
+// cluster. It needs no settings of AWS.
 func TestClusterAPI(t *testing.T) {
 	for kubeconfig, inHere := range map[string]bool{"": true, "/etc/management/kubeconfig": false} {
 		v := map[string]any{"settings": map[string]any{"provider": "clusterapi", "managementKubeconfig": kubeconfig}}

@@ -1,3 +1,3 @@
-// Package chart renders the project's Helm charts as Helm does, for tests: values checked against the schema, dependencies
-// included, notes kept.
+// Package chart renders the project's Helm charts as Helm does, for tests. It checks values against the schema,
+// renders dependencies, and includes notes.
 package chart

@@ -8,8 +8,8 @@ import (
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 )
 
-// Pack writes the chart in dir to an archive in the directory out, as helm package does, and returns the archive's path. The
-// version, which has to be a semantic one without a "v", becomes that of chart and program.
+// Pack writes the chart in dir to an archive in the directory out, as helm package does, and returns the path of the
+// archive. version is a semantic version without "v". It becomes the version of the chart and its appVersion.
 func Pack(dir, version, out string) (string, error) {
 	if _, err := semver.StrictNewVersion(version); err != nil {
 		return "", fmt.Errorf("version %q: %w, want one such as 1.2.3", version, err)

@@ -19,7 +19,8 @@ type Release struct {
 	Values          map[string]any
 	// Kubernetes is the version of Kubernetes for templates, such as "v1.36.3".
 	Kubernetes string
-	// APIs are the APIs of the cluster besides those of Kubernetes, such as "monitoring.coreos.com/v1/ServiceMonitor".
+	// APIs are the APIs of the cluster that are not part of Kubernetes, such as
+	// "monitoring.coreos.com/v1/ServiceMonitor".
 	APIs []string
 }
 
@@ -53,7 +54,7 @@ func Render(c *chartv2.Chart, r Release) (map[string]string, error) {
 	return files, nil
 }
 
-// Join returns rendered manifests as one stream, by name of file.
+// Join returns rendered manifests as one stream, sorted by file name.
 func Join(files map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {

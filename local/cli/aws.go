@@ -66,7 +66,7 @@ func reachable(err error) error {
 	return err
 }
 
-// parsePool parses TYPE/ZONE/CAPACITY. Each part is a pattern; a missing part matches anything.
+// parsePool parses TYPE/ZONE/CAPACITY. Each part is a pattern. A missing part matches anything.
 func parsePool(text string) (control.Pool, error) {
 	words := strings.Split(text, "/")
 	if len(words) > 3 {
@@ -76,7 +76,7 @@ func parsePool(text string) (control.Pool, error) {
 	return control.Pool{Type: words[0], Zone: words[1], Capacity: words[2]}, nil
 }
 
-// parseNumber reads a decimal number named what.
+// parseNumber parses a decimal number of 0 or more. what is its name in the error.
 func parseNumber(what, text string) (float64, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n < 0 {

@@ -71,7 +71,7 @@ func (a *app) awsBill() *cobra.Command {
 	return cmd
 }
 
-// sinceTime returns the time that a duration before now or a time in RFC 3339 names; the zero time if text is empty.
+// sinceTime parses a duration before now, or a time in RFC 3339. It returns the zero time if text is empty.
 func sinceTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -117,8 +117,8 @@ func outputFlag(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVarP(output, "output", "o", "text", "Output format: text or json")
 }
 
-// show prints value as JSON, or as the table that text writes, one line a
-// row with tabs between the columns.
+// show prints value as JSON, or as the table that the function text writes. The table has one line per row and tabs
+// between the columns.
 func show(w io.Writer, output string, value any, text func(io.Writer)) error {
 	switch output {
 	case "json":

@@ -41,12 +41,12 @@ func TestTakeDir(t *testing.T) {
 	}
 }
 
-// run executes a command line of which no part is linked.
+// run executes a command line without any of the cluster's parts.
 func run(args ...string) int {
 	return Run(args, Programs{Kubectl: func([]string) int { return 0 }})
 }
 
-// kubectl gets its own arguments, the cluster's kubeconfig, and the last word.
+// kubectl gets its own arguments and the kubeconfig of the cluster. Its exit code is returned.
 func TestKubectl(t *testing.T) {
 	dir, _ := emulated(t)
 	t.Setenv("KUBECONFIG", "/somebody/elses")
@@ -65,7 +65,7 @@ func TestKubectl(t *testing.T) {
 	}
 }
 
-// A part gets all arguments after its name, --dir and --help included.
+// A part gets all arguments after its name, including --dir and --help.
 func TestPartGetsItsArguments(t *testing.T) {
 	var args []string
 	code := Run([]string{"etcd", "--dir=x", "--help"}, Programs{Parts: []Part{{
@@ -108,7 +108,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// emulated is a state directory whose emulator is served by this test.
+// emulated returns a state directory whose emulator is served by this test.
 func emulated(t *testing.T) (dir string, cloud control.Client) {
 	t.Helper()
 	emulator, err := awsemu.New(awsemu.Config{})
@@ -138,7 +138,7 @@ func emulated(t *testing.T) (dir string, cloud control.Client) {
 	return string(d), control.Client{BaseURL: server.URL}
 }
 
-// Every order reaches the emulator and is understood there.
+// Every command is sent to the emulator, and the emulator accepts it.
 func TestAWSOrders(t *testing.T) {
 	dir, _ := emulated(t)
 	for _, tt := range []struct {
@@ -182,7 +182,7 @@ func TestAWSOrders(t *testing.T) {
 	}
 }
 
-// An emulator that is gone is a matter of reach, not of what was asked.
+// If the emulator does not respond, the exit code is that for an unreachable cluster, not that for a wrong command.
 func TestAWSWithoutEmulator(t *testing.T) {
 	dir, _ := emulated(t)
 	d, err := state.At(dir)
@@ -219,7 +219,7 @@ func TestLogsNamesTheParts(t *testing.T) {
 	}
 }
 
-// Every command shows by example how it is called, and each example is one that it takes.
+// The help of every command has an example, and the command accepts each of its examples.
 func TestHelpHasExamples(t *testing.T) {
 	root := newRoot(Programs{})
 	seen := 0
@@ -228,7 +228,7 @@ func TestHelpHasExamples(t *testing.T) {
 		for _, sub := range c.Commands() {
 			look(sub)
 		}
-		if c.HasSubCommands() || c.Name() == "help" || c.GroupID == "parts" { // parts are started by up
+		if c.HasSubCommands() || c.Name() == "help" || c.GroupID == "parts" { // up starts the parts
 			return
 		}
 		seen++

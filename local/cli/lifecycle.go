@@ -59,7 +59,7 @@ func (a *app) up() *cobra.Command {
 	return cmd
 }
 
-// given returns the settings of which the flags are set.
+// given returns only those settings whose flags are set on the command line.
 func given(cmd *cobra.Command, boot time.Duration, provider, gates string) state.Settings {
 	var s state.Settings
 	if cmd.Flags().Changed("nodes-boot") {

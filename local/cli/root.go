@@ -44,11 +44,10 @@ type Programs struct {
 	Kubectl func(args []string) int
 }
 
-// Run executes the command line and returns the exit code. Errors go to the
-// standard error stream as one message.
+// Run executes the command line and returns the exit code. An error is printed to standard error as one message.
 func Run(args []string, programs Programs) int {
-	// The Kubernetes programs install their own signal handlers and panic if they do so twice, so this must not use
-	// their function for it.
+	// The Kubernetes programs install their own signal handlers by a function that panics when it is called twice. So
+	// Run does not use that function.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot(programs)
@@ -75,8 +74,8 @@ func Run(args []string, programs Programs) int {
 	return exitFailed
 }
 
-// namesCommand returns an error if args name a command that does not exist. With --help, cobra would print the help of the
-// command above it instead.
+// namesCommand returns an error if args name a command that does not exist. Without this check, cobra would print the
+// help of the parent command for an unknown command with --help.
 func namesCommand(root *cobra.Command, args []string) error {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -151,7 +150,7 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	}
 }
 
-// usage converts the errors of check, about the number of arguments, to usage errors.
+// usage converts an error of check, which is about the number of arguments, to a usage error.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// kubectl returns the command that passes all arguments except --dir to kubectl. Flags are not parsed here, because
-// most of them are kubectl's.
+// kubectl returns the command that passes all arguments except --dir to kubectl. Its flags are not parsed here,
+// because most of them are flags of kubectl.
 func (a *app) kubectl() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kubectl",

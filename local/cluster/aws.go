@@ -45,8 +45,7 @@ func (c *Cluster) writeAWSEnv() error {
 	return nil
 }
 
-// emulator describes the emulated AWS as a part. Its instances join the
-// cluster as nodes.
+// emulator returns the spec of the emulated AWS. Its instances join the cluster as nodes.
 func (c *Cluster) emulator(s *state.State, k keys) spec {
 	return spec{
 		name: "awsemu", purposes: []string{"awsemu"}, binary: c.binary,

@@ -61,14 +61,14 @@ type Options struct {
 	Values map[string]any
 	// DieWithParent stops the cluster when the calling process ends, even by a crash.
 	DieWithParent bool
-	// OnEnd, if not nil, is called when a part that this process has started ends, with its name and how it ended; not after
-	// Kill.
+	// OnEnd, if not nil, is called when a part that this process has started ends, with its name and how it ended. It
+	// is not called for a part that Kill ends.
 	OnEnd func(part string, how error)
 	// Patience is the maximum time until a part is healthy; default two minutes.
 	Patience time.Duration
 }
 
-// Open returns the handle to the cluster of o.Dir without touching it.
+// Open returns the handle to the cluster of o.Dir. It changes nothing.
 func Open(o Options) (*Cluster, error) {
 	dir, err := state.At(o.Dir)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// trust makes the HTTP client for health checks.
+// trust creates the HTTP client for health checks, which trusts the authority in bundle.
 func (c *Cluster) trust(bundle string) error {
 	ca, err := os.ReadFile(bundle)
 	if err != nil {
@@ -125,14 +125,14 @@ func (c *Cluster) trust(bundle string) error {
 	return nil
 }
 
-// lock waits until no other command changes the cluster, at most Options.Patience.
+// lock waits until no other command changes the cluster, for at most Options.Patience.
 func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Patience)
 	defer cancel()
 	return c.dir.Lock(ctx)
 }
 
-// step prints what has just happened, and when.
+// step prints a message with the time since Open.
 func (c *Cluster) step(format string, args ...any) {
 	elapsed := c.clock.Since(c.begun).Seconds()
 	fmt.Fprintf(c.out, "%6.1fs  %s\n", elapsed, fmt.Sprintf(format, args...))

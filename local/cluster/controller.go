@@ -28,14 +28,14 @@ import (
 const (
 	// Namespace is the namespace of the controller.
 	Namespace = metav1.NamespaceSystem
-	// ControllerName is the controller as a part, and the name of its release.
+	// ControllerName is the name of the controller as a part, and of its release.
 	ControllerName = "karpenter"
 	// tokenSeconds is the validity of the controller's token: a year, longer than a local cluster exists.
 	tokenSeconds = 365 * 24 * 60 * 60
 )
 
-// startController gives the controller its rights and, unless it is left out, starts it. The rights are always created,
-// so that a user can run another build with the same kubeconfig.
+// startController creates the rights of the controller and starts the controller. The rights are created even without
+// a controller, so that a user can run another build with the same kubeconfig.
 func (c *Cluster) startController(ctx context.Context, k keys) error {
 	_, err := os.Stat(filepath.Join(c.options.Chart, "Chart.yaml"))
 	switch {
@@ -60,7 +60,7 @@ func (c *Cluster) startController(ctx context.Context, k keys) error {
 	return c.startAll(ctx, []spec{part})
 }
 
-// grant applies only the rights of the chart, and writes a kubeconfig with them.
+// grant applies the rights of the chart and nothing else of it, and writes a kubeconfig with these rights.
 func (c *Cluster) grant(ctx context.Context, k keys) error {
 	granted, err := rights.Render(c.options.Chart, c.release())
 	if err != nil {
@@ -103,8 +103,8 @@ func (c *Cluster) grant(ctx context.Context, k keys) error {
 	return nil
 }
 
-// gateValues returns the values of the chart for feature gates that are given as for the flag --feature-gates. The
-// chart grants some permissions only with the gate that needs them. Entries that do not have the form Gate=true or
+// gateValues returns the values of the chart for feature gates in the format of the flag --feature-gates. The chart
+// grants some permissions only with the gate that needs them. Entries that do not have the form Gate=true or
 // Gate=false are omitted; the controller reports them.
 func gateValues(flag string) map[string]any {
 	values := map[string]any{}
@@ -129,8 +129,8 @@ func (c *Cluster) release() chart.Release {
 	}
 }
 
-// chartEnvironment returns the environment of the controller that the chart renders with Options.Values; nothing if
-// there are no values.
+// chartEnvironment returns the environment of the controller that the chart renders with Options.Values. It is empty
+// if there are no values.
 func (c *Cluster) chartEnvironment() ([]string, error) {
 	if c.options.Values == nil {
 		return nil, nil
@@ -146,7 +146,7 @@ func (c *Cluster) chartEnvironment() ([]string, error) {
 	return chart.Environment(files)
 }
 
-// controller describes the controller as a part.
+// controller returns the spec of the controller.
 func (c *Cluster) controller(s *state.State) spec {
 	env := []string{
 		"KUBECONFIG=" + c.dir.ControllerKubeconfig(),

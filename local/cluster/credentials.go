@@ -23,7 +23,7 @@ const (
 
 // A user is a user of the API server who has a client certificate.
 type user struct {
-	file   string // of the certificate, and the part's name
+	file   string // name of the certificate's file and of the part
 	name   string
 	groups []string
 }
@@ -47,7 +47,7 @@ type keys struct {
 	tokens    pki.Pair // of service accounts
 }
 
-// ensureKeys makes the missing keys and kubeconfigs.
+// ensureKeys creates the keys, certificates and kubeconfigs that do not exist yet.
 func (c *Cluster) ensureKeys() (keys, error) {
 	authority, err := pki.Open(c.dir.PKI(), c.clock.Now())
 	if err != nil {

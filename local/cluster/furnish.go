@@ -56,7 +56,7 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// installCRDs applies the CRDs of Karpenter and returns when all are served.
+// installCRDs applies the CRDs of Karpenter and returns when the API server serves all of them.
 func installCRDs(ctx context.Context, c client.WithWatch) error {
 	definitions, err := crds.All()
 	if err != nil {
@@ -65,7 +65,7 @@ func installCRDs(ctx context.Context, c client.WithWatch) error {
 	return serve(ctx, c, definitions)
 }
 
-// serve applies CRDs and returns when all are served.
+// serve applies CRDs and returns when the API server serves all of them.
 func serve(ctx context.Context, c client.WithWatch, definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	for _, crd := range definitions {
 		if err := objects.Apply(ctx, c, crd); err != nil {
@@ -76,7 +76,7 @@ func serve(ctx context.Context, c client.WithWatch, definitions []*apiextensions
 	return watching.Until(ctx, c, &list, func() bool { return established(definitions, list.Items) })
 }
 
-// furnishClusterAPI installs the CRDs of Cluster API, and creates the Cluster that stands for this one.
+// furnishClusterAPI installs the CRDs of Cluster API, and creates the Cluster object for this cluster.
 func (c *Cluster) furnishClusterAPI(ctx context.Context, w client.WithWatch) error {
 	definitions, err := clusterapi.Definitions(c.options.ClusterAPI)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *Cluster) furnishClusterAPI(ctx context.Context, w client.WithWatch) err
 	return nil
 }
 
-// established reports whether each of wanted is served.
+// established reports whether the API server serves each of wanted. have are the CRDs in the cluster.
 func established(wanted []*apiextensionsv1.CustomResourceDefinition,
 	have []apiextensionsv1.CustomResourceDefinition,
 ) bool {
@@ -116,8 +116,8 @@ func established(wanted []*apiextensionsv1.CustomResourceDefinition,
 	return true
 }
 
-// createDNS makes the service kube-dns, whose address is in the user data of nodes. It has no endpoints, since no pod
-// really runs.
+// createDNS creates the service kube-dns, whose address is in the user data of nodes. The service has no endpoints,
+// because no container runs.
 func createDNS(ctx context.Context, client kubernetes.Interface) error {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{

@@ -34,8 +34,7 @@ var purposes = []string{
 	"awsemu", "clusterapi", "karpenter-metrics", "karpenter-health",
 }
 
-// controlPlane describes the parts in the order in which they start. Parts of
-// one stage start together.
+// controlPlane returns the specs of the control plane in stages. The parts of one stage start together.
 func (c *Cluster) controlPlane(s *state.State, k keys) [][]spec {
 	last := []spec{c.scheduler(s, k), c.controllerManager(s, k), c.hollowKubelet(s)}
 	if c.emulates() {
@@ -44,7 +43,7 @@ func (c *Cluster) controlPlane(s *state.State, k keys) [][]spec {
 	return with([][]spec{{c.etcd(s)}, {c.apiServer(s, k)}, last}, c.options.Arguments)
 }
 
-// known returns the parts that must be healthy for the cluster to be ready.
+// known returns the specs of the parts that must be healthy for the cluster to be ready.
 func (c *Cluster) known(s *state.State, k keys) [][]spec {
 	stages := append(c.controlPlane(s, k), c.machines(s)...)
 	if _, started := s.Parts[ControllerName]; started {
@@ -53,7 +52,7 @@ func (c *Cluster) known(s *state.State, k keys) [][]spec {
 	return stages
 }
 
-// machines describes the parts that create machines, and need the CRDs of Cluster API.
+// machines returns the specs of the parts that create machines. They need the CRDs of Cluster API.
 func (c *Cluster) machines(s *state.State) [][]spec {
 	if c.state.Settings.Provider != providerClusterAPI {
 		return nil
@@ -79,14 +78,12 @@ func (c *Cluster) apiServer(s *state.State, k keys) spec {
 		name: "kube-apiserver", purposes: []string{"kube-apiserver"}, binary: c.binary,
 		health: "https://" + s.Address("kube-apiserver") + "/readyz",
 		args: slices.Concat([]string{"kube-apiserver"}, serving(s, "kube-apiserver", k), []string{
-			// No address but loopback is served, so there is nothing to
-			// publish as the endpoint of the service default/kubernetes.
+			// Only loopback is served, so no endpoint is published for the service default/kubernetes.
 			"--advertise-address=127.0.0.1",
 			"--endpoint-reconciler-type=none",
 			"--etcd-servers=http://" + s.Address("etcd"),
 			"--client-ca-file=" + k.authority.Bundle(),
-			// No certificate of this name is issued. Without these flags the
-			// other parts log errors, since they read them.
+			// No certificate with this name is issued. Other parts read these settings, and log errors without them.
 			"--requestheader-client-ca-file=" + k.authority.Bundle(),
 			"--requestheader-allowed-names=front-proxy",
 			"--requestheader-username-headers=X-Remote-User",
@@ -98,8 +95,7 @@ func (c *Cluster) apiServer(s *state.State, k keys) spec {
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-signing-key-file=" + k.tokens.Key,
 			"--service-account-key-file=" + k.tokens.Cert,
-			// One client may use the whole machine: the default limits are for
-			// API servers with many users.
+			// One client may use the whole machine. The default limits are for API servers with many users.
 			"--max-requests-inflight=2000",
 			"--max-mutating-requests-inflight=1000",
 			"--profiling=false",

@@ -70,9 +70,9 @@ func (c *Cluster) start(p spec) (*process.Child, error) {
 	return child, c.remember(p.name, child.ID)
 }
 
-// collector returns the setting GOGC for a part of the control plane. It allows the heap to grow twice as much as the
-// default between garbage collections, which otherwise take an eighth of the API server's CPU time. GOGC in the
-// environment has precedence.
+// collector returns the setting GOGC for a part of the control plane. With it, the heap may grow twice as much between
+// garbage collections as by default. With the default, collections take an eighth of the API server's CPU time. GOGC
+// in the environment has precedence.
 func (c *Cluster) collector(p spec) []string {
 	if _, set := os.LookupEnv("GOGC"); set || p.binary != c.binary {
 		return nil
@@ -80,7 +80,7 @@ func (c *Cluster) collector(p spec) []string {
 	return []string{"GOGC=200"}
 }
 
-// rotate renames the log of the previous run to PART.log.old, so that the log has one run only.
+// rotate renames the log of the previous run to PART.log.old, so that the log has only one run.
 func rotate(log string) error {
 	if err := os.Rename(log, log+".old"); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("rotate log: %w", err)

@@ -11,8 +11,7 @@ import (
 // Status is the state of a cluster.
 type Status struct {
 	Dir string `json:"dir"`
-	// Ready is true when every part of the control plane, and every other
-	// part that was ever started, is healthy.
+	// Ready is true if every part of the control plane, and every other part that was ever started, is healthy.
 	Ready  bool         `json:"ready"`
 	Server string       `json:"server,omitempty"` // URL of the API server
 	Parts  []PartStatus `json:"parts"`

@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/process"
 )
 
-// Up starts the parts that do not run and returns when all are healthy. On an error, the started parts keep running for
-// inspection.
+// Up starts the parts that do not run, and returns when all are healthy. After an error, the parts that were started
+// keep running, so that they can be inspected.
 func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
@@ -104,7 +104,7 @@ const (
 	DefaultProvider  = providerAWS
 )
 
-// Providers of the controller. For AWS, a part emulates the cloud; kwok needs none.
+// The providers of the controller. For AWS, a part emulates the cloud. kwok needs no cloud.
 const (
 	providerAWS  = "aws"
 	providerKWOK = "kwok"
@@ -114,7 +114,7 @@ const (
 
 var providers = []string{providerAWS, providerClusterAPI, providerKWOK}
 
-// keepSettings uses the stored settings of the first start, since running parts were started with them.
+// keepSettings uses the settings of the first start, because running parts were started with them.
 func (c *Cluster) keepSettings() {
 	want, have := c.options.Settings, &c.state.Settings
 	keep := func(name, wanted, fallback string, kept *string) {
@@ -152,8 +152,8 @@ func (c *Cluster) startWatchdog() error {
 	return c.remember("watchdog", child.ID)
 }
 
-// watchdogs has the ends of the pipes, so that they stay open until the process ends. The garbage collector would close
-// unreachable ones.
+// watchdogs has the write ends of the pipes, so that they stay open until the process ends. Without a reference, the
+// garbage collector would close them.
 var watchdogs []*os.File
 
 // remember stores the process of a part.

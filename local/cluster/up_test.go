@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// script writes a program that stands in for karpenter-local.
+// script writes a program that is run instead of karpenter-local.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "karpenter-local")
@@ -40,7 +40,7 @@ func up(t *testing.T, o Options) (*Cluster, error) {
 	return c, err
 }
 
-// wantLine checks that err is a single line that says all of words.
+// wantLine checks that err is a single line that contains all of words.
 func wantLine(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil || strings.Contains(err.Error(), "\n") {
@@ -71,7 +71,7 @@ func TestUpNamesTakenPort(t *testing.T) {
 	wantLine(t, err, "etcd", "is taken")
 }
 
-// A part that dies at once is found out at once, and its log is quoted.
+// If a part ends while it starts, Up returns an error at once that quotes its log.
 func TestUpQuotesTheLastWords(t *testing.T) {
 	c, err := up(t, Options{Binary: script(t, "echo first; echo the disk is full; exit 3")})
 	if err == nil || !strings.Contains(err.Error(), "start etcd") ||
@@ -87,7 +87,7 @@ func TestUpQuotesTheLastWords(t *testing.T) {
 	}
 }
 
-// A part that runs but never answers does not hold Up for ever.
+// If a part runs but never becomes healthy, Up returns an error after Patience.
 func TestUpRunsOutOfPatience(t *testing.T) {
 	_, err := up(t, Options{
 		Binary: script(t, "echo thinking; while :; do :; done"), Patience: 300 * time.Millisecond,
@@ -98,8 +98,7 @@ func TestUpRunsOutOfPatience(t *testing.T) {
 	}
 }
 
-// Down of a directory that a failed Up left behind leaves nothing: no file and
-// no process.
+// After a failed Up, Down leaves no file and no process.
 func TestDownCleansUpAfterFailure(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	binary := script(t, "trap '' TERM; echo stubborn; while :; do :; done")
@@ -142,7 +141,7 @@ func TestSettingsOfTheFirstStartAreKept(t *testing.T) {
 	}
 }
 
-// More arguments come last, so that they win, and go to their own part only.
+// Additional arguments come last, so that they override others. They are passed only to their own part.
 func TestUpAddsArguments(t *testing.T) {
 	_, err := up(t, Options{Binary: script(t, `echo "called with $@"; exit 3`), Arguments: map[string][]string{
 		"etcd": {"--quota=7"}, "kube-apiserver": {"--feature-gates=Some=false"},
@@ -153,7 +152,8 @@ func TestUpAddsArguments(t *testing.T) {
 	}
 }
 
-// Another scheduler is a program of its own, and gets what ours gets but its name among ours.
+// Another scheduler is started as a program of its own. It gets the same arguments as the built-in one, without the name of the
+// part.
 func TestAnotherScheduler(t *testing.T) {
 	_, err := up(t, Options{Binary: script(t, ""), Scheduler: "/no/such/kube-scheduler"})
 	wantLine(t, err, "the scheduler", "/no/such/kube-scheduler")

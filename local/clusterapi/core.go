@@ -31,15 +31,15 @@ import (
 )
 
 const (
-	// name is the name of the program in the API server's log.
+	// name is the name of this client in the log of the API server.
 	name = "cluster-api"
-	// qps and burst are generous, so that measurements are those of Karpenter.
+	// qps and burst are high, so that measurements show the speed of Karpenter.
 	qps, burst = 1000, 2000
 	// workers is the number of objects of each kind that are reconciled at once.
 	workers = 20
 	// syncPeriod is the interval at which all objects are reconciled again.
 	syncPeriod = 10 * time.Minute
-	// connectionGrace and conditionsGrace are the defaults of Cluster API.
+	// connectionGrace and conditionsGrace have the default values of Cluster API.
 	connectionGrace = 50 * time.Second
 	conditionsGrace = 5 * time.Minute
 )

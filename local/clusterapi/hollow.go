@@ -27,12 +27,12 @@ const (
 	// Orders is the ConfigMap that makes machines fail, in the namespace of the machines. Its keys are the kinds of failure
 	// below. The value of a key lists offerings as TEMPLATE/FAILURE-DOMAIN, separated by commas. Both parts may have wildcards.
 	Orders = "hollow-infrastructure"
-	// Offerings of Exhausted have no capacity. Templates of Failing have a mistake. Machines of Hung are never provisioned.
-	// Existing machines of Interrupted are reclaimed.
+	// Machines of an offering in Exhausted get no capacity. Templates in Failing have a mistake. Machines in Hung are
+	// never provisioned. Existing machines in Interrupted are reclaimed.
 	Exhausted, Failing, Hung, Interrupted = "exhausted", "failing", "hung", "interrupted"
 
 	finalizer = "hollow.cluster.x-k8s.io"
-	// troubleEvery is the interval at which a machine that an order concerns is looked at again.
+	// troubleEvery is the interval at which a machine that an order concerns is reconciled again.
 	troubleEvery = time.Second
 	// unregistered is the taint with which nodes of Karpenter join.
 	unregistered = "karpenter.sh/unregistered"
@@ -64,13 +64,13 @@ func addHollow(mgr ctrl.Manager, boot time.Duration) error {
 	)
 }
 
-// fields reads nested strings.
+// field returns the string at the path, empty if there is none.
 func field(u *unstructured.Unstructured, path ...string) string {
 	text, _, _ := unstructured.NestedString(u.Object, path...) // another type counts as absent
 	return text
 }
 
-// Reconcile provisions a machine and boots its node, or ends it.
+// Reconcile provisions a machine and creates its node, or terminates the machine.
 func (i *infrastructure) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	u := empty(hollowMachine)
 	if err := i.Get(ctx, req.NamespacedName, u); err != nil {
@@ -183,7 +183,8 @@ func (i *infrastructure) provision(ctx context.Context, u *unstructured.Unstruct
 	return i.ready(ctx, u, "True", "Ready", "")
 }
 
-// join creates the node of a machine. Its taints are those with which a kubelet joins that Cluster API and Karpenter manage.
+// join creates the node of a machine. Its taints are those with which a kubelet joins a cluster that Cluster API and
+// Karpenter manage.
 func (i *infrastructure) join(ctx context.Context, u *unstructured.Unstructured, domain string) error {
 	capacity, err := resources(u)
 	if err != nil {
@@ -225,7 +226,7 @@ func resources(u *unstructured.Unstructured) (corev1.ResourceList, error) {
 	return out, nil
 }
 
-// end lets the machine go. Its node becomes unreachable; Karpenter and Cluster API delete it.
+// end terminates a machine. Its node becomes unreachable. Karpenter and Cluster API delete the node.
 func (i *infrastructure) end(ctx context.Context, u *unstructured.Unstructured) error {
 	before := u.DeepCopy()
 	if !controllerutil.RemoveFinalizer(u, finalizer) {
@@ -234,7 +235,7 @@ func (i *infrastructure) end(ctx context.Context, u *unstructured.Unstructured) 
 	return client.IgnoreNotFound(i.Patch(ctx, u, client.MergeFrom(before)))
 }
 
-// template writes to the status of a template which capacity its machines have, for scaling from zero.
+// template writes the capacity of a template's machines to the status of the template, as for scaling from zero.
 func (i *infrastructure) template(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	u := empty(hollowMachineTemplate)
 	if err := i.Get(ctx, req.NamespacedName, u); err != nil {
@@ -251,7 +252,7 @@ func (i *infrastructure) template(ctx context.Context, req ctrl.Request) (ctrl.R
 	return ctrl.Result{}, i.Status().Patch(ctx, u, client.MergeFrom(before))
 }
 
-// bootstrap makes the Secret with bootstrap data.
+// bootstrap creates the Secret with bootstrap data.
 func (i *infrastructure) bootstrap(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	u := empty(hollowConfig)
 	if err := i.Get(ctx, req.NamespacedName, u); err != nil {

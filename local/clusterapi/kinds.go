@@ -27,7 +27,8 @@ var (
 	hollowControlPlane    = schema.GroupVersionKind{Group: controlPlaneGroup, Version: version, Kind: "HollowControlPlane"}
 )
 
-// definitions returns the CRDs of the hollow providers. The label says which contract of Cluster API they follow.
+// definitions returns the CRDs of the hollow providers. Their label names the contract of Cluster API that they
+// implement.
 func definitions() []*apiextensionsv1.CustomResourceDefinition {
 	var out []*apiextensionsv1.CustomResourceDefinition
 	open := true

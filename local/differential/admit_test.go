@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/registry/core/pod"
 )
 
-// admit returns o as the API server would store it: defaults filled in, matchLabelKeys merged into selectors, validated.
-// Where it runs and what its status says is kept, for pods that are older than the cluster of the test.
+// admit returns o as the API server would store it: with defaults, with matchLabelKeys merged into selectors, and validated.
+// Its node and status are kept, because a pod may be older than the cluster of the test.
 func admit(o *corev1.Pod) (*corev1.Pod, error) {
 	in := o.DeepCopy()
 	in.Spec.NodeName, in.ResourceVersion, in.OwnerReferences = "", "", nil

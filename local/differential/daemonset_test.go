@@ -13,10 +13,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A daemonSet is a DaemonSet of the snapshot, and what the engine's rule for DaemonSets depends on.
+// A daemonSet is a DaemonSet of the snapshot, with the properties on which the engine's rule for DaemonSets depends.
 type daemonSet struct {
 	key  string
-	pod  *corev1.Pod // on any node
+	pod  *corev1.Pod // its pod, on any node
 	info fwk.PodInfo
 	// uncertain means that something other than its node selector, tolerations and requests may keep its pod off a node.
 	uncertain bool
@@ -65,8 +65,8 @@ func hasOwnRules(pod *corev1.Pod) bool {
 		})
 }
 
-// shareHostPort reports whether both pods have a host port of the same number. It does not compare addresses and protocols, so that
-// it may find a conflict where there is none.
+// shareHostPort reports whether both pods have a host port with the same number. It does not compare addresses and protocols,
+// so it may report a conflict where there is none.
 func shareHostPort(a, b *corev1.Pod) bool {
 	ports := func(p *corev1.Pod) (out []int32) {
 		for _, c := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
@@ -95,8 +95,8 @@ func (w *world) namespaceLabels(name string) labels.Set {
 	return nil
 }
 
-// refusedForDaemonSet reports whether the engine's rule for DaemonSets allows it to refuse the pod although it has a place. Some
-// DaemonSet
+// refusedForDaemonSet reports whether the engine's rule for DaemonSets allows it to refuse the pod although a node is feasible.
+// The rule allows that if some DaemonSet
 //
 //   - is uncertain, and a rule of the pod selects its pods or its anti-affinity selects the pod; or
 //   - is named by the refusal, and has pods that a rule of the pod selects over a label that nodes share.
@@ -122,7 +122,8 @@ func (w *world) refusedForDaemonSet(r model.Refusal) (bool, error) {
 	return false, nil
 }
 
-// selects reports whether a required rule of the pod selects the other pod: over host names, and over a label that nodes share.
+// selects reports whether a required rule of the pod selects the other pod. onHost is true for a rule over host names, and
+// shared for a rule over a label that several nodes have.
 func (w *world) selects(pod, other *corev1.Pod) (onHost, shared bool, err error) {
 	info, err := framework.NewPodInfo(pod)
 	if err != nil {

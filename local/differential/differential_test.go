@@ -18,10 +18,11 @@ import (
 // clusters is the number of clusters in a run without the flag -seeds.
 const clusters = 300
 
-// draws is in how many ways each plan is launched: with the cheapest choice everywhere, then by chance.
+// draws is the number of outcomes that are tested for each plan. In the first one the cloud always chooses the cheapest option,
+// in the others it chooses at random.
 const draws = 3
 
-// Every pod is accepted by the scheduler where the plan puts it, whatever the cloud launches of what the plan leaves open.
+// kube-scheduler accepts every pod on the node that the plan chose, whichever of the planned options the cloud launches.
 func TestPlacementsAreAccepted(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		return onScheduler(c, func(s *scheduler, w *world, plan *model.Plan) (*random.Breach, error) {
@@ -42,10 +43,12 @@ func TestPlacementsAreAccepted(t *testing.T) {
 	})
 }
 
-// A pod that the engine refuses has no place once the plan is carried out: on no node, and on none that could be launched.
+// For a pod that the engine refuses, no node is feasible after the plan is carried out, neither an existing one nor one that
+// could be launched.
 func TestRefusalsAreRight(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
-		// While a node is leaving, its pods may be in the way; the engine counts them, and the replay has them gone.
+		// While a node is being deleted, its pods may prevent a placement. The engine counts these pods, but they are gone in
+		// the replay.
 		c.Nodes = slices.DeleteFunc(c.Nodes, func(n scenario.Node) bool { return n.Deleting })
 		return onStage(c, func(st *stage) (*random.Breach, error) {
 			for _, r := range st.plan.Refusals {
@@ -65,7 +68,7 @@ func TestRefusalsAreRight(t *testing.T) {
 	})
 }
 
-// defaultsOf returns the function that returns default constraints of pods; nil if there are none.
+// defaultsOf returns the function that returns the default constraints of a pod; nil if there are none.
 func defaultsOf(c *scenario.Cluster) func(*model.Pod) []corev1.TopologySpreadConstraint {
 	if len(c.Spread) == 0 {
 		return nil
@@ -81,7 +84,7 @@ func keys(pods []*model.Pod) []string {
 	return out
 }
 
-// A stage is a cluster, the plan for it, and the scheduler that is to carry it out.
+// A stage is a cluster, the plan for it, and the scheduler that carries the plan out.
 type stage struct {
 	snapshot *model.Snapshot
 	sched    *scheduler
@@ -89,7 +92,7 @@ type stage struct {
 	defaults func(*model.Pod) []corev1.TopologySpreadConstraint // nil if there are none
 }
 
-// onStage makes a plan for c and checks it with the plugins.
+// onStage makes a plan for c and calls ask with it.
 func onStage(c *scenario.Cluster, ask func(*stage) (*random.Breach, error)) *random.Breach {
 	invalid := func(err error) *random.Breach { return &random.Breach{Rule: "cluster", Detail: err.Error()} }
 	snapshot, s, err := start(c)
@@ -106,7 +109,7 @@ func onStage(c *scenario.Cluster, ask func(*stage) (*random.Breach, error)) *ran
 	return b
 }
 
-// world returns the cluster that the plan leads to with that luck.
+// world returns the cluster that results from the plan if the cloud chooses by l.
 func (st *stage) world(l luck) (*world, error) {
 	w, err := newWorld(st.snapshot, st.plan, l)
 	if err != nil {
@@ -121,7 +124,7 @@ func (st *stage) world(l luck) (*world, error) {
 	return w, nil
 }
 
-// onScheduler makes a plan for c and checks the clusters that may result from the plan.
+// onScheduler makes a plan for c and calls ask for each of the clusters that may result from the plan.
 func onScheduler(
 	c *scenario.Cluster, ask func(*scheduler, *world, *model.Plan) (*random.Breach, error),
 ) *random.Breach {
@@ -143,7 +146,7 @@ func onScheduler(
 	})
 }
 
-// start compiles c and starts a scheduler for it. Its pods must be valid.
+// start builds the snapshot of c and starts a scheduler for it. All pods of c must be valid.
 func start(c *scenario.Cluster) (*model.Snapshot, *scheduler, error) {
 	d, err := c.Delta()
 	if err != nil {
@@ -160,7 +163,7 @@ func start(c *scenario.Cluster) (*model.Snapshot, *scheduler, error) {
 	return snapshot, s, err
 }
 
-// valid checks every pod by the API server's rules, and that its namespace exists.
+// valid checks each pod by the API server's rules, and that its namespace exists.
 func valid(d *model.Delta) error {
 	for _, p := range d.Pods {
 		if !slices.ContainsFunc(d.Namespaces, func(n *corev1.Namespace) bool { return n.Name == p.Namespace }) {

@@ -14,18 +14,18 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
 )
 
-// An opening is a node on which the plugins would accept a refused pod once the plan is carried out.
+// An opening is a node on which the plugins would accept a refused pod after the plan is carried out.
 type opening struct {
-	kind  string // of node
-	where string // its name or, of a new one, its pool and labels
-	// pool, with the reservation that it uses, and typ are those of a new node. least is the minimum number of types that the pool
-	// requires (minValues).
+	kind  string // an existing, planned or new node
+	where string // name of the node; for a new node its pool and labels
+	// pool and typ are set for a new node. pool includes the reservation that the node uses. least is the minimum number of
+	// types that the pool requires (minValues).
 	pool, typ string
 	least     int
 }
 
-// openings looks for nodes that take the first pod of the refusal: those there are, and every type of every pool in every
-// offering. There are none, as the engine says.
+// openings returns the nodes that would accept the first pod of the refusal: existing nodes, and every type of every pool in
+// every offering. If the engine is right, there are none.
 func (w *world) openings(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening, error) {
 	found, err := w.find(s, plan, r)
 	if err != nil || len(found) == 0 || !w.spreads(r.Pods[0].Object) {
@@ -36,7 +36,7 @@ func (w *world) openings(s *scheduler, plan *model.Plan, r model.Refusal) ([]ope
 	return common(found, without), err
 }
 
-// find is openings in the cluster as it is.
+// find is openings with the pods that are in the cluster now.
 func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening, error) {
 	pod, err := unbound(r.Pods[0])
 	if err != nil {
@@ -82,7 +82,8 @@ func (w *world) find(s *scheduler, plan *model.Plan, r model.Refusal) ([]opening
 	return enough(out), nil
 }
 
-// comesLater reports whether the engine leaves it to kube-scheduler to bind the pod to this node once it runs. It does so for
+// comesLater reports whether the engine leaves it to kube-scheduler to bind the pod to this node after the node has joined. It
+// does so for
 //
 //   - a planned node, if limits forbid a node of the pod's own or a pod on the planned node meets its affinity: no pod is added to
 //     a node that is planned already;
@@ -97,7 +98,7 @@ func (w *world) comesLater(r model.Refusal, node string) bool {
 	return !n.Launched() && len(w.topologyKeys(r.Pods[0].Object)) > 0
 }
 
-// openingAt returns the opening that a new node is.
+// openingAt returns the opening for a new node.
 func openingAt(pool *model.Pool, fresh *corev1.Node) opening {
 	return opening{
 		kind: "a new node", where: fmt.Sprintf("pool %s, %v", pool.Name, fresh.Labels),
@@ -111,9 +112,9 @@ func common(a, b []opening) []opening {
 	return enough(slices.DeleteFunc(slices.Clone(a), func(o opening) bool { return !slices.Contains(b, o) }))
 }
 
-// enough returns the openings without those on new nodes of which too few types would do. The types may be offered in different
-// domains: a claim may name several, and its types are counted over all of them, if the pod would do in each. But one that draws on
-// a reservation names that alone.
+// enough returns the openings without those on new nodes for which fewer types are possible than the pool's minValues require.
+// Types in different domains are counted together, because a claim may name several types and domains if the pod fits in each.
+// Types with a reservation are counted for that reservation alone.
 func enough(all []opening) []opening {
 	types := map[string]map[string]bool{}
 	for _, o := range all {
@@ -133,8 +134,8 @@ func leastTypes(pool *model.Pool) int {
 	return 0
 }
 
-// furnish adds an empty node for each that a pending pod could have: the engine spreads pods over all domains that nodes may
-// come to be in, not only over those of nodes that are there. It returns how to take them out again.
+// furnish adds an empty node for each node that a pending pod could get. The engine spreads pods over all domains that nodes
+// may have in the future, not only over those of existing nodes. undo removes the added nodes.
 func (w *world) furnish(s *scheduler, plan *model.Plan) (undo func(), err error) {
 	nodes, pods := s.nodes, s.pods
 	more := slices.Clone(nodes)
@@ -155,7 +156,7 @@ func (w *world) furnish(s *scheduler, plan *model.Plan) (undo func(), err error)
 			}
 		}
 	}
-	for _, n := range w.snapshot.Nodes() { // claims that are not launched may become a node in any of their domains
+	for _, n := range w.snapshot.Nodes() { // a claim that is not launched may become a node in any of its domains
 		if n.Launched() || n.Deleting {
 			continue
 		}
@@ -181,7 +182,8 @@ func (w *world) unplain(s *scheduler) (undo func()) {
 	return func() { s.set(nodes, pods) }
 }
 
-// wanted reports whether some pending pod could go to a new node, as far as the two are concerned.
+// wanted reports whether some pending pod could be bound to the new node. Only plugins that consider pod and node alone are
+// checked.
 func (w *world) wanted(s *scheduler, fresh *corev1.Node) (bool, error) {
 	residents, err := daemonsOn(fresh, w.snapshot)
 	if err != nil {
@@ -199,8 +201,8 @@ func (w *world) wanted(s *scheduler, fresh *corev1.Node) (bool, error) {
 	return false, nil
 }
 
-// keptRoom reports whether the pod would take room of a DaemonSet pod that pods on the node keep off. The engine keeps this room
-// free, since the DaemonSet pod may come once those pods are gone.
+// keptRoom reports whether the pod would use capacity of a DaemonSet pod that other pods on the node exclude. The engine keeps
+// this capacity free, because the DaemonSet pod may come after those pods are gone.
 func (w *world) keptRoom(s *scheduler, pod *corev1.Pod, n *corev1.Node) bool {
 	if w.complete {
 		return false
@@ -215,7 +217,7 @@ func (w *world) keptRoom(s *scheduler, pod *corev1.Pod, n *corev1.Node) bool {
 	return r != nil && r.ofNodeAlone()
 }
 
-// constraints returns how the pod must be spread, or would rather be.
+// constraints returns the pod's spread constraints, hard and soft, or else the defaults.
 func (w *world) constraints(pod *corev1.Pod) []corev1.TopologySpreadConstraint {
 	if own := pod.Spec.TopologySpreadConstraints; len(own) > 0 {
 		return own
@@ -223,14 +225,14 @@ func (w *world) constraints(pod *corev1.Pod) []corev1.TopologySpreadConstraint {
 	return w.defaults[pod.Namespace+"/"+pod.Name]
 }
 
-// spreads reports whether the pod must be spread.
+// spreads reports whether the pod has a hard spread constraint.
 func (w *world) spreads(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(w.constraints(pod), func(c corev1.TopologySpreadConstraint) bool {
 		return c.WhenUnsatisfiable == corev1.DoNotSchedule
 	})
 }
 
-// missed names the mistake: the nearest reason that was given, and where the pod fits all the same.
+// missed returns the rule of a breach: the kind of node on which the pod fits, and the nearest reason of the wrong refusal.
 func missed(r model.Refusal, where string) string {
 	var nearest model.Rule
 	for _, v := range r.Reasons {
@@ -245,7 +247,8 @@ func (w *world) launched(name string) bool {
 	return !known
 }
 
-// beyond reports whether the engine does not decide about such pods, or gave up.
+// beyond reports whether the engine has not evaluated the pods: they are unsupported or invalid, or the bound on its work was
+// reached.
 func beyond(r model.Refusal) bool {
 	return slices.ContainsFunc(r.Reasons, func(v model.PoolVerdict) bool {
 		return v.Verdict.Rule == model.RuleUnsupported || v.Verdict.Rule == model.RuleEffort ||
@@ -253,17 +256,17 @@ func beyond(r model.Refusal) bool {
 	})
 }
 
-// excused reports whether the engine refuses the pods because of the pool's limits. Whether that is true is checked when
-// new nodes are drawn.
+// excused reports whether the engine refuses the pods because the pool has too few types for its minValues. New nodes of such a
+// pool are not tried.
 func excused(pool *model.Pool, r model.Refusal) bool {
 	return slices.ContainsFunc(r.Reasons, func(v model.PoolVerdict) bool {
 		return v.Pool == pool.Name && v.Verdict.Rule == model.RuleMinValues
 	})
 }
 
-// beyondLimits reports whether the pool's limits forbid another node of the type. Planned nodes count with as few types as their
-// pool requires: further options are only added where limits allow, and are given up for a needed node. Existing claims
-// count with all of their types.
+// beyondLimits reports whether the pool's limits forbid another node of the type. Planned nodes count with the smallest types,
+// as few as their pool requires, because the engine adds further options only where limits allow, and drops them for a node
+// that is needed. Existing claims count with all of their types.
 func (w *world) beyondLimits(plan *model.Plan, pool *model.Pool, t *model.InstanceType) bool {
 	used := w.snapshot.Usage(pool.Name)
 	for _, n := range w.snapshot.Nodes() {
@@ -285,11 +288,11 @@ func (w *world) beyondLimits(plan *model.Plan, pool *model.Pool, t *model.Instan
 	return false
 }
 
-// narrowed returns the most that a planned node uses if its options are the smallest types, as few as its pool requires.
+// narrowed returns the largest usage of a planned node whose options are the smallest types, as few as its pool requires.
 func narrowed(n *model.PlannedNode) model.Resources {
 	ways := waysOf(n.Options, n.Requirements, true)
 	slices.SortStableFunc(ways, func(a, b way) int {
-		return cmp.Compare(a.kind.Capacity[corev1.ResourceCPU], b.kind.Capacity[corev1.ResourceCPU]) // all that is limited beside nodes
+		return cmp.Compare(a.kind.Capacity[corev1.ResourceCPU], b.kind.Capacity[corev1.ResourceCPU]) // cpu and nodes are limited
 	})
 	types := map[string]bool{}
 	for i, way := range ways {
@@ -308,15 +311,15 @@ func largest(ways []way) model.Resources {
 	return most
 }
 
-// vague reports whether the pod must be spread, or be near others or apart from them, by a label of the user's own of which
-// some pool does not say what values it may have. No domain can be promised then, for a node of that pool may turn out to be
-// in any. Nor is a value chosen to keep a daemon off that selects by such a label.
+// vague reports whether a rule about the pod uses a user's label of which some pool does not list the values. Such rules are
+// spread, affinity and anti-affinity. No domain can be planned then, because a node of that pool may be in any domain. The
+// engine also does not choose a value in order to exclude a DaemonSet that selects by such a label.
 func (w *world) vague(pod *corev1.Pod) bool {
 	keys := w.topologyKeys(pod)
-	for _, p := range w.snapshot.Pods() { // pods with anti-affinity to it may be in any domain as well
+	for _, p := range w.snapshot.Pods() { // pods with anti-affinity to the pod may be in any domain as well
 		keys = append(keys, antiAffinityKeys(p.Object)...)
 	}
-	if w.spreads(pod) { // nodes that it does not select do not count
+	if w.spreads(pod) { // nodes that the pod does not select do not count
 		keys = append(keys, selectedKeys(pod)...)
 	}
 	for _, d := range w.snapshot.Daemons() {
@@ -333,7 +336,7 @@ func (w *world) vague(pod *corev1.Pod) bool {
 	})
 }
 
-// selectedKeys returns the labels by which the pod must select nodes.
+// selectedKeys returns the label keys by which the pod's node selector and required node affinity select nodes.
 func selectedKeys(pod *corev1.Pod) []string {
 	var keys []string
 	for key := range pod.Spec.NodeSelector {
@@ -349,7 +352,7 @@ func selectedKeys(pod *corev1.Pod) []string {
 	return keys
 }
 
-// topologyKeys returns the labels by which the pod looks at others.
+// topologyKeys returns the topology keys of the pod's constraints about other pods.
 func (w *world) topologyKeys(pod *corev1.Pod) []string {
 	var keys []string
 	for _, c := range w.constraints(pod) {
@@ -361,7 +364,7 @@ func (w *world) topologyKeys(pod *corev1.Pod) []string {
 	return append(keys, antiAffinityKeys(pod)...)
 }
 
-// antiAffinityKeys returns the labels by which the pod must be apart from others.
+// antiAffinityKeys returns the topology keys of the pod's required anti-affinity.
 func antiAffinityKeys(pod *corev1.Pod) []string {
 	var keys []string
 	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
@@ -372,7 +375,7 @@ func antiAffinityKeys(pod *corev1.Pod) []string {
 	return keys
 }
 
-// affinityTerms returns the pods' required affinity.
+// affinityTerms returns the pod's required affinity.
 func affinityTerms(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	if a := pod.Spec.Affinity; a != nil && a.PodAffinity != nil {
 		return a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
@@ -380,7 +383,7 @@ func affinityTerms(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	return nil
 }
 
-// takes reports whether the plugins accept the pod on a node that is added to the cluster, once the pods of DaemonSets run there.
+// takes reports whether the plugins accept the pod on a new node in the cluster, after the pods of DaemonSets run there.
 func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node) (bool, error) {
 	residents, err := daemonsOn(fresh, w.snapshot)
 	if err != nil {
@@ -401,8 +404,8 @@ func (w *world) takes(s *scheduler, pod *corev1.Pod, fresh *corev1.Node) (bool, 
 	return s.employ(residents) && s.judge(pod, fresh.Name) == nil, nil
 }
 
-// anywhere returns the daemons that would run on a node of the type in some offering: the engine keeps their room free in all,
-// for it is not known before the launch which it will be.
+// anywhere returns the DaemonSet pods that would run on a node of the type in any of its offerings. The engine subtracts the
+// requests of all of them, because the offering is not known before the launch.
 func (w *world) anywhere(fresh *corev1.Node) ([]*corev1.Pod, error) {
 	var out []*corev1.Pod
 	seen := map[string]bool{}
@@ -430,8 +433,8 @@ func (w *world) anywhere(fresh *corev1.Node) ([]*corev1.Pod, error) {
 	return out, nil
 }
 
-// freshNodes returns every node that the pool could launch: each type in each offering, and with each value of the labels
-// that are the user's own.
+// freshNodes returns every node that the pool could launch: each type in each offering, with each combination of values of the
+// user's own labels.
 func (w *world) freshNodes(plan *model.Plan, pool *model.Pool) []*corev1.Node {
 	var out []*corev1.Node
 	for _, chosen := range ownLabels(pool) {
@@ -452,7 +455,7 @@ func (w *world) freshNodes(plan *model.Plan, pool *model.Pool) []*corev1.Node {
 	return out
 }
 
-// spent reports whether the plan uses up the reservation that the offering draws on.
+// spent reports whether the plan uses all instances of the offering's reservation.
 func spent(plan *model.Plan, o model.Offering) bool {
 	left := o.ReservationCapacity
 	for i := range plan.Nodes {
@@ -463,7 +466,7 @@ func spent(plan *model.Plan, o model.Offering) bool {
 	return o.ReservationID != "" && left <= 0
 }
 
-// ownLabels returns all ways to give values to the labels that the pool's requirements leave open and that no type sets.
+// ownLabels returns all combinations of values for the labels that the pool's requirements constrain and that no type sets.
 func ownLabels(pool *model.Pool) []map[string]string {
 	all := []map[string]string{{}}
 	for r := range pool.Requirements.All() {
@@ -488,7 +491,7 @@ func ownLabels(pool *model.Pool) []map[string]string {
 	return all
 }
 
-// valuesOf returns what a label may become: values, and "" if it may be missing.
+// valuesOf returns the values that a label may get, with "" if the label may be missing.
 func valuesOf(r require.Requirement) []string {
 	switch r.Operator() {
 	case corev1.NodeSelectorOpIn:

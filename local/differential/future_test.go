@@ -9,14 +9,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// throws is how often dice decide what the cloud makes of claims before a place is taken to be open whatever it does.
+// throws is the number of random outcomes in which a node must be feasible before it counts as an opening.
 const throws = 24
 
-// opening looks for a place for the first pod of the refusal that is open however the plan is carried out. A place that is open in
-// some cases only cannot be promised: the scheduler finds it once it is there, or the next plan does.
+// opening returns an opening for the first pod of the refusal that exists in every outcome of the plan, nil if there is none. A
+// plan cannot use a node that is feasible in some outcomes only. kube-scheduler or the next plan finds such a node later.
 //
-// A plan leaves open what the cloud makes of claims: one of the types and offerings that a claim names, and so the zone. It also
-// leaves open when pods end that are being deleted.
+// The outcome of a plan is open in two respects. The cloud chooses one of the types and offerings of a claim, and thereby the
+// zone. And pods that are being deleted end at an unknown time.
 func (st *stage) opening(r model.Refusal) (*opening, error) {
 	var left []opening
 	narrow := func(first bool, w *world, err error) error {
@@ -56,8 +56,8 @@ func (st *stage) opening(r model.Refusal) (*opening, error) {
 	return &left[0], nil
 }
 
-// openings returns the places in w that are among those in old, if there are any. A future in which the plan's own pods find no place
-// is no failure: a wrong plan is reported by the other test.
+// openings returns the openings in w that are also in old, or all of them if old is nil. If the pods of the plan itself are not
+// accepted in w, it returns old, because another test reports wrong plans.
 func (st *stage) openings(w *world, r model.Refusal, old []opening) ([]opening, error) {
 	if refused, err := w.inOrder(st.sched); err != nil || len(refused) > 0 {
 		return old, err
@@ -69,7 +69,7 @@ func (st *stage) openings(w *world, r model.Refusal, old []opening) ([]opening, 
 	return common(old, found), nil
 }
 
-// lucks returns what the cloud may do, with every way of every claim, and a number of combinations.
+// lucks returns choices of the cloud. They include every way to launch each claim, and a number of random combinations.
 func (st *stage) lucks() []luck {
 	most := 0
 	for i := range st.plan.Nodes {

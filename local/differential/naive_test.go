@@ -10,12 +10,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A sketch is a plan made pod by pod, at random, by asking the scheduler.
+// A sketch is a plan that is made at random, pod by pod, by calling the scheduler.
 type sketch struct {
 	world *world
 	sched *scheduler
 	dice  *rand.Rand
-	// strict takes a node only if the whole scheduler accepts it. Without, spread and affinity are left to luck.
+	// strict is true if a pod is placed only if the whole scheduler accepts it. Otherwise spread and affinity are not checked.
 	strict bool
 	// order are the pods in the order in which they were placed.
 	order   []*model.Pod
@@ -24,16 +24,16 @@ type sketch struct {
 	refused []*model.Pod
 }
 
-// A drawnNode is a planned node of one type in one offering, and what it becomes.
+// A drawnNode is a planned node with one type and one offering, and the node that it becomes.
 type drawnNode struct {
 	plan model.PlannedNode
 	node *corev1.Node
 }
 
-// tries is how many nodes a pod is offered.
+// tries is the number of nodes that are tried for a pod.
 const tries = 6
 
-// newSketch plans at random for all pods that wait.
+// newSketch plans at random for all pending pods.
 func newSketch(s *model.Snapshot, sched *scheduler, dice *rand.Rand, strict bool) (*sketch, error) {
 	w, err := newWorld(s, &model.Plan{}, luck{})
 	if err != nil {
@@ -53,7 +53,7 @@ func newSketch(s *model.Snapshot, sched *scheduler, dice *rand.Rand, strict bool
 	return k, nil
 }
 
-// place offers the pod a few nodes and puts it on the first that will do.
+// place tries a few nodes for the pod, and places it on the first one that is accepted.
 func (k *sketch) place(p *model.Pod) error {
 	pod, err := unbound(p)
 	if err != nil {
@@ -73,7 +73,7 @@ func (k *sketch) place(p *model.Pod) error {
 			k.sched.set(append(slices.Clone(nodes), fresh.node), pods)
 			if !k.sched.employ(residents) && k.strict {
 				k.sched.set(nodes, pods)
-				continue // a plan cannot rely on a DaemonSet pod that may be kept off
+				continue // a plan cannot rely on a DaemonSet pod that may be excluded
 			}
 		}
 		if r := k.sched.judge(pod, name); r != nil && (k.strict || !slices.Contains(ofCluster, r.plugin)) {
@@ -91,7 +91,7 @@ func (k *sketch) place(p *model.Pod) error {
 	return nil
 }
 
-// offer draws a node: one that is there, one that is planned, or a new one.
+// offer draws a node: an existing one, a planned one, or a new one.
 func (k *sketch) offer() (name string, fresh *drawnNode, ok bool) {
 	switch k.dice.IntN(3) {
 	case 0:

@@ -11,21 +11,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// questions is how many filter calls the search for an order may make.
+// questions is the maximum number of filter calls in the search for an order.
 const questions = 50_000
 
-// A search looks for an order in which all pods of a world can be bound to their nodes. It is a depth-first search that
-// backtracks when pods are left that no node accepts. Which pods can be bound next depends on the set of bound pods and not on
-// their order, so a set that led nowhere is not tried again. Of equal pods for the same node it tries one.
+// A search looks for an order in which all pods of a world can be bound to their nodes. It is a depth-first search. It
+// backtracks when no node accepts any of the remaining pods. Which pods can be bound next depends only on the set of bound
+// pods, not on their order. So a set without a solution is not tried again. Of equal pods for the same node, only one is tried.
 type search struct {
 	w    *world
 	s    *scheduler
 	pods []*corev1.Pod
-	kind []int // of each pod: the first one that equals it
-	// dead are the sets of bound pods that no order completes.
+	kind []int // for each pod, the index of the first pod that equals it
+	// dead are the sets of bound pods that cannot be completed, by key.
 	dead map[string]bool
-	left int // filter calls that are left
-	// fewest are the refusals at the point where the fewest pods were left.
+	left int // remaining filter calls
+	// fewest are the refusals in the state with the fewest remaining pods.
 	fewest map[string]*refusal
 }
 
@@ -35,11 +35,11 @@ type stand struct {
 	last    int    // the pod that was bound last
 	open    []int  // the pods that can be bound next, one of each kind
 	refused map[string]*refusal
-	// doomed says that a refusal holds whatever other pods are bound.
+	// doomed is true if some refusal holds whatever other pods are bound.
 	doomed bool
 }
 
-// key identifies the set of bound pods up to exchange of equal ones.
+// key identifies the set of bound pods. Sets that differ only in equal pods have the same key.
 func (st *stand) key(kind []int) string {
 	count := make([]int, len(kind))
 	for i, k := range kind {
@@ -50,8 +50,8 @@ func (st *stand) key(kind []int) string {
 	return fmt.Sprint(count)
 }
 
-// anyOrder looks for an order in which all of the world's pods are accepted. It returns nil if there is one, else the refusals
-// where the fewest pods were left. certain is false if the search was given up.
+// anyOrder looks for an order in which all of the world's pods are accepted. If there is one, it returns nil. Otherwise it
+// returns the refusals in the state with the fewest remaining pods. certain is false if the search was not completed.
 func (w *world) anyOrder(s *scheduler) (refused map[string]*refusal, certain bool, err error) {
 	if refused, err = w.greedily(s); err != nil || len(refused) == 0 {
 		return nil, true, err
@@ -61,7 +61,7 @@ func (w *world) anyOrder(s *scheduler) (refused map[string]*refusal, certain boo
 	}
 	r := &search{w: w, s: s, pods: w.affinityLast(), dead: map[string]bool{}, left: questions, fewest: refused}
 	spread := func(p *corev1.Pod) int { return min(len(p.Spec.TopologySpreadConstraints), 1) }
-	slices.SortStableFunc(r.pods, func(a, b *corev1.Pod) int { return spread(b) - spread(a) }) // the others can always bind last
+	slices.SortStableFunc(r.pods, func(a, b *corev1.Pod) int { return spread(b) - spread(a) }) // other pods can be bound last
 	if r.kind, err = w.kinds(r.pods); err != nil {
 		return nil, false, err
 	}
@@ -72,8 +72,8 @@ func (w *world) anyOrder(s *scheduler) (refused map[string]*refusal, certain boo
 	return r.fewest, r.left > 0, nil
 }
 
-// from binds the remaining pods in the first order that it finds, and reports whether there is one. If not, it leaves the
-// cluster unchanged.
+// from binds the remaining pods in the first order that it finds, and reports whether there is one. If there is none, it leaves
+// the cluster unchanged.
 func (r *search) from(st *stand) (found bool, err error) {
 	key := st.key(r.kind)
 	switch {
@@ -107,7 +107,7 @@ func (r *search) from(st *stand) (found bool, err error) {
 	return false, nil
 }
 
-// ahead returns the states after one more pod. Those with the fewest refused pods come first.
+// ahead returns the states after one more pod is bound. Those with the fewest refused pods come first.
 func (r *search) ahead(st *stand) ([]*stand, error) {
 	var ways []*stand
 	for _, i := range st.open {
@@ -128,14 +128,14 @@ func (r *search) ahead(st *stand) ([]*stand, error) {
 	return ways, nil
 }
 
-// place binds a pod. It returns a function that undoes that.
+// place binds a pod. undo removes it again.
 func (r *search) place(i int) (undo func() error, err error) {
 	undo = r.s.mark()
 	p := r.pods[i]
 	return undo, r.s.bind(p, r.w.target[p.Namespace+"/"+p.Name])
 }
 
-// ask runs the plugins for all pods that are not bound, once for each kind.
+// ask runs the plugins for all pods that are not bound, once for each group of equal pods.
 func (r *search) ask(there []bool) *stand {
 	st := &stand{there: there, refused: map[string]*refusal{}}
 	asked := map[int]bool{}
@@ -164,7 +164,7 @@ func (r *refusal) lasting() bool {
 	return r.ofNodeAlone() || r.plugin == names.InterPodAffinity && r.reason != interpodaffinity.ErrReasonAffinityRulesNotMatch
 }
 
-// kinds returns for each pod the first one that equals it and goes to the same node.
+// kinds returns, for each pod, the index of the first pod that equals it and goes to the same node.
 func (w *world) kinds(pods []*corev1.Pod) ([]int, error) {
 	first := map[string]int{}
 	out := make([]int, len(pods))
@@ -174,7 +174,7 @@ func (w *world) kinds(pods []*corev1.Pod) ([]int, error) {
 			return nil, fmt.Errorf("write down pod %s: %w", p.Name, err)
 		}
 		key := fmt.Sprintf("%s %s %s", w.target[p.Namespace+"/"+p.Name], p.Namespace, text)
-		if len(p.Spec.Volumes) > 0 { // each has its own
+		if len(p.Spec.Volumes) > 0 { // each pod has its own volumes
 			key += p.Name
 		}
 		if _, ok := first[key]; !ok {

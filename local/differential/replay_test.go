@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// greedily binds the world's pods to their planned nodes as soon as the plugins accept them. It leaves the scheduler with all
-// bound pods and returns the refusals of the others.
+// greedily binds the world's pods to their planned nodes as soon as the plugins accept them. It leaves the bound pods in the
+// scheduler, and returns the refusals of the others.
 func (w *world) greedily(s *scheduler) (map[string]*refusal, error) {
 	if err := s.restart(w); err != nil {
 		return nil, err
@@ -18,8 +18,8 @@ func (w *world) greedily(s *scheduler) (map[string]*refusal, error) {
 	return w.arrive(s, w.affinityLast())
 }
 
-// affinityLast returns the waiting pods in the plan's order, but those with required pod affinity last: the others can be bound at
-// any time, and may be the pods that an affinity needs.
+// affinityLast returns the waiting pods in the plan's order, but those with required pod affinity last. An affinity may need
+// one of the other pods, and these can be bound at any time.
 func (w *world) affinityLast() []*corev1.Pod {
 	order := slices.Clone(w.waiting)
 	slices.SortStableFunc(order, func(a, b *corev1.Pod) int {
@@ -28,7 +28,7 @@ func (w *world) affinityLast() []*corev1.Pod {
 	return order
 }
 
-// inOrder tries each pod once, in the plan's order, and returns the refusals.
+// inOrder tries to bind each pod once, in the plan's order, and returns the refusals.
 func (w *world) inOrder(s *scheduler) (map[string]*refusal, error) {
 	if err := s.restart(w); err != nil {
 		return nil, err
@@ -45,7 +45,8 @@ func (w *world) inOrder(s *scheduler) (map[string]*refusal, error) {
 	return refused, nil
 }
 
-// arrive tries the pods in that order, again and again until no further one can be bound. It returns the refusals of the rest.
+// arrive tries to bind the pods in the given order, repeatedly, until no further pod can be bound. It returns the refusals of
+// the rest.
 func (w *world) arrive(s *scheduler, pods []*corev1.Pod) (map[string]*refusal, error) {
 	waiting := slices.Clone(pods)
 	refused := map[string]*refusal{}

@@ -27,8 +27,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// ofNode are the plugins that look at a pod and a node alone, in the scheduler's order; ofCluster look at all nodes;
-// ofStorage at volumes.
+// ofNode are the plugins that depend only on a pod and a node, in the scheduler's order. ofCluster are plugins that depend on
+// all nodes, and ofStorage those that depend on volumes.
 var (
 	ofNode = []string{
 		names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity, names.NodePorts, names.NodeResourcesFit,
@@ -37,18 +37,18 @@ var (
 	ofCluster = []string{names.PodTopologySpread, names.InterPodAffinity}
 )
 
-// A scheduler is the filtering half of kube-scheduler over nodes and pods that the test holds.
+// A scheduler runs the filter plugins of kube-scheduler on nodes and pods that the test sets.
 type scheduler struct {
 	ctx   context.Context
 	stop  context.CancelFunc
 	fwk   framework.Framework
 	view  *view
 	disks *storage
-	// plan is the snapshot that plans are made from.
+	// plan is the snapshot from which plans are made.
 	plan  *model.Snapshot
 	nodes []*corev1.Node
 	pods  []*corev1.Pod
-	// tight are the nodes on which a daemon's pod was given room that there is not.
+	// tight are the nodes with a DaemonSet pod for which the capacity is not sufficient.
 	tight map[string]bool
 }
 
@@ -57,7 +57,7 @@ type view struct{ *cache.Snapshot }
 
 var once sync.Once
 
-// newScheduler starts the plugins for the cluster c, of which d are the objects. Stop must be called.
+// newScheduler starts the plugins for the cluster c, whose objects are d. stop must be called.
 func newScheduler(c *scenario.Cluster, d *model.Delta, plan *model.Snapshot) (*scheduler, error) {
 	once.Do(metrics.Register)
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
@@ -102,14 +102,14 @@ func newScheduler(c *scenario.Cluster, d *model.Delta, plan *model.Snapshot) (*s
 	return s, nil
 }
 
-// set makes nodes and pods all that there is. Pods must have a node.
+// set replaces all nodes and pods. Every pod must have a node.
 func (s *scheduler) set(nodes []*corev1.Node, pods []*corev1.Pod) {
 	s.nodes, s.pods = slices.Clone(nodes), slices.Clone(pods)
 	s.disks.tell(nodes, s.plan)
 	s.refresh()
 }
 
-// restart makes the cluster that of the world, before its pods arrive, with all volumes as they were at first.
+// restart sets the cluster of the world before its pods arrive, with all volumes in their initial state.
 func (s *scheduler) restart(w *world) error {
 	s.set(w.nodes, w.pods)
 	if err := s.disks.reset(); err != nil {
@@ -120,7 +120,7 @@ func (s *scheduler) restart(w *world) error {
 	return nil
 }
 
-// employ binds DaemonSet pods to their nodes. It leaves out those that the plugins refuse; then all is false.
+// employ binds DaemonSet pods to their nodes, except those that the plugins refuse. all is false if there is such a pod.
 func (s *scheduler) employ(daemons []*corev1.Pod) (all bool) {
 	all = true
 	for _, p := range daemons {
@@ -139,8 +139,8 @@ func (s *scheduler) employ(daemons []*corev1.Pod) (all bool) {
 	return all
 }
 
-// judgeWithRoom asks the plugins about a daemon's pod and its node, as if that had room for anything: kubelet makes room for
-// daemons that matter.
+// judgeWithRoom runs the plugins for a DaemonSet pod on its node, as if the node had unlimited capacity. That corresponds to
+// kubelet, which evicts pods in favour of critical DaemonSet pods.
 func (s *scheduler) judgeWithRoom(p *corev1.Pod) *refusal {
 	var there []*corev1.Pod
 	for _, o := range s.pods {
@@ -163,7 +163,7 @@ func (s *scheduler) judgeWithRoom(p *corev1.Pod) *refusal {
 
 func (s *scheduler) refresh() { s.view.Snapshot = cache.NewSnapshot(s.pods, s.nodes) }
 
-// bind puts the pod on the node, and its volumes where the node is.
+// bind binds the pod to the node, and provisions its volumes in the zone of the node.
 func (s *scheduler) bind(p *corev1.Pod, node string) error {
 	bound := p.DeepCopy()
 	bound.Spec.NodeName = node
@@ -176,7 +176,7 @@ func (s *scheduler) bind(p *corev1.Pod, node string) error {
 	return s.disks.provision(bound, info.Node())
 }
 
-// mark returns how to get back to the pods and volumes that there are now.
+// mark returns a function that restores the current pods and volumes.
 func (s *scheduler) mark() (undo func() error) {
 	pods, disks := s.pods, s.disks.mark()
 	return func() error {
@@ -186,7 +186,7 @@ func (s *scheduler) mark() (undo func() error) {
 	}
 }
 
-// A refusal is why the plugins keep a pod off a node.
+// A refusal is the reason why the plugins refuse a node for a pod.
 type refusal struct {
 	plugin string
 	reason string
@@ -194,7 +194,7 @@ type refusal struct {
 
 func (r *refusal) String() string { return r.plugin + ": " + r.reason }
 
-// ofNodeAlone reports whether the refusal stands whatever else there is in the cluster.
+// ofNodeAlone reports whether the refusal depends only on the pod and the node, not on the rest of the cluster.
 func (r *refusal) ofNodeAlone() bool { return slices.Contains(ofNode, r.plugin) }
 
 // judge returns nil if the plugins accept the pod on the node.
@@ -221,8 +221,8 @@ func (s *scheduler) judgeInfo(p *corev1.Pod, info fwk.NodeInfo) *refusal {
 	return nil
 }
 
-// alone asks the plugins about a node that is not part of the cluster. A yes is not the last word: spread and affinity
-// depend on what the node adds to the cluster.
+// alone runs the plugins for a node that is not part of the cluster. If they accept it, spread and affinity may still exclude
+// it, because they depend on the domains that the node adds to the cluster.
 func (s *scheduler) alone(p *corev1.Pod, node *corev1.Node, residents []*corev1.Pod) *refusal {
 	info := framework.NewNodeInfo(residents...)
 	info.SetNode(node)

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A storage holds the claims and volumes for the plugins. They read the stores of informers, so no informer has to run.
+// A storage holds the claims and volumes for the plugins. The plugins read the stores of informers, which do not run.
 type storage struct {
 	claims, volumes, limits cache.Store
 	delta                   *model.Delta
@@ -40,7 +40,7 @@ func newStorage(factory informers.SharedInformerFactory, d *model.Delta) (*stora
 	return st, st.reset()
 }
 
-// tell adds a CSINode for each node. A node without one gets the lowest limits of nodes of its type, else the limits of the
+// tell adds a CSINode for each node. A node without one gets the lowest limits of nodes of its type, or else the limits of the
 // type.
 func (st *storage) tell(nodes []*corev1.Node, s *model.Snapshot) {
 	var all []any
@@ -51,7 +51,7 @@ func (st *storage) tell(nodes []*corev1.Node, s *model.Snapshot) {
 			continue
 		}
 		if known, there := s.NodeByName(n.Name); there && known.Pool == "" {
-			continue // a node without a pool has no limits but those of its CSINode
+			continue // a node without a pool has only the limits of its CSINode
 		}
 		o := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
 		for driver, most := range st.mostOf(n.Labels[corev1.LabelInstanceTypeStable], s) {
@@ -66,7 +66,7 @@ func (st *storage) tell(nodes []*corev1.Node, s *model.Snapshot) {
 	}
 }
 
-// mostOf returns how many volumes each driver attaches to a node of the type.
+// mostOf returns the attach limit of each driver for a node of the type.
 func (st *storage) mostOf(name string, s *model.Snapshot) map[string]int32 {
 	most, seen := map[string]int32{}, map[string]bool{}
 	for _, pool := range s.Pools() {
@@ -92,8 +92,8 @@ func (st *storage) mostOf(name string, s *model.Snapshot) map[string]int32 {
 	return most
 }
 
-// reset makes claims and volumes what they are in the cluster before any pod was placed. Claims of ephemeral volumes are
-// made by their controller as soon as there is the pod.
+// reset restores the claims and volumes of the cluster before any pod was placed. A controller creates the claim of an
+// ephemeral volume as soon as its pod exists.
 func (st *storage) reset() error {
 	var claims, volumes []any
 	for _, o := range st.delta.VolumeClaims {
@@ -112,7 +112,7 @@ func (st *storage) reset() error {
 	return st.replace(claims, volumes)
 }
 
-// mark returns how to get back to the claims and volumes that there are now.
+// mark returns a function that restores the current claims and volumes.
 func (st *storage) mark() (undo func() error) {
 	claims, volumes := st.claims.List(), st.volumes.List()
 	return func() error { return st.replace(claims, volumes) }
@@ -139,7 +139,7 @@ func ephemeralClaim(p *corev1.Pod, v corev1.Volume) *corev1.PersistentVolumeClai
 	}
 }
 
-// provision does what storage drivers do once a pod has its node: claims that waited for it get a volume in its zone.
+// provision acts as the storage drivers after a pod is bound: unbound claims of the pod get a volume in the zone of its node.
 func (st *storage) provision(p *corev1.Pod, node *corev1.Node) error {
 	for _, v := range p.Spec.Volumes {
 		name := p.Name + "-" + v.Name

@@ -15,17 +15,17 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// placing are the rules of verify that kube-scheduler has too.
+// placing are the rules of verify that kube-scheduler also has.
 var placing = []verify.Rule{
 	verify.RuleResources, verify.RulePorts, verify.RuleLabels, verify.RuleTaints, verify.RuleVolumes,
 	verify.RuleSpread, verify.RuleAffinity, verify.RuleAntiAffinity, verify.RuleNode,
 }
 
-// sketches is how many plans are drawn for a cluster.
+// sketches is the number of plans that are drawn for a cluster.
 const sketches = 3
 
-// What verify accepts the scheduler accepts: in the order of the plan, or in some order if the plan has none. What the scheduler has
-// accepted pod by pod verify accepts.
+// If verify accepts a plan, the scheduler accepts it: in the plan's order, or in some order if the plan has none. If the
+// scheduler has accepted the pods one by one, verify accepts the plan.
 func TestVerifyAgrees(t *testing.T) {
 	for _, strict := range []bool{true, false} {
 		t.Run(fmt.Sprintf("strict=%t", strict), func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestVerifyAgrees(t *testing.T) {
 }
 
 func disagreement(c *scenario.Cluster, strict bool) *random.Breach {
-	c.Claims = nil // what is not launched has no labels that a scheduler could look at
+	c.Claims = nil // a claim that is not launched has no labels for a scheduler
 	if strict {
 		for i := range c.Daemons { // verify accepts no plan that relies on the pods of an uncertain DaemonSet
 			c.Daemons[i].Spec.Affinity, c.Daemons[i].Spec.Containers = nil, nil
@@ -100,7 +100,7 @@ func dispute(rules verify.Rules, s *scheduler, k *sketch, strict bool) (*random.
 		if b := w.breach(refused, plan); b != nil {
 			if certain {
 				b.Rule = "verify is too lax: " + b.Rule
-			} else { // another rule, so that a cluster is not shrunk into one of these
+			} else { // another rule, so that a certain breach is not shrunk to an uncertain one
 				b.Rule = "verify may be too lax, no order was found: " + b.Rule
 			}
 			return b, nil
@@ -109,7 +109,8 @@ func dispute(rules verify.Rules, s *scheduler, k *sketch, strict bool) (*random.
 	return nil, nil
 }
 
-// tooStrict returns a violation of the plan if the scheduler accepts it. Its order is that in which the scheduler accepted the pods.
+// tooStrict returns a breach if verify rejects a plan that the scheduler accepts. The plan gets the order in which the
+// scheduler accepted the pods.
 func tooStrict(rules verify.Rules, s *scheduler, k *sketch, plan *model.Plan) (*random.Breach, error) {
 	w, err := newWorld(k.world.snapshot, plan, luck{})
 	if err != nil {
@@ -117,7 +118,7 @@ func tooStrict(rules verify.Rules, s *scheduler, k *sketch, plan *model.Plan) (*
 	}
 	accepted, err := w.acceptedOrder(s)
 	if err != nil || accepted == nil || !w.complete {
-		return nil, err // else it is not known how many pods of DaemonSets the cluster will have
+		return nil, err // otherwise the number of DaemonSet pods in the cluster is not known
 	}
 	plan.Order = accepted
 	found := placementViolations(rules, k, plan)
@@ -132,14 +133,14 @@ func tooStrict(rules verify.Rules, s *scheduler, k *sketch, plan *model.Plan) (*
 		Detail: fmt.Sprintf("%splan:\n%s\n%s", &all, plan, w.explain(nil))}, nil
 }
 
-// placementViolations returns the violations of rules that kube-scheduler has too.
+// placementViolations returns the violations of rules that kube-scheduler also has.
 func placementViolations(rules verify.Rules, k *sketch, plan *model.Plan) []verify.Violation {
 	found := rules.Plan(k.world.snapshot, plan)
 	return slices.DeleteFunc(found, func(v verify.Violation) bool { return !slices.Contains(placing, v.Rule) })
 }
 
-// acceptedOrder returns an order in which the scheduler accepts the pods, or nil. On a node without room for the pods of all
-// DaemonSets, the order must be accepted with those pods and without.
+// acceptedOrder returns an order in which the scheduler accepts the pods, nil if it finds none. On a node without capacity for
+// the pods of all DaemonSets, the order must be accepted both with and without those pods.
 func (w *world) acceptedOrder(s *scheduler) ([]*model.Pod, error) {
 	if refused, err := w.greedily(s); err != nil || len(refused) > 0 {
 		return nil, err

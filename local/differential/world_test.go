@@ -21,32 +21,32 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// A world is the cluster that a plan leads to, before its pods arrive: nodes that stay, nodes that were launched, the pods
-// that run already, and daemons.
+// A world is the cluster that results from a plan, before the planned pods are bound. It has the nodes that stay, the launched
+// nodes, the running pods, and the DaemonSet pods.
 type world struct {
 	snapshot *model.Snapshot
 	nodes    []*corev1.Node
 	pods     []*corev1.Pod
 	// daemons are the pods that the DaemonSet controller adds.
 	daemons []*corev1.Pod
-	// complete says that none of those were kept out.
+	// complete is true if none of the daemons was refused.
 	complete bool
-	// target is the node that each placed pod goes to, by the pod's key.
+	// target is the node of each placed pod, by the pod's key.
 	target map[string]string
-	// luck is what the cloud chose by.
+	// luck determines the choices of the cloud.
 	luck luck
-	// waiting are the placed pods, as they wait to be scheduled, in the plan's order.
+	// waiting are the placed pods before they are bound, in the plan's order.
 	waiting []*corev1.Pod
-	// defaults are the constraints that the scheduler gives to pods without any, by key.
+	// defaults are the spread constraints that the scheduler applies to pods that have none, by pod key.
 	defaults map[string][]corev1.TopologySpreadConstraint
 }
 
-// luck decides what the cloud makes of a claim: which of the types and offerings that were asked for. Without dice it takes the
-// cheapest, or as many further as turn says, round and round.
+// luck determines which of the types and offerings of a claim the cloud launches. Without dice, the cloud takes the option with
+// the index turn, modulo the number of options. The cheapest option has the index 0.
 type luck struct {
 	dice *rand.Rand
 	turn int
-	// all says that claims are launched even if no pod is planned for them.
+	// all is true if claims are launched even if no pod is planned for them.
 	all bool
 }
 
@@ -57,7 +57,7 @@ func choose[T any](l luck, choices []T) T {
 	return choices[l.dice.IntN(len(choices))]
 }
 
-// newWorld builds the cluster that plan leads to. Nodes that are leaving are gone, with the pods on them.
+// newWorld builds the cluster that results from the plan. Nodes that are being deleted, and their pods, are omitted.
 func newWorld(s *model.Snapshot, plan *model.Plan, l luck) (*world, error) {
 	w := &world{snapshot: s, luck: l, target: map[string]string{}}
 	for _, pl := range plan.Placements {
@@ -67,7 +67,7 @@ func newWorld(s *model.Snapshot, plan *model.Plan, l luck) (*world, error) {
 	}
 	for _, n := range s.Nodes() {
 		if n.Deleting || !n.Launched() && !l.all && !w.expects(n) {
-			continue // a claim that no pod is planned for may be launched after the pods are bound, in any of its domains
+			continue // a claim without a planned pod may be launched after the pods are bound, in any of its domains
 		}
 		node, ok := w.standing(n, l)
 		if !ok {
@@ -116,10 +116,10 @@ func (w *world) expects(n *model.Node) bool {
 	return false
 }
 
-// nameOfNew names the i-th node that is launched.
+// nameOfNew returns the name of the i-th launched node.
 func nameOfNew(i int) string { return fmt.Sprintf("new-%d", i) }
 
-// unbound returns the pod as it waits to be scheduled.
+// unbound returns the pod as it is before it is bound.
 func unbound(p *model.Pod) (*corev1.Pod, error) {
 	o, err := admit(p.Object)
 	if err != nil {
@@ -129,8 +129,8 @@ func unbound(p *model.Pod) (*corev1.Pod, error) {
 	return o, nil
 }
 
-// settle adds what runs on the node already, and the daemons that the DaemonSet controller will put there. On a node with
-// daemons' pods they are taken to be complete.
+// settle adds the pods that run on the node, and the pods that the DaemonSet controller will create there. If a DaemonSet pod
+// already runs on the node, none is added.
 func (w *world) settle(node *corev1.Node, running []*model.Pod) error {
 	complete := false
 	for _, p := range running {
@@ -171,8 +171,8 @@ func daemonsOn(node *corev1.Node, s *model.Snapshot) ([]*corev1.Pod, error) {
 	return out, nil
 }
 
-// standing returns a node that is there or in flight as it will be once it is ready. A claim that is not launched becomes
-// one of the types that it may; it returns false if there is none.
+// standing returns an existing or launched node as it will be when it is ready. A claim that is not launched becomes a node of
+// one of its types. If it has no possible type, the result is false.
 func (w *world) standing(n *model.Node, l luck) (*corev1.Node, bool) {
 	if n.Launched() {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
@@ -186,7 +186,7 @@ func (w *world) standing(n *model.Node, l luck) (*corev1.Node, bool) {
 	}
 	wishes := n.Wishes()
 	ways := waysOf(w.snapshot.Types(n.Pool), wishes, false)
-	if pool, ok := w.snapshot.Pool(n.Pool); ok { // it was made for that pool, unless the pool has changed
+	if pool, ok := w.snapshot.Pool(n.Pool); ok { // the claim was created for that pool, unless the pool has changed
 		both := wishes.And(pool.Requirements)
 		if within := waysOf(w.snapshot.Types(n.Pool), both, false); len(within) > 0 {
 			ways, wishes = within, both
@@ -210,13 +210,13 @@ func launch(name string, n *model.PlannedNode, l luck) (*corev1.Node, error) {
 	return choose(l, ways).node(name, claim.Labels, reqs, claim.Spec.Taints, l), nil
 }
 
-// A way is a type in one of its offerings.
+// A way is a type with one of its offerings.
 type way struct {
 	kind     *model.InstanceType
 	offering model.Offering
 }
 
-// waysOf returns what may be launched within reqs, cheapest first.
+// waysOf returns the ways to launch a node within reqs, cheapest first.
 func waysOf(types []*model.InstanceType, reqs require.Set, available bool) []way {
 	var out []way
 	for _, t := range types {
@@ -238,8 +238,8 @@ func waysOf(types []*model.InstanceType, reqs require.Set, available bool) []way
 	return out
 }
 
-// node returns the node that comes of it: with the labels of the claim, the type and the offering, and of the values that
-// a type leaves open one that reqs allow.
+// node returns the node that is launched in this way. It has the labels of the claim, the type and the offering. If a type
+// allows several values for a label, one that reqs allow is chosen.
 func (w way) node(name string, claim map[string]string, reqs require.Set, taints []corev1.Taint, l luck) *corev1.Node {
 	labels := maps.Clone(claim)
 	if labels == nil {
@@ -261,7 +261,8 @@ func (w way) node(name string, claim map[string]string, reqs require.Set, taints
 	return node
 }
 
-// labelled returns the labels with those that kubelet adds: the host name, and old names of what has a new one.
+// labelled returns the labels with those that kubelet adds: the host name, and the deprecated keys of labels that have a new
+// key.
 func labelled(name string, labels map[string]string) map[string]string {
 	out := map[string]string{corev1.LabelHostname: name}
 	maps.Copy(out, labels)

@@ -20,7 +20,7 @@ func (d *driver) register(mgr ctrl.Manager) error {
 		name string
 		of   client.Object
 		do   reconcile.Func
-		also client.Object // what else triggers it, by the map
+		also client.Object // another kind that triggers the controller, by the map
 		by   handler.MapFunc
 	}{
 		{"disks.nodes", &corev1.Node{}, d.registerNode, nil, nil},

@@ -32,7 +32,7 @@ const (
 	// PerNode is the maximum number of volumes attached to a node.
 	PerNode = 26
 
-	// attacherFinalizer begins the finalizer that keeps an attachment until it is detached.
+	// attacherFinalizer is the prefix of the finalizer of an attachment whose volume is not detached yet.
 	attacherFinalizer = "external-attacher/"
 	// provisionedBy is the annotation with the driver that made a volume.
 	provisionedBy = "pv.kubernetes.io/provisioned-by"
@@ -87,7 +87,7 @@ func install(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// registerNode makes the CSINode with what the node can attach, as the driver's pod there would.
+// registerNode creates the CSINode with the attach limit of the node, as the driver's pod on the node would.
 func (d *driver) registerNode(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var node corev1.Node
 	if err := d.Get(ctx, r.NamespacedName, &node); err != nil {
@@ -114,7 +114,7 @@ func (d *driver) registerNode(ctx context.Context, r ctrl.Request) (ctrl.Result,
 	return ctrl.Result{}, err
 }
 
-// provision makes the volume of a claim once kube-scheduler has chosen the node.
+// provision creates the volume of a claim after kube-scheduler has chosen the node.
 func (d *driver) provision(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var claim corev1.PersistentVolumeClaim
 	if err := d.Get(ctx, r.NamespacedName, &claim); err != nil {
@@ -142,7 +142,7 @@ func (d *driver) provision(ctx context.Context, r ctrl.Request) (ctrl.Result, er
 	return ctrl.Result{}, err
 }
 
-// volumeOf returns the volume that a driver makes for a claim in a zone.
+// volumeOf returns the volume that the driver by creates for a claim in a zone.
 func volumeOf(claim *corev1.PersistentVolumeClaim, by, zone string) *corev1.PersistentVolume {
 	name := "pvc-" + string(claim.UID)
 	return &corev1.PersistentVolume{
@@ -168,7 +168,7 @@ func volumeOf(claim *corev1.PersistentVolumeClaim, by, zone string) *corev1.Pers
 	}
 }
 
-// reclaim deletes a volume that the driver made, after its claim was deleted.
+// reclaim deletes a volume of an emulated driver after its claim was deleted.
 func (d *driver) reclaim(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var volume corev1.PersistentVolume
 	if err := d.Get(ctx, r.NamespacedName, &volume); err != nil {

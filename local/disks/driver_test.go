@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// A world is a driver and the objects that it looks at.
+// A world is a driver and the objects that it reads.
 type world struct {
 	*driver
 	t *testing.T
@@ -27,8 +27,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return &world{driver: &driver{Client: c}, t: t}
 }
 
-// ask has the driver answer about an object, again and again: what is done already is
-// left as it is.
+// ask reconciles an object several times. Repeated calls must change nothing.
 func (w *world) ask(o client.Object, answer func(r ctrl.Request) error) {
 	w.t.Helper()
 	for range 3 {
@@ -38,7 +37,7 @@ func (w *world) ask(o client.Object, answer func(r ctrl.Request) error) {
 	}
 }
 
-// see reads an object again, and reports whether it is there.
+// see reads an object again, and reports whether it exists.
 func (w *world) see(o client.Object) bool {
 	w.t.Helper()
 	err := w.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)
@@ -54,8 +53,8 @@ func node(name, zone string) *corev1.Node {
 	}}
 }
 
-// A claim gets its volume from the driver of its class, in the zone of the node
-// that was chosen for it, and not before one was.
+// A claim gets its volume from the driver of its class, in the zone of the node that was chosen for it. Before a node is
+// chosen, it gets none.
 func TestProvision(t *testing.T) {
 	for _, driver := range []string{Driver, EBS} {
 		t.Run(driver, func(t *testing.T) { provisions(t, driver) })

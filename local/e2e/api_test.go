@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/apitest"
 )
 
-// The API server says to every object of the table what the schema tests of
-// package admission say without it.
+// The API server gives the same verdict on every object of the table as the schema tests of package admission, which run
+// without it.
 func TestAPIServerJudgesObjects(t *testing.T) {
 	cases, err := apitest.Cases()
 	if err != nil {
@@ -38,8 +38,8 @@ func TestAPIServerJudgesObjects(t *testing.T) {
 	}
 }
 
-// judge creates the object, or updates the old one to it. If the stored object
-// is not compared, it is a dry run, so that no controller acts on it.
+// judge creates the object, or updates the stored object Old to it. If the stored result is not compared, the request is a dry
+// run, so that no controller acts on the object.
 func judge(t *testing.T, c apitest.Case) error {
 	t.Helper()
 	if c.Old == nil {
@@ -54,8 +54,8 @@ func judge(t *testing.T, c apitest.Case) error {
 	shared.Make(t, c.Old.DeepCopy())
 	for {
 		err := change(t, c)
-		// The controller acts on the object meanwhile, and may even end it:
-		// then there is nothing to judge, and it is made again.
+		// The controller acts on the stored object at the same time, and may even delete it. Then it is created again, and the
+		// request is repeated.
 		if again := apierrors.IsConflict(err) || apierrors.IsNotFound(err); !again || t.Context().Err() != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func judge(t *testing.T, c apitest.Case) error {
 	}
 }
 
-// change puts an object in the place of the one that is stored, as a dry run.
+// change replaces the stored object with the new one, as a dry run.
 func change(t *testing.T, c apitest.Case) error {
 	t.Helper()
 	stored := c.Old.DeepCopy()

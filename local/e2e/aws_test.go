@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// userData is what an Amazon Linux 2023 instance needs to know to join.
+// userData returns the user data with which an Amazon Linux 2023 instance joins the cluster.
 func userData(t *testing.T, clusterName string) string {
 	t.Helper()
 	ca, err := os.ReadFile(filepath.Join(shared.Cluster.Dir().PKI(), "ca.crt"))
@@ -40,7 +40,7 @@ spec:
 	return base64.StdEncoding.EncodeToString([]byte(text))
 }
 
-// launch runs one instance that is terminated after the test.
+// launch launches one instance, which is terminated after the test.
 func launch(t *testing.T, data string) (id string) {
 	t.Helper()
 	image, err := ssm.NewFromConfig(shared.AWS()).GetParameter(t.Context(), &ssm.GetParameterInput{
@@ -75,8 +75,8 @@ func launch(t *testing.T, data string) (id string) {
 	return id
 }
 
-// An instance with correct user data becomes a ready node of its size, and
-// goes with its instance. kubectl and the emulator's own list agree.
+// An instance with correct user data becomes a ready node with its instance type's capacity. The node is deleted with its
+// instance. kubectl and the emulator's list show the same.
 func TestInstanceJoins(t *testing.T) {
 	id := launch(t, userData(t, cluster.Name))
 	var nodes corev1.NodeList

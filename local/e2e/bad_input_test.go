@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// kubectl refuses what is wrong in itself, and names the field.
+// kubectl rejects manifests that are invalid by themselves, and the error names the field.
 func TestWrongManifestsAreRefused(t *testing.T) {
 	t.Parallel()
 	const class, pool = "nodeclass.yaml", "nodepool.yaml"
@@ -53,8 +53,8 @@ func TestWrongManifestsAreRefused(t *testing.T) {
 	}
 }
 
-// A mistake that only the account or the catalogue can reveal is reported on the
-// object, and the controller lives on.
+// A mistake that can be detected only with the account or the catalogue is reported on the object. The controller does not
+// crash.
 func TestImpossibleObjectsSayWhy(t *testing.T) {
 	t.Parallel()
 	pid := controllerPID(t)
@@ -122,8 +122,7 @@ func TestImpossibleObjectsSayWhy(t *testing.T) {
 	}
 }
 
-// wantNot waits until a condition of a node class is false for a reason that
-// names a field.
+// wantNot waits until a condition of a node class is False with a message that names the field.
 func (s *scene) wantNot(class *awsv1.EC2NodeClass, condition, field string) {
 	s.t.Helper()
 	var classes awsv1.EC2NodeClassList
@@ -141,7 +140,7 @@ func (s *scene) wantNot(class *awsv1.EC2NodeClass, condition, field string) {
 	}, client.MatchingFields{"metadata.name": class.Name})
 }
 
-// controllerPID is that of the running controller.
+// controllerPID returns the process ID of the running controller.
 func controllerPID(t *testing.T) int {
 	t.Helper()
 	status, err := shared.Cluster.Status(t.Context())

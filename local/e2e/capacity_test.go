@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// outOf takes capacity away until the test ends.
+// outOf removes the capacity of an offering until the test ends.
 func (s *scene) outOf(pool control.Pool) {
 	s.t.Helper()
 	if err := s.Steer().ICE(s.t.Context(), pool); err != nil {
@@ -29,8 +29,8 @@ func (s *scene) outOf(pool control.Pool) {
 	})
 }
 
-// watchClaims remembers every claim of the scene there is, until the returned
-// function is called, which returns how many there were.
+// watchClaims counts the claims of the scene that exist at any time until count is called. count ends the watch and returns
+// their number.
 func (s *scene) watchClaims() (count func() int) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
@@ -52,7 +52,7 @@ func (s *scene) watchClaims() (count func() int) {
 	return func() int { stop(); return len(seen) }
 }
 
-// runsOn fails the test if the scene's instances are not of a type.
+// runsOn fails the test unless all running instances of the scene are of the pool and of the type.
 func (s *scene) runsOn(pool, instanceType string) {
 	s.t.Helper()
 	running := 0
@@ -70,8 +70,8 @@ func (s *scene) runsOn(pool, instanceType string) {
 	}
 }
 
-// EC2 has no capacity of the cheapest type in any zone, which Karpenter cannot
-// know: it launches the next type. No claim is left until its launch times out.
+// EC2 has no capacity of the cheapest type in any zone, which Karpenter cannot detect in advance. It launches the next type. No
+// claim remains without an instance until its launch times out.
 func TestNextTypeWhenCheapestIsOut(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "next-type")
@@ -122,7 +122,7 @@ func TestNextPoolWhenOfferingsAreOut(t *testing.T) {
 	})
 }
 
-// A launch that hangs holds up no other, and is finished once it goes on.
+// A launch call that hangs does not delay other launches. It is completed when EC2 responds again.
 func TestHangingLaunchStopsNoOther(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "hang")

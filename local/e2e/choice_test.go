@@ -15,9 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// Three tolerating pods of one CPU share one node of the cheapest size that
-// holds them, of the architecture, family and zone that their pool allows:
-// in so small a plan three tiny nodes are not worth the cents they save.
+// Three tolerating pods of one CPU share one node of the cheapest size that holds them, of the architecture, family and zone
+// that their pool allows. In a plan this small, three smaller nodes do not save enough.
 func TestCheapestArmNode(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "arm")
@@ -33,7 +32,7 @@ func TestCheapestArmNode(t *testing.T) {
 	if len(instances) != 1 {
 		t.Fatalf("%d instances, want 1: %v", len(instances), instances)
 	}
-	three := cheapest(t, "t4g", 3, 1) // every node keeps some for itself, so it needs more than its pods do
+	three := cheapest(t, "t4g", 3, 1) // every node reserves some resources, so it must be larger than the sum of its pods
 	if i := instances[0]; i.Type != three.name || i.Zone != "us-east-1b" || i.Capacity != "on-demand" {
 		t.Errorf("instance is an %s %s in %s, want an on-demand %s in us-east-1b", i.Capacity, i.Type, i.Zone, three.name)
 	}
@@ -47,8 +46,7 @@ func TestCheapestArmNode(t *testing.T) {
 	}
 }
 
-// A pool has at no moment more vCPUs than its limit. Pods that remain pending
-// get an event that names the limit.
+// At no time does a pool have more vCPUs than its limit. Pods that remain pending get an event that names the limit.
 func TestLimitsHold(t *testing.T) {
 	t.Parallel()
 	const limit = 8
@@ -60,7 +58,7 @@ func TestLimitsHold(t *testing.T) {
 	most := s.watchVCPUs()
 	s.deploy("web", 12, "1500m")
 	s.awaitEvent(about{kind: "Pod", prefix: "web-", reason: "FailedScheduling"}, `NodePool "limits"`, "spec.limits.cpu")
-	// A large holds one pod and an xlarge two: as many run as the limit allows.
+	// A large instance holds one pod and an xlarge two. As many pods run as the limit allows.
 	var pods corev1.PodList
 	s.await(&pods, func() string {
 		running := 0
@@ -74,7 +72,7 @@ func TestLimitsHold(t *testing.T) {
 		}
 		return fmt.Sprintf("%d pods run, want %d", running, limit/2)
 	}, client.InNamespace("limits"))
-	// Room that becomes free is used, still within the limit.
+	// Capacity that becomes free is used, still within the limit.
 	claims := s.claims()
 	if err := s.Delete(t.Context(), &claims[0]); err != nil {
 		t.Fatal(err)
@@ -101,8 +99,8 @@ func TestLimitsHold(t *testing.T) {
 	}
 }
 
-// watchVCPUs looks at the scene's instances until the returned function is
-// called, which returns the most vCPUs that they had together.
+// watchVCPUs reads the scene's instances repeatedly until most is called. most returns the highest number of vCPUs that they
+// had at the same time.
 func (s *scene) watchVCPUs() (most func() int) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var (
@@ -154,8 +152,8 @@ func (s *scene) vCPUs(instances []control.Instance, pools map[string]bool) (n in
 	return n
 }
 
-// A pod that fits no node gets an event that says why: which rule, which resource or
-// label, in which pool. Other pods get their nodes meanwhile.
+// A pod that fits no node gets an event with the reason: which rule, which resource or label, in which pool. Meanwhile other
+// pods get nodes.
 func TestHopelessPodsAreTold(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "hopeless")

@@ -25,7 +25,7 @@ func TestStatusIsReady(t *testing.T) {
 	}
 }
 
-// Starting what runs changes nothing: the same processes, the same ports.
+// If all parts run, up changes nothing: processes and ports are the same.
 func TestUpTwiceIsHarmless(t *testing.T) {
 	before, err := shared.Cluster.Status(t.Context())
 	if err != nil {
@@ -43,8 +43,8 @@ func TestUpTwiceIsHarmless(t *testing.T) {
 	}
 }
 
-// A Node object becomes ready with exactly the capacity it was created with.
-// A pod that the scheduler binds to it runs, and is gone once deleted.
+// A Node becomes ready with exactly the capacity with which it was created. A pod that the scheduler binds to it runs. After
+// its deletion, the pod is removed.
 func TestHollowNodeRunsPods(t *testing.T) {
 	const name = "hollow-node"
 	size := corev1.ResourceList{
@@ -100,7 +100,7 @@ func TestHollowNodeRunsPods(t *testing.T) {
 	}
 }
 
-// A node without a size has no owner yet and must not be declared ready.
+// A node without capacity has no owner yet and must not become ready.
 func TestNodeWithoutSizeIsNotReady(t *testing.T) {
 	const empty, full = "hollow-empty", "hollow-full"
 	hollow := map[string]string{"kwok.x-k8s.io/node": "fake"}
@@ -111,7 +111,7 @@ func TestNodeWithoutSizeIsNotReady(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: full, Annotations: hollow},
 			Status:     corev1.NodeStatus{Capacity: size, Allocatable: size},
 		})
-	// The later one is ready, so the earlier one has had its chance.
+	// The node that was created later is ready, so the other one would be ready as well.
 	awaitReadyNode(t, full)
 	var node corev1.Node
 	if err := shared.Get(t.Context(), client.ObjectKey{Name: empty}, &node); err != nil {
@@ -149,12 +149,11 @@ func ready(node *corev1.Node) bool {
 	return false
 }
 
-// A node that was set to NotReady stays so; one whose kubelet has just started
-// becomes ready.
+// A node that was set to NotReady stays so. A node whose kubelet has just started becomes ready.
 func TestSickNodeStaysSick(t *testing.T) {
 	const starting, sick = "hollow-starting", "hollow-sick"
 	size := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-	// The sick one first: when the later one is ready, it has had its chance.
+	// The sick node is created first. When the later one is ready, the sick one would be ready as well.
 	for _, name := range []string{sick, starting} {
 		reason := map[string]string{sick: "DiskOnFire", starting: "KubeletNotReady"}[name]
 		shared.Make(t, &corev1.Node{

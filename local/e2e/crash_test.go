@@ -13,8 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Any part may crash at any time: up starts it again where it was, and the
-// rest goes on with it.
+// Any part may crash at any time. up restarts it with its data, and the other parts connect to it again.
 func TestCrashedPartsComeBack(t *testing.T) {
 	before, err := shared.Cluster.Status(t.Context())
 	if err != nil {
@@ -49,8 +48,8 @@ func TestCrashedPartsComeBack(t *testing.T) {
 	awaitReadyNode(t, name)
 }
 
-// A part of the cluster that crashes is started again, and its log is kept.
-// Otherwise all later tests would fail without the cause.
+// A part of the cluster that crashes is restarted, and its log is kept. Otherwise all later tests would fail, and the log with
+// the cause would be lost.
 func TestPartsThatEndAreRevived(t *testing.T) {
 	const part = "kwok"
 	id := func() int {

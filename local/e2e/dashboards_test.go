@@ -23,10 +23,10 @@ import (
 	"github.com/karpenter-go/karpenter/local/prometheus"
 )
 
-// A prometheusServer scrapes the controller.
+// A prometheusServer is a Prometheus that scrapes the controller.
 type prometheusServer struct{ address string }
 
-// startPrometheus starts a real Prometheus, and skips the test if there is none.
+// startPrometheus starts a real Prometheus. It skips the test if the program is not found.
 func (s *scene) startPrometheus() prometheusServer {
 	s.t.Helper()
 	program, err := prometheus.Find("prometheus")
@@ -61,7 +61,7 @@ func (s *scene) startPrometheus() prometheusServer {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // the answer is not needed any more
+		_ = cmd.Process.Kill() // its end is not checked
 		_ = cmd.Wait()
 	})
 	p := prometheusServer{address}
@@ -74,7 +74,7 @@ func (s *scene) startPrometheus() prometheusServer {
 	return p
 }
 
-// query returns the values of the series that an instant query has now.
+// query returns the current values of the series of an instant query.
 func (p prometheusServer) query(expr string) ([]float64, error) {
 	response, err := http.Get("http://" + p.address + "/api/v1/query?query=" + url.QueryEscape(expr))
 	if err != nil {
@@ -102,7 +102,7 @@ func (p prometheusServer) query(expr string) ([]float64, error) {
 	return out, nil
 }
 
-// dashboardQueries returns the queries of our dashboards, with their variables as Grafana fills them in.
+// dashboardQueries returns the queries of this project's dashboards, with values for their variables as Grafana sets them.
 func dashboardQueries(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../charts/karpenter/dashboards/*.json")
@@ -134,7 +134,7 @@ func dashboardQueries(t *testing.T) map[string]string {
 	return out
 }
 
-// publicQueries returns what public dashboards show.
+// publicQueries returns the queries of public dashboards.
 func publicQueries(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/public_queries.promql")
@@ -150,10 +150,10 @@ func publicQueries(t *testing.T) map[string]string {
 	return out
 }
 
-// Every query of our dashboards and of public ones has an answer on a busy cluster, and what they say about money is what the
-// ledger says.
+// Every query of this project's dashboards and of public ones has a result on a busy cluster. Their amounts of money equal
+// those of the ledger.
 //
-// It does not run beside other tests: it counts all nodes of the cluster.
+// The test does not run in parallel with others, because it counts all nodes of the cluster.
 func TestDashboards(t *testing.T) {
 	s := newScene(t, "dash")
 	p := s.startPrometheus()
@@ -209,14 +209,14 @@ func TestDashboards(t *testing.T) {
 			return strings.Join(empty, "\n")
 		}
 	}
-	s.poll(ask(1)) // what consolidation counts is missing: only empty nodes were removed so far
+	s.poll(ask(1)) // no metrics of consolidation yet, because only empty nodes were removed
 	s.resize("more", 1)
 	s.poll(ask(0))
 	t.Logf("%d queries have an answer", left)
 	s.wantMoney(p)
 }
 
-// wantMoney compares what metrics say about money with the ledger, and with the prices of the instances in the account.
+// wantMoney compares metrics of money with the ledger, and with the prices of the instances in the account.
 func (s *scene) wantMoney(p prometheusServer) {
 	s.t.Helper()
 	sum := func(expr string) float64 {
@@ -259,7 +259,7 @@ func (s *scene) wantMoney(p prometheusServer) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		// Billing began when this controller had not seen a node yet, and both are a few seconds late.
+		// Billing begins before this controller first sees a node, and both the bill and the ledger are a few seconds late.
 		if report.Dollars <= 0 || math.Abs(got/report.Dollars-1) > 0.05 || math.Abs(bill.Dollars/report.Dollars-1) > 0.05 {
 			return fmt.Sprintf("the counter says $%v, the stored ledger $%v, the bill $%v", got, report.Dollars, bill.Dollars)
 		}

@@ -12,8 +12,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// The story that a newcomer sees: ten pods get nodes, and when they go, the
-// nodes and the instances go too.
+// Ten pods of the quickstart get nodes. When the pods are deleted, the nodes and instances are deleted as well.
 func TestQuickstart(t *testing.T) {
 	inflate := []client.ListOption{
 		client.InNamespace(metav1.NamespaceDefault), client.MatchingLabels{"app": "inflate"},

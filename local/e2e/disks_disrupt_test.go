@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/disks"
 )
 
-// disk makes a claim, and returns how a pod mounts it.
+// disk creates a claim, and returns a function that mounts it in a pod.
 func (s *scene) disk(name string) func(*corev1.PodSpec) {
 	s.t.Helper()
 	s.put(&corev1.PersistentVolumeClaim{
@@ -47,7 +47,7 @@ func (s *scene) volume(claim string) *corev1.PersistentVolume {
 	return v
 }
 
-// attachedTo returns the nodes that the volume is attached to.
+// attachedTo returns the nodes to which the volume is attached.
 func (s *scene) attachedTo(volume string) (nodes []string) {
 	s.t.Helper()
 	var list storagev1.VolumeAttachmentList
@@ -60,7 +60,7 @@ func (s *scene) attachedTo(volume string) (nodes []string) {
 	return nodes
 }
 
-// hold keeps the volume attached, or no longer does.
+// hold sets or removes the annotation that keeps the volume attached.
 func (s *scene) hold(volume string, held bool) {
 	s.t.Helper()
 	value := "null"
@@ -77,9 +77,8 @@ func (s *scene) hold(volume string, held bool) {
 
 func zoneOf(o client.Object) string { return o.GetLabels()[corev1.LabelTopologyZone] }
 
-// moved waits until the pod with the volume runs on a node other than the one
-// it was on, in the zone of its volume, which is attached there and nowhere
-// else.
+// moved waits until the pod with the volume runs on another node than from, in the zone of the volume. The volume must be
+// attached to that node only.
 func (s *scene) moved(from *corev1.Node, volume string) {
 	s.t.Helper()
 	s.poll(func() string {
@@ -106,7 +105,7 @@ func (s *scene) moved(from *corev1.Node, volume string) {
 	})
 }
 
-// nodeOf returns the node of the one pod of a Deployment.
+// nodeOf returns the node of the only pod of a Deployment.
 func (s *scene) nodeOf(deployment string) *corev1.Node {
 	s.t.Helper()
 	node := &corev1.Node{}
@@ -117,9 +116,8 @@ func (s *scene) nodeOf(deployment string) *corev1.Node {
 	return node
 }
 
-// A pod with a volume in one zone follows it: when its node drifts, the
-// successor is launched in that zone, and the node that goes waits until the
-// volume is detached. The pool may use any zone, and others are as cheap.
+// A pod stays in the zone of its volume. When its node drifts, the replacement is launched in that zone, and the termination of
+// the old node waits until the volume is detached. The pool allows all zones at the same price.
 func TestDriftMovesVolumeWithinZone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "zonal")
@@ -137,7 +135,7 @@ func TestDriftMovesVolumeWithinZone(t *testing.T) {
 	})
 
 	s.hold(volume, true)
-	s.change("zonal", func(p *apiv1.NodePool) { // the zone of the volume is one of many now
+	s.change("zonal", func(p *apiv1.NodePool) { // now the zone of the volume is one of several
 		p.Spec.Template.Spec.Requirements[1] = zones("us-east-1a", "us-east-1b", "us-east-1c")
 		p.Spec.Template.Annotations = map[string]string{"example.com/generation": "2"}
 	})
@@ -154,8 +152,8 @@ func TestDriftMovesVolumeWithinZone(t *testing.T) {
 	s.moved(from, volume)
 }
 
-// Consolidation replaces a node by a cheaper one where the volume of its pod
-// is, though capacity elsewhere is free.
+// Consolidation replaces a node by a cheaper one in the zone of its pod's volume, although there is free capacity in another
+// zone.
 func TestConsolidationMovesVolumeWithinZone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "zonalsave")
@@ -168,7 +166,7 @@ func TestConsolidationMovesVolumeWithinZone(t *testing.T) {
 	})
 	s.deploy("web", 1, "500m", func(p *corev1.PodSpec) { p.NodeSelector[corev1.LabelTopologyZone] = "us-east-1a" })
 	s.awaitRunning("web", 1)
-	s.settled(2) // a node of zone a with room for both
+	s.settled(2) // a node in zone a with capacity for both pods
 	from, volume := s.nodeOf("db"), s.volume("data").Name
 	s.change("zonalsave", lively(apiv1.Budget{Nodes: "100%"}))
 	s.change("zonalsave", func(p *apiv1.NodePool) {

@@ -19,8 +19,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// lively lets nodes of a pool go as soon as they may, as many at a time as the
-// budget says.
+// lively returns a change of a pool: consolidateAfter is zero, and the pool has the given budgets.
 func lively(budgets ...apiv1.Budget) func(*apiv1.NodePool) {
 	return func(p *apiv1.NodePool) {
 		p.Spec.Disruption = apiv1.Disruption{
@@ -29,7 +28,7 @@ func lively(budgets ...apiv1.Budget) func(*apiv1.NodePool) {
 	}
 }
 
-// change changes a pool.
+// change updates a pool.
 func (s *scene) change(name string, change func(*apiv1.NodePool)) {
 	s.t.Helper()
 	pool := &apiv1.NodePool{}
@@ -53,7 +52,7 @@ func (s *scene) resize(name string, replicas int) {
 	}
 }
 
-// spare lets one pod of a Deployment be missing at a time.
+// spare creates a PodDisruptionBudget that allows one pod of a Deployment to be missing.
 func (s *scene) spare(deployment string) {
 	s.t.Helper()
 	s.put(&policyv1.PodDisruptionBudget{
@@ -65,7 +64,7 @@ func (s *scene) spare(deployment string) {
 	})
 }
 
-// running counts the pods of a Deployment that run and are not on their way out.
+// running returns the number of pods of a Deployment that run and are not terminating.
 func (s *scene) running(deployment string) int {
 	s.t.Helper()
 	var pods corev1.PodList
@@ -79,7 +78,7 @@ func (s *scene) running(deployment string) int {
 	return n
 }
 
-// instancesOf returns the instance types of a pool's claims, in order.
+// instancesOf returns the instance types of a pool's claims, sorted.
 func (s *scene) instancesOf(pool string) []string {
 	s.t.Helper()
 	var types []string
@@ -92,8 +91,7 @@ func (s *scene) instancesOf(pool string) []string {
 	return types
 }
 
-// After a scale-in the pods that are left come together on fewer, cheaper
-// nodes, and a disruption budget is kept all the while.
+// After a scale-in, the remaining pods move to fewer, cheaper nodes. Their PodDisruptionBudget is respected all the time.
 func TestScaleInGetsCheaper(t *testing.T) {
 	t.Parallel()
 	const few = 3
@@ -107,7 +105,7 @@ func TestScaleInGetsCheaper(t *testing.T) {
 	s.awaitRunning("web", few)
 	s.spare("web")
 	s.change("scalein", lively(apiv1.Budget{Nodes: "100%"}))
-	s.change("scalein", func(p *apiv1.NodePool) { // wider, so nothing drifts
+	s.change("scalein", func(p *apiv1.NodePool) { // the pool now allows more types, so no node drifts
 		p.Spec.Template.Spec.Requirements[0] = typesOf("m6i.large", "m6i.xlarge", "m6i.2xlarge")
 	})
 	// Three pods of 900m need two m6i.large or one m6i.xlarge, which cost the same.
@@ -124,8 +122,8 @@ func TestScaleInGetsCheaper(t *testing.T) {
 	s.awaitRunning("web", few)
 }
 
-// A change of the template rolls every node, one at a time as the budget has
-// it, and pods keep to their disruption budget.
+// A change of the template replaces every node, one at a time because of the budget. The PodDisruptionBudget of the pods is
+// respected.
 func TestDriftRollsWithinBudget(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "drift")
@@ -137,7 +135,7 @@ func TestDriftRollsWithinBudget(t *testing.T) {
 	})
 }
 
-// So does a new image, and the new nodes have it.
+// A new image also replaces every node, and the new nodes have that image.
 func TestDriftOfImageRollsWithinBudget(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "image")
@@ -161,8 +159,8 @@ func TestDriftOfImageRollsWithinBudget(t *testing.T) {
 	}
 }
 
-// rolls brings three nodes up, has them drift for the reason by what change
-// does, and returns when all have been replaced, one at a time.
+// rolls creates three nodes, calls change, after which they drift for the reason, and waits until all of them have been
+// replaced, one at a time.
 func (s *scene) rolls(reason string, change func()) {
 	s.t.Helper()
 	s.pool(s.name, needs{typesOf("m6i.large")}, func(p *apiv1.NodePool) {
@@ -211,8 +209,7 @@ func (s *scene) rolls(reason string, change func()) {
 	s.awaitRunning("web", 3)
 }
 
-// A node that expires is replaced before it goes, and is gone when its time
-// has come.
+// A node that expires is replaced before it is drained, and it is gone soon after its expiry.
 func TestExpiryReplacesFirst(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "expiry")
@@ -259,8 +256,8 @@ func TestExpiryReplacesFirst(t *testing.T) {
 	})
 }
 
-// A budget of 0 that is active by its schedule keeps even an empty node, with
-// an event on the pool. Without it the node is deleted.
+// A budget of 0 with an active schedule keeps even an empty node, with an event on the pool. Without the budget, the node is
+// deleted.
 func TestScheduledBudgetOfNothingBlocks(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "frozen")
@@ -282,7 +279,7 @@ func TestScheduledBudgetOfNothingBlocks(t *testing.T) {
 	s.awaitNothing()
 }
 
-// do-not-disrupt on a pod keeps its drifted node, with an event on the node.
+// A drifted node is kept while one of its pods has do-not-disrupt, with an event on the node.
 func TestDoNotDisruptHolds(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "held")

@@ -14,7 +14,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// guard keeps all pods of a Deployment from being evicted.
+// guard creates a PodDisruptionBudget that allows no eviction of the pods of a Deployment.
 func (s *scene) guard(deployment string, pods int) *policyv1.PodDisruptionBudget {
 	s.t.Helper()
 	all := intstr.FromInt(pods)
@@ -36,8 +36,8 @@ func (s *scene) guard(deployment string, pods int) *policyv1.PodDisruptionBudget
 	return budget
 }
 
-// replaced waits until the pods run, none on the node or the instance of an
-// earlier claim, and nothing of that is left.
+// replaced waits until all pods run, none of them on the node of the old claim, and until that claim, its node and its instance
+// are gone.
 func (s *scene) replaced(old *apiv1.NodeClaim, deployment string, pods int) {
 	s.t.Helper()
 	var nodes corev1.NodeList
@@ -69,8 +69,8 @@ func (s *scene) replaced(old *apiv1.NodeClaim, deployment string, pods int) {
 	})
 }
 
-// A deleted claim is drained, but not against a disruption budget. Once the
-// budget lets the pods go, they move to another node.
+// A deleted claim is drained, but the PodDisruptionBudget is respected. When the budget allows evictions, the pods move to
+// another node.
 func TestDrainRespectsBudget(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "drain")
@@ -104,8 +104,7 @@ func TestDrainRespectsBudget(t *testing.T) {
 	s.replaced(&claim, "web", 1)
 }
 
-// The termination grace period of a claim ends what a budget would hold up
-// for ever.
+// The terminationGracePeriod of a claim ends a drain that a PodDisruptionBudget would block for ever.
 func TestGracePeriodEndsDrain(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "grace")

@@ -13,11 +13,10 @@ import (
 	"github.com/karpenter-go/karpenter/local/e2e/rig"
 )
 
-// patience is how long a test waits for one thing before it says what is
-// missing. It bounds a failure; nothing is asserted about speed.
+// patience is how long a test waits for one condition before it fails with what is missing. The tests do not check speed.
 const patience = 90 * time.Second
 
-// An Env is the cluster that all tests share, or one of a test's own.
+// An Env is a cluster: the one that all tests share, or a test's own.
 type Env struct{ *rig.Place }
 
 func newEnv(r rig.Rig, c *cluster.Cluster) (*Env, error) {

@@ -18,11 +18,11 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// A forecast is what disruption would do: which nodes go, and the types of
-// those that come, both in order.
+// A forecast is what disruption would do: the nodes that it would remove, and the types of the nodes that it would launch, both
+// sorted.
 type forecast struct{ Gone, Come []string }
 
-// karpenter runs the program against the cluster.
+// karpenter runs the program karpenter against the cluster and returns its output.
 func (e *Env) karpenter(t *testing.T, stdin []byte, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(*binaries, cluster.ControllerName), args...)
@@ -37,8 +37,7 @@ func (e *Env) karpenter(t *testing.T, stdin []byte, args ...string) []byte {
 	return out
 }
 
-// forecast reads the answer of plan or simulate, as far as it is about the
-// scene's pools.
+// forecast parses the output of plan or simulate, for the nodes and pools of the scene.
 func (s *scene) forecast(answer []byte) (f forecast) {
 	s.t.Helper()
 	type command struct {
@@ -70,9 +69,8 @@ func (s *scene) forecast(answer []byte) (f forecast) {
 	return f
 }
 
-// What plan and simulate print about a cluster in which nothing is done yet is what
-// the controller reports as well, and what it does once it may: the same nodes
-// go, and the same come in their place.
+// While disruption is blocked, plan and simulate print what the controller reports. When disruption is allowed, the controller
+// does the same: it removes the same nodes, and launches the same replacements.
 func TestForecastComesTrue(t *testing.T) {
 	t.Parallel()
 	const few = 3
@@ -89,12 +87,12 @@ func TestForecastComesTrue(t *testing.T) {
 	}
 	mode(apiv1.ModeDryRun)
 	s.change("foretold", lively(apiv1.Budget{Nodes: "100%"}))
-	s.change("foretold", func(p *apiv1.NodePool) { // wider, so nothing drifts
+	s.change("foretold", func(p *apiv1.NodePool) { // the pool now allows more types, so no node drifts
 		p.Spec.Template.Spec.Requirements[0] = typesOf("m6i.large", "m6i.xlarge", "m6i.2xlarge")
 	})
 	s.resize("web", few)
 	s.awaitRunning("web", few)
-	before := map[string]string{} // types by node
+	before := map[string]string{} // instance types by node name
 	s.poll(func() string {
 		for _, c := range s.claims() {
 			if !condition.IsTrue(&c, apiv1.ConditionTypeConsolidatable) {

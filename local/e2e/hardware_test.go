@@ -13,8 +13,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A pod that requests a GPU gets a node with one. The device plugin starts late;
-// the node is not taken for complete before.
+// A pod that requests a GPU gets a node with a GPU. The device plugin starts late, and the node is not initialized before.
 func TestGPU(t *testing.T) {
 	s := newScene(t, "gpu")
 	s.class()
@@ -40,7 +39,7 @@ func TestGPU(t *testing.T) {
 	}
 }
 
-// Capacity that was bought ahead is used before any other, as far as it goes.
+// Reserved capacity is used before other capacity, as far as it is sufficient.
 func TestReservedCapacity(t *testing.T) {
 	s := newScene(t, "reserved")
 	out, err := shared.Run(t, "aws", "reserve", "m6i.large/us-east-1a", "--count", "1", "--tag", "scene=reserved")
@@ -77,7 +76,7 @@ func TestReservedCapacity(t *testing.T) {
 			typesOf("m6i.large"), in(apiv1.CapacityTypeLabelKey, apiv1.CapacityTypeReserved, apiv1.CapacityTypeOnDemand),
 		}
 	})
-	s.deploy("web", 2, "1500m") // two nodes, and one is reserved
+	s.deploy("web", 2, "1500m") // two nodes, one of them reserved
 	s.awaitRunning("web", 2)
 	kinds := map[string]int{}
 	for _, n := range s.nodes() {

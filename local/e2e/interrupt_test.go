@@ -9,9 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// A spot instance that EC2 takes back is replaced while it still runs: new
-// pods are kept off its node, another instance is launched, the pods move, and
-// the node is gone before the two minutes are over.
+// A spot instance that EC2 reclaims is replaced while it still runs. New pods are kept off its node, another instance is
+// launched, the pods move, and the node is gone within the two minutes.
 func TestSpotInterruption(t *testing.T) {
 	s := newScene(t, "interrupted")
 	s.class()
@@ -41,7 +40,7 @@ func TestSpotInterruption(t *testing.T) {
 		}
 		return "nothing is launched in place of " + old.Name
 	}, s.mine())
-	for _, i := range s.instances() { // EC2 ends the instance two minutes after the notice, which have not passed
+	for _, i := range s.instances() { // EC2 terminates the instance only two minutes after the notice
 		if i.ID == doomed.ID && i.State != "running" && i.Reason == "Server.SpotInstanceTermination" {
 			t.Error("the replacement came only after EC2 had taken the instance")
 		}

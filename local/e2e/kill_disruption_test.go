@@ -7,9 +7,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// The controller is killed while a command is under way: when its replacements
-// have been asked for, when the nodes are marked, and when the first of them
-// goes. In the end every node has been rolled and nothing is left over.
+// The controller is killed while it executes a command: after it has requested the replacements, after it has marked the nodes,
+// and while the first node is terminated. In the end every node is replaced and nothing else remains.
 func TestKillNineDuringDrift(t *testing.T) {
 	const pods = 4
 	v := newVictim(t)

@@ -25,21 +25,20 @@ import (
 	"github.com/karpenter-go/karpenter/local/objects"
 )
 
-// A victim is a cluster of its own whose controller is killed again and again.
+// A victim is a cluster of its own whose controller the test kills repeatedly.
 type victim struct {
 	*Env
-	// lastCall is the newest call to the emulator when the controller last
-	// started: later ones are its own.
+	// lastCall is the number of the last call to the emulator before the controller was last started. Calls with higher numbers
+	// are those of the current controller.
 	lastCall int64
-	// base is how far things were then.
+	// base is the progress at that time.
 	base progress
-	// pods is how many pods there are, and so nodes, claims and instances.
+	// pods is the number of pods. Each has its own node, claim and instance.
 	pods int
 }
 
-// newVictim starts a cluster with a slow controller: it writes a few objects
-// of a kind a second, so that each stage of a scale-up lasts long enough to be
-// seen, and it does not wait for the lease of a killed one.
+// newVictim starts a cluster with a slow controller. It writes only a few objects of a kind per second, so that each stage of a
+// scale-up can be observed. It has no leader election, so that it does not wait for the lease of a killed controller.
 func newVictim(t *testing.T) *victim {
 	t.Helper()
 	t.Setenv("DISABLE_LEADER_ELECTION", "true")
@@ -68,8 +67,7 @@ func newVictim(t *testing.T) *victim {
 	return v
 }
 
-// offer applies a pool of one type of node, and returns when its node class is
-// ready.
+// offer applies a pool with one instance type, and returns when its node class is ready.
 func (v *victim) offer(t *testing.T) {
 	t.Helper()
 	quickstart, err := objects.ReadDir("../../examples/quickstart")
@@ -98,7 +96,7 @@ func (v *victim) offer(t *testing.T) {
 	})
 }
 
-// load makes so many pods, of which one fits a node.
+// load creates the given number of pods, each of which needs a node of its own.
 func (v *victim) load(t *testing.T, pods int) {
 	t.Helper()
 	v.pods = pods
@@ -147,8 +145,7 @@ func (v *victim) scale(t *testing.T, pods int) {
 	}
 }
 
-// kill ends the controller with SIGKILL and returns when EC2 answers none of
-// its calls any more.
+// kill ends the controller with SIGKILL and returns when EC2 has completed all its calls.
 func (v *victim) kill(t *testing.T) {
 	t.Helper()
 	if err := v.Cluster.Kill(t.Context(), cluster.ControllerName); err != nil {
@@ -169,7 +166,7 @@ func (v *victim) restart(t *testing.T) {
 	}
 }
 
-// poll calls done until it returns true. It is for state that has no watch.
+// poll calls done until it returns true, for state that cannot be watched.
 func (v *victim) poll(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true,
@@ -179,15 +176,14 @@ func (v *victim) poll(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// progress is how far a scale-up, or the way back, has come.
+// progress has the numbers of objects in each stage of a scale-up or scale-down.
 type progress struct {
 	claims, recorded, launched, registered, initialized, ending int
-	nodes, running                                              int // pods running
-	// asked counts the instances of CreateFleet calls without an answer yet;
-	// a call that is repeated asks for no more.
+	nodes, running                                              int // number of running pods
+	// asked is the number of instances in CreateFleet calls without a response yet. Repetitions of a call are not counted.
 	asked int
-	// alive counts instances that have not begun to end, made all there ever
-	// were.
+	// alive is the number of instances that are not being terminated. made is the number of all instances that were ever
+	// launched.
 	alive, made int
 }
 
@@ -235,7 +231,7 @@ func (v *victim) look(t *testing.T) (p progress) {
 	return p
 }
 
-// calls are those that the controller has made to the emulator.
+// calls returns the calls of the current controller to the emulator.
 func (v *victim) calls(t *testing.T) []control.Call {
 	t.Helper()
 	calls, err := v.Steer().Calls(t.Context(), v.lastCall)
@@ -245,11 +241,10 @@ func (v *victim) calls(t *testing.T) []control.Call {
 	return calls
 }
 
-// launchRecord is the annotation that a launch is recorded in before it is
-// asked for, and the tag of the instances that come of it.
+// launchRecord is the annotation in which a launch is recorded before it is requested, and a tag of the launched instances.
 const launchRecord = "ext.karpenter.sh/launch"
 
-// world is all that is there.
+// world has the objects and instances that exist.
 type world struct {
 	claims    []apiv1.NodeClaim
 	nodes     []corev1.Node

@@ -17,19 +17,19 @@ import (
 // forever is longer than any test.
 const forever = control.Duration(time.Hour)
 
-// A moment is when the controller is killed: it alone, since it was started,
-// has taken the count to at least from.
+// A moment is when the controller is killed: the count that of returns has reached from. The current controller must have
+// increased it.
 type moment struct {
 	name string
 	of   func(progress) int
 	from int
-	// then changes what AWS does before the controller is started again.
+	// then, if not nil, changes the behaviour of AWS before the controller is restarted.
 	then func(*testing.T, control.Client)
 }
 
-// reached reports whether the moment has come, by the hands of the controller
-// that runs now, unless the one before it has gone to the end, all, in one go:
-// a test on a busy machine may look too late.
+// reached reports whether the moment has come. The current controller must have increased the count by at least one since it
+// started, unless the count was already at its maximum, all. On a busy machine, the previous controller may have reached the
+// maximum before it was killed.
 func (m moment) reached(base, now progress, all int) bool {
 	return m.of(now) >= max(m.from, min(m.of(base)+1, all))
 }
@@ -48,12 +48,11 @@ func (v *victim) killAt(t *testing.T, moments []moment) {
 	}
 }
 
-// However often the controller is killed while it launches 50 nodes, there are
-// 50 nodes in the end, one for each claim, and no instance beside them.
+// The controller is killed repeatedly while it launches 50 nodes. In the end there are 50 nodes, one for each claim, and no
+// other instance.
 //
-// AWS helps to tell the moments apart: at first fleet calls hang before they
-// do anything, then after they have done all but answer, and machines do not
-// boot until all are launched.
+// The emulated AWS separates the moments. At first, fleet calls hang before they launch. Then they hang after they have
+// launched, without a response. Instances do not boot until all are launched.
 func TestKillNineDuringScaleUp(t *testing.T) {
 	const pods = 50
 	v := newVictim(t)
@@ -82,8 +81,8 @@ func TestKillNineDuringScaleUp(t *testing.T) {
 	v.launchedOnce(t, pods)
 }
 
-// EC2 may not show for a while what it has launched. A controller that cannot
-// see its predecessor's instances launches none in their place.
+// EC2 may not list new instances for a while. A controller that cannot see the instances of the previous controller must not
+// launch others in their place.
 func TestKillNineWhileEC2Lags(t *testing.T) {
 	const pods = 20
 	v := newVictim(t)
@@ -102,7 +101,7 @@ func TestKillNineWhileEC2Lags(t *testing.T) {
 	v.launchedOnce(t, pods)
 }
 
-// A controller that is killed while it takes nodes away leaves nothing behind.
+// A controller that is killed while it removes nodes leaves no objects or instances behind.
 func TestKillNineDuringScaleDown(t *testing.T) {
 	const pods = 20
 	v := newVictim(t)
@@ -122,15 +121,13 @@ func TestKillNineDuringScaleDown(t *testing.T) {
 	v.settles(t, 0)
 }
 
-// arrives waits until there are so many nodes, each with its claim, instance
-// and pod, and nothing else.
+// arrives waits until there are exactly as many nodes as pods, each with its claim, instance and pod, and nothing else.
 func (v *victim) arrives(t *testing.T, pods int) {
 	t.Helper()
 	v.poll(t, fmt.Sprintf("%d of all are there", pods), func() bool { return v.world(t).lacks(pods) == "" })
 }
 
-// settles waits for the same, and checks that it is still so after the next
-// garbage collection of the controller.
+// settles is like arrives, and checks that nothing has changed after the next garbage collection of the controller.
 func (v *victim) settles(t *testing.T, pods int) {
 	t.Helper()
 	v.arrives(t, pods)
@@ -142,8 +139,7 @@ func (v *victim) settles(t *testing.T, pods int) {
 	t.Logf("settled: %+v", v.look(t))
 }
 
-// launchedOnce checks that one instance was launched for each node, and no
-// further one that was terminated again.
+// launchedOnce checks that exactly one instance was launched for each node, including terminated instances.
 func (v *victim) launchedOnce(t *testing.T, pods int) {
 	t.Helper()
 	if made := v.look(t).made; made != pods {
@@ -151,8 +147,7 @@ func (v *victim) launchedOnce(t *testing.T, pods int) {
 	}
 }
 
-// garbageCollections counts how often the controller has listed the instances
-// of its cluster, whichever launch they are of.
+// garbageCollections returns how often the controller has listed all instances of its cluster, not only those of one launch.
 func (v *victim) garbageCollections(t *testing.T) (n int) {
 	t.Helper()
 	for _, c := range v.calls(t) {
@@ -167,8 +162,7 @@ func (v *victim) garbageCollections(t *testing.T) (n int) {
 	return n
 }
 
-// lacks says what is wrong with a world of so many pods, one to a node; "" for
-// nothing.
+// lacks returns what is wrong with a world in which each of the pods should have a node, "" if nothing is.
 func (w world) lacks(pods int) string {
 	claims, nodes, instances := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i := range w.claims {

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// run starts the cluster, runs the tests and takes the cluster down.
+// run starts the cluster, runs the tests and stops the cluster.
 func run(m *testing.M) int {
 	r, log, err := audited(rigOf("e2e"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// ec2Type is what EC2 says of a type.
+// ec2Type returns the facts of EC2 about a type.
 func ec2Type(t *testing.T, name string) *catalog.Type {
 	t.Helper()
 	sold, err := catalog.Load()
@@ -24,14 +24,14 @@ func ec2Type(t *testing.T, name string) *catalog.Type {
 	return kind
 }
 
-// A priced type costs so many dollars an hour on demand.
+// A priced is a type with its on-demand price in dollars per hour.
 type priced struct {
 	name  string
 	price float64
 }
 
-// cheapest is the cheapest type of a family in the cluster's region with more
-// than so many vCPUs and GiB of memory.
+// cheapest returns the cheapest type of a family in the cluster's region with more than the given numbers of vCPUs and GiB of
+// memory.
 func cheapest(t *testing.T, family string, vCPUs, gib int) priced {
 	t.Helper()
 	list := byPrice(t, family)
@@ -45,8 +45,7 @@ func cheapest(t *testing.T, family string, vCPUs, gib int) priced {
 	return list[i]
 }
 
-// byPrice lists the types of a family that the cluster's region sells, the
-// cheapest first.
+// byPrice returns the types of a family that are offered in the cluster's region, cheapest first.
 func byPrice(t *testing.T, family string) []priced {
 	t.Helper()
 	sold, err := catalog.Load()

@@ -24,10 +24,10 @@ import (
 	"github.com/karpenter-go/karpenter/local/objects"
 )
 
-// The published example, object by object: what was asked of EC2, what nodes
-// and claims say of themselves, what kubectl shows, and that it all ends.
+// The published example is checked in detail: the requests to EC2, the fields of nodes and claims, and the output of kubectl.
+// In the end everything is deleted.
 func TestQuickstartInDetail(t *testing.T) {
-	// Not parallel: others take away the capacity of the cheapest type, and the price would be another.
+	// The test does not run in parallel. Other tests remove the capacity of the cheapest type, which would change the price.
 	s := newScene(t, "quick")
 	s.quickstart()
 	s.scale("inflate", 10)
@@ -52,7 +52,7 @@ func TestQuickstartInDetail(t *testing.T) {
 	s.awaitNothing()
 }
 
-// quickstart applies the example under the name of the scene.
+// quickstart applies the example with the name of the scene.
 func (s *scene) quickstart() {
 	s.t.Helper()
 	example, err := objects.ReadDir("../../examples/quickstart")
@@ -93,8 +93,7 @@ func (s *scene) scale(deployment string, replicas int) {
 
 var providerIDForm = regexp.MustCompile(`^aws:///(us-east-1[abc])/(i-[0-9a-f]{17})$`)
 
-// wantNode checks what a node says of itself, and of its size what its user
-// data told it.
+// wantNode checks the labels, taints and name of a node, and that its maximum number of pods is that of the user data.
 func (s *scene) wantNode(n *corev1.Node) {
 	s.t.Helper()
 	id := providerIDForm.FindStringSubmatch(n.Spec.ProviderID)
@@ -126,7 +125,7 @@ func (s *scene) wantNode(n *corev1.Node) {
 
 var maxPodsForm = regexp.MustCompile(`maxPods: (\d+)`)
 
-// maxPods reads the user data that an instance was launched with.
+// maxPods returns the maximum number of pods in the user data of an instance.
 func (s *scene) maxPods(instance control.Instance) int64 {
 	s.t.Helper()
 	out, err := ec2.NewFromConfig(s.AWS()).DescribeLaunchTemplateVersions(s.t.Context(),
@@ -152,8 +151,7 @@ func (s *scene) maxPods(instance control.Instance) int64 {
 	return n
 }
 
-// wantClaims checks that claims are complete, stand for one node each, and
-// asked for what the pods do.
+// wantClaims checks that claims are complete, that each has one node, and that they request the sum of their pods.
 func (s *scene) wantClaims(claims []apiv1.NodeClaim, nodes []corev1.Node) {
 	s.t.Helper()
 	if len(claims) == 0 || len(claims) != len(nodes) {
@@ -216,7 +214,7 @@ func (s *scene) wantFleets(instances int) {
 	}
 }
 
-// hasTag reports whether a call tags instances so.
+// hasTag reports whether a call sets the tag on instances.
 func hasTag(c control.Call, key, value string) bool {
 	for param, said := range c.Params {
 		if name, ok := strings.CutSuffix(param, ".Key"); ok && said == key && c.Params[name+".Value"] == value {
@@ -226,7 +224,7 @@ func hasTag(c control.Call, key, value string) bool {
 	return false
 }
 
-// wantColumns checks what kubectl get shows.
+// wantColumns checks the output of kubectl get.
 func (s *scene) wantColumns(claims []apiv1.NodeClaim, nodes []corev1.Node) {
 	s.t.Helper()
 	out := shared.Kubectl(s.t, "get", "nodepools,nodeclaims,ec2nodeclasses,nodes")
@@ -253,8 +251,7 @@ func (s *scene) wantColumns(claims []apiv1.NodeClaim, nodes []corev1.Node) {
 	}
 }
 
-// wantCost checks that the controller said what its nodes would cost, and that
-// this is what EC2 takes for them.
+// wantCost checks that the price of nodes that the controller reports is the price of the instances in EC2.
 func (s *scene) wantCost() {
 	s.t.Helper()
 	price := 0.0

@@ -16,8 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/pki"
 )
 
-// An instance whose user data names another cluster, another authority or
-// another network never becomes a node, and its console says why.
+// An instance whose user data has a wrong cluster, authority or network never becomes a node. Its console shows the reason.
 func TestUntruthfulUserDataNeverJoins(t *testing.T) {
 	t.Parallel()
 	stranger, err := pki.Open(t.TempDir(), time.Now())
@@ -45,8 +44,7 @@ func TestUntruthfulUserDataNeverJoins(t *testing.T) {
 	}
 }
 
-// wantRefused waits until the console of an instance gives the reason why it
-// does not join, and looks whether it did.
+// wantRefused waits until the console of an instance shows the reason why it does not join, and checks that it has no node.
 func wantRefused(t *testing.T, id, reason string) {
 	t.Helper()
 	s := &scene{Env: shared, t: t}
@@ -79,7 +77,7 @@ func wantRefused(t *testing.T, id, reason string) {
 	}
 }
 
-// encoded is a file as user data carries it.
+// encoded returns a file in the encoding of user data.
 func encoded(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/rights"
 )
 
-// account is the user that the controller is to the API server.
+// account is the user name of the controller in the API server.
 const account = "system:serviceaccount:" + cluster.Namespace + ":" + cluster.ControllerName
 
 // unusedRights are the rights of the default chart that no test of this package needs, with the reason for each.
@@ -42,7 +42,7 @@ var unusedRights = map[string]string{
 
 const fallback = "caches list where the API server cannot stream the first list over the watch"
 
-// An audit is the log of what the controller asks of the API server.
+// An audit is the audit log of the controller's requests to the API server.
 type audit struct{ policy, log string }
 
 // audited returns the rig with an audit log of the controller, in a directory that the caller removes.
@@ -61,8 +61,8 @@ func audited(r rig.Rig) (rig.Rig, audit, error) {
 	return r, a, nil
 }
 
-// check returns an error that lists the rights of the controller that nothing needed, and what it tried without the right to.
-// The log is of all tests of this package.
+// check returns an error that lists the rights of the controller that no request needed, and its requests without the necessary
+// right. The log has the requests of all tests of this package.
 func (a audit) check(ctx context.Context, e *Env) error {
 	file, err := os.Open(a.log)
 	if err != nil {
@@ -84,7 +84,7 @@ func (a audit) check(ctx context.Context, e *Env) error {
 			errs = append(errs, fmt.Errorf("granted and never used: %s", r))
 		}
 	}
-	// A right may be denied for a moment after it was granted.
+	// A request may be denied for a short time after its right was granted.
 	for _, r := range log.Denied {
 		ofAll := r
 		ofAll.Name = ""

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// awaitRunning returns the pods of a Deployment when all of so many run.
+// awaitRunning waits until a Deployment has the given number of pods and all run, and returns them.
 func (s *scene) awaitRunning(deployment string, replicas int) []corev1.Pod {
 	s.t.Helper()
 	var pods corev1.PodList
@@ -35,8 +35,8 @@ func (s *scene) awaitRunning(deployment string, replicas int) []corev1.Pod {
 	return pods.Items
 }
 
-// settled returns so many claims when that is how many there are and each has
-// a node that is ready for use. Pods may run a little earlier than that.
+// settled waits until there are exactly n claims, each with an initialized node, and returns the claims. Pods may run a little
+// earlier.
 func (s *scene) settled(n int) []apiv1.NodeClaim {
 	s.t.Helper()
 	var claims apiv1.NodeClaimList
@@ -54,7 +54,7 @@ func (s *scene) settled(n int) []apiv1.NodeClaim {
 	return claims.Items
 }
 
-// nodes are the scene's.
+// nodes returns the nodes of the scene.
 func (s *scene) nodes() []corev1.Node {
 	s.t.Helper()
 	var nodes corev1.NodeList
@@ -62,7 +62,7 @@ func (s *scene) nodes() []corev1.Node {
 	return nodes.Items
 }
 
-// claims are the scene's.
+// claims returns the claims of the scene.
 func (s *scene) claims() []apiv1.NodeClaim {
 	s.t.Helper()
 	var claims apiv1.NodeClaimList
@@ -79,8 +79,7 @@ func (s *scene) list(list client.ObjectList, opts ...client.ListOption) {
 	}
 }
 
-// An about selects the events that a test waits for: those of the controller about
-// objects of a kind whose names begin with prefix.
+// An about selects events of the controller: those with the reason about objects of the kind whose names begin with prefix.
 type about struct{ kind, prefix, reason string }
 
 func (a about) matches(e *corev1.Event) bool {
@@ -89,8 +88,8 @@ func (a about) matches(e *corev1.Event) bool {
 		e.Reason == a.reason && strings.Contains(by, "karpenter")
 }
 
-// awaitEvent returns when there is such an event with all of words in its
-// message. Events about what has no namespace are in the default one.
+// awaitEvent waits for such an event with all words in its message. Events about cluster-scoped objects are in the default
+// namespace.
 func (s *scene) awaitEvent(a about, words ...string) {
 	s.t.Helper()
 	var events corev1.EventList
@@ -110,7 +109,7 @@ func (s *scene) awaitEvent(a about, words ...string) {
 	}, s.eventsOf(a.kind))
 }
 
-// events counts such events.
+// events returns the number of such events.
 func (s *scene) events(a about) (n int) {
 	s.t.Helper()
 	var events corev1.EventList
@@ -130,7 +129,7 @@ func (s *scene) eventsOf(kind string) client.ListOption {
 	return client.InNamespace(metav1.NamespaceDefault)
 }
 
-// tell logs what is there, for a test that has failed.
+// tell logs the objects of the scene after the test has failed.
 func (s *scene) tell() {
 	ctx, cancel := s.context()
 	defer cancel()
@@ -158,7 +157,7 @@ func (s *scene) tell() {
 	s.t.Logf("what is there:\n%s\nthe controller's last words:\n%s", b.String(), s.lastWords())
 }
 
-// write puts down one line an object.
+// write writes one line for each object of a list.
 func (s *scene) write(b *strings.Builder, list client.ObjectList) {
 	switch l := list.(type) {
 	case *corev1.PodList:
@@ -202,7 +201,7 @@ func conditions(list []metav1.Condition) string {
 	return strings.Join(parts, ", ")
 }
 
-// lastWords is the end of the controller's log.
+// lastWords returns the last lines of the controller's log.
 func (s *scene) lastWords() string {
 	log, err := os.ReadFile(s.Cluster.Dir().Log(cluster.ControllerName))
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// discovery selects what the cluster owns in the account.
+// discovery returns the tag of the cluster's subnets and security groups.
 func discovery() map[string]string { return map[string]string{"karpenter.sh/discovery": cluster.Name} }
 
-// nodeClass is one that works.
+// nodeClass returns a valid node class.
 func nodeClass(name string) *awsv1.EC2NodeClass {
 	return &awsv1.EC2NodeClass{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -31,7 +31,7 @@ func nodeClass(name string) *awsv1.EC2NodeClass {
 	}
 }
 
-// class makes the scene's node class.
+// class creates the scene's node class.
 func (s *scene) class() {
 	s.t.Helper()
 	s.put(nodeClass(s.name))
@@ -44,8 +44,8 @@ func (s *scene) removeClass(ctx context.Context) {
 		client.MatchingFields{"metadata.name": s.name})
 }
 
-// pool makes a pool that launches on-demand types of which need tells more. Its
-// nodes stay until they are deleted, unless change says otherwise.
+// pool creates a pool of on-demand types that meet the requirements need. Its nodes stay until they are deleted, unless change
+// says otherwise.
 func (s *scene) pool(name string, need []apiv1.NodeSelectorRequirementWithMinValues, change ...func(*apiv1.NodePool)) {
 	s.t.Helper()
 	pool := &apiv1.NodePool{
@@ -72,12 +72,12 @@ func (s *scene) pool(name string, need []apiv1.NodeSelectorRequirementWithMinVal
 
 type needs = []apiv1.NodeSelectorRequirementWithMinValues
 
-// in requires one of values.
+// in returns the requirement that the label has one of the values.
 func in(key string, values ...string) apiv1.NodeSelectorRequirementWithMinValues {
 	return apiv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 }
 
-// family, typesOf and zones narrow the choice.
+// family, typesOf and zones return requirements on instance types and zones.
 func family(name string) apiv1.NodeSelectorRequirementWithMinValues {
 	return in("karpenter.k8s.aws/instance-family", name)
 }
@@ -90,8 +90,7 @@ func zones(names ...string) apiv1.NodeSelectorRequirementWithMinValues {
 	return in(corev1.LabelTopologyZone, names...)
 }
 
-// deploy makes so many pods that ask for so much CPU and go to the scene's
-// nodes only.
+// deploy creates a Deployment with the given number of pods and CPU request. The pods run only on nodes of the scene.
 func (s *scene) deploy(name string, replicas int, cpu string, change ...func(*corev1.PodSpec)) {
 	s.t.Helper()
 	spec := corev1.PodSpec{
@@ -124,7 +123,7 @@ func (s *scene) deploy(name string, replicas int, cpu string, change ...func(*co
 // partKey is a label that distinguishes the pools of one scene.
 const partKey = "e2e.example.com/part"
 
-// part is the requirement of a pool, toPart the node selector of pods for it.
+// part returns the requirement of a pool, and toPart the node selector of pods for that pool.
 func part(name string) apiv1.NodeSelectorRequirementWithMinValues { return in(partKey, name) }
 
 func toPart(name string) func(*corev1.PodSpec) {

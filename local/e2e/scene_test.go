@@ -19,18 +19,15 @@ import (
 	"github.com/karpenter-go/karpenter/local/watching"
 )
 
-// sceneKey is the label and the taint that keep the nodes of one scene for its
-// own pods.
+// sceneKey is the key of a label and a taint that reserve nodes for the pods of one scene.
 const sceneKey = "e2e.example.com/scene"
 
-// scenePatience is how long a scene waits for one thing. Scenes run side by
-// side on whatever machine there is, so it is generous; it bounds a failure
-// and nothing else.
+// scenePatience is how long a scene waits for one condition. It is long, because scenes run in parallel and the machine may be
+// slow. The tests do not check speed.
 const scenePatience = 2 * time.Minute
 
-// A scene is one test's corner of the shared cluster: a namespace and a node
-// class of its name, and pools whose nodes only its own pods tolerate. When
-// the test ends, so does all that it made, down to the instances.
+// A scene is one test's part of the shared cluster: a namespace and a node class with its name, and pools whose nodes only its
+// own pods tolerate. When the test ends, all of that is deleted, including instances.
 type scene struct {
 	*Env
 	t     *testing.T
@@ -66,13 +63,12 @@ func (s *scene) put(objects ...client.Object) {
 // mine selects the claims and nodes of the scene.
 func (s *scene) mine() client.ListOption { return client.MatchingLabels{sceneKey: s.name} }
 
-// context outlives the test, because clean-up waits too.
+// context returns a context with a timeout. It does not end with the test, because clean-up also waits.
 func (s *scene) context() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(s.t.Context()), scenePatience)
 }
 
-// await returns when done misses nothing. list is read again whenever
-// something of its kind changes.
+// await waits until done returns "". It reads list again whenever an object of its kind changes.
 func (s *scene) await(list client.ObjectList, done func() string, opts ...client.ListOption) {
 	s.t.Helper()
 	ctx, cancel := s.context()
@@ -87,7 +83,7 @@ func (s *scene) await(list client.ObjectList, done func() string, opts ...client
 	}
 }
 
-// poll is await for state that has no watch, or for several kinds at once.
+// poll is like await, for state that cannot be watched, and for several kinds.
 func (s *scene) poll(done func() string) {
 	s.t.Helper()
 	ctx, cancel := s.context()
@@ -102,7 +98,7 @@ func (s *scene) poll(done func() string) {
 	}
 }
 
-// instances are those of the scene's pools that EC2 still knows.
+// instances returns the instances of the scene's pools that EC2 lists.
 func (s *scene) instances() []control.Instance {
 	s.t.Helper()
 	ctx, cancel := s.context()
@@ -122,7 +118,7 @@ func (s *scene) instances() []control.Instance {
 	return mine
 }
 
-// awaitNothing returns when no claim, node or instance of the scene is left.
+// awaitNothing waits until the scene has no claim, node or instance.
 func (s *scene) awaitNothing() {
 	s.t.Helper()
 	var claims apiv1.NodeClaimList
@@ -146,7 +142,7 @@ func leftOver(what string, n int) string {
 	return fmt.Sprintf("%d %s are left", n, what)
 }
 
-// strike removes what the scene made and waits until its instances are gone.
+// strike deletes the objects of the scene and waits until its instances are gone.
 func (s *scene) strike() {
 	if s.t.Failed() {
 		s.tell()

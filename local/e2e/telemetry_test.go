@@ -12,10 +12,10 @@ import (
 	"github.com/karpenter-go/karpenter/hack/upstream"
 )
 
-// The controller reports what it does: events on pods and claims, which kubectl
-// describe shows, and metrics of the names that dashboards expect.
+// The controller reports its actions by events on pods and claims, which kubectl describe shows, and by metrics with the names
+// that dashboards use.
 //
-// It does not run beside other tests: events of pods are limited in rate.
+// The test does not run in parallel with others, because the rate of events about pods is limited.
 func TestControllerTells(t *testing.T) {
 	s := newScene(t, "tell")
 	s.class()
@@ -81,7 +81,8 @@ func TestControllerTells(t *testing.T) {
 	s.wantUpstreamLabels()
 }
 
-// wantUpstreamLabels checks the labels of all metrics that upstream has as well, and the label values that upstream fixes.
+// wantUpstreamLabels checks the labels of all metrics that upstream also has, and the label values for which upstream has a
+// fixed list.
 func (s *scene) wantUpstreamLabels() {
 	s.t.Helper()
 	breaches, seen, err := upstream.Breaches(slices.Collect(maps.Keys(s.metrics())))
@@ -96,10 +97,10 @@ func (s *scene) wantUpstreamLabels() {
 	}
 }
 
-// samples are metrics by name and labels, as they are exposed.
+// samples are values of metrics, by name and labels in the text format.
 type samples map[string]float64
 
-// metrics reads what the controller exposes.
+// metrics returns the metrics of the controller.
 func (s *scene) metrics() samples {
 	s.t.Helper()
 	recorded, err := s.Cluster.Dir().Load()
@@ -138,7 +139,7 @@ func (s *scene) metrics() samples {
 	return found
 }
 
-// sum adds up the series of a metric that have labels, or all.
+// sum returns the sum over the series of a metric that contain labels. If labels is empty, all series count.
 func (m samples) sum(name, labels string) (total float64) {
 	for series, value := range m {
 		if (series == name || strings.HasPrefix(series, name+"{")) && strings.Contains(series, labels) {

@@ -13,8 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// throttle puts the ConfigMap there that holds the whole cluster back, or takes
-// it away if there is no data.
+// throttle creates the ConfigMap that pauses the controller, or deletes it if data is nil. It concerns the whole cluster.
 func (s *scene) throttle(data map[string]string) {
 	s.t.Helper()
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: "karpenter-throttle"}, Data: data}
@@ -31,9 +30,8 @@ func (s *scene) throttle(data map[string]string) {
 	}
 }
 
-// A ConfigMap pauses launches and disruption while the controller runs, with
-// the rights that the chart gives, and all goes on once it is gone. No other
-// test runs meanwhile: it holds the whole cluster back.
+// A ConfigMap pauses launches and disruption while the controller runs, with the rights of the chart. After the ConfigMap is
+// deleted, they continue. No other test runs at the same time, because the pause concerns the whole cluster.
 func TestPauseByConfigMap(t *testing.T) {
 	s := newScene(t, "throttled")
 	s.class()
@@ -41,7 +39,7 @@ func TestPauseByConfigMap(t *testing.T) {
 	t.Cleanup(func() { s.throttle(nil) })
 
 	s.throttle(map[string]string{"pause-launches": "true"})
-	s.poll(func() string { // it is read every few seconds
+	s.poll(func() string { // the controller reads it every few seconds
 		if s.metrics().sum("karpenter_throttle_paused", `action="launches"`) != 1 {
 			return "the controller has not noticed the pause"
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// When the process that holds the pipe has ended, the watchdog stops the parts
-// and removes the directory: no test leaks a cluster, however it ends.
+// When the process that holds the pipe has ended, the watchdog stops the parts and removes the directory. So a test leaves no
+// cluster behind, however it ends.
 func TestWatchdogStopsTheCluster(t *testing.T) {
 	dir, err := state.At(filepath.Join(t.TempDir(), "cluster"))
 	if err != nil {

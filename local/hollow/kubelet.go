@@ -25,9 +25,9 @@ import (
 const (
 	// hollowNodes selects the nodes to keep alive, by annotation.
 	hollowNodes = "kwok.x-k8s.io/node=fake"
-	// leaseHolder is the same in every run, so that a restarted kubelet takes over its leases immediately instead of
-	// waiting until they expire. A node whose lease has another holder gets no heartbeats, and its pods are not run:
-	// tests make a node fail in this way.
+	// leaseHolder is the same in every run, so that a restarted kubelet takes over its leases at once and does not
+	// wait until they expire. A node whose lease has another holder gets no heartbeats, and its pods are not run.
+	// Tests use that to make a node fail.
 	leaseHolder = "karpenter-local"
 	// leaseSeconds is the duration of a node's lease. It is renewed after a quarter of this time, as by a kubelet.
 	leaseSeconds = 40
@@ -54,7 +54,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// run keeps nodes alive until ctx is done.
+// run acts as the kubelet of hollow nodes until ctx is done.
 func (o options) run(ctx context.Context) error {
 	ctx = log.NewContext(ctx, log.NewLogger(os.Stderr, log.LevelWarn))
 	config, err := o.config()

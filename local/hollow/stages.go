@@ -39,7 +39,7 @@ func loadStages(files fs.FS) (stagesByKind, error) {
 	return stages, nil
 }
 
-// add parses a file of YAML documents, one stage each.
+// add parses YAML documents with one stage each.
 func (s stagesByKind) add(data []byte) error {
 	documents := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(data)))
 	defer documents.Close()

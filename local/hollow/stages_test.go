@@ -10,8 +10,7 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
 )
 
-// Every stage is read, understood by kwok, and touches nothing of a node but
-// its conditions.
+// All stages can be read, kwok accepts them, and none of them writes the allocatable resources of a node.
 func TestStages(t *testing.T) {
 	stages, err := loadStages(stageFiles)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // owner is the field manager of Apply.
 const owner = client.FieldOwner("karpenter-local")
 
-// Apply makes the cluster's object equal to object, even in fields that other
-// managers own. It does not change fields that object lacks, nor status.
+// Apply sets the fields of object in the cluster, even those that other managers own. It changes neither fields that
+// object lacks nor the status.
 func Apply(ctx context.Context, c client.Client, object client.Object) error {
 	gvk, err := c.GroupVersionKindFor(object)
 	if err != nil {

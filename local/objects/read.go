@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ReadDir reads every .yaml file of a directory, by name, and every document
-// in it, in order. A directory without any is an error.
+// ReadDir returns the objects in the .yaml files of a directory, in the order of file names and documents. A directory
+// without such files is an error.
 func ReadDir(dir string) ([]*unstructured.Unstructured, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
@@ -38,7 +38,7 @@ func ReadDir(dir string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// Parse reads the YAML documents of data; empty ones count for nothing.
+// Parse returns the objects in the YAML documents of data. Empty documents are ignored.
 func Parse(data []byte) ([]*unstructured.Unstructured, error) {
 	documents := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(data)))
 	defer documents.Close()

@@ -30,8 +30,8 @@ func newEtcd() *cobra.Command {
 	return cmd
 }
 
-// config describes a store of one member. It does not wait for writes to the disk, because the data need not survive a
-// crash of the machine.
+// config returns the configuration of a store with one member. Writes to the disk are not synchronized, because the
+// data need not survive a crash of the machine.
 func (o etcdOptions) config() (*embed.Config, error) {
 	client, err := url.Parse(o.clientURL)
 	if err != nil {

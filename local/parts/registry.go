@@ -29,8 +29,8 @@ func All() []cli.Part {
 	}
 }
 
-// part makes a part of a program's own command. The command is built only in the process that runs it, because the
-// Kubernetes programs use the same global flags and feature gates, which allows only one of them in a process.
+// part returns a Part that runs the command of a program. The command is built only when the part runs. The Kubernetes
+// programs share global flags and feature gates, so a process can have only one of their commands.
 func part(name, short string, command func() *cobra.Command) cli.Part {
 	return cli.Part{Name: name, Short: short, Run: func(ctx context.Context, args []string) error {
 		cmd := command()

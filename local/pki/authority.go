@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// validity is how long certificates are valid: longer than a local cluster
-// exists.
+// validity is how long certificates are valid, which is longer than a local cluster exists.
 const validity = 10 * 365 * 24 * time.Hour
 
 // authorityBits is the size of the authority's key.
@@ -30,7 +29,7 @@ type Authority struct {
 	now  time.Time
 }
 
-// Open reads the authority in dir, or makes one that is valid from now.
+// Open reads the authority in dir. If there is none, it creates one that is valid from now.
 func Open(dir string, now time.Time) (*Authority, error) {
 	a := &Authority{dir: dir, now: now}
 	pair := a.pair("ca")
@@ -60,10 +59,10 @@ func Open(dir string, now time.Time) (*Authority, error) {
 	return a, nil
 }
 
-// Bundle is the authority's certificate file.
+// Bundle returns the path of the authority's certificate.
 func (a *Authority) Bundle() string { return a.pair("ca").Cert }
 
-// KeyFile is the authority's private key file.
+// KeyFile returns the path of the authority's private key.
 func (a *Authority) KeyFile() string { return a.pair("ca").Key }
 
 // Serving returns a certificate for hosts (names or addresses).
@@ -80,14 +79,14 @@ func (a *Authority) Serving(name string, hosts ...string) (Pair, error) {
 	return a.issue(name, template)
 }
 
-// Client returns a certificate for a user in groups. The file is named name.
+// Client returns a certificate for a user in groups. name is the name of its file.
 func (a *Authority) Client(name, user string, groups ...string) (Pair, error) {
 	template := a.template(pkix.Name{CommonName: user, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.issue(name, template)
 }
 
-// SigningKey returns a bare key pair: private key, and public key in PEM.
+// SigningKey returns a key pair without a certificate: a private key, and its public key in PEM.
 func (a *Authority) SigningKey(name string) (Pair, error) {
 	pair := Pair{
 		Cert: filepath.Join(a.dir, name+".pub"),
@@ -103,7 +102,7 @@ func (a *Authority) SigningKey(name string) (Pair, error) {
 	return pair, pair.writePublic(key)
 }
 
-// issue makes a key and a certificate from template, unless the pair exists.
+// issue creates a key and a certificate from template, unless the pair exists.
 func (a *Authority) issue(name string, template *x509.Certificate) (Pair, error) {
 	pair := a.pair(name)
 	if !pair.missing() {
@@ -120,8 +119,8 @@ func (a *Authority) issue(name string, template *x509.Certificate) (Pair, error)
 	return pair, pair.write(der, key)
 }
 
-// template returns the fields that all certificates have in common. They are valid from an hour ago, for clients whose
-// clock is slow.
+// template returns the fields that all certificates have in common. Certificates are valid from an hour ago, so that
+// clients with a slow clock accept them.
 func (a *Authority) template(subject pkix.Name) *x509.Certificate {
 	return &x509.Certificate{
 		SerialNumber: new(big.Int).SetBytes([]byte(rand.Text()[:16])),

@@ -1,7 +1,5 @@
-// Package pki makes the keys of a local cluster: an authority, a serving
-// certificate for everything on loopback, a client certificate for each user
-// and the key that signs service account tokens.
+// Package pki creates the keys of a local cluster: an authority, a serving certificate for all servers on loopback, a
+// client certificate for each user, and the key that signs service account tokens.
 //
-// Existing files are kept. A second run therefore changes nothing, and the certificates of clients of a running cluster
-// stay valid.
+// Existing files are kept. So a second run changes nothing, and the certificates of running clients stay valid.
 package pki

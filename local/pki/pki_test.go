@@ -19,8 +19,8 @@ func open(t *testing.T, dir string) *Authority {
 	return authority
 }
 
-// The certificates serve their purpose: a TLS server that asks for a client
-// certificate and a client that trusts only the authority get along.
+// A TLS server that requires a client certificate and a client that trusts only the authority can connect with these
+// certificates.
 func TestServerAndClientTrustEachOther(t *testing.T) {
 	authority := open(t, t.TempDir())
 	serving, err := authority.Serving("serving", "127.0.0.1", "localhost")
@@ -59,7 +59,7 @@ func TestServerAndClientTrustEachOther(t *testing.T) {
 	}
 }
 
-// A second start must not change keys that running parts and users hold.
+// A second start must not change keys that running parts and users have.
 func TestKeysAreKept(t *testing.T) {
 	dir := t.TempDir()
 	var before [][]byte

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errDead means that the process has ended; it may still be a zombie.
+// errDead means that the process has ended. It may still be a zombie.
 var errDead = errors.New("process is dead")
 
 // birth returns the process's start time in clock ticks since boot.
@@ -35,8 +35,7 @@ func birth(pid int) (string, error) {
 	return fields[19], nil
 }
 
-// runs reports whether the process was started as binary, by itself or, if it
-// is a script, by its interpreter.
+// runs reports whether binary is the program of the process, or the script that its interpreter runs.
 func runs(pid int, binary string) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {
@@ -46,15 +45,15 @@ func runs(pid int, binary string) bool {
 	return slices.Contains(args[:min(2, len(args))], binary)
 }
 
-// Wait returns when the process has ended, or with ctx's error.
+// Wait returns nil when the process has ended, or the error of ctx if ctx ends first.
 func (id ID) Wait(ctx context.Context) error {
 	fd, err := unix.PidfdOpen(id.PID, 0)
 	if err != nil {
 		return nil // Gone.
 	}
 	defer unix.Close(fd)
-	// The descriptor may be that of a later process with the same ID; then the process has ended. From here on only the
-	// descriptor is used, because an ending process has no command line, but may still listen on its ports.
+	// If another process has the ID by now, the process has ended. From here on only the descriptor is used, because
+	// an ending process has no command line, but may still listen on its ports.
 	if born, err := birth(id.PID); err != nil || born != id.Born {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// errDead means that the process has ended; it may still be a zombie.
+// errDead means that the process has ended. It may still be a zombie.
 var errDead = errors.New("process is dead")
 
 // ask returns one column of the output of ps for the process.
@@ -32,14 +32,13 @@ func birth(pid int) (string, error) {
 	return ask(pid, "lstart")
 }
 
-// runs reports whether the process was started as binary, by itself or, if it
-// is a script, by its interpreter.
+// runs reports whether binary is the program of the process, or the script that its interpreter runs.
 func runs(pid int, binary string) bool {
 	command, err := ask(pid, "command")
 	return err == nil && strings.Contains(" "+command+" ", " "+binary+" ")
 }
 
-// Wait returns when the process has ended, or with ctx's error.
+// Wait returns nil when the process has ended, or the error of ctx if ctx ends first.
 func (id ID) Wait(ctx context.Context) error {
 	turn := time.NewTicker(50 * time.Millisecond)
 	defer turn.Stop()

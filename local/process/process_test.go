@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// shell starts sh with a script and makes sure that it is gone afterwards.
+// shell starts sh with a script, and stops it when the test ends.
 func shell(t *testing.T, script string) (*Child, string) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log")
@@ -20,7 +20,7 @@ func shell(t *testing.T, script string) (*Child, string) {
 		if err := Kill(context.Background(), []ID{child.ID}); err != nil {
 			t.Error(err)
 		}
-		<-child.Exited() // Hangs if the child was not recognized.
+		<-child.Exited() // this would block if the child were not recognized
 	})
 	return child, log
 }
@@ -55,7 +55,7 @@ func TestStopKillsTheStubborn(t *testing.T) {
 	}
 }
 
-// A process that only shares an id with ours must never be signalled.
+// A process that has only the same ID must never be signalled.
 func TestStrangersAreLeftAlone(t *testing.T) {
 	child, _ := shell(t, `while :; do :; done`)
 	otherBirth, otherProgram := child.ID, child.ID
@@ -86,8 +86,7 @@ func TestStartTellsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// waitForLog returns when the log holds want. It waits on a process, so it has
-// only the clock of the test to end it.
+// waitForLog returns when the content of the log is want. It has no time limit except that of the test.
 func waitForLog(t *testing.T, log, want string) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// An ID identifies one process, also after its process ID was reused.
+// An ID identifies one process, even after the system has reused its process ID.
 type ID struct {
 	PID int `json:"pid"`
-	// Born is the start time of the process in a format of the operating system, only to be compared.
+	// Born is the start time of the process, in a format of the operating system. It can only be compared.
 	Born string `json:"born"`
 	// Binary is the program, for messages and as a second check.
 	Binary string `json:"binary"`
@@ -53,14 +53,13 @@ func Start(p Program) (*Child, error) {
 	}
 	born, err := birth(cmd.Process.Pid)
 	if err != nil {
-		born = "" // It has ended already; Wait below returns why.
+		born = "" // the process has ended already; Wait below returns why
 	}
 	c := &Child{
 		ID:     ID{PID: cmd.Process.Pid, Born: born, Binary: p.Binary},
 		exited: make(chan struct{}),
 	}
-	// Ends with the child. A child that outlives this process is adopted by
-	// the system.
+	// The goroutine ends with the child. A child that outlives this process gets another parent.
 	go func() {
 		c.err = cmd.Wait()
 		close(c.exited)

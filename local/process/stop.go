@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Stop terminates the processes: it sends SIGTERM to all, waits up to grace for all together, kills the rest and waits
-// until they have ended. Processes that have ended before are not an error.
+// Stop terminates the processes. It sends SIGTERM to all of them, waits until all have ended but at most for grace,
+// kills the rest, and waits until these have ended. Processes that have ended before are not an error.
 func Stop(ctx context.Context, ids []ID, grace time.Duration) error {
 	running := alive(ids)
 	if err := signal(running, syscall.SIGTERM); err != nil {
@@ -19,7 +19,7 @@ func Stop(ctx context.Context, ids []ID, grace time.Duration) error {
 	defer cancel()
 	for _, id := range running {
 		if err := id.Wait(patient); err != nil {
-			break // Out of time; those that remain are killed together.
+			break // the time is over; the remaining processes are killed together
 		}
 	}
 	return Kill(ctx, running)

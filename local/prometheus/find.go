@@ -1,5 +1,5 @@
-// Package prometheus finds the programs prometheus and promtool for tests: in the PATH, or else in the package prometheus of the
-// distribution, which is unpacked into the user's cache and not installed.
+// Package prometheus finds the programs prometheus and promtool for tests. If they are not in the PATH, it unpacks the
+// package prometheus of the distribution into the user's cache. It does not install the package.
 package prometheus
 
 import (
@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Find returns the path of prometheus or promtool. The error says why there is none.
+// Find returns the path of prometheus or promtool. The error is the reason why there is none.
 func Find(program string) (string, error) {
 	if path, err := exec.LookPath(program); err == nil {
 		return path, nil
@@ -33,7 +33,8 @@ func Find(program string) (string, error) {
 	return path, nil
 }
 
-// unpack downloads the package and unpacks it into dir. The folder appears at once, so tests may do it at the same time.
+// unpack downloads the package and unpacks it into dir. dir is created by a rename, so several tests may call unpack
+// at the same time.
 func unpack(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("make cache: %w", err)

@@ -12,8 +12,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// AuditPolicy is the audit policy of an API server that logs every request of the user, without bodies. A watch is logged when
-// it starts as well, because it may not have ended when the log is read.
+// AuditPolicy returns an audit policy for an API server that logs every request of the user, without bodies. A watch
+// is also logged when it starts, because it may not have ended when the log is read.
 func AuditPolicy(user string) []byte {
 	return fmt.Appendf(nil, `apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -25,7 +25,7 @@ rules:
 `, user)
 }
 
-// A Right is a verb on a resource. Name is the only object that it is for, empty for all.
+// A Right is a verb on a resource. If Name is not empty, it holds only for the object with that name.
 type Right struct{ Verb, Group, Resource, Name string }
 
 // String returns the right as "verb resource.group/name".
@@ -61,7 +61,7 @@ func Granted(rules []rbacv1.PolicyRule) []Right {
 	return sorted(set)
 }
 
-// An Audit is what a user did by an audit log.
+// An Audit has the rights that the requests of a user needed, from an audit log.
 type Audit struct {
 	// Used are the rights that requests needed, with the name of the object.
 	Used map[Right]bool
@@ -93,7 +93,7 @@ func ReadAudit(log io.Reader) (Audit, error) {
 			return Audit{}, fmt.Errorf("read audit event: %w", err)
 		}
 		if e.ObjectRef == nil || e.ObjectRef.Resource == "" {
-			continue // discovery and health
+			continue // requests for discovery and health have no resource
 		}
 		right := Right{e.Verb, e.ObjectRef.APIGroup, e.ObjectRef.Resource, e.ObjectRef.Name}
 		if e.ObjectRef.Subresource != "" {

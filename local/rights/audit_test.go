@@ -8,7 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// A right is used if a request needed it, for the object that it is for. Requests that were denied are no use.
+// A right is used if a request needed it for an object that it covers. Denied requests do not count.
 func TestUnused(t *testing.T) {
 	event := func(verb, group, resource, subresource, name, decision string) string {
 		return fmt.Sprintf(`{"verb":%q,"objectRef":{"apiGroup":%q,"resource":%q,"subresource":%q,"name":%q},"annotations":{"authorization.k8s.io/decision":%q}}`,

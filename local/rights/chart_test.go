@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/chart"
 )
 
-// everything are values with which the chart grants the most.
+// everything has the values with which the chart grants the most rights.
 var everything = map[string]any{
 	"settings": map[string]any{
 		"clusterName": "demo", "schedulerConfig": "defaultingType: List", "enableDRA": true,
@@ -22,8 +22,8 @@ var everything = map[string]any{
 	"controller": map[string]any{"metrics": map[string]any{"authentication": true, "tls": map[string]any{"enabled": true}}},
 }
 
-// The token of the controller grants no further rights: run pods, read secrets, issue tokens, change
-// roles or admission, act as another, or reach kubelets.
+// With the token of the controller, nobody can get further rights: run pods, read secrets, issue tokens, change roles or
+// admission, impersonate users, or reach kubelets.
 func TestTokenGrantsNoFurtherRights(t *testing.T) {
 	for name, values := range map[string]map[string]any{
 		"default": {"settings": map[string]any{"clusterName": "demo"}}, "kwok": {"settings": map[string]any{"provider": "kwok"}}, "everything": everything,
@@ -45,7 +45,7 @@ func TestTokenGrantsNoFurtherRights(t *testing.T) {
 					t.Fatal(err)
 				}
 				if o.GetLabels()["rbac.authorization.k8s.io/aggregate-to-admin"] == "true" {
-					continue // for people, not for the controller
+					continue // a role for users, not for the controller
 				}
 				for _, r := range role.Rules {
 					rules++
@@ -89,7 +89,7 @@ func furtherRights(r rbacv1.PolicyRule) (objections []string) {
 	return objections
 }
 
-// The check sees each kind of right.
+// furtherRights detects each such rule.
 func TestFurtherRightsAreSeen(t *testing.T) {
 	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}

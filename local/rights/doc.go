@@ -1,3 +1,3 @@
-// Package rights returns the rights of a Helm chart's program: its ServiceAccount and RBAC objects. It renders the
-// chart like Helm, so that local tests use the rights that users install.
+// Package rights returns the rights of a program in a Helm chart: its ServiceAccount and RBAC objects. It renders the
+// chart like Helm. So local tests use the rights that users install.
 package rights

@@ -13,12 +13,12 @@ import (
 	"github.com/karpenter-go/karpenter/local/chart"
 )
 
-// kinds lists the kinds of objects that are rights, in the order in which to create them: a binding comes after its
+// kinds are the kinds of objects that define rights, in the order in which they are created: a binding comes after its
 // role and account.
 var kinds = []string{"ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"}
 
-// Render renders the chart in dir and returns its rights, ordered by kind and
-// name. Objects without a namespace that need one get the release's.
+// Render renders the chart in dir and returns its rights, ordered by kind and name. Namespaced objects without a
+// namespace get that of the release.
 func Render(dir string, r chart.Release) ([]*unstructured.Unstructured, error) {
 	loaded, err := loader.LoadDir(dir)
 	if err != nil {
@@ -31,7 +31,7 @@ func Render(dir string, r chart.Release) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !strings.HasSuffix(name, ".yaml") {
-			continue // Notes and templates for other templates.
+			continue // notes, and templates that other templates use
 		}
 		found, err := parse(files[name], r.Namespace)
 		if err != nil {
@@ -70,7 +70,7 @@ func compare(a, b *unstructured.Unstructured) int {
 	return strings.Compare(a.GetName(), b.GetName())
 }
 
-// ServiceAccount returns the one account among objects.
+// ServiceAccount returns the only ServiceAccount among objects.
 func ServiceAccount(objects []*unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var accounts []*unstructured.Unstructured
 	for _, object := range objects {

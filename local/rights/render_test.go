@@ -18,7 +18,7 @@ var release = chart.Release{
 	},
 }
 
-// The rights are what Helm would install, without what runs, accounts first.
+// Render returns the rights that Helm would install, ServiceAccounts first, and no other objects.
 func TestRender(t *testing.T) {
 	objects, err := Render("testdata/chart", release)
 	if err != nil {

@@ -62,8 +62,8 @@ func (d Dir) Create() error {
 	return nil
 }
 
-// Remove deletes the directory. It returns an error if the directory has other files than a cluster's state, so that a
-// mistyped path deletes nothing.
+// Remove deletes the directory. It returns an error if the directory has other files than those of a cluster, so that
+// a mistyped path deletes nothing.
 func (d Dir) Remove() error {
 	entries, err := os.ReadDir(string(d))
 	if errors.Is(err, os.ErrNotExist) {

@@ -1,7 +1,6 @@
-// Package state manages the files of a local cluster: their paths, the ports
-// that the cluster uses and the processes that it started.
+// Package state manages the files of a local cluster: their paths, the ports of the cluster, and the processes that it
+// has started.
 //
-// Everything is under one directory that nothing else writes to. Ports are
-// chosen once and kept as long as the directory exists, so that a part that is
-// started again has the same port.
+// All files are in one directory to which no other program writes. Ports are chosen once and kept as long as the
+// directory exists, so that a restarted part has the same port.
 package state

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Lock prevents other commands from starting or stopping the cluster until unlock is called or the process ends. While
-// another command holds the lock it waits, and returns an error when ctx is done.
+// Lock prevents other commands from starting or stopping the cluster, until unlock is called or the process ends.
+// While another command holds the lock, it waits. If ctx ends first, it returns an error.
 func (d Dir) Lock(ctx context.Context) (unlock func(), err error) {
 	file, err := os.OpenFile(d.join("lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -21,8 +21,8 @@ func (d Dir) Lock(ctx context.Context) (unlock func(), err error) {
 	for {
 		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			// Closing the file releases the lock. A failure has no
-			// consequence: the end of the process does so too.
+			// Closing the file releases the lock. An error has no consequence, because the end of the process also
+			// releases it.
 			return func() { _ = file.Close() }, nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) {

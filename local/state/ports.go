@@ -14,8 +14,8 @@ func (s *State) Address(purpose string) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Ports[purpose]))
 }
 
-// AssignPorts gives each purpose that has no port yet a free one. fixed has required ports. It is an error if such a
-// purpose already has another port, because running parts use the old one.
+// AssignPorts assigns a free port to each purpose without a port. fixed has required ports. If such a purpose already
+// has another port, it returns an error, because running parts use the old port.
 func (s *State) AssignPorts(purposes []string, fixed map[string]int) error {
 	for purpose, port := range fixed {
 		if had := s.Ports[purpose]; had != 0 && had != port {
@@ -40,11 +40,12 @@ func (s *State) AssignPorts(purposes []string, fixed map[string]int) error {
 	return nil
 }
 
-// freePorts finds n ports that no process listens on. They are held open together, so that they differ.
+// freePorts finds n ports on which no process listens. All of them are held open until the last one is found, so that
+// they differ.
 //
-// They are below those that the system gives to outgoing connections. When a part crashes, its port is free for a
-// moment while clients try to connect to it. A client whose local port is this port would connect to itself and occupy
-// the port.
+// The ports are below the range that the system uses for outgoing connections. When a part crashes, its port is free
+// for a moment while clients try to connect to it. If the local port of such a client were the same port, the client
+// would connect to itself and occupy the port.
 func freePorts(n int) (ports []int, err error) {
 	var open []net.Listener
 	defer func() {
@@ -65,7 +66,7 @@ func freePorts(n int) (ports []int, err error) {
 }
 
 const (
-	// lowest is the lowest port that is used. Those below it are ports of well-known services.
+	// lowest is the lowest port that may be chosen. Lower ports belong to well-known services.
 	lowest = 12000
 	// tries is the number of ports to try before the system chooses any port.
 	tries = 200
@@ -86,12 +87,12 @@ func listen(first int) (net.Listener, error) {
 	return net.Listen("tcp", "127.0.0.1:0")
 }
 
-// firstEphemeral returns the least port that outgoing connections get.
+// firstEphemeral returns the lowest port that the system uses for outgoing connections.
 func firstEphemeral() int {
 	const usual = 32768
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {
-		return usual // not Linux; others begin higher
+		return usual // not Linux; other systems use higher ports
 	}
 	var from, to int
 	if _, err := fmt.Sscan(string(text), &from, &to); err != nil {
@@ -100,8 +101,7 @@ func firstEphemeral() int {
 	return from
 }
 
-// CheckPortFree returns an error that names the purpose if something listens
-// on its port.
+// CheckPortFree returns an error that names the purpose if a process listens on its port.
 func (s *State) CheckPortFree(purpose string) error {
 	listener, err := net.Listen("tcp", s.Address(purpose))
 	if err != nil {

@@ -16,28 +16,28 @@ type State struct {
 	Ports map[string]int `json:"ports"`
 	// Parts has the last process that was started for each part.
 	Parts map[string]process.ID `json:"parts"`
-	// Settings are those of the last start.
+	// Settings are the settings of the last start.
 	Settings Settings `json:"settings"`
 }
 
-// Settings are the options of the start of a cluster. They are stored so that a restarted part gets the same ones.
+// Settings are the options with which a cluster is started. They are stored, so that a restarted part gets the same
+// options.
 type Settings struct {
-	// NodesBoot is how long an emulated instance takes to boot, as a
-	// duration ("3s").
+	// NodesBoot is the time that an emulated instance takes to boot, as a duration ("3s").
 	NodesBoot string `json:"nodesBoot,omitempty"`
-	// Provider is the cloud that the controller talks to.
+	// Provider is the name of the controller's provider.
 	Provider string `json:"provider,omitempty"`
-	// FeatureGates are those of the controller, as Name=true,Name=false.
+	// FeatureGates are the feature gates of the controller, as Name=true,Name=false.
 	FeatureGates string `json:"featureGates,omitempty"`
 }
 
-// Exists reports whether d holds a cluster.
+// Exists reports whether d is the directory of a cluster.
 func (d Dir) Exists() bool {
 	_, err := os.Stat(d.record())
 	return err == nil
 }
 
-// Load reads the state; a directory without one has an empty state.
+// Load reads the state. A directory without a stored state has an empty one.
 func (d Dir) Load() (*State, error) {
 	s := &State{Ports: map[string]int{}, Parts: map[string]process.ID{}}
 	data, err := os.ReadFile(d.record())

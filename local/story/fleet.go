@@ -40,7 +40,7 @@ func newFleets(ctx context.Context, cloud control.Client, since int64) (fleets [
 	}
 	for _, call := range calls {
 		since = max(since, call.Seq)
-		if call.Action == "CreateFleet" && call.Params["DryRun"] != "true" { // a dry run only asks for permission
+		if call.Action == "CreateFleet" && call.Params["DryRun"] != "true" { // a dry run only checks permissions
 			fleets = append(fleets, call)
 		}
 	}

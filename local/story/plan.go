@@ -35,7 +35,7 @@ func parsePlan(line []byte) (Plan, bool) {
 	return p, true
 }
 
-// String is the plan as a sentence.
+// String returns the plan as a sentence.
 func (p Plan) String() string {
 	if p.Nodes == 0 {
 		return fmt.Sprintf("plan: %s fit on existing nodes", units.Counted(p.Existing, "pod"))
@@ -45,13 +45,13 @@ func (p Plan) String() string {
 		p.PricePerHour, p.FloorPerHour)
 }
 
-// readPlans returns the plans in a log, and the offset of its end.
+// readPlans returns the plans in a log, and the offset of the end of the last complete line.
 func readPlans(log io.Reader) (plans []Plan, end int64, err error) {
 	lines := bufio.NewReader(log)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return plans, end, nil // A line that is still being written is left for later.
+			return plans, end, nil // an incomplete line is read next time
 		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("read log: %w", err)
@@ -63,8 +63,8 @@ func readPlans(log io.Reader) (plans []Plan, end int64, err error) {
 	}
 }
 
-// newPlans returns the plans in the log after offset, and the offset of its end. If the log does not exist yet, there
-// are none.
+// newPlans returns the plans in the log after offset, and the new offset. If the log does not exist yet, there are no
+// plans.
 func newPlans(path string, offset int64) (plans []Plan, end int64, err error) {
 	log, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -34,7 +34,7 @@ type Story struct {
 	begun time.Time
 }
 
-// Tell applies the example, scales it and prints the events until every pod runs. If the example runs already, Tell
+// Tell applies the example, scales it, and prints the events until every pod runs. If the example runs already, Tell
 // only prints a summary.
 func (s *Story) Tell(ctx context.Context) error {
 	s.begun = s.Clock.Now()
@@ -83,8 +83,8 @@ func (s *Story) apply(ctx context.Context) (*appsv1.Deployment, error) {
 	return found, nil
 }
 
-// keepSize sets the replicas in the manifest to those of the existing Deployment, and returns a Deployment of that
-// name.
+// keepSize sets the replicas in the manifest to those of the existing Deployment, if there is one. It returns a
+// Deployment with the name in the manifest.
 func (s *Story) keepSize(ctx context.Context, manifest *unstructured.Unstructured) (*appsv1.Deployment, error) {
 	deployment := &appsv1.Deployment{}
 	deployment.Name = manifest.GetName()
@@ -107,7 +107,7 @@ func (s *Story) keepSize(ctx context.Context, manifest *unstructured.Unstructure
 	return deployment, nil
 }
 
-// running returns how many pods of a Deployment are ready if these are all replicas, else -1.
+// running returns the number of ready pods of a Deployment if all its replicas are ready, otherwise -1.
 func running(d *appsv1.Deployment) int {
 	if d.Spec.Replicas == nil || *d.Spec.Replicas != d.Status.ReadyReplicas ||
 		d.Status.Replicas != d.Status.ReadyReplicas {
@@ -116,8 +116,7 @@ func running(d *appsv1.Deployment) int {
 	return int(d.Status.ReadyReplicas)
 }
 
-// lookEvery is the interval in which the log and the emulated cloud are read without an event, since neither can be
-// watched.
+// lookEvery is the interval at which the log and the emulated cloud are read, because neither can be watched.
 const lookEvery = 100 * time.Millisecond
 
 // follow scales the workload and prints what happens.
@@ -153,8 +152,8 @@ func (s *Story) follow(ctx context.Context, t *teller, d *appsv1.Deployment) err
 	return nil
 }
 
-// listen calls the functions from news, which pass changes to t, until every pod runs. It reads the records before each
-// call, so that causes are printed before effects.
+// listen calls the functions from news, which pass changes to t, until every pod runs. It reads the records before
+// each call, so that causes are printed before effects.
 func (s *Story) listen(ctx context.Context, t *teller, r *records, news <-chan func()) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -176,7 +175,7 @@ func (s *Story) listen(ctx context.Context, t *teller, r *records, news <-chan f
 	return nil
 }
 
-// records are the positions up to which the controller's log and the calls of the emulated cloud were read.
+// records has the positions up to which the controller's log and the calls of the emulated cloud have been read.
 type records struct {
 	story  *Story
 	teller *teller

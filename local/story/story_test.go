@@ -42,8 +42,7 @@ func claim(conditions ...string) []apiv1.NodeClaim {
 	return []apiv1.NodeClaim{c}
 }
 
-// Each change is printed once, in the order in which it was seen, and not
-// before it is true.
+// Each change is printed once, in the order in which it was seen. A line is printed only when it is true.
 func TestTellerTellsNewsOnce(t *testing.T) {
 	var lines []string
 	teller := newTeller(3, func(line string) { lines = append(lines, line) })
@@ -96,7 +95,7 @@ func TestFleetLineNamesTheRefusal(t *testing.T) {
 	}
 }
 
-// Only whole lines that are plans count; the rest of the log is passed over.
+// Only complete lines that are plans are returned. The rest of the log is ignored.
 func TestReadPlans(t *testing.T) {
 	log := `not json
 {"level":"INFO","message":"started"}

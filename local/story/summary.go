@@ -32,7 +32,7 @@ func (s *Story) summarize(ctx context.Context, plans []Plan, d *appsv1.Deploymen
 		return err
 	}
 	if len(plans) == 0 {
-		// There were no new decisions; earlier ones are in the log.
+		// If there were no new decisions, the earlier ones in the log are used.
 		if plans, err = loggedPlans(s.Log); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func loggedPlans(path string) ([]Plan, error) {
 	return plans, err
 }
 
-// rows lists the nodes by name.
+// rows returns the nodes of the workload's pods, sorted by name.
 func (s *Story) rows(ctx context.Context, d *appsv1.Deployment) ([]row, error) {
 	var pods corev1.PodList
 	err := s.Client.List(ctx, &pods, client.InNamespace(d.Namespace),
@@ -102,7 +102,7 @@ func (s *Story) prices(ctx context.Context) (map[string]float64, error) {
 	return prices, nil
 }
 
-// price returns the price of the node's instance. For nodes without a cloud (kwok), it is in a label.
+// price returns the price of the node's instance. Nodes without a cloud (kwok) have it in a label.
 func price(node *corev1.Node, prices map[string]float64) float64 {
 	id := node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:]
 	if usd, ok := prices[id]; ok {

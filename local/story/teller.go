@@ -15,10 +15,10 @@ import (
 type teller struct {
 	say     func(string)
 	want    int // pods
-	pending int // last told
-	running int // last told
+	pending int // last printed number
+	running int // last printed number
 	plans   []Plan
-	told    map[string]bool // claim/stage
+	told    map[string]bool // printed stages, as claim/stage
 	// starting is the number of claims without an initialized node at the last observation.
 	starting int
 }
@@ -59,7 +59,7 @@ func (t *teller) sawPlan(p Plan) {
 // sawFleet prints a call for instances.
 func (t *teller) sawFleet(call control.Call) { t.say(fleetLine(call)) }
 
-// sawClaims prints which claims became nodes.
+// sawClaims prints which claims have become nodes.
 func (t *teller) sawClaims(claims []apiv1.NodeClaim) {
 	t.starting = 0
 	for i := range claims {
@@ -80,7 +80,7 @@ func (t *teller) sawClaims(claims []apiv1.NodeClaim) {
 	}
 }
 
-// reached prints line, once, when the claim's condition is true.
+// reached prints line once, when the claim's condition is True.
 func (t *teller) reached(claim *apiv1.NodeClaim, stage, line string) {
 	key := claim.Name + "/" + stage
 	if t.told[key] || !meta.IsStatusConditionTrue(claim.Status.Conditions, stage) {
@@ -91,5 +91,5 @@ func (t *teller) reached(claim *apiv1.NodeClaim, stage, line string) {
 }
 
 // done reports whether every pod runs and every claim was printed as initialized. Both are checked, because the event
-// of the running pod may arrive before that of its claim.
+// of a running pod may arrive before that of its claim.
 func (t *teller) done() bool { return t.running == t.want && t.starting == 0 }

@@ -17,8 +17,7 @@ func node(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// Each look at the list that is not enough makes one more node; Until sees
-// every one of them come.
+// Each time that the list does not meet the condition, another node is created. Until sees every one of them.
 func TestUntilLooksAgainAfterEachChange(t *testing.T) {
 	c := watchable{fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(node("a")).Build(), nil}
 	names := []string{"b", "c"}
@@ -45,7 +44,7 @@ func TestUntilEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// watchable does something as soon as a watch stands.
+// watchable calls onWatch as soon as a watch has started.
 type watchable struct {
 	client.WithWatch
 	onWatch func() error

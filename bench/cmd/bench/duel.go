@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// A duel is the plan of this project and that of upstream for one seed.
+// A duel compares the plan of this project with that of upstream for one seed.
 type duel struct {
 	profile      workload.Profile
 	seed         uint64

@@ -16,7 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/bench/workload"
 )
 
-// endToEnd measures scale-up and scale-in on a cluster of its own, once for each number of pods and each controller.
+// endToEnd measures scale-up and scale-in, once for each number of pods and each controller. Each measurement has its
+// own cluster.
 func endToEnd(args []string) error {
 	f := flag.NewFlagSet("bench e2e", flag.ContinueOnError)
 	o := e2e.Options{Log: os.Stderr}
@@ -136,7 +137,7 @@ func competeMass(ctx context.Context, o e2e.Options, sizes, logs string, who []c
 // A contender is a measured controller; if program is empty, the measurement is without a controller.
 type contender struct{ name, program string }
 
-// contenders returns this project's controller, and the others to compare with.
+// contenders returns this project's controller and the controllers to compare it with.
 func contenders(bin, peer string, none bool) ([]contender, error) {
 	who := []contender{{"this one", filepath.Join(bin, "karpenter")}}
 	if peer != "" {
@@ -152,8 +153,8 @@ func contenders(bin, peer string, none bool) ([]contender, error) {
 	return who, nil
 }
 
-// inDirectory measures one cluster in a temporary directory. most is the maximum time of the run without start and
-// stop.
+// inDirectory measures one cluster in a temporary directory. most bounds the time of the measurement, without starting
+// and stopping the cluster.
 func inDirectory[R any](ctx context.Context, o e2e.Options, most time.Duration, run func(context.Context, e2e.Options) (R, error)) (r R, err error) {
 	root, err := os.MkdirTemp("", "karpenter-bench-")
 	if err != nil {

@@ -75,7 +75,7 @@ func report(c *workload.Cluster, run *result.Run) error {
 	return err
 }
 
-// show prints a run. least is the floor that was computed independently of the engine.
+// show prints a run. least is the lower bound of package floor, which does not use the engine.
 func show(run *result.Run, score result.Score, least float64) {
 	fmt.Printf("pods       %d placed, %d unplaced\n", score.Placed, score.Unplaced)
 	fmt.Printf("price      $%.4f/h on %d nodes, %.4f of the engine's floor $%.4f", score.Price, score.Nodes, score.Price/run.Floor, run.Floor)

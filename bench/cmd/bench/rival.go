@@ -19,7 +19,7 @@ type rival struct {
 	peer, kept string
 }
 
-// plan returns upstream's plan for each cluster. Those that are not in the cache are made in one process.
+// plan returns upstream's plan for each cluster. Plans that are not in the cache are all made in one process.
 func (r rival) plan(clusters []*workload.Cluster) ([]*result.Run, error) {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -66,7 +66,7 @@ func (r rival) plan(clusters []*workload.Cluster) ([]*result.Run, error) {
 	return plans, nil
 }
 
-// fingerprint is a hash of the files' content.
+// fingerprint returns a hash of the content of the files.
 func fingerprint(f workload.Files) (string, error) {
 	h := sha256.New()
 	for _, name := range []string{f.Catalogue, f.Pods, f.Daemons} {
@@ -80,7 +80,7 @@ func fingerprint(f workload.Files) (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
-// recall returns the cached plan with that name, nil if there is none.
+// recall returns the cached plan with the name, nil if there is none.
 func (r rival) recall(name string) (*result.Run, error) {
 	if r.kept == "" {
 		return nil, nil

@@ -49,8 +49,8 @@ func seeds(args []string) error {
 	return nil
 }
 
-// chunk is the number of seeds that upstream plans in one process. They can share one, since only prices are compared
-// here.
+// chunk is the number of seeds that upstream plans in one process. Several seeds may share a process, because only
+// prices are compared here, not times.
 const chunk = 10
 
 // fight makes plans for the seeds with both solvers.

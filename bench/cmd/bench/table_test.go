@@ -15,7 +15,7 @@ func TestVerdicts(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		duel duel
-		want string // what it begins with
+		want string // a prefix of the verdict
 	}{
 		{"cheaper", duel{ours: score(1, 0), theirs: score(2, 0)}, ""},
 		{"equal", duel{ours: score(2, 0), theirs: score(2, 0)}, ""},
@@ -36,7 +36,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// A plan that leaves pods out is not compared by price.
+// A plan with unplaced pods is excluded from the comparison of prices.
 func TestSummary(t *testing.T) {
 	whole := duel{seed: 1, least: 1, ours: result.Score{Price: 1.1, Nodes: 2}, theirs: result.Score{Price: 2, Nodes: 1}}
 	part := duel{seed: 2, least: 1, ours: result.Score{Price: 0.1, Nodes: 1, Unplaced: 5}, theirs: result.Score{Price: 2, Nodes: 1}}
@@ -73,7 +73,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// What the program writes for others is what it reads itself: both ways to the same plan.
+// The program can read the input that it writes for other solvers, and makes the same plan from it.
 func TestInputAndOurs(t *testing.T) {
 	dir := t.TempDir()
 	if err := dispatch([]string{"input", "-profile", "micro", "-count", "50", "-types", "cmr6", "-out", dir}); err != nil {
@@ -107,11 +107,11 @@ func TestUnknownNames(t *testing.T) {
 	}
 }
 
-// A plan that is kept is read, and one of other input is not mistaken for it.
+// A cached plan is used for the same input, and not for other input.
 func TestRivalRemembers(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "peer")
-	// In place of upstream: notes that it was called, and plans nothing.
+	// This script replaces upstream. It records that it was called, and writes an empty plan.
 	script := "#!/bin/sh\necho called >> " + dir + "/calls\nfor d in \"$@\"; do echo '{\"engine\": \"x\"}' > $d/upstream.json; done\n"
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func agree(cmd *cobra.Command, question string) (bool, error) {
 	return answer == "y" || answer == "yes", nil
 }
 
-// disruptNode are the flags of disrupt node.
+// disruptNode has the flags of disrupt node.
 type disruptNode struct {
 	cataloguing
 	solver
@@ -145,7 +145,7 @@ func annotateClaim(ctx context.Context, c client.Client, name, key, value string
 // waitEvery is the interval in which a NodeClaim is read while waiting.
 const waitEvery = 2 * time.Second
 
-// waitGone prints the progress of a NodeClaim until it is gone.
+// waitGone prints the progress of a NodeClaim until it no longer exists.
 func waitGone(ctx context.Context, c client.Client, name string, out io.Writer) error {
 	told := ""
 	for {
@@ -171,7 +171,8 @@ func waitGone(ctx context.Context, c client.Client, name string, out io.Writer) 
 	}
 }
 
-// progressOf describes how far the disruption of a NodeClaim is. What blocks it is the message of the controller's event.
+// progressOf describes the progress of the disruption of a NodeClaim. If something blocks it, the text is that of the
+// controller's event.
 func progressOf(ctx context.Context, c client.Reader, claim *apiv1.NodeClaim) string {
 	switch {
 	case !claim.DeletionTimestamp.IsZero():

@@ -92,7 +92,7 @@ var keptAnnotations = [...]string{
 	"cluster-autoscaler.kubernetes.io/", "scheduling.", "kubernetes.io/config.mirror", "kubernetes.io/config.source",
 }
 
-// redact removes what no decision depends on and what may be confidential.
+// redact removes the parts of an object that no decision depends on, or that may be confidential.
 func redact(o client.Object) {
 	o.SetManagedFields(nil)
 	annotations := map[string]string{}
@@ -126,7 +126,7 @@ func redactPod(spec *corev1.PodSpec) {
 	spec.EphemeralContainers, spec.ImagePullSecrets, spec.HostAliases = nil, nil, nil
 	var volumes []corev1.Volume
 	for _, v := range spec.Volumes {
-		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil { // only these tie a pod to a zone
+		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil { // only these bind a pod to a zone
 			volumes = append(volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{
 				PersistentVolumeClaim: v.PersistentVolumeClaim, Ephemeral: v.Ephemeral,
 			}})

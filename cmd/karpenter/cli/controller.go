@@ -48,14 +48,15 @@ func controllerCommand(version operator.Version) *cobra.Command {
 	return c
 }
 
-// providers are the settings of all providers of this build, of which one is used.
+// providers has the settings of all providers of this build. One provider is used.
 type providers struct {
 	aws        *aws.Settings
 	kwok       *kwok.Settings
 	clusterapi *clusterapi.Settings
 }
 
-// validate returns an error if the settings of the named provider are invalid. It ignores those of others.
+// validate returns an error if the settings of the named provider are invalid. It ignores the settings of other
+// providers.
 func (p providers) validate(name string) error {
 	switch name {
 	case settings.ProviderAWS:
@@ -69,7 +70,7 @@ func (p providers) validate(name string) error {
 	return nil
 }
 
-// open makes the provider with the name core.Provider.
+// open returns the provider with the name core.Provider.
 func (p providers) open(ctx context.Context, env operator.Env, core *settings.Settings) (operator.Provider, error) {
 	switch core.Provider {
 	case settings.ProviderKWOK:
@@ -80,7 +81,7 @@ func (p providers) open(ctx context.Context, env operator.Env, core *settings.Se
 	return newAWS(ctx, env, core, p.aws)
 }
 
-// lastSpans bounds the time for the export of the last spans.
+// lastSpans bounds the time for exporting the last spans when the controller ends.
 const lastSpans = 5 * time.Second
 
 func runController(ctx context.Context, version operator.Version, core *settings.Settings, clouds providers) error {

@@ -106,7 +106,8 @@ func readManifests(names []string, stdin io.Reader) ([]convert.File, error) {
 	return files, nil
 }
 
-// writeFiles writes each file under its own name below dir. Two files of one name are an error before anything is written.
+// writeFiles writes each file under its own name below dir. If two files have the same name, it returns an error and
+// writes nothing.
 func writeFiles(dir string, files []convert.File) error {
 	taken := map[string]string{}
 	for _, f := range files {

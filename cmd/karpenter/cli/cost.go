@@ -19,13 +19,13 @@ import (
 	"github.com/karpenter-go/karpenter/internal/report"
 )
 
-// costing are the flags of cost.
+// costing has the flags of cost.
 type costing struct {
 	input
 	solver
 	by, label, output string
 	since             time.Duration
-	// now ignores what the controller has stored.
+	// now is true if the stored ledger of the controller is ignored.
 	now bool
 }
 
@@ -141,7 +141,7 @@ func (x *costing) ofManifests(cmd *cobra.Command, p *progress) (ledger.Saved, er
 	return x.allocate(cmd, p, run, nil), nil
 }
 
-// ofCluster returns what the controller has stored, or else the prices per hour.
+// ofCluster returns the stored ledger of the controller. Without one, it returns the current prices per hour.
 func (x *costing) ofCluster(cmd *cobra.Command, p *progress) (ledger.Saved, error) {
 	if !x.now {
 		p.say("reading the ledger")
@@ -171,7 +171,7 @@ func (x *costing) allocate(cmd *cobra.Command, p *progress, run *offline.Run, us
 	return run.Costs(d, x.label, usage, simulated)
 }
 
-// stored returns what the controller has stored; ok is false if there is none or if it may not be read.
+// stored returns the stored ledger of the controller. ok is false if there is none, or if the user may not read it.
 func (x *costing) stored(cmd *cobra.Command) (saved ledger.Saved, ok bool, err error) {
 	there, err := clusterClient()
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 
 const examples = "../../../examples/"
 
-// plans are the pools that each example's workload gets nodes of. An example without a workload of its own has none.
+// plans are the NodePools of the nodes that the workload of each example gets, by example. The list is empty if an example has
+// no workload.
 var plans = map[string][]string{
 	"batch":               {"batch"},
 	"big-disks":           {"scratch"},
@@ -60,7 +61,7 @@ func run(t *testing.T, c *cobra.Command, args ...string) (stdout, stderr string,
 	return out.String(), errs.String(), err
 }
 
-// Every example is free of mistakes and does what its name says: all its pods get nodes, of the pools that are meant.
+// Every example is free of mistakes, and all its pods get nodes of the expected NodePools.
 func TestExamples(t *testing.T) {
 	dirs, err := os.ReadDir(examples)
 	if err != nil {
@@ -69,7 +70,7 @@ func TestExamples(t *testing.T) {
 	for _, dir := range dirs {
 		name := dir.Name()
 		if name == "helm" || name == "legacy" || name == "migrate" {
-			continue // tested with the chart, below, and by the manual
+			continue // these are tested by the chart's tests, below, and by the tests of the manual
 		}
 		want, ok := plans[name]
 		if !ok {
@@ -109,7 +110,7 @@ func example(t *testing.T, dir string, want []string) {
 	}
 }
 
-// The legacy example becomes something that is free of mistakes.
+// The conversion of the legacy example is free of mistakes.
 func TestLegacyExample(t *testing.T) {
 	out, warnings, err := run(t, convertCommand(), "-f", examples+"legacy")
 	if err != nil {

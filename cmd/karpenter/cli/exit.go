@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes; every command keeps to them.
+// The exit codes of all commands.
 const (
 	exitBadInput    = 1
 	exitUsage       = 2
 	exitUnreachable = 3
-	// exitUnschedulable is for callers that ask for it with a flag.
+	// exitUnschedulable is used only with a flag that requests it.
 	exitUnschedulable = 4
 	exitInterrupted   = 130 // 128 + SIGINT, as shells report it
 )
@@ -41,7 +41,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// errNoFiles is the error of commands that read manifests and got none.
+// errNoFiles is the error of a command that needs manifests, if no files are given.
 var errNoFiles = coded{exitUsage, errors.New("required flag -f/--filename not set (FILE, DIR, or - for standard input)")}
 
 // filesUsage is the help of the flag -f.
@@ -62,8 +62,8 @@ func usageOfArgs(c *cobra.Command) {
 	}
 }
 
-// interruptible returns run for a command that only reads and computes. A signal cancels the command's context, and then
-// the command ends at once. Planning does not watch the context itself, because the engine is pure.
+// interruptible wraps the function run of a command that only reads and computes. A signal cancels the command's
+// context, and the command then ends at once. Planning does not check the context, because the engine is pure.
 func interruptible(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ended := make(chan error, 1)

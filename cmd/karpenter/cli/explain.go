@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/report"
 )
 
-// explanation are the flags of explain.
+// explanation has the flags of explain.
 type explanation struct {
 	input
 	solver
@@ -96,7 +96,7 @@ func (x *explanation) answer(cmd *cobra.Command, p *progress, kind, name string)
 	return answer{value, text}, nil
 }
 
-// notFound is the error for a name that no object has.
+// notFound is the error if no object has the name.
 func (x *explanation) notFound(resource, name string) error {
 	if strings.HasPrefix(resource, "pod") {
 		return fmt.Errorf("pod %q not found (use -n for another namespace)", x.namespace+"/"+name)

@@ -78,7 +78,7 @@ func kubeconfigOf(t *testing.T, address string) {
 	t.Setenv("KUBECONFIG", file)
 }
 
-// told are two plans for a pod: the node of the first was gone before the pod was on it.
+// told are the events of two plans for a pod. The node of the first plan was gone before the pod was bound to it.
 func told() []corev1.Event {
 	noon := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	event := func(name, message string, count int32, last time.Time) corev1.Event {
@@ -93,7 +93,7 @@ func told() []corev1.Event {
 	}
 }
 
-// For a pod in a cluster the explanation includes the controller's events: why it was planned once more.
+// For a pod in a cluster, the explanation includes the controller's events, which show why the pod was planned again.
 func TestExplainTellsEvents(t *testing.T) {
 	serveCluster(t, told())
 	out, stderr, err := run(t, explainCommand(), "pod", "web", "-n", "shop")
@@ -120,7 +120,7 @@ func TestExplainTellsEvents(t *testing.T) {
 	}
 }
 
-// A user without the right to list events is told so, and gets the rest of the explanation.
+// A user without permission to list events gets a warning and the rest of the explanation.
 func TestExplainWithoutEvents(t *testing.T) {
 	serveCluster(t, nil)
 	out, stderr, err := run(t, explainCommand(), "pod", "web", "-n", "shop", "-o", "json")

@@ -36,7 +36,7 @@ func TestHelp(t *testing.T) {
 				t.Errorf("%s: the example is not indented: %q", path, line)
 			}
 		}
-		if c.Name() != "controller" { // the settings have a test of their own
+		if c.Name() != "controller" { // another test checks the settings
 			c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 				if f.Name != "help" && (f.Usage == "" || !unicode.IsUpper(rune(f.Usage[0])) || strings.HasSuffix(f.Usage, ".")) {
 					t.Errorf("%s --%s: the help is %q, want a capital letter and no full stop", path, f.Name, f.Usage)

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/report"
 )
 
-// input are the flags of commands that read manifests.
+// input has the flags of commands that read manifests.
 type input struct {
 	files []string
 	cataloguing
@@ -35,13 +35,13 @@ func (in *input) check() error {
 	return in.cataloguing.check()
 }
 
-// read makes a case of the manifests, and writes warnings to stderr.
+// read returns a Case of the manifests, and writes warnings to stderr.
 func (in *input) read(cmd *cobra.Command, p *progress) (*offline.Case, error) {
 	c, _, _, err := in.readAll(cmd, p)
 	return c, err
 }
 
-// readAll is like read, and also returns what the case was made of.
+// readAll is like read, and also returns the manifests and the catalogue.
 func (in *input) readAll(cmd *cobra.Command, p *progress) (*offline.Case, *manifest.Set, *offline.Catalogue, error) {
 	first := in.files[0]
 	if first == manifest.Stdin {
@@ -81,7 +81,7 @@ func warn(w io.Writer, warnings []string) {
 	}
 }
 
-// output is the flag -o.
+// output is the value of the flag -o.
 type output string
 
 const (
@@ -101,7 +101,7 @@ func (o output) check() error {
 	return nil
 }
 
-// An answer is what a command that only reads found out: as a value for JSON, and as text.
+// An answer is the result of a command that only reads, as a value for JSON and as text.
 type answer struct {
 	value any
 	text  func(report.Style) string
@@ -116,7 +116,7 @@ func (o output) print(cmd *cobra.Command, a answer) error {
 	return err
 }
 
-// styleOf returns how to write on w: in colour on a terminal, unless NO_COLOR is set.
+// styleOf returns the style of output to w: with colour on a terminal, unless NO_COLOR is set.
 func styleOf(w io.Writer) report.Style {
 	return report.Style{Colour: isTerminal(w) && os.Getenv("NO_COLOR") == ""}
 }

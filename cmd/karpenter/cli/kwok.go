@@ -5,7 +5,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/kwok"
 )
 
-// newKWOK makes the provider of nodes without machines. It needs only the cluster.
+// newKWOK returns the KWOK provider, whose nodes have no machines. It needs only the cluster.
 func newKWOK(env operator.Env, own *kwok.Settings) (operator.Provider, error) {
 	types, err := own.Types()
 	if err != nil {

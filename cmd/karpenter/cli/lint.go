@@ -81,7 +81,7 @@ func typesForLint(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceTy
 }
 
 // judge returns the reason why the controller would reject a node class, "" if it would not. The feature gate for
-// expressions is assumed to be on, since it is not known here.
+// expressions is assumed to be on, because lint does not read the controller's settings.
 func judge(class *awsv1.EC2NodeClass) string { return nodeclass.Judge(class, true).Message }
 
 // printFindings writes findings as text, JSON or SARIF; SARIF names the version of the program.

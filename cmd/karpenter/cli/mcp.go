@@ -32,14 +32,15 @@ const (
 	defaultDecisions = 50
 )
 
-// toolServer are the flags of mcp. They hold for all calls of tools.
+// toolServer has the flags of mcp. They apply to all calls of tools.
 type toolServer struct {
 	input
 	solver
-	// namespace is that of the controller; empty means that it is searched.
+	// namespace is the namespace of the controller. If it is empty, the usual namespaces are searched, then all.
 	namespace string
 
-	// turn has room for one: planning uses all cores, so calls are answered one after another.
+	// turn is held during a call. It has space for one value, because planning uses all cores, so calls run one after
+	// another.
 	turn chan struct{}
 }
 
@@ -195,7 +196,7 @@ var argumentNames = strings.NewReplacer(
 	"use -n for another namespace", "give its namespace with the argument namespace",
 )
 
-// toolError returns the error of a call as its caller can act on it.
+// toolError returns the error of a call with advice for the caller of the tool.
 func (s *toolServer) toolError(err error) error {
 	text := argumentNames.Replace(err.Error())
 	if codeOf(err) == exitUnreachable && len(s.files) == 0 {

@@ -56,7 +56,7 @@ func connect(t *testing.T, args ...string) *mcp.ClientSession {
 	return session
 }
 
-// manifests are the files of the scripts of explain.
+// manifests writes the files of the script explain, and returns their names.
 func manifests(t *testing.T) (cluster, types string) {
 	t.Helper()
 	a, err := txtar.ParseFile("testdata/script/explain.txtar")
@@ -72,7 +72,7 @@ func manifests(t *testing.T) (cluster, types string) {
 	return filepath.Join(dir, "cluster.yaml"), filepath.Join(dir, "types.json")
 }
 
-// result is what a tool returned: a text, JSON as text, and the same as structured content.
+// result is the result of a tool: a text, and JSON, which is equal to the structured content.
 type result struct {
 	text, json string
 	failed     bool
@@ -222,7 +222,7 @@ func TestMCPPlansChanges(t *testing.T) {
 	}
 }
 
-// What cannot be answered is an error of the tool that says what to do.
+// If a request cannot be answered, the tool returns an error that names the next step.
 func TestMCPErrors(t *testing.T) {
 	cluster, types := manifests(t)
 	s := connect(t, "-f", cluster, "--catalog", types)
@@ -254,7 +254,8 @@ func TestMCPErrors(t *testing.T) {
 	}
 }
 
-// The tools read the cluster of KUBECONFIG, with the controller's events. What could not be read is a warning in the text.
+// The tools read the cluster of KUBECONFIG, with the controller's events. Objects that could not be read are named in a warning
+// in the text.
 func TestMCPReadsTheCluster(t *testing.T) {
 	serveCluster(t, told())
 	s := connect(t)
@@ -276,7 +277,7 @@ func TestMCPReadsTheCluster(t *testing.T) {
 	}
 }
 
-// Without a cluster, the error names what to set.
+// Without a cluster, the error says which settings are missing.
 func TestMCPWithoutCluster(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	s := connect(t)
@@ -287,7 +288,7 @@ func TestMCPWithoutCluster(t *testing.T) {
 	}
 }
 
-// Decisions are filtered, and the newest ones are returned.
+// Decisions are filtered. Of too many decisions, the newest ones are returned.
 func TestMCPDecisions(t *testing.T) {
 	var lines []string
 	for i, kind := range []decisions.Kind{decisions.KindProvisioning, decisions.KindDisruption, decisions.KindProvisioning} {
@@ -339,7 +340,7 @@ func TestMCPDecisions(t *testing.T) {
 	}
 }
 
-// serveDecisions points KUBECONFIG at a cluster that only has published decisions.
+// serveDecisions points KUBECONFIG at a cluster that has published decisions and nothing else.
 func serveDecisions(t *testing.T, episodes string) {
 	t.Helper()
 	answers := map[string]any{
@@ -369,7 +370,7 @@ func serveDecisions(t *testing.T, episodes string) {
 	kubeconfigOf(t, server.URL)
 }
 
-// Long lists are cut, and the text says so.
+// Long lists are shortened, and the text says how many items are left out.
 func TestMCPResultsAreBounded(t *testing.T) {
 	short, omitted, err := bounded(map[string]any{"b": []int{1, 2}, "a": "<"})
 	if err != nil || len(omitted) > 0 || string(short) != `{"a":"<","b":[1,2]}` {
@@ -399,7 +400,7 @@ func TestMCPResultsAreBounded(t *testing.T) {
 	}
 }
 
-// The protocol is on standard input, so manifests cannot be.
+// Standard input carries the protocol, so manifests cannot be read from it.
 func TestMCPReadsNoManifestsFromStdin(t *testing.T) {
 	_, _, err := run(t, mcpCommand(operator.Version{}), "-f", "-")
 	if codeOf(err) != exitUsage || !strings.Contains(err.Error(), "standard input carries the protocol") {

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/report"
 )
 
-// planning are the flags of plan.
+// planning has the flags of plan.
 type planning struct {
 	// input selects the cluster. The command plan has no manifests: its -f is a change.
 	input
@@ -68,7 +68,7 @@ func (x *planning) run(cmd *cobra.Command) error {
 	return x.output.print(cmd, a)
 }
 
-// answer returns the decisions, or what the change does if one is given. Warnings are written to stderr.
+// answer returns the decisions, or the effect of the change if a change is given. Warnings are written to stderr.
 func (x *planning) answer(cmd *cobra.Command, p *progress) (answer, error) {
 	l, run, static, err := x.decide(cmd, p)
 	if err != nil {

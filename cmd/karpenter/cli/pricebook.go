@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/prices"
 )
 
-// pay applies the price book of --price-book, if it is given, to the catalogue's prices.
+// pay applies the price book of --price-book to the catalogue's prices. Without the flag it does nothing.
 func (g *cataloguing) pay(catalogue *offline.Catalogue, nodes []*corev1.Node) error {
 	if g.book == "" {
 		return nil

@@ -10,15 +10,15 @@ import (
 // patience is the time after which a command without output prints its current step.
 const patience = time.Second
 
-// A progress shows the current step of a command that takes longer than patience: in one line that is written over on a
-// terminal, else in a line for every step.
+// A progress shows the current step of a command that takes longer than patience. On a terminal it rewrites one line,
+// otherwise it writes a line for each step.
 type progress struct {
 	w        io.Writer
 	terminal bool
 	quit     chan struct{}
 	done     sync.WaitGroup
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards the fields below
 	step  string
 	began time.Time
 	told  string // the step that was reported last

@@ -13,7 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator"
 )
 
-// Run executes the command that args name and returns the exit code. An error is printed on the standard error stream as one message.
+// Run executes the command that args name and returns the exit code. An error is printed to standard error as one
+// message.
 func Run(args []string, version operator.Version) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -33,7 +34,8 @@ func Run(args []string, version operator.Version) int {
 	return 0
 }
 
-// New returns the root command with all commands below it. A version without a commit gets the one that the go command recorded.
+// New returns the root command with all commands below it. If version has no commit, it gets the commit that the go
+// command recorded.
 func New(version operator.Version) *cobra.Command {
 	version = withCommit(version)
 	root := &cobra.Command{
@@ -84,8 +86,8 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// namesCommand returns an error if args name a command that does not exist. With --help, cobra would print the help of the
-// command above it instead.
+// namesCommand returns an error if args name a command that does not exist. Without this check, cobra would print the
+// help of the parent command for an unknown command with --help.
 func namesCommand(root *cobra.Command, args []string) error {
 	found, rest, err := root.Find(args)
 	if err != nil || !found.HasSubCommands() {

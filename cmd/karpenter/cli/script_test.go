@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the program as a user does. The command "exits N karpenter ..." demands an exit code.
+// TestScripts runs the program as a user does. The command "exits N karpenter ..." requires the exit code N.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",

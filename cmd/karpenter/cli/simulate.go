@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 )
 
-// simulation are the flags of simulate.
+// simulation has the flags of simulate.
 type simulation struct {
 	input
 	solver
@@ -29,10 +29,10 @@ type simulation struct {
 	repeat int
 	// consolidate is true if disruption decisions are computed as well.
 	consolidate bool
-	// gates are the feature gates as text, gatesRead the same after check.
+	// gates are the feature gates as text. gatesRead are the parsed ones, which check sets.
 	gates     string
 	gatesRead settings.FeatureGates
-	// failing is true if unschedulable pods cause an exit code.
+	// failing is true if unschedulable pods cause the exit code exitUnschedulable.
 	failing bool
 }
 
@@ -88,8 +88,8 @@ func (s *simulation) check() error {
 	return nil
 }
 
-// checkGates parses the feature gates. The parser only warns about an unknown gate that is off, which is an error here,
-// since the flag is not shared with other versions.
+// checkGates parses the feature gates. The parser only warns about an unknown gate that is off. Here that is an error,
+// because no other version of the program gets the same flag.
 func (s *simulation) checkGates() error {
 	gates, warnings, err := settings.ParseFeatureGates(s.gates)
 	if err == nil && len(warnings) > 0 {
@@ -103,7 +103,7 @@ func (s *simulation) checkGates() error {
 }
 
 func (s *simulation) run(cmd *cobra.Command) error {
-	// The process ends soon, so fewer garbage collections are worth the additional memory.
+	// The process ends soon, so it uses more memory to save garbage collections.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	p := newProgress(cmd.ErrOrStderr())
 	defer p.end()
@@ -163,7 +163,7 @@ func unschedulable(p *model.Plan) int {
 	return n
 }
 
-// resultOf returns the run as JSON has it. static are nodes of static NodePools to launch; d may be nil.
+// resultOf returns the JSON output of the run. static are nodes of static NodePools to launch; d may be nil.
 func resultOf(run *offline.Run, static []offline.NodeResult, d *offline.Disruption, e *explain.Explainer) offline.Result {
 	out := run.Result(func(r model.Refusal) []string {
 		var reasons []string
@@ -187,7 +187,7 @@ func printJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// peakRSS is the most memory, in bytes, that the process had.
+// peakRSS returns the peak resident memory of the process, in bytes.
 func peakRSS() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 )
 
-// solver are the flags that change how plans are made.
+// solver has the flags that change how plans are made.
 type solver struct {
 	minValues, preferences, maxNodeCPU string
 	// nodeOverheadCost is a fixed cost per node in USD/h; slack is the fraction of new nodes that is kept free;
@@ -77,11 +77,11 @@ func (s *solver) options() pack.Options {
 	return o
 }
 
-// spread returns the default spread constraints of pods without any.
+// spread returns the default spread constraints, which apply to pods without spread constraints.
 func (s *solver) spread() []corev1.TopologySpreadConstraint {
 	c, err := settings.ReadSchedulerConfig(s.scheduler)
 	if err != nil {
-		return nil // check has refused it
+		return nil // check has already returned this error
 	}
 	return c.PodTopologySpread.DefaultConstraints
 }

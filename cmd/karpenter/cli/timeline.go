@@ -21,7 +21,7 @@ import (
 
 const asWide output = "wide"
 
-// timeline are the flags of the command.
+// timeline has the flags of the command.
 type timeline struct {
 	pool, kind, node, namespace string
 	follow                      bool
@@ -29,11 +29,11 @@ type timeline struct {
 	last                        int
 	output                      output
 
-	// told is what was printed of each episode, by ID.
+	// told is the part of each episode that is already printed, by episode ID.
 	told map[string]shown
 }
 
-// shown is what was printed of an episode.
+// shown is the part of an episode that is already printed: the number of effects, and the state.
 type shown struct {
 	effects int
 	state   decisions.State
@@ -122,7 +122,7 @@ func (t *timeline) run(cmd *cobra.Command) error {
 	return t.watch(cmd.Context(), there, namespace, out)
 }
 
-// watch prints what changes.
+// watch prints new episodes and changes of episodes, until ctx ends.
 func (t *timeline) watch(ctx context.Context, there client.WithWatch, namespace string, out io.Writer) error {
 	err := live.FollowDecisions(ctx, there, namespace, func(episodes []decisions.Episode) error {
 		return t.print(out, t.matching(episodes))
@@ -141,7 +141,8 @@ func (t *timeline) matching(all []decisions.Episode) []decisions.Episode {
 	})
 }
 
-// chosen returns the episodes to print first. Older ones are marked as printed, so that only their changes follow.
+// chosen returns the episodes to print first. It marks older episodes as printed, so that only their later changes are
+// printed.
 func (t *timeline) chosen(all []decisions.Episode) []decisions.Episode {
 	list := t.matching(all)
 	from := 0
@@ -198,10 +199,11 @@ func (t *timeline) printOne(out io.Writer, style report.Style, columns int, e de
 	return err
 }
 
-// defaultColumns is the width of output that is not a terminal.
+// defaultColumns is the width of a terminal that does not report its width.
 const defaultColumns = 80
 
-// columnsOf returns the width of the terminal. Output that is no terminal is not cut.
+// columnsOf returns the width of the terminal w. If w is not a terminal, it returns a very large number, so that lines
+// are not cut.
 func columnsOf(w io.Writer) int {
 	if f, ok := w.(*os.File); ok && isTerminal(w) {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {

@@ -26,7 +26,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/top"
 )
 
-// topView are the flags of the command.
+// topView has the flags of the command.
 type topView struct {
 	input
 	solver
@@ -110,7 +110,7 @@ const framesPerSecond = 5
 func (t *topView) show(cmd *cobra.Command) error {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
-	// Lines of client libraries would destroy the screen.
+	// Log lines of client libraries would overwrite parts of the screen.
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	kube, err := clusterConfig("")
@@ -138,7 +138,7 @@ func (t *topView) show(cmd *cobra.Command) error {
 	return nil
 }
 
-// A topSource computes what is shown.
+// A topSource computes the Data of the view.
 type topSource struct {
 	*topView
 	ctx     context.Context
@@ -151,7 +151,8 @@ type topSource struct {
 	episodes []decisions.Episode
 }
 
-// follow keeps episodes up to date. While the controller has published none, it looks again.
+// follow keeps episodes up to date. While the controller has published no decisions, it searches for them every ten
+// seconds.
 func (t *topSource) follow() {
 	for t.ctx.Err() == nil {
 		episodes, namespace, err := live.Decisions(t.ctx, t.there, t.namespace)
@@ -175,7 +176,7 @@ func (t *topSource) set(episodes []decisions.Episode) {
 	t.episodes = episodes
 }
 
-// next computes the Data of now. It waits at least four times as long as that takes.
+// next computes the current Data. The wait until the next call is at least four times as long as the computation took.
 func (t *topSource) next() (top.Data, time.Duration, error) {
 	start := time.Now()
 	d, err := t.compute(start)

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// whatIf are the flags of a change whose effect is shown.
+// whatIf has the flags that describe a change whose effect is shown.
 type whatIf struct {
 	files, without, prices []string
 	priceOf                map[string]float64
@@ -46,7 +46,7 @@ func (w *whatIf) check() error {
 	return nil
 }
 
-// compare returns what the change does to the cluster for which run was made.
+// compare returns the effect of the change on the cluster of run.
 func (w *whatIf) compare(cmd *cobra.Command, l *liveState, run *offline.Run) (offline.WhatIf, error) {
 	s := l.snapshot
 	if len(w.files) > 0 {
@@ -66,7 +66,7 @@ func (w *whatIf) compare(cmd *cobra.Command, l *liveState, run *offline.Run) (of
 	return run.Compare(s, slices.Clone(w.without), time.Now), nil
 }
 
-// apply returns the snapshot with the NodePools and EC2NodeClasses of the files in place of those with the same names.
+// apply returns the snapshot in which the NodePools and EC2NodeClasses of the files replace those with the same names.
 func (w *whatIf) apply(cmd *cobra.Command, l *liveState) (*model.Snapshot, error) {
 	set, err := manifest.Read(cmd.Context(), w.files, manifest.Options{Stdin: cmd.InOrStdin(), Legacy: converter{}})
 	if err != nil {
@@ -100,8 +100,9 @@ func (w *whatIf) apply(cmd *cobra.Command, l *liveState) (*model.Snapshot, error
 	return l.snapshot.Apply(d), nil
 }
 
-// adoptPool gives the pool of a file what the API server and the controller would give it: the status and annotations of
-// the stored one, and its hash. It puts the pool in place of the stored one.
+// adoptPool sets the fields of a NodePool from a file that the API server and the controller would set: its hash, and
+// the status and UID of the stored NodePool with its name. It replaces that NodePool in pools. A new NodePool is added
+// and counts as ready.
 func adoptPool(p *apiv1.NodePool, pools *[]*apiv1.NodePool) {
 	i := slices.IndexFunc(*pools, func(have *apiv1.NodePool) bool { return have.Name == p.Name })
 	if i >= 0 {
@@ -119,7 +120,7 @@ func adoptPool(p *apiv1.NodePool, pools *[]*apiv1.NodePool) {
 	p.Annotations[apiv1.NodePoolHashVersionAnnotationKey] = apiv1.NodePoolHashVersion
 }
 
-// without returns what removing the node does.
+// without returns the effect of removing the node.
 func (l *liveState) without(run *offline.Run, node string) offline.WhatIf {
 	return run.Compare(l.snapshot, []string{node}, time.Now)
 }

@@ -21,13 +21,13 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// cataloguing are the flags that select the instance types.
+// cataloguing has the flags that select the instance types.
 type cataloguing struct {
 	file   string
 	region string
-	// book is the file of a price book; empty means none, or that of the cluster.
+	// book is the file of a price book. If it is empty, the price book of the cluster is used, if any.
 	book string
-	// named reports whether the region was given, so that it is not guessed.
+	// named reports whether the region was given as a flag. Otherwise it is derived from the input.
 	named func() bool
 }
 
@@ -64,7 +64,7 @@ func (g *cataloguing) open(found string) (*offline.Catalogue, error) {
 	return offline.Shipped(g.region), nil
 }
 
-// A liveState is a cluster that was read, with all that a plan needs.
+// A liveState is the state of a cluster that was read, with all that a plan needs.
 type liveState struct {
 	there     client.Reader
 	found     *live.Cluster
@@ -76,8 +76,8 @@ type liveState struct {
 // decide makes a plan for the cluster.
 func (l *liveState) decide() *offline.Run { return offline.Decide(l.snapshot, l.options, time.Now) }
 
-// decideLive reads the cluster and makes a plan for it, without changing anything. It also returns a client to read
-// more objects. spread has kube-scheduler's default spread constraints for pods without their own.
+// decideLive reads the cluster and makes a plan for it, without changing anything. It also returns a client for
+// reading more objects. spread has kube-scheduler's default spread constraints, for pods that have none.
 func (g *cataloguing) decideLive(
 	cmd *cobra.Command, p *progress, o pack.Options, spread []corev1.TopologySpreadConstraint,
 ) (*offline.Run, client.Reader, error) {
@@ -152,10 +152,10 @@ func watchingClient(qps float32) (client.WithWatch, error) {
 	return c, nil
 }
 
-// readCluster reads the objects of the cluster in KUBECONFIG, and also returns a client to read more.
+// readCluster reads the objects of the cluster in KUBECONFIG. It also returns a client for reading more objects.
 func readCluster(cmd *cobra.Command) (client.Reader, *live.Cluster, error) {
 	hint := ""
-	if cmd.Flags().Lookup("filename") != nil && cmd.Flags().Lookup("with-price") == nil { // -f of plan is a change of the cluster
+	if cmd.Flags().Lookup("filename") != nil && cmd.Flags().Lookup("with-price") == nil { // -f of plan is a change
 		hint = ", or use -f to work on manifests"
 	}
 	kube, err := clusterConfig(hint)
@@ -178,7 +178,7 @@ func readCluster(cmd *cobra.Command) (client.Reader, *live.Cluster, error) {
 	return c, found, nil
 }
 
-// tellFaults warns of parts of the plan that failed verification, and of panics.
+// tellFaults prints a warning for each part of the plan that failed verification, and for each panic.
 func tellFaults(cmd *cobra.Command, run *offline.Run) {
 	for _, f := range run.Faults {
 		warn(cmd.ErrOrStderr(), []string{"internal error: " + f + "; please report it"})

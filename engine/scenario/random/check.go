@@ -25,7 +25,7 @@ var (
 
 // A Breach is a violation of a Law by one cluster.
 type Breach struct {
-	// Rule is a short name of what is violated. Breaches with the same Rule count as the same mistake.
+	// Rule is a short name of the property that is violated. Breaches with the same Rule count as the same mistake.
 	Rule string
 	// Detail describes the violation.
 	Detail string
@@ -35,8 +35,8 @@ type Breach struct {
 // a copy.
 type Law func(*scenario.Cluster) *Breach
 
-// Check tests the law on the clusters of the seeds from 1 to count. The flags of this package override these. For each
-// violated rule it reports the number of violations and one cluster, which is shrunk.
+// Check tests the law on the clusters of the seeds from 1 to count. The flags of this package select other seeds, or a
+// cluster in a file. For each violated rule it reports the number of violations and one cluster, which is shrunk.
 func Check(t *testing.T, count int, law Law) {
 	t.Helper()
 	if *file != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// The features in this file are drawn after all others, so that they did not change the other objects of the cluster of
-// a seed when they were added.
+// The features in this file are drawn after all others. So the other objects of the cluster of a seed do not depend on
+// them.
 
 // drawAttach gives attach limits to some types.
 func drawAttach(d dice, c *scenario.Cluster) {

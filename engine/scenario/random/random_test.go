@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
 )
 
-// What is printed of a cluster is the cluster: read back, it prints the same.
+// The text of a cluster can be parsed, and the text of the parsed cluster is the same.
 func TestTextComesBack(t *testing.T) {
 	for seed := range uint64(50) {
 		text := random.Text(random.Cluster(seed))
@@ -24,7 +24,7 @@ func TestTextComesBack(t *testing.T) {
 	}
 }
 
-// Whatever the scheduler looks at occurs in some cluster, and every cluster compiles.
+// Each feature that kube-scheduler considers occurs in some cluster, and a Snapshot can be built from every cluster.
 func TestEverythingOccurs(t *testing.T) {
 	var all strings.Builder
 	for seed := range uint64(300) {
@@ -50,7 +50,7 @@ func TestEverythingOccurs(t *testing.T) {
 	}
 }
 
-// A cluster is shrunk to what the breach needs.
+// A cluster is shrunk to the parts without which the law is not violated.
 func TestShrink(t *testing.T) {
 	broken := func(c *scenario.Cluster) bool {
 		for _, p := range c.Pods {

@@ -72,7 +72,7 @@ var needed = map[string]bool{
 	"name": true, "key": true, "operator": true, "topologyKey": true, "maxSkew": true, "whenUnsatisfiable": true,
 	"containerPort": true, "price": true, "types": true, "pool": true, "type": true, "values": true, "effect": true,
 	"nodeSelectorTerms": true, "podAffinityTerm": true, "preference": true, "namespace": true,
-	// A selector without terms matches everything, a missing selector matches nothing.
+	// A selector without terms matches everything, but a missing selector matches nothing.
 	"labelSelector": true, "matchLabels": true, "matchExpressions": true,
 }
 

@@ -129,8 +129,8 @@ func (b *Bytes) labels() map[string]string {
 	return labels
 }
 
-// tolerations returns up to two tolerations. With operator Exists the value is empty, an empty key goes with Exists only, and
-// seconds go with NoExecute only.
+// tolerations returns up to two tolerations. As the API server requires, a toleration with operator Exists has no
+// value, one with an empty key has the operator Exists, and one with seconds has the effect NoExecute.
 func (b *Bytes) tolerations() []corev1.Toleration {
 	var out []corev1.Toleration
 	for range b.below(3) {

@@ -13,7 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// conditions returns the blocks with conditions, of variables, resources and outputs.
+// conditions returns the schemas of nested blocks with a condition, by name of block. Variables, resources and outputs
+// have such blocks.
 func conditions(names ...string) map[string]nested {
 	out := map[string]nested{}
 	for _, n := range names {
@@ -28,7 +29,7 @@ var (
 			"ignore_changes": may(cty.DynamicPseudoType), "replace_triggered_by": may(cty.DynamicPseudoType)},
 		blocks: conditions("precondition", "postcondition"),
 	}, 1}
-	// meta are the arguments of every resource, which Terraform itself reads.
+	// meta are the arguments of every resource that Terraform itself evaluates.
 	meta = map[string]argument{"count": may(cty.Number), "for_each": may(cty.DynamicPseudoType), "depends_on": may(cty.DynamicPseudoType)}
 
 	variableShape = shape{
@@ -137,7 +138,8 @@ func checkBody(name string, body *hclsyntax.Body, s shape) error {
 	return errors.Join(errs...)
 }
 
-// checkVersions checks the version constraints, and whether all allowed versions of the provider have the used kinds.
+// checkVersions checks the version constraints, and that every allowed version of the provider has all kinds that the
+// module uses.
 func (m *Module) checkVersions(b *hclsyntax.Block) error {
 	var errs []error
 	if a := b.Body.Attributes["required_version"]; a != nil {
@@ -172,7 +174,7 @@ func (m *Module) checkVersions(b *hclsyntax.Block) error {
 	return errors.Join(errs...)
 }
 
-// tooOld returns errors for kinds that some allowed version of the provider does not have.
+// tooOld returns an error for each kind that some allowed version of the provider does not have.
 func (m *Module) tooOld(a *hclsyntax.Attribute, allowed version.Constraints) error {
 	var errs []error
 	for _, address := range slices.Sorted(maps.Keys(m.resources)) {

@@ -18,12 +18,12 @@ type Module struct {
 	blocks []*hclsyntax.Block // top-level blocks, in the order of files and lines
 	// locals has all local values, by name.
 	locals map[string]*hclsyntax.Attribute
-	// variables and outputs have the blocks by name, resources those of resources and data sources by address:
-	// "aws_iam_role.node", "data.aws_region.current".
+	// variables and outputs have blocks by name. resources has the blocks of resources and data sources by address,
+	// such as "aws_iam_role.node" or "data.aws_region.current".
 	variables, outputs, resources map[string]*hclsyntax.Block
 }
 
-// Read parses the files *.tf of a folder. A duplicate declaration is an error, as is an unknown kind of block.
+// Read parses the files *.tf of a folder. Duplicate declarations and unknown kinds of blocks are errors.
 func Read(files fs.FS) (*Module, error) {
 	names, err := fs.Glob(files, "*.tf")
 	if err != nil || len(names) == 0 {

@@ -25,7 +25,7 @@ type Plan struct {
 // A Resource is a resource that would be created.
 type Resource struct {
 	Kind string
-	// Values are arguments and attributes; those that cannot be known without AWS are null.
+	// Values are the arguments and attributes by name. A value that cannot be known without AWS is null.
 	Values map[string]cty.Value
 }
 
@@ -47,7 +47,7 @@ type world struct {
 	values map[string]cty.Value
 	doing  map[string]bool
 	plan   Plan
-	// given are the names of values passed to templates, used those that some template uses.
+	// given are the names of the values passed to templates. used are the names that some template uses.
 	given, used map[string]bool
 }
 
@@ -153,7 +153,7 @@ func (w *world) variable(b *hclsyntax.Block) (cty.Value, error) {
 		}
 		v = converted
 	}
-	w.values["var."+name] = v // its conditions refer to it
+	w.values["var."+name] = v // its conditions refer to its value
 	if err := w.holds(b.Body, "validation", nil); err != nil {
 		delete(w.values, "var."+name)
 		return v, err
@@ -161,7 +161,7 @@ func (w *world) variable(b *hclsyntax.Block) (cty.Value, error) {
 	return v, nil
 }
 
-// holds evaluates the conditions in a block.
+// holds evaluates the blocks of the kind condition in body, and returns an error for each that is false.
 func (w *world) holds(body *hclsyntax.Body, condition string, extra map[string]cty.Value) error {
 	var errs []error
 	for _, b := range body.Blocks {
@@ -183,7 +183,7 @@ func (w *world) holds(body *hclsyntax.Body, condition string, extra map[string]c
 	return errors.Join(errs...)
 }
 
-// evaluate returns the value of an expression; extra has additional names, such as each.
+// evaluate returns the value of an expression. extra has additional names, such as each.
 func (w *world) evaluate(e hclsyntax.Expression, extra map[string]cty.Value) (cty.Value, error) {
 	tree := map[string]any{}
 	for _, t := range e.Variables() {

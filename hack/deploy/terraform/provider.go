@@ -151,7 +151,7 @@ var (
 			return text(map[string]string{"name": name, "id": name, "arn": f.arn("events", f.Region, "rule/"+name)})
 		},
 	}
-	// The arguments of a target that is a queue; other kinds of targets have more.
+	// The arguments of an event target that is a queue. Targets of other kinds have more arguments.
 	target = kind{
 		since: "1.0.0",
 		shape: shape{

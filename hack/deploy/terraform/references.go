@@ -15,7 +15,7 @@ import (
 // A use is a reference and its position.
 type use struct {
 	traversal hcl.Traversal
-	// within is the top-level block that contains it.
+	// within is the top-level block that contains the reference.
 	within *hclsyntax.Block
 }
 
@@ -104,8 +104,8 @@ func steps(t hcl.Traversal) []string {
 }
 
 // nodeOf returns the object that a reference names, such as "var.x", "local.x", "aws_iam_role.node" or
-// "data.aws_region.current". The rest of the reference, such as ".arn", is left out. The result is empty for a predefined
-// name, such as each.key: see given.
+// "data.aws_region.current". The rest of the reference, such as ".arn", is left out. For a predefined name, such as
+// each.key, the result is empty (see given).
 func nodeOf(t hcl.Traversal) string {
 	names := steps(t)
 	count := 2

@@ -11,7 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// resource evaluates a resource, or all its instances with count or for_each, and returns its value in expressions.
+// resource evaluates a resource, with all its instances if it has count or for_each, and returns its value in
+// expressions.
 func (w *world) resource(b *hclsyntax.Block) (cty.Value, error) {
 	address := addressOf(b)
 	if a := b.Body.Attributes["count"]; a != nil {
@@ -99,15 +100,15 @@ func (w *world) one(b *hclsyntax.Block, address string, extra map[string]cty.Val
 	return cty.ObjectVal(all), nil
 }
 
-// arguments evaluates a block and its nested blocks. The types of nested ones are checked, but they are not returned,
-// since there are no references to them.
+// arguments evaluates a block and its nested blocks, and returns the values of the block. Nested blocks are only
+// checked, because nothing refers to their values.
 func (w *world) arguments(address string, body *hclsyntax.Body, s shape, extra map[string]cty.Value) (map[string]cty.Value, error) {
 	values := map[string]cty.Value{}
 	var errs []error
 	for _, a := range sorted(body.Attributes) {
 		want, ok := s.arguments[a.Name]
 		if !ok {
-			continue // Check reports it, or it is an argument of Terraform itself
+			continue // Check reports it, or it is a meta-argument of Terraform
 		}
 		v, err := w.evaluate(a.Expr, extra)
 		if err != nil {
@@ -130,8 +131,8 @@ func (w *world) arguments(address string, body *hclsyntax.Body, s shape, extra m
 	return values, unique(errs)
 }
 
-// fits returns a value converted to the type of an argument. Terraform would convert a number to text. Here that is an error,
-// since it is almost always a mistake.
+// fits returns a value converted to the type of an argument. Terraform would convert a number to text. Here such a
+// conversion is an error, because it is almost always a mistake.
 func fits(want argument, v cty.Value) (cty.Value, error) {
 	have := v.Type()
 	if want.kind.IsPrimitiveType() && have.IsPrimitiveType() && !have.Equals(want.kind) {

@@ -19,7 +19,8 @@ type argument struct {
 type shape struct {
 	arguments map[string]argument
 	blocks    map[string]nested
-	// conflicts are arguments of which at most one may be given, oneOf those of which at least one must be.
+	// conflicts are arguments of which at most one may be given. oneOf are arguments of which at least one must be
+	// given.
 	conflicts, oneOf []string
 }
 
@@ -34,7 +35,7 @@ type kind struct {
 	shape
 	// since is the first version of the provider with this kind.
 	since string
-	// attributes are its attributes besides the arguments.
+	// attributes are the types of the attributes that are not arguments, by name.
 	attributes map[string]cty.Type
 	// made returns the attributes of a created resource, given its arguments.
 	made func(f Facts, given map[string]cty.Value) map[string]cty.Value
@@ -84,7 +85,7 @@ func upTo(most int) func(cty.Value) error {
 	}
 }
 
-// oneOf returns a check for a fixed set of words.
+// oneOf returns a check that text is one of the words.
 func oneOf(words ...string) func(cty.Value) error {
 	return func(v cty.Value) error {
 		for _, w := range words {
@@ -109,7 +110,7 @@ var (
 	}
 )
 
-// text converts text to Terraform values.
+// text returns the strings as Terraform values.
 func text(of map[string]string) map[string]cty.Value {
 	out := map[string]cty.Value{}
 	for name, s := range of {
@@ -118,7 +119,7 @@ func text(of map[string]string) map[string]cty.Value {
 	return out
 }
 
-// named returns the name of a resource: the given one, one with the given prefix, or a generated one.
+// named returns the name of a resource: the given name, one with the given prefix, or a generated name.
 func named(given map[string]cty.Value) string {
 	if v, ok := given["name"]; ok && !v.IsNull() {
 		return v.AsString()
@@ -129,7 +130,7 @@ func named(given map[string]cty.Value) string {
 	return "terraform-00000000000000000000000001"
 }
 
-// arn returns the ARN of a thing.
+// arn returns an ARN of the account. thing is its last part, with the kind and name of the resource.
 func (f Facts) arn(service, region, thing string) string {
 	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", f.Partition, service, region, f.Account, thing)
 }

@@ -37,7 +37,7 @@ func changed(t *testing.T, file, was, is string) fs.FS {
 	return files
 }
 
-// problems returns all that is wrong with a module, however it is found.
+// problems returns the mistakes in a module that Read, Check or Plan finds.
 func problems(files fs.FS, inputs map[string]cty.Value) error {
 	m, err := Read(files)
 	if err != nil {
@@ -119,7 +119,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Variables are asked for, and those that are not there are refused.
+// Missing and unknown variables, values of a wrong type and false conditions are errors.
 func TestVariables(t *testing.T) {
 	for name, tt := range map[string]struct {
 		inputs map[string]cty.Value
@@ -138,7 +138,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// A call gives variables, to the module that it should.
+// Call returns the variables of a call, and an error if the call is of another module.
 func TestCall(t *testing.T) {
 	for text, want := range map[string]string{
 		`module "m" {`:                      "call:1:",

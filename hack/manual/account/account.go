@@ -36,7 +36,7 @@ type Account struct {
 	stacks   map[string]bool
 }
 
-// New returns an account with roles of these names.
+// New returns an account in which the named roles exist.
 func New(emulator http.Handler, roles ...string) *Account {
 	return &Account{Emulator: emulator, roles: roles, stacks: map[string]bool{}}
 }
@@ -183,7 +183,7 @@ func (a *Account) attachRolePolicy(form url.Values) (string, *failure) {
 
 var resource = regexp.MustCompile(`^(\*|arn:aws:[a-z0-9-]+:[a-z0-9-]*:([0-9]{12}|aws|\*)?:.+)$`)
 
-// readPolicy checks the format of a policy's document, after substitutions.
+// readPolicy checks the format of a policy document in which all variables are substituted.
 func readPolicy(document string) *failure {
 	var policy struct {
 		Version   string

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Mistakes in a template are found, each put into the one that is shipped.
+// Each mistake that is put into the shipped template is found.
 func TestTemplates(t *testing.T) {
 	good, err := os.ReadFile("../../../deploy/cloudformation/karpenter.yaml")
 	if err != nil {

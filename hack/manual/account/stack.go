@@ -13,8 +13,9 @@ import (
 )
 
 // A form describes a type of resource: its required and optional properties, its attributes, and the value of a
-// reference to it (name, ARN or URL). A property's name is followed by the type of its value, if it is not text: # a
-// number, ? a boolean, {} an object or JSON, [] a list of text, [Form] a list of objects with that form.
+// reference to it (name, ARN or URL). The name of a property is followed by the type of its value: # means a number, ?
+// a boolean, {} an object or JSON, [] a list of text, and [Form] a list of objects of that form. Without such a suffix
+// it is text.
 type form struct {
 	needs, may, attributes string
 	ref                    string
@@ -47,7 +48,7 @@ type stack struct {
 	parameters map[string]string
 }
 
-// wrong is a mistake in a template, the value of a panic during evaluation.
+// wrong is a mistake in a template. It is the value of a panic during evaluation.
 type wrong struct{ error }
 
 func throw(format string, args ...any) { panic(wrong{fmt.Errorf(format, args...)}) }
@@ -55,7 +56,8 @@ func throw(format string, args ...any) { panic(wrong{fmt.Errorf(format, args...)
 // A Resource is a resource that a template creates.
 type Resource struct {
 	ID, Kind string
-	// Ref is the value of a reference to it, Properties are the properties in the template after substitutions.
+	// Ref is the value of a reference to the resource. Properties are its properties in the template after
+	// substitutions.
 	Ref        any
 	Properties map[string]any
 }
@@ -130,7 +132,7 @@ func (a *Account) deleteStack(query url.Values) (string, *failure) {
 	return "", nil
 }
 
-// list returns a list parameter of AWS's query protocol.
+// list returns the values of a list parameter in AWS's query protocol. at is the format of the names of its elements.
 func list(query url.Values, at string) []string {
 	var out []string
 	for i := 1; query.Has(fmt.Sprintf(at, i)); i++ {
@@ -179,7 +181,7 @@ func (s *stack) rules() {
 	}
 }
 
-// make checks a resource against its form and evaluates it.
+// make checks a resource against its form, and returns it with its properties evaluated.
 func (s *stack) make(id string, r *yaml.Node) Resource {
 	for key := range pairs(r) {
 		if !slices.Contains([]string{"Type", "Condition", "Properties", "DependsOn", "DeletionPolicy"}, key) {
@@ -195,7 +197,7 @@ func (s *stack) make(id string, r *yaml.Node) Resource {
 // property matches a property of a form: its name, and the type of its value.
 var property = regexp.MustCompile(`^(\w+)(#|\?|\{\}|\[(\w*)\])?$`)
 
-// hold checks properties against a form.
+// hold panics with a wrong unless properties agree with a form.
 func hold(where string, f form, properties map[string]any) {
 	known := map[string][]string{}
 	for _, p := range strings.Fields(f.needs + " " + f.may) {
@@ -254,7 +256,7 @@ func holdValue(where, what string, items form, v any) {
 	}
 }
 
-// create checks the policies of a resource and stores its names for later calls.
+// create checks the policies of a resource and stores the names that later calls may refer to.
 func (a *Account) create(r Resource) *failure {
 	for _, key := range []string{"AssumeRolePolicyDocument", "PolicyDocument"} {
 		document, ok := r.Properties[key].(string)

@@ -98,7 +98,7 @@ func (s *stack) plain(n *yaml.Node) any {
 	return n.Value
 }
 
-// count panics with a wrong unless a function has the given number of arguments.
+// count panics with a wrong unless a function call has the given number of arguments.
 func (s *stack) count(n *yaml.Node, want int) {
 	if len(n.Content) != want {
 		throw("line %d: %s takes %d arguments", n.Line, n.Tag, want)
@@ -140,7 +140,7 @@ func (s *stack) ref(name string) any {
 	return fmt.Sprintf(forms[s.kind(name)].ref, s.name(name))
 }
 
-// name returns the name of a resource, the given one or one like those that AWS generates.
+// name returns the name of a resource: the one in the template, or one in the format that AWS generates.
 func (s *stack) name(id string) string {
 	r := get(get(s.root, "Resources"), id)
 	if condition := get(r, "Condition"); condition != nil && !s.holds(condition.Value) {

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu"
 )
 
-// serve makes an account the one that is called.
+// serve starts an HTTP server for the handler, and sets the environment so that commands call it.
 func serve(t *testing.T, handler http.Handler) {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -31,7 +31,7 @@ func emulator(t *testing.T) http.Handler {
 	return account.New(e, "controller")
 }
 
-// What works for the real command line works, and what is wrong to it is wrong.
+// Commands that the real command line accepts are accepted, and commands that it rejects are rejected.
 func TestCommands(t *testing.T) {
 	serve(t, emulator(t))
 	policy := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:RunInstances","Resource":"*"}]}`
@@ -75,7 +75,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// The template of the manual is deployed, and what is wrong with a command or a template is found.
+// The template of the manual can be deployed. Mistakes in the command or in the template are found.
 func TestDeploy(t *testing.T) {
 	const template = "../../../deploy/cloudformation/karpenter.yaml"
 	named := []string{"--capabilities", "CAPABILITY_NAMED_IAM"}

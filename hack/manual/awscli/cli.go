@@ -94,8 +94,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return show.print(out, tree(answer, words[0] == "eks"))
 }
 
-// parse splits a command line into the words before the first option, and options with their values, which end at the
-// next option.
+// parse splits a command line into the words before the first option, and the options with their values. The values of
+// an option end at the next option.
 func parse(args []string) (options map[string][]string, words []string, err error) {
 	options = map[string][]string{}
 	name := ""
@@ -152,7 +152,7 @@ func same(name, dashed string) bool {
 	return strings.EqualFold(name, strings.ReplaceAll(dashed, "-", ""))
 }
 
-// deploy creates or updates a stack, as the command of that name does.
+// deploy creates or updates a stack, like the command "cloudformation deploy".
 func deploy(ctx context.Context, client *cloudformation.Client, options map[string][]string, out io.Writer) error {
 	for name := range options {
 		if !slices.Contains([]string{"stack-name", "template-file", "capabilities", "parameter-overrides", "tags"}, name) {

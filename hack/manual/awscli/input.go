@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// fill sets the field of an input with the name of an option.
+// fill sets the field of an input that corresponds to an option.
 func fill(input reflect.Value, option string, values []string) error {
 	for i := range input.NumField() {
 		if same(input.Type().Field(i).Name, option) && input.Field(i).CanSet() {
@@ -24,7 +24,8 @@ func fill(input reflect.Value, option string, values []string) error {
 	return wrong("%s has no option --%s", strings.TrimSuffix(input.Type().Name(), "Input"), option)
 }
 
-// set sets a field from words: one word for a single value, any number for lists, Key=a,Value=b or JSON for structures.
+// set sets a field from words. A single value has one word. A list has any number of words. A structure is written as
+// Key=a,Value=b or JSON.
 func set(field reflect.Value, option string, words []string) error {
 	if field.Kind() == reflect.Pointer {
 		made := reflect.New(field.Type().Elem())
@@ -93,7 +94,7 @@ func one(field reflect.Value, option, word string) error {
 	return nil
 }
 
-// short parses the short form of structures, such as Key=a,Value=b.
+// short sets a structure from its short form, such as Key=a,Value=b.
 func short(field reflect.Value, option, word string) error {
 	for _, part := range strings.Split(word, ",") {
 		name, value, ok := strings.Cut(part, "=")

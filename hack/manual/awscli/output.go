@@ -12,13 +12,13 @@ import (
 	"github.com/jmespath/go-jmespath"
 )
 
-// show has the options for printing a response.
+// show has the options that affect how a response is printed.
 type show struct {
 	query *jmespath.JMESPath // nil prints all
 	text  bool
 }
 
-// shown removes the options for printing from options and returns them.
+// shown removes these options from options and returns them.
 func shown(options map[string][]string) (show, error) {
 	var s show
 	take := func(name string) (string, error) {
@@ -49,7 +49,8 @@ func shown(options map[string][]string) (show, error) {
 	return s, nil
 }
 
-// print writes a response. It writes nothing if the response is empty, or the query has no result in JSON.
+// print writes a response. It writes nothing if the response is empty, or if the query has no result and the output is
+// JSON.
 func (s show) print(w io.Writer, answer any) error {
 	if fields, ok := answer.(map[string]any); ok && len(fields) == 0 {
 		return nil
@@ -91,8 +92,8 @@ func text(w io.Writer, answer any) error {
 	return err
 }
 
-// tree converts a response of the SDK to the output of the AWS CLI: mappings, lists and words. The names are those of
-// the API, which begin with a lower-case letter in some services.
+// tree converts a response of the SDK to the output of the AWS CLI: mappings, lists and words. small is true for
+// services whose names begin with a lower-case letter.
 func tree(answer any, small bool) any {
 	t, _ := branch(reflect.ValueOf(answer), small)
 	return t

@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// Copy makes to a git repository with the files of from, including uncommitted ones, without ignored ones. Existing
-// files are written only if they differ, and removed if from does not have them; build results are kept.
+// Copy makes the directory to a git repository with the files of from, including uncommitted ones, without ignored
+// ones. A file that exists in to is written only if it differs, and removed if from does not have it. Build results in
+// to are kept.
 func Copy(ctx context.Context, from, to string) error {
 	files, err := listed(ctx, from)
 	if err != nil {
@@ -74,7 +75,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// copyFile copies a file or a link, unless the copy exists and is equal.
+// copyFile copies a file or a link, unless an equal copy exists.
 func copyFile(from, to string) error {
 	info, err := os.Lstat(from)
 	if err != nil {

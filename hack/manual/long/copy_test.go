@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A copy has what is there without being committed, follows what changes, and keeps what is built in it.
+// A copy has uncommitted files, is updated when files change, and keeps the files that are built in it.
 func TestCopy(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	write := func(dir, name, text string) {

@@ -21,13 +21,14 @@ import (
 
 const (
 	root = "../../.."
-	// within is set in the environment of what the test runs, so that it does not run itself.
+	// within is a variable in the environment of the commands that the test runs. It prevents that these commands run this
+	// test.
 	within = "KARPENTER_WITHIN_MANUAL"
 )
 
 var clone = flag.String("clone", "", "make the copy of the repository here and leave it, so that less is compiled the next time")
 
-// What the manual shows of what takes minutes ends as it should, page after page, each command once, smaller where that is possible.
+// The long commands of the manual succeed, page after page. Each command runs once, with less work if its block allows that.
 func TestLong(t *testing.T) {
 	if os.Getenv("KARPENTER_LONG") == "" || os.Getenv(within) != "" {
 		t.Skip("set KARPENTER_LONG=1 to run what takes minutes")
@@ -71,7 +72,7 @@ func run(t *testing.T, dir string, s *manual.Step) {
 	}
 	t.Log(out)
 	down := manual.Step{Block: &manual.Block{Page: "(the test)", Language: "sh"}, Command: "make down\n"}
-	shell.State = t.TempDir() // it may have gone elsewhere
+	shell.State = t.TempDir() // the step may have changed the directory
 	if out, err := shell.Run(t.Context(), &down); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -79,14 +80,15 @@ func run(t *testing.T, dir string, s *manual.Step) {
 
 var (
 	benchmarked = regexp.MustCompile(`(?m)^Benchmark\S+\s+\d+\t`)
-	// called matches a go test that make says it runs, without and tested what one says of a package of which no test ran, or some.
+	// called matches a go test command that make prints. without matches the output of go test for a package in which no test
+	// ran, and tested that for a package in which tests ran.
 	called  = regexp.MustCompile(`(?m)^\s*(cd \S+ && )?(\w+=\S+ )*go test `)
 	without = regexp.MustCompile(`(?m)^ok\s.*\[no tests to run\]$`)
 	tested  = regexp.MustCompile(`(?m)^ok[ \t]+\S+[ \t]+\S+$`)
 )
 
-// nothing returns what a go test or a benchmark printed, of a step or of make below it, that found none of those that it names,
-// or nothing: go test takes that for success.
+// nothing returns the output of a go test or benchmark command, run by the step or by make, that ran no test or benchmark. It
+// returns "" if there is none. go test counts such a command as success.
 func nothing(command, out string) string {
 	if strings.Contains(command, "-bench ") {
 		if benchmarked.MatchString(out) {
@@ -105,7 +107,7 @@ func nothing(command, out string) string {
 	return ""
 }
 
-// A step that finds no test is found out.
+// A step in which no test runs is detected.
 func TestNothing(t *testing.T) {
 	const (
 		some = "ok  \ta\t0.1s\n"
@@ -126,7 +128,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// environment is a reader's: nothing of the machine's own cluster or account is seen, nor that this is a long test below make.
+// environment returns the environment of a reader: without the machine's own cluster and AWS account, and without the variables
+// of make and of this test.
 func environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -140,8 +143,8 @@ var (
 	lacking = regexp.MustCompile(`\bAction=(DescribeCapacityReservations|DescribePlacementGroups)\b`)
 )
 
-// serve has an emulated account listen where a command looks for an AWS that is not ours. Such ones lack reservations and placement
-// groups, and end instances at once.
+// serve starts an emulated account at the address at which a command expects an AWS that is not this project's emulator. Such
+// emulators lack reservations and placement groups, and terminate instances at once.
 func serve(t *testing.T, command string) {
 	t.Helper()
 	m := address.FindStringSubmatch(command)

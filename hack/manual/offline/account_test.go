@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu"
 )
 
-// serveAccount serves an account of AWS for one page of the manual, with the EKS cluster demo, and returns the environment in which
-// programs find it.
+// serveAccount serves an AWS account with the EKS cluster demo for one page of the manual. It returns the environment variables
+// by which programs use that account.
 func serveAccount(t *testing.T) []string {
 	t.Helper()
 	emulator, err := awsemu.New(awsemu.Config{Region: account.Region, Account: account.ID, Cluster: awsemu.Cluster{Name: "demo"}})
@@ -31,7 +31,7 @@ func serveAccount(t *testing.T) []string {
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null"}
 }
 
-// nodeGroups are those of the example, by name.
+// nodeGroups returns the node groups of the example, by name.
 func nodeGroups() (map[string]json.RawMessage, error) {
 	file, err := os.Open("../../../examples/migrate/nodegroups.json")
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 var programs = []string{"make", "kubectl", "helm", "aws", "skopeo", "cosign", "openssl", "bash", "curl", "grep", "head", "tail", "sed", "basename", "envsubst",
 	"go", "set", "export", ".", "cd", "cat", "bin/bench", "bin/karpenter-local"}
 
-// Every program that the manual calls is one that a reader has, and what it calls of ours, of make and of kubectl exists:
-// commands, flags, targets, files. This holds for blocks that other tests run, too.
+// The manual uses only programs that a reader has. Commands, flags, targets and files of this project, of make and of kubectl
+// that it names exist. This is also checked for blocks that other tests run.
 func TestManualCallsWhatIsThere(t *testing.T) {
 	makefile, err := os.ReadFile("../../../Makefile")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestManualCallsWhatIsThere(t *testing.T) {
 	})
 }
 
-// parses returns an error unless root has the command that args name, with their flags and number of arguments.
+// parses returns an error unless root has the command that args name, and accepts its flags and number of arguments.
 func parses(root *cobra.Command, args []string) error {
 	c, rest, err := root.Find(args)
 	if err != nil {
@@ -62,7 +62,7 @@ func parses(root *cobra.Command, args []string) error {
 	return c.Args(c, c.Flags().Args())
 }
 
-// makes checks targets and variables of make.
+// makes checks that the Makefile has the targets and variables in args.
 func makes(t *testing.T, s *manual.Step, makefile string, args []string) {
 	for _, arg := range args {
 		name, _, variable := strings.Cut(arg, "=")
@@ -76,7 +76,7 @@ func makes(t *testing.T, s *manual.Step, makefile string, args []string) {
 	}
 }
 
-// Every command shows by example how it is called, and each example is one that it takes.
+// The help of every command has an example, and the command accepts each of its examples.
 func TestHelpHasExamples(t *testing.T) {
 	seen := 0
 	var look func(c *cobra.Command)
@@ -95,7 +95,7 @@ func TestHelpHasExamples(t *testing.T) {
 	}
 }
 
-// exampled checks the examples of a command.
+// exampled reports mistakes in the examples of a command.
 func exampled(t *testing.T, c *cobra.Command) {
 	if c.Example == "" {
 		t.Errorf("%s --help has no examples", c.CommandPath())

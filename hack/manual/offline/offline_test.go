@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the manual shows of commands that need no cluster")
 
-// TestMain makes this test the programs that the manual calls: the real karpenter, and stand-ins for the others.
+// TestMain lets this test binary act as the programs that the manual calls: karpenter itself, and replacements of the others.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"karpenter": func() { os.Exit(cli.Run(os.Args[1:], operator.Version{Number: "dev"})) },
@@ -40,7 +40,7 @@ func pages(t *testing.T) []manual.Page {
 	return all
 }
 
-// eachStep calls do with every step of the manual, as a test of its page.
+// eachStep calls do with every step of the manual, in a subtest for its page.
 func eachStep(t *testing.T, do func(t *testing.T, s *manual.Step)) {
 	for _, page := range pages(t) {
 		t.Run(filepath.Base(page.File), func(t *testing.T) {
@@ -51,8 +51,8 @@ func eachStep(t *testing.T, do func(t *testing.T, s *manual.Step)) {
 	}
 }
 
-// What the manual shows of shell runs as it stands, block after block of a page in a directory with the examples, and prints
-// what it shows. What needs a cluster is run by local/e2e/manual, releases by local/e2e/helm, what takes minutes by
+// The shell blocks of a page run one after another in a directory with the examples, and print what the page shows. Blocks that
+// need a cluster are run by local/e2e/manual, those that need a release by local/e2e/helm, and those that take minutes by
 // hack/manual/long.
 func TestManual(t *testing.T) {
 	ran := 0
@@ -87,7 +87,8 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// shell returns a shell in a directory like a clone, where karpenter and bin/karpenter are this test, by TestMain.
+// shell returns a shell in a directory like a clone of the repository. In it, karpenter and bin/karpenter are this test binary
+// (see TestMain).
 func shell(t *testing.T) *manual.Shell {
 	t.Helper()
 	dir := t.TempDir()
@@ -109,7 +110,7 @@ func shell(t *testing.T) *manual.Shell {
 	return &manual.Shell{Dir: dir, State: t.TempDir(), Env: append(os.Environ(), "NO_COLOR=1")}
 }
 
-// The manifests of our kinds that the manual shows are accepted by the API server.
+// The API server accepts the manifests of this project's kinds that the manual shows.
 func TestManualsManifestsAreAccepted(t *testing.T) {
 	checker, err := admission.New()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/clusterapi"
 )
 
-// Pods get Machines of the cheapest templates, Cluster API finds their nodes, and the MachineDeployments stay as they are. Fewer
-// pods need fewer Machines, and no pods none.
+// Pods get Machines of the cheapest templates. Cluster API connects their nodes, and the MachineDeployments do not change. With
+// fewer pods, Machines are deleted, and without pods all of them.
 func TestScaleUpAndDown(t *testing.T) {
 	s := newScene(t, "updown")
 	s.deploy(10, "3")
@@ -81,7 +81,7 @@ func TestScaleUpAndDown(t *testing.T) {
 	s.awaitGone()
 }
 
-// Without capacity in one template, pods get nodes of another one, and the Machine that got none goes.
+// If one template has no capacity, pods get nodes of another one. The Machine without capacity is deleted.
 func TestShortage(t *testing.T) {
 	s := newScene(t, "shortage")
 	s.order(map[string]string{clusterapi.Exhausted: "shortage-small/*"})
@@ -92,7 +92,7 @@ func TestShortage(t *testing.T) {
 	}
 }
 
-// A wrong template is told on the claim. Once it is right, the same Machine becomes the node.
+// A mistake in a template is reported on the claim. After it is corrected, the same Machine becomes a node.
 func TestFailingInfrastructure(t *testing.T) {
 	s := newScene(t, "failing")
 	s.order(map[string]string{clusterapi.Failing: "failing-*/*"})
@@ -111,8 +111,8 @@ func TestFailingInfrastructure(t *testing.T) {
 	s.awaitSettled(1)
 }
 
-// Another version in the template, and another infrastructure template, replace the nodes; the same contents under another name
-// do not.
+// If the template has another version or another infrastructure template, its nodes are replaced. They are not replaced if only
+// the name of the infrastructure template changes and not its contents.
 func TestDrift(t *testing.T) {
 	s := newScene(t, "drift")
 	s.deploy(2, "2")
@@ -143,7 +143,7 @@ func TestDrift(t *testing.T) {
 	s.awaitSettled(1)
 }
 
-// A Machine that is deleted by hand is drained by Karpenter first: a PodDisruptionBudget holds it until its pods may go.
+// Before a Machine that a user deletes ends, Karpenter drains its node. A PodDisruptionBudget can delay the drain.
 func TestDeletedMachineIsDrained(t *testing.T) {
 	s := newScene(t, "deleted")
 	s.deploy(1, "3")
@@ -165,7 +165,7 @@ func TestDeletedMachineIsDrained(t *testing.T) {
 		}
 		return missing(now.DeletionTimestamp != nil, "claim %s is not deleted with its Machine", claim.Name)
 	})
-	s.poll(func(ctx context.Context) string { // the replacement is there, and the old machine is held
+	s.poll(func(ctx context.Context) string { // the replacement exists, and the old machine waits
 		return missing(len(s.objects(ctx, hollowKind)) == 2, "%d hollow machines, want the held one and its replacement", len(s.objects(ctx, hollowKind)))
 	})
 	if err := place.Delete(t.Context(), pdb); err != nil {
@@ -179,7 +179,7 @@ func TestDeletedMachineIsDrained(t *testing.T) {
 	s.awaitSettled(1)
 }
 
-// Machines that the infrastructure reclaims are replaced, elsewhere.
+// Machines that the infrastructure reclaims are replaced by Machines of other offerings.
 func TestInterruption(t *testing.T) {
 	s := newScene(t, "interrupted")
 	s.deploy(1, "3")
@@ -215,7 +215,8 @@ func TestInfrastructureRemoved(t *testing.T) {
 	s.awaitSettled(1)
 }
 
-// Wherever the controller is killed while it launches, each claim has one Machine in the end, and no other Machine exists.
+// At whichever moment of a launch the controller is killed, each claim has one Machine in the end, and there are no other
+// Machines.
 func TestKill(t *testing.T) {
 	s := newScene(t, "kill")
 	s.order(map[string]string{clusterapi.Hung: "kill-*/*"})
@@ -243,7 +244,7 @@ func TestKill(t *testing.T) {
 // restart kills the controller and starts it again.
 func (s *scene) restart() {
 	s.t.Helper()
-	ctx := context.WithoutCancel(s.t.Context()) // it is used in clean-up too
+	ctx := context.WithoutCancel(s.t.Context()) // it is also used during clean-up
 	if err := place.Cluster.Kill(ctx, cluster.ControllerName); err != nil {
 		s.t.Fatal(err)
 	}
@@ -252,14 +253,14 @@ func (s *scene) restart() {
 	}
 }
 
-// A Machine whose claim was removed with its finalizer, as a wrong clean-up does, is deleted. So are clones without a Machine.
+// A Machine whose claim was deleted together with its finalizer is deleted. So are copies of templates without a Machine.
 func TestMachineWithoutClaim(t *testing.T) {
 	s := newScene(t, "orphan")
 	s.deploy(1, "3")
 	s.awaitRunning(1)
 	claim := s.awaitSettled(1)[0]
 	s.scale(0)
-	s.restart() // so that the claim is not deleted in the ordinary way first
+	s.restart() // so that the controller does not delete the claim as usual
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 	_ = place.Delete(t.Context(), &claim)
 	if err := client.IgnoreNotFound(place.Patch(t.Context(), &claim, patch)); err != nil {
@@ -268,7 +269,7 @@ func TestMachineWithoutClaim(t *testing.T) {
 	s.awaitGone()
 }
 
-// With a kubeconfig of its own, the management cluster is reached with those credentials.
+// With a kubeconfig of its own, the controller uses its credentials for the management cluster.
 func TestManagementKubeconfig(t *testing.T) {
 	s := newScene(t, "management")
 	t.Cleanup(s.restart) // without the variable, which is unset before

@@ -19,7 +19,8 @@ var (
 	machines = flag.Int("machines", 40, "how many machines TestScale launches; 500 with KARPENTER_LONG=1")
 )
 
-// place is the cluster of all tests. They run one after another, because orders to the infrastructure concern all machines.
+// place is the cluster of all tests. The tests run one after another, because orders to the infrastructure concern all
+// machines.
 var place *rig.Place
 
 func TestMain(m *testing.M) {
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("short: no cluster, no end-to-end tests")
 		return
 	}
-	// The only replica must not stop because the machine is too busy to renew its lease.
+	// Without this setting, the only replica would end if the machine is too busy to renew its lease.
 	if err := os.Setenv("DISABLE_LEADER_ELECTION", "true"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -15,14 +15,14 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// many is the number of machines with KARPENTER_LONG=1.
+// many is the number of machines in a run with KARPENTER_LONG=1.
 const many = 500
 
-// nearFloor is how far the price may be above the lower bound at the end.
+// nearFloor is the maximum ratio of price and lower bound at the end.
 const nearFloor = 1.05
 
-// Many machines come up for pods that fill them in pairs, and after a scale-in to a quarter, consolidation brings the price near
-// its lower bound again. The figures are for information; only prices and counts are checked.
+// Many machines are launched for pods of which two fill a machine. After a scale-in to a quarter, consolidation lowers the
+// price to near its lower bound. Times are logged. Only prices and counts are checked.
 func TestScale(t *testing.T) {
 	if os.Getenv("KARPENTER_LONG") != "" {
 		*machines = many
@@ -59,13 +59,13 @@ func TestScale(t *testing.T) {
 	t.Logf("no machines after %.1fs", time.Since(begun).Seconds())
 }
 
-// overFloor returns the price of so many small nodes over that of the CPUs that the pods request. All templates have the same price
-// for each CPU, so no nodes are cheaper than that.
+// overFloor returns the ratio of the price of small nodes and a lower bound: the price of the CPUs that the pods request. All
+// templates have the same price per CPU, so no nodes are cheaper than that.
 func (s *scene) overFloor(nodes, pods int) float64 {
 	return float64(nodes) * float64(sizes["small"]) / (2 * float64(pods))
 }
 
-// memory returns the resident memory of the controller, now and at its peak.
+// memory returns the current and the peak resident memory of the controller.
 func memory(t *testing.T) string {
 	t.Helper()
 	status, err := place.Cluster.Status(t.Context())

@@ -34,7 +34,7 @@ var (
 	bootstrapKind  = schema.GroupVersionKind{Group: clusterapi.BootstrapGroup, Version: "v1", Kind: "HollowConfigTemplate"}
 )
 
-// A scene is one test's templates, class, pool and workload. When the test ends, all of it goes.
+// A scene has the templates, class, pool and workload of one test. They are deleted when the test ends.
 type scene struct {
 	t    *testing.T
 	name string
@@ -68,7 +68,7 @@ func newScene(t *testing.T, name string, edit ...func(*apiv1.NodePool)) *scene {
 	for _, f := range edit {
 		f(pool)
 	}
-	s.poll(func(ctx context.Context) string { // without failure domains, all Machines are in one zone
+	s.poll(func(ctx context.Context) string { // without failure domains, all Machines would be in one zone
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(deploymentKind.GroupVersion().WithKind("Cluster"))
 		if err := place.Get(ctx, client.ObjectKey{Namespace: clusterapi.Namespace, Name: "local"}, u); err != nil {
@@ -115,7 +115,7 @@ func (s *scene) infrastructure(name string, cpu int64) *unstructured.Unstructure
 func (s *scene) deployment(size string) *unstructured.Unstructured {
 	name := s.template(size)
 	u := s.object(deploymentKind, name, map[string]any{
-		// Webhooks would set the strategy.
+		// In a real cluster, a webhook sets the strategy.
 		"rollout":     map[string]any{"strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(1), "maxUnavailable": int64(0)}}},
 		"clusterName": "local", "replicas": int64(0), "selector": map[string]any{"matchLabels": map[string]any{"deployment": name}},
 		"template": map[string]any{
@@ -183,7 +183,7 @@ func (s *scene) change(kind schema.GroupVersionKind, name, patch string) {
 	}
 }
 
-// order gives orders to the infrastructure; none takes all back.
+// order sets the orders to the infrastructure; nil deletes all orders.
 func (s *scene) order(orders map[string]string) {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
@@ -200,7 +200,7 @@ func (s *scene) order(orders map[string]string) {
 	}
 }
 
-// awaitRunning returns the names of the nodes of the pods when so many run.
+// awaitRunning waits until n pods run, and returns the names of their nodes.
 func (s *scene) awaitRunning(n int) (nodes []string) {
 	s.t.Helper()
 	s.poll(func(ctx context.Context) string {
@@ -230,7 +230,7 @@ func (s *scene) claims(ctx context.Context) []apiv1.NodeClaim {
 	return list.Items
 }
 
-// objects returns the scene's objects of a kind in the management cluster that Karpenter created.
+// objects returns the scene's objects of a kind in the management cluster that Karpenter has created.
 func (s *scene) objects(ctx context.Context, kind schema.GroupVersionKind) []unstructured.Unstructured {
 	s.t.Helper()
 	list := &unstructured.UnstructuredList{}
@@ -242,8 +242,8 @@ func (s *scene) objects(ctx context.Context, kind schema.GroupVersionKind) []uns
 	return list.Items
 }
 
-// awaitSettled returns the claims when there are so many, all are ready, and each has one Machine with a node, one hollow machine and
-// one config, and nothing else exists.
+// awaitSettled waits until there are exactly n claims, all of them ready, each with one Machine that has a node, one hollow
+// machine and one config. No other such objects may exist. It returns the claims.
 func (s *scene) awaitSettled(n int) (claims []apiv1.NodeClaim) {
 	s.t.Helper()
 	s.poll(func(ctx context.Context) string {
@@ -279,7 +279,7 @@ func (s *scene) awaitSettled(n int) (claims []apiv1.NodeClaim) {
 	return claims
 }
 
-// awaitGone returns when the scene has no claims, Machines or clones.
+// awaitGone waits until the scene has no claims, Machines or copies of templates.
 func (s *scene) awaitGone() {
 	s.t.Helper()
 	s.poll(func(ctx context.Context) string {
@@ -292,7 +292,7 @@ func (s *scene) awaitGone() {
 	})
 }
 
-// types returns how many claims have which template.
+// types returns the number of claims by size of their template.
 func types(claims []apiv1.NodeClaim) map[string]int {
 	out := map[string]int{}
 	for i := range claims {
@@ -302,7 +302,7 @@ func types(claims []apiv1.NodeClaim) map[string]int {
 	return out
 }
 
-// leave deletes all that the scene made.
+// leave deletes all objects of the scene.
 func (s *scene) leave() {
 	ctx := context.WithoutCancel(s.t.Context())
 	s.order(nil)

@@ -25,10 +25,10 @@ import (
 	"github.com/karpenter-go/karpenter/local/objects"
 )
 
-// root holds a directory for each example.
+// root is the directory with one directory for each example.
 const root = "../../../examples"
 
-// A stage is one example on the cluster.
+// A stage is one example that is applied to the cluster.
 type stage struct {
 	*place
 	t       *testing.T
@@ -36,8 +36,8 @@ type stage struct {
 	pools   []string
 }
 
-// apply puts an example in, with the reader's own names in the place of the examples', and takes it away when the test
-// ends. Where a reader has other things of his own, such as an image, swaps are old and new text in turns.
+// apply applies an example, and removes it when the test ends. The names of the local cluster replace those in the example.
+// swaps are further replacements that a reader would make, such as for an image: old and new text in turn.
 func (p *place) apply(t *testing.T, name string, swaps ...string) *stage {
 	t.Helper()
 	s := &stage{place: p, t: t}
@@ -58,7 +58,7 @@ func (p *place) apply(t *testing.T, name string, swaps ...string) *stage {
 			o := &unstructured.Unstructured{}
 			asJSON, err := yaml.YAMLToJSON([]byte(document))
 			if err == nil {
-				err = o.UnmarshalJSON(asJSON) // whole numbers stay whole
+				err = o.UnmarshalJSON(asJSON) // this keeps whole numbers as integers
 			}
 			if err != nil {
 				t.Fatalf("%s: %v", file, err)
@@ -78,7 +78,7 @@ func (p *place) apply(t *testing.T, name string, swaps ...string) *stage {
 	return s
 }
 
-// ready returns when pools and classes are.
+// ready waits until all pools and classes are ready.
 func (s *stage) ready() {
 	s.t.Helper()
 	s.Poll(s.t, func(ctx context.Context) string {
@@ -124,14 +124,13 @@ func (s *stage) replicas() (n int) {
 	return n
 }
 
-// A landing is a pod and where it runs.
+// A landing is a pod with the node on which it runs.
 type landing struct {
 	pod  corev1.Pod
 	node corev1.Node
 }
 
-// run returns all pods of the example with their nodes when all of them run, or have run, on nodes that are
-// initialized.
+// run waits until all pods of the example run, or have completed, on initialized nodes. It returns the pods with their nodes.
 func (s *stage) run() (out []landing) {
 	s.t.Helper()
 	want := s.replicas()
@@ -142,7 +141,7 @@ func (s *stage) run() (out []landing) {
 			return err.Error()
 		}
 		for _, pod := range pods.Items {
-			// Pods of jobs may be done already.
+			// Pods of Jobs may have completed already.
 			if pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodRunning && pod.Status.Phase != corev1.PodSucceeded {
 				return fmt.Sprintf("pod %s is %s: %v", pod.Name, pod.Status.Phase, pod.Status.Conditions)
 			}
@@ -163,7 +162,7 @@ func (s *stage) run() (out []landing) {
 	return out
 }
 
-// nodes are those that pods landed on, by name.
+// nodes returns the nodes of the pods, each once.
 func nodes(landed []landing) []corev1.Node {
 	byName := map[string]corev1.Node{}
 	var out []corev1.Node
@@ -177,13 +176,13 @@ func nodes(landed []landing) []corev1.Node {
 	return out
 }
 
-// strike takes the example away and returns when nothing of it is left.
+// strike deletes the example and waits until all its objects are gone.
 func (s *stage) strike() {
 	ctx := context.WithoutCancel(s.t.Context())
 	background := client.PropagationPolicy(metav1.DeletePropagationBackground)
 	for _, o := range slices.Backward(s.objects) {
 		if o.GetKind() == "EC2NodeClass" {
-			continue // last: claims need it
+			continue // deleted last, because claims need it
 		}
 		if err := s.Delete(ctx, o, background); err != nil && !apierrors.IsNotFound(err) {
 			s.t.Errorf("delete %s %s: %v", o.GetKind(), o.GetName(), err)
@@ -209,7 +208,7 @@ func (s *stage) strike() {
 	s.gone(&apiv1.NodePoolList{})
 }
 
-// gone returns when nothing of a kind is left.
+// gone waits until there are no objects of a kind.
 func (s *stage) gone(list client.ObjectList, opts ...client.ListOption) {
 	s.t.Helper()
 	s.Poll(s.t, func(ctx context.Context) string {

@@ -24,20 +24,20 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// An example says what becomes of the pods of one directory.
+// An example describes the expected result for the pods of one directory.
 type example struct {
-	// before prepares the account, or acts as a program that the example relies on. It returns the replacements that a reader
+	// before prepares the account, or emulates a program that the example needs. It returns the replacements that a reader
 	// would make in the files: old and new text in turn.
 	before func(*testing.T, *place) []string
-	// pools are those whose nodes the pods run on, sorted.
+	// pools are the NodePools of the nodes on which the pods run, sorted.
 	pools []string
-	// labels are what each of the nodes has: one of the values, or any value if there are none.
+	// labels are labels that each of these nodes has, with one of the listed values, or with any value if none is listed.
 	labels map[string][]string
-	// has are resources that each node has at least.
+	// has are minimum amounts of resources that each of these nodes has.
 	has map[corev1.ResourceName]string
-	// after looks closer.
+	// after makes further checks.
 	after func(*stage, []landing)
-	// always runs the example without KARPENTER_LONG too.
+	// always is true if the example also runs without KARPENTER_LONG.
 	always bool
 }
 
@@ -54,7 +54,7 @@ var (
 	onDemand = map[string][]string{capacity: {"on-demand"}}
 )
 
-// examples has every use case.
+// examples has the expected result of each example, by directory.
 var examples = map[string]example{
 	"batch":     {pools: []string{"batch"}, labels: spot},
 	"big-disks": {pools: []string{"scratch"}, labels: onDemand, has: resources("ephemeral-storage", "400Gi")},
@@ -102,7 +102,7 @@ var examples = map[string]example{
 	"windows": {pools: []string{"windows"}, labels: map[string][]string{system: {"windows"}, corev1.LabelWindowsBuild: {"10.0.20348"}}},
 }
 
-// Every use case does on a cluster what its name says. The names of directories without pods are the exception.
+// Each example has its expected result on a cluster. Directories without pods are skipped.
 func TestExamples(t *testing.T) {
 	dirs, err := os.ReadDir(root)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestExamples(t *testing.T) {
 	for _, dir := range dirs {
 		name := dir.Name()
 		if name == "helm" || name == "legacy" || name == "migrate" {
-			continue // values, manifests of old kinds, and dumps: tested where they are read
+			continue // these have values, manifests of old kinds, or dumps, which other tests read
 		}
 		want, known := examples[name]
 		if !known {
@@ -208,7 +208,7 @@ func (s *stage) spread(landed []landing) {
 	}
 }
 
-// fallback removes all spot capacity and adds pods.
+// fallback removes all spot capacity and adds pods. The new pods must get on-demand nodes.
 func (s *stage) fallback(landed []landing) {
 	all := control.Pool{Type: "*", Zone: "*", Capacity: "spot"}
 	if err := s.Steer().ICE(s.t.Context(), all); err != nil {
@@ -230,7 +230,7 @@ func (s *stage) fallback(landed []landing) {
 	}
 }
 
-// swap is for examples that a reader changes by hand.
+// swap returns replacements for examples that a reader edits by hand.
 func swap(text ...string) func(*testing.T, *place) []string {
 	return func(*testing.T, *place) []string { return text }
 }
@@ -249,7 +249,7 @@ func (s *stage) scale(name string, replicas int64) {
 	}
 }
 
-// headroom checks that there is room for three more pods.
+// headroom checks that there is free capacity for three more pods.
 func (s *stage) headroom([]landing) {
 	s.Poll(s.t, func(ctx context.Context) string {
 		var buffers autoscalingv1beta1.CapacityBufferList
@@ -269,7 +269,7 @@ func (s *stage) headroom([]landing) {
 	})
 }
 
-// room says whether the nodes' free CPU does not hold so many pods of one core.
+// room returns "" if the free CPU of the nodes is sufficient for want pods of one core, and otherwise how much is free.
 func (s *stage) room(ctx context.Context, want int64) string {
 	var all corev1.NodeList
 	var pods corev1.PodList
@@ -295,7 +295,7 @@ func (s *stage) room(ctx context.Context, want int64) string {
 	return ""
 }
 
-// overlaid checks that both overlays are in force.
+// overlaid checks that both overlays are valid.
 func (s *stage) overlaid([]landing) {
 	s.Poll(s.t, func(ctx context.Context) string {
 		var overlays overlayv1alpha1.NodeOverlayList
@@ -328,7 +328,7 @@ func (s *stage) static(landed []landing) {
 	})
 }
 
-// ownImage makes an image what the example looks for: one of AWS's, with a team's tags.
+// ownImage gives one of AWS's images the tags by which the example selects an image.
 func ownImage(t *testing.T, p *place) []string {
 	id := image(t, p)
 	tags := []ec2types.Tag{{Key: aws.String("team"), Value: aws.String("platform")}, {Key: aws.String("image"), Value: aws.String("node")}}
@@ -349,7 +349,7 @@ func image(t *testing.T, p *place) string {
 	return *out.Parameter.Value
 }
 
-// onOwnImage checks that all claims use that image.
+// onOwnImage checks that all claims use the image of ownImage.
 func (s *stage) onOwnImage([]landing) {
 	var claims apiv1.NodeClaimList
 	if err := s.List(s.t.Context(), &claims); err != nil {
@@ -363,7 +363,7 @@ func (s *stage) onOwnImage([]landing) {
 	}
 }
 
-// placement makes a placement group.
+// placement creates a placement group.
 func placement(name string) func(*testing.T, *place) []string {
 	return func(t *testing.T, p *place) []string {
 		if _, err := p.Steer().Place(t.Context(), control.Placement{Name: name, Strategy: "cluster"}); err != nil {
@@ -373,7 +373,7 @@ func placement(name string) func(*testing.T, *place) []string {
 	}
 }
 
-// reservation buys two machines ahead.
+// reservation creates a capacity reservation of two instances.
 func reservation(t *testing.T, p *place) []string {
 	id, err := p.Steer().Reserve(t.Context(), control.Reservation{
 		Type: "m7i.xlarge", Zone: "us-east-1a", Count: 2, Tags: map[string]string{"purpose": "kubernetes"},

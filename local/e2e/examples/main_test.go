@@ -13,10 +13,10 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// patience bounds a failure; nothing is asserted about speed.
+// patience bounds the wait for one condition. The tests do not check speed.
 const patience = 4 * time.Minute
 
-// gates are those that some example needs.
+// gates are the feature gates that some examples need.
 const gates = "NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true"
 
 // here is the cluster of all examples.

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// background does something again and again until the test has cleaned up.
+// background calls pass repeatedly until the clean-up of the test.
 func (p *place) background(t *testing.T, pass func(context.Context) error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		// It ends with its context and with nothing else.
+		// The poll ends only with its context.
 		_ = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(context.Context) (bool, error) {
 			err := pass(ctx)
 			if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
@@ -33,7 +33,7 @@ func (p *place) background(t *testing.T, pass func(context.Context) error) {
 	t.Cleanup(func() { stop(); <-over })
 }
 
-// networkAgent plays the network plugin: it takes its startup taint off nodes that are ready.
+// networkAgent emulates a network plugin: it removes the plugin's startup taint from nodes.
 func networkAgent(t *testing.T, p *place) []string {
 	const key = "node.cilium.io/agent-not-ready"
 	p.background(t, func(ctx context.Context) error {
@@ -57,7 +57,7 @@ func networkAgent(t *testing.T, p *place) []string {
 	return nil
 }
 
-// zonal checks that three pods run in three zones, and that a deleted one comes back in the zone of its volume.
+// zonal checks that three pods run in three zones, and that a deleted pod runs again in the zone of its volume.
 func (s *stage) zonal(landed []landing) {
 	s.t.Helper()
 	before := s.zonesOf(landed)

@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// since reports a time to recover. Figures are no assertions.
+// since logs a recovery time. Times are not checked.
 func since(t *testing.T, what string, start time.Time) {
 	t.Helper()
 	t.Logf("%s after %.1f s", what, time.Since(start).Seconds())
 }
 
-// awaitLeader waits until the replica leads.
+// awaitLeader waits until the replica is the leader.
 func awaitLeader(t *testing.T, r *replica) {
 	t.Helper()
 	here.Poll(t, func(ctx context.Context) string {
@@ -31,7 +31,7 @@ func awaitLeader(t *testing.T, r *replica) {
 	})
 }
 
-// launchedOnce checks that one instance was launched for each pod since there were made of them.
+// launchedOnce checks that as many instances as pods were launched, one for each pod. made is the number of instances before.
 func launchedOnce(t *testing.T, made, pods int) {
 	t.Helper()
 	if n := madeSoFar(t.Context(), t) - made; n != pods {
@@ -39,9 +39,9 @@ func launchedOnce(t *testing.T, made, pods int) {
 	}
 }
 
-// The leader is killed while it launches nodes. The standby goes on: each pod gets one node.
+// The leader is killed while it launches nodes. The standby continues, and each pod gets one node.
 //
-// The replicas serve their metrics by TLS, and only to those who may scrape them.
+// The replicas serve metrics by TLS, and only to users with the permission.
 func TestLeaderKilled(t *testing.T) {
 	leader, standby := pair(t)
 	metricsAreProtected(t, leader)
@@ -58,7 +58,7 @@ func TestLeaderKilled(t *testing.T) {
 	launchedOnce(t, made, 12)
 }
 
-// metricsAreProtected checks who gets metrics of a replica.
+// metricsAreProtected checks which users can get the metrics of a replica.
 func metricsAreProtected(t *testing.T, r *replica) {
 	t.Helper()
 	tenant := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "tenant"}}
@@ -80,8 +80,8 @@ func metricsAreProtected(t *testing.T, r *replica) {
 	}
 }
 
-// The leader is stopped for a minute in the middle of a scale-up, and goes on when another leads. It ends itself and writes
-// nothing that counts: nothing is launched twice, and no node is removed.
+// The leader is stopped for a minute during a scale-up, and continued when the other replica leads. It then ends itself without
+// effective writes: nothing is launched twice, and no node is removed.
 func TestLeaderPaused(t *testing.T) {
 	long(t)
 	leader, standby := pair(t)
@@ -119,8 +119,8 @@ func TestLeaderPaused(t *testing.T) {
 	launchedOnce(t, made, 24)
 }
 
-// The lease is taken away from the leader in the middle of a scale-up. The leader ends itself. When the lease is not renewed any
-// more, a replica leads again and finishes.
+// The lease is taken from the leader during a scale-up. The leader ends itself. When the lease is not renewed any more, a
+// replica becomes the leader and finishes the scale-up.
 func TestLeaseLost(t *testing.T) {
 	long(t)
 	leader, standby := pair(t)
@@ -153,8 +153,8 @@ func TestLeaseLost(t *testing.T) {
 	launchedOnce(t, made, 16)
 }
 
-// The API server and etcd are killed in the middle of a scale-up and come back. Replicas that ended meanwhile are started
-// again, as a kubelet does.
+// The API server and etcd are killed during a scale-up and restarted. Replicas that have ended meanwhile are restarted, as by a
+// kubelet.
 func TestControlPlaneKilled(t *testing.T) {
 	long(t)
 	leader, standby := pair(t)
@@ -176,7 +176,7 @@ func TestControlPlaneKilled(t *testing.T) {
 	launchedOnce(t, made, 16)
 }
 
-// revive starts replicas again that have ended, and waits until one leads.
+// revive restarts replicas that have ended, and waits until one of them leads.
 func revive(t *testing.T, replicas ...*replica) {
 	t.Helper()
 	here.Poll(t, func(ctx context.Context) string {
@@ -192,7 +192,7 @@ func revive(t *testing.T, replicas ...*replica) {
 	})
 }
 
-// up starts what was killed.
+// up restarts the parts that were killed.
 func up(t *testing.T) {
 	t.Helper()
 	if err := here.Cluster.Up(t.Context()); err != nil {
@@ -200,8 +200,8 @@ func up(t *testing.T) {
 	}
 }
 
-// The leader is kept busy with pods that come and go. Its goroutines, files and memory stay where they were after the first
-// rounds.
+// The leader is kept busy with pods that are created and deleted. Its numbers of goroutines and files, and its memory, do not
+// grow after the first rounds.
 func TestChurn(t *testing.T) {
 	long(t)
 	leader, _ := pair(t)
@@ -227,7 +227,7 @@ func TestChurn(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		room float64 // beyond the first value, absolute
+		room float64 // allowed growth over the first value
 	}{{"go_goroutines", 30}, {"process_open_fds", 20}, {"go_memstats_heap_inuse_bytes", 48 << 20}, {"process_resident_memory_bytes", 96 << 20}} {
 		t.Logf("%s: %.0f after %d rounds, %.0f after %d", tt.name, first[tt.name], warm, last[tt.name], round)
 		if first[tt.name] == 0 || last[tt.name] > first[tt.name]+tt.room {

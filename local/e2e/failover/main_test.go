@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// patience bounds a failure; nothing is asserted about speed.
+// patience bounds the wait for one condition. The tests do not check speed.
 const patience = 8 * time.Minute
 
 // here is the cluster of all tests, without a controller.

@@ -64,7 +64,7 @@ func start(t *testing.T, token string) *replica {
 	return r
 }
 
-// run starts the process, also again after it has ended.
+// run starts the process. It may be called again after the process has ended.
 func (r *replica) run(t *testing.T) {
 	t.Helper()
 	metrics, health := freePort(t), freePort(t)
@@ -82,7 +82,7 @@ func (r *replica) run(t *testing.T) {
 		"KUBECONFIG="+here.Cluster.Dir().ControllerKubeconfig(), "SYSTEM_NAMESPACE="+cluster.Namespace, "LEADER_ELECTION_NAMESPACE="+cluster.Namespace,
 		"METRICS_PORT="+strconv.Itoa(metrics), "HEALTH_PROBE_PORT="+strconv.Itoa(health), "METRICS_TLS=true", "METRICS_AUTHENTICATION=true",
 		"CLUSTER_NAME="+cluster.Name, "CLUSTER_ENDPOINT="+here.Cluster.Endpoint(), "INTERRUPTION_QUEUE="+cluster.Name,
-		"KUBE_CLIENT_QPS=20", "KUBE_CLIENT_BURST=5") // slow, so that stages of a scale-up can be seen
+		"KUBE_CLIENT_QPS=20", "KUBE_CLIENT_BURST=5") // slow, so that the stages of a scale-up can be observed
 	r.cmd.Stdout, r.cmd.Stderr = file, file
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := r.cmd.Start(); err != nil {
@@ -91,12 +91,12 @@ func (r *replica) run(t *testing.T) {
 	cmd, ended := r.cmd, r.ended
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // how it ended is no matter: tests kill it
+		_ = cmd.Wait() // how it ended does not matter, because tests kill it
 		file.Close()
 	}()
 }
 
-// freePort returns a port that nothing listens on.
+// freePort returns a port on which no process listens.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // at once
@@ -107,7 +107,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// signal sends a signal unless the replica has ended.
+// signal sends a signal to the replica unless it has ended.
 func (r *replica) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	if !r.running() {
@@ -134,7 +134,7 @@ func (r *replica) running() bool {
 	}
 }
 
-// scrape returns the status of a request for metrics, and the metrics without labels that have a single series.
+// scrape returns the status of a request for metrics, and those metrics that have only one series, without labels.
 func (r *replica) scrape(ctx context.Context, token string) (int, map[string]float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.metrics, nil)
 	if err != nil {
@@ -165,7 +165,7 @@ func (r *replica) scrape(ctx context.Context, token string) (int, map[string]flo
 	return resp.StatusCode, out, lines.Err()
 }
 
-// leads reports whether the replica has the lease.
+// leads reports whether the replica is the leader.
 func (r *replica) leads(ctx context.Context) bool {
 	if !r.running() {
 		return false
@@ -174,7 +174,7 @@ func (r *replica) leads(ctx context.Context) bool {
 	return err == nil && m["leader_election_master_status"] == 1
 }
 
-// pair starts two replicas and returns them, the leader first.
+// pair starts two replicas and returns the leader and the standby.
 func pair(t *testing.T) (leader, standby *replica) {
 	t.Helper()
 	token := prometheus(t)

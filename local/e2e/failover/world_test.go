@@ -26,7 +26,7 @@ import (
 // leaseName is the name of the leader's Lease.
 const leaseName = "karpenter-leader-election"
 
-// offer applies a NodePool with nodes that take one pod of load each. Empty nodes are removed at once.
+// offer applies a NodePool whose nodes each have capacity for one pod of load. Empty nodes are removed at once.
 func offer(t *testing.T) {
 	t.Helper()
 	quickstart, err := objects.ReadDir("../../../examples/quickstart")
@@ -65,7 +65,8 @@ func offer(t *testing.T) {
 	})
 }
 
-// load creates a Deployment of so many pods, of which one fits a node, and removes it and its nodes after the test.
+// load creates a Deployment with the given number of pods, each of which needs a node of its own. After the test, it is
+// deleted, and its nodes are gone.
 func load(t *testing.T, pods int) {
 	t.Helper()
 	labels := map[string]string{"app": "load"}
@@ -109,8 +110,8 @@ func scale(t *testing.T, pods int) {
 	}
 }
 
-// awaitWorld waits until each of so many pods runs on a ready node of its own with a claim and an instance, and nothing else
-// is there.
+// awaitWorld waits until each of the pods runs on a ready node of its own with a claim and an instance. No other nodes, claims
+// or running instances may exist.
 func awaitWorld(t *testing.T, pods int) {
 	t.Helper()
 	last := "nothing was seen"
@@ -124,12 +125,12 @@ func awaitWorld(t *testing.T, pods int) {
 	})
 }
 
-// world is what there is.
+// world has the objects and instances that exist.
 type world struct {
 	claims    []apiv1.NodeClaim
 	nodes     []corev1.Node
 	pods      []corev1.Pod
-	instances []control.Instance // all that there ever were
+	instances []control.Instance // including terminated instances
 }
 
 func look(ctx context.Context) (world, error) {
@@ -152,7 +153,7 @@ func look(ctx context.Context) (world, error) {
 
 func alive(i control.Instance) bool { return i.State == "pending" || i.State == "running" }
 
-// lacks returns what is missing or too much; empty if nothing.
+// lacks returns what is missing or too much, empty if nothing is.
 func (w world) lacks(pods int) string {
 	claims, nodes, instances, busy := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i := range w.claims {
@@ -185,7 +186,7 @@ func (w world) lacks(pods int) string {
 	return ""
 }
 
-// awaitPart waits until at least so many instances were ever launched since there were made of them.
+// awaitLaunched waits until at least n instances were launched. made is the number of instances before.
 func awaitLaunched(t *testing.T, made, n int) {
 	t.Helper()
 	here.Poll(t, func(ctx context.Context) string {
@@ -196,7 +197,7 @@ func awaitLaunched(t *testing.T, made, n int) {
 	})
 }
 
-// madeSoFar returns how many instances were ever launched.
+// madeSoFar returns the number of all instances that were ever launched.
 func madeSoFar(ctx context.Context, t *testing.T) int {
 	t.Helper()
 	list, err := here.Steer().Instances(ctx)

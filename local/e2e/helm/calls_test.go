@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/hack/manual"
 )
 
-// The commands and flags of helm and kubectl in the manual exist, and what they set are values
-// of the chart, even where a block is not run.
+// The commands and flags of helm and kubectl in the manual exist, and the values that they set are values of the chart. This is
+// also checked for blocks that are not run.
 func TestManualCallsWhatIsThere(t *testing.T) {
 	pages, err := manual.Read("../../..")
 	if err != nil {
@@ -41,7 +41,7 @@ func TestManualCallsWhatIsThere(t *testing.T) {
 	}
 }
 
-// programOf returns the commands of a program that is known here.
+// programOf returns the command of a program that the test supports.
 func programOf(t *testing.T, args []string) *cobra.Command {
 	t.Helper()
 	switch args[0] {
@@ -57,7 +57,7 @@ func programOf(t *testing.T, args []string) *cobra.Command {
 	return nil
 }
 
-// parse checks command, flags and values of one call.
+// parse checks the command, the flags and the values of one call.
 func parse(t *testing.T, where string, root *cobra.Command, args []string) {
 	c, rest, err := root.Find(args)
 	if err == nil && c == root {

@@ -16,14 +16,14 @@ import (
 
 const namespace = "karpenter"
 
-// The operations of an operator on a release, in order.
+// The usual operations on a release work, in this order.
 func TestRelease(t *testing.T) {
 	e := newEnv(t)
 	e.furnish(t)
 	install := []string{"upgrade", "--install", "karpenter", filepath.Join(e.charts, "karpenter-0.2.0.tgz"), "--namespace", namespace,
 		"--values", e.values(t)}
 
-	// The definitions are there already, as on a cluster that upstream's chart was installed in: Helm asks whether to own them.
+	// The CRDs exist already, as in a cluster with upstream's chart. Helm installs its own only with --take-ownership.
 	definitions := []string{"upgrade", "--install", "karpenter-crd", filepath.Join(e.charts, "karpenter-crd-0.2.0.tgz"), "--namespace", namespace}
 	if out, err := e.try(t, definitions...); err == nil || !strings.Contains(out, "invalid ownership metadata") {
 		t.Errorf("definitions of others are taken: %v\n%s", err, out)
@@ -46,7 +46,7 @@ func TestRelease(t *testing.T) {
 	t.Run("uninstall", e.uninstall)
 }
 
-// values writes values for upstream's chart, with what the local cluster needs in the place of EKS's.
+// values writes a file with values for upstream's chart, in which settings of the local cluster replace those of EKS.
 func (e *env) values(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../chart/testdata/eks.values.yaml")
@@ -70,8 +70,8 @@ func (e *env) values(t *testing.T) string {
 	return file
 }
 
-// gitOps renders what is installed again and asks the API server what applying it would change, before and after it is
-// applied: nothing.
+// gitOps renders the installed chart again. The API server must report no difference to the cluster, both before and after the
+// rendered manifests are applied.
 func (e *env) gitOps(t *testing.T) {
 	rendered := e.helm(t, "template", "karpenter", filepath.Join(e.charts, "karpenter-0.2.0.tgz"), "--namespace", namespace,
 		"--values", e.values(t), "--no-hooks", "--kube-version", "v1.36.3")
@@ -89,7 +89,7 @@ func (e *env) gitOps(t *testing.T) {
 	}
 }
 
-// upgrade goes to the next version, out of a registry, with a network policy and a first pool; and back.
+// upgrade upgrades to the next version from a registry, with a network policy and a default pool, and rolls back.
 func (e *env) upgrade(t *testing.T) {
 	for _, name := range []string{"karpenter", "karpenter-crd"} {
 		e.helm(t, "push", filepath.Join(e.charts, name+"-0.3.0.tgz"), e.registry, "--plain-http")
@@ -122,7 +122,7 @@ func (e *env) upgrade(t *testing.T) {
 	}
 }
 
-// umbrella installs the chart as a dependency of another one, in a namespace of its own.
+// umbrella installs the chart as a dependency of another chart, in its own namespace.
 func (e *env) umbrella(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "platform")
 	text := "apiVersion: v2\nname: platform\nversion: 1.0.0\ndependencies:\n" +
@@ -147,11 +147,12 @@ func (e *env) umbrella(t *testing.T) {
 	e.helm(t, "uninstall", "platform", "--namespace", "platform")
 }
 
-// patiently has helm wait by asking again and again. The watch that it waits with otherwise misses at times that something is gone,
-// or gives up at once (https://github.com/helm/helm/issues/31766).
+// patiently makes helm wait by polling. With its default, a watch, helm sometimes does not notice that an object is gone, or
+// gives up at once (https://github.com/helm/helm/issues/31766).
 const patiently = "--wait=legacy"
 
-// uninstall leaves nothing of the release behind. The kinds, and with them the pools of users, go with their own chart only.
+// uninstall checks that no object of the release remains. CRDs, and with them the NodePools of users, are deleted only with the
+// chart of the CRDs.
 func (e *env) uninstall(t *testing.T) {
 	e.helm(t, "uninstall", "karpenter", "--namespace", namespace, patiently, "--timeout", "4m")
 	out, err := e.kubectl(t, "", "get", "all,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,poddisruptionbudgets,networkpolicies",

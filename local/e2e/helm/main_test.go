@@ -26,7 +26,7 @@ import (
 
 var binaries = flag.String("binaries", "../../../bin", "where karpenter-local and karpenter are")
 
-// patience bounds a failure; nothing is asserted about speed.
+// patience bounds the wait for one condition. The tests do not check speed.
 const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// helm is the real program. It finds the registry of the test, which has no certificate, under any name.
+// helm runs the real Helm. It replaces any registry by that of the test, which has no certificate.
 func helm(args []string) int {
 	args, found := here(args)
 	if found {
@@ -67,14 +67,14 @@ func helm(args []string) int {
 	return 0
 }
 
-// An env is a cluster without a controller, a registry, and what is needed to use Helm with them.
+// An env is a cluster without a controller, a registry, and the settings for using Helm with them.
 type env struct {
 	*rig.Place
-	// charts is where the archives of both charts are, of versions 0.2.0 and 0.3.0.
+	// charts is the directory with the archives of both charts, in the versions 0.2.0 and 0.3.0.
 	charts string
-	// registry is the address of charts in a registry, as oci://HOST/charts.
+	// registry is the address of the charts in a registry, as oci://HOST/charts.
 	registry string
-	// vars is the environment of helm; helm itself is this test.
+	// vars is the environment of helm. The program helm is this test binary.
 	vars []string
 	bin  string
 }
@@ -105,7 +105,7 @@ func newEnv(t *testing.T) *env {
 	return e
 }
 
-// start brings the cluster up, with two nodes for the controller.
+// start starts the cluster, with two nodes for the controller.
 func (e *env) start(t *testing.T) {
 	t.Helper()
 	r := rig.Rig{Binaries: *binaries, Bare: true, Patience: patience}
@@ -126,7 +126,7 @@ func (e *env) start(t *testing.T) {
 	}
 }
 
-// command is a program that ends with the test.
+// command returns a program that is stopped when the test ends.
 func (e *env) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
@@ -135,7 +135,7 @@ func (e *env) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// try runs helm.
+// try runs helm and returns its output.
 func (e *env) try(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	out, err := e.command(t, filepath.Join(e.bin, "helm"), args...).CombinedOutput()

@@ -22,11 +22,11 @@ import (
 	"github.com/karpenter-go/karpenter/local/chart"
 )
 
-// refName is the annotation under which an OCI layout keeps an image's tag.
+// refName is the annotation in which an OCI layout stores the tag of an image.
 const refName = "org.opencontainers.image.ref.name"
 
-// What the manual shows of helm and of registries is run: charts and images go to a registry of the test, whatever host a page
-// names, and releases to a cluster that has nothing of ours yet.
+// The commands of the manual with helm and registries are run. Charts and images go to a registry of the test, whatever host a
+// page names. Releases go to a cluster without CRDs of this project.
 func TestManual(t *testing.T) {
 	pages, err := manual.Read("../../..")
 	if err != nil {
@@ -65,7 +65,8 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// reader returns a shell in what looks like a clone, with helm and skopeo, the image built, and a cluster without our kinds.
+// reader returns a shell in a directory like a clone, with helm, skopeo and a built image, and with a cluster without this
+// project's CRDs.
 func (e *env) reader(t *testing.T) *manual.Shell {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,13 +87,13 @@ func (e *env) reader(t *testing.T) *manual.Shell {
 	return &manual.Shell{Dir: dir, State: t.TempDir(), Env: env}
 }
 
-// host is where the registry listens.
+// host returns the host and port of the registry.
 func (e *env) host() string {
 	host, _, _ := strings.Cut(strings.TrimPrefix(e.registry, "oci://"), "/")
 	return host
 }
 
-// image adds an image for two architectures to an OCI layout, as make image leaves it: tagged by its version.
+// image adds an image of two architectures to an OCI layout, tagged with its version, as make image does.
 func image(dir, version string) error {
 	var index imagev1.ImageIndex
 	index, err := random.Index(64, 1, 2)
@@ -108,7 +109,7 @@ func image(dir, version string) error {
 	return path.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: version}))
 }
 
-// released has a release of 0.1.0 in the cluster, and 0.2.0 in the registry.
+// released installs release 0.1.0 in the cluster, and pushes 0.2.0 to the registry.
 func (e *env) released(t *testing.T) {
 	t.Helper()
 	old := t.TempDir()
@@ -123,7 +124,7 @@ func (e *env) released(t *testing.T) {
 	}
 }
 
-// clean uninstalls every release and removes our kinds.
+// clean uninstalls every release and removes this project's CRDs.
 func (e *env) clean(t *testing.T) {
 	t.Helper()
 	for _, line := range strings.Split(strings.TrimSpace(e.helm(t, "list", "--all-namespaces", "--no-headers")), "\n") {
@@ -145,12 +146,12 @@ func (e *env) clean(t *testing.T) {
 	}
 }
 
-// registryOfTest is the variable that holds the address of the registry to use in the place of those that pages name.
+// registryOfTest is the environment variable with the address of the registry that replaces those on the pages.
 const registryOfTest = "KARPENTER_TEST_REGISTRY"
 
 var inRegistry = regexp.MustCompile(`^(oci|docker)://([a-z0-9.-]+\.[a-z]+)/`)
 
-// here returns arguments with the registry of the test in the place of any other, and whether there was one.
+// here replaces registries in arguments by that of the test, and reports whether there was one.
 func here(args []string) (changed []string, found bool) {
 	for _, a := range args {
 		if m := inRegistry.FindString(a); m != "" && os.Getenv(registryOfTest) != "" {
@@ -164,8 +165,7 @@ func here(args []string) (changed []string, found bool) {
 
 var toRegistry = regexp.MustCompile(`^docker://(\S+:\S+)$`)
 
-// skopeo copies an image, with all its architectures, from an OCI layout into a registry. It knows no other form of the
-// command.
+// skopeo copies an image with all its architectures from an OCI layout to a registry. It supports no other form of the command.
 func skopeo(args []string) error {
 	args, _ = here(args)
 	if len(args) != 4 || args[0] != "copy" || args[1] != "--all" {

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// furnish makes the namespace, which admits restricted pods only, and two nodes of two zones for the controller.
+// furnish creates the namespace, which admits restricted pods only, and two nodes in two zones for the controller.
 func (e *env) furnish(t *testing.T) {
 	t.Helper()
 	objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{
@@ -54,7 +54,7 @@ func (e *env) deployment(t *testing.T) *appsv1.Deployment {
 	return &d
 }
 
-// wantAvailable waits until the Deployment has its replicas: they were admitted, scheduled and run.
+// wantAvailable waits until all replicas of the Deployment are admitted, scheduled and running.
 func (e *env) wantAvailable(t *testing.T, replicas int32) {
 	t.Helper()
 	var list appsv1.DeploymentList
@@ -68,14 +68,14 @@ func (e *env) wantAvailable(t *testing.T, replicas int32) {
 	}, client.InNamespace(namespace))
 }
 
-// container prepares the program of a pod's container: its arguments and its environment, the rights of its ServiceAccount, and
-// the emulated AWS.
+// container returns the program of a pod's container as a command, with its arguments and environment, the rights of its
+// ServiceAccount, and the emulated AWS.
 func (e *env) container(t *testing.T, in string, pod *corev1.PodSpec) (*exec.Cmd, error) {
 	t.Helper()
 	c := pod.Containers[0]
 	args := c.Args
 	if len(args) == 0 {
-		args = []string{"controller"} // the image's own
+		args = []string{"controller"} // the default of the image
 	}
 	kubeconfig, err := e.kubeconfigOf(t, in, pod.ServiceAccountName)
 	if err != nil {
@@ -93,7 +93,7 @@ func (e *env) container(t *testing.T, in string, pod *corev1.PodSpec) (*exec.Cmd
 			value = map[string]string{"metadata.namespace": in}[v.ValueFrom.FieldRef.FieldPath]
 		}
 		if value == "" || strings.HasSuffix(v.Name, "_PORT") {
-			continue // what the kubelet fills in, and ports of a pod's own address
+			continue // values from the kubelet, and ports, which a pod has on its own address
 		}
 		cmd.Env = append(cmd.Env, v.Name+"="+value)
 	}
@@ -120,7 +120,7 @@ func (e *env) kubeconfigOf(t *testing.T, in, account string) (string, error) {
 	return file, clientcmd.WriteToFile(*config, file)
 }
 
-// controllerLeads runs the controller as its pod would until it holds the lease. None of its API calls is forbidden.
+// controllerLeads runs the program of the controller's pod until it holds the lease. None of its API calls may be forbidden.
 func (e *env) controllerLeads(t *testing.T) {
 	cmd, err := e.container(t, namespace, &e.deployment(t).Spec.Template.Spec)
 	if err != nil {
@@ -152,7 +152,7 @@ func (e *env) controllerLeads(t *testing.T) {
 	}, client.InNamespace(namespace))
 }
 
-// helmTest runs helm test, which is what the doctor says.
+// helmTest runs helm test, whose output must be that of karpenter doctor.
 func (e *env) helmTest(t *testing.T) {
 	said := e.node(t)
 	if out := e.helm(t, "test", "karpenter", "--namespace", namespace, "--timeout", "4m"); !strings.Contains(out, "Phase:          Succeeded") {
@@ -166,7 +166,7 @@ func (e *env) helmTest(t *testing.T) {
 	}
 }
 
-// helmTestFails runs helm test where no controller runs.
+// helmTestFails runs helm test without a running controller, which must fail.
 func (e *env) helmTestFails(t *testing.T) {
 	said := e.node(t)
 	if out, err := e.kubectl(t, "", "scale", "deployment", "karpenter", "--namespace", namespace, "--replicas", "0"); err != nil {
@@ -187,14 +187,14 @@ func (e *env) helmTestFails(t *testing.T) {
 	if words := <-said; !strings.Contains(words, "no replica of Deployment karpenter/karpenter is ready") {
 		t.Errorf("the doctor says\n%s", words)
 	}
-	// A pod that failed is left for its log to be read, until the next test or for good.
+	// The failed pod remains, so that its log can be read, until the next test. So the test deletes it.
 	if err := e.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "karpenter-doctor"}}); err != nil {
 		t.Error(err)
 	}
 }
 
-// node does what the nodes of the local cluster do not: it runs the container of every pod that is to run once, and ends the
-// pod as the container ended. The channel gets the output of the last one.
+// node runs the container of each pod with restart policy Never, which the local nodes do not do, and sets the phase in which
+// the pod ended. The channel gets the output of the last container.
 func (e *env) node(t *testing.T) chan string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -212,7 +212,7 @@ func (e *env) node(t *testing.T) chan string {
 				pod.Status.ContainerStatuses == nil {
 				continue
 			}
-			if phase, ran := ended[pod.UID]; ran { // kwok wrote Running once more, from an older version of the pod
+			if phase, ran := ended[pod.UID]; ran { // kwok set Running again, from an older version of the pod
 				if err := e.end(t, pod, phase); err != nil && ctx.Err() == nil {
 					t.Errorf("pod %s: %v", pod.Name, err)
 				}
@@ -234,7 +234,7 @@ func (e *env) node(t *testing.T) chan string {
 	return said
 }
 
-// runOnce runs a pod's container and ends the pod. It returns what the container printed and the phase in which the pod ended.
+// runOnce runs a pod's container and ends the pod. It returns the output of the container and the final phase of the pod.
 func (e *env) runOnce(t *testing.T, pod *corev1.Pod) (string, corev1.PodPhase, error) {
 	cmd, err := e.container(t, pod.Namespace, &pod.Spec)
 	if err != nil {
@@ -253,7 +253,7 @@ func (e *env) runOnce(t *testing.T, pod *corev1.Pod) (string, corev1.PodPhase, e
 	return string(said), phase, e.end(t, pod, phase)
 }
 
-// end writes the phase in which a pod ended. A pod that is gone has none.
+// end sets the final phase of a pod. A deleted pod is not an error.
 func (e *env) end(t *testing.T, pod *corev1.Pod, phase corev1.PodPhase) error {
 	before := pod.DeepCopy()
 	pod.Status.Phase = phase

@@ -28,7 +28,7 @@ func (c *corner) buffer(name string, spec autoscalingv1beta1.CapacityBufferSpec)
 	return b
 }
 
-// awaitBuffer returns when the buffer's condition Provisioning has the reason, and room for so many pods is asked for.
+// awaitBuffer waits until the buffer's condition Provisioning has the reason, and its status has the number of replicas.
 func (c *corner) awaitBuffer(b *autoscalingv1beta1.CapacityBuffer, reason string, replicas int32) {
 	c.t.Helper()
 	c.poll(func() string {
@@ -41,7 +41,8 @@ func (c *corner) awaitBuffer(b *autoscalingv1beta1.CapacityBuffer, reason string
 	})
 }
 
-// Room is made before pods come, taken at once when they do, made anew, kept from emptiness, and given up with the buffer.
+// Capacity of a buffer is launched before pods exist. Pods use it at once, and it is launched again. Its node does not count as
+// empty. It is removed with the buffer.
 func TestBufferOfPodTemplate(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "buffer")
@@ -79,7 +80,8 @@ func TestBufferOfPodTemplate(t *testing.T) {
 	c.awaitNodes(1)
 }
 
-// Room for a part of a deployment grows with it, also when the deployment comes after the buffer, and limits bound it.
+// A buffer for a percentage of a Deployment grows with the Deployment, even if the Deployment is created after the buffer. The
+// limits of the buffer bound it.
 func TestBufferOfDeployment(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "buffer-scale")
@@ -112,7 +114,7 @@ func small(p *apiv1.NodePool) {
 	p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(corev1.LabelInstanceTypeStable, "c-2x-amd64-linux"))
 }
 
-// room makes a buffer for so many pods of a template of its own.
+// room creates a buffer for the given number of pods of its own template.
 func (c *corner) room(name string, replicas int32, cpu string, change ...func(*corev1.PodTemplateSpec)) (*autoscalingv1beta1.CapacityBuffer, *corev1.PodTemplate) {
 	c.t.Helper()
 	template := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.name}}
@@ -127,7 +129,7 @@ func (c *corner) room(name string, replicas int32, cpu string, change ...func(*c
 	}), template
 }
 
-// Room follows its template and its number, up and down.
+// The capacity of a buffer follows changes of its template and of its number of replicas.
 func TestBufferChanges(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "buffer-changes")
@@ -148,7 +150,7 @@ func TestBufferChanges(t *testing.T) {
 	c.awaitNodes(0)
 }
 
-// The limit of a pool bounds room too, and real pods come first.
+// The limits of a NodePool also bound the capacity of buffers, and pods have precedence.
 func TestBufferUnderPoolLimit(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "buffer-limit")
@@ -163,7 +165,8 @@ func TestBufferUnderPoolLimit(t *testing.T) {
 	}
 }
 
-// Each buffer has its own room, by its pods' affinities and node selectors. Deleting a buffer removes only its room.
+// Each buffer has its own capacity, according to the affinities and node selectors of its pods. Deleting a buffer removes only
+// its own capacity.
 func TestSeveralBuffers(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "buffers")
@@ -178,7 +181,7 @@ func TestSeveralBuffers(t *testing.T) {
 	if len(nodes) < 3 {
 		t.Errorf("%d nodes, want 3 for pods that keep apart", len(nodes))
 	}
-	for _, n := range nodes { // a pod of each may share a node
+	for _, n := range nodes { // a node may have the capacity of both buffers
 		if n.Labels["team"] == "blue" {
 			ofTeam++
 		}
@@ -193,7 +196,7 @@ func TestSeveralBuffers(t *testing.T) {
 	c.awaitBuffer(blue, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
 }
 
-// Room on a node that expires is made anew elsewhere.
+// When the node with the capacity of a buffer expires, the capacity is launched again on another node.
 func TestBufferOutlivesItsNode(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "buffer-expiry")
@@ -206,7 +209,7 @@ func TestBufferOutlivesItsNode(t *testing.T) {
 	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
 }
 
-// Buffers that are created and deleted at once leave no claims or nodes.
+// Buffers that are deleted right after their creation leave no claims or nodes.
 func TestShortLivedBuffers(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "buffers-short")

@@ -10,13 +10,15 @@ import (
 )
 
 const (
-	// watched is how long chaos reigns.
+	// watched is how long nodes are harmed and counted.
 	watched = 40 * time.Second
-	// atATime and inAll bound what a handful of pods that can never run may cost meanwhile.
+	// atATime and inAll bound the number of nodes that are launched for a few pods that can never run: at the same time, and in
+	// all.
 	atATime, inAll = 10, 20
 )
 
-// reign applies harm to all nodes for a while. It returns the most nodes that existed at a time, and how many existed in all.
+// reign calls harm for all nodes repeatedly, for the time watched. It returns the highest number of nodes at the same time, and
+// the number of all nodes that existed.
 func (c *corner) reign(harm func(*corev1.Node) (again bool)) (most, all int) {
 	c.t.Helper()
 	seen := map[string]bool{}
@@ -28,7 +30,7 @@ func (c *corner) reign(harm func(*corev1.Node) (again bool)) (most, all int) {
 			n := &nodes[i]
 			seen[n.Name] = true
 			if n.DeletionTimestamp == nil && harm(n) {
-				_ = c.Update(c.t.Context(), n) // another writer may have been faster: the next look will do
+				_ = c.Update(c.t.Context(), n) // if another writer was faster, the node is harmed in the next pass
 			}
 		}
 		return ""
@@ -40,7 +42,7 @@ func (c *corner) reign(harm func(*corev1.Node) (again bool)) (most, all int) {
 	return most, len(seen)
 }
 
-// taint adds a taint, once registered if that is asked for, and reports whether the node has changed.
+// taint adds a taint, only to registered nodes if registered is true, and reports whether the node has changed.
 func taint(n *corev1.Node, registered bool, effect corev1.TaintEffect) bool {
 	if registered && n.Labels[apiv1.NodeRegisteredLabelKey] != "true" {
 		return false
@@ -54,8 +56,8 @@ func taint(n *corev1.Node, registered bool, effect corev1.TaintEffect) bool {
 	return true
 }
 
-// A program that taints every new node must not cause ever more launches, under any consolidation policy, and whether the
-// taint keeps pods off or evicts them.
+// A program that taints every new node must not cause an unbounded number of launches. This holds for each consolidation
+// policy, and for taints that exclude or evict pods.
 func TestChaosWithoutRunaway(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -82,7 +84,7 @@ func TestChaosWithoutRunaway(t *testing.T) {
 	}
 }
 
-// Nodes whose start-up taints are never removed stay what they are: on their way. The pods wait for them, and no more come.
+// Nodes whose startup taints are never removed stay uninitialized. Their pods wait for them, and no further nodes are launched.
 func TestNodesThatNeverInitialize(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "uninitialized")
@@ -96,13 +98,13 @@ func TestNodesThatNeverInitialize(t *testing.T) {
 	}
 }
 
-// Pods whose node was tainted get another node, and run as soon as no further node is tainted.
+// Pods whose node was tainted get another node. When no further node is tainted, they run.
 func TestChaosEnds(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "chaos-ends")
 	c.pool(quick)
 	c.deploy("web", 1, "1")
-	harmed := 0 // by a taint that also drives off a pod which was bound before it
+	harmed := 0 // by a taint that also evicts pods that were bound before
 	c.poll(func() string {
 		nodes := c.nodes()
 		for i := range nodes {

@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A claim may be created by hand. It needs no pool, its node meets its spec, and the node is deleted with it.
+// A user may create a claim. It needs no pool, its node meets its spec, and the node is deleted with it.
 func TestStandaloneClaim(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "standalone")
@@ -47,7 +47,7 @@ func TestStandaloneClaim(t *testing.T) {
 	c.poll(func() string { return missing(len(c.claims()) == 0, "a claim without a class is still there") })
 }
 
-// byHand makes a claim without a pool.
+// byHand creates a claim without a pool.
 func (c *corner) byHand(change func(*apiv1.NodeClaim)) *apiv1.NodeClaim {
 	c.t.Helper()
 	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: c.name, Labels: map[string]string{cornerKey: c.name}}}
@@ -58,7 +58,7 @@ func (c *corner) byHand(change func(*apiv1.NodeClaim)) *apiv1.NodeClaim {
 	return claim
 }
 
-// A claim made by hand drains before it goes, and its instance goes with it.
+// The node of a claim that a user created is drained when the claim is deleted, and its instance is terminated.
 func TestStandaloneClaimDrains(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "by-hand")
@@ -94,7 +94,7 @@ func TestStandaloneClaimDrains(t *testing.T) {
 	c.poll(func() string { return missing(len(c.claims()) == 0, "the claim is still there") })
 }
 
-// A class that is not ready launches nothing: the claim is given up.
+// For a node class that is not ready, nothing is launched, and the claim is deleted.
 func TestClaimOfClassThatIsNotReady(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "unready")

@@ -26,15 +26,14 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// cornerKey is the label and the taint that keep the nodes of one corner for its own pods.
+// cornerKey is the key of a label and a taint that reserve nodes for the pods of one corner.
 const cornerKey = "e2e.example.com/corner"
 
-// patience is how long a test waits for one thing, on a machine that may be busy. It bounds a failure; nothing is asserted
-// about speed.
+// patience is how long a test waits for one condition, possibly on a busy machine. The tests do not check speed.
 const patience = 4 * time.Minute
 
-// A corner is one test's part of the cluster: a namespace, and pools whose nodes only its own pods tolerate. When the test
-// ends, so does all that it made.
+// A corner is one test's part of the cluster: a namespace, and pools whose nodes only the pods of the test tolerate. When the
+// test ends, all of that is deleted.
 type corner struct {
 	client.WithWatch
 	t     *testing.T
@@ -46,7 +45,7 @@ func newCorner(t *testing.T, name string) *corner {
 	t.Helper()
 	c := &corner{WithWatch: shared, t: t, name: name}
 	t.Cleanup(c.leave)
-	c.poll(func() string { // that of an earlier run of the test may be on its way out
+	c.poll(func() string { // the namespace of an earlier run of the test may still be terminating
 		err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		return missing(err == nil, "namespace %s: %v", name, err)
 	})
@@ -65,7 +64,7 @@ func missing(ok bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// here selects the corner's namespace, mine its claims and nodes.
+// here selects objects in the corner's namespace, and mine its claims and nodes.
 func (c *corner) here() client.ListOption { return client.InNamespace(c.name) }
 func (c *corner) mine() client.ListOption { return client.MatchingLabels{cornerKey: c.name} }
 
@@ -78,7 +77,7 @@ func (c *corner) put(objects ...client.Object) {
 	}
 }
 
-// change updates an object and repeats that after a conflict.
+// change updates an object, and tries again after a conflict.
 func (c *corner) change(o client.Object, do func()) {
 	c.t.Helper()
 	for {
@@ -103,13 +102,13 @@ func (c *corner) list(list client.ObjectList, opts ...client.ListOption) {
 	}
 }
 
-// poll returns when done misses nothing. It may be used in clean-up too.
+// poll waits until done returns "". It may also be used during clean-up.
 func (c *corner) poll(done func() string) {
 	c.t.Helper()
 	c.pollFor(patience, done)
 }
 
-// pollFor is poll with another patience.
+// pollFor is poll with another time limit.
 func (c *corner) pollFor(limit time.Duration, done func() string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), limit)
@@ -124,7 +123,7 @@ func (c *corner) pollFor(limit time.Duration, done func() string) {
 	}
 }
 
-// holds checks for a while that nothing is said; only the absence of an event needs it.
+// holds checks repeatedly, for the time d, that problem returns "". It is needed only to check that something does not happen.
 func (c *corner) holds(d time.Duration, problem func() string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), d)
@@ -153,7 +152,7 @@ func (c *corner) claims() []apiv1.NodeClaim {
 	return list.Items
 }
 
-// awaitNodes returns the corner's nodes when so many are initialized, and no more are there.
+// awaitNodes waits until there are exactly n nodes, all of them initialized, and returns them.
 func (c *corner) awaitNodes(n int) (nodes []corev1.Node) {
 	c.t.Helper()
 	c.poll(func() string {
@@ -169,7 +168,7 @@ func (c *corner) awaitNodes(n int) (nodes []corev1.Node) {
 	return nodes
 }
 
-// awaitGone returns when the node is gone.
+// awaitGone waits until the node is gone.
 func (c *corner) awaitGone(node string) {
 	c.t.Helper()
 	c.poll(func() string {
@@ -182,7 +181,7 @@ func (c *corner) awaitGone(node string) {
 	})
 }
 
-// awaitRunning returns the running pods of an app when there are so many, and none that does not run.
+// awaitRunning waits until there are exactly n pods of an app, all of them running, and returns them.
 func (c *corner) awaitRunning(app string, n int) (pods []corev1.Pod) {
 	c.t.Helper()
 	c.poll(func() string {
@@ -200,7 +199,7 @@ func (c *corner) awaitRunning(app string, n int) (pods []corev1.Pod) {
 	return pods
 }
 
-// pool makes a pool for Linux on amd64 whose empty nodes stay, unless change says otherwise.
+// pool creates a pool for Linux on amd64. Its empty nodes stay, unless change says otherwise.
 func (c *corner) pool(change ...func(*apiv1.NodePool)) *apiv1.NodePool {
 	c.t.Helper()
 	p := c.poolObject(change...)
@@ -246,7 +245,7 @@ func (c *corner) podSpec(cpu string) corev1.PodSpec {
 	}
 }
 
-// deploy makes a deployment of so many pods.
+// deploy creates a Deployment with the given number of pods.
 func (c *corner) deploy(name string, replicas int32, cpu string, change ...func(*corev1.PodTemplateSpec)) *appsv1.Deployment {
 	c.t.Helper()
 	labels := map[string]string{"app": name}
@@ -269,7 +268,7 @@ func (c *corner) scale(d *appsv1.Deployment, n int32) {
 	c.change(d, func() { d.Spec.Replicas = &n })
 }
 
-// apart keeps pods of one app on different nodes.
+// apart adds anti-affinity, so that pods of one app run on different nodes.
 func apart(t *corev1.PodTemplateSpec) {
 	t.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -278,7 +277,7 @@ func apart(t *corev1.PodTemplateSpec) {
 	}}
 }
 
-// leave removes what the test made and waits until it is gone.
+// leave deletes the objects of the test and waits until they are gone.
 func (c *corner) leave() {
 	if c.t.Failed() {
 		c.tell()
@@ -304,11 +303,11 @@ func (c *corner) leave() {
 		claims, nodes := len(c.claims()), len(c.nodes())
 		return missing(claims+nodes == 0, "%d claims and %d nodes are left", claims, nodes)
 	})
-	remove(c.Delete(ctx, &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: c.name}})) // few tests have their own
+	remove(c.Delete(ctx, &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: c.name}})) // few tests have one
 	remove(c.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.name}}))
 }
 
-// tell logs what is there and what the controller said of it, for a test that has failed.
+// tell logs the objects of the corner and the controller's events about them, after the test has failed.
 func (c *corner) tell() {
 	var b strings.Builder
 	for _, o := range c.claims() {

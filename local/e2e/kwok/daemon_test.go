@@ -11,8 +11,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Requests of DaemonSets that come from a LimitRange, and not from their template, count: the first node has room for DaemonSet
-// and pod.
+// Requests of a DaemonSet that come from a LimitRange, and not from its template, are counted. The first node has capacity for
+// the DaemonSet and the pod.
 func TestDaemonsUnderLimitRange(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "limit-range")
@@ -35,7 +35,7 @@ func TestDaemonsUnderLimitRange(t *testing.T) {
 	}
 }
 
-// daemon makes a DaemonSet for the corner's nodes, without requests if cpu is empty.
+// daemon creates a DaemonSet for the corner's nodes. It has no requests if cpu is empty.
 func (c *corner) daemon(name, cpu string, change ...func(*corev1.PodTemplateSpec)) {
 	c.t.Helper()
 	labels := map[string]string{"app": name}
@@ -54,7 +54,7 @@ func (c *corner) daemon(name, cpu string, change ...func(*corev1.PodTemplateSpec
 	})
 }
 
-// Daemons count, and pods with the same host port go apart.
+// Requests of DaemonSets are subtracted, and pods with the same host port get different nodes.
 func TestDaemonsAndHostPorts(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "daemons")
@@ -73,8 +73,8 @@ func TestDaemonsAndHostPorts(t *testing.T) {
 	}
 }
 
-// A DaemonSet uses its host port on each of its nodes, so a pod with that host port gets a node of a pool without the
-// DaemonSet.
+// A DaemonSet uses its host port on each of its nodes. So a pod with that host port gets a node of a pool whose nodes the
+// DaemonSet does not select.
 func TestHostPortOfDaemon(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "daemon-port")
@@ -95,7 +95,7 @@ func TestHostPortOfDaemon(t *testing.T) {
 	}
 }
 
-// Limits without requests count as requests: of a daemon by its limits, of pods by their LimitRange too.
+// Limits without requests count as requests: for a DaemonSet those of its template, for pods also those of their LimitRange.
 func TestLimitsAreRequests(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "limits")

@@ -18,7 +18,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// names returns the names of nodes as a set.
+// names returns the set of the names of nodes.
 func names(nodes []corev1.Node) map[string]bool {
 	set := map[string]bool{}
 	for _, n := range nodes {
@@ -33,8 +33,9 @@ func (c *corner) recolour(p *apiv1.NodePool, to string) {
 	c.change(p, func() { p.Spec.Template.Labels["colour"] = to })
 }
 
-// out counts those of the nodes that use up a budget: marked to go, or on their way out until their instances are being ended.
-// The claims are read after the nodes: what was ended by then need not count.
+// out returns how many of the nodes count against a budget: nodes that are marked for disruption or being deleted, until the
+// termination of their instances begins. The claims are read after the nodes, so a node whose instance began to terminate in
+// between does not count.
 func (c *corner) out(nodes []corev1.Node) (n int) {
 	c.t.Helper()
 	living := map[string]bool{} // provider IDs
@@ -52,8 +53,8 @@ func (c *corner) out(nodes []corev1.Node) (n int) {
 	return n
 }
 
-// awaitRecoloured returns when exactly n nodes are up and all are of the new template, and how many old ones used up the
-// budget at a time at most.
+// awaitRecoloured waits until there are exactly n nodes, all initialized and of the new template. It returns the highest number
+// of nodes that counted against the budget at the same time.
 func (c *corner) awaitRecoloured(n int, to string) (most int) {
 	c.t.Helper()
 	c.poll(func() string {
@@ -69,7 +70,7 @@ func (c *corner) awaitRecoloured(n int, to string) (most int) {
 	return most
 }
 
-// Room that is kept for pods to come moves along when its node drifts.
+// Capacity of a buffer moves to the replacement when its node drifts.
 func TestDriftOfBufferedNode(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift-buffer")
@@ -87,11 +88,11 @@ func TestDriftOfBufferedNode(t *testing.T) {
 	c.awaitBuffer(b, autoscalingv1beta1.ReasonFitsExistingCapacity, 1)
 }
 
-// unhealthy is a condition for which the provider repairs nodes half a minute after they were created, with a drain of at
-// most 45 seconds.
+// unhealthy is a condition for which the provider repairs a node, half a minute after the creation of the node at the earliest.
+// The drain takes 45 seconds at most.
 const unhealthy corev1.NodeConditionType = "KWOKUnhealthy"
 
-// sicken sets the condition unhealthy on the nodes, since an hour ago.
+// sicken sets the condition unhealthy on the nodes, with a transition time one hour ago.
 func (c *corner) sicken(nodes ...corev1.Node) {
 	c.t.Helper()
 	for _, n := range nodes {
@@ -108,8 +109,8 @@ func (c *corner) sicken(nodes ...corev1.Node) {
 	}
 }
 
-// A node that has been unhealthy for too long is replaced within the budget for the reason Unhealthy, in spite of a budget of
-// 0 for other reasons. A pod with do-not-disrupt, a PodDisruptionBudget, and an hour of grace hold up the drain only for the
+// A node that has been unhealthy for too long is replaced within the budget for the reason Unhealthy, despite a budget of 0 for
+// other reasons. A pod with do-not-disrupt, a PodDisruptionBudget and a grace period of an hour delay the drain only for the
 // time that the provider allows for the condition.
 func TestRepair(t *testing.T) {
 	t.Parallel()
@@ -146,8 +147,8 @@ func TestRepair(t *testing.T) {
 	c.awaitRunning("web", 1)
 }
 
-// If many nodes of a pool are unhealthy at a time, they are replaced one after the other, since the cause may not be in the
-// nodes. An event on those that wait says so.
+// If many nodes of a pool are unhealthy at the same time, they are replaced one after another, because the cause may not be in
+// the nodes. The nodes that wait have an event with that reason.
 func TestRepairOfMany(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "repair-many")

@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Drifted nodes are replaced as fast as the budget allows. With a budget of 0 none is replaced.
+// Drifted nodes are replaced as fast as the budget allows. With a budget of 0, no node is replaced.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift")
@@ -48,7 +48,7 @@ func TestDrift(t *testing.T) {
 	c.awaitRunning("web", 3)
 }
 
-// awaitDrifted returns when so many claims have the condition Drifted, with the reason if one is given.
+// awaitDrifted waits until exactly n claims have the condition Drifted, with the reason if it is not empty.
 func (c *corner) awaitDrifted(n int, reason string) {
 	c.t.Helper()
 	c.poll(func() string {
@@ -63,7 +63,7 @@ func (c *corner) awaitDrifted(n int, reason string) {
 	})
 }
 
-// keeps checks for a while that exactly the nodes in before are there, and none of them goes.
+// keeps checks for the time d that exactly the nodes in before exist and none of them is being deleted.
 func (c *corner) keeps(before map[string]bool, d time.Duration) {
 	c.t.Helper()
 	c.holds(d, func() string {
@@ -77,7 +77,8 @@ func (c *corner) keeps(before map[string]bool, d time.Duration) {
 	})
 }
 
-// Whatever of the template changes, the node of the old one is replaced; what is not of the template moves nothing.
+// A change of any field of the template replaces the nodes of the old template. A change of other fields of the pool replaces
+// no node.
 func TestWhatDrifts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -131,7 +132,8 @@ func TestWhatDrifts(t *testing.T) {
 	}
 }
 
-// A budget in percent is rounded up, one for another reason does not count, and one on a schedule that never pauses closes.
+// A budget in percent is rounded up. A budget for another reason does not count. A budget with a schedule that is always active
+// blocks drift.
 func TestDriftBudgets(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift-budgets")
@@ -157,7 +159,7 @@ func TestDriftBudgets(t *testing.T) {
 }
 
 // Empty drifted nodes are deleted without replacements, within the budget for drift. The test waits until the controller
-// reports them as empty, since it gets pods and drift by different watches.
+// reports the nodes as empty, because the controller gets pods and drift by different watches.
 func TestEmptyNodesDrift(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift-empty")
@@ -181,7 +183,7 @@ func TestEmptyNodesDrift(t *testing.T) {
 	}
 }
 
-// slowClass makes a node class whose nodes register only after the test has ended.
+// slowClass creates a node class whose nodes would register only after the end of the test.
 func (c *corner) slowClass() *kwokv1alpha1.KWOKNodeClass {
 	c.t.Helper()
 	class := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: c.name}}
@@ -190,7 +192,7 @@ func (c *corner) slowClass() *kwokv1alpha1.KWOKNodeClass {
 	return class
 }
 
-// untouched says what is wrong if the node goes although its replacement is not there.
+// untouched returns a function that reports a problem if the pod's node is deleted before its replacement exists.
 func (c *corner) untouched(pod corev1.Pod) func() string {
 	return func() string {
 		for _, n := range c.nodes() {
@@ -202,8 +204,8 @@ func (c *corner) untouched(pod corev1.Pod) func() string {
 	}
 }
 
-// A drifted node stays while its replacement does not register. If that is given up, the node is an ordinary one again, and
-// drift goes on once replacements come up.
+// A drifted node stays while its replacement does not register. After the replacement is deleted, the marks of the node are
+// removed. Drift continues when replacements register again.
 func TestReplacementThatNeverRegisters(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift-unregistered")
@@ -215,15 +217,15 @@ func TestReplacementThatNeverRegisters(t *testing.T) {
 	var lost apiv1.NodeClaim
 	c.poll(func() string {
 		for _, claim := range c.claims() {
-			if claim.Spec.NodeClassRef.Name == c.name { // the first one may not know its node yet: its pod may be faster than its status
+			if claim.Spec.NodeClassRef.Name == c.name { // claims of the old class have no node name yet if the pod was faster
 				lost = claim
 			}
 		}
 		return missing(lost.Name != "", "no replacement is launched")
 	})
 	c.holds(5*time.Second, c.untouched(pod))
-	// It is given up with the class that it waits for, so that no other comes in its place at once: the node has not drifted any
-	// more by then.
+	// The replacement is deleted after the pool has its old class again. The node has not drifted any more then, so no other
+	// replacement is launched at once.
 	c.change(p, func() { p.Spec.Template.Spec.NodeClassRef = classRef("default") })
 	c.poll(func() string {
 		for _, claim := range c.claims() {
@@ -249,13 +251,13 @@ func TestReplacementThatNeverRegisters(t *testing.T) {
 		}
 		return missing(len(c.claims()) == 1, "%d claims, want the one there was", len(c.claims()))
 	})
-	c.awaitDrifted(0, "") // the template is again what it was
+	c.awaitDrifted(0, "") // the template is as it was at first
 	c.recolour(p, "green")
 	c.awaitRecoloured(1, "green")
 	c.awaitRunning("web", 1)
 }
 
-// A drifted node stays while its replacement has registered but does not become ready for pods.
+// A drifted node stays while its replacement is registered but not initialized.
 func TestReplacementThatNeverInitializes(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift-uninitialized")
@@ -289,7 +291,8 @@ func TestReplacementThatNeverInitializes(t *testing.T) {
 	c.awaitRunning("web", 1)
 }
 
-// sickenPod makes a pod unready, once its kubelet, which looks at a pod only until it runs, has made it ready.
+// sickenPod sets a pod to not ready. It waits until the hollow kubelet has made the pod ready, because the kubelet does not
+// change the pod after that.
 func (c *corner) sickenPod(pod corev1.Pod) {
 	c.t.Helper()
 	c.poll(func() string {
@@ -306,7 +309,7 @@ func (c *corner) sickenPod(pod corev1.Pod) {
 	})
 }
 
-// A PodDisruptionBudget over pods that are not healthy holds drifted nodes.
+// A PodDisruptionBudget over unhealthy pods prevents that drifted nodes are drained.
 func TestUnhealthyPodsHoldDrift(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "drift-unhealthy")

@@ -13,7 +13,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// As many empty nodes are deleted at a time as the budget allows, and none with a budget of 0.
+// As many empty nodes are deleted at the same time as the budget allows. With a budget of 0, none is deleted.
 func TestEmptinessAndBudgets(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "emptiness")
@@ -39,7 +39,7 @@ func TestEmptinessAndBudgets(t *testing.T) {
 	}
 }
 
-// A node drains before it goes: pods that must not be disturbed hold it until the grace period ends.
+// A node is drained before it is deleted. Pods that must not be disrupted delay that until the terminationGracePeriod ends.
 func TestTerminationGracePeriod(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "grace")
@@ -52,7 +52,7 @@ func TestTerminationGracePeriod(t *testing.T) {
 	pod := c.awaitRunning("held", 1)[0]
 	c.awaitNodes(1)
 	claim := c.claims()[0]
-	begun := time.Now() // the server may take a while to answer
+	begun := time.Now() // the response of the server may take a while
 	if err := c.Delete(t.Context(), &claim); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestExpiration(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "expiration")
 	c.pool(func(p *apiv1.NodePool) {
-		p.Spec.Template.Spec.ExpireAfter = apiv1.MustParseNillableDuration("45s") // enough for a pod to run, on a busy machine too
+		p.Spec.Template.Spec.ExpireAfter = apiv1.MustParseNillableDuration("45s") // a pod has time to run
 		p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "0"}}
 	})
 	c.deploy("web", 1, "1")
@@ -82,7 +82,7 @@ func TestExpiration(t *testing.T) {
 	c.awaitRunning("web", 1)
 }
 
-// A spent PodDisruptionBudget holds a node that is deleted, until it opens.
+// A PodDisruptionBudget that allows no eviction delays the deletion of a node until it allows evictions.
 func TestPodDisruptionBudgetHoldsNode(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "pdb")
@@ -121,7 +121,7 @@ func TestPodDisruptionBudgetHoldsNode(t *testing.T) {
 	c.awaitRunning("web", 1)
 }
 
-// awaitInForce returns when the PodDisruptionBudget has been counted.
+// awaitInForce waits until the PodDisruptionBudget's status counts its pods.
 func (c *corner) awaitInForce(pdb *policyv1.PodDisruptionBudget) {
 	c.t.Helper()
 	c.poll(func() string {

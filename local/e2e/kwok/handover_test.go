@@ -8,7 +8,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Pods of several nodes go to fewer places, one place at a time. In the end all run, and every node is open and keeps no trace.
+// Pods of several nodes move to fewer nodes, one destination after another. In the end all pods run, and no node has the taint
+// or annotations of the move.
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "handover")

@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// shared is the API of the cluster of all tests, and local the cluster itself.
+// shared is a client of the cluster of all tests, and local the cluster itself.
 var (
 	shared client.WithWatch
 	local  *cluster.Cluster
@@ -31,11 +31,11 @@ var (
 	logs     = flag.String("logs", "", "directory to keep the logs of the cluster in")
 )
 
-// gates are all that upstream has.
+// gates are all feature gates of upstream.
 const gates = "NodeRepair=true,ReservedCapacity=true,SpotToSpotConsolidation=true,NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true," +
 	"TerminateFirstDrift=true,TerminateFirstRepair=true,PodDeletionCostManagement=true"
 
-// sideBySide is how many tests run at a time: they mostly wait.
+// sideBySide is the number of tests that run at the same time. They mostly wait.
 const sideBySide = "8"
 
 func TestMain(m *testing.M) {
@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// unlikeUpstream returns how the metrics of the controller differ from those of upstream, after all tests have kept it busy. Names
-// and types are compared in hack/docs; this is about labels and their values.
+// unlikeUpstream returns how the labels of the controller's metrics, and the values of labels, differ from upstream. It is
+// called after all tests. Tests of hack/docs compare the names and types of metrics.
 func unlikeUpstream() string {
 	text, err := scrape()
 	if err != nil {
@@ -81,7 +81,7 @@ func scrape() (string, error) {
 	return string(body), err
 }
 
-// run starts the cluster, makes the node class that all tests use, and runs them.
+// run starts the cluster, creates the node class that all tests use, and runs the tests.
 func run(m *testing.M) int {
 	return rig.Rig{
 		Name: "kwok", Binaries: *binaries, Chart: "../../../charts/karpenter", Logs: *logs, Prepare: giveTypes,

@@ -10,7 +10,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// mode sets the mode of a pool.
+// mode returns a change that sets the enforcement mode of a pool.
 func mode(name string) func(*apiv1.NodePool) {
 	return func(p *apiv1.NodePool) { p.Annotations = map[string]string{apiv1.EnforcementModeAnnotationKey: name} }
 }
@@ -20,7 +20,8 @@ func four(p *apiv1.NodePool) {
 	p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(corev1.LabelInstanceTypeStable, "c-4x-amd64-linux"))
 }
 
-// awaitTold returns the name of the first of the objects of the kind that an event with the reason and the words is about.
+// awaitTold waits for an event with the reason and the words about one of the named objects of the kind. It returns the name of
+// that object.
 func (c *corner) awaitTold(kind string, among map[string]bool, reason string, words ...string) (name string) {
 	c.t.Helper()
 	c.poll(func() string {
@@ -44,7 +45,8 @@ func (c *corner) awaitTold(kind string, among map[string]bool, reason string, wo
 	return name
 }
 
-// unmarked says what is wrong if nodes other than these are there, or one of them is marked to go.
+// unmarked returns a function that reports a problem if other nodes than those in before exist, or if one of them is marked for
+// disruption.
 func (c *corner) unmarked(before map[string]bool) func() string {
 	return func() string {
 		nodes := c.nodes()
@@ -62,8 +64,8 @@ func (c *corner) unmarked(before map[string]bool) func() string {
 	}
 }
 
-// In mode Approve a node is launched once the pool may have one more. One that could be done without is proposed and stays; the
-// one that is approved goes, and its pods move.
+// In mode Approve, nodes are launched only up to the number in the pool's annotation. The removal of a node that is not needed is
+// proposed, and the node stays. After approval, the node is removed and its pods move.
 func TestApprove(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "approve")
@@ -76,7 +78,7 @@ func TestApprove(t *testing.T) {
 	filler := c.deploy("filler", 1, "2500m")
 	c.awaitRunning("filler", 1)
 	c.awaitNodes(1)
-	c.deploy("second", 1, "1") // there is no room beside the other two
+	c.deploy("second", 1, "1") // the existing node has no capacity for this pod
 	c.awaitRunning("second", 1)
 	before := names(c.awaitNodes(2))
 	c.scale(filler, 0)
@@ -94,7 +96,7 @@ func TestApprove(t *testing.T) {
 	}
 }
 
-// In mode DryRun, events report launches and disruptions and nothing is done. In mode Auto they are carried out.
+// In mode DryRun, events report launches and disruptions, but none is carried out. In mode Auto they are.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "dry-run")

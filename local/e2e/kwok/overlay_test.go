@@ -25,7 +25,7 @@ func (c *corner) overlay(name string, spec overlayv1alpha1.NodeOverlaySpec, kind
 	return o
 }
 
-// awaitOverlay returns when the overlay's condition ValidationSucceeded has the reason.
+// awaitOverlay waits until the overlay's condition ValidationSucceeded has the reason.
 func (c *corner) awaitOverlay(o *overlayv1alpha1.NodeOverlay, reason string) {
 	c.t.Helper()
 	c.poll(func() string {
@@ -37,7 +37,8 @@ func (c *corner) awaitOverlay(o *overlayv1alpha1.NodeOverlay, reason string) {
 	})
 }
 
-// An overlay's price makes another type the cheapest, its device makes pods fit that request it, and conflicts are reported.
+// The price of an overlay makes another type the cheapest. The resource of an overlay makes nodes feasible for pods that
+// request it. Conflicts between overlays are reported.
 func TestOverlays(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "overlays")

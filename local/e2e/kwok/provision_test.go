@@ -16,7 +16,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Nothing of a cloud is there: no emulator, no credentials, no lease of another provider's; the ports are.
+// The cluster has its ports, but nothing of a cloud: no emulator, no credentials, and no Lease of another provider.
 func TestBareCluster(t *testing.T) {
 	status, err := local.Status(t.Context())
 	if err != nil || !status.Ready {
@@ -36,7 +36,7 @@ func TestBareCluster(t *testing.T) {
 	}
 }
 
-// Pods get a node with all fields of the pool's template. Claim and node have the labels and status that describe it.
+// Pods get a node with all fields of the pool's template. Claim and node have the labels and status that describe the node.
 func TestProvisioning(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "provisioning")
@@ -102,7 +102,7 @@ func TestProvisioning(t *testing.T) {
 	})
 }
 
-// With a nodeRegistrationDelay the claim is launched at once, and registers when the node comes.
+// With a nodeRegistrationDelay, the claim is launched at once, and is registered when its node joins.
 func TestRegistrationDelay(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "later")

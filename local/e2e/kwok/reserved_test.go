@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// typesFile is the variable that names the controller's file of instance types.
+	// typesFile is the environment variable with the name of the controller's file of instance types.
 	typesFile = "INSTANCE_TYPES_FILE_PATH"
-	// reservedType is the only one on arm64: no other test comes upon it. So many are reserved, in one zone.
+	// reservedType is the only type on arm64, so no other test uses it. It has reservedCount reserved instances in
+	// reservedZone.
 	reservedType  = "r-2x-arm64-linux"
 	reservedZone  = "test-zone-b"
 	reservedCount = 2
@@ -24,8 +25,8 @@ const (
 // object is JSON.
 type object = map[string]any
 
-// giveTypes writes the types that the controller has and names the file in the environment: the Linux types on amd64 by the
-// formula of the documentation, and one with reservations.
+// giveTypes writes the instance types of the controller to a file, and sets the environment variable with its name. The types
+// are the Linux types on amd64 by the formula of the documentation, and one type with reservations.
 func giveTypes(dir string) error {
 	var list []object
 	for family, memory := range map[string]int{"c": 2, "s": 4, "m": 8} {
@@ -68,7 +69,7 @@ func offering(zone, capacityType string, price float64) object {
 	}}
 }
 
-// What is reserved is taken first, as often as it is there and no more; what is freed is taken again.
+// Reserved capacity is used first, up to the number of reserved instances. Capacity that becomes free is used again.
 func TestReservedOfferings(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "reserved")

@@ -10,7 +10,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A static pool keeps as many nodes as it says, whether pods come or not, within its limit; drift replaces them.
+// A static pool has spec.replicas nodes, regardless of pods, but not more than its limit. Drifted nodes are replaced.
 func TestStaticPool(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "static")
@@ -36,7 +36,7 @@ func TestStaticPool(t *testing.T) {
 	c.awaitNodes(0)
 }
 
-// static makes a pool of so many nodes of two cores each.
+// static creates a static pool of nodes with two cores each.
 func (c *corner) static(replicas int64, change ...func(*apiv1.NodePool)) *apiv1.NodePool {
 	c.t.Helper()
 	return c.pool(append([]func(*apiv1.NodePool){func(p *apiv1.NodePool) {
@@ -45,8 +45,8 @@ func (c *corner) static(replicas int64, change ...func(*apiv1.NodePool)) *apiv1.
 	}}, change...)...)
 }
 
-// Nodes of a static pool have all of its template, are never given up for being empty, and take pods; what does not fit there
-// gets nodes of another pool.
+// Nodes of a static pool have all fields of its template. They are not removed when they are empty. Pods may run on them, and
+// pods that do not fit there get nodes of another pool.
 func TestStaticAndDynamicPools(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "static-dynamic")
@@ -86,7 +86,7 @@ func TestStaticAndDynamicPools(t *testing.T) {
 	})
 }
 
-// Drift of a static pool keeps to its budget, and to its limit of nodes; with a closed budget nothing moves.
+// Drift of a static pool respects its budget and its limit of nodes. With a budget of 0, no node is replaced.
 func TestStaticDriftKeepsBudgetAndLimit(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "static-drift")
@@ -115,7 +115,7 @@ func TestStaticDriftKeepsBudgetAndLimit(t *testing.T) {
 	}
 }
 
-// A static pool that is deleted takes its nodes along, in good order: they drain.
+// When a static pool is deleted, its nodes are drained and deleted.
 func TestStaticPoolIsDeleted(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "static-deleted")

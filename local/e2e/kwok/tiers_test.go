@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// held keeps a pod that is deleted around until release.
+// held is a finalizer that keeps a deleted pod until release removes it.
 const held = "e2e.example.com/held"
 
 func hold(t *corev1.PodTemplateSpec) { t.Finalizers = append(t.Finalizers, held) }
@@ -30,7 +30,7 @@ func (c *corner) alone(app string, change ...func(*corev1.PodTemplateSpec)) {
 	c.put(&corev1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec})
 }
 
-// release removes the finalizer of deleted pods of an app; of all apps if it is empty.
+// release removes the finalizer of the deleted pods of an app, or of all apps if app is empty.
 func (c *corner) release(app string) (left int) {
 	c.t.Helper()
 	for _, p := range c.pods() {
@@ -55,7 +55,7 @@ func (c *corner) pods() []corev1.Pod {
 	return list.Items
 }
 
-// leaving returns the apps with pods that are being deleted on the node, in the order of their names.
+// leaving returns the names of the apps with pods on the node that are being deleted, sorted.
 func (c *corner) leaving(node string) string {
 	var apps []string
 	for _, p := range c.pods() {
@@ -71,7 +71,8 @@ func critical(class string) func(*corev1.PodTemplateSpec) {
 	return func(t *corev1.PodTemplateSpec) { t.Spec.PriorityClassName = class }
 }
 
-// Pods are evicted from a node in four tiers, one after another. Pods that tolerate the disruption taint are not waited for.
+// Pods are evicted from a node in four tiers, one after another. The drain does not wait for pods that tolerate the disruption
+// taint.
 func TestOrderOfLeaving(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "tiers")
@@ -113,8 +114,8 @@ func TestOrderOfLeaving(t *testing.T) {
 	c.awaitGone(node.Name)
 }
 
-// A pod whose grace period is longer than its node's remaining time is deleted early enough, in spite of do-not-disrupt and
-// budgets, and its grace period ends with the node's.
+// A pod whose grace period is longer than the remaining time of its node is deleted with a shorter grace period that ends with
+// that time. This happens despite do-not-disrupt and PodDisruptionBudgets.
 func TestLongGraceIsCut(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "long-grace")
@@ -145,7 +146,7 @@ func TestLongGraceIsCut(t *testing.T) {
 	c.awaitGone(node.Name)
 }
 
-// A pod with do-not-disrupt for a duration keeps its node for that long, and no longer.
+// A pod with do-not-disrupt for a duration keeps its node for that duration only.
 func TestDoNotDisruptForAWhile(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "for-a-while")

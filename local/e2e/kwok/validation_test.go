@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// A pool's status says whether its class exists and whether its spec is valid. Pods get nodes once both hold.
+// The conditions of a pool report whether its class exists and whether its spec is valid. If both hold, pods get nodes.
 func TestPoolValidation(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "validation")
@@ -53,7 +53,7 @@ func TestPoolValidation(t *testing.T) {
 	}
 }
 
-// The API server refuses what the schema of a pool rules out, and takes the rest.
+// The API server rejects pools that the schema does not allow, and accepts the others.
 func TestPoolSchema(t *testing.T) {
 	t.Parallel()
 	need := func(key string, op corev1.NodeSelectorOperator, min *int, values ...string) func(*apiv1.NodePool) {
@@ -123,7 +123,8 @@ func TestPoolSchema(t *testing.T) {
 	}
 }
 
-// A mistake that the schema cannot detect is reported in the pool's condition. The pool launches nothing until it is corrected.
+// A mistake that the schema cannot detect is reported in a condition of the pool. The pool launches nothing until it is
+// corrected.
 func TestPoolThatContradictsItself(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "contradiction")
@@ -150,7 +151,7 @@ func TestPoolThatContradictsItself(t *testing.T) {
 	}
 }
 
-// A pool keeps what it is: static or not, and of which kind its class is.
+// A static pool cannot become dynamic, or the reverse, and the kind of a pool's class cannot be changed.
 func TestPoolKeepsItsKind(t *testing.T) {
 	t.Parallel()
 	c := newCorner(t, "kind")

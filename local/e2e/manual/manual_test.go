@@ -17,12 +17,12 @@ import (
 	"github.com/karpenter-go/karpenter/hack/manual"
 )
 
-// root is the repository.
+// root is the root directory of the repository.
 const root = "../../.."
 
 var binaries = flag.String("binaries", root+"/bin", "where karpenter-local and karpenter are")
 
-// first is the page that every newcomer reads; the others are for long runs.
+// first has the pages that short runs test. Long runs test all pages.
 var first = []string{"README.md"}
 
 func TestManual(t *testing.T) {
@@ -52,7 +52,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// starts matches commands that bring a cluster up by themselves.
+// starts matches commands that start a cluster.
 var starts = regexp.MustCompile(`\bmake up\b|karpenter-local up\b`)
 
 // follow runs the steps of a page in order.
@@ -72,14 +72,14 @@ func follow(t *testing.T, steps []manual.Step) {
 	}
 }
 
-// looks matches commands that may be given again until they print what the page shows: they change nothing.
+// looks matches commands that change nothing. They may be repeated until they print the output of the page.
 var looks = regexp.MustCompile(`^(KUBECONFIG=\S+ )?(bin/karpenter-local )?(kubectl (get|describe|wait)|aws (instances|calls)|logs|status|(bin/)?karpenter (plan|explain|doctor)) ?`)
 
-// patience is how long a page's own words, such as "half a minute later", may take on a busy machine.
+// patience bounds the time after which such a command must print the output of the page, on a busy machine.
 const patience = 5 * time.Minute
 
-// try runs a step and says what is wrong with it, or nothing. A command that only looks is given again until it prints what it
-// should, as a reader would.
+// try runs a step and returns what is wrong, "" if nothing is. A command that changes nothing is repeated until it prints the
+// expected output, as a reader would repeat it.
 func try(ctx context.Context, shell *manual.Shell, s *manual.Step) string {
 	problem := ""
 	once := func(ctx context.Context) (bool, error) {
@@ -102,7 +102,7 @@ func try(ctx context.Context, shell *manual.Shell, s *manual.Step) string {
 	return problem
 }
 
-// say runs a command that is in no page.
+// say runs a command that is not part of a page.
 func say(t *testing.T, shell *manual.Shell, command string) {
 	t.Helper()
 	s := &manual.Step{Block: &manual.Block{Page: "(the test)", Language: "sh", Text: command}, Command: command}
@@ -111,7 +111,8 @@ func say(t *testing.T, shell *manual.Shell, command string) {
 	}
 }
 
-// clone makes a directory that looks like a clone where all is built: files are links, results are its own.
+// clone creates a directory that looks like a clone in which everything is built. Its files are links. Files that the commands
+// create belong to the directory alone.
 func clone(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -133,7 +134,8 @@ func link(t *testing.T, from, to string) {
 	}
 }
 
-// environment has the programs that pages call by name, and kubectl is set up for the cluster. Nothing of the machine's own cluster or account is seen.
+// environment returns an environment with the programs that pages call by name, in which kubectl uses the cluster. The cluster
+// and AWS account of the machine's user are removed from it.
 func environment(t *testing.T, dir string) []string {
 	t.Helper()
 	tools := t.TempDir()

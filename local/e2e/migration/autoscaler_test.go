@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/awsemu/control"
 )
 
-// A nodeGroup stands for a managed node group of one instance type.
+// A nodeGroup is an emulated managed node group with one instance type.
 type nodeGroup struct {
 	name     string
 	min, max int
@@ -29,28 +29,28 @@ type nodeGroup struct {
 	taints   []corev1.Taint
 }
 
-// groupLabel is on every node of a managed node group.
+// groupLabel is the label of the nodes of a managed node group, with the name of the group.
 const groupLabel = "eks.amazonaws.com/nodegroup"
 
-// An autoscaler grows and shrinks one node group by the rules that Cluster Autoscaler documents:
+// An autoscaler scales one node group by the documented rules of Cluster Autoscaler:
 //
-//   - It looks every few seconds at the pods that the scheduler calls unschedulable.
-//   - A pod counts if it would fit an empty node of the group's template: labels, taints, resources.
-//   - Nodes that are there, and those that were asked for and have not joined, take pods before others are asked for.
+//   - Every few seconds it reads the unschedulable pods.
+//   - A pod counts if it fits on an empty node of the group: labels, taints, resources.
+//   - Pods are first assigned to existing nodes and to launched nodes that have not joined.
 //   - The group never has more than max nodes.
-//   - A node of the group without pods is taken away, down to min. It leaves nodes of no group alone.
+//   - Nodes of the group without pods are terminated, down to min. Nodes of no group are not changed.
 //
-// It is a stand-in: no expanders, no utilization threshold, no ten minutes of grace.
+// It is simplified: it has no expanders, no utilization threshold, and no delay of ten minutes.
 type autoscaler struct {
 	p     *place
 	t     *testing.T
 	group nodeGroup
 
 	mu       sync.Mutex // guards launched
-	launched []string   // ids of instances, in order
+	launched []string   // instance IDs, in the order of the launches
 }
 
-// runAutoscaler runs one until the test ends.
+// runAutoscaler runs an autoscaler until the test ends.
 func (p *place) runAutoscaler(t *testing.T, group nodeGroup) *autoscaler {
 	t.Helper()
 	a := &autoscaler{p: p, t: t, group: group}
@@ -61,7 +61,7 @@ func (p *place) runAutoscaler(t *testing.T, group nodeGroup) *autoscaler {
 	}
 	go func() {
 		defer close(over)
-		// It ends with its context and with nothing else.
+		// The poll ends only with its context.
 		_ = wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(context.Context) (bool, error) {
 			if err := a.pass(ctx); err != nil && ctx.Err() == nil {
 				a.t.Errorf("the other autoscaler: %v", err)
@@ -74,14 +74,14 @@ func (p *place) runAutoscaler(t *testing.T, group nodeGroup) *autoscaler {
 	return a
 }
 
-// ids are the instances that it ever launched.
+// ids returns the IDs of all instances that the autoscaler has launched.
 func (a *autoscaler) ids() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.launched)
 }
 
-// pass looks once.
+// pass runs the autoscaler's loop once.
 func (a *autoscaler) pass(ctx context.Context) error {
 	var pods corev1.PodList
 	var nodes corev1.NodeList
@@ -107,7 +107,7 @@ func (a *autoscaler) pass(ctx context.Context) error {
 	return nil
 }
 
-// alive are the group's instances that EC2 still runs.
+// alive returns the running instances of the group.
 func (a *autoscaler) alive(ctx context.Context) ([]control.Instance, error) {
 	all, err := a.p.Steer().Instances(ctx)
 	if err != nil {
@@ -119,13 +119,14 @@ func (a *autoscaler) alive(ctx context.Context) ([]control.Instance, error) {
 	}), nil
 }
 
-// A bin is a node that pods may go to: one that is there, one that is coming, or one that would be launched.
+// A bin is a node on which pods may be placed: an existing one, one that has not joined, or one that would be launched.
 type bin struct {
 	node *corev1.Node
 	free int64 // millicores
 }
 
-// room returns all ready nodes, of either autoscaler, with the CPU that their pods leave free, and the group's starting nodes.
+// room returns all ready nodes, of both autoscalers, with the CPU that their pods leave free, and the nodes of the group that
+// have not joined. size is the number of the group's instances.
 func (a *autoscaler) room(size int, pods []corev1.Pod, nodes []corev1.Node) (out []*bin) {
 	for i := range nodes {
 		n := &nodes[i]
@@ -133,7 +134,7 @@ func (a *autoscaler) room(size int, pods []corev1.Pod, nodes []corev1.Node) (out
 			continue
 		}
 		b := &bin{node: n, free: n.Status.Allocatable.Cpu().MilliValue()}
-		if n.Labels[groupLabel] == a.group.name { // taints of its first seconds do not count
+		if n.Labels[groupLabel] == a.group.name { // startup taints of the group's nodes are ignored
 			b.node = a.template().node
 		}
 		for k := range pods {
@@ -152,7 +153,7 @@ func (a *autoscaler) room(size int, pods []corev1.Pod, nodes []corev1.Node) (out
 	return out
 }
 
-// template is an empty node of the group.
+// template returns an empty node of the group.
 func (a *autoscaler) template() *bin {
 	node := &corev1.Node{Spec: corev1.NodeSpec{Taints: a.group.taints}}
 	node.Labels = map[string]string{
@@ -162,7 +163,7 @@ func (a *autoscaler) template() *bin {
 	return &bin{node: node, free: templateCPU}
 }
 
-// needed is how many nodes of the template the unschedulable pods need beyond bins, first fit.
+// needed returns how many further nodes the unschedulable pods need, by first fit into bins and then new nodes.
 func (a *autoscaler) needed(pods []corev1.Pod, bins []*bin) (n int) {
 	for i := range pods {
 		pod := &pods[i]
@@ -180,10 +181,10 @@ func (a *autoscaler) needed(pods []corev1.Pod, bins []*bin) (n int) {
 	return n
 }
 
-// templateCPU is what a node of upstreamType has for pods, in millicores.
+// templateCPU is the allocatable CPU of a node of upstreamType, in millicores.
 const templateCPU = 1930
 
-// fits reports whether a pod could run in a bin.
+// fits reports whether the pod is feasible on the node of a bin.
 func fits(pod *corev1.Pod, b *bin) bool {
 	matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(b.node)
 	if err != nil || !matches || request(pod) > b.free {
@@ -200,7 +201,7 @@ func unschedulable(pod *corev1.Pod) bool {
 	})
 }
 
-// request is the CPU request of a pod, in millicores.
+// request returns the CPU request of a pod, in millicores.
 func request(pod *corev1.Pod) int64 {
 	var sum resource.Quantity
 	for _, c := range pod.Spec.Containers {
@@ -209,7 +210,7 @@ func request(pod *corev1.Pod) int64 {
 	return sum.MilliValue()
 }
 
-// grow launches one node of the group, as its Auto Scaling group does.
+// grow launches one node of the group, as an Auto Scaling group does.
 func (a *autoscaler) grow() {
 	order := launch{labels: map[string]string{groupLabel: a.group.name}, tags: map[string]string{
 		"eks:cluster-name": "local", "eks:nodegroup-name": a.group.name,
@@ -227,7 +228,7 @@ func (a *autoscaler) grow() {
 	a.launched = append(a.launched, made.id)
 }
 
-// shrink ends the group's empty nodes, down to min.
+// shrink terminates empty nodes of the group, down to min.
 func (a *autoscaler) shrink(ctx context.Context, size int, pods []corev1.Pod, nodes []corev1.Node) error {
 	for i := range nodes {
 		n := &nodes[i]

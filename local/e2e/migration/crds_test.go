@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/objects"
 )
 
-// A cluster that once had v1beta1 has CRDs with that stored version and a conversion webhook that no longer exists. doctor
-// reports it, the API server refuses new CRDs, and the commands of docs/migration.md fix it.
+// A cluster that once had v1beta1 has CRDs with that stored version and a conversion webhook that no longer exists. The doctor
+// reports it, the API server rejects the new CRDs, and the commands of docs/migration.md fix it.
 func TestOldDefinitions(t *testing.T) {
 	p := here
 	const name = "nodepools.karpenter.sh"
@@ -81,7 +81,7 @@ func (p *place) installCRDs(t *testing.T) {
 	}
 }
 
-// forget restores our CRD, even if the test failed.
+// forget restores this project's CRD, even if the test has failed.
 func (p *place) forget(t *testing.T, name string) {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -93,7 +93,7 @@ func (p *place) forget(t *testing.T, name string) {
 	p.installCRDs(t)
 }
 
-// ageDefinition gives a definition the history of one that had v1beta1: it was stored once, and a webhook converts.
+// ageDefinition changes a CRD to the state after an upgrade from v1beta1: that version was stored, and a webhook converts.
 func (p *place) ageDefinition(t *testing.T, name string) {
 	t.Helper()
 	change := func(edit func(*apiextensionsv1.CustomResourceDefinition)) {
@@ -147,10 +147,10 @@ func (p *place) ageDefinition(t *testing.T, name string) {
 	})
 }
 
-// block is the part of the manual that says how to clean definitions up.
+// block matches the commands in the manual that fix old CRDs.
 var block = regexp.MustCompile("(?s)### Old CRDs.*?```console[^\n]*\n(.*?)```")
 
-// documented runs the commands of the manual, with the embedded kubectl.
+// documented runs these commands with the embedded kubectl.
 func (p *place) documented(t *testing.T) {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/migration.md")

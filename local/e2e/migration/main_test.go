@@ -24,13 +24,13 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// patience bounds a failure; nothing is asserted about speed.
+// patience bounds the wait for one condition. The tests do not check speed.
 const patience = 3 * time.Minute
 
 // leaseName is the name of the Lease of both upstream's controller and this project's.
 const leaseName = "karpenter-leader-election"
 
-// A place is a cluster without this project's controller until a test starts it.
+// A place is a cluster in which this project's controller runs only after a test has started it.
 type place struct{ *rig.Place }
 
 // here is the cluster of all tests.
@@ -70,10 +70,10 @@ func rigOf() rig.Rig {
 	}
 }
 
-// start runs our controller until stop is called or the test ends.
+// start runs this project's controller until stop is called or the test ends.
 func (p *place) start(t *testing.T) (stop func()) { return p.startWith(t, nil) }
 
-// startWith is start with values of the chart.
+// startWith is like start, with values for the chart.
 func (p *place) startWith(t *testing.T, values map[string]any) (stop func()) {
 	t.Helper()
 	r := rigOf()
@@ -97,7 +97,7 @@ func (p *place) startWith(t *testing.T, values map[string]any) (stop func()) {
 	return stop
 }
 
-// end stops the controller as a cluster does, by SIGTERM, and returns when it has gone.
+// end stops the controller by SIGTERM, as a kubelet does, and returns after its end.
 func (p *place) end(t *testing.T, local *cluster.Cluster) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -144,7 +144,7 @@ func (p *place) leaseHolder(t *testing.T) string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// put creates objects, and removes them, last first, when the test ends.
+// put creates objects, and deletes them in reverse order when the test ends.
 func (p *place) put(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
@@ -155,7 +155,7 @@ func (p *place) put(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// remove deletes an object and its finalizers, since the controller that removes them may not run.
+// remove deletes an object and its finalizers, because the controller that would remove them may not run.
 func (p *place) remove(t *testing.T, object client.Object) {
 	ctx := context.WithoutCancel(t.Context())
 	err := p.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground), client.GracePeriodSeconds(0))
@@ -173,7 +173,7 @@ func (p *place) kubectl(t *testing.T, stdin string, args ...string) (string, err
 	return p.Local(t, stdin, append([]string{"kubectl"}, args...)...)
 }
 
-// calls are those that the emulator received after the one numbered since.
+// calls returns the calls that the emulator received after the one with the number since.
 func (p *place) calls(t *testing.T, since int64) []control.Call {
 	t.Helper()
 	calls, err := p.Steer().Calls(context.WithoutCancel(t.Context()), since)
@@ -183,7 +183,7 @@ func (p *place) calls(t *testing.T, since int64) []control.Call {
 	return calls
 }
 
-// now is the number of the emulator's newest call.
+// now returns the number of the emulator's last call.
 func (p *place) now(t *testing.T) int64 {
 	t.Helper()
 	calls := p.calls(t, 0)
@@ -193,7 +193,7 @@ func (p *place) now(t *testing.T) int64 {
 	return calls[len(calls)-1].Seq
 }
 
-// shell runs a script with a function kubectl in reach.
+// shell runs a script in which kubectl is defined as a function.
 func (p *place) shell(t *testing.T, script string) (string, error) {
 	t.Helper()
 	bin, err := filepath.Abs(*binaries)

@@ -22,8 +22,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// upstreamKeys are the labels, annotations and finalizers of Karpenter's domains that upstream's v1.x reads or writes on
-// pools, claims, classes and nodes, but for the labels of instance types.
+// upstreamKeys are the labels, annotations and finalizers of Karpenter's domains that upstream's v1.x reads or writes on pools,
+// claims, classes and nodes, except for the labels of instance types.
 var upstreamKeys = []string{
 	"karpenter.sh/nodepool", "karpenter.sh/capacity-type", "karpenter.sh/registered", "karpenter.sh/initialized",
 	"karpenter.sh/do-not-sync-taints", poolHashKey, poolHashVersionKey, classHashKey, classHashVersionKey, claimFinalizer, classFinalizer,
@@ -32,12 +32,12 @@ var upstreamKeys = []string{
 	"compatibility.karpenter.k8s.aws/cluster-name-tagged",
 }
 
-// harmlessKeys are ours; upstream has no rule for any of them.
+// harmlessKeys are keys of this project that have no meaning in upstream.
 var harmlessKeys = []string{"ext.karpenter.sh/launch", apiv1.NodeNameAnnotationKey, apiv1.PodsNominatedToAnnotationKey}
 
-// What our controller leaves behind is a cluster of upstream's: objects that its schemas accept, nothing that only we
-// would remove, nodes and instances that it knows for its own and finds no fault with. Upstream stamps the claims, and
-// when ours comes back later, again no node is replaced.
+// The state that this project's controller leaves is valid for upstream. Upstream's schemas accept the objects. They have no
+// finalizer that only this project removes. By upstream's rules, nodes and instances are managed and not drifted. Upstream sets
+// its hashes on the claims. When this project's controller starts again later, no node is replaced either.
 func TestRollbackToUpstream(t *testing.T) {
 	p := here
 	class := upstreamClass()
@@ -68,7 +68,7 @@ func TestRollbackToUpstream(t *testing.T) {
 	}
 }
 
-// settled says what is missing until so many claims are ready and have their late tags.
+// settled returns what is missing until n claims are ready and their instances have all tags, "" if nothing is.
 func (p *place) settled(t *testing.T, n int) string {
 	t.Helper()
 	var claims apiv1.NodeClaimList
@@ -84,7 +84,7 @@ func (p *place) settled(t *testing.T, n int) string {
 	return left("claims", len(claims.Items), n)
 }
 
-// everything is all of Karpenter's objects and the nodes, as they are stored.
+// everything returns all of Karpenter's objects and the nodes, as they are stored.
 func (p *place) everything(t *testing.T) (out []*unstructured.Unstructured) {
 	t.Helper()
 	for _, gvk := range []schema.GroupVersionKind{
@@ -106,7 +106,8 @@ func (p *place) everything(t *testing.T) (out []*unstructured.Unstructured) {
 	return out
 }
 
-// acceptable checks one object: the schema takes it, status and all, and it carries nothing that upstream does not know.
+// acceptable checks one object: the schema accepts it with its status, and all its keys of Karpenter's domains are those of
+// upstream or harmless.
 func (p *place) acceptable(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	name := o.GetKind() + " " + o.GetName()
@@ -142,7 +143,7 @@ func (p *place) acceptable(t *testing.T, o *unstructured.Unstructured) {
 	}
 }
 
-// upstreamAdopts holds what is there against upstream's rules for what it manages, keeps and finds drifted.
+// upstreamAdopts checks the state by upstream's rules for managed, garbage-collected and drifted nodes.
 func (p *place) upstreamAdopts(t *testing.T) {
 	t.Helper()
 	var claims apiv1.NodeClaimList
@@ -180,7 +181,7 @@ func (p *place) upstreamAdopts(t *testing.T) {
 	}
 }
 
-// notDrifted checks a claim against upstream's reasons for drift, and its conditions against the generation.
+// notDrifted checks that a claim is not drifted by upstream's rules, and that its conditions are of the current generation.
 func (p *place) notDrifted(t *testing.T, c *apiv1.NodeClaim, pool *apiv1.NodePool, class *awsv1.EC2NodeClass) {
 	t.Helper()
 	for _, want := range []string{"Launched", "Registered", "Initialized", "Ready"} {
@@ -192,7 +193,7 @@ func (p *place) notDrifted(t *testing.T, c *apiv1.NodeClaim, pool *apiv1.NodePoo
 		c.Annotations[poolHashKey] != defaultHash {
 		t.Errorf("claim %s and its pool have the hashes %v and %v, want upstream's %s", c.Name, c.Annotations, pool.Annotations, defaultHash)
 	}
-	// Hashes of different versions are never compared; ours must not pass for one of upstream's.
+	// Hashes of different versions are never compared. The version of this project must differ from upstream's.
 	if v := c.Annotations[classHashVersionKey]; v == classVersion || v != class.Annotations[classHashVersionKey] {
 		t.Errorf("claim %s has the class hash version %q, its class %q", c.Name, v, class.Annotations[classHashVersionKey])
 	}
@@ -212,7 +213,7 @@ func (p *place) notDrifted(t *testing.T, c *apiv1.NodeClaim, pool *apiv1.NodePoo
 	}
 }
 
-// nodeOf checks a node against what upstream calls managed.
+// nodeOf checks that a node is managed by upstream's rules.
 func nodeOf(t *testing.T, n *corev1.Node, claim string) {
 	t.Helper()
 	for key, want := range map[string]string{
@@ -227,8 +228,8 @@ func nodeOf(t *testing.T, n *corev1.Node, claim string) {
 	}
 }
 
-// stampAsUpstream does what upstream's hash controllers do when they start: a class of another hash version gets theirs,
-// and so do its claims, as none of them has drifted.
+// stampAsUpstream acts as upstream's hash controllers at their start. A class with another hash version gets their hash, and so
+// do its claims, because none of them has drifted.
 func (p *place) stampAsUpstream(t *testing.T) {
 	t.Helper()
 	stamp := map[string]string{classHashKey: classHash, classHashVersionKey: classVersion}
@@ -246,7 +247,7 @@ func (p *place) stampAsUpstream(t *testing.T) {
 	p.annotate(t, &class, stamp)
 }
 
-// stampedAgain says which claim still has upstream's stamp.
+// stampedAgain returns a claim that still has upstream's hash, "" if there is none.
 func (p *place) stampedAgain(t *testing.T) string {
 	t.Helper()
 	var claims apiv1.NodeClaimList
@@ -261,7 +262,7 @@ func (p *place) stampedAgain(t *testing.T) string {
 	return ""
 }
 
-// names are the claims and nodes with their UIDs, in order.
+// names returns the names and UIDs of the claims and nodes, in order.
 func (p *place) names(t *testing.T) (out []string) {
 	t.Helper()
 	for _, list := range []client.ObjectList{&apiv1.NodeClaimList{}, &corev1.NodeList{}} {

@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// The rules of docs/migration.md: the group's nodes carry a label that its pods select; ours carry a taint that only
-// ours tolerate.
+// The rules of docs/migration.md: the nodes of the group have a label that their pods select. The nodes of this project have a
+// taint that only their pods tolerate.
 var (
 	oursTaint  = corev1.Taint{Key: "example.com/karpenter", Value: "true", Effect: corev1.TaintEffectNoSchedule}
 	toOurs     = corev1.Toleration{Key: oursTaint.Key, Operator: corev1.TolerationOpExists}
@@ -30,7 +30,7 @@ func (p *place) beside(t *testing.T, group nodeGroup, change func(*apiv1.NodePoo
 	class := upstreamClass()
 	class.Annotations, class.Finalizers = nil, nil
 	p.put(t, class)
-	pool := upstreamPool(strings.ToLower(t.Name())) // EC2 remembers the instances of other tests
+	pool := upstreamPool(strings.ToLower(t.Name())) // EC2 still lists the instances of other tests
 	pool.Annotations = nil
 	change(pool)
 	p.put(t, pool)
@@ -43,8 +43,8 @@ func taintOurs(pool *apiv1.NodePool) {
 	pool.Spec.Template.Spec.Taints = []corev1.Taint{oursTaint}
 }
 
-// Pods that only one of the two may serve get exactly the nodes they need, from the right one; the other one's nodes
-// are left alone, also when they are empty.
+// Pods that only one autoscaler may serve get exactly the nodes that they need, from that autoscaler. It does not change the
+// nodes of the other one, even if they are empty.
 func TestBesideClusterAutoscaler(t *testing.T) {
 	p := here
 	ca, pool := p.beside(t, nodeGroup{name: "workers", min: 1, max: 5}, taintOurs)
@@ -74,7 +74,7 @@ func TestBesideClusterAutoscaler(t *testing.T) {
 		}
 	}
 
-	// Ours go when their pods do; the group's go by its own autoscaler, down to its min.
+	// Each autoscaler removes its own nodes after their pods are deleted. The node group keeps min nodes.
 	for _, name := range slices.Concat(theirs, ours) {
 		p.remove(t, pod(name, nil, "1"))
 	}
@@ -88,8 +88,8 @@ func TestBesideClusterAutoscaler(t *testing.T) {
 	})
 }
 
-// For pods that both autoscalers may serve, each may launch a node, since neither sees the other's plans. Nothing breaks: the
-// autoscaler that launched the surplus node removes it.
+// For pods that both autoscalers may serve, each may launch a node, because neither reads the plans of the other. The
+// autoscaler that launched a surplus node removes it.
 func TestPodsThatBothMayServe(t *testing.T) {
 	long(t)
 	p := here
@@ -108,7 +108,7 @@ func TestPodsThatBothMayServe(t *testing.T) {
 		len(ca.ids()), p.launchedFor(t, pool.Name))
 }
 
-// A node of the group with room is room for ours too: no node is launched for a pod that fits there.
+// Free capacity on a node of the group is used by this project as well: no node is launched for a pod that fits there.
 func TestRoomOfTheOthersCounts(t *testing.T) {
 	long(t)
 	p := here
@@ -122,13 +122,14 @@ func TestRoomOfTheOthersCounts(t *testing.T) {
 	}
 }
 
-// In mode DryRun our controller reports what it would launch, and the other autoscaler launches.
+// In mode DryRun, this project's controller reports what it would launch, and the other autoscaler launches.
 func TestInTheShadow(t *testing.T) {
 	p := here
 	ca, pool := p.beside(t, nodeGroup{name: "workers", max: 5}, func(pool *apiv1.NodePool) {
 		pool.Annotations = map[string]string{apiv1.EnforcementModeAnnotationKey: apiv1.ModeDryRun}
 	})
-	// One that both may serve, and one that only ours may: told, and left pending.
+	// Both autoscalers may serve the first pod. Only this project's may serve the second one, which is reported and stays
+	// pending.
 	p.put(t, pod("either", nil, "1500m"), pod("ours", map[string]string{"karpenter.sh/nodepool": pool.Name}, "1500m"))
 	p.Poll(t, func(context.Context) string { return p.notRunning(t, "either") })
 	p.Poll(t, func(context.Context) string {
@@ -159,7 +160,7 @@ func TestInTheShadow(t *testing.T) {
 	}
 }
 
-// long skips a test that only the long run has.
+// long skips a test unless KARPENTER_LONG is set.
 func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("KARPENTER_LONG") == "" {
@@ -174,7 +175,7 @@ func left(what string, n, want int) string {
 	return fmt.Sprintf("%d %s, want %d", n, what, want)
 }
 
-// instancesOf are the instances of a pool that run.
+// instancesOf returns the running instances of a pool.
 func (p *place) instancesOf(t *testing.T, pool string) []control.Instance {
 	t.Helper()
 	all, err := p.Steer().Instances(context.WithoutCancel(t.Context()))
@@ -186,7 +187,7 @@ func (p *place) instancesOf(t *testing.T, pool string) []control.Instance {
 	})
 }
 
-// launchedFor counts all instances that a pool has and had, as long as EC2 lists them.
+// launchedFor returns the number of all instances of a pool that EC2 lists, including terminated ones.
 func (p *place) launchedFor(t *testing.T, pool string) (n int) {
 	t.Helper()
 	all, err := p.Steer().Instances(context.WithoutCancel(t.Context()))

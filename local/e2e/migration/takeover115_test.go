@@ -22,7 +22,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// What upstream 1.15 writes in addition, as literals.
+// Keys that upstream 1.15 adds, as literals.
 const (
 	disruptedTaint, rebootingTaint = "karpenter.sh/disrupted", "karpenter.sh/rebooting"
 	preBootIDKey, rebootBoundKey   = "karpenter.sh/reboot-pre-boot-id", "karpenter.sh/reboot-termination-grace-period"
@@ -30,10 +30,11 @@ const (
 	deletionCostKey                = "controller.kubernetes.io/pod-deletion-cost"
 )
 
-// A cluster of upstream 1.15.1 with the features of 1.15 switched on by the values of its chart, in the middle of its work: two
-// nodes are marked for disruption, two are being rebooted, one is unhealthy and has do-not-repair, and a pod has a deletion cost. Our
-// controller, with the same values, takes over. It finishes the reboots, takes the marks back, and replaces no node. When it leaves during
-// a reboot, upstream finds all that it needs to go on, and nothing else of ours that would matter. The second takeover finishes that reboot.
+// The cluster of upstream 1.15.1 has the features of 1.15, which the values of its chart enable, and is in the middle of its
+// work. Two nodes are marked for disruption, two are being rebooted, one is unhealthy and has do-not-repair, and a pod has a
+// deletion cost. This project's controller takes over with the same values. It finishes the reboots, removes the marks, and
+// replaces no node. When it is stopped during a reboot, its objects have what upstream needs to continue, and no other state.
+// After a second takeover it finishes that reboot.
 func TestTakeOverFromUpstream115(t *testing.T) {
 	p := here
 	values := chartValues(t)
@@ -87,7 +88,7 @@ func TestTakeOverFromUpstream115(t *testing.T) {
 	}
 }
 
-// chartValues are those of a release of upstream's chart.
+// chartValues returns the values of a release of upstream's chart.
 func chartValues(t *testing.T) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile("testdata/values-1.15.1.yaml")
@@ -101,7 +102,7 @@ func chartValues(t *testing.T) map[string]any {
 	return values
 }
 
-// withDeletionCost returns the pod of a ReplicaSet on the node that has a deletion cost of upstream.
+// withDeletionCost creates the pod of a ReplicaSet on the node, with a deletion cost of upstream, and returns it.
 func (p *place) withDeletionCost(t *testing.T, n upstreamNode) *corev1.Pod {
 	t.Helper()
 	labels := map[string]string{"app": "ranked"}
@@ -128,7 +129,7 @@ func (p *place) withDeletionCost(t *testing.T, n upstreamNode) *corev1.Pod {
 	return found
 }
 
-// setHardware sets the condition that the node monitoring agent sets for GPUs, an hour ago.
+// setHardware sets the condition that the node monitoring agent sets for GPUs, with a transition time one hour ago.
 func (p *place) setHardware(t *testing.T, n upstreamNode, status corev1.ConditionStatus, reason string) {
 	t.Helper()
 	p.changeNode(t, n, func(node *corev1.Node) {
@@ -153,7 +154,7 @@ func (p *place) changeNode(t *testing.T, n upstreamNode, change func(*corev1.Nod
 	}
 }
 
-// taint gives the node a taint of upstream, and labels other values; an empty one removes the label.
+// taint adds a taint of upstream to the node and changes labels. An empty value removes the label.
 func (p *place) taint(t *testing.T, n upstreamNode, key string, labels map[string]string) {
 	t.Helper()
 	var node corev1.Node
@@ -187,14 +188,14 @@ func (p *place) setConditions(t *testing.T, n upstreamNode, set ...metav1.Condit
 	}
 }
 
-// markAsUpstream marks a node for disruption. Which claim replaces it upstream keeps in memory.
+// markAsUpstream marks a node for disruption as upstream does. Upstream stores only in memory which claim replaces the node.
 func (p *place) markAsUpstream(t *testing.T, n upstreamNode, reason string) {
 	t.Helper()
 	p.setConditions(t, n, metav1.Condition{Type: "DisruptionReason", Status: "True", Reason: reason, Message: reason})
 	p.taint(t, n, disruptedTaint, nil)
 }
 
-// rebootAsUpstream leaves a node in the middle of a reboot.
+// rebootAsUpstream sets the state of a node in the middle of a reboot.
 func (p *place) rebootAsUpstream(t *testing.T, n upstreamNode, reason string, annotations map[string]string) {
 	t.Helper()
 	p.annotate(t, n.claim, annotations)
@@ -213,7 +214,7 @@ func (p *place) rebootAsUpstream(t *testing.T, n upstreamNode, reason string, an
 	p.taint(t, n, rebootingTaint, labels)
 }
 
-// unmarked says what is left of upstream's marks.
+// unmarked returns which of upstream's marks a node still has, "" if none.
 func (p *place) unmarked(t *testing.T, n upstreamNode) string {
 	t.Helper()
 	claim, node := p.current(t, n)
@@ -223,7 +224,7 @@ func (p *place) unmarked(t *testing.T, n upstreamNode) string {
 	return ""
 }
 
-// rebootIs says how the reboot of the node differs from the reason.
+// rebootIs returns how the reason of the node's condition Rebooting differs from reason, "" if it does not.
 func (p *place) rebootIs(t *testing.T, n upstreamNode, reason string) string {
 	t.Helper()
 	claim, _ := p.current(t, n)
@@ -233,7 +234,7 @@ func (p *place) rebootIs(t *testing.T, n upstreamNode, reason string) string {
 	return ""
 }
 
-// rebootEnded says what is missing until the node works again.
+// rebootEnded returns what is missing until the reboot has succeeded and the node accepts pods, "" if nothing is.
 func (p *place) rebootEnded(t *testing.T, n upstreamNode) string {
 	t.Helper()
 	claim, node := p.current(t, n)
@@ -248,7 +249,7 @@ func (p *place) rebootEnded(t *testing.T, n upstreamNode) string {
 	return ""
 }
 
-// bootAgain does what the kubelet of a rebooted instance does: the node has another boot ID, and its hardware works.
+// bootAgain acts as the kubelet of a rebooted instance: the node gets another boot ID.
 func (p *place) bootAgain(t *testing.T, n upstreamNode) {
 	t.Helper()
 	p.changeNode(t, n, func(node *corev1.Node) { node.Status.NodeInfo.BootID = "after" })
@@ -265,8 +266,8 @@ func (p *place) current(t *testing.T, n upstreamNode) (*apiv1.NodeClaim, *corev1
 	return claim, node
 }
 
-// noted says whether our controller has not noted yet since when the hardware fails. The toleration of 10 minutes begins with the
-// Node, so the node would not be repaired during this test in any case.
+// noted returns a text if our annotation on the claim lacks the time since which the hardware fails, otherwise "". The
+// toleration of 10 minutes begins with the creation of the Node, so the node is not repaired during this test in any case.
 func (p *place) noted(t *testing.T, n upstreamNode) string {
 	t.Helper()
 	claim, _ := p.current(t, n)
@@ -276,7 +277,7 @@ func (p *place) noted(t *testing.T, n upstreamNode) string {
 	return ""
 }
 
-// rebootCalls counts the reboots that EC2 was called for.
+// rebootCalls returns the number of calls to EC2 that reboot instances.
 func (p *place) rebootCalls(t *testing.T, since int64) (n int) {
 	t.Helper()
 	for _, c := range p.calls(t, since) {
@@ -287,8 +288,8 @@ func (p *place) rebootCalls(t *testing.T, since int64) (n int) {
 	return n
 }
 
-// handsOver checks what upstream finds during a reboot that our controller has begun to carry out: the annotations and conditions
-// that it goes on by, and objects that it takes for its own.
+// handsOver checks the state during a reboot that this project's controller has begun. The annotations and conditions are those
+// with which upstream continues the reboot, and upstream's rules accept all objects.
 func (p *place) handsOver(t *testing.T, rebooted upstreamNode) {
 	t.Helper()
 	claim, node := p.current(t, rebooted)
@@ -307,7 +308,7 @@ func (p *place) handsOver(t *testing.T, rebooted upstreamNode) {
 		annotations := o.GetAnnotations()
 		maps.DeleteFunc(annotations, func(key, _ string) bool { return slices.Contains(known, key) })
 		o.SetAnnotations(annotations)
-		if o.GetKind() != "Node" || o.GetName() != node.Name { // its taint is expected
+		if o.GetKind() != "Node" || o.GetName() != node.Name { // the taint of the rebooted node is expected
 			p.acceptable(t, o)
 		}
 	}

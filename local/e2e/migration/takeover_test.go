@@ -24,9 +24,10 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// A cluster of upstream's: two nodes that its pods fill, one that drifted and may not go, and a pool of EKS Auto Mode
-// with a node and a claim of its own. Upstream leads; ours waits. Upstream dies without giving the lease back; ours
-// takes over, and no node is replaced. Then it works: it launches for new pods, and sees drift when something changed.
+// A cluster of upstream has two nodes that its pods fill, one node that has drifted and must not be disrupted, and a pool of
+// EKS Auto Mode with a node and a claim. Upstream is the leader, and this project's controller waits. Upstream ends without
+// releasing the lease. This project's controller takes over, and no node is replaced. After that it launches nodes for new
+// pods, and detects drift after a change.
 func TestTakeOverFromUpstream(t *testing.T) {
 	p := here
 	p.put(t, upstreamClass())
@@ -71,7 +72,7 @@ func TestTakeOverFromUpstream(t *testing.T) {
 	p.seesDrift(t, nodes[:2])
 }
 
-// fill puts a pod on a node that leaves no room for another such pod.
+// fill creates a pod on a node that leaves no capacity for another such pod.
 func (p *place) fill(t *testing.T, n upstreamNode) {
 	t.Helper()
 	p.put(t, pod("on-"+n.claim.Name, map[string]string{"kubernetes.io/hostname": n.node.Labels["kubernetes.io/hostname"]}, "1500m"))
@@ -90,7 +91,7 @@ func (p *place) notRunning(t *testing.T, name string) string {
 	return ""
 }
 
-// pod returns a pod with that CPU request and a node selector.
+// pod returns a pod with the CPU request, the node selector and the tolerations.
 func pod(name string, labels map[string]string, cpu string, tolerations ...corev1.Toleration) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
@@ -103,7 +104,7 @@ func pod(name string, labels map[string]string, cpu string, tolerations ...corev
 	}
 }
 
-// drift says of a claim that it has drifted, as upstream had found, and gives it the hash of then.
+// drift sets the condition Drifted of a claim, as upstream had set it, and an old hash.
 func (p *place) drift(t *testing.T, n upstreamNode) {
 	t.Helper()
 	p.annotate(t, n.claim, map[string]string{poolHashKey: "1111111111111111111"})
@@ -130,7 +131,7 @@ func (p *place) annotate(t *testing.T, o client.Object, annotations map[string]s
 	}
 }
 
-// autoMode makes what EKS Auto Mode keeps in a cluster, and a pod that waits for it.
+// autoMode creates the objects of EKS Auto Mode, and a pending pod for it.
 func (p *place) autoMode(t *testing.T) []client.Object {
 	t.Helper()
 	ref := &apiv1.NodeClassReference{Group: "eks.amazonaws.com", Kind: "NodeClass", Name: "default"}
@@ -155,7 +156,7 @@ func (p *place) autoMode(t *testing.T) []client.Object {
 	node.Labels["karpenter.sh/registered"], node.Labels["karpenter.sh/initialized"] = "true", "true"
 	p.put(t, node)
 	p.put(t, pod("for-auto-mode", map[string]string{"eks.amazonaws.com/compute-type": "auto"}, "1"))
-	// The node is left out: Kubernetes' own controllers write to one that does not report.
+	// The Node is not returned, because controllers of Kubernetes change a node without a heartbeat.
 	return []client.Object{pool, claim}
 }
 
@@ -168,7 +169,7 @@ func (p *place) version(t *testing.T, o client.Object) string {
 	return now.GetResourceVersion()
 }
 
-// state is every object of Karpenter's kinds and its version.
+// state returns the resource version of every object of Karpenter's kinds, by name.
 func (p *place) state(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -217,7 +218,7 @@ type leader struct {
 	die context.CancelFunc
 }
 
-// leadAsUpstream takes the lease and renews it until die. It does not give it back, as a crash does not.
+// leadAsUpstream takes the lease and renews it until die is called. die does not release the lease, as after a crash.
 func (p *place) leadAsUpstream(t *testing.T) leader {
 	t.Helper()
 	config, err := p.Cluster.RESTConfig()
@@ -251,7 +252,7 @@ func (p *place) leadAsUpstream(t *testing.T) leader {
 	return leader{p: p, die: die}
 }
 
-// renewals returns when the lease was renewed so many times more.
+// renewals waits until the lease is renewed n more times.
 func (l leader) renewals(t *testing.T, n int) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -264,7 +265,7 @@ func (l leader) renewals(t *testing.T, n int) {
 	})
 }
 
-// lease returns the holder of the leader's lease and when it was renewed.
+// lease returns the holder of the leader's lease and the time of its last renewal.
 func (p *place) lease(t *testing.T) string {
 	t.Helper()
 	out, err := p.kubectl(t, "", "get", "lease", "-n", cluster.Namespace, leaseName, "-o", "jsonpath={.spec.holderIdentity} {.spec.renewTime}")
@@ -274,7 +275,7 @@ func (p *place) lease(t *testing.T) string {
 	return out
 }
 
-// stamped says which of the claims has not been taken over yet.
+// stamped returns a claim that this project's controller has not taken over yet, "" if there is none.
 func (p *place) stamped(nodes []upstreamNode) string {
 	for _, n := range nodes {
 		var claim apiv1.NodeClaim
@@ -295,8 +296,8 @@ func (p *place) stamped(nodes []upstreamNode) string {
 	return ""
 }
 
-// passes returns when our controller has looked for instances without a claim so many times more, which it does
-// between all its other work.
+// passes waits until this project's controller has searched for instances without a claim n more times. It does so between all
+// its other work.
 func (p *place) passes(t *testing.T, n int) {
 	t.Helper()
 	mark := p.now(t)
@@ -327,7 +328,7 @@ func (p *place) noLaunchNorEnd(t *testing.T, mark int64) {
 	}
 }
 
-// kept checks that each node is the one that it was, and that no others are there.
+// kept checks that the nodes, their claims and instances are the same as before, and that there are no others.
 func (p *place) kept(t *testing.T, nodes []upstreamNode, mark int64) {
 	t.Helper()
 	p.noLaunchNorEnd(t, mark)
@@ -364,7 +365,7 @@ func (p *place) kept(t *testing.T, nodes []upstreamNode, mark int64) {
 	}
 }
 
-// stillDrifted checks that claims that upstream marked as drifted keep their old hash.
+// stillDrifted checks that a claim that upstream has marked as drifted keeps its old hash.
 func (p *place) stillDrifted(t *testing.T, n upstreamNode) {
 	t.Helper()
 	var claim apiv1.NodeClaim
@@ -376,7 +377,7 @@ func (p *place) stillDrifted(t *testing.T, n upstreamNode) {
 	}
 }
 
-// launchesForNewPods shows that the controller that left all as it was is awake.
+// launchesForNewPods checks that the controller, which has changed nothing before, launches a node for a new pod.
 func (p *place) launchesForNewPods(t *testing.T, pool *apiv1.NodePool) {
 	t.Helper()
 	p.put(t, pod("new", map[string]string{"karpenter.sh/nodepool": pool.Name}, "1500m"))
@@ -384,7 +385,7 @@ func (p *place) launchesForNewPods(t *testing.T, pool *apiv1.NodePool) {
 	p.endLaunched(t)
 }
 
-// endLaunched deletes the claims that our controller made, and returns when their nodes are gone.
+// endLaunched deletes the claims that this project's controller has created, and waits until their nodes are gone.
 func (p *place) endLaunched(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -397,7 +398,7 @@ func (p *place) endLaunched(t *testing.T) {
 		for i := range claims.Items {
 			claim := &claims.Items[i]
 			if claim.Annotations["ext.karpenter.sh/launch"] == "" {
-				continue // not ours
+				continue // a claim of upstream
 			}
 			left = "claim " + claim.Name + " is still there"
 			if claim.DeletionTimestamp == nil {
@@ -410,8 +411,8 @@ func (p *place) endLaunched(t *testing.T) {
 	})
 }
 
-// seesDrift changes the node class and waits until the claims of upstream are found drifted. The pool's budget keeps
-// them where they are.
+// seesDrift changes the node class and waits until the claims of upstream are drifted. The budget of the pool prevents that
+// they are replaced.
 func (p *place) seesDrift(t *testing.T, nodes []upstreamNode) {
 	t.Helper()
 	merge := func(o client.Object, patch string) {

@@ -26,22 +26,23 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// What upstream's v1.x writes on objects, as literals: these tests must not follow our constants when those are wrong.
+// Keys and values that upstream's v1.x writes, as literals, so that these tests do not depend on this project's constants.
 const (
 	poolHashKey, poolHashVersionKey   = "karpenter.sh/nodepool-hash", "karpenter.sh/nodepool-hash-version"
 	classHashKey, classHashVersionKey = "karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nodeclass-hash-version"
 	claimFinalizer                    = "karpenter.sh/termination"
 	classFinalizer                    = "karpenter.k8s.aws/termination"
-	// defaultHash is upstream's, of a template with class default and expireAfter 720h, and nothing else that is hashed.
+	// defaultHash is upstream's hash of a template with class default and expireAfter 720h, and no other hashed field.
 	defaultHash = "6821555240594823858"
-	// classHash and classVersion are what upstream's node class carries. Its algorithm is not ours, so any number will do.
+	// classHash and classVersion are the hash of upstream's node class and its version. This project uses another algorithm, so
+	// any number will do.
 	classHash, classVersion = "14403193129158846410", "v6"
 )
 
-// upstreamType is what all of upstream's nodes are.
+// upstreamType is the instance type of all of upstream's nodes.
 const upstreamType = "m7i.large"
 
-// typeLabels are the labels that upstream gives nodes of that type.
+// typeLabels returns the labels that upstream sets on nodes of upstreamType.
 func typeLabels() map[string]string {
 	out := map[string]string{
 		"node.kubernetes.io/instance-type": upstreamType, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
@@ -57,7 +58,7 @@ func typeLabels() map[string]string {
 	return out
 }
 
-// upstreamClass is a node class after upstream has worked with it.
+// upstreamClass returns a node class with the fields that upstream sets.
 func upstreamClass() *awsv1.EC2NodeClass {
 	mine := map[string]string{"karpenter.sh/discovery": cluster.Name}
 	return &awsv1.EC2NodeClass{
@@ -74,7 +75,7 @@ func upstreamClass() *awsv1.EC2NodeClass {
 	}
 }
 
-// upstreamPool is a pool after upstream has worked with it. Its nodes are of one type, so that nothing is cheaper.
+// upstreamPool returns a pool with the fields that upstream sets. Its nodes have only one type, so no replacement is cheaper.
 func upstreamPool(name string, budgets ...apiv1.Budget) *apiv1.NodePool {
 	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{
 		Name:        name,
@@ -93,14 +94,14 @@ func upstreamPool(name string, budgets ...apiv1.Budget) *apiv1.NodePool {
 	return pool
 }
 
-// An upstreamNode is one node of upstream: instance, Node and claim.
+// An upstreamNode is a node of upstream with its claim and the ID of its instance.
 type upstreamNode struct {
 	claim *apiv1.NodeClaim
 	node  *corev1.Node
 	id    string // of the instance
 }
 
-// upstreamNode launches an instance as upstream does, lets it join, and writes what upstream writes about it.
+// upstreamNode launches an instance as upstream does, waits until it has joined, and creates upstream's objects for it.
 func (p *place) upstreamNode(t *testing.T, pool *apiv1.NodePool, name string) upstreamNode {
 	t.Helper()
 	i := p.launch(t, launch{
@@ -153,7 +154,7 @@ func upstreamClaim(pool *apiv1.NodePool, name string, labels, annotations map[st
 	}
 }
 
-// told fills in the status of a claim whose node is ready.
+// told sets the status of a claim whose node is ready.
 func told(claim *apiv1.NodeClaim, i instance, node *corev1.Node) {
 	claim.Status.NodeName, claim.Status.ProviderID, claim.Status.ImageID = node.Name, node.Spec.ProviderID, i.image
 	claim.Status.Capacity, claim.Status.Allocatable = node.Status.Capacity, node.Status.Allocatable
@@ -166,7 +167,7 @@ func told(claim *apiv1.NodeClaim, i instance, node *corev1.Node) {
 	}
 }
 
-// register writes on a Node what upstream writes there.
+// register writes the labels and other fields of a Node that upstream writes.
 func (p *place) register(t *testing.T, node *corev1.Node, claim *apiv1.NodeClaim) {
 	t.Helper()
 	yes, before := true, node.DeepCopy()
@@ -185,17 +186,17 @@ func (p *place) register(t *testing.T, node *corev1.Node, claim *apiv1.NodeClaim
 	t.Cleanup(func() { p.remove(t, node) })
 }
 
-// launch is an order for an instance that joins the cluster.
+// launch describes an instance that joins the cluster.
 type launch struct {
-	labels map[string]string // the kubelet's
-	taints string            // the kubelet's, as its flag has them
+	labels map[string]string // labels from kubelet's arguments
+	taints string            // taints as the value of kubelet's flag
 	tags   map[string]string
 }
 
-// instance is the instance that it launched.
+// instance is the launched instance.
 type instance struct{ id, zone, zoneID, image string }
 
-// launch runs an instance that is terminated when the test ends.
+// launch launches an instance, which is terminated when the test ends.
 func (p *place) launch(t *testing.T, order launch) instance {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -247,7 +248,7 @@ func (p *place) terminate(t *testing.T, id string) {
 	}
 }
 
-// userData is what an Amazon Linux 2023 instance needs to know to join.
+// userData returns the user data with which an Amazon Linux 2023 instance joins the cluster.
 func (p *place) userData(t *testing.T, order launch) string {
 	t.Helper()
 	ca, err := os.ReadFile(filepath.Join(p.Cluster.Dir().PKI(), "ca.crt"))
@@ -277,7 +278,7 @@ spec:
 	return base64.StdEncoding.EncodeToString([]byte(text))
 }
 
-// joined returns the Node of an instance when it is ready.
+// joined waits until the Node of an instance is ready, and returns it.
 func (p *place) joined(t *testing.T, id string) *corev1.Node {
 	t.Helper()
 	var found *corev1.Node

@@ -33,30 +33,31 @@ import (
 
 var binaries = flag.String("binaries", "../../../bin", "where karpenter-local and karpenter are")
 
-// patience bounds a failure; nothing is asserted about speed.
+// patience bounds the wait for one condition. The tests do not check speed.
 const patience = 4 * time.Minute
 
-// replicas of each of the sizes; the nodes join once all are planned.
+// replicas is the number of pods of each size. The nodes join after the time joining, when all nodes are planned.
 const (
 	replicas = 25
 	joining  = 20 * time.Second
 )
 
-// sizes are cores and memory of pods that fill no node evenly.
+// sizes are cores and memory of pods. No node can be filled evenly with one size.
 var sizes = [][2]string{
 	{"300m", "500Mi"}, {"700m", "900Mi"}, {"1100m", "4Gi"}, {"1300m", "1Gi"}, {"1900m", "3Gi"}, {"500m", "3500Mi"},
 	{"2300m", "2Gi"}, {"900m", "6Gi"}, {"2700m", "5Gi"}, {"400m", "2Gi"}, {"1700m", "1500Mi"}, {"600m", "700Mi"},
 }
 
-// A result is what became of the pods.
+// A result has the figures of one run.
 type result struct {
-	// planned counts the claims made before the first node joined, needed all that were made.
+	// planned is the number of claims that were created before the first node joined, needed the number of all claims.
 	planned, needed int
-	// replanned counts pods that needed another plan, nominated those with a nomination.
+	// replanned is the number of pods that needed another plan, nominated the number of pods with a nomination.
 	replanned, nominated int
-	// followed counts the nominated pods that were bound to their node, elsewhere those that were not although it accepted pods.
+	// followed is the number of nominated pods that were bound to their node. elsewhere is the number of those that were bound
+	// to another node although theirs accepted pods.
 	followed, elsewhere int
-	// price is that of all nodes, in dollars an hour.
+	// price is the price of all nodes, in dollars per hour.
 	price float64
 	took  time.Duration
 }
@@ -66,8 +67,8 @@ func (r result) String() string {
 		"all running after %s", r.planned, r.needed, r.price, r.replanned, r.followed, r.elsewhere, r.took.Round(time.Second))
 }
 
-// Pods that are nominated run where they were planned; without nominations the scheduler scatters them. How many nodes that saves
-// depends on the scheduler and on what else the machine does, so it is logged and not asserted.
+// Nominated pods run on their planned nodes. Without nominations the scheduler scatters pods. The number of nodes that
+// nominations save depends on the scheduler and on the load of the machine. So it is logged and not checked.
 func TestNominations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs clusters")
@@ -79,7 +80,7 @@ func TestNominations(t *testing.T) {
 	}
 	nominated.wantFollowed(t)
 	if os.Getenv("KARPENTER_LONG") == "" {
-		return // to compare takes as long again
+		return // the comparison takes as long again
 	}
 	free := measure(t, setup{nominate: "false"})
 	t.Logf("%d pods without nominations: %s", replicas*len(sizes), free)
@@ -88,7 +89,7 @@ func TestNominations(t *testing.T) {
 	}
 }
 
-// wantFollowed checks that the controller sees that the scheduler follows nominations.
+// wantFollowed checks that the controller counts enough pods that were bound to their nominated node.
 func (r result) wantFollowed(t *testing.T) {
 	t.Helper()
 	if r.followed == 0 || r.elsewhere > r.followed {
@@ -97,17 +98,17 @@ func (r result) wantFollowed(t *testing.T) {
 	}
 }
 
-// A setup is what differs between clusters.
+// A setup has the settings that differ between clusters.
 type setup struct {
-	// nominate is NOMINATE_PODS of the controller, slack its NEW_NODE_HEADROOM.
+	// nominate is the controller's setting NOMINATE_PODS, slack its NEW_NODE_HEADROOM.
 	nominate, slack string
-	// scheduler is the path of another kube-scheduler; empty for that of the cluster's version.
+	// scheduler is the path of another kube-scheduler. It is empty for the one in the cluster's version.
 	scheduler string
-	// arguments are more arguments of parts, by part.
+	// arguments are additional arguments of parts, by part.
 	arguments map[string][]string
 }
 
-// measure starts a cluster, makes the pods, waits until all run, and takes the cluster down.
+// measure starts a cluster, creates the pods, waits until all run, and stops the cluster.
 func measure(t *testing.T, s setup) result {
 	t.Helper()
 	t.Setenv("NOMINATE_PODS", s.nominate) // the controller inherits it
@@ -132,8 +133,8 @@ func measure(t *testing.T, s setup) result {
 	return r
 }
 
-// count reads the counters of the controller. The controller counts bound pods in its next pass, so count waits for them if any
-// pod was nominated.
+// count reads the counters of the controller. The controller counts a bound pod only in its next pass. So if any pod was
+// nominated, count waits for that.
 func (r *result) count(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -174,7 +175,7 @@ func start(t *testing.T, s setup) (*cluster.Cluster, client.Client) {
 	return c, kube
 }
 
-// furnish makes a pool of smallish nodes that stay.
+// furnish creates a pool of small nodes that are never disrupted.
 func furnish(t *testing.T, kube client.Client) {
 	t.Helper()
 	class := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
@@ -213,7 +214,7 @@ func deployment(name string, size [2]string) *appsv1.Deployment {
 	return d
 }
 
-// awaitRunning returns when that many pods run.
+// awaitRunning waits until the given number of pods run.
 func awaitRunning(t *testing.T, kube client.Client, pods int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -237,7 +238,7 @@ func awaitRunning(t *testing.T, kube client.Client, pods int) {
 	}
 }
 
-// awaitOpen returns when every claim has its node and none of them is closed to pods, and then what all cost an hour.
+// awaitOpen waits until every claim has a node that accepts pods. It returns the price of all nodes, in dollars per hour.
 func awaitOpen(t *testing.T, kube client.Client) float64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -270,7 +271,7 @@ func awaitOpen(t *testing.T, kube client.Client) float64 {
 	return sum
 }
 
-// priceOf is what a node costs an hour, in dollars; not a number if it does not say so.
+// priceOf returns the price of a node in dollars per hour, or NaN if the node has no price label.
 func priceOf(n corev1.Node) float64 {
 	price, err := strconv.ParseFloat(n.Labels["eks-node-viewer/instance-price"], 64)
 	if err != nil {
@@ -279,7 +280,8 @@ func priceOf(n corev1.Node) float64 {
 	return price
 }
 
-// claims returns how many claims were made before the first node joined, and how many there are; none has gone.
+// claims returns the number of claims that were created before the first node joined, and the number of all claims. No claim
+// has been deleted.
 func claims(t *testing.T, kube client.Client) (before, all int) {
 	t.Helper()
 	var list apiv1.NodeClaimList
@@ -311,7 +313,7 @@ var (
 	nominatedTotal = regexp.MustCompile(`(?m)^karpenter_scheduler_nominations_total\{action="written"\} (\S+)$`)
 )
 
-// metrics returns what the controller counts.
+// metrics returns the controller's metrics.
 func metrics(t *testing.T, c *cluster.Cluster) []byte {
 	t.Helper()
 	s, err := c.Dir().Load()
@@ -330,7 +332,7 @@ func metrics(t *testing.T, c *cluster.Cluster) []byte {
 	return text
 }
 
-// read returns the value of a counter, zero if it was never counted.
+// read returns the value of a counter, zero if the text does not have it.
 func read(t *testing.T, text []byte, counter *regexp.Regexp) int {
 	t.Helper()
 	match := counter.FindSubmatch(text)

@@ -26,15 +26,15 @@ var (
 		"that it does not have")
 )
 
-// old returns how a cluster is set up whose nominations are handled as before Kubernetes 1.35: the scheduler writes none of its
-// own before it binds, and the API server leaves them on pods that are bound.
+// old returns a setup that handles nominations as before Kubernetes 1.35: the scheduler sets no nominations before it binds
+// pods, and the API server does not remove nominations from bound pods.
 func old(nominate, slack string) setup {
 	gates := map[string][]string{
 		"kube-scheduler": {"--feature-gates=NominatedNodeNameForExpectation=false"},
 		"kube-apiserver": {"--feature-gates=NominatedNodeNameForExpectation=false,ClearingNominatedNodeNameAfterBinding=false"},
 	}
 	if *scheduler != "" {
-		delete(gates, "kube-scheduler") // older ones do not know it
+		delete(gates, "kube-scheduler") // an older scheduler does not have this gate
 		if *schedulerGates != "" {
 			gates["kube-scheduler"] = []string{"--feature-gates=" + *schedulerGates}
 		}
@@ -42,7 +42,7 @@ func old(nominate, slack string) setup {
 	return setup{nominate: nominate, slack: slack, scheduler: *scheduler, arguments: gates}
 }
 
-// An old scheduler follows nominations too. The effect of slack with and without them is logged and not asserted.
+// An old scheduler also follows nominations. The effect of slack with and without nominations is logged and not checked.
 func TestOldServers(t *testing.T) {
 	if testing.Short() || os.Getenv("KARPENTER_LONG") == "" {
 		t.Skip("needs clusters, for minutes")
@@ -60,7 +60,7 @@ func TestOldServers(t *testing.T) {
 	}
 }
 
-// On an old server pods are handed from nodes to others one place at a time as well, and nothing of that is left behind.
+// On old servers, pods also move to one destination after another, and no taints or annotations of the move remain.
 func TestOldServersConsolidate(t *testing.T) {
 	if testing.Short() || os.Getenv("KARPENTER_LONG") == "" {
 		t.Skip("needs a cluster, for minutes")
@@ -82,7 +82,7 @@ func TestOldServersConsolidate(t *testing.T) {
 	}
 }
 
-// scaleIn leaves that many replicas of each size, and lets the pool consolidate.
+// scaleIn leaves the given number of replicas of each size, and allows the pool to consolidate.
 func scaleIn(t *testing.T, kube client.Client, left int32) {
 	t.Helper()
 	var deployments appsv1.DeploymentList
@@ -112,8 +112,8 @@ func change(t *testing.T, kube client.Client, o client.Object, how func()) {
 	}
 }
 
-// awaitRest returns when that many pods run and no others are there, nodes are open and none goes, and all cost no more than
-// most. It returns what they cost.
+// awaitRest waits until exactly the given number of pods run, all nodes accept pods and none is being deleted, and the price of
+// all nodes is at most most. It returns that price, in dollars per hour.
 func awaitRest(t *testing.T, kube client.Client, pods int, most float64) float64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -127,7 +127,7 @@ func awaitRest(t *testing.T, kube client.Client, pods int, most float64) float64
 			return false, err
 		}
 		price, missing = restless(there.Items, nodes.Items, pods)
-		if missing == "" && !(price <= most) { // not a number is not either
+		if missing == "" && !(price <= most) { // also true if the price is NaN
 			missing = fmt.Sprintf("nodes cost $%.3f/h, want $%.3f/h at most", price, most)
 		}
 		return missing == "", nil
@@ -138,7 +138,7 @@ func awaitRest(t *testing.T, kube client.Client, pods int, most float64) float64
 	return price
 }
 
-// restless returns what the nodes cost an hour, and what keeps the cluster from rest; empty for nothing.
+// restless returns the price of the nodes in dollars per hour, and why the cluster is still changing, "" if it is not.
 func restless(pods []corev1.Pod, nodes []corev1.Node, wanted int) (price float64, why string) {
 	rests := func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil }
 	if i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return !rests(p) }); i >= 0 {

@@ -24,8 +24,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/watching"
 )
 
-// A Place is a running cluster with helpers for tests. Its waits fail the test after the rig's Patience, and can also
-// be used during clean-up.
+// A Place is a running cluster with helpers for tests. If a condition is not met within the rig's Patience, a wait
+// fails the test. Waits can also be used during clean-up.
 type Place struct {
 	client.WithWatch
 	Cluster *cluster.Cluster
@@ -61,8 +61,8 @@ func Client(c *cluster.Cluster, more ...func(*runtime.Scheme) error) (client.Wit
 	return kube, nil
 }
 
-// Await returns when done returns "". It reads list once, and again whenever an object of its kind changes. done checks list and
-// returns what is missing, which is also the message of a failure.
+// Await waits until done returns "". It reads list once, and again whenever an object of its kind changes. done checks
+// list and returns what is missing, which is also the message of a failure.
 func (p *Place) Await(t *testing.T, list client.ObjectList, done func() string, opts ...client.ListOption) {
 	t.Helper()
 	ctx, cancel := p.patience(t)
@@ -96,7 +96,7 @@ func (p *Place) patience(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(t.Context()), p.rig.Patience)
 }
 
-// Log returns the log of the controller; empty if it was never started.
+// Log returns the log of the controller. It is empty if the controller was never started.
 func (p *Place) Log() string {
 	text, err := os.ReadFile(p.Cluster.Dir().Log(cluster.ControllerName))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -105,7 +105,7 @@ func (p *Place) Log() string {
 	return string(text)
 }
 
-// LastWords returns the end of Log.
+// LastWords returns the last lines of Log.
 func (p *Place) LastWords() string {
 	lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
 	return "the controller's last words:\n" + strings.Join(lines[max(0, len(lines)-60):], "\n")

@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
-// A nurse restarts parts of the control plane that end unexpectedly, as a kubelet does with static pods, and keeps
-// their logs. Only the controller may be killed by tests.
+// A nurse restarts parts of the control plane that end unexpectedly, as a kubelet restarts static pods, and keeps
+// their logs. It does not restart the controller, which tests may kill.
 type nurse struct {
 	rig Rig
 	dir string
@@ -61,7 +61,7 @@ func (n *nurse) ended(part string, how error) {
 // lastWords matches the first line that a Go program prints when it crashes.
 var lastWords = regexp.MustCompile(`(?m)^(panic:|fatal error:|runtime:|SIG[A-Z]+:|F[0-9]{4} )`)
 
-// causeOfDeath returns the lines of a log with the reason for the program's crash, or its last lines.
+// causeOfDeath returns the lines of a log that show why the program crashed, or its last lines if there are none.
 func causeOfDeath(log string) string {
 	const most = 40
 	if at := lastWords.FindStringIndex(log); at != nil {

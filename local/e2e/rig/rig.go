@@ -1,5 +1,5 @@
 // Package rig starts the cluster that the end-to-end tests of one package share, by the same code as karpenter-local
-// up, and stops it after the tests: its parts also end if the test process crashes.
+// up, and stops it after the tests. The parts of the cluster end even if the test process crashes.
 package rig
 
 import (
@@ -17,10 +17,10 @@ import (
 
 // A Rig describes the cluster that tests need.
 type Rig struct {
-	// Name is the prefix of the name of the cluster's temporary directory.
+	// Name is a prefix of the name of the cluster's temporary directory.
 	Name string
-	// Binaries is the directory of karpenter-local and karpenter, Chart that of the Helm chart with the controller's
-	// rights.
+	// Binaries is the directory of karpenter-local and karpenter. Chart is the directory of the Helm chart with the
+	// rights of the controller.
 	Binaries, Chart string
 	Settings        state.Settings
 	// Scheduler is the path of another kube-scheduler, and Arguments are more arguments of parts, by part; see cluster.Options.
@@ -28,18 +28,18 @@ type Rig struct {
 	Arguments map[string][]string
 	// Values are values of the chart for the controller; see cluster.Options.
 	Values map[string]any
-	// Bare is true if the controller is not started, because another one runs, or a test starts it.
+	// Bare is true if the controller is not started, because another controller runs or because a test starts it.
 	Bare bool
-	// Patience is the time limit of each wait of a Place. It is generous, since the tests do not check speed.
+	// Patience bounds each wait of a Place. It is long, because the tests do not check speed.
 	Patience time.Duration
-	// Logs is where the logs of the cluster are kept; empty keeps none.
+	// Logs is the directory to which the logs of the cluster are copied. If it is empty, they are not kept.
 	Logs string
-	// Prepare is called with the directory before anything starts; nil does nothing.
+	// Prepare, if not nil, is called with the cluster's directory before anything starts.
 	Prepare func(dir string) error
 }
 
-// Run starts the cluster, calls tests with it, stops it and returns the result of tests, for os.Exit. It prints errors
-// and then returns 1.
+// Run starts the cluster, calls tests with it, and stops it. It returns the result of tests, for os.Exit. On an error,
+// it prints the error and returns 1.
 func (r Rig) Run(tests func(context.Context, *cluster.Cluster) (int, error)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -79,7 +79,7 @@ func (r Rig) run(ctx context.Context, dir string, tests func(context.Context, *c
 // Open returns the cluster with the directory dir, without starting it.
 func (r Rig) Open(dir string) (*cluster.Cluster, error) { return r.open(dir, nil) }
 
-// open is Open with a callback for parts that end.
+// open is Open with a function that is called when a part ends.
 func (r Rig) open(dir string, onEnd func(part string, how error)) (*cluster.Cluster, error) {
 	bin, err := filepath.Abs(r.Binaries)
 	if err != nil {
