@@ -73,6 +73,7 @@ var verdicts = []model.Verdict{
 	{Rule: model.RulePolicy, Cause: model.CauseUnpriced, Subject: "zz.large (on-demand, us-east-1a)"},
 	{Rule: model.RulePolicy, Cause: model.CauseFeatureGate, Key: "default"},
 	{Rule: model.RulePolicy, Cause: model.CauseSurplus, Key: "default"},
+	{Rule: model.RulePolicy, Cause: model.CauseExpiring, By: 20},
 	{Rule: model.RuleNominated},
 	{Rule: model.RuleRecent, By: int64(30 * time.Second)},
 	{Rule: model.RuleRecent},

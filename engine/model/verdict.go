@@ -119,6 +119,7 @@ const (
 	CauseOldPrices   // RulePolicy: the provider has not refreshed its prices since the start
 	CauseFeatureGate // RulePolicy, RuleSpot: a feature gate is off
 	CauseSurplus     // RulePolicy: the static NodePool has more nodes than replicas
+	CauseExpiring    // RulePolicy: By nodes are being replaced because of expiry, the most at a time
 
 	CauseMoving            // RuleRecent: pods of an earlier disruption are moving
 	CauseGathering         // RuleRecent: other nodes will be consolidatable within By
@@ -197,6 +198,7 @@ var texts = map[Reason]string{
 	{RulePolicy, CauseOldPrices}:         "prices are not current yet: the provider has not refreshed them since the controller started",
 	{RulePolicy, CauseFeatureGate}:       "{pool} is static and feature gate StaticCapacity is off",
 	{RulePolicy, CauseSurplus}:           "surplus nodes of {pool} are deleted first (more nodes than spec.replicas)",
+	{RulePolicy, CauseExpiring}:          "{nodes} are being replaced because of expiry, the most at a time",
 	{RuleNominated, CauseNone}:           "node is nominated for pending pods",
 	{RuleRecent, CauseNone}:              "consolidateAfter ({period}) has not elapsed since the last pod was added or removed",
 	{RuleRecent, CauseMoving}:            "waiting for pods of an earlier disruption to reschedule",

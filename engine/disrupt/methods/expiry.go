@@ -11,6 +11,7 @@ import (
 func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	now := st.Problem.Snapshot.Now
+	free, most := expiring(st.Problem.Snapshot)
 	for _, c := range due {
 		if !st.Problem.Present(c) {
 			continue
@@ -19,6 +20,11 @@ func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 		if !ok || now.Before(at) {
 			continue
 		}
+		if free <= 0 {
+			st.BlockFinally(c, model.Verdict{Rule: model.RulePolicy, Cause: model.CauseExpiring, By: int64(most)})
+			continue
+		}
+		free--
 		if st.Problem.Options.Static && c.Pool != nil && c.Pool.Static() {
 			if v := replaceStatic(st, c, model.Command{Reason: status.ReasonExpired}); !v.OK() {
 				st.BlockFinally(c, v) // deleted on expiry; the static NodePool then launches another
@@ -29,4 +35,28 @@ func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 		st.Accept(st.WhatIf(st.Cluster, []*problem.Candidate{c}).Command(status.ReasonExpired, "expiry"), c)
 	}
 	return st
+}
+
+// At a time, at most the share of all nodes is replaced because of expiry, or few nodes if that is more.
+const (
+	share = 0.2
+	few   = 10
+)
+
+// expiring returns how many more nodes may be replaced because of expiry, and how many may be at a time. The limit is for a wrong
+// clock or setting, and for a controller that was off for long. It does not delay the deletion of a claim whose expireAfter has
+// passed, which has a limit of its own.
+func expiring(s *model.Snapshot) (free, most int) {
+	all, now := 0, 0
+	for _, n := range s.Nodes() {
+		if !n.Managed() {
+			continue
+		}
+		all++
+		if status.Reason(n) == status.ReasonExpired && (n.Deleting || status.Disrupting(n)) {
+			now++
+		}
+	}
+	most = max(few, int(share*float64(all)))
+	return most - now, most
 }
