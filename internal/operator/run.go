@@ -116,7 +116,7 @@ func Run(ctx context.Context, p Program) error {
 	now := apiclock.New(p.Clock, p.Log.WithName("clock"))
 	p.Rest = rest.CopyConfig(p.Rest)
 	p.Rest.Wrap(now.Wrap)
-	mgr, err := newManager(p)
+	mgr, err := newManager(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func Run(ctx context.Context, p Program) error {
 }
 
 // newManager returns the manager with its clients, ports, lease and probes.
-func newManager(p Program) (ctrl.Manager, error) {
+func newManager(ctx context.Context, p Program) (ctrl.Manager, error) {
 	s := p.Settings
 	scheme := api.Scheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -171,8 +171,9 @@ func newManager(p Program) (ctrl.Manager, error) {
 	lease := rest.CopyConfig(p.Rest)
 	lease.UserAgent = "karpenter-lease/" + p.Version.Number
 	options := ctrl.Options{
-		Scheme: scheme,
-		Logger: p.Log,
+		Scheme:   scheme,
+		Logger:   p.Log,
+		NewCache: newCache(ctx),
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			c, err := client.New(config, options)
 			if err != nil {
