@@ -90,6 +90,8 @@ type Program struct {
 	// Manager changes the options of the manager; nil leaves them. Simulations run several programs in one process, without
 	// ports.
 	Manager func(*ctrl.Options)
+	// Made gets what was made, before it is started; nil is not called. Simulations count the entries of its caches.
+	Made func(Env, Provider, []Controller)
 }
 
 // A Version identifies a build.
@@ -149,6 +151,9 @@ func Run(ctx context.Context, p Program) error {
 		if err := c.Register(mgr); err != nil {
 			return fmt.Errorf("register controller %s: %w", c.Name(), err)
 		}
+	}
+	if p.Made != nil {
+		p.Made(env, provider, all)
 	}
 	p.Log.Info("starting", "version", p.Version.Number, "provider", provider.Cloud.Name(), "controllers", len(all))
 	if err := mgr.Start(ctx); err != nil {

@@ -46,6 +46,7 @@ func (p *player) build(ctx context.Context, binary, overlay string) error {
 // A finding is the first violation, or what was played if there is none.
 type finding struct {
 	seed    uint64
+	story   string // empty for a seed
 	rule    string // empty: no violation
 	seeds   int
 	seconds float64
@@ -54,14 +55,27 @@ type finding struct {
 // crashed is the rule for simulations that end without a result: a panic outside of a reconcile, or a deadlock.
 const crashed = "simulation-ends"
 
+// storyFails is the rule for a story with another number of launches, terminations or disruptions than it says, or a panic in it.
+const storyFails = "story-fails"
+
 // patience is how long one simulation may take at most, in real time. A mutant may make the product do work without end.
 const patience = 20 * time.Minute
 
+// stories plays the stories until one violates an invariant.
+func (p *player) stories(ctx context.Context, binary string) (finding, error) {
+	return p.run(ctx, binary, "TestStories", 0, 0)
+}
+
 // play plays seeds until one violates an invariant.
 func (p *player) play(ctx context.Context, binary string, seed, seeds uint64) (finding, error) {
+	return p.run(ctx, binary, "TestSeeds", seed, seeds)
+}
+
+// run runs a test.
+func (p *player) run(ctx context.Context, binary, test string, seed, seeds uint64) (finding, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestSeeds$", "-test.timeout=0", "-report", "-shrink=0", "-stop",
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^"+test+"$", "-test.timeout=0", "-report", "-shrink=0", "-stop",
 		fmt.Sprint("-seed=", seed), fmt.Sprint("-seeds=", seeds))
 	cmd.Dir = filepath.Join(p.root, "local", "sim")
 	out, err := cmd.StdoutPipe()
@@ -74,6 +88,9 @@ func (p *player) play(ctx context.Context, binary string, seed, seeds uint64) (f
 	f, stuck := read(out, seed, stop)
 	_ = cmd.Wait() // a violation is a failure of the test
 	f.seconds = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	if seeds == 0 && f.rule == "" && !cmd.ProcessState.Success() && ctx.Err() == nil {
+		f.rule = storyFails
+	}
 	if f.rule == "" && (stuck || f.seeds < int(seeds)) {
 		if !stuck && ctx.Err() != nil {
 			return f, ctx.Err()
@@ -94,8 +111,9 @@ func read(out io.Reader, first uint64, stop func()) (f finding, stuck bool) {
 			continue
 		}
 		var r struct {
-			Seed uint64 `json:"seed"`
-			Rule string `json:"rule"`
+			Seed  uint64 `json:"seed"`
+			Story string `json:"story"`
+			Rule  string `json:"rule"`
 		}
 		if json.Unmarshal([]byte(text), &r) != nil {
 			continue
@@ -108,7 +126,7 @@ func read(out io.Reader, first uint64, stop func()) (f finding, stuck bool) {
 			fmt.Fprintf(os.Stderr, "  seed %d\n", r.Seed)
 		}
 		if r.Rule != "" && f.rule == "" {
-			f.rule, f.seed = r.Rule, r.Seed
+			f.rule, f.seed, f.story = r.Rule, r.Seed, r.Story
 		}
 	}
 	return f, !timer.Stop() && f.rule == ""
