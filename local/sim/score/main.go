@@ -71,10 +71,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p, err := newPlayer(ctx, dir)
-	if err != nil {
-		return err
-	}
+	p := newPlayer(dir)
 	var scores []score
 	for n, m := range all {
 		fmt.Fprintf(os.Stderr, "mutant %d of %d: %s\n", n+1, len(all), m.Name)

@@ -21,14 +21,19 @@ type player struct {
 	rules map[uint64]string
 }
 
-// newPlayer builds the product without a mutant. The working directory is that of the module local.
-func newPlayer(ctx context.Context, dir string) (*player, error) {
-	p := &player{root: "..", dir: dir, rules: map[uint64]string{}}
-	fmt.Fprintln(os.Stderr, "building the simulation")
-	return p, p.build(ctx, p.product(), "")
+// newPlayer returns a player. The working directory is that of the module local.
+func newPlayer(dir string) *player {
+	return &player{root: "..", dir: dir, rules: map[uint64]string{}}
 }
 
-func (p *player) product() string { return filepath.Join(p.dir, "product.test") }
+// product returns the tests of the product without a mutant, and builds them the first time.
+func (p *player) product(ctx context.Context) (string, error) {
+	binary := filepath.Join(p.dir, "product.test")
+	if _, err := os.Stat(binary); err == nil {
+		return binary, nil
+	}
+	return binary, p.build(ctx, binary, "")
+}
 
 // build builds the tests of the simulation with an overlay, if it is not empty.
 func (p *player) build(ctx context.Context, binary, overlay string) error {
@@ -137,7 +142,11 @@ func (p *player) sound(ctx context.Context, seed uint64) (string, error) {
 	if rule, ok := p.rules[seed]; ok {
 		return rule, nil
 	}
-	f, err := p.play(ctx, p.product(), seed, 1)
+	product, err := p.product(ctx)
+	if err != nil {
+		return "", err
+	}
+	f, err := p.play(ctx, product, seed, 1)
 	if err != nil {
 		return "", err
 	}
