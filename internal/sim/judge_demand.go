@@ -22,9 +22,6 @@ type demandRules struct {
 	*judge
 	// waits are the pods that waited for a node, or will when their node goes: when each was last seen to, by UID.
 	waits map[types.UID]wait
-	// failed are claims that ended without an instance. If a zone has no capacity, pods of a spread that were planned for other
-	// zones may not run there any more. They are planned again while the nodes that were meant for them are on their way.
-	failed []wait
 }
 
 // A wait is a pod that needs a node.
@@ -136,9 +133,6 @@ func cpuOf(containers []corev1.Container) (sum int64) {
 
 // written checks, when a claim is created, that there are pods for all nodes that are on their way.
 func (d *demandRules) written(before, after client.Object) {
-	if old, ok := before.(*apiv1.NodeClaim); ok && after == nil && old.Status.ProviderID == "" {
-		d.failed = append(d.failed, wait{until: time.Now(), cpu: old.Spec.Resources.Requests.Cpu().MilliValue()})
-	}
 	c, ok := after.(*apiv1.NodeClaim)
 	if !ok || before != nil || d.writer() == "" || c.Annotations[apiv1.ReplacesAnnotationKey] != "" {
 		return
@@ -161,7 +155,7 @@ func (d *demandRules) written(before, after client.Object) {
 	for _, cpu := range on {
 		claimed += cpu - d.daemons()
 	}
-	for _, w := range slices.AppendSeq(slices.Clone(d.failed), maps.Values(d.waits)) {
+	for _, w := range d.waits {
 		if !w.until.Before(oldest.Add(-pace)) {
 			wanted += w.cpu
 		}
