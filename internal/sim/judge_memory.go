@@ -21,6 +21,14 @@ const (
 	perObject, spare = 4, 300
 )
 
+// more are the maps and slices with another bound: how many entries for each object, or negative for any number.
+var more = map[string]int{
+	// The series of a Node: one for each resource and kind.
+	"internal/controller/metrics/series.written[]": 16,
+	// A history of five minutes, hours and days, in which the number of keys is bounded.
+	"internal/ledger/Bucket.Dollars": -1,
+}
+
 // memoryRules are about maps and slices that grow without bound.
 type memoryRules struct {
 	*judge
@@ -63,7 +71,11 @@ func (m *memoryRules) look() {
 			continue
 		}
 		for name, n := range counts {
-			if bound := m.first[r][name] + perObject*objects + spare; n > bound {
+			each, ok := more[name]
+			if !ok {
+				each = perObject
+			}
+			if each >= 0 && n > m.first[r][name]+each*objects+spare {
 				m.violate(ruleMemory, "%s of %s has %d entries, %d at the first census, and there are %d objects", name, r.link.name, n, m.first[r][name], objects)
 			}
 		}
