@@ -22,7 +22,7 @@ SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local
 
 CHART_VERSION ?= 0.1.0
 
-.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e race vuln sim sim-score bench bench-peers bench-seeds bench-e2e fuzz fuzz-keep gen
+.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e race vuln sim soak sim-score bench bench-peers bench-seeds bench-e2e fuzz fuzz-keep gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -122,11 +122,21 @@ SIM_FLAGS ?=
 sim: ## the whole operator on virtual time with faults: SIM_SEEDS seeds from SEED on; a failure is shrunk to a story
 	cd local && go test -count=1 -timeout 24h -v -run TestSeeds ./sim -seed $(SEED) -seeds $(SIM_SEEDS) $(SIM_FLAGS)
 
+# Set by hand: make soak SOAK_SEEDS=200 SOAK_LIST=/tmp/seeds.jsonl
+SOAK_SEEDS ?= 10000
+SOAK_HOURS ?= 24
+SOAK_LIST  ?= $(CURDIR)/bin/sim-seeds.jsonl
+
+soak: ## the simulation of SOAK_HOURS virtual hours, then SOAK_SEEDS seeds that are not in SOAK_LIST; delete that file after a change
+	cd local && go test -count=1 -timeout 24h -v -run TestSeeds ./sim -seeds 1 -hours $(SOAK_HOURS) -shrink 0
+	@mkdir -p $(dir $(SOAK_LIST))
+	cd local && go test -count=1 -timeout 240h -run TestSeeds ./sim -seeds $(SOAK_SEEDS) -list $(SOAK_LIST) -shrink 0
+
 # Set by hand: make sim-score SCORE_SEEDS=20 SCORE_FLAGS='-only limits_not_checked_again -o json'
 SCORE_SEEDS ?= 1000
 SCORE_FLAGS ?=
 
-sim-score: ## how many planted defects the simulation finds: SCORE_SEEDS seeds for each at most
+sim-score: ## how many planted defects the simulation finds: all stories, and SCORE_SEEDS seeds for each at most
 	@cd local && go run ./sim/score -seeds $(SCORE_SEEDS) $(SCORE_FLAGS)
 
 race: ## the race detector on packages with goroutines

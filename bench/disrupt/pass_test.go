@@ -181,7 +181,7 @@ func settle(tb testing.TB, f *Fleet) (r run) {
 		if len(d.Commands) == 0 {
 			return r
 		}
-		if v := verify.Commands(f.Snapshot, d.Commands, apiv1.CoreLabels()); len(v) > 0 {
+		if v := verify.Commands(f.Snapshot, d.Expected, d.Commands, apiv1.CoreLabels()); len(v) > 0 {
 			tb.Fatalf("refused: %v", v[0])
 		}
 		extra, replaces := 0.0, false

@@ -216,7 +216,7 @@ func (w *World) disrupt() {
 	s := w.look()
 	d := disrupt.Decide(s, w.Options, w.cursor)
 	w.cursor = d.Cursor
-	w.refuse(verify.Commands(s, d.Commands, w.Options.Pack.Labels))
+	w.refuse(verify.Commands(s, d.Expected, d.Commands, w.Options.Pack.Labels))
 	for i := range d.Commands {
 		c := &d.Commands[i]
 		w.Commands++

@@ -66,7 +66,7 @@ replace b by m.large a on-demand (Drifted, saves $0.0000/h)
 			if got := d.String(); got != tt.want {
 				t.Errorf("decided:\n%s\nwant:\n%s", got, tt.want)
 			}
-			if v := verify.Commands(s, d.Commands); len(v) > 0 {
+			if v := verify.Commands(s, d.Expected, d.Commands); len(v) > 0 {
 				t.Errorf("the check objects: %v", v)
 			}
 		})

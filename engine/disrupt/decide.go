@@ -16,7 +16,7 @@ import (
 // reported. So reported commands cannot use capacity or budgets that executed commands need.
 func Decide(s *model.Snapshot, o Options, from Cursor) Decision {
 	st := problem.Compile(s, o)
-	d := Decision{Cursor: from}
+	d := Decision{Cursor: from, Expected: st.Expected}
 	waits := false
 	for _, proposed := range []bool{false, true} {
 		if due := st.Due(status.ReasonUnhealthy, proposed); o.LegacyRepair {

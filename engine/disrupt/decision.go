@@ -23,6 +23,8 @@ type Cursor struct {
 type Decision struct {
 	// Commands are the commands to execute, in this order.
 	Commands []model.Command
+	// Expected are the placements of pending and displaced pods, which commands count as bound.
+	Expected []model.Placement
 	// Proposed are commands that the mode of a NodePool does not allow to execute. They are only reported.
 	Proposed []model.Command
 	// Blocked are all other managed nodes, in name order.

@@ -35,7 +35,7 @@ func checkDecide(t *testing.T, data []byte) {
 	now := scenario.Epoch()
 	s := model.Compile(d).At(now)
 	got := disrupt.Decide(s, o, disrupt.Cursor{})
-	for _, v := range verify.Commands(s, got.Commands, o.Pack.Labels) {
+	for _, v := range verify.Commands(s, got.Expected, got.Commands, o.Pack.Labels) {
 		switch v.Rule {
 		case verify.RuleSpread, verify.RuleAffinity, verify.RuleAntiAffinity:
 			continue // what pods ask of each other is the packer's promise: see its own laws

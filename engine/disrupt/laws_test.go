@@ -92,7 +92,7 @@ func TestCommandsHold(t *testing.T) {
 			return breach("snapshot", "%v", err)
 		}
 		d := disrupt.Decide(s, options(), disrupt.Cursor{})
-		for _, v := range verify.Commands(s, d.Commands, apiv1.CoreLabels()) {
+		for _, v := range verify.Commands(s, d.Expected, d.Commands, apiv1.CoreLabels()) {
 			switch v.Rule {
 			case verify.RuleSpread, verify.RuleAffinity, verify.RuleAntiAffinity:
 				continue // what pods ask of each other is the packer's promise: see its own laws

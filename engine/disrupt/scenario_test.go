@@ -37,7 +37,7 @@ func TestScenarios(t *testing.T) {
 		}
 		o.Pack.Labels = apiv1.CoreLabels()
 		d := disrupt.Decide(s, o, disrupt.Cursor{})
-		for _, v := range verify.Commands(s, d.Commands, o.Pack.Labels) {
+		for _, v := range verify.Commands(s, d.Expected, d.Commands, o.Pack.Labels) {
 			t.Errorf("refused: %s", v)
 		}
 		return d.String()

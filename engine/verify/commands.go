@@ -10,23 +10,31 @@ import (
 )
 
 // Commands is Rules.Commands with label rules only.
-func Commands(s *model.Snapshot, commands []model.Command, labels ...apiv1.LabelRules) []Violation {
-	return Rules{Labels: apiv1.LabelRules{}.With(labels...)}.Commands(s, commands)
+func Commands(s *model.Snapshot, expected []model.Placement, commands []model.Command, labels ...apiv1.LabelRules) []Violation {
+	return Rules{Labels: apiv1.LabelRules{}.With(labels...)}.Commands(s, expected, commands)
 }
 
 // Commands checks commands that were decided on s, all together, and returns their violations. Each node must be
 // removed once. Each of its pods must have a place in the resulting cluster. Removed nodes count against limits. A
 // consolidation must save money whichever options are launched.
 //
+// Expected are the placements of pods that already need a place. They count as bound, because nodes are removed only
+// after their replacements are initialized. They are not checked themselves: Rules.Plan checks them.
+//
 // Disruption budgets are not checked, because they depend on all disruptions in progress.
-func (r Rules) Commands(s *model.Snapshot, commands []model.Command) []Violation {
+func (r Rules) Commands(s *model.Snapshot, expected []model.Placement, commands []model.Command) []Violation {
 	c := &commandChecker{gone: map[string]bool{}, placed: map[string]bool{}}
+	bound := s.Bound(expected)
 	var nodes []*model.Node
 	for i := range commands {
 		c.nodes(s, &commands[i])
-		nodes = append(nodes, commands[i].Nodes...)
+		for _, n := range commands[i].Nodes {
+			if own, ok := bound.NodeByName(n.Name); ok {
+				nodes = append(nodes, own)
+			}
+		}
 	}
-	after := s.Without(nodes...)
+	after := bound.Without(nodes...)
 	plan := &model.Plan{}
 	for i := range commands {
 		c.command(after, &commands[i], plan)

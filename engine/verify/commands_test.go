@@ -113,7 +113,7 @@ func TestCommands(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, c := merger(t)
-			found := verify.Commands(s, tt.spoil(s, &c))
+			found := verify.Commands(s, nil, tt.spoil(s, &c))
 			switch {
 			case tt.want == "" && len(found) > 0:
 				t.Errorf("refused: %v", found)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
@@ -20,18 +21,9 @@ type Ledger struct {
 	Live client.Reader
 }
 
-// A RecordedElsewhereError means that another process recorded a launch of the claim after the claim was read. This happens to a
-// leader that was paused and has not noticed yet that it lost its lease.
-type RecordedElsewhereError struct{ Claim string }
-
-// Error implements error.
-func (e *RecordedElsewhereError) Error() string {
-	return "record launch on claim " + e.Claim + ": another process has recorded one since the claim was read"
-}
-
 // Record sets the annotations on all claims, and returns once the API server has stored them. It updates the given
 // claims to the stored version. It returns the claims that are deleted or being deleted, in the given order. The caller
-// must not launch instances for these. The error is a RecordedElsewhereError if one of the annotations of a claim has
+// must not launch instances for these. The error is a cloud.RecordedElsewhereError if one of the annotations of a claim has
 // changed since the claim was read.
 func (l Ledger) Record(
 	ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string,
@@ -80,7 +72,7 @@ func (l Ledger) record(ctx context.Context, claim *apiv1.NodeClaim, annotations 
 		}
 		for k, v := range annotations {
 			if now := claim.Annotations[k]; now != read.Annotations[k] && now != v {
-				return false, &RecordedElsewhereError{Claim: claim.Name}
+				return false, &cloud.RecordedElsewhereError{Claim: claim.Name}
 			}
 		}
 	}

@@ -90,6 +90,8 @@ type Program struct {
 	// Manager changes the options of the manager; nil leaves them. Simulations run several programs in one process, without
 	// ports.
 	Manager func(*ctrl.Options)
+	// Made gets what was made, before it is started; nil is not called. Simulations count the entries of its caches.
+	Made func(Env, Provider, []Controller)
 }
 
 // A Version identifies a build.
@@ -116,7 +118,7 @@ func Run(ctx context.Context, p Program) error {
 	now := apiclock.New(p.Clock, p.Log.WithName("clock"))
 	p.Rest = rest.CopyConfig(p.Rest)
 	p.Rest.Wrap(now.Wrap)
-	mgr, err := newManager(p)
+	mgr, err := newManager(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -150,6 +152,9 @@ func Run(ctx context.Context, p Program) error {
 			return fmt.Errorf("register controller %s: %w", c.Name(), err)
 		}
 	}
+	if p.Made != nil {
+		p.Made(env, provider, all)
+	}
 	p.Log.Info("starting", "version", p.Version.Number, "provider", provider.Cloud.Name(), "controllers", len(all))
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run: %w", err)
@@ -158,7 +163,7 @@ func Run(ctx context.Context, p Program) error {
 }
 
 // newManager returns the manager with its clients, ports, lease and probes.
-func newManager(p Program) (ctrl.Manager, error) {
+func newManager(ctx context.Context, p Program) (ctrl.Manager, error) {
 	s := p.Settings
 	scheme := api.Scheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -171,8 +176,9 @@ func newManager(p Program) (ctrl.Manager, error) {
 	lease := rest.CopyConfig(p.Rest)
 	lease.UserAgent = "karpenter-lease/" + p.Version.Number
 	options := ctrl.Options{
-		Scheme: scheme,
-		Logger: p.Log,
+		Scheme:   scheme,
+		Logger:   p.Log,
+		NewCache: newCache(ctx),
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			c, err := client.New(config, options)
 			if err != nil {

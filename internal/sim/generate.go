@@ -8,10 +8,13 @@ import (
 	"time"
 )
 
-// Generate makes the scenario of a seed: some pools and workloads, changes by users, and faults of all kinds. It lasts two
-// virtual hours. All faults end 40 minutes before the end, so that the operator has time to recover and to settle.
-func Generate(seed uint64) *Scenario {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x67656e)), kwok: rand.New(rand.NewPCG(seed, 0x6b776f6b)).IntN(8) == 0}
+// Generate makes the scenario of a seed: some pools and workloads, changes by users, and faults of all kinds. Its length is at
+// least two virtual hours. All faults end 40 minutes before the end, so that the operator has time to recover and to settle.
+func Generate(seed uint64, length time.Duration) *Scenario {
+	g := &generator{
+		Rand: rand.New(rand.NewPCG(seed, 0x67656e)), kwok: rand.New(rand.NewPCG(seed, 0x6b776f6b)).IntN(8) == 0,
+		last: length - calmEnd, periods: max(1, int(length/shortest)),
+	}
 	s := &Scenario{
 		Prose: fmt.Sprintf("Generated from seed %d.", seed), Seed: seed, Replicas: 1 + g.IntN(2),
 	}
@@ -20,18 +23,25 @@ func Generate(seed uint64) *Scenario {
 	g.changes(s)
 	g.faults(s)
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
-	s.Length = 2*time.Hour - s.End()
+	s.Length = length - s.End()
 	return s
 }
 
-// lastFault is when the last fault of a generated scenario is over.
-const lastFault = 80 * time.Minute
+const (
+	// shortest is the length of a generated scenario at least. Longer ones have as many more events.
+	shortest = 2 * time.Hour
+	// calmEnd is how long before the end of a generated scenario the last fault is over.
+	calmEnd = 40 * time.Minute
+)
 
 // generator makes scenarios.
 type generator struct {
 	*rand.Rand
 	// kwok is true for the provider without a cloud.
-	kwok        bool
+	kwok bool
+	// last is when the last fault is over. periods is how many times shortest the scenario lasts.
+	last        time.Duration
+	periods     int
 	pools       []string
 	deployments []string
 }
@@ -255,15 +265,15 @@ func (g *generator) between(low, high time.Duration) time.Duration {
 
 // changes are what users do.
 func (g *generator) changes(s *Scenario) {
-	for range 4 + g.IntN(8) {
-		e := Event{At: g.between(time.Minute, lastFault-time.Minute)}
+	for range g.periods * (4 + g.IntN(8)) {
+		e := Event{At: g.between(time.Minute, g.last-time.Minute)}
 		name := g.deployments[g.IntN(len(g.deployments))]
 		switch g.IntN(11) {
 		case 0, 1, 2, 3, 4, 5:
 			e.Verb, e.Args = "scale", []string{name, fmt.Sprint(g.IntN(16))}
 		case 10:
 			e.Verb, e.Args = "load", []string{name, fmt.Sprint(1 + g.IntN(8))}
-			e.For = g.between(time.Minute, min(30*time.Minute, lastFault-e.At))
+			e.For = g.between(time.Minute, min(30*time.Minute, g.last-e.At))
 		case 6, 7:
 			e.Verb, e.Args = "rollout", []string{name}
 		case 8:
@@ -283,14 +293,14 @@ func (g *generator) faults(s *Scenario) {
 		cloud := cloudVerbs()
 		all = slices.DeleteFunc(all, func(name string) bool { _, ok := cloud[name]; return ok || name == "break-class" })
 	}
-	for range 4 + g.IntN(8) {
-		e := Event{At: g.between(10*time.Second, lastFault-12*time.Minute), Verb: all[g.IntN(len(all))]}
+	for range g.periods * (4 + g.IntN(8)) {
+		e := Event{At: g.between(10*time.Second, g.last-12*time.Minute), Verb: all[g.IntN(len(all))]}
 		if g.chance(50) {
 			e.At = g.near(s.Events[g.IntN(len(s.Events))])
 		}
 		g.fill(&e)
 		if verbs()[e.Verb].lasts {
-			e.For = g.between(time.Second, min(one(g, 20*time.Second, 2*time.Minute, 10*time.Minute), lastFault-e.At))
+			e.For = g.between(time.Second, min(one(g, 20*time.Second, 2*time.Minute, 10*time.Minute), g.last-e.At))
 		}
 		s.Events = append(s.Events, e)
 	}
@@ -299,7 +309,7 @@ func (g *generator) faults(s *Scenario) {
 // near returns a time within seconds of the beginning or of the end of an event.
 func (g *generator) near(e Event) time.Duration {
 	at := e.At + one(g, 0, e.For)
-	return min(max(at+g.between(-10*time.Second, 50*time.Second), time.Second), lastFault-time.Minute)
+	return min(max(at+g.between(-10*time.Second, 50*time.Second), time.Second), g.last-time.Minute)
 }
 
 // fill gives a fault its arguments.

@@ -33,6 +33,7 @@ const (
 	ruleDemand      = "no-node-without-demand"
 	ruleIdle        = "idle-nodes-go"
 	ruleQuiet       = "settled-is-quiet"
+	ruleMemory      = "memory-is-bounded"
 	ruleNoPanic     = "no-internal-error"
 )
 
@@ -63,6 +64,7 @@ type judge struct {
 	drains drainRules
 	demand demandRules
 	quiet  quietRules
+	memory memoryRules
 }
 
 func newJudge(w *World) *judge {
@@ -72,6 +74,7 @@ func newJudge(w *World) *judge {
 	j.drains = drainRules{judge: j}
 	j.demand = newDemandRules(j)
 	j.quiet = quietRules{judge: j}
+	j.memory = newMemoryRules(j)
 	return j
 }
 
@@ -126,6 +129,7 @@ func (j *judge) look() {
 	j.fleet.look()
 	j.drains.look()
 	j.demand.look()
+	j.memory.look()
 	for k := range j.since {
 		if !j.seen[k] {
 			delete(j.since, k)
@@ -172,6 +176,7 @@ func (j *judge) written(before, after client.Object) {
 	j.moves.written(before, after)
 	j.demand.written(before, after)
 	j.quiet.written(after)
+	j.memory.written(after)
 }
 
 // writer returns the replica whose write is being carried out; empty if it is not one of the operator.

@@ -89,8 +89,13 @@ func (d *demandRules) idle(c *apiv1.NodeClaim) bool {
 		return false
 	}
 	n, ok := kubeapi.Find[*corev1.Node](d.world.platform.server, "", c.Status.NodeName)
-	if !ok || !nodeReady(n) || d.world.platform.dark[n.Name] {
+	if !ok {
 		return false
+	}
+	for _, o := range kubeapi.List[*corev1.Node](d.world.platform.server) {
+		if o.Labels[apiv1.NodePoolLabelKey] == pool.Name && (!nodeReady(o) || d.world.platform.dark[o.Name]) {
+			return false // it counts against the budgets
+		}
 	}
 	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
 		owner := metav1.GetControllerOf(p)

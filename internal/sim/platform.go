@@ -235,10 +235,26 @@ func (p *platform) deleteSome(e Event, all []client.Object) error {
 
 // killKubelets stops the kubelets of some nodes.
 func (p *platform) killKubelets(e Event) error {
-	return p.some(e, p.nodes(), func(o client.Object) error {
-		p.dark[o.GetName()] = true
-		return p.cluster.Kubelets.Kill(o.GetName())
-	})
+	return p.some(e, p.nodes(), p.killKubelet)
+}
+
+// killDrainedKubelets stops the kubelets of some nodes that are being deleted.
+func (p *platform) killDrainedKubelets(e Event) error {
+	var drained []client.Object
+	for _, n := range kubeapi.List[*corev1.Node](p.server) {
+		if n.DeletionTimestamp != nil {
+			drained = append(drained, n)
+		}
+	}
+	if len(drained) == 0 {
+		return fmt.Errorf("%s: no node is being deleted", e)
+	}
+	return p.some(e, drained, p.killKubelet)
+}
+
+func (p *platform) killKubelet(node client.Object) error {
+	p.dark[node.GetName()] = true
+	return p.cluster.Kubelets.Kill(node.GetName())
 }
 
 // makeNotReady makes some nodes not ready for a while.

@@ -143,6 +143,14 @@ func (p *processes) crash(Event) error {
 	return nil
 }
 
+// crashAll kills all replicas, and starts each again after a while.
+func (p *processes) crashAll(Event) error {
+	for _, r := range p.running() {
+		p.restart(r)
+	}
+	return nil
+}
+
 // crashAfter kills the replica that leads right after one of its next writes or calls, before it learns the result.
 func (p *processes) crashAfter(e Event) error {
 	n, err := e.number(0)

@@ -32,6 +32,8 @@ type replica struct {
 	clock *shifted
 	done  atomic.Bool
 	err   error
+	// state is from where all state of the operator can be reached.
+	state []any
 }
 
 // A shifted clock is ahead of the bubble's time.
@@ -74,6 +76,9 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 				return withoutCloud(env), nil
 			}
 			return p.provider(ctx, r, env, core, own)
+		},
+		Made: func(env operator.Env, provider operator.Provider, controllers []operator.Controller) {
+			r.state = []any{env, provider, controllers}
 		},
 	})
 }

@@ -124,8 +124,10 @@ func nodeVerbs() map[string]verb {
 		return func(w *World, e Event) error { return f(w.platform, e) }
 	}
 	return map[string]verb{
-		"node-dies":    {usage: "N", least: 1, most: 1, fault: true, do: do((*platform).killKubelets)},
-		"node-unready": {usage: "N for D", least: 1, most: 1, lasts: true, fault: true, do: do((*platform).makeNotReady)},
+		"node-dies": {usage: "N", least: 1, most: 1, fault: true, do: do((*platform).killKubelets)},
+		// Only stories have this verb: it does nothing unless a node is drained at that time.
+		"drained-node-dies": {usage: "N", least: 1, most: 1, do: do((*platform).killDrainedKubelets)},
+		"node-unready":      {usage: "N for D", least: 1, most: 1, lasts: true, fault: true, do: do((*platform).makeNotReady)},
 	}
 }
 
@@ -135,6 +137,7 @@ func processVerbs() map[string]verb {
 	}
 	return map[string]verb{
 		"crash":       {fault: true, hampers: true, do: do((*processes).crash)},
+		"crash-all":   {hampers: true, do: do((*processes).crashAll)}, // in stories only
 		"crash-after": {usage: "N", least: 1, most: 1, fault: true, hampers: true, do: do((*processes).crashAfter)},
 		"hold":        {usage: "for D", lasts: true, fault: true, hampers: true, counted: true, do: do((*processes).strikeLeader)},
 		"partition":   {usage: "for D", lasts: true, fault: true, hampers: true, counted: true, do: do((*processes).strikeLeader)},

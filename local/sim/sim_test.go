@@ -4,9 +4,12 @@
 package sim_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -63,6 +66,9 @@ func TestStories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if *tell {
+				fmt.Printf("result %s\n", reportOf(sc.Seed, filepath.Base(file), r))
+			}
 			for _, v := range r.Violations {
 				t.Error(v)
 			}
@@ -71,16 +77,47 @@ func TestStories(t *testing.T) {
 			}
 			t.Logf("trace %s of %d lines: %s in %s", r.Hash, r.Lines, r.Summary(), r.Length.Round(time.Minute))
 		})
+		if *stop && t.Failed() {
+			break
+		}
 	}
 }
+
+// A scenario that is played twice has the same trace.
+func TestReplay(t *testing.T) {
+	data, err := os.ReadFile("../../internal/sim/testdata/" + replayed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc, err := sim.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hashes []string
+	for range 2 {
+		r, err := sim.Play(t, sc, options(t, "replay"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		hashes = append(hashes, r.Hash)
+	}
+	if hashes[0] != hashes[1] {
+		t.Errorf("the traces of %s are %v", replayed, hashes)
+	}
+}
+
+// replayed is a story with faults of calls, a change of the leader, and consolidation.
+const replayed = "two_leaders_for_a_moment.txtar"
 
 var (
 	first = flag.Uint64("seed", 1, "the first seed of TestSeeds")
 	count = flag.Uint64("seeds", 6, "how many seeds TestSeeds plays")
 	tries = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
 	twice = flag.Bool("twice", false, "play each seed twice, and fail if the traces differ")
-	stop  = flag.Bool("stop", false, "end TestSeeds after the first seed that fails")
-	tell  = flag.Bool("report", false, "print a line with JSON for each seed")
+	hours = flag.Int("hours", 2, "how many virtual hours TestSeeds simulates for each seed")
+	stop  = flag.Bool("stop", false, "end TestSeeds and TestStories after the first scenario that fails")
+	tell  = flag.Bool("report", false, "print a line with JSON for each scenario")
+	list  = flag.String("list", "", "append the lines of -report to this file, and leave out the seeds that are in it")
 	save  = flag.String("save", "", "write the shrunk scenarios of seeds that fail to this directory")
 )
 
@@ -89,9 +126,13 @@ var (
 func TestSeeds(t *testing.T) {
 	struck := map[string]int{}
 	var length time.Duration
+	known := listed(t)
 	for seed := *first; seed < *first+*count; seed++ {
+		if known[seed] {
+			continue
+		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			sc := sim.Generate(seed)
+			sc := sim.Generate(seed, time.Duration(*hours)*time.Hour)
 			r, err := sim.Play(t, sc, options(t, fmt.Sprint("seed-", seed)))
 			if err != nil {
 				t.Fatal(err)
@@ -101,8 +142,9 @@ func TestSeeds(t *testing.T) {
 			}
 			length += r.Length
 			if *tell {
-				printReport(seed, r)
+				fmt.Printf("result %s\n", reportOf(seed, "", r))
 			}
+			keep(t, reportOf(seed, "", r))
 			if *twice {
 				again, err := sim.Play(t, sc, sim.Options{Scheduler: options(t, "twice").Scheduler})
 				if err != nil {
@@ -124,23 +166,66 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%d seeds, %s of virtual time; faults that struck: %v", *count, length.Round(time.Hour), struck)
 }
 
-// printReport prints what came of a seed as JSON, for programs.
-func printReport(seed uint64, r sim.Result) {
-	line := struct {
-		Seed   uint64 `json:"seed"`
-		Hash   string `json:"hash"`
-		Lines  int    `json:"lines"`
-		Rule   string `json:"rule,omitempty"`
-		Detail string `json:"detail,omitempty"`
-	}{Seed: seed, Hash: r.Hash, Lines: r.Lines}
+// A line of a report is what came of a scenario.
+type line struct {
+	Seed   uint64         `json:"seed"`
+	Story  string         `json:"story,omitempty"`
+	Hash   string         `json:"hash"`
+	Lines  int            `json:"lines"`
+	Hours  float64        `json:"hours"`
+	Rule   string         `json:"rule,omitempty"`
+	Detail string         `json:"detail,omitempty"`
+	Struck map[string]int `json:"struck,omitempty"`
+}
+
+// reportOf returns what came of a scenario as JSON, for programs.
+func reportOf(seed uint64, story string, r sim.Result) []byte {
+	l := line{Seed: seed, Story: story, Hash: r.Hash, Lines: r.Lines, Hours: r.Length.Hours(), Struck: r.Struck}
 	if len(r.Violations) > 0 {
-		line.Rule, line.Detail = r.Violations[0].Rule, r.Violations[0].String()
+		l.Rule, l.Detail = r.Violations[0].Rule, r.Violations[0].String()
 	}
-	data, err := json.Marshal(line)
+	data, err := json.Marshal(l)
 	if err != nil {
 		panic(err) // a struct of strings and numbers
 	}
-	fmt.Printf("result %s\n", data)
+	return data
+}
+
+// listed returns the seeds that are in the file of -list.
+func listed(t *testing.T) map[uint64]bool {
+	known := map[uint64]bool{}
+	if *list == "" {
+		return known
+	}
+	data, err := os.ReadFile(*list)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for text := range bytes.Lines(data) {
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil {
+			t.Fatalf("%s: %v", *list, err)
+		}
+		known[l.Seed] = true
+	}
+	return known
+}
+
+// keep appends a line to the file of -list.
+func keep(t *testing.T, data []byte) {
+	if *list == "" {
+		return
+	}
+	f, err := os.OpenFile(*list, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(append(data, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // report prints a violation with the smallest scenario that still has it.

@@ -38,7 +38,6 @@ func (p *Problem) start() *State {
 		}
 	}
 	s := p.Snapshot.Apply(model.Delta{Claims: status.Deleted(p.Snapshot.Now, marked...)})
-	var placements []model.Placement
 	var planned []model.PlannedNode
 	if len(s.Pending())+len(s.Displaced()) > 0 {
 		plan, failed := pack.Try(s, p.Options.Pack)
@@ -46,12 +45,12 @@ func (p *Problem) start() *State {
 			checked := pack.SolveChecked(s, p.Options.Pack)
 			plan, st.Stats.Panics = checked.Plan, checked.Panics
 		}
-		placements, planned = plan.Placements, plan.Nodes
+		st.Expected, planned = plan.Placements, plan.Nodes
 	}
 	st.countStarting(planned)
-	st.expect(placements)
+	st.expect(st.Expected)
 	st.expectAssigned()
-	s = s.Without(leaving...).Apply(drained(leaving, p.Snapshot.Now)).Bound(placements).Calm()
+	s = s.Without(leaving...).Apply(drained(leaving, p.Snapshot.Now)).Bound(st.Expected).Calm()
 	st.Cluster = s.Apply(p.Cordon(s, func(n *model.Node) bool {
 		return !p.Initialized(n) && !status.Surplus(s, n) || p.replacedSoon(n)
 	}))

@@ -17,6 +17,8 @@ type State struct {
 	// Cluster is the Snapshot after everything in progress and all accepted commands are finished. It has no pending
 	// pods. Nodes that must not receive pods are cordoned.
 	Cluster *model.Snapshot
+	// Expected are the placements of pending and displaced pods. Those on nodes that exist are bound in Cluster.
+	Expected []model.Placement
 	// Budgets are the remaining disruption budgets of NodePools.
 	Budgets *budget.NodePools
 	// Commands are the accepted commands, in order.

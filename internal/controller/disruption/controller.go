@@ -195,7 +195,7 @@ func (c *Controller) options(now time.Time) disrupt.Options {
 func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.Decision) error {
 	var errs []error
 	c.heldBack = 0
-	for _, cmd := range c.checked(ctx, s, d.Commands) {
+	for _, cmd := range c.checked(ctx, s, d) {
 		errs = append(errs, c.begin(ctx, s, &cmd, d.Blocked))
 	}
 	c.Metrics.Throttle.HeldBack.WithLabelValues("replacements").Set(float64(c.heldBack))
@@ -214,21 +214,21 @@ func (c *Controller) carryOut(ctx context.Context, s *model.Snapshot, d disrupt.
 	return errors.Join(errs...)
 }
 
-// checked returns the commands that verify accepts, in their order. Each is verified together with the accepted ones before it.
-func (c *Controller) checked(ctx context.Context, s *model.Snapshot, commands []model.Command) []model.Command {
+// checked returns the commands that verify finds valid, in their order, each together with those before it.
+func (c *Controller) checked(ctx context.Context, s *model.Snapshot, d disrupt.Decision) []model.Command {
 	rules := verify.Rules{Labels: c.Options.Pack.Labels, DefaultSpread: c.Options.Pack.DefaultSpread}
-	if len(commands) == 0 {
-		return commands
+	if len(d.Commands) == 0 {
+		return nil
 	}
-	_, end := c.Tracer.Span(ctx, tracing.Verify, "commands", len(commands))
+	_, end := c.Tracer.Span(ctx, tracing.Verify, "commands", len(d.Commands))
 	defer end(nil)
-	if len(rules.Commands(s, commands)) == 0 {
-		return commands
+	if len(rules.Commands(s, d.Expected, d.Commands)) == 0 {
+		return d.Commands
 	}
 	var sound []model.Command
-	for _, cmd := range commands {
+	for _, cmd := range d.Commands {
 		with := append(sound[:len(sound):len(sound)], cmd)
-		violations := rules.Commands(s, with)
+		violations := rules.Commands(s, d.Expected, with)
 		if len(violations) == 0 {
 			sound = with
 			continue

@@ -1,7 +1,7 @@
 // Command score measures how many of the planted defects of package mutant the simulation finds.
 //
-// Each mutant is built with an overlay and played, seed by seed, until an invariant is violated. A violation counts only if the
-// product without the mutant does not have it with the same seed.
+// Each mutant is built with an overlay. All stories are played with it, and then seed by seed, until an invariant is violated. A
+// violation counts only if the product without the mutant does not have it with the same seed.
 package main
 
 import (
@@ -38,8 +38,9 @@ type options struct {
 type score struct {
 	Mutant string `json:"mutant"`
 	Caught bool   `json:"caught"`
-	// Rule is the invariant that was violated, Seed the seed with which. Seeds is how many were played.
+	// Rule is the invariant that was violated, Story or Seed with which. Seeds is how many were played; stories are played first.
 	Rule  string `json:"rule,omitempty"`
+	Story string `json:"story,omitempty"`
 	Seed  uint64 `json:"seed,omitempty"`
 	Seeds int    `json:"seeds"`
 	// Seconds is the CPU time of the simulations.
@@ -70,10 +71,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p, err := newPlayer(ctx, dir)
-	if err != nil {
-		return err
-	}
+	p := newPlayer(dir)
 	var scores []score
 	for n, m := range all {
 		fmt.Fprintf(os.Stderr, "mutant %d of %d: %s\n", n+1, len(all), m.Name)
@@ -104,7 +102,18 @@ func (s score) String() string {
 	if !s.Caught {
 		return fmt.Sprintf("not caught in %d seeds, %.0f s", s.Seeds, s.Seconds)
 	}
-	return fmt.Sprintf("caught by %s with seed %d, the %dth, %.0f s", s.Rule, s.Seed, s.Seeds, s.Seconds)
+	return fmt.Sprintf("caught by %s with %s, %.0f s", s.Rule, s.with(), s.Seconds)
+}
+
+// with returns the story or the seed that found the mutant.
+func (s score) with() string {
+	switch {
+	case !s.Caught:
+		return ""
+	case s.Story != "":
+		return strings.TrimSuffix(s.Story, ".txtar")
+	}
+	return fmt.Sprintf("seed %d", s.Seed)
 }
 
 func write(scores []score, form string) error {
@@ -120,10 +129,10 @@ func write(scores []score, form string) error {
 		return e.Encode(map[string]any{"mutants": scores, "caught": caught, "of": len(scores)})
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MUTANT\tCAUGHT\tBY\tSEEDS\tSECONDS")
+	fmt.Fprintln(w, "MUTANT\tCAUGHT\tBY\tWITH\tSEEDS\tSECONDS")
 	for _, s := range scores {
 		yes := map[bool]string{true: "yes", false: "no"}[s.Caught]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.0f\n", s.Mutant, yes, s.Rule, s.Seeds, s.Seconds)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%.0f\n", s.Mutant, yes, s.Rule, s.with(), s.Seeds, s.Seconds)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -144,6 +153,12 @@ func (p *player) score(ctx context.Context, m mutant.Mutant, o options) (score, 
 		return s, err
 	}
 	defer os.Remove(binary)
+	found, err := p.stories(ctx, binary)
+	s.Seconds = found.seconds
+	if err != nil || found.rule != "" {
+		s.Caught, s.Rule, s.Story = found.rule != "", found.rule, found.story
+		return s, err
+	}
 	last := o.first + o.seeds
 	for seed := o.first; seed < last; {
 		found, err := p.play(ctx, binary, seed, last-seed)

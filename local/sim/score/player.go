@@ -21,14 +21,19 @@ type player struct {
 	rules map[uint64]string
 }
 
-// newPlayer builds the product without a mutant. The working directory is that of the module local.
-func newPlayer(ctx context.Context, dir string) (*player, error) {
-	p := &player{root: "..", dir: dir, rules: map[uint64]string{}}
-	fmt.Fprintln(os.Stderr, "building the simulation")
-	return p, p.build(ctx, p.product(), "")
+// newPlayer returns a player. The working directory is that of the module local.
+func newPlayer(dir string) *player {
+	return &player{root: "..", dir: dir, rules: map[uint64]string{}}
 }
 
-func (p *player) product() string { return filepath.Join(p.dir, "product.test") }
+// product returns the tests of the product without a mutant, and builds them the first time.
+func (p *player) product(ctx context.Context) (string, error) {
+	binary := filepath.Join(p.dir, "product.test")
+	if _, err := os.Stat(binary); err == nil {
+		return binary, nil
+	}
+	return binary, p.build(ctx, binary, "")
+}
 
 // build builds the tests of the simulation with an overlay, if it is not empty.
 func (p *player) build(ctx context.Context, binary, overlay string) error {
@@ -46,6 +51,7 @@ func (p *player) build(ctx context.Context, binary, overlay string) error {
 // A finding is the first violation, or what was played if there is none.
 type finding struct {
 	seed    uint64
+	story   string // empty for a seed
 	rule    string // empty: no violation
 	seeds   int
 	seconds float64
@@ -54,14 +60,27 @@ type finding struct {
 // crashed is the rule for simulations that end without a result: a panic outside of a reconcile, or a deadlock.
 const crashed = "simulation-ends"
 
+// storyFails is the rule for a story with another number of launches, terminations or disruptions than it says, or a panic in it.
+const storyFails = "story-fails"
+
 // patience is how long one simulation may take at most, in real time. A mutant may make the product do work without end.
 const patience = 20 * time.Minute
 
+// stories plays the stories until one violates an invariant.
+func (p *player) stories(ctx context.Context, binary string) (finding, error) {
+	return p.run(ctx, binary, "TestStories", 0, 0)
+}
+
 // play plays seeds until one violates an invariant.
 func (p *player) play(ctx context.Context, binary string, seed, seeds uint64) (finding, error) {
+	return p.run(ctx, binary, "TestSeeds", seed, seeds)
+}
+
+// run runs a test.
+func (p *player) run(ctx context.Context, binary, test string, seed, seeds uint64) (finding, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestSeeds$", "-test.timeout=0", "-report", "-shrink=0", "-stop",
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^"+test+"$", "-test.timeout=0", "-report", "-shrink=0", "-stop",
 		fmt.Sprint("-seed=", seed), fmt.Sprint("-seeds=", seeds))
 	cmd.Dir = filepath.Join(p.root, "local", "sim")
 	out, err := cmd.StdoutPipe()
@@ -74,6 +93,9 @@ func (p *player) play(ctx context.Context, binary string, seed, seeds uint64) (f
 	f, stuck := read(out, seed, stop)
 	_ = cmd.Wait() // a violation is a failure of the test
 	f.seconds = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	if seeds == 0 && f.rule == "" && !cmd.ProcessState.Success() && ctx.Err() == nil {
+		f.rule = storyFails
+	}
 	if f.rule == "" && (stuck || f.seeds < int(seeds)) {
 		if !stuck && ctx.Err() != nil {
 			return f, ctx.Err()
@@ -94,8 +116,9 @@ func read(out io.Reader, first uint64, stop func()) (f finding, stuck bool) {
 			continue
 		}
 		var r struct {
-			Seed uint64 `json:"seed"`
-			Rule string `json:"rule"`
+			Seed  uint64 `json:"seed"`
+			Story string `json:"story"`
+			Rule  string `json:"rule"`
 		}
 		if json.Unmarshal([]byte(text), &r) != nil {
 			continue
@@ -108,7 +131,7 @@ func read(out io.Reader, first uint64, stop func()) (f finding, stuck bool) {
 			fmt.Fprintf(os.Stderr, "  seed %d\n", r.Seed)
 		}
 		if r.Rule != "" && f.rule == "" {
-			f.rule, f.seed = r.Rule, r.Seed
+			f.rule, f.seed, f.story = r.Rule, r.Seed, r.Story
 		}
 	}
 	return f, !timer.Stop() && f.rule == ""
@@ -119,7 +142,11 @@ func (p *player) sound(ctx context.Context, seed uint64) (string, error) {
 	if rule, ok := p.rules[seed]; ok {
 		return rule, nil
 	}
-	f, err := p.play(ctx, p.product(), seed, 1)
+	product, err := p.product(ctx)
+	if err != nil {
+		return "", err
+	}
+	f, err := p.play(ctx, product, seed, 1)
 	if err != nil {
 		return "", err
 	}
