@@ -40,6 +40,7 @@ type auditReader struct {
 	shapes map[string]int32
 	// live is the index in trace.Pods of the pod with a key that was not deleted.
 	live  map[string]int
+	seen  map[string]bool // keys of pods that began
 	trace Trace
 
 	first, last                            int64
@@ -49,7 +50,7 @@ type auditReader struct {
 // readAudit reads an audit log. Pods exist from the creation on, until they are deleted or evicted or have finished. A pod
 // whose creation is before the log exists from its first line on, if a later event has the pod.
 func readAudit(in *lines, bad *mistakes) (*Trace, error) {
-	r := &auditReader{in: in, bad: bad, shapes: map[string]int32{}, live: map[string]int{}, first: never}
+	r := &auditReader{in: in, bad: bad, shapes: map[string]int32{}, live: map[string]int{}, seen: map[string]bool{}, first: never}
 	for !bad.full() {
 		line, err := in.next()
 		if err != nil {
@@ -147,7 +148,7 @@ func (r *auditReader) begin(p *corev1.Pod, namespace string, at int64) {
 	if i, ok := r.live[key]; ok { // its deletion is not in the log
 		r.trace.Pods[i].Deleted = at
 	}
-	r.live[key] = len(r.trace.Pods)
+	r.live[key], r.seen[key] = len(r.trace.Pods), true
 	r.trace.Pods = append(r.trace.Pods, Pod{Shape: r.shape(p), Created: at, Deleted: never})
 }
 
@@ -156,10 +157,11 @@ func (r *auditReader) end(namespace, name string, at int64, p *corev1.Pod) {
 	key := namespace + "/" + name
 	i, ok := r.live[key]
 	if !ok {
-		if p == nil || len(p.Spec.Containers) == 0 || p.Name == "" || !p.CreationTimestamp.IsZero() && p.CreationTimestamp.UnixMilli() > r.first {
-			return // already ended
+		if p == nil || len(p.Spec.Containers) == 0 || r.seen[key] {
+			return // it is not known, or has ended already
 		}
 		p.Namespace = namespace
+		r.seen[key] = true
 		if r.counts(p) {
 			r.trace.Pods = append(r.trace.Pods, Pod{Shape: r.shape(p), Created: r.first, Deleted: at})
 		}

@@ -39,7 +39,6 @@ func (w *world) settle() {
 
 // disrupt makes a decision of disruption and begins its commands.
 func (w *world) disrupt() {
-	w.settle()
 	w.state.changed = false
 	d := disrupt.Decide(w.look(), w.policy.Options, w.cursor)
 	w.cursor = d.Cursor

@@ -13,19 +13,29 @@ import (
 // Replay replays the trace, which was cut, under the policy. progress is called now and then with the replayed share of
 // the period, from 0 to 1; it may be nil.
 func Replay(t *Trace, p Policy, s Settings, progress func(done float64)) Result {
-	w := newWorld(t, p, s)
-	w.tally.alive = make([]*pod, len(t.Pods))
-	w.tally.begin = w.now
-	r := &replay{world: w, trace: t, begin: w.now, end: t.End.UnixMilli(), deletions: deletions(t)}
-	r.start()
-	for step := 0; w.now < r.end; step++ {
+	r := begin(t, p, s)
+	for step := 0; r.now < r.end; step++ {
 		r.step()
 		if progress != nil && step%100 == 0 {
-			progress(float64(w.now-r.begin) / float64(r.end-r.begin))
+			progress(float64(r.now-r.begin) / float64(r.end-r.begin))
 		}
-		w.now = r.next()
+		r.now = r.next()
 	}
 	return r.result()
+}
+
+// begin returns the replay at the beginning of the period. The pods that exist then are on nodes that are ready, and have
+// not waited.
+func begin(t *Trace, p Policy, s Settings) *replay {
+	w := newWorld(t, p, s)
+	w.tally.alive = make([]*pod, len(t.Pods))
+	r := &replay{world: w, trace: t, begin: w.now, end: t.End.UnixMilli(), deletions: deletions(t)}
+	r.createUntil(r.now)
+	r.tally.quiet = true
+	r.provision(0)
+	r.tally.quiet = false
+	r.decide, r.sample = r.now+s.Disrupt.Milliseconds(), r.now
+	return r
 }
 
 // A replay is a world and the part of the trace that is still to come.
@@ -54,15 +64,7 @@ func deletions(t *Trace) []int {
 	return out
 }
 
-// start launches the nodes for the pods that exist at the beginning. They are ready at once, and no pod waits for them.
-func (r *replay) start() {
-	r.createUntil(r.now)
-	r.tally.quiet = true
-	r.provision(0)
-	r.tally.quiet = false
-	r.decide, r.sample = r.now+r.settings.Disrupt.Milliseconds(), r.now
-}
-
+// createUntil creates the pods of the trace whose time has come.
 func (r *replay) createUntil(at int64) {
 	for r.created < len(r.trace.Pods) && r.trace.Pods[r.created].Created <= at {
 		p := &r.trace.Pods[r.created]
@@ -86,6 +88,7 @@ func (r *replay) step() {
 	r.schedule()
 	r.provision(r.settings.Boot)
 	if r.now >= r.decide {
+		r.settle()
 		if r.state.changed || r.now-r.decided >= idle {
 			r.disrupt()
 			r.decided = r.now
@@ -162,7 +165,6 @@ func compareRefs(a, b model.Ref) int {
 
 // A tally is what is counted during a replay.
 type tally struct {
-	begin int64
 	// alive are the pods by their number in the trace.
 	alive []*pod
 	// quiet is true while pods are bound that existed before.

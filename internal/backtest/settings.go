@@ -39,7 +39,7 @@ type Settings struct {
 
 // DefaultSettings are the defaults of the flags.
 func DefaultSettings() Settings {
-	return Settings{Step: 10 * time.Second, Boot: time.Minute, Disrupt: 5 * time.Minute, Sample: time.Hour, Slices: 1}
+	return Settings{Step: 10 * time.Second, Boot: time.Minute, Disrupt: 10 * time.Minute, Sample: time.Hour, Slices: 1}
 }
 
 // maxSlices is the largest number of pods that share an accelerator.
@@ -94,16 +94,13 @@ func usable(pool *model.Pool, types []*model.InstanceType, slices int64) []*mode
 
 // competitive returns the types that a plan for pods without label requirements may choose: each with its cheapest
 // offering of each capacity type, without types that another one replaces at the same price or less with at least as much
-// of each resource. Such a type is never part of a cheapest plan. If the NodePool has limits or minValues, all types are
-// kept.
+// of each resource, which uses no more of the limits of the NodePool. Such a type is never part of a cheapest plan. If the
+// NodePool has minValues, all types are kept.
 func competitive(pool *model.Pool, types []*model.InstanceType) []*model.InstanceType {
 	for r := range pool.Requirements.All() {
 		if r.MinValues() > 0 {
 			return types
 		}
-	}
-	if pool.Limits != nil {
-		return types
 	}
 	list := make([]*model.InstanceType, len(types))
 	for i, t := range types {
@@ -112,7 +109,7 @@ func competitive(pool *model.Pool, types []*model.InstanceType) []*model.Instanc
 		list[i] = &changed
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(t *model.InstanceType) bool {
-		return slices.ContainsFunc(list, func(better *model.InstanceType) bool { return better != t && replaces(better, t) })
+		return slices.ContainsFunc(list, func(better *model.InstanceType) bool { return better != t && replaces(better, t, pool.Limits) })
 	})
 }
 
@@ -125,8 +122,14 @@ func cheapestOfEach(offerings []model.Offering) []model.Offering {
 }
 
 // replaces reports whether a has as much of each resource as b, and an offering of each capacity type of b that is not
-// dearer. Of two types that replace each other, the first by name replaces the second.
-func replaces(a, b *model.InstanceType) bool {
+// dearer, and if it has no larger capacity of the limited resources. Of two types that replace each other, the first by
+// name replaces the second.
+func replaces(a, b *model.InstanceType, limits model.Resources) bool {
+	for name := range limits {
+		if a.Capacity[name] > b.Capacity[name] {
+			return false
+		}
+	}
 	equal := len(a.Offerings) == len(b.Offerings)
 	for name, v := range b.Allocatable {
 		if a.Allocatable[name] < v {

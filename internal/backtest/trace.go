@@ -82,6 +82,9 @@ func (t *Trace) Cut(begin time.Time, length time.Duration) error {
 		return fmt.Errorf("the trace lasts %d days, and at most %d are replayed: name a part of it with --from and --duration",
 			(to-from)/(24*time.Hour).Milliseconds(), int(MaxPeriod.Hours()/24))
 	}
+	if from >= last && last > first {
+		return fmt.Errorf("the period begins at %s, and the trace is from %s to %s: correct --from", stamp(from), stamp(first), stamp(last))
+	}
 	all := len(t.Pods)
 	t.Pods = slices.DeleteFunc(t.Pods, func(p Pod) bool { return p.Created >= to || p.Deleted <= from || p.Deleted == p.Created })
 	if len(t.Pods) == 0 {
