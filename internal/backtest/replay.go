@@ -119,9 +119,12 @@ func (r *replay) delete(number int) {
 	r.tally.alive[number] = nil
 }
 
+// samples is how often the lower bound is computed at least.
+const samples = 24
+
 // floor adds the lower bound of the price until the next sample.
 func (r *replay) floor() {
-	until := min(r.now+r.settings.Sample.Milliseconds(), r.end)
+	until := min(r.now+max(r.settings.Step.Milliseconds(), min(r.settings.Sample.Milliseconds(), (r.end-r.begin)/samples)), r.end)
 	o := r.policy.Options.Pack
 	o.Effort = -1
 	r.tally.floor += offline.Floor(r.look(), o) * float64(until-r.now) / hour

@@ -31,7 +31,7 @@ type Settings struct {
 	Boot time.Duration
 	// Disrupt is the interval between decisions of disruption.
 	Disrupt time.Duration
-	// Sample is the interval at which the lower bound is computed.
+	// Sample is the longest interval at which the lower bound is computed. It is computed 24 times at least.
 	Sample time.Duration
 	// Slices is how many pods may share an accelerator, at least 1. A pod then requests a number of slices.
 	Slices int64

@@ -75,7 +75,7 @@ func backtestCommand() *cobra.Command {
 	f.DurationVar(&s.settings.Step, "step", s.settings.Step, "Interval of the virtual clock; pods of one interval are planned together")
 	f.DurationVar(&s.settings.Boot, "boot-time", s.settings.Boot, "Time from the launch of a node until it accepts pods")
 	f.DurationVar(&s.settings.Disrupt, "disruption-interval", s.settings.Disrupt, "Interval between decisions of disruption")
-	f.DurationVar(&s.settings.Sample, "sample-interval", s.settings.Sample, "Interval at which the lower bound of the price is computed")
+	f.DurationVar(&s.settings.Sample, "sample-interval", s.settings.Sample, "Longest interval at which the lower bound of the price is computed; it is computed 24 times at least")
 	f.Int64Var(&s.settings.Slices, "gpu-slices", s.settings.Slices, "Number of pods that may share an accelerator; a share is rounded up to slices")
 	return c
 }
