@@ -180,3 +180,45 @@ func TestReplayLaws(t *testing.T) {
 		}
 	}
 }
+
+// Constraints of pods in an audit log hold: pods with anti-affinity to each other are on different nodes in the zone that
+// they select, and evicted pods too.
+func TestReplayConstraints(t *testing.T) {
+	const spec = `"spec":{"nodeSelector":{"topology.kubernetes.io/zone":"b"},"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":` +
+		`[{"labelSelector":{"matchLabels":{"app":"db"}},"topologyKey":"kubernetes.io/hostname"}]}},`
+	var log strings.Builder
+	for i := range 4 {
+		pod := strings.Replace(auditPod(fmt.Sprint("db-", i), `,"labels":{"app":"db"}`), `"spec":{`, spec, 1)
+		log.WriteString(audit(10+200*i, "create", "", fmt.Sprint("db-", i), pod))
+	}
+	for i := range 6 {
+		log.WriteString(audit(20, "create", "", fmt.Sprint("big-", i), auditPod(fmt.Sprint("big-", i), `,"labels":{"app":"big"}`)))
+		log.WriteString(audit(900, "delete", "", fmt.Sprint("big-", i), auditPod(fmt.Sprint("big-", i), "")))
+	}
+	trace, err := Read("audit.jsonl", strings.NewReader(log.String()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := trace.Cut(time.Unix(0, 0), 2*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	r := begin(trace, small(t, pool), DefaultSettings())
+	for r.now < r.end {
+		r.step()
+		for _, n := range r.nodes {
+			dbs := 0
+			for _, p := range n.pods {
+				if p.object.Labels["app"] == "db" {
+					dbs++
+				}
+			}
+			if zone := n.object.Labels["topology.kubernetes.io/zone"]; dbs > 1 || dbs > 0 && zone != "b" {
+				t.Fatalf("at %d: node %s in zone %s has %d pods with anti-affinity to each other", r.now, n.name, zone, dbs)
+			}
+		}
+		r.now = r.next()
+	}
+	if got := r.result(); got.Unbound != 0 || got.Pods != 10 || got.Launched < 4 {
+		t.Errorf("%+v", got)
+	}
+}
