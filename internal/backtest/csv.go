@@ -54,6 +54,8 @@ const (
 	maxMilli = 1_000_000_000 // a million cores
 	maxBytes = 1 << 50
 	maxGPUs  = 10_000
+	// hugeMilli is more than any instance type has.
+	hugeMilli = 1_000_000
 )
 
 // A csvShape is what pods of a CSV file may differ in.
@@ -70,6 +72,8 @@ type csvReader struct {
 	width  int
 	shapes map[csvShape]int32
 	trace  Trace
+	// huge is the first line with more cores than a machine has.
+	huge int
 }
 
 func readCSV(in *lines, bad *mistakes) (*Trace, error) {
@@ -89,6 +93,11 @@ func readCSV(in *lines, bad *mistakes) (*Trace, error) {
 	}
 	if err := bad.err(); err != nil {
 		return nil, err
+	}
+	if r.huge > 0 {
+		r.trace.Warnings = append(r.trace.Warnings, fmt.Sprintf(
+			"%s:%d: cpu is in cores, and this pod requests more than %d; if the numbers are thousandths, name the column cpu_milli",
+			bad.file, r.huge, hugeMilli/1000))
 	}
 	return &r.trace, nil
 }
@@ -171,7 +180,7 @@ func (r *csvReader) row(line []byte) {
 	if v := r.cell(cells, colCreated); v != "" {
 		p.Created = r.time(v, colCreated)
 	} else {
-		r.bad.add(r.in.number, r.header0(colCreated), "is empty; give seconds, or a time such as 2026-01-05T12:00:00Z")
+		r.bad.add(r.in.number, r.title(colCreated), "is empty; give seconds, or a time such as 2026-01-05T12:00:00Z")
 	}
 	if v := r.cell(cells, colDeleted); v != "" {
 		p.Deleted = r.time(v, colDeleted)
@@ -180,7 +189,7 @@ func (r *csvReader) row(line []byte) {
 		return
 	}
 	if p.Deleted < p.Created {
-		r.bad.add(r.in.number, r.header0(colDeleted), "%s is before the creation %s; correct one of them, or leave the deletion empty",
+		r.bad.add(r.in.number, r.title(colDeleted), "%s is before the creation %s; correct one of them, or leave the deletion empty",
 			r.cell(cells, colDeleted), r.cell(cells, colCreated))
 		return
 	}
@@ -228,15 +237,15 @@ func (r *csvReader) cell(cells []string, c column) string {
 	return strings.TrimSpace(cells[r.at[c]])
 }
 
-// header0 returns the name of the column in messages.
-func (r *csvReader) header0(c column) string { return columnNames[c][0] }
+// title returns the name of the column in messages.
+func (r *csvReader) title(c column) string { return columnNames[c][0] }
 
 // amount returns the amount in the column quantity, or, in units, that in the column number.
 func (r *csvReader) amount(cells []string, quantity, number column, unit, most int64, of func(*resource.Quantity) int64) int64 {
 	if v := r.cell(cells, number); v != "" {
 		f, err := strconv.ParseFloat(v, 64)
 		if err != nil || !(f >= 0) || f > float64(most/unit) {
-			r.bad.add(r.in.number, r.header0(number), "%q is not a number from 0 to %d", v, most/unit)
+			r.bad.add(r.in.number, r.title(number), "%q is not a number from 0 to %d", v, most/unit)
 			return 0
 		}
 		return int64(math.Ceil(f * float64(unit)))
@@ -251,17 +260,21 @@ func (r *csvReader) amount(cells []string, quantity, number column, unit, most i
 		limit = resource.NewMilliQuantity(most, resource.DecimalSI)
 	}
 	if err != nil || q.Sign() < 0 || q.Cmp(*limit) > 0 {
-		r.bad.add(r.in.number, r.header0(quantity), "%q is not an amount from 0 to %s, such as 500m or 2Gi", v, limit.String())
+		r.bad.add(r.in.number, r.title(quantity), "%q is not an amount from 0 to %s, such as 500m or 2Gi", v, limit.String())
 		return 0
 	}
-	return of(&q)
+	v64 := of(&q)
+	if quantity == colCPU && v64 > hugeMilli && r.huge == 0 {
+		r.huge = r.in.number
+	}
+	return v64
 }
 
 // count returns a whole number from 0 to most.
 func (r *csvReader) count(v string, c column, most int64) int64 {
 	f, err := strconv.ParseFloat(v, 64)
 	if err != nil || f != math.Trunc(f) || f < 0 || f > float64(most) {
-		r.bad.add(r.in.number, r.header0(c), "%q is not a whole number from 0 to %d", v, most)
+		r.bad.add(r.in.number, r.title(c), "%q is not a whole number from 0 to %d", v, most)
 		return 0
 	}
 	return int64(f)
@@ -278,6 +291,6 @@ func (r *csvReader) time(v string, c column) int64 {
 			return ms
 		}
 	}
-	r.bad.add(r.in.number, r.header0(c), "%q is not a time; give seconds from 0 on, or a time such as 2026-01-05T12:00:00Z", v)
+	r.bad.add(r.in.number, r.title(c), "%q is not a time; give seconds from 0 on, or a time such as 2026-01-05T12:00:00Z", v)
 	return 0
 }

@@ -31,6 +31,14 @@ func TestReadCSV(t *testing.T) {
 	}
 }
 
+// Numbers that are probably thousandths of cores are told.
+func TestReadHugeCPU(t *testing.T) {
+	got, err := Read("t.csv", strings.NewReader("cpu,memory,creation\n2,1Gi,0\n1500,1Gi,0\n"), nil)
+	if err != nil || len(got.Warnings) != 1 || !strings.HasPrefix(got.Warnings[0], "t.csv:3: cpu is in cores") {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // A mistake names file, line, field and a correction, and all mistakes are told at once.
 func TestReadMistakes(t *testing.T) {
 	const head = "name,cpu_milli,memory,gpu,gpu_milli,creation,deletion\n"
