@@ -60,13 +60,13 @@ func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
 		}
 	}
 	out.After += r.Plan.Price
-	out.Floor = floorOf(r.Snapshot, r.Options)
+	out.Floor = Floor(r.Snapshot, r.Options)
 	return out
 }
 
-// floorOf returns a lower bound on the price of any nodes for all pods of s. It is the Floor of a plan for the same
+// Floor returns a lower bound on the price of any nodes for all pods of s. It is the Floor of a plan for the same
 // pods, all pending, without nodes and without limits. Pods on nodes that Karpenter does not manage are excluded.
-func floorOf(s *model.Snapshot, o pack.Options) float64 {
+func Floor(s *model.Snapshot, o pack.Options) float64 {
 	var d model.Delta
 	for _, p := range s.Pools() {
 		object := *p.Object

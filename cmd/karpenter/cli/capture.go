@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
@@ -18,20 +21,24 @@ import (
 
 func captureCommand() *cobra.Command {
 	var file string
+	follow := false
 	c := &cobra.Command{
 		Use:   "capture",
 		Short: "Write the cluster to a file, without secrets, for simulate and explain",
 		Long: "Write all objects that decisions depend on to a file, as a List in JSON. Karpenter's commands read it with -f.\n\n" +
 			"Removed are: commands, arguments, environment and images of containers, annotations except Karpenter's and those of\n" +
 			"volumes and pods that decisions depend on, managed fields, user data of EC2NodeClasses, and the status of containers.\n" +
-			"Names, labels, namespaces and selectors remain, since decisions depend on them: read the file before you share it.",
+			"Names, labels, namespaces and selectors remain, since decisions depend on them: read the file before you share it.\n\n" +
+			"With --follow it writes the creation and the end of each pod as a line, until it is interrupted. backtest replays that.",
 		Example: "  karpenter capture -o cluster.json\n" +
 			"  karpenter simulate -f cluster.json --consolidate\n" +
-			"  karpenter explain node ip-10-0-0-4.ec2.internal -f cluster.json",
+			"  karpenter explain node ip-10-0-0-4.ec2.internal -f cluster.json\n" +
+			"  timeout 24h karpenter capture --follow -o day.jsonl",
 		Args: noArgs,
 	}
 	c.Flags().StringVarP(&file, "output", "o", "", "File to write (default: standard output)")
-	c.RunE = interruptible(func(cmd *cobra.Command, _ []string) error {
+	c.Flags().BoolVar(&follow, "follow", false, "Write pods as they are created and end, as JSON lines for backtest, until interrupted")
+	once := interruptible(func(cmd *cobra.Command, _ []string) error {
 		p := newProgress(cmd.ErrOrStderr())
 		defer p.end()
 		p.say("reading the cluster")
@@ -54,18 +61,41 @@ func captureCommand() *cobra.Command {
 			return coded{exitUnreachable, err}
 		}
 		p.pause()
-		out := cmd.OutOrStdout()
-		if file != "" {
-			f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-			if err != nil {
-				return fmt.Errorf("write the capture: %w", err)
-			}
-			defer f.Close()
-			out = f
+		out, done, err := captureTo(cmd, file)
+		if err != nil {
+			return err
 		}
-		return writeCapture(out, list)
+		return errors.Join(writeCapture(out, list), done())
 	})
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if !follow {
+			return once(cmd, args)
+		}
+		there, err := watchingClient(100)
+		if err != nil {
+			return err
+		}
+		out, done, err := captureTo(cmd, file)
+		if err != nil {
+			return err
+		}
+		f := follower{pods: there, clock: clock.RealClock{}, out: out, alive: map[types.UID]*corev1.Pod{}}
+		err = f.follow(cmd.Context(), func(err error) { warn(cmd.ErrOrStderr(), []string{err.Error()}) })
+		return errors.Join(err, done())
+	}
 	return c
+}
+
+// captureTo returns where to write: the file, or standard output if it is empty. The caller calls done at the end.
+func captureTo(cmd *cobra.Command, file string) (out io.Writer, done func() error, err error) {
+	if file == "" {
+		return cmd.OutOrStdout(), func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("write the capture: %w", err)
+	}
+	return f, f.Close, nil
 }
 
 // captured is a List of Kubernetes.

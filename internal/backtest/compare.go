@@ -1,0 +1,45 @@
+package backtest
+
+import (
+	"runtime"
+	"sync"
+	"time"
+)
+
+// A Comparison is what several policies made of the same trace. It is also the JSON output.
+type Comparison struct {
+	Begin time.Time `json:"begin"`
+	End   time.Time `json:"end"`
+	// Policies are in the order in which they were given.
+	Policies []Result `json:"policies"`
+}
+
+// Compare replays the trace under each policy, several at a time. progress is called now and then with the replayed
+// share of all, from 0 to 1.
+func Compare(t *Trace, policies []Policy, s Settings, progress func(done float64)) Comparison {
+	out := Comparison{Begin: t.Begin, End: t.End, Policies: make([]Result, len(policies))}
+	var mu sync.Mutex // guards done
+	done := make([]float64, len(policies))
+	tell := func(i int, share float64) {
+		mu.Lock()
+		defer mu.Unlock()
+		done[i] = share
+		sum := 0.0
+		for _, v := range done {
+			sum += v
+		}
+		progress(sum / float64(len(done)))
+	}
+	slots := make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
+	var all sync.WaitGroup
+	for i := range policies {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			out.Policies[i] = Replay(t, policies[i], s, func(share float64) { tell(i, share) })
+			tell(i, 1)
+		})
+	}
+	all.Wait()
+	return out
+}

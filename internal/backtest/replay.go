@@ -1,0 +1,254 @@
+package backtest
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/offline"
+)
+
+// Replay replays the trace, which was cut, under the policy. progress is called now and then with the replayed share of
+// the period, from 0 to 1; it may be nil.
+func Replay(t *Trace, p Policy, s Settings, progress func(done float64)) Result {
+	r := begin(t, p, s)
+	for step := 0; r.now < r.end; step++ {
+		r.step()
+		if progress != nil && step%100 == 0 {
+			progress(float64(r.now-r.begin) / float64(r.end-r.begin))
+		}
+		r.now = r.next()
+	}
+	return r.result()
+}
+
+// begin returns the replay at the beginning of the period. The pods that exist then are on nodes that are ready, and have
+// not waited.
+func begin(t *Trace, p Policy, s Settings) *replay {
+	w := newWorld(t, p, s)
+	w.tally.alive = make([]*pod, len(t.Pods))
+	r := &replay{world: w, trace: t, begin: w.now, end: t.End.UnixMilli(), deletions: deletions(t)}
+	r.createUntil(r.now)
+	r.tally.quiet = true
+	r.provision(0)
+	r.tally.quiet = false
+	r.decide, r.sample = r.now+s.Disrupt.Milliseconds(), r.now
+	return r
+}
+
+// A replay is a world and the part of the trace that is still to come.
+type replay struct {
+	*world
+	trace      *Trace
+	begin, end int64
+	created    int   // the number of pods that were created
+	deletions  []int // pods by the time of their deletion
+	deleted    int   // the number of deletions so far
+	decide     int64 // when disruption is decided next
+	decided    int64 // when it was decided last
+	sample     int64 // when the lower bound is computed next
+	draining   bool
+}
+
+// deletions returns the pods that are deleted, in the order of their deletion.
+func deletions(t *Trace) []int {
+	var out []int
+	for i, p := range t.Pods {
+		if p.Deleted < t.End.UnixMilli() {
+			out = append(out, i)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(t.Pods[a].Deleted, t.Pods[b].Deleted) })
+	return out
+}
+
+// createUntil creates the pods of the trace whose time has come.
+func (r *replay) createUntil(at int64) {
+	for r.created < len(r.trace.Pods) && r.trace.Pods[r.created].Created <= at {
+		p := &r.trace.Pods[r.created]
+		if p.Deleted > at {
+			c := r.create(r.created, &r.shapes[p.Shape], 1)
+			c.since = max(p.Created, r.begin)
+			r.tally.alive[r.created] = c
+		}
+		r.created++
+	}
+}
+
+// step brings the world to the time now.
+func (r *replay) step() {
+	r.join()
+	for r.deleted < len(r.deletions) && r.trace.Pods[r.deletions[r.deleted]].Deleted <= r.now {
+		r.delete(r.deletions[r.deleted])
+		r.deleted++
+	}
+	r.createUntil(r.now)
+	r.schedule()
+	r.provision(r.settings.Boot)
+	if r.now >= r.decide {
+		r.settle()
+		if r.state.changed || r.now-r.decided >= idle {
+			r.disrupt()
+			r.decided = r.now
+		}
+		r.decide = r.now + r.settings.Disrupt.Milliseconds()
+	}
+	r.draining = r.advance()
+	if r.now >= r.sample {
+		r.floor()
+	}
+}
+
+// idle is the interval in milliseconds between decisions of disruption while nothing changes. Time alone can make a node
+// due: windows of budgets open, and nodes expire.
+const idle = 10 * 60 * 1000
+
+// delete removes a pod of the trace.
+func (r *replay) delete(number int) {
+	p := r.tally.alive[number]
+	if p == nil {
+		return // it was created and deleted in one step
+	}
+	if p.node == nil {
+		r.waiting = slices.DeleteFunc(r.waiting, func(o *pod) bool { return o == p })
+		r.tally.unbound(p, r.trace.Pods[number].Deleted)
+	}
+	r.remove(p)
+	r.tally.alive[number] = nil
+}
+
+// samples is how often the lower bound is computed at least.
+const samples = 24
+
+// floor adds the lower bound of the price until the next sample.
+func (r *replay) floor() {
+	until := min(r.now+max(r.settings.Step.Milliseconds(), min(r.settings.Sample.Milliseconds(), (r.end-r.begin)/samples)), r.end)
+	o := r.policy.Options.Pack
+	o.Effort = -1
+	r.tally.floor += offline.Floor(r.look(), o) * float64(until-r.now) / hour
+	r.sample = until
+}
+
+// next returns the time of the next step: that of the next event, rounded up to whole steps.
+func (r *replay) next() int64 {
+	step := r.settings.Step.Milliseconds()
+	at := min(r.decide, r.sample)
+	if r.created < len(r.trace.Pods) {
+		at = min(at, r.trace.Pods[r.created].Created)
+	}
+	if r.deleted < len(r.deletions) {
+		at = min(at, r.trace.Pods[r.deletions[r.deleted]].Deleted)
+	}
+	for _, n := range r.nodes {
+		if !n.joined {
+			at = min(at, n.up)
+		}
+	}
+	if r.draining || len(r.waiting) > 0 && r.state.freed {
+		at = r.now
+	}
+	for _, p := range r.waiting {
+		if r.promises[p.key] == "" {
+			at = min(at, p.refused+retry.Milliseconds())
+		}
+	}
+	steps := max(1, (at-r.begin+step-1)/step-(r.now-r.begin)/step)
+	return min(r.now+steps*step, r.end)
+}
+
+// hour is an hour in milliseconds.
+const hour = 3_600_000
+
+// compareRefs orders references.
+func compareRefs(a, b model.Ref) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Key, b.Key))
+}
+
+// A tally is what is counted during a replay.
+type tally struct {
+	// alive are the pods by their number in the trace.
+	alive []*pod
+	// quiet is true while pods are bound that existed before.
+	quiet bool
+	// waits are how long pods waited for a node, in milliseconds.
+	waits                                []int64
+	neverBound                           int
+	dollars, floor                       float64
+	launched, peak, evictions, disrupted int
+}
+
+// bound records how long the pod has waited. A pod that is bound in the step in which it was created has not waited.
+func (t *tally) bound(p *pod, now int64) {
+	switch {
+	case t.quiet:
+	case p.fresh:
+		t.waits = append(t.waits, 0)
+	default:
+		t.waits = append(t.waits, now-p.since)
+	}
+}
+
+// unbound records the wait of a pod that was deleted without a node.
+func (t *tally) unbound(p *pod, at int64) {
+	t.waits = append(t.waits, max(0, at-p.since))
+	t.neverBound++
+}
+
+// charge adds the price of a node that is terminated now.
+func (t *tally) charge(n *node, now int64) {
+	t.dollars += n.price * float64(now-n.launched) / hour
+}
+
+// A Result is what a policy made of the trace. It is also the JSON output.
+type Result struct {
+	Policy string `json:"policy"`
+	// Dollars is the price of all nodes from launch to termination. Floor is a lower bound for the pods, sampled.
+	Dollars float64 `json:"dollars"`
+	Floor   float64 `json:"floorDollars"`
+	// Evictions is how many pods disruption evicted, Disrupted from how many nodes.
+	Evictions int     `json:"evictions"`
+	Disrupted int     `json:"nodesDisrupted"`
+	Pending   Pending `json:"pendingSeconds"`
+	// Pods is how many pods existed. Unbound is how many of them were deleted, or left at the end, without a node.
+	Pods    int `json:"pods"`
+	Unbound int `json:"podsWithoutNode"`
+	// Launched is how many nodes were launched, Peak how many existed at most.
+	Launched int `json:"nodesLaunched"`
+	Peak     int `json:"nodesAtMost"`
+}
+
+// Pending is how long pods waited for a node, in seconds.
+type Pending struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	Max float64 `json:"max"`
+}
+
+// result ends the replay: nodes that are left are charged until the end.
+func (r *replay) result() Result {
+	for _, n := range r.nodes {
+		r.tally.charge(n, r.end)
+	}
+	for _, p := range r.waiting {
+		r.tally.unbound(p, r.end)
+	}
+	slices.Sort(r.tally.waits)
+	at := func(share float64) float64 {
+		n := len(r.tally.waits)
+		if n == 0 {
+			return 0
+		}
+		return float64(r.tally.waits[max(0, int(math.Ceil(share*float64(n)))-1)]) / 1000
+	}
+	t := &r.tally
+	return Result{
+		Policy: r.policy.Name, Dollars: cents(t.dollars), Floor: cents(t.floor), Evictions: t.evictions, Disrupted: t.disrupted,
+		Pending: Pending{P50: at(0.5), P95: at(0.95), Max: at(1)}, Pods: len(r.trace.Pods), Unbound: t.neverBound,
+		Launched: t.launched, Peak: t.peak,
+	}
+}
+
+// cents rounds dollars to hundredths of a cent.
+func cents(dollars float64) float64 { return math.Round(dollars*10_000) / 10_000 }

@@ -1,0 +1,125 @@
+package backtest
+
+import (
+	"math"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+)
+
+// retry is the interval after which a plan is made again for pods that the last one refused.
+const retry = 5 * time.Minute
+
+// schedule binds waiting pods: to the node that was planned for them, once it has joined. Other pods without further
+// constraints are bound to the node with the best score. The rest is left to the next plan.
+func (w *world) schedule() {
+	var kept []*pod
+	for _, p := range w.waiting {
+		if n := w.byName[w.promises[p.key]]; n != nil && n.status == stays {
+			if !n.joined {
+				kept = append(kept, p)
+				continue
+			}
+			if n.fits(p) {
+				w.bind(p, n)
+				continue
+			}
+		}
+		delete(w.promises, p.key)
+		if p.shape.plain && (p.fresh || w.state.freed) {
+			if n := w.best(p); n != nil {
+				w.bind(p, n)
+				continue
+			}
+		}
+		p.fresh = false
+		kept = append(kept, p)
+	}
+	w.waiting, w.state.freed = kept, false
+}
+
+// fits reports whether the node has room for the pod.
+func (n *node) fits(p *pod) bool {
+	for name, v := range p.shape.requests {
+		if v > n.free[name] {
+			return false
+		}
+	}
+	return true
+}
+
+// best returns the node with the highest score among those with room, the first one of equal scores.
+func (w *world) best(p *pod) (found *node) {
+	most := math.Inf(-1)
+	for _, n := range w.nodes {
+		if !n.joined || n.status != stays || !n.fits(p) || !tolerates(p.shape.template, n.object) {
+			continue
+		}
+		if v := n.score(p); v > most {
+			found, most = n, v
+		}
+	}
+	return found
+}
+
+func tolerates(p *corev1.Pod, n *corev1.Node) bool {
+	_, untolerated := model.Untolerated(p.Spec.Tolerations, n.Spec.Taints)
+	return !untolerated
+}
+
+// score is the sum of kube-scheduler's scores LeastAllocated and BalancedAllocation of cpu and memory.
+func (n *node) score(p *pod) float64 {
+	used := func(name corev1.ResourceName) float64 {
+		if n.room[name] <= 0 {
+			return 1
+		}
+		return float64(n.room[name]-n.free[name]+p.shape.requests[name]) / float64(n.room[name])
+	}
+	cpu, memory := used(corev1.ResourceCPU), used(corev1.ResourceMemory)
+	return 100*(1-(cpu+memory)/2) + 100*(1-math.Abs(cpu-memory)/2)
+}
+
+// provision makes a plan, if a pod waits for which none was made, and launches its nodes.
+func (w *world) provision(boot time.Duration) {
+	due := false
+	for _, p := range w.waiting {
+		if w.promises[p.key] == "" && (p.refused == 0 || w.now-p.refused >= retry.Milliseconds()) {
+			due = true
+			break
+		}
+	}
+	if !due {
+		return
+	}
+	plan := pack.Solve(w.look(), w.policy.Options.Pack)
+	for i := range plan.Nodes {
+		n := w.launch(&plan.Nodes[i], boot)
+		w.promise(n.name, plan.Nodes[i].Pods)
+	}
+	for _, p := range plan.Placements {
+		w.promise(p.Node.Name, p.Pods)
+	}
+	for _, r := range plan.Refusals {
+		for _, p := range r.Pods {
+			if p := w.live[p.Key]; p != nil {
+				p.refused = w.now
+			}
+		}
+	}
+	if len(plan.Placements) > 0 || boot == 0 {
+		w.join()
+		w.schedule()
+	}
+}
+
+func (w *world) promise(to string, pods []*model.Pod) {
+	for _, m := range pods {
+		if p := w.live[m.Key]; p != nil && p.node == nil {
+			p.refused = 0
+		}
+		w.promises[m.Key] = to
+	}
+}
