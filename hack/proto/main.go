@@ -57,7 +57,25 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("run %s: %w", plugin, err)
 		}
 	}
-	return nil
+	return writeDescriptor(request.GetProtoFile())
+}
+
+// descriptor is the compiled definition, for languages that make messages at run time.
+const descriptor = "karpenter/cloud/v1/provider.binpb"
+
+// writeDescriptor writes the compiled definition, with its imports and without comments.
+func writeDescriptor(files []*descriptorpb.FileDescriptorProto) error {
+	set := &descriptorpb.FileDescriptorSet{}
+	for _, f := range files {
+		f = proto.Clone(f).(*descriptorpb.FileDescriptorProto)
+		f.SourceCodeInfo = nil
+		set.File = append(set.File, f)
+	}
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(set)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(source, descriptor), data, 0o644)
 }
 
 // withImports returns the descriptors of the files, each after those that it imports.

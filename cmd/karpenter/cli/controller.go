@@ -44,7 +44,7 @@ func controllerCommand(version operator.Version) *cobra.Command {
 			problems := strings.Count(err.Error(), "\n") + 1
 			return coded{exitUsage, fmt.Errorf("invalid configuration: %s\n%w", units.Counted(problems, "error"), err)}
 		}
-		return runController(cmd.Context(), version, core, clouds)
+		return runProgram(cmd.Context(), version, core, clouds, nil)
 	}
 	return c
 }
@@ -115,7 +115,11 @@ func (p providers) openOne(ctx context.Context, env operator.Env, core *settings
 // lastSpans bounds the time for the export of the last spans.
 const lastSpans = 5 * time.Second
 
-func runController(ctx context.Context, version operator.Version, core *settings.Settings, clouds providers) error {
+// runProgram runs the controllers of Karpenter, or those that instead returns.
+func runProgram(
+	ctx context.Context, version operator.Version, core *settings.Settings, clouds providers,
+	instead func(operator.Env, operator.Provider) []operator.Controller,
+) error {
 	out, closeLog, err := telemetry.OpenLog(core.LogOutputPaths)
 	if err != nil {
 		return coded{exitUsage, fmt.Errorf("--log-output-paths (LOG_OUTPUT_PATHS): %w", err)}
@@ -157,6 +161,7 @@ func runController(ctx context.Context, version operator.Version, core *settings
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
 			return clouds.open(ctx, env, core)
 		},
+		Instead: instead,
 	})
 	if err != nil {
 		log.Error(err, "stopped")
