@@ -63,6 +63,9 @@ const (
 	shortCall  = 30 * time.Second
 	longCall   = 2 * time.Minute
 	createCall = 10 * time.Minute
+	// pings is how long a connection may be silent. Servers of gRPC end connections with pings more often than every five
+	// minutes, unless they are set up otherwise. Calls of GetInfo find a provider that hangs earlier.
+	pings = 6 * time.Minute
 )
 
 // A Provider implements cloud.Provider by calls to another process.
@@ -133,7 +136,7 @@ func dial(c Config) (*grpc.ClientConn, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: time.Second, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 30 * time.Second},
 		}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pings, Timeout: 10 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessage), grpc.MaxCallSendMsgSize(wire.MaxMessage)),
 		grpc.WithDisableServiceConfig(),
 	}
