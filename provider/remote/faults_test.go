@@ -31,6 +31,9 @@ func bubble(t *testing.T, s *scripted, test func(t *testing.T, p cloudProvider, 
 	})
 }
 
+// passed waits in the virtual time of a bubble. Streams and connections are opened again meanwhile.
+func passed(d time.Duration) { <-time.After(d) }
+
 // cloudProvider is what the tests use of the client.
 type cloudProvider interface{ cloud.Provider }
 
@@ -77,7 +80,7 @@ func TestDiesInCreate(t *testing.T) {
 			t.Fatalf("create: %v, want a LaunchError ProviderUnreachable", err)
 		}
 		l.start(&scripted{})
-		time.Sleep(2 * time.Minute) // virtual: the connection is made again
+		passed(2 * time.Minute)
 		i, err := p.Create(t.Context(), claim("a"))
 		if err != nil || i.ProviderID != "script://uid-a" || len(launched) != 1 {
 			t.Errorf("after the restart create gives %+v, %v with tokens %v", i, err, launched)
@@ -139,11 +142,11 @@ func TestGoneAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.kill()
-		time.Sleep(30 * time.Second)
+		passed(30 * time.Second)
 		if err := usable(); err != nil {
 			t.Errorf("half a minute after it was gone: %v", err)
 		}
-		time.Sleep(time.Minute)
+		passed(time.Minute)
 		var unready *cloud.NodeClassNotReadyError
 		if err := usable(); !errors.As(err, &unready) {
 			t.Errorf("one and a half minutes after it was gone: %v, want a NodeClassNotReadyError", err)
@@ -152,7 +155,7 @@ func TestGoneAndBack(t *testing.T) {
 			t.Errorf("create: %v, want a NodeClassNotReadyError, so that the pods are planned again", err)
 		}
 		l.start(&scripted{})
-		time.Sleep(2 * time.Minute)
+		passed(2 * time.Minute)
 		if err := usable(); err != nil {
 			t.Errorf("after it is back: %v", err)
 		}
@@ -216,7 +219,7 @@ func TestExhausted(t *testing.T) {
 		if got := available(); got != "true false" {
 			t.Errorf("zones a and b are available: %s", got)
 		}
-		time.Sleep(10 * time.Minute)
+		passed(10 * time.Minute)
 		if got := available(); got != "true true" {
 			t.Errorf("after ten minutes zones a and b are available: %s", got)
 		}

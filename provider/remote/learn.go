@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -104,7 +105,7 @@ func (p *Provider) store(ctx context.Context, message *cloudv1.GetInfoResponse) 
 		err = p.write(ctx, string(text))
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "failed to store the facts about a provider", "ConfigMap", configMap)
+		ctrl.LoggerFrom(ctx).Error(err, "failed to store the facts about a provider", "ConfigMap", klog.KRef(p.config.Namespace, configMap))
 	}
 }
 

@@ -182,7 +182,7 @@ func printReport(w io.Writer, r check.Report, out output) error {
 	} else {
 		fmt.Fprintf(w, "\nProvider %s %s, node classes %s.\n", r.Provider, r.Version, strings.Join(r.NodeClasses, ", "))
 		for _, m := range r.Missing {
-			fmt.Fprintf(w, "Left out: %s.\n", m)
+			fmt.Fprintf(w, "Omitted: %s.\n", m)
 		}
 	}
 	if n := r.Failed(); n > 0 {

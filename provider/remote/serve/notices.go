@@ -121,7 +121,7 @@ func (s *Server) deliver(ctx context.Context, w *watch, name string, source clou
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.config.Log.Error(err, "failed to receive notices", "source", source.Name())
+			s.config.Log.Error(err, "failed to receive notices", "notice-source", source.Name())
 			pause = again
 		default:
 			var failed []cloud.Notice
@@ -138,7 +138,7 @@ func (s *Server) deliver(ctx context.Context, w *watch, name string, source clou
 			}
 			if batch.Acknowledge != nil {
 				if err := batch.Acknowledge(ctx, failed); err != nil {
-					s.config.Log.Error(err, "failed to acknowledge notices", "source", source.Name())
+					s.config.Log.Error(err, "failed to acknowledge notices", "notice-source", source.Name())
 				}
 			}
 		}
