@@ -11,6 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/clusterapi"
+	"github.com/karpenter-go/karpenter/provider/remote"
 )
 
 // The comments of the chart's settings are the help of their flags. A comment may go on after that.
@@ -19,6 +20,7 @@ func TestValuesHaveTheHelpOfTheFlags(t *testing.T) {
 	settings.AddFlags(fs)
 	aws.AddFlags(fs)
 	clusterapi.AddFlags(fs)
+	remote.AddFlags(fs)
 	help := map[string]string{}
 	fs.VisitAll(func(f *pflag.Flag) {
 		usage, _ := splitUsage(f.Usage)
