@@ -34,7 +34,8 @@ func TestValuesHaveTheHelpOfTheFlags(t *testing.T) {
 	if len(comments) < 20 {
 		t.Fatalf("found comments of %d settings only", len(comments))
 	}
-	delete(comments, "enableDRA") // it has no flag: it sets two gates
+	delete(comments, "enableDRA")           // it has no flag: it sets two gates
+	delete(comments, "providerNodeClasses") // nor has this one: it grants permissions
 	for key, comment := range comments {
 		if usage := help[strings.ToLower(key)]; usage == "" || !strings.HasPrefix(comment, usage+".") {
 			t.Errorf("settings.%s: the comment is %q, the help of its flag %q", key, comment, usage)

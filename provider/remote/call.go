@@ -51,7 +51,9 @@ func call[Q, A any](
 	}
 	start := p.config.Clock.Now()
 	answer, err = f(bounded, request)
-	p.config.Metrics.called(p.name(), method, status.Code(err), p.config.Clock.Since(start))
+	if p.info != nil {
+		p.config.Metrics.called(p.name(), method, status.Code(err), p.config.Clock.Since(start))
+	}
 	if ctx.Err() != nil && err != nil {
 		return answer, ctx.Err() // the caller has given up; that says nothing about the provider
 	}
@@ -113,7 +115,9 @@ func (p *Provider) heard(ctx context.Context, err error) {
 		p.health.cause = wire.Text(status.Convert(err).Message())
 	}
 	p.health.mu.Unlock()
-	p.config.Metrics.reachable(p.name(), !down)
+	if p.info != nil { // before, the provider has no name
+		p.config.Metrics.reachable(p.name(), !down)
+	}
 	if !changed {
 		return
 	}

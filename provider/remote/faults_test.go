@@ -95,7 +95,9 @@ func TestHangs(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		},
-		get: func(string) *cloudv1.GetInstanceResponse { return &cloudv1.GetInstanceResponse{Instance: &cloudv1.Instance{ProviderId: "script://x"}} },
+		get: func(string) *cloudv1.GetInstanceResponse {
+			return &cloudv1.GetInstanceResponse{Instance: &cloudv1.Instance{ProviderId: "script://x"}}
+		},
 	}
 	bubble(t, s, func(t *testing.T, p cloudProvider, _ *line) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -117,7 +119,9 @@ func TestHangs(t *testing.T) {
 
 // A catalogue that never comes makes the NodePool unusable at once; it does not hold up the planning of others.
 func TestCatalogueNeverComes(t *testing.T) {
-	s := &scripted{catalogue: func(stream grpc.ServerStreamingServer[cloudv1.WatchCatalogueResponse]) error { return sendAndWait(stream) }}
+	s := &scripted{catalogue: func(stream grpc.ServerStreamingServer[cloudv1.WatchCatalogueResponse]) error {
+		return sendAndWait(stream)
+	}}
 	bubble(t, s, func(t *testing.T, p cloudProvider, _ *line) {
 		begin := time.Now()
 		_, err := p.InstanceTypes(t.Context(), pool())
@@ -305,11 +309,13 @@ func TestLiesAboutInstances(t *testing.T) {
 		"no token":                  func(i *cloudv1.Instance) { i.Token = "" },
 		"id of another cloud":       func(i *cloudv1.Instance) { i.ProviderId = "other:///i-1" },
 		"no id":                     func(i *cloudv1.Instance) { i.ProviderId = "" },
-		"another zone":              func(i *cloudv1.Instance) { i.Offering = &cloudv1.OfferingKey{InstanceType: "small", Zone: "b", CapacityType: "on-demand"} },
-		"too small":                 func(i *cloudv1.Instance) { i.Allocatable = map[string]string{"cpu": "500m"} },
-		"is being ended":            func(i *cloudv1.Instance) { i.Ending = true },
-		"annotation of Karpenter":   func(i *cloudv1.Instance) { i.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"} },
-		"no type":                   func(i *cloudv1.Instance) { i.Offering = nil },
+		"another zone": func(i *cloudv1.Instance) {
+			i.Offering = &cloudv1.OfferingKey{InstanceType: "small", Zone: "b", CapacityType: "on-demand"}
+		},
+		"too small":               func(i *cloudv1.Instance) { i.Allocatable = map[string]string{"cpu": "500m"} },
+		"is being ended":          func(i *cloudv1.Instance) { i.Ending = true },
+		"annotation of Karpenter": func(i *cloudv1.Instance) { i.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"} },
+		"no type":                 func(i *cloudv1.Instance) { i.Offering = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &scripted{create: func(_ context.Context, r *cloudv1.CreateInstanceRequest) (*cloudv1.CreateInstanceResponse, error) {
@@ -355,7 +361,9 @@ func TestLiesAboutLists(t *testing.T) {
 			})
 		})
 	}
-	s := &scripted{get: func(string) *cloudv1.GetInstanceResponse { return &cloudv1.GetInstanceResponse{Instance: one("script://b")} }}
+	s := &scripted{get: func(string) *cloudv1.GetInstanceResponse {
+		return &cloudv1.GetInstanceResponse{Instance: one("script://b")}
+	}}
 	bubble(t, s, func(t *testing.T, p cloudProvider, _ *line) {
 		var rejected *wire.Rejection
 		if i, err := p.Get(t.Context(), "script://a"); !errors.As(err, &rejected) {

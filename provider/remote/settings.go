@@ -18,7 +18,8 @@ type Settings struct {
 	// CAFile, CertFile and KeyFile are PEM files for TLS: the certificates that sign those of providers, and the client's own.
 	CAFile, CertFile, KeyFile string
 
-	flags *pflag.FlagSet
+	flags     *pflag.FlagSet
+	addresses string // as given
 }
 
 // The flags of the settings and their environment variables.
@@ -32,7 +33,7 @@ const (
 // AddFlags adds the flags to fs and returns the settings that parsing and Validate set.
 func AddFlags(fs *pflag.FlagSet) *Settings {
 	s := &Settings{flags: fs}
-	fs.StringSliceVar(&s.Addresses, flagAddress, nil,
+	fs.StringVar(&s.addresses, flagAddress, "",
 		"Comma-separated addresses of providers in other processes, for --provider remote: unix:///path, or host:port with TLS ["+envAddress+"]")
 	fs.StringVar(&s.CAFile, flagCA, "", "PEM file with the certificates that sign those of providers in other processes ["+envCA+"]")
 	fs.StringVar(&s.CertFile, flagCert, "", "PEM file with the certificate that the controller shows to providers in other processes ["+envCert+"]")
@@ -45,13 +46,16 @@ func (s *Settings) Validate() error {
 	for _, one := range []struct {
 		flag, variable string
 		to             *string
-	}{{flagCA, envCA, &s.CAFile}, {flagCert, envCert, &s.CertFile}, {flagKey, envKey, &s.KeyFile}} {
+	}{{flagAddress, envAddress, &s.addresses}, {flagCA, envCA, &s.CAFile}, {flagCert, envCert, &s.CertFile}, {flagKey, envKey, &s.KeyFile}} {
 		if value := os.Getenv(one.variable); value != "" && !s.flags.Changed(one.flag) {
 			*one.to = value
 		}
 	}
-	if value := os.Getenv(envAddress); value != "" && !s.flags.Changed(flagAddress) {
-		s.Addresses = strings.Split(value, ",")
+	s.Addresses = nil
+	for _, a := range strings.Split(s.addresses, ",") {
+		if a = strings.TrimSpace(a); a != "" {
+			s.Addresses = append(s.Addresses, a)
+		}
 	}
 	var errs []error
 	if len(s.Addresses) == 0 {

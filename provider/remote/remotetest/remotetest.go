@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/go-logr/logr/testr"
+	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,7 +18,7 @@ import (
 )
 
 // Over serves the provider on a socket and returns a client of it. Both end with the test.
-func Over(t *testing.T, p cloud.Provider, reader client.Reader) *remote.Provider {
+func Over(t testing.TB, p cloud.Provider, reader client.Reader) *remote.Provider {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "remote") // the name of a socket is short
 	if err != nil {
@@ -30,7 +30,7 @@ func Over(t *testing.T, p cloud.Provider, reader client.Reader) *remote.Provider
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := serve.New(serve.Config{Provider: p, Version: "test", Clock: clock.RealClock{}, Log: testr.New(t)}).Register(nil)
+	server := serve.New(serve.Config{Provider: p, Version: "test", Clock: clock.RealClock{}, Log: logr.Discard()}).Register(nil)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	t.Cleanup(func() {
