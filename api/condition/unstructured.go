@@ -14,14 +14,23 @@ type Unstructured struct {
 }
 
 // OfUnstructured returns u with the root condition Ready, which depends on the
-// given conditions. Without dependents, Ready is what the object says.
+// given conditions. Without dependents, it depends on all others of the object.
 func OfUnstructured(u *unstructured.Unstructured, dependents ...string) Unstructured {
 	return Unstructured{Unstructured: u, dependents: dependents}
 }
 
 // StatusConditions implements Object.
 func (u Unstructured) StatusConditions() Types {
-	return Types{Root: "Ready", Dependents: u.dependents}
+	types := Types{Root: "Ready", Dependents: u.dependents}
+	if len(types.Dependents) > 0 {
+		return types
+	}
+	for _, c := range u.GetConditions() {
+		if c.Type != types.Root {
+			types.Dependents = append(types.Dependents, c.Type)
+		}
+	}
+	return types
 }
 
 // GetConditions implements Object. Conditions that cannot be read are left out.

@@ -20,7 +20,7 @@ const examples = "../../../examples"
 // The toy provider in Go passes all checks.
 func TestToyInGo(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "toy")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, examples+"/provider-go").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, examples+"/providers/go").CombinedOutput(); err != nil {
 		t.Fatalf("build the toy: %v\n%s", err, out)
 	}
 	passes(t, "ToyNodeClass.toy.example.com/v1", func(path string) []string { return []string{program, "-listen", path} })
@@ -31,7 +31,7 @@ func TestToyInPython(t *testing.T) {
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		if exec.CommandContext(t.Context(), python, "-c", "import grpc, google.protobuf").Run() == nil {
 			passes(t, "PythonNodeClass.python.toy.example.com/v1", func(path string) []string {
-				return []string{python, examples + "/provider-python/provider.py", path}
+				return []string{python, examples + "/providers/python/provider.py", path}
 			})
 			return
 		}

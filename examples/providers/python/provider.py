@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """A provider in another process, in Python: a cloud whose machines exist only in its memory.
 
-It is the second part of the tutorial of docs/providers.md, and does the same as examples/provider-go. It needs
+It is the second part of the tutorial of docs/providers.md, and does the same as examples/providers/go. It needs
 python3-grpcio and python3-protobuf (apt install python3-grpcio python3-protobuf), and a descriptor of the protocol,
 which cloud/proto/karpenter/cloud/v1/provider.binpb is. protoc is not needed: the messages are made from the descriptor.
 
-    python3 examples/provider-python/provider.py /tmp/toy-python.sock
+    python3 examples/providers/python/provider.py /tmp/toy-python.sock
     karpenter provider check unix:///tmp/toy-python.sock
 """
 
@@ -21,9 +21,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf import duration_pb2, timestamp_pb2  # noqa: F401  the protocol imports them
 
 PACKAGE = "karpenter.cloud.v1."
-DESCRIPTOR = pathlib.Path(__file__).resolve().parents[2] / "cloud/proto/karpenter/cloud/v1/provider.binpb"
+DESCRIPTOR = pathlib.Path(__file__).resolve().parents[3] / "cloud/proto/karpenter/cloud/v1/provider.binpb"
 
-# The kind of node classes. Its CustomResourceDefinition is in toy.yaml.
+# The kind of node classes. Its CustomResourceDefinition is in crds.yaml.
 GROUP, KIND = "python.toy.example.com", "PythonNodeClass"
 EXAMPLE = {
     "apiVersion": GROUP + "/v1", "kind": KIND, "metadata": {"name": "default"}, "spec": {"image": "debian-13"},

@@ -1,7 +1,7 @@
-// Command provider-go is a provider in another process, in one file: a cloud whose machines exist only in its memory. It is
+// Command go is a provider in another process, in one file: a cloud whose machines exist only in its memory. It is
 // the tutorial of docs/providers.md. A real provider replaces the map by calls to its cloud.
 //
-//	go run ./examples/provider-go -listen /tmp/toy.sock
+//	go run ./examples/providers/go -listen /tmp/toy.sock
 //	karpenter provider check unix:///tmp/toy.sock
 package main
 
@@ -36,7 +36,7 @@ func main() {
 	log.Fatal(server.Serve(listener))
 }
 
-// The kind of node classes. Its CustomResourceDefinition is in toy.yaml.
+// The kind of node classes. Its CustomResourceDefinition is in crds.yaml.
 const (
 	group   = "toy.example.com"
 	kind    = "ToyNodeClass"
