@@ -83,8 +83,8 @@ arch:
 	@go test ./internal/archtest/...
 
 generated:
-	@cd hack && go run ./gen -root '$(CURDIR)' && go run ./docs -root '$(CURDIR)' && go run ./deploy -root '$(CURDIR)'
-	@if [ -n "$$(git status --porcelain -- api charts docs deploy)" ]; then echo "generated files are stale: run make gen and commit"; git status --porcelain -- api charts docs deploy; exit 1; fi
+	@cd hack && go run ./proto -root '$(CURDIR)' && go run ./gen -root '$(CURDIR)' && go run ./docs -root '$(CURDIR)' && go run ./deploy -root '$(CURDIR)'
+	@if [ -n "$$(git status --porcelain -- api charts cloud/proto docs deploy)" ]; then echo "generated files are stale: run make gen and commit"; git status --porcelain -- api charts cloud/proto docs deploy; exit 1; fi
 
 licences:
 	@for f in LICENSE NOTICE; do test -s $$f || { echo "$$f is missing"; exit 1; }; done
@@ -207,4 +207,4 @@ bench-e2e: build bin/bench bin/bench-peer-kwok ## scale-up, scale-in, mass drift
 	@bin/bench e2e -pods $(E2E_PODS) -mass $(E2E_MASS) -peer bin/bench-peer-kwok -none -into docs/bench.md
 
 gen: ## write all generated files anew
-	cd hack && go run ./gen -root '$(CURDIR)' && go run ./docs -root '$(CURDIR)' && go run ./deploy -root '$(CURDIR)'
+	cd hack && go run ./proto -root '$(CURDIR)' && go run ./gen -root '$(CURDIR)' && go run ./docs -root '$(CURDIR)' && go run ./deploy -root '$(CURDIR)'

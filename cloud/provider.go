@@ -80,6 +80,14 @@ type Facts struct {
 	RepairPolicies []RepairPolicy
 	// LegacyRepairPolicies are those of --legacy-node-repair. nil means the policies of RepairPolicies that replace.
 	LegacyRepairPolicies []RepairPolicy
+	// ProviderIDPrefixes are the beginnings of the provider IDs of its instances. Empty means any.
+	ProviderIDPrefixes []string
+}
+
+// CheckRepairPolicies returns an error that joins all that is wrong with the policies.
+func CheckRepairPolicies(policies []RepairPolicy) error {
+	_, err := repair.Compile(policies)
+	return err
 }
 
 // Manages reports whether ref names one of the provider's node class kinds.

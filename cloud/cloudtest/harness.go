@@ -1,14 +1,13 @@
 package cloudtest
 
 import (
+	"context"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/cloud/conformance"
 )
 
 // A Harness is one world and the hands on it. Functions end the test if they fail.
@@ -37,58 +36,46 @@ type Harness struct {
 }
 
 // An Offering names a type, a zone and a capacity type.
-type Offering struct{ Type, Zone, CapacityType string }
+type Offering = conformance.Offering
 
 // patience bounds how long anything may take. It is no assertion about speed: it only keeps a hanging test from hanging
 // the suite.
 const patience = 30 * time.Second
 
-// Run opens a fresh world for each test of the suite and runs it.
+// Run opens a fresh world for each check of the suite and runs it.
 func Run(t *testing.T, open func(t *testing.T) *Harness) {
-	for _, tt := range []struct {
-		name string
-		test func(t *testing.T, h *Harness)
-	}{
-		{"facts are complete", testFacts},
-		{"instance types are well formed", testTypes},
-		{"create gives what was asked for", testCreate},
-		{"create honours requests", testRequests},
-		{"create tells the name of the node", testNodeName},
-		{"create twice gives one instance", testTwice},
-		{"create at once gives as many instances", testMany},
-		{"create again after a restart adopts", testRestart},
-		{"a lost answer is found again", testLostAnswer},
-		{"claims share out what a crash left", testCrash},
-		{"get, list and delete agree", testLife},
-		{"reboot reaches the instance", testReboot},
-		{"delete finds an instance that was never noted", testDeleteUnnoted},
-		{"what does not exist is not found", testNotFound},
-		{"a claim that nothing meets is out of capacity", testImpossible},
-		{"an exhausted offering is told and remembered", testExhausted},
-		{"a missing node class is not ready", testMissingClass},
-		{"a fresh instance has not drifted", testFresh},
-		{"cancelled calls return", testCancelled},
-	} {
-		t.Run(tt.name, func(t *testing.T) { tt.test(t, open(t)) })
+	for _, check := range conformance.Checks() {
+		t.Run(check.Name, func(t *testing.T) {
+			r := check.Run(t.Context(), open(t).world(t))
+			for _, failure := range r.Failures {
+				t.Error(failure)
+			}
+			if r.Skipped != "" {
+				t.Skip(r.Skipped)
+			}
+		})
 	}
 }
 
-// claim stores a claim of the pool that requests 1 CPU, with the requirements reqs.
-func (h *Harness) claim(t *testing.T, name string, reqs ...apiv1.NodeSelectorRequirementWithMinValues) *apiv1.NodeClaim {
-	t.Helper()
-	c := &apiv1.NodeClaim{}
-	c.Name = name
-	c.Labels = map[string]string{apiv1.NodePoolLabelKey: h.Pool.Name}
-	c.Spec.NodeClassRef = h.Pool.Spec.Template.Spec.NodeClassRef
-	c.Spec.Requirements = append(append([]apiv1.NodeSelectorRequirementWithMinValues{}, h.Pool.Spec.Template.Spec.Requirements...), reqs...)
-	c.Spec.Resources.Requests = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourcePods: resource.MustParse("2"),
+// world returns the harness as the checks use it. Its functions end the test if they fail.
+func (h *Harness) world(t *testing.T) *conformance.World {
+	w := &conformance.World{
+		Provider: func() cloud.Provider { return h.Provider(t) }, Pool: h.Pool,
+		Store: func(c *apiv1.NodeClaim) { h.Store(t, c) }, Load: func(name string) *apiv1.NodeClaim { return h.Load(t, name) },
+		Launched: func(name string, i *cloud.Instance) { h.Launched(t, name, i) }, Alive: func() int { return h.Alive(t) },
+		Bounded: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, patience)
+		},
+		NamesNodes: &h.NamesNodes, CanReboot: h.Reboots != nil,
 	}
-	h.Store(t, c)
-	return c
-}
-
-// in is a requirement that a label has one of values.
-func in(key string, values ...string) apiv1.NodeSelectorRequirementWithMinValues {
-	return apiv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+	if h.Exhaust != nil {
+		w.Exhaust = func(o Offering) { h.Exhaust(t, o) }
+	}
+	if h.Reboots != nil {
+		w.Reboots = func(providerID string) int { return h.Reboots(t, providerID) }
+	}
+	if h.LoseAnswer != nil {
+		w.LoseAnswer = func() { h.LoseAnswer(t) }
+	}
+	return w
 }

@@ -37,7 +37,7 @@ func (p *Policies) Observe(node *corev1.Node, claim *apiv1.NodeClaim, now time.T
 	var words []string
 	for _, c := range node.Status.Conditions {
 		current := failure{string(c.Type), string(c.Status), c.LastTransitionTime.Time}
-		fails := p != nil && len(p.of(c)) > 0
+		fails := p != nil && len(p.of(node, c)) > 0
 		for _, f := range failures(claim) {
 			switch {
 			case f.condition != current.condition:

@@ -35,7 +35,7 @@ func (p *Policies) Matches(node *corev1.Node, claim *apiv1.NodeClaim) []Match {
 	}
 	var matches []Match
 	for _, c := range node.Status.Conditions {
-		for _, policy := range p.of(c) {
+		for _, policy := range p.of(node, c) {
 			m := Match{Policy: policy, Reason: c.Reason, EligibleAt: since(node, claim, c).Add(policy.TolerationDuration)}
 			if failed, at := RebootFailed(claim); failed && m.EligibleAt.After(at) {
 				m.EligibleAt = model.Later(at, c.LastTransitionTime.Time)
@@ -46,12 +46,12 @@ func (p *Policies) Matches(node *corev1.Node, claim *apiv1.NodeClaim) []Match {
 	return matches
 }
 
-// of returns the policies that match the condition: those whose expression matches its reason, else its fallback.
-func (p *Policies) of(c corev1.NodeCondition) []Policy {
+// of returns the policies that match the condition of the node: those whose expression matches its reason, else its fallback.
+func (p *Policies) of(node *corev1.Node, c corev1.NodeCondition) []Policy {
 	var matching, fallback []Policy
 	for _, r := range p.rules {
 		switch {
-		case !r.covers(c.Type, c.Status):
+		case !r.covers(c.Type, c.Status) || !r.concerns(node):
 		case r.ReasonRegex == "":
 			fallback = append(fallback, r.Policy)
 		case r.reason != nil && r.reason.MatchString(c.Reason):

@@ -35,6 +35,8 @@ type Policy struct {
 	// Priority, 0 to 100, decides between nodes and between policies of one node. Higher comes first.
 	Priority int
 	Action   Action
+	// NodeLabel, if not empty, limits the policy to nodes that have this label.
+	NodeLabel string
 }
 
 const maxPriority = 100
@@ -66,7 +68,7 @@ func Compile(policies []Policy) (*Policies, error) {
 			errs = append(errs, fmt.Errorf("repair policy %d (%s=%s): %w", i, policy.ConditionType, policy.ConditionStatus, err))
 		}
 		if r.reason == nil && policy.ReasonRegex == "" && slices.ContainsFunc(policies[:i], func(other Policy) bool {
-			return other.ReasonRegex == "" && other.covers(policy.ConditionType, policy.ConditionStatus)
+			return other.ReasonRegex == "" && other.NodeLabel == policy.NodeLabel && other.covers(policy.ConditionType, policy.ConditionStatus)
 		}) {
 			errs = append(errs, fmt.Errorf("repair policy %d (%s=%s): second policy without ReasonRegex for the condition",
 				i, policy.ConditionType, policy.ConditionStatus))
@@ -119,6 +121,12 @@ func (r *rule) check() (err error) {
 // covers reports whether the policy is about conditions with the type and status.
 func (p Policy) covers(t corev1.NodeConditionType, status corev1.ConditionStatus) bool {
 	return p.ConditionType == t && p.ConditionStatus == status
+}
+
+// concerns reports whether the policy is for the node.
+func (p Policy) concerns(node *corev1.Node) bool {
+	_, labelled := node.Labels[p.NodeLabel]
+	return p.NodeLabel == "" || labelled
 }
 
 // Replacing returns the policies whose action is ReplaceNode.

@@ -14,11 +14,12 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/clusterapi"
 	"github.com/karpenter-go/karpenter/provider/kwok"
+	"github.com/karpenter-go/karpenter/provider/remote"
 )
 
 // settingsPage renders docs/settings.md from the flags of the program.
 func settingsPage() []byte {
-	sets := [4]*pflag.FlagSet{}
+	sets := [5]*pflag.FlagSet{}
 	for i := range sets {
 		sets[i] = pflag.NewFlagSet("page", pflag.ContinueOnError)
 	}
@@ -26,6 +27,7 @@ func settingsPage() []byte {
 	aws.AddFlags(sets[1])
 	kwok.AddFlags(sets[2])
 	clusterapi.AddFlags(sets[3])
+	remote.AddFlags(sets[4])
 	var b bytes.Buffer
 	b.WriteString(generated + `
 # Settings
@@ -48,6 +50,8 @@ upstream are accepted and [have no effect](compat.md#settings-without-effect).
 	flagTable(&b, sets[2])
 	b.WriteString("\n## Cluster API\n\n")
 	flagTable(&b, sets[3])
+	b.WriteString("\n## Providers in other processes\n\n")
+	flagTable(&b, sets[4])
 	b.WriteString("\n## Feature gates\n\nGiven as `--feature-gates Name=true,Name=false`. A gate that does not exist is an error if it is switched on, and a" +
 		" log line if\nit is switched off. `--aws-feature-gates` ignores the latter. Meanings, and the gates of the AWS" +
 		" provider:\n[feature gates](feature-gates.md).\n\n| Gate | Default |\n|---|---|\n")

@@ -27,6 +27,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/clusterapi"
 	"github.com/karpenter-go/karpenter/provider/kwok"
+	"github.com/karpenter-go/karpenter/provider/remote"
 )
 
 // here has the names in this project's code by section, with their columns in the format of hack/upstream/names.txt.
@@ -87,6 +88,7 @@ func (h here) addFlags() {
 	for _, add := range []func(*pflag.FlagSet){
 		func(f *pflag.FlagSet) { settings.AddFlags(f) }, func(f *pflag.FlagSet) { aws.AddFlags(f) }, func(f *pflag.FlagSet) { kwok.AddFlags(f) },
 		func(f *pflag.FlagSet) { clusterapi.AddFlags(f) },
+		func(f *pflag.FlagSet) { remote.AddFlags(f) },
 	} {
 		one := pflag.NewFlagSet("names", pflag.ContinueOnError)
 		add(one)

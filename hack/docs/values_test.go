@@ -11,6 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/clusterapi"
+	"github.com/karpenter-go/karpenter/provider/remote"
 )
 
 // The comment of each setting in the chart begins with the help text of its flag. More text may follow.
@@ -19,6 +20,7 @@ func TestValuesHaveTheHelpOfTheFlags(t *testing.T) {
 	settings.AddFlags(fs)
 	aws.AddFlags(fs)
 	clusterapi.AddFlags(fs)
+	remote.AddFlags(fs)
 	help := map[string]string{}
 	fs.VisitAll(func(f *pflag.Flag) {
 		usage, _ := splitUsage(f.Usage)
@@ -32,7 +34,8 @@ func TestValuesHaveTheHelpOfTheFlags(t *testing.T) {
 	if len(comments) < 20 {
 		t.Fatalf("found comments of %d settings only", len(comments))
 	}
-	delete(comments, "enableDRA") // it has no flag: it sets two gates
+	delete(comments, "enableDRA")           // it has no flag: it sets two gates
+	delete(comments, "providerNodeClasses") // nor has this one: it grants permissions
 	for key, comment := range comments {
 		if usage := help[strings.ToLower(key)]; usage == "" || !strings.HasPrefix(comment, usage+".") {
 			t.Errorf("settings.%s: the comment is %q, the help of its flag %q", key, comment, usage)

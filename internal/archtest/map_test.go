@@ -130,6 +130,7 @@ var rooms = []room{
 	{"cmd", append([]string{"internal/operator", "internal/operator/settings", "internal/observe", "internal/ledger", "internal/act", "internal/decisions", "internal/controller",
 		"internal/dashboard", "internal/manifest", "internal/catalogue", "internal/offline", "internal/backtest", "internal/live", "internal/top", "internal/report", "internal/convert", "internal/lint", "internal/doctor", "internal/finding",
 		"internal/migrate", "provider", "internal"}, below...), "commands put rooms together; none is linked to the emulator"},
+	{"examples", []string{"cloud"}, "an example is what a user could write: it knows the protocol only"},
 	{"hack", append([]string{"provider", "internal/operator/settings", "internal/lint", "internal/finding"}, below...), "generators may read what they generate for"},
 	{"hack/manual", nil, "the manual is read as text; tests bring the programs that it calls"},
 	{"hack/manual/account", nil, "the account that the manual sets up is met on the wire, like the emulator beneath it"},

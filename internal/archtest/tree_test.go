@@ -43,6 +43,7 @@ var generated = []struct{ glob, by string }{
 	{"api/**/zz_generated.*.go", "controller-gen"},
 	{"api/crds/*.yaml", "hack/gen"},
 	{"charts/karpenter/crds/*.yaml", "hack/gen"},
+	{"cloud/proto/**/*.pb.go", "hack/proto"},
 }
 
 // marker is what the first lines of a generated file say.

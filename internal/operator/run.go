@@ -79,6 +79,8 @@ type Program struct {
 	Version Version
 	// Provider creates the provider. It may call the cloud and fail.
 	Provider func(ctx context.Context, env Env) (Provider, error)
+	// Instead, if not nil, returns the controllers that run instead of those of Karpenter, besides those of the provider.
+	Instead func(Env, Provider) []Controller
 	// Decisions is where the decision log is written, as JSON lines; nil means nowhere.
 	Decisions io.Writer
 	// Tracer makes spans; nil makes none.
@@ -142,18 +144,29 @@ func Run(ctx context.Context, p Program) error {
 	if err != nil {
 		return fmt.Errorf("start provider %s: %w", p.Settings.Provider, err)
 	}
+	if p.Instead != nil {
+		if f.overlays != nil {
+			f.overlays.Labels = apiv1.CoreLabels().With(provider.Cloud.Facts().Labels)
+		}
+		return start(ctx, mgr, p, provider, append(p.Instead(env, provider), provider.Controllers...))
+	}
 	env.Clock = now // until here env.Clock is the local clock, for the provider: times of the cloud do not come from the API server
 	all, err := controllers(ctx, mgr, p, env, f, provider, log)
 	if err != nil {
 		return err
 	}
+	if p.Made != nil {
+		p.Made(env, provider, all)
+	}
+	return start(ctx, mgr, p, provider, all)
+}
+
+// start registers the controllers and runs the manager until ctx is done.
+func start(ctx context.Context, mgr ctrl.Manager, p Program, provider Provider, all []Controller) error {
 	for _, c := range all {
 		if err := c.Register(mgr); err != nil {
 			return fmt.Errorf("register controller %s: %w", c.Name(), err)
 		}
-	}
-	if p.Made != nil {
-		p.Made(env, provider, all)
 	}
 	p.Log.Info("starting", "version", p.Version.Number, "provider", provider.Cloud.Name(), "controllers", len(all))
 	if err := mgr.Start(ctx); err != nil {

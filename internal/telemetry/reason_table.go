@@ -127,6 +127,8 @@ func Reasons() []Reason {
 			When: "the node has not joined two minutes after launch; the message has the cause"},
 		{Name: EventTerminationWithheld, Type: warning, Objects: "EC2NodeClass, Node", Dedupe: long,
 			When: "instances were not terminated because they are too many at once, or an instance without NodeClaim because its node is in use"},
+		{Name: EventProviderUnreachable, Type: warning, Objects: "NodePool", Dedupe: long,
+			When: "the provider of the NodePool runs in another process and does not answer, or its answers are rejected"},
 	}
 }
 

@@ -48,4 +48,5 @@ const (
 	EventSpotSLRCreationFailed          = "SpotSLRCreationFailed"
 	EventNodeJoinDelayed                = "NodeJoinDelayed"
 	EventTerminationWithheld            = "TerminationWithheld"
+	EventProviderUnreachable            = "ProviderUnreachable"
 )

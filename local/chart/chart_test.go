@@ -447,8 +447,28 @@ func TestEditorSchemas(t *testing.T) {
 	}
 }
 
-// With Cluster API, the controller may create Machines in its cluster, unless it has a kubeconfig of another management
-// cluster. It needs no settings of AWS.
+// With several providers the controller has the rights of each, and may read the node classes of those in other processes.
+func TestSeveralProviders(t *testing.T) {
+	v := map[string]any{"settings": map[string]any{
+		"provider": "kwok,remote", "providerAddress": "unix:///run/toy.sock",
+		"providerNodeClasses": []any{map[string]any{"group": "toy.example.com", "resource": "toynodeclasses"}},
+	}}
+	files, err := Render(load(t, "karpenter"), release(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := Join(files)
+	for _, want := range []string{"kwoknodeclasses/status", `"toynodeclasses/status"`, "karpenter-providers", "name: PROVIDER_ADDRESS", `value: "kwok,remote"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the chart has no %s", want)
+		}
+	}
+	if strings.Contains(text, "ec2nodeclasses/status") {
+		t.Error("the chart has rights of a provider that is not used")
+	}
+}
+
+// With Cluster API the controller may create Machines, unless they are in another cluster. It needs no settings of AWS.
 func TestClusterAPI(t *testing.T) {
 	for kubeconfig, inHere := range map[string]bool{"": true, "/etc/management/kubeconfig": false} {
 		v := map[string]any{"settings": map[string]any{"provider": "clusterapi", "managementKubeconfig": kubeconfig}}

@@ -227,6 +227,7 @@ func Facts() cloud.Facts {
 			{Group: awsv1.Group, Version: awsv1.GroupVersion.Version, Kind: "EC2NodeClass"},
 		},
 		RepairPolicies: repairPolicies(false), LegacyRepairPolicies: legacyRepairPolicies(),
+		ProviderIDPrefixes: []string{"aws://"},
 	}
 }
 

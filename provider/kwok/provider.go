@@ -76,7 +76,7 @@ func Facts() cloud.Facts {
 		NodeClasses: []schema.GroupVersionKind{
 			{Group: kwokv1alpha1.Group, Version: kwokv1alpha1.GroupVersion.Version, Kind: "KWOKNodeClass"},
 		},
-		RepairPolicies: repairPolicies(),
+		RepairPolicies: repairPolicies(), ProviderIDPrefixes: []string{prefix},
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/cloud/cloudtest"
 	"github.com/karpenter-go/karpenter/internal/act"
+	"github.com/karpenter-go/karpenter/provider/remote/remotetest"
 )
 
 var start = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -154,11 +155,20 @@ func (w *world) nodes(t *testing.T) []corev1.Node {
 }
 
 func TestConformance(t *testing.T) {
+	conform(t, func(_ *testing.T, w *world) cloud.Provider { return w.provider() })
+}
+
+func TestConformanceOverSocket(t *testing.T) {
+	conform(t, func(t *testing.T, w *world) cloud.Provider { return remotetest.Over(t, w.provider(), w.kube) })
+}
+
+func conform(t *testing.T, open func(*testing.T, *world) cloud.Provider) {
+	t.Helper()
 	cloudtest.Run(t, func(t *testing.T) *cloudtest.Harness {
 		w := newWorld(t)
 		return &cloudtest.Harness{
 			Pool: pool(), NamesNodes: true,
-			Provider: func(*testing.T) cloud.Provider { return w.provider() },
+			Provider: func(t *testing.T) cloud.Provider { return open(t, w) },
 			Store:    w.store, Load: w.load, Launched: w.launched,
 			Alive:      func(t *testing.T) int { return len(w.nodes(t)) },
 			LoseAnswer: func(*testing.T) { w.lost.Store(true) },

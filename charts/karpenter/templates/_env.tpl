@@ -1,6 +1,6 @@
 {{/* The environment of the controller: one variable a setting. Empty strings and switches that are off are left out. */}}
 {{- define "karpenter.env" -}}
-{{- if eq .Values.settings.provider "aws" }}
+{{- if has "aws" (splitList "," .Values.settings.provider) }}
 {{- $_ := required "settings.clusterName must be set to the name of the cluster" .Values.settings.clusterName }}
 {{- end }}
 {{- if ne .Values.settings.provider "aws" }}
@@ -94,6 +94,10 @@
   (list "RESERVED_ENIS" "reservedENIs")
   (list "MANAGEMENT_KUBECONFIG" "managementKubeconfig")
   (list "PRICE_FILE" "priceFile")
+  (list "PROVIDER_ADDRESS" "providerAddress")
+  (list "PROVIDER_CA_FILE" "providerCAFile")
+  (list "PROVIDER_CERTIFICATE_FILE" "providerCertificateFile")
+  (list "PROVIDER_KEY_FILE" "providerKeyFile")
   (list "LEADER_ELECTION_NAME" "leaderElectionName")
   (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval")
   (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval")

@@ -20,6 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 	"github.com/karpenter-go/karpenter/provider/clusterapi"
 	"github.com/karpenter-go/karpenter/provider/kwok"
+	"github.com/karpenter-go/karpenter/provider/remote"
 )
 
 func controllerCommand(version operator.Version) *cobra.Command {
@@ -36,14 +37,14 @@ func controllerCommand(version operator.Version) *cobra.Command {
 		Args: noArgs,
 	}
 	core := settings.AddFlags(c.Flags())
-	clouds := providers{aws: aws.AddFlags(c.Flags()), kwok: kwok.AddFlags(c.Flags()), clusterapi: clusterapi.AddFlags(c.Flags())}
+	clouds := providers{aws: aws.AddFlags(c.Flags()), kwok: kwok.AddFlags(c.Flags()), clusterapi: clusterapi.AddFlags(c.Flags()), remote: remote.AddFlags(c.Flags())}
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		core.Complete()
-		if err := errors.Join(core.Validate(), clouds.validate(core.Provider)); err != nil {
+		if err := errors.Join(core.Validate(), clouds.validate(core.Providers())); err != nil {
 			problems := strings.Count(err.Error(), "\n") + 1
 			return coded{exitUsage, fmt.Errorf("invalid configuration: %s\n%w", units.Counted(problems, "error"), err)}
 		}
-		return runController(cmd.Context(), version, core, clouds)
+		return runProgram(cmd.Context(), version, core, clouds, nil)
 	}
 	return c
 }
@@ -53,11 +54,19 @@ type providers struct {
 	aws        *aws.Settings
 	kwok       *kwok.Settings
 	clusterapi *clusterapi.Settings
+	remote     *remote.Settings
 }
 
-// validate returns an error if the settings of the named provider are invalid. It ignores the settings of other
-// providers.
-func (p providers) validate(name string) error {
+// validate returns an error if the settings of the named providers are invalid. It ignores those of others.
+func (p providers) validate(names []string) error {
+	var errs []error
+	for _, name := range names {
+		errs = append(errs, p.validateOne(name))
+	}
+	return errors.Join(errs...)
+}
+
+func (p providers) validateOne(name string) error {
 	switch name {
 	case settings.ProviderAWS:
 		return p.aws.Validate()
@@ -66,25 +75,51 @@ func (p providers) validate(name string) error {
 		return err
 	case settings.ProviderClusterAPI:
 		return p.clusterapi.Validate()
+	case settings.ProviderRemote:
+		return p.remote.Validate()
 	}
 	return nil
 }
 
-// open returns the provider with the name core.Provider.
+// open makes the providers that core.Provider names, and one of all if they are several.
 func (p providers) open(ctx context.Context, env operator.Env, core *settings.Settings) (operator.Provider, error) {
-	switch core.Provider {
-	case settings.ProviderKWOK:
-		return newKWOK(env, p.kwok)
-	case settings.ProviderClusterAPI:
-		return newClusterAPI(env, core, p.clusterapi)
+	var all []operator.Provider
+	for _, name := range core.Providers() {
+		parts, err := p.openOne(ctx, env, core, name)
+		if err != nil {
+			return operator.Provider{}, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, parts...)
 	}
-	return newAWS(ctx, env, core, p.aws)
+	return operator.Join(all...)
+}
+
+// openOne makes the providers with one name, which are several for ProviderRemote.
+func (p providers) openOne(ctx context.Context, env operator.Env, core *settings.Settings, name string) ([]operator.Provider, error) {
+	if name == settings.ProviderRemote {
+		return newRemotes(ctx, env, core, p.remote)
+	}
+	var one operator.Provider
+	var err error
+	switch name {
+	case settings.ProviderKWOK:
+		one, err = newKWOK(env, p.kwok)
+	case settings.ProviderClusterAPI:
+		one, err = newClusterAPI(env, core, p.clusterapi)
+	default:
+		one, err = newAWS(ctx, env, core, p.aws)
+	}
+	return []operator.Provider{one}, err
 }
 
 // lastSpans bounds the time for exporting the last spans when the controller ends.
 const lastSpans = 5 * time.Second
 
-func runController(ctx context.Context, version operator.Version, core *settings.Settings, clouds providers) error {
+// runProgram runs the controllers of Karpenter, or those that instead returns.
+func runProgram(
+	ctx context.Context, version operator.Version, core *settings.Settings, clouds providers,
+	instead func(operator.Env, operator.Provider) []operator.Controller,
+) error {
 	out, closeLog, err := telemetry.OpenLog(core.LogOutputPaths)
 	if err != nil {
 		return coded{exitUsage, fmt.Errorf("--log-output-paths (LOG_OUTPUT_PATHS): %w", err)}
@@ -126,6 +161,7 @@ func runController(ctx context.Context, version operator.Version, core *settings
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
 			return clouds.open(ctx, env, core)
 		},
+		Instead: instead,
 	})
 	if err != nil {
 		log.Error(err, "stopped")

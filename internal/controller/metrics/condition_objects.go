@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,11 @@ import (
 
 // newObject returns an empty object of the kind.
 func newObject(s *runtime.Scheme, kind schema.GroupVersionKind) (client.Object, error) {
+	if !s.Recognizes(kind) { // a node class of a provider in another process
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(kind)
+		return u, nil
+	}
 	o, err := s.New(kind)
 	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", kind.Kind, err)
@@ -34,6 +40,8 @@ func conditionsOf(o client.Object) []metav1.Condition {
 	switch o := o.(type) {
 	case condition.Object:
 		return o.GetConditions()
+	case *unstructured.Unstructured:
+		return condition.OfUnstructured(o).GetConditions()
 	case *autoscalingv1beta1.CapacityBuffer:
 		return o.Status.Conditions
 	case *corev1.Node:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
@@ -84,6 +85,9 @@ type classObject interface {
 }
 
 func newObject(s *runtime.Scheme, gvk schema.GroupVersionKind) (classObject, error) {
+	if !s.Recognizes(gvk) {
+		return untyped(gvk), nil
+	}
 	o, err := s.New(gvk)
 	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", gvk.Kind, err)
@@ -95,6 +99,21 @@ func newObject(s *runtime.Scheme, gvk schema.GroupVersionKind) (classObject, err
 	return class, nil
 }
 
+// untyped returns an empty node class of a kind without a Go type. Such kinds belong to providers in other processes.
+func untyped(gvk schema.GroupVersionKind) classObject {
+	class := condition.OfUnstructured(&unstructured.Unstructured{})
+	class.SetGroupVersionKind(gvk)
+	return class
+}
+
+// readable returns the object that a client can read into.
+func readable(class classObject) client.Object {
+	if u, ok := class.(condition.Unstructured); ok {
+		return u.Unstructured
+	}
+	return class
+}
+
 // watchClasses adds watches of all node class kinds of the provider. A change of a node class triggers the NodePools
 // that refer to it.
 func watchClasses(b *builder.Builder, mgr ctrl.Manager, facts cloud.Facts) error {
@@ -103,7 +122,7 @@ func watchClasses(b *builder.Builder, mgr ctrl.Manager, facts cloud.Facts) error
 		if err != nil {
 			return fmt.Errorf("watch node classes: %w", err)
 		}
-		b.Watches(class, handler.EnqueueRequestsFromMapFunc(poolsOfClass(mgr.GetClient(), gvk)))
+		b.Watches(readable(class), handler.EnqueueRequestsFromMapFunc(poolsOfClass(mgr.GetClient(), gvk)))
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func readClass(
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Get(ctx, client.ObjectKey{Name: ref.Name}, class); err != nil {
+	if err := c.Get(ctx, client.ObjectKey{Name: ref.Name}, readable(class)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}

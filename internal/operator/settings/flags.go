@@ -26,7 +26,7 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 
 // addProcessFlags adds the flags about the process: ports, clients, limits, logs.
 func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&s.Provider, "provider", ProviderAWS, "Cloud provider: aws, clusterapi, or kwok (simulated nodes)")
+	fs.StringVar(&s.Provider, "provider", ProviderAWS, "Cloud provider: aws, clusterapi, kwok (simulated nodes), or remote (in other processes); several are separated by commas")
 	fs.StringVar(&s.KarpenterService, "karpenter-service", "", "Not used; accepted for older manifests")
 	fs.IntVar(&s.MetricsPort, "metrics-port", 8080, "Port of /metrics")
 	flagtype.Bool(fs, &s.MetricsTLS, "metrics-tls", false, "Serve the metrics port by TLS")

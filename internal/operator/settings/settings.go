@@ -9,7 +9,7 @@ import (
 // Settings are the settings of the controller. AddFlags, Complete and Validate must be called in this order. After
 // that, the struct is only read.
 type Settings struct {
-	// Provider is the cloud: ProviderAWS, ProviderKWOK or ProviderClusterAPI.
+	// Provider is the cloud, or several separated by commas: ProviderAWS, ProviderKWOK, ProviderClusterAPI, ProviderRemote.
 	Provider string
 	// KarpenterService is not used. It is accepted for older manifests.
 	KarpenterService string
@@ -114,7 +114,12 @@ const (
 	ProviderAWS        = "aws"
 	ProviderKWOK       = "kwok"
 	ProviderClusterAPI = "clusterapi"
+	// ProviderRemote are providers in other processes.
+	ProviderRemote = "remote"
 )
+
+// Providers returns the clouds, in their order.
+func (s *Settings) Providers() []string { return splitPaths(s.Provider) }
 
 // MaxHeadroom is the largest NewNodeHeadroom.
 const MaxHeadroom = 0.5

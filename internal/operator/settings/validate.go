@@ -44,7 +44,7 @@ func (s *Settings) Complete() {
 // Validate returns an error that joins all invalid settings, including those that Complete could not parse.
 func (s *Settings) Validate() error {
 	v := &Settings{errs: slices.Clone(s.errs), unread: s.unread}
-	v.oneOf("provider", s.Provider, ProviderAWS, ProviderKWOK, ProviderClusterAPI)
+	v.providers(s.Provider, s.Providers())
 	v.port("metrics-port", s.MetricsPort)
 	v.port("health-probe-port", s.HealthProbePort)
 	if s.MetricsPort != 0 && s.MetricsPort == s.HealthProbePort {
@@ -108,6 +108,19 @@ const (
 func (s *Settings) oneOf(flag, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {
 		s.fail(flag, fmt.Errorf("%q is unknown: use %s", value, strings.Join(allowed, ", ")))
+	}
+}
+
+// providers checks the list of providers.
+func (s *Settings) providers(text string, list []string) {
+	if len(list) == 0 {
+		list = []string{text}
+	}
+	for n, name := range list {
+		s.oneOf("provider", name, ProviderAWS, ProviderKWOK, ProviderClusterAPI, ProviderRemote)
+		if slices.Contains(list[:n], name) {
+			s.fail("provider", fmt.Errorf("%q is given twice", name))
+		}
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,17 +27,31 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&apiv1.NodePool{}, handler.EnqueueRequestsFromMapFunc(c.fromPool), builder.WithPredicates(
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})))
 	for _, kind := range facts.NodeClasses {
-		o, err := mgr.GetScheme().New(kind)
+		class, err := classOf(mgr.GetScheme(), kind)
 		if err != nil {
 			return fmt.Errorf("watch node classes of kind %s: %w", kind.Kind, err)
-		}
-		class, ok := o.(client.Object)
-		if !ok {
-			return fmt.Errorf("watch node classes of kind %s: %T is no API object", kind.Kind, o)
 		}
 		b = b.Watches(class, handler.EnqueueRequestsFromMapFunc(c.fromClass(kind.Group, kind.Kind)))
 	}
 	return claims.Complete(b, c)
+}
+
+// classOf returns an empty node class of the kind. Kinds of providers in other processes have no Go type.
+func classOf(s *runtime.Scheme, kind schema.GroupVersionKind) (client.Object, error) {
+	if !s.Recognizes(kind) {
+		class := &unstructured.Unstructured{}
+		class.SetGroupVersionKind(kind)
+		return class, nil
+	}
+	o, err := s.New(kind)
+	if err != nil {
+		return nil, err
+	}
+	class, ok := o.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%T is no API object", o)
+	}
+	return class, nil
 }
 
 // fromPool maps a pool to its claims.

@@ -1,4 +1,4 @@
-package cloudtest
+package conformance
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,8 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-func testCreate(t *testing.T, h *Harness) {
-	p := h.Provider(t)
+func testCreate(t *T, h *World) {
+	p := h.Provider()
 	o := pick(t, p, h.Pool)
 	i := create(t, p, h.claim(t, "a", wanted(o)...))
 	for key, want := range map[string]string{
@@ -38,14 +37,14 @@ func testCreate(t *testing.T, h *Harness) {
 	}
 }
 
-func testRequests(t *testing.T, h *Harness) {
-	p := h.Provider(t)
+func testRequests(t *T, h *World) {
+	p := h.Provider()
 	c := h.claim(t, "a")
 	c.Name, c.UID, c.ResourceVersion = "b", "", ""
 	c.Spec.Resources.Requests = corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("7"), corev1.ResourceMemory: resource.MustParse("20Gi"),
 	}
-	h.Store(t, c)
+	h.Store(c)
 	i := create(t, p, c)
 	if name, by, short := model.RequestsOf(c.Spec.Resources.Requests).Short(model.CapacityOf(i.Allocatable)); short {
 		t.Errorf("instance of type %s has %d too little %s", i.Labels[corev1.LabelInstanceTypeStable], by, name)
@@ -53,16 +52,16 @@ func testRequests(t *testing.T, h *Harness) {
 }
 
 // The name is asked for by claims whose pods are nominated to it. It is the same whenever the provider tells it.
-func testNodeName(t *testing.T, h *Harness) {
-	p := h.Provider(t)
+func testNodeName(t *T, h *World) {
+	p := h.Provider()
 	names := map[string]string{}
 	for _, c := range h.claims(t, 2) {
 		c.Name, c.UID, c.ResourceVersion = "nominated-"+c.Name, "", ""
 		c.Annotations = map[string]string{apiv1.PodsNominatedToAnnotationKey: ""}
-		h.Store(t, c)
+		h.Store(c)
 		i := create(t, p, c)
-		if told := i.NodeName != ""; told != h.NamesNodes {
-			t.Errorf("create of %s tells the node's name %q, although the cloud knows it in advance: %t", c.Name, i.NodeName, h.NamesNodes)
+		if told := i.NodeName != ""; h.NamesNodes != nil && told != *h.NamesNodes {
+			t.Errorf("create of %s tells the node's name %q, although the cloud knows it in advance: %t", c.Name, i.NodeName, *h.NamesNodes)
 		}
 		if again := create(t, p, c); again.NodeName != i.NodeName {
 			t.Errorf("second create tells the name %q, the first %q", again.NodeName, i.NodeName)
@@ -74,14 +73,14 @@ func testNodeName(t *testing.T, h *Harness) {
 			t.Errorf("%s and %s have the same name %q", of, c.Name, i.NodeName)
 		}
 		names[i.NodeName] = c.Name
-		if got, err := p.Get(limited(t), i.ProviderID); err != nil || got.NodeName != i.NodeName {
+		if got, err := p.Get(t.bounded(), i.ProviderID); err != nil || got.NodeName != i.NodeName {
 			t.Errorf("get of %s tells %+v, %v; want the name %q", c.Name, got, err, i.NodeName)
 		}
 	}
 }
 
-func testTwice(t *testing.T, h *Harness) {
-	p := h.Provider(t)
+func testTwice(t *T, h *World) {
+	p := h.Provider()
 	c := h.claim(t, "a")
 	first := create(t, p, c)
 	if again := create(t, p, c); again.ProviderID != first.ProviderID {
@@ -95,8 +94,8 @@ func testTwice(t *testing.T, h *Harness) {
 	h.wantAlive(t, 2)
 }
 
-func testMany(t *testing.T, h *Harness) {
-	p := h.Provider(t)
+func testMany(t *T, h *World) {
+	p := h.Provider()
 	const n = 12
 	ids := createAll(t, p, h.claims(t, n))
 	if len(distinct(ids)) != n {
@@ -105,15 +104,15 @@ func testMany(t *testing.T, h *Harness) {
 	h.wantAlive(t, n)
 }
 
-func testRestart(t *testing.T, h *Harness) {
+func testRestart(t *T, h *World) {
 	claims := h.claims(t, 5)
-	before := createAll(t, h.Provider(t), claims)
+	before := createAll(t, h.Provider(), claims)
 	for n := range 2 { // a controller had noted these
-		h.Launched(t, claims[n].Name, &cloud.Instance{ProviderID: before[n]})
+		h.Launched(claims[n].Name, &cloud.Instance{ProviderID: before[n]})
 	}
-	p := h.Provider(t)
+	p := h.Provider()
 	for n, c := range claims {
-		claims[n] = h.Load(t, c.Name)
+		claims[n] = h.Load(c.Name)
 	}
 	after := createAll(t, p, claims[2:])
 	all := append(slices.Clone(before[:2]), after...)
@@ -123,32 +122,32 @@ func testRestart(t *testing.T, h *Harness) {
 	h.wantAlive(t, len(claims))
 }
 
-func testLostAnswer(t *testing.T, h *Harness) {
+func testLostAnswer(t *T, h *World) {
 	if h.LoseAnswer == nil {
 		t.Skip("this cloud loses no answers")
 	}
 	c := h.claim(t, "a")
 	h.loseAll(t, []*apiv1.NodeClaim{c})
-	i := create(t, h.Provider(t), h.Load(t, c.Name))
+	i := create(t, h.Provider(), h.Load(c.Name))
 	if i.ProviderID == "" {
 		t.Error("instance has no provider id")
 	}
 	h.wantAlive(t, 1)
 }
 
-func testCrash(t *testing.T, h *Harness) {
+func testCrash(t *T, h *World) {
 	if h.LoseAnswer == nil {
 		t.Skip("this cloud loses no answers")
 	}
 	claims := h.claims(t, 6)
 	h.loseAll(t, claims)
 	for n, c := range claims {
-		claims[n] = h.Load(t, c.Name)
+		claims[n] = h.Load(c.Name)
 	}
 	slices.Reverse(claims) // the order of the claims must not matter
-	p := h.Provider(t)
+	p := h.Provider()
 	first := create(t, p, claims[0])
-	h.Launched(t, claims[0].Name, first)
+	h.Launched(claims[0].Name, first)
 	ids := append(createAll(t, p, claims[1:]), first.ProviderID)
 	if len(distinct(ids)) != len(claims) {
 		t.Errorf("%d claims got %v", len(claims), ids)
@@ -158,11 +157,10 @@ func testCrash(t *testing.T, h *Harness) {
 
 // loseAll creates claims whose answers are lost, and returns when the cloud has launched them. The provider must not be used
 // after that.
-func (h *Harness) loseAll(t *testing.T, claims []*apiv1.NodeClaim) {
-	t.Helper()
-	p := h.Provider(t)
-	h.LoseAnswer(t)
-	ctx, crash := context.WithCancel(t.Context())
+func (h *World) loseAll(t *T, claims []*apiv1.NodeClaim) {
+	p := h.Provider()
+	h.LoseAnswer()
+	ctx, crash := context.WithCancel(t.ctx)
 	defer crash()
 	var wg sync.WaitGroup
 	for _, c := range claims {
@@ -177,9 +175,9 @@ func (h *Harness) loseAll(t *testing.T, claims []*apiv1.NodeClaim) {
 	wg.Wait()
 }
 
-func testImpossible(t *testing.T, h *Harness) {
-	p := h.Provider(t)
-	_, err := p.Create(limited(t), h.claim(t, "a", in(corev1.LabelInstanceTypeStable, "no-such.type")))
+func testImpossible(t *T, h *World) {
+	p := h.Provider()
+	_, err := p.Create(t.bounded(), h.claim(t, "a", in(corev1.LabelInstanceTypeStable, "no-such.type")))
 	var capacity *cloud.InsufficientCapacityError
 	if !errors.As(err, &capacity) {
 		t.Errorf("error is %v, want an InsufficientCapacityError", err)
@@ -187,14 +185,14 @@ func testImpossible(t *testing.T, h *Harness) {
 	h.wantAlive(t, 0)
 }
 
-func testExhausted(t *testing.T, h *Harness) {
+func testExhausted(t *T, h *World) {
 	if h.Exhaust == nil {
 		t.Skip("this cloud cannot run out")
 	}
-	p := h.Provider(t)
+	p := h.Provider()
 	o := pick(t, p, h.Pool)
-	h.Exhaust(t, o)
-	_, err := p.Create(limited(t), h.claim(t, "a", wanted(o)...))
+	h.Exhaust(o)
+	_, err := p.Create(t.bounded(), h.claim(t, "a", wanted(o)...))
 	var capacity *cloud.InsufficientCapacityError
 	if !errors.As(err, &capacity) {
 		t.Fatalf("error is %v, want an InsufficientCapacityError", err)
@@ -206,13 +204,13 @@ func testExhausted(t *testing.T, h *Harness) {
 	h.wantAlive(t, 1)
 }
 
-func testMissingClass(t *testing.T, h *Harness) {
-	p := h.Provider(t)
+func testMissingClass(t *T, h *World) {
+	p := h.Provider()
 	c := h.claim(t, "a")
 	ref := *c.Spec.NodeClassRef
 	ref.Name = "no-such-class"
 	c.Spec.NodeClassRef = &ref
-	_, err := p.Create(limited(t), c)
+	_, err := p.Create(t.bounded(), c)
 	var class *cloud.NodeClassNotReadyError
 	var capacity *cloud.InsufficientCapacityError
 	if !errors.As(err, &class) && !errors.As(err, &capacity) {
@@ -220,14 +218,14 @@ func testMissingClass(t *testing.T, h *Harness) {
 	}
 	pool := h.Pool.DeepCopy()
 	pool.Spec.Template.Spec.NodeClassRef = &ref
-	if _, err = p.InstanceTypes(limited(t), pool); !errors.As(err, &class) {
+	if _, err = p.InstanceTypes(t.bounded(), pool); !errors.As(err, &class) {
 		t.Errorf("instance types: error is %v, want a NodeClassNotReadyError", err)
 	}
 }
 
-func testCancelled(t *testing.T, h *Harness) {
-	p := h.Provider(t)
-	ctx, cancel := context.WithCancel(t.Context())
+func testCancelled(t *T, h *World) {
+	p := h.Provider()
+	ctx, cancel := context.WithCancel(t.ctx)
 	cancel()
 	c := h.claim(t, "a")
 	if _, err := p.Create(ctx, c); err == nil {
@@ -243,8 +241,7 @@ func testCancelled(t *testing.T, h *Harness) {
 }
 
 // claims creates n NodeClaims in the API server.
-func (h *Harness) claims(t *testing.T, n int) []*apiv1.NodeClaim {
-	t.Helper()
+func (h *World) claims(t *T, n int) []*apiv1.NodeClaim {
 	out := make([]*apiv1.NodeClaim, n)
 	for i := range out {
 		out[i] = h.claim(t, fmt.Sprintf("claim-%02d", i))
@@ -252,9 +249,8 @@ func (h *Harness) claims(t *testing.T, n int) []*apiv1.NodeClaim {
 	return out
 }
 
-func create(t *testing.T, p cloud.Provider, c *apiv1.NodeClaim) *cloud.Instance {
-	t.Helper()
-	i, err := p.Create(limited(t), c)
+func create(t *T, p cloud.Provider, c *apiv1.NodeClaim) *cloud.Instance {
+	i, err := p.Create(t.bounded(), c)
 	if err != nil {
 		t.Fatalf("create %s: %v", c.Name, err)
 	}
@@ -262,11 +258,10 @@ func create(t *testing.T, p cloud.Provider, c *apiv1.NodeClaim) *cloud.Instance 
 }
 
 // createAll creates all at once and returns their provider ids in the order of claims.
-func createAll(t *testing.T, p cloud.Provider, claims []*apiv1.NodeClaim) []string {
-	t.Helper()
+func createAll(t *T, p cloud.Provider, claims []*apiv1.NodeClaim) []string {
 	ids, errs := make([]string, len(claims)), make([]error, len(claims))
 	var wg sync.WaitGroup
-	ctx := limited(t)
+	ctx := t.bounded()
 	for n, c := range claims {
 		wg.Go(func() {
 			i, err := p.Create(ctx, c)
@@ -282,32 +277,24 @@ func createAll(t *testing.T, p cloud.Provider, claims []*apiv1.NodeClaim) []stri
 	return ids
 }
 
-func limited(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func distinct(ids []string) []string {
 	out := slices.Clone(ids)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-func (h *Harness) wantAlive(t *testing.T, want int) {
-	t.Helper()
-	if got := h.Alive(t); got != want {
+func (h *World) wantAlive(t *T, want int) {
+	if got := h.Alive(); got != want {
 		t.Errorf("%d instances are alive, want %d", got, want)
 	}
 }
 
 // waitAlive returns when so many instances are alive.
-func (h *Harness) waitAlive(t *testing.T, want int) {
-	t.Helper()
-	ctx := limited(t)
-	for h.Alive(t) != want {
+func (h *World) waitAlive(t *T, want int) {
+	ctx := t.bounded()
+	for h.Alive() != want {
 		if ctx.Err() != nil {
-			t.Fatalf("%d instances are alive, waited for %d", h.Alive(t), want)
+			t.Fatalf("%d instances are alive, waited for %d", h.Alive(), want)
 		}
 	}
 }

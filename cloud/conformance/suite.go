@@ -1,0 +1,174 @@
+// Package conformance is the contract with a cloud as a list of checks: launches happen once, also across a crash; claims
+// get what they asked for; shortages are told as such and remembered; nothing outlives its context.
+//
+// The checks run in tests (package cloudtest) and in a program, against a provider that is already running.
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+)
+
+// A World is a cloud and an API server, and how a check looks into them. One that cannot go on panics or ends its
+// goroutine.
+type World struct {
+	// Provider starts a provider in this world, as a new process would. The one before is not used any more.
+	Provider func() cloud.Provider
+	// Pool is stored, and its node class is ready.
+	Pool *apiv1.NodePool
+	// Store stores a new claim and brings it up to date with what was stored: UID and all.
+	Store func(claim *apiv1.NodeClaim)
+	// Load reads the claim as it is stored now.
+	Load func(name string) *apiv1.NodeClaim
+	// Launched writes to the stored claim's status what a controller does after a launch.
+	Launched func(name string, i *cloud.Instance)
+	// Alive returns how many instances there are that have not begun to end.
+	Alive func() int
+	// Bounded returns a context that ends after a while. It bounds how long anything may take, and is no assertion about
+	// speed.
+	Bounded func(context.Context) (context.Context, context.CancelFunc)
+
+	// NamesNodes is whether Create returns the name of the node; nil means either.
+	NamesNodes *bool
+	// Exhaust takes all capacity of an offering away. Nil if the cloud cannot run out.
+	Exhaust func(Offering)
+	// CanReboot is whether the cloud can reboot instances. Reboots returns how often an instance was rebooted; nil if that
+	// cannot be seen.
+	CanReboot bool
+	Reboots   func(providerID string) int
+	// LoseAnswer makes launches happen without their answer ever coming back, until the next Provider. Nil if that cannot be.
+	LoseAnswer func()
+}
+
+// An Offering names a type, a zone and a capacity type.
+type Offering struct{ Type, Zone, CapacityType string }
+
+// A Check is one rule of the contract.
+type Check struct {
+	// Name is the rule in a few words.
+	Name string
+	test func(t *T, h *World)
+}
+
+// Checks returns all checks in their order.
+func Checks() []Check {
+	return []Check{
+		{"facts are complete", testFacts},
+		{"instance types are well formed", testTypes},
+		{"create gives what was asked for", testCreate},
+		{"create honours requests", testRequests},
+		{"create tells the name of the node", testNodeName},
+		{"create twice gives one instance", testTwice},
+		{"create at once gives as many instances", testMany},
+		{"create again after a restart adopts", testRestart},
+		{"a lost answer is found again", testLostAnswer},
+		{"claims share out what a crash left", testCrash},
+		{"get, list and delete agree", testLife},
+		{"reboot reaches the instance", testReboot},
+		{"delete finds an instance that was never noted", testDeleteUnnoted},
+		{"what does not exist is not found", testNotFound},
+		{"a claim that nothing meets is out of capacity", testImpossible},
+		{"an exhausted offering is told and remembered", testExhausted},
+		{"a missing node class is not ready", testMissingClass},
+		{"a fresh instance has not drifted", testFresh},
+		{"cancelled calls return", testCancelled},
+	}
+}
+
+// A Result is what a check has found.
+type Result struct {
+	// Failures are the breaches of the rule, none if it is kept.
+	Failures []string
+	// Skipped is why the check does not apply, empty if it does.
+	Skipped string
+}
+
+// Run runs the check in the world.
+func (c Check) Run(ctx context.Context, h *World) (r Result) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t := &T{ctx: ctx, limit: h.Bounded, result: &r}
+	defer func() {
+		for _, done := range t.ends {
+			done()
+		}
+		if p := recover(); p != nil && p != (stopped{}) {
+			panic(p)
+		}
+	}()
+	c.test(t, h)
+	return r
+}
+
+// A T collects what a check finds.
+type T struct {
+	ctx    context.Context //nolint:containedctx // as long as the check
+	limit  func(context.Context) (context.Context, context.CancelFunc)
+	ends   []func()
+	mu     sync.Mutex // guards result
+	result *Result
+}
+
+// stopped ends a check that cannot go on.
+type stopped struct{}
+
+// bounded returns a context for one call.
+func (t *T) bounded() context.Context {
+	ctx, cancel := t.limit(t.ctx)
+	t.ends = append(t.ends, cancel)
+	return ctx
+}
+
+// Errorf notes a breach.
+func (t *T) Errorf(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.result.Failures = append(t.result.Failures, fmt.Sprintf(format, args...))
+}
+
+// Error notes a breach.
+func (t *T) Error(args ...any) { t.Errorf("%s", fmt.Sprint(args...)) }
+
+// Fatalf notes a breach after which the check cannot go on.
+func (t *T) Fatalf(format string, args ...any) {
+	t.Errorf(format, args...)
+	panic(stopped{})
+}
+
+// Fatal notes a breach after which the check cannot go on.
+func (t *T) Fatal(args ...any) {
+	t.Error(args...)
+	panic(stopped{})
+}
+
+// Skip ends a check that does not apply.
+func (t *T) Skip(reason string) {
+	t.result.Skipped = reason
+	panic(stopped{})
+}
+
+// claim stores a claim of the pool that requests 1 CPU, with the requirements reqs.
+func (h *World) claim(_ *T, name string, reqs ...apiv1.NodeSelectorRequirementWithMinValues) *apiv1.NodeClaim {
+	c := &apiv1.NodeClaim{}
+	c.Name = name
+	c.Labels = map[string]string{apiv1.NodePoolLabelKey: h.Pool.Name}
+	c.Spec.NodeClassRef = h.Pool.Spec.Template.Spec.NodeClassRef
+	c.Spec.Requirements = append(append([]apiv1.NodeSelectorRequirementWithMinValues{}, h.Pool.Spec.Template.Spec.Requirements...), reqs...)
+	c.Spec.Resources.Requests = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourcePods: resource.MustParse("2"),
+	}
+	h.Store(c)
+	return c
+}
+
+// in is a requirement that a label has one of values.
+func in(key string, values ...string) apiv1.NodeSelectorRequirementWithMinValues {
+	return apiv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+}

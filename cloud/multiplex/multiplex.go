@@ -1,0 +1,310 @@
+// Package multiplex makes one cloud.Provider of several, so that NodePools with different node classes are planned together.
+//
+// A call about a NodePool or a NodeClaim goes to the provider of its node class, a call about a provider ID to the provider
+// whose prefix it has. A provider that fails affects its own NodePools only.
+package multiplex
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/require"
+)
+
+// A Provider implements cloud.Provider with other providers, its parts.
+type Provider struct {
+	parts []cloud.Provider
+	facts cloud.Facts
+
+	mu sync.Mutex // guards completed
+	// completed are the instance types of a part with the labels of the other parts, by the types that the part returned.
+	// It may be lost.
+	completed map[*cloud.InstanceType]*cloud.InstanceType
+}
+
+var (
+	_ cloud.Provider = (*Provider)(nil)
+	_ cloud.Notifier = (*Provider)(nil)
+	_ cloud.Shifter  = (*Provider)(nil)
+	_ cloud.Pricer   = (*Provider)(nil)
+)
+
+// New returns the provider of the parts. It returns an error if two of them have the same name, the same kind of node class,
+// or provider IDs that cannot be told apart.
+func New(parts ...cloud.Provider) (*Provider, error) {
+	p := &Provider{parts: parts, completed: map[*cloud.InstanceType]*cloud.InstanceType{}}
+	p.facts.Labels = apiv1.CoreLabels()
+	var errs []error
+	names := sets.New[string]()
+	for _, part := range parts {
+		facts := part.Facts()
+		if names.Has(part.Name()) {
+			errs = append(errs, fmt.Errorf("two providers have the name %s", part.Name()))
+		}
+		names.Insert(part.Name())
+		for _, kind := range facts.NodeClasses {
+			if p.facts.Manages(&apiv1.NodeClassReference{Group: kind.Group, Kind: kind.Kind}) {
+				errs = append(errs, fmt.Errorf("two providers have node classes of kind %s", kind.GroupKind()))
+			}
+		}
+		for _, prefix := range facts.ProviderIDPrefixes {
+			for _, other := range p.facts.ProviderIDPrefixes {
+				if strings.HasPrefix(prefix, other) || strings.HasPrefix(other, prefix) {
+					errs = append(errs, fmt.Errorf("two providers have provider IDs that begin with %s", prefix))
+				}
+			}
+		}
+		p.facts.NodeClasses = append(p.facts.NodeClasses, facts.NodeClasses...)
+		p.facts.ProviderIDPrefixes = append(p.facts.ProviderIDPrefixes, facts.ProviderIDPrefixes...)
+		p.facts.Labels = p.facts.Labels.With(facts.Labels)
+	}
+	for _, part := range parts {
+		p.facts.RepairPolicies = append(p.facts.RepairPolicies, limited(part.Facts(), part.Facts().RepairPolicies)...)
+		p.facts.LegacyRepairPolicies = append(p.facts.LegacyRepairPolicies, limited(part.Facts(), legacy(part.Facts()))...)
+	}
+	return p, errors.Join(errs...)
+}
+
+// legacy returns the policies of a part for --legacy-node-repair.
+func legacy(f cloud.Facts) []cloud.RepairPolicy {
+	if f.LegacyRepairPolicies != nil {
+		return f.LegacyRepairPolicies
+	}
+	return slices.DeleteFunc(slices.Clone(f.RepairPolicies), func(p cloud.RepairPolicy) bool { return p.Action != cloud.ReplaceNode })
+}
+
+// limited returns the policies for the nodes of a part. These have the label of one of its node classes.
+func limited(f cloud.Facts, policies []cloud.RepairPolicy) []cloud.RepairPolicy {
+	var out []cloud.RepairPolicy
+	for _, kind := range f.NodeClasses {
+		for _, policy := range policies {
+			policy.NodeLabel = kind.Group + "/" + strings.ToLower(kind.Kind)
+			out = append(out, policy)
+		}
+	}
+	return out
+}
+
+// Name implements cloud.Provider: the names of the parts.
+func (p *Provider) Name() string {
+	names := make([]string, len(p.parts))
+	for n, part := range p.parts {
+		names[n] = part.Name()
+	}
+	return strings.Join(names, ",")
+}
+
+// NameOf implements cloud.Named.
+func (p *Provider) NameOf(ref *apiv1.NodeClassReference) string {
+	if part := p.of(ref); part != nil {
+		return part.Name()
+	}
+	return p.Name()
+}
+
+// Facts implements cloud.Provider.
+func (p *Provider) Facts() cloud.Facts { return p.facts }
+
+// of returns the part of a node class, nil if no part has its kind.
+func (p *Provider) of(ref *apiv1.NodeClassReference) cloud.Provider {
+	for _, part := range p.parts {
+		if part.Facts().Manages(ref) {
+			return part
+		}
+	}
+	return nil
+}
+
+// partOf returns the part of a claim.
+func (p *Provider) partOf(claim *apiv1.NodeClaim) (cloud.Provider, error) {
+	if part := p.of(claim.Spec.NodeClassRef); part != nil {
+		return part, nil
+	}
+	return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("no provider has node classes like %v", claim.Spec.NodeClassRef)}
+}
+
+// InstanceTypes implements cloud.Provider. A type lacks the well-known labels that only other parts have.
+func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*cloud.InstanceType, error) {
+	part := p.of(pool.Spec.Template.Spec.NodeClassRef)
+	if part == nil {
+		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("no provider has node classes like %v", pool.Spec.Template.Spec.NodeClassRef)}
+	}
+	types, err := part.InstanceTypes(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	return p.complete(types, p.facts.Labels.WellKnown.Difference(part.Facts().Labels.WellKnown)), nil
+}
+
+// maxCompleted bounds the types that are kept. Prices change, and with them the types.
+const maxCompleted = 20_000
+
+// complete returns the types with DoesNotExist for the labels. The same type gives the same result.
+func (p *Provider) complete(types []*cloud.InstanceType, lacking sets.Set[string]) []*cloud.InstanceType {
+	if len(lacking) == 0 {
+		return types
+	}
+	var absent []require.Requirement
+	for _, key := range sets.List(lacking) {
+		absent = append(absent, require.New(key, require.DoesNotExist))
+	}
+	none := require.NewSet(absent...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.completed) > maxCompleted {
+		clear(p.completed)
+	}
+	out := make([]*cloud.InstanceType, len(types))
+	for n, t := range types {
+		full := p.completed[t]
+		if full == nil {
+			changed := *t
+			changed.Requirements = none.Without(t.Requirements.Keys()...).And(t.Requirements)
+			full = &changed
+			p.completed[t] = full
+		}
+		out[n] = full
+	}
+	return out
+}
+
+// Create implements cloud.Provider.
+func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
+	part, err := p.partOf(claim)
+	if err != nil {
+		return nil, err
+	}
+	return part.Create(ctx, claim)
+}
+
+// Delete implements cloud.Provider.
+func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
+	part, err := p.partOf(claim)
+	if err != nil {
+		return err
+	}
+	return part.Delete(ctx, claim)
+}
+
+// Reboot implements cloud.Provider.
+func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error {
+	part, err := p.partOf(claim)
+	if err != nil {
+		return err
+	}
+	return part.Reboot(ctx, claim, operationID)
+}
+
+// Get implements cloud.Provider. It asks the part with the prefix of the ID, and then parts without prefixes in their order.
+// An instance that one of them does not know may be one of another, so it is gone only if all say so.
+func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance, error) {
+	var errs []error
+	for _, open := range []bool{false, true} {
+		for _, part := range p.parts {
+			prefixes := part.Facts().ProviderIDPrefixes
+			has := slices.ContainsFunc(prefixes, func(s string) bool { return strings.HasPrefix(providerID, s) })
+			if open != (len(prefixes) == 0) || !open && !has {
+				continue
+			}
+			i, err := part.Get(ctx, providerID)
+			if err == nil {
+				return i, nil
+			}
+			if !errors.Is(err, cloud.ErrNotFound) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return nil, fmt.Errorf("instance %s: %w", providerID, cloud.ErrNotFound)
+}
+
+// List implements cloud.Provider. It returns an error only if all parts fail: an instance that a list lacks is looked up by
+// Get before it counts as gone, and that part fails then too.
+func (p *Provider) List(ctx context.Context) ([]*cloud.Instance, error) {
+	var all []*cloud.Instance
+	var errs []error
+	for _, part := range p.parts {
+		list, err := part.List(ctx)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("provider %s: %w", part.Name(), err))
+			continue
+		}
+		all = append(all, list...)
+	}
+	if len(errs) == len(p.parts) {
+		return nil, errors.Join(errs...)
+	}
+	slices.SortFunc(all, func(a, b *cloud.Instance) int { return cmp.Compare(a.ProviderID, b.ProviderID) })
+	return all, nil
+}
+
+// Drift implements cloud.Provider.
+func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.DriftReason, error) {
+	part, err := p.partOf(claim)
+	if err != nil {
+		return "", err
+	}
+	return part.Drift(ctx, claim)
+}
+
+// Registered implements cloud.Provider.
+func (p *Provider) Registered(ctx context.Context, claim *apiv1.NodeClaim) (time.Duration, map[string]string, error) {
+	part, err := p.partOf(claim)
+	if err != nil {
+		return 0, nil, err
+	}
+	return part.Registered(ctx, claim)
+}
+
+// NoticeSources implements cloud.Notifier.
+func (p *Provider) NoticeSources() []cloud.NoticeSource {
+	var all []cloud.NoticeSource
+	for _, part := range p.parts {
+		if n, ok := part.(cloud.Notifier); ok {
+			all = append(all, n.NoticeSources()...)
+		}
+	}
+	return all
+}
+
+// MarkUnavailable implements cloud.Notifier.
+func (p *Provider) MarkUnavailable(claim *apiv1.NodeClaim, capacityType string) {
+	if n, ok := p.of(claim.Spec.NodeClassRef).(cloud.Notifier); ok {
+		n.MarkUnavailable(claim, capacityType)
+	}
+}
+
+// ShiftedZones implements cloud.Shifter. Zones of different clouds have different names.
+func (p *Provider) ShiftedZones(ctx context.Context) []string {
+	zones := map[string]bool{}
+	for _, part := range p.parts {
+		if s, ok := part.(cloud.Shifter); ok {
+			for _, zone := range s.ShiftedZones(ctx) {
+				zones[zone] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(zones))
+}
+
+// PricesCurrent implements cloud.Pricer: a plan compares the prices of all parts.
+func (p *Provider) PricesCurrent() bool {
+	return !slices.ContainsFunc(p.parts, func(part cloud.Provider) bool {
+		pricer, ok := part.(cloud.Pricer)
+		return ok && !pricer.PricesCurrent()
+	})
+}

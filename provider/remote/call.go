@@ -1,0 +1,152 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/timeout"
+	"github.com/karpenter-go/karpenter/provider/remote/wire"
+)
+
+// An UnreachableError means that the provider cannot be reached or does not answer.
+type UnreachableError struct {
+	Provider string
+	Err      error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("provider %s does not answer: %v", e.Provider, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// call makes one call. It waits for one of the calls that the provider takes at the same time, and ends at the deadline.
+func call[Q, A any](
+	ctx context.Context, p *Provider, method string, limit time.Duration,
+	f func(context.Context, Q, ...grpc.CallOption) (A, error), request Q,
+) (answer A, err error) {
+	if err := ctx.Err(); err != nil {
+		return answer, err
+	}
+	bounded, cancel := timeout.Context(ctx, p.config.Clock, limit)
+	defer cancel()
+	if p.slots != nil {
+		select {
+		case p.slots <- struct{}{}:
+			defer func() { <-p.slots }()
+		case <-bounded.Done():
+			return answer, fmt.Errorf("wait for one of %d calls to the provider to end: %w", cap(p.slots), bounded.Err())
+		}
+	}
+	start := p.config.Clock.Now()
+	answer, err = f(bounded, request)
+	if p.info != nil {
+		p.config.Metrics.called(p.name(), method, status.Code(err), p.config.Clock.Since(start))
+	}
+	if ctx.Err() != nil && err != nil {
+		return answer, ctx.Err() // the caller has given up; that says nothing about the provider
+	}
+	// A launch may take long without any fault of the provider.
+	if !(method == "CreateInstance" && status.Code(err) == codes.DeadlineExceeded) {
+		p.heard(ctx, err)
+	}
+	return answer, p.said(err)
+}
+
+// said returns the error of a call for people.
+func (p *Provider) said(err error) error {
+	switch status.Code(err) {
+	case codes.OK:
+		return nil
+	case codes.Unavailable, codes.DeadlineExceeded:
+		return &UnreachableError{Provider: p.name(), Err: errors.New(wire.Text(status.Convert(err).Message()))}
+	}
+	return fmt.Errorf("provider %s: %s: %s", p.name(), status.Code(err), wire.Text(status.Convert(err).Message()))
+}
+
+// name returns the name of the provider, its address as long as the name is not known.
+func (p *Provider) name() string {
+	if p.info == nil {
+		return p.config.Address
+	}
+	return p.info.Name
+}
+
+// checked counts a Rejection and logs it. It returns err.
+func (p *Provider) checked(err error) error {
+	var r *wire.Rejection
+	if errors.As(err, &r) {
+		p.config.Metrics.rejected(p.name(), r.Reason)
+		ctrl.LoggerFrom(p.running).Error(err, "answer of provider was rejected", "provider", p.name(), "reason", string(r.Reason))
+	}
+	return err
+}
+
+// A health is whether the provider answers.
+type health struct {
+	mu sync.Mutex // guards all below
+	// since is since when the provider does not answer, if down.
+	down  bool
+	since time.Time
+	cause string
+}
+
+// heard notes the result of a call.
+func (p *Provider) heard(ctx context.Context, err error) {
+	code := status.Code(err)
+	down := code == codes.Unavailable || code == codes.DeadlineExceeded
+	p.health.mu.Lock()
+	changed := down != p.health.down
+	if changed {
+		p.health.down, p.health.since = down, p.config.Clock.Now()
+	}
+	if down {
+		p.health.cause = wire.Text(status.Convert(err).Message())
+	}
+	p.health.mu.Unlock()
+	if p.info != nil { // before, the provider has no name
+		p.config.Metrics.reachable(p.name(), !down)
+	}
+	if !changed {
+		return
+	}
+	log := ctrl.LoggerFrom(ctx).WithValues("provider", p.name(), "address", p.config.Address)
+	if down {
+		log.Error(err, "provider does not answer, its NodePools get no nodes until it does")
+	} else {
+		log.Info("provider answers again")
+	}
+}
+
+// silent returns since when the provider does not answer and why. ok is false if it answers.
+func (p *Provider) silent() (since time.Time, cause string, ok bool) {
+	p.health.mu.Lock()
+	defer p.health.mu.Unlock()
+	return p.health.since, p.health.cause, p.health.down
+}
+
+// tokenOf returns the identity of the launch of a claim. It is stored before the first call, as the UID of the claim.
+func tokenOf(claim *apiv1.NodeClaim) string { return string(claim.UID) }
+
+// manifest returns the claim as JSON.
+func manifest(claim *apiv1.NodeClaim) (string, error) {
+	short := claim.DeepCopy()
+	short.ManagedFields = nil
+	short.SetGroupVersionKind(apiv1.GroupVersion.WithKind("NodeClaim"))
+	data, err := json.Marshal(short)
+	if err != nil {
+		return "", fmt.Errorf("encode claim %s: %w", claim.Name, err)
+	}
+	return string(data), nil
+}

@@ -1,0 +1,309 @@
+// Package check runs the conformance suite against a provider that is already running, for those who write one.
+//
+// It needs no cluster: NodeClaims and the node class exist only in memory. The provider must have no instances, and those
+// that it launches meanwhile are ended.
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/cloud/conformance"
+	cloudv1 "github.com/karpenter-go/karpenter/cloud/proto/karpenter/cloud/v1"
+	"github.com/karpenter-go/karpenter/internal/timeout"
+	"github.com/karpenter-go/karpenter/provider/remote"
+)
+
+// Options are what to check.
+type Options struct {
+	// Connect returns a new connection to the provider. classes has the node class.
+	Connect func(ctx context.Context, classes client.Reader) (*remote.Provider, error)
+	// Class is a node class to launch from; nil means the example of the provider.
+	Class *unstructured.Unstructured
+	Clock clock.Clock
+	// Patience bounds each call; 0 means half a minute.
+	Patience time.Duration
+	// Done is called after each check.
+	Done func(Line)
+}
+
+// A Line is the result of one check.
+type Line struct {
+	Check string `json:"check"`
+	// Result is ok, failed or skipped.
+	Result string `json:"result"`
+	// Problems are what is wrong, or why the check was skipped.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// A Report is the result of all checks.
+type Report struct {
+	Provider     string   `json:"provider"`
+	Version      string   `json:"version"`
+	NodeClasses  []string `json:"nodeClasses"`
+	Capabilities []string `json:"capabilities"`
+	// Missing are the parts of the protocol that the provider leaves out.
+	Missing []string `json:"missing"`
+	Lines   []Line   `json:"checks"`
+}
+
+// Failed returns how many checks have failed.
+func (r Report) Failed() (n int) {
+	for _, l := range r.Lines {
+		if l.Result == "failed" {
+			n++
+		}
+	}
+	return n
+}
+
+// An AccessError means that the provider cannot be checked without its cluster.
+type AccessError struct{ Provider string }
+
+func (e *AccessError) Error() string {
+	return fmt.Sprintf("provider %s reads NodeClaims and node classes from its own cluster, where the check writes none:"+
+		" check it with cloud/cloudtest", e.Provider)
+}
+
+// leftOut says what happens without a capability.
+var leftOut = map[cloudv1.Capability]string{
+	cloudv1.Capability_CAPABILITY_REBOOT:       "reboot: unhealthy nodes are replaced",
+	cloudv1.Capability_CAPABILITY_DRIFT:        "drift: nodes are not replaced when their node class changes",
+	cloudv1.Capability_CAPABILITY_REGISTRATION: "registration: nodes are registered as soon as they join",
+	cloudv1.Capability_CAPABILITY_NOTICES:      "notices: nodes whose instances are reclaimed are not drained before",
+}
+
+// Run checks a provider. The error is about the connection or the node class; what is wrong is in the report.
+func Run(ctx context.Context, o Options) (Report, error) {
+	if o.Patience == 0 {
+		o.Patience = 30 * time.Second
+	}
+	first, err := o.Connect(ctx, &memory{})
+	if err != nil {
+		return Report{}, err
+	}
+	defer first.Close()
+	info := first.Info()
+	r := Report{Provider: info.Name, Version: info.Version}
+	for _, k := range info.Facts.NodeClasses {
+		r.NodeClasses = append(r.NodeClasses, k.Kind+"."+k.Group+"/"+k.Version)
+	}
+	for c := cloudv1.Capability_CAPABILITY_REBOOT; c <= cloudv1.Capability_CAPABILITY_NOTICES; c++ {
+		if info.Has(c) {
+			r.Capabilities = append(r.Capabilities, strings.ToLower(strings.TrimPrefix(c.String(), "CAPABILITY_")))
+		} else {
+			r.Missing = append(r.Missing, leftOut[c])
+		}
+	}
+	if info.Has(cloudv1.Capability_CAPABILITY_CLUSTER_ACCESS) {
+		return r, &AccessError{info.Name}
+	}
+	class, err := classOf(o.Class, first)
+	if err != nil {
+		return r, err
+	}
+	for _, check := range conformance.Checks() {
+		line := one(ctx, o, check, class, info.Has(cloudv1.Capability_CAPABILITY_REBOOT))
+		r.Lines = append(r.Lines, line)
+		if o.Done != nil {
+			o.Done(line)
+		}
+		if ctx.Err() != nil {
+			return r, ctx.Err()
+		}
+	}
+	return r, nil
+}
+
+// classOf returns the node class to launch from.
+func classOf(given *unstructured.Unstructured, p *remote.Provider) (*unstructured.Unstructured, error) {
+	if given != nil {
+		return given, nil
+	}
+	for _, k := range p.Info().Facts.NodeClasses {
+		text := p.Info().Examples[k]
+		if text == "" {
+			continue
+		}
+		class := &unstructured.Unstructured{}
+		if err := json.Unmarshal([]byte(text), &class.Object); err != nil {
+			return nil, fmt.Errorf("read the example of kind %s: %w", k.Kind, err)
+		}
+		if class.GroupVersionKind() != k || class.GetName() == "" {
+			return nil, fmt.Errorf("the example of kind %s is a %s named %q", k.Kind, class.GroupVersionKind(), class.GetName())
+		}
+		return class, nil
+	}
+	return nil, errors.New("the provider has no example of a node class: give one with --filename")
+}
+
+// one runs a check in a world of its own, and ends what it has launched.
+func one(ctx context.Context, o Options, check conformance.Check, class *unstructured.Unstructured, reboots bool) Line {
+	m := &memory{class: class, claims: map[string]*apiv1.NodeClaim{}, check: o, ctx: ctx}
+	defer m.close()
+	result := conformance.Result{}
+	func() {
+		defer func() {
+			if p := recover(); p != nil {
+				failed, ok := p.(broken)
+				if !ok {
+					panic(p)
+				}
+				result.Failures = append(result.Failures, failed.Error())
+			}
+		}()
+		result = check.Run(ctx, m.world(reboots))
+		m.end(&result)
+	}()
+	line := Line{Check: check.Name, Result: "ok", Problems: result.Failures}
+	switch {
+	case len(result.Failures) > 0:
+		line.Result = "failed"
+	case result.Skipped != "":
+		line.Result, line.Problems = "skipped", []string{result.Skipped}
+	}
+	return line
+}
+
+// broken ends a check whose world cannot be made.
+type broken struct{ error }
+
+// A memory is a cluster with one node class and the NodeClaims of a check.
+type memory struct {
+	check  Options
+	ctx    context.Context //nolint:containedctx // as long as the check
+	class  *unstructured.Unstructured
+	claims map[string]*apiv1.NodeClaim
+	uids   int
+	open   []*remote.Provider
+	lost   atomic.Bool
+}
+
+// world returns the world of a check.
+func (m *memory) world(reboots bool) *conformance.World {
+	pool := &apiv1.NodePool{}
+	pool.Name = "check"
+	kind := m.class.GroupVersionKind()
+	pool.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: kind.Group, Kind: kind.Kind, Name: m.class.GetName()}
+	return &conformance.World{
+		Provider: m.provider, Pool: pool, CanReboot: reboots,
+		Store: m.store, Load: func(name string) *apiv1.NodeClaim { return m.claims[name].DeepCopy() },
+		Launched: func(name string, i *cloud.Instance) {
+			m.claims[name].Status.ProviderID = i.ProviderID
+			condition.SetTrue(m.claims[name], apiv1.ConditionTypeLaunched, m.check.Clock.Now())
+		},
+		Alive: func() int { return m.alive() }, LoseAnswer: func() { m.lost.Store(true) },
+		Bounded: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return timeout.Context(ctx, m.check.Clock, m.check.Patience)
+		},
+	}
+}
+
+// provider opens another connection, as a restarted controller does.
+func (m *memory) provider() cloud.Provider {
+	p, err := m.check.Connect(m.ctx, m)
+	if err != nil {
+		panic(broken{err})
+	}
+	m.open = append(m.open, p)
+	m.lost.Store(false)
+	return &losing{Provider: p, lost: &m.lost}
+}
+
+// A losing provider launches instances without an answer while lost is true.
+type losing struct {
+	*remote.Provider
+	lost *atomic.Bool
+}
+
+// Create implements cloud.Provider.
+func (l *losing) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
+	i, err := l.Provider.Create(ctx, claim)
+	if err == nil && l.lost.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return i, err
+}
+
+func (m *memory) close() {
+	for _, p := range m.open {
+		p.Close()
+	}
+}
+
+func (m *memory) store(c *apiv1.NodeClaim) {
+	m.uids++
+	// The UID is new in each run, so that tokens are.
+	c.UID = types.UID(fmt.Sprintf("check-%x-%d", m.check.Clock.Now().UnixNano(), m.uids))
+	m.claims[c.Name] = c.DeepCopy()
+}
+
+// alive returns how many instances the provider lists that are not being ended.
+func (m *memory) alive() (n int) {
+	p, err := m.check.Connect(m.ctx, m)
+	if err != nil {
+		panic(broken{err})
+	}
+	defer p.Close()
+	list, err := p.List(m.ctx)
+	if err != nil {
+		panic(broken{err})
+	}
+	for _, i := range list {
+		if !i.Ending {
+			n++
+		}
+	}
+	return n
+}
+
+// tries is how often an instance is ended until the provider says that it is gone.
+const tries = 1_000
+
+// end ends the instances of all claims.
+func (m *memory) end(r *conformance.Result) {
+	if len(m.claims) == 0 {
+		return
+	}
+	p := m.provider()
+	for _, c := range m.claims {
+		var err error
+		for range tries {
+			if err = p.Delete(m.ctx, c); err != nil {
+				break
+			}
+		}
+		if !errors.Is(err, cloud.ErrNotFound) {
+			r.Failures = append(r.Failures, fmt.Sprintf("after the check, the instance of NodeClaim %s could not be ended: %v", c.Name, err))
+		}
+	}
+}
+
+// Get implements client.Reader for the node class.
+func (m *memory) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok || m.class == nil || key.Name != m.class.GetName() || u.GroupVersionKind() != m.class.GroupVersionKind() {
+		return apierrors.NewNotFound(schema.GroupResource{Group: o.GetObjectKind().GroupVersionKind().Group}, key.Name)
+	}
+	m.class.DeepCopyInto(u)
+	return nil
+}
+
+// List implements client.Reader. There is nothing to list.
+func (m *memory) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }

@@ -1,0 +1,155 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cloudv1 "github.com/karpenter-go/karpenter/cloud/proto/karpenter/cloud/v1"
+	"github.com/karpenter-go/karpenter/internal/timeout"
+	"github.com/karpenter-go/karpenter/provider/remote/wire"
+)
+
+// learn reads what is fixed about the provider: from the provider, or else as it was stored at the last start.
+func (p *Provider) learn(ctx context.Context) (*wire.Info, error) {
+	bounded, cancel := timeout.Context(ctx, p.config.Clock, startPatience)
+	defer cancel()
+	var last error
+	for {
+		m, err := p.ask(bounded)
+		if err == nil {
+			info, err := wire.ReadInfo(m)
+			if err != nil {
+				return nil, fmt.Errorf("read facts about the provider at %s: %w", p.config.Address, p.checked(err))
+			}
+			p.first = m
+			p.store(ctx, m)
+			return info, nil
+		}
+		if bounded.Err() == nil {
+			last = err
+			timer := p.config.Clock.NewTimer(firstWait)
+			select {
+			case <-timer.C():
+				continue
+			case <-bounded.Done():
+				timer.Stop()
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		info, known := p.stored(ctx)
+		if !known {
+			return nil, fmt.Errorf("connect to provider at %s: %w", p.config.Address, errors.Join(last, err))
+		}
+		ctrl.LoggerFrom(ctx).Error(err, "provider does not answer, its facts of the last start are used", "provider", info.Name, "address", p.config.Address)
+		return info, nil
+	}
+}
+
+func (p *Provider) ask(ctx context.Context) (*cloudv1.GetInfoResponse, error) {
+	return call(ctx, p, "GetInfo", shortCall, p.api.GetInfo, &cloudv1.GetInfoRequest{ProtocolVersions: []string{wire.Version}})
+}
+
+// configMap is the name of the ConfigMap with the facts about providers, by address.
+const configMap = "karpenter-providers"
+
+// field returns the key of the provider in the ConfigMap: its address in the characters that a key may have.
+func (p *Provider) field() string {
+	out := []byte(p.config.Address)
+	for n, b := range out {
+		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
+		if !letter && b != '-' && b != '.' {
+			out[n] = '_'
+		}
+	}
+	return string(out[max(0, len(out)-200):])
+}
+
+// stored returns the facts of the last start. They are checked like those of the provider.
+func (p *Provider) stored(ctx context.Context) (*wire.Info, bool) {
+	if p.config.Namespace == "" {
+		return nil, false
+	}
+	var m corev1.ConfigMap
+	if err := p.config.Reader.Get(ctx, client.ObjectKey{Namespace: p.config.Namespace, Name: configMap}, &m); err != nil {
+		return nil, false
+	}
+	var message cloudv1.GetInfoResponse
+	text, there := m.Data[p.field()]
+	if !there || protojson.Unmarshal([]byte(text), &message) != nil {
+		return nil, false
+	}
+	info, err := wire.ReadInfo(&message)
+	p.first = &message
+	return info, err == nil
+}
+
+// store writes the facts to the ConfigMap. A failure is logged: the next start then needs the provider.
+func (p *Provider) store(ctx context.Context, message *cloudv1.GetInfoResponse) {
+	if p.config.Namespace == "" {
+		return
+	}
+	text, err := protojson.Marshal(message)
+	if err == nil {
+		err = p.write(ctx, string(text))
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "failed to store the facts about a provider", "ConfigMap", klog.KRef(p.config.Namespace, configMap))
+	}
+}
+
+func (p *Provider) write(ctx context.Context, text string) error {
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.config.Namespace, Name: configMap}}
+	err := p.config.Reader.Get(ctx, client.ObjectKeyFromObject(m), m)
+	if apierrors.IsNotFound(err) {
+		m.Data = map[string]string{p.field(): text}
+		err = p.config.Client.Create(ctx, m)
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		err = p.config.Reader.Get(ctx, client.ObjectKeyFromObject(m), m)
+	}
+	if err != nil {
+		return err
+	}
+	before := m.DeepCopy()
+	if m.Data == nil {
+		m.Data = map[string]string{}
+	}
+	m.Data[p.field()] = text
+	return p.config.Client.Patch(ctx, m, client.MergeFrom(before))
+}
+
+// served returns an error if the API server does not serve a kind of node class: controllers could not watch it.
+func (p *Provider) served(ctx context.Context) error {
+	if p.config.Client == nil {
+		return nil // nothing is watched
+	}
+	mapper := p.config.Client.RESTMapper()
+	for _, k := range p.info.Facts.NodeClasses {
+		if _, err := mapper.RESTMapping(k.GroupKind(), k.Version); err != nil {
+			return fmt.Errorf("find kind %s of provider %s, install its CustomResourceDefinition: %w", k.Kind, p.Name(), err)
+		}
+	}
+	return ctx.Err()
+}
+
+// changed reports whether the facts about the provider differ from those that are in use.
+func (p *Provider) changed(m *cloudv1.GetInfoResponse) bool {
+	now, used := proto.Clone(m).(*cloudv1.GetInfoResponse), proto.Clone(p.first).(*cloudv1.GetInfoResponse)
+	for _, m := range []*cloudv1.GetInfoResponse{now, used} {
+		m.Version, m.MaxConcurrentCalls = "", 0 // these may change
+	}
+	return !proto.Equal(now, used)
+}

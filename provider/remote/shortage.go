@@ -1,0 +1,69 @@
+package remote
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/karpenter-go/karpenter/cloud"
+	cloudv1 "github.com/karpenter-go/karpenter/cloud/proto/karpenter/cloud/v1"
+)
+
+// An offeringKey identifies an offering.
+type offeringKey struct{ instanceType, zone, capacityType, reservation string }
+
+func keyOf(k *cloudv1.OfferingKey) offeringKey {
+	return offeringKey{k.GetInstanceType(), k.GetZone(), k.GetCapacityType(), k.GetReservationId()}
+}
+
+// maxShortages bounds the shortages that are remembered.
+const maxShortages = 50_000
+
+// Shortages are the offerings that launches have shown to be exhausted. After a restart the next launch shows it again.
+type shortages struct {
+	mu    sync.Mutex // guards until
+	until map[offeringKey]time.Time
+}
+
+// add notes that the offerings are exhausted until the time.
+func (s *shortages) add(keys []*cloudv1.OfferingKey, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range keys {
+		if len(s.until) < maxShortages {
+			s.until[keyOf(k)] = until
+		}
+	}
+}
+
+// apply returns the types with exhausted offerings as not available. Types without any are the given ones.
+func (s *shortages) apply(types []*cloud.InstanceType, now time.Time) []*cloud.InstanceType {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	short := map[string]bool{}
+	for k, until := range s.until {
+		if !now.Before(until) {
+			delete(s.until, k)
+			continue
+		}
+		short[k.instanceType] = true
+	}
+	if len(short) == 0 {
+		return types
+	}
+	out := slices.Clone(types)
+	for n, t := range out {
+		if !short[t.Name] {
+			continue
+		}
+		changed := *t
+		changed.Offerings = slices.Clone(t.Offerings)
+		for i, o := range changed.Offerings {
+			if _, exhausted := s.until[offeringKey{t.Name, o.Zone, o.CapacityType, o.ReservationID}]; exhausted {
+				changed.Offerings[i].Available = false
+			}
+		}
+		out[n] = &changed
+	}
+	return out
+}
