@@ -58,8 +58,9 @@ type NodeOverlaySpec struct {
 	// +optional
 	Price *string `json:"price,omitempty"`
 
-	// Extended resources added to the capacity of the nodes, such as
-	// example.com/fpga: 1. Not cpu, memory, ephemeral-storage or pods.
+	// Amounts of extended resources of the nodes, such as example.com/fpga: 1. An
+	// amount replaces that of the instance type. Not cpu, memory, ephemeral-storage
+	// or pods.
 	// +kubebuilder:validation:XValidation:rule="!('cpu' in self || 'memory' in self || 'ephemeral-storage' in self || 'pods' in self)",message="spec.capacity may only hold extended resources, not cpu, memory, ephemeral-storage or pods"
 	// +optional
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`

@@ -70,7 +70,7 @@ type Result struct {
 	Near, Settled time.Duration
 	Finally       float64
 	FinalNodes    int
-	// HalfAgain and MostAgain are, for Options.Again, HalfRun and MostRun of the pods created on existing nodes.
+	// HalfAgain and MostAgain are like HalfRun and MostRun, for the pods that Options.Again creates when the nodes exist.
 	HalfAgain, MostAgain time.Duration
 	// Course is the ratio of price and lower bound over time.
 	Course []Point

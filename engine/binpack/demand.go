@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// A demand is the item types of one search, with the number of remaining copies of each.
+// A demand is the input of a search: the item types that it packs, with the number of remaining copies of each. In the
+// rest of the package, the demand of one copy is the amount that it uses in each dimension.
 type demand struct {
 	types   []*itemType
-	classes int           // the number of conflict classes
-	groups  int           // the number of price groups
+	classes int           // the number of conflict classes; a class is all items with equal counts and bounds
+	groups  int           // the number of price groups; a group is the item types with equal prices in every bin type
 	scarce  []cardinality // the cardinalities that have a dual price
 	byValue []*itemType   // the item types with remaining copies, by falling value
 	total   float64       // the total value of all remaining copies

@@ -102,7 +102,7 @@ func (b *Bucket) add(k cost.Key, dollars float64) {
 	b.Dollars[k] += dollars
 }
 
-// coarse returns k without what is not bounded.
+// coarse returns k with Other for namespace, owner and label, of which there may be any number.
 func coarse(k cost.Key) cost.Key {
 	if k.Namespace != "" {
 		k.Namespace, k.Owner = Other, Other

@@ -99,7 +99,8 @@ func (p *Predictions) copy() Predictions {
 	return out
 }
 
-// few returns parts with at most maxKeys keys, apart from coarse ones.
+// few keeps the maxKeys largest parts as they are. It adds the others up under their coarse keys, whose parts come in
+// addition. The result is in key order if parts were added up.
 func few(parts []cost.Part) []cost.Part {
 	if len(parts) <= maxKeys {
 		return slices.Clone(parts)

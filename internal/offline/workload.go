@@ -164,7 +164,8 @@ func (a *assembly) missing(w workload, r *roster) []*corev1.Pod {
 	return out
 }
 
-// pod returns one pod of w. Its spec is shared, except for the list of volumes.
+// pod returns the pod of w with the name. more are labels in addition to those of the template. All pods of w share the
+// spec of the template, except for the list of volumes.
 func (w workload) pod(name string, more map[string]string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -10,7 +10,8 @@ import (
 // processes are the replicas of the operator.
 type processes struct {
 	world *World
-	// replicas are those that run, starting those that will, by name.
+	// replicas are the running replicas, by name. starting has the names of the replicas that are killed and will be started
+	// again.
 	replicas map[string]*replica
 	starting map[string]bool
 	closing  bool

@@ -70,8 +70,9 @@ func (st *State) countStarting(planned []model.PlannedNode) {
 	}
 }
 
-// expect records the candidates onto which pods are placed as incoming, and those onto which virtual pods of a capacity
-// buffer are placed. A candidate with virtual pods is not empty. It may be replaced, because virtual pods move as well.
+// expect sets incoming of each candidate onto which a pod is placed. If the pod is a virtual pod of a CapacityBuffer,
+// it sets buffer instead, and adds the pod to Stats.Headroom. Such a candidate is not empty. It may be replaced, because
+// virtual pods move as well.
 func (st *State) expect(placements []model.Placement) {
 	for _, pl := range placements {
 		c := st.Problem.Candidate(pl.Node)
@@ -89,9 +90,9 @@ func (st *State) expect(placements []model.Placement) {
 	}
 }
 
-// expectAssigned records as incoming the candidates to which pods were assigned earlier and which will have room once
-// terminating pods are gone. It also records replacements of nodes that still exist. An assignment to a node without
-// room is stale and ignored.
+// expectAssigned sets incoming of each candidate to which a pod was assigned earlier and which will have room once
+// terminating pods are gone. It also sets incoming of replacements of nodes that still exist. An assignment to a node
+// without room is stale and ignored.
 func (st *State) expectAssigned() {
 	s := st.Problem.Snapshot
 	for _, pod := range append(s.Pending(), s.Displaced()...) {

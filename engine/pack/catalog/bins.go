@@ -33,7 +33,8 @@ func (p *Pool) Bins() *binpack.Catalog {
 // counts on a node of type i. It must be called before Bins.
 func (p *Pool) SetPreload(preload [][]binpack.Count) { p.preload = preload }
 
-// LimitNames returns the resources that the pool limits. They are the budget dimensions of package binpack.
+// LimitNames returns the resources that the pool limits. Entry b of binpack.Catalog.Budget and of binpack.BinType.Charge
+// is the amount of resource b.
 func (p *Pool) LimitNames() []corev1.ResourceName { return p.Limits.Names() }
 
 // Budget returns how much the limits of p still allow of each resource of LimitNames, nil if p has no limits.

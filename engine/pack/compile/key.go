@@ -34,7 +34,7 @@ const (
 	Unsettled = -2
 )
 
-// domain returns the domain with this label value. If it is new, it gets the next number.
+// domain returns the number of the domain with this label value. A new domain gets the next number.
 func (k *Key) domain(value string) int {
 	n, ok := k.number[value]
 	if !ok {
@@ -45,7 +45,7 @@ func (k *Key) domain(value string) int {
 	return n
 }
 
-// Domain returns the domain with this label value, and false if there is none.
+// Domain returns the number of the domain with this label value, and false if there is none.
 func (k *Key) Domain(value string) (int, bool) {
 	n, ok := k.number[value]
 	return n, ok

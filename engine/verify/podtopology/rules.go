@@ -30,14 +30,16 @@ func (r *podRules) terms() []*term {
 	return out
 }
 
-// Rules are the parsed rules of all pods in a check.
+// Rules are the required affinity, anti-affinity and spread constraints of the pods that the check of a plan looks at.
 type Rules struct {
 	namespaces namespaceIndex
 	// defaults are the spread constraints of pods that have no constraints of their own.
 	defaults map[*corev1.Pod][]corev1.TopologySpreadConstraint
 	byPod    map[*corev1.Pod]*podRules
-	byText   map[string]*podRules
-	empty    *podRules
+	// byText are the rules by the result of rulesText, so that pods with equal rules share one value.
+	byText map[string]*podRules
+	// empty are the rules of pods that have none.
+	empty *podRules
 }
 
 // NewRules returns empty Rules for a cluster with these namespaces.

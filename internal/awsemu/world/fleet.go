@@ -31,7 +31,7 @@ type Override struct {
 	HasPriority                         bool
 }
 
-// A FleetResult has the launched instances of a fleet, and the errors by pool.
+// A FleetResult has the launched instances of a fleet, and the errors by capacity pool of EC2; see Pool.
 type FleetResult struct {
 	ID       string
 	Launched []FleetLaunch
@@ -55,7 +55,7 @@ type FleetError struct {
 	Override Override
 }
 
-// option is one pool of a fleet, with the override from which it comes.
+// option is one capacity pool of a fleet, with the override from which it comes.
 type option struct {
 	launch   launch
 	override Override

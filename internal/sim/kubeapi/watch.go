@@ -130,7 +130,7 @@ func event(kind watch.EventType, object []byte) []byte {
 	return fmt.Appendf(nil, "{\"type\":%q,\"object\":%s}\n", kind, object)
 }
 
-// bookmarkEvent returns the bookmark of the server's version. Last marks the end of initial events.
+// bookmarkEvent returns the bookmark of the server's version. If last is true, it marks the end of the initial events.
 func (w *Watch) bookmarkEvent(last bool) []byte {
 	o := metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(w.table.kind.GroupVersionKind)
