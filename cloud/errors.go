@@ -54,14 +54,6 @@ func (e *LaunchError) Error() string { return fmt.Sprintf("launch failed: %s: %v
 
 func (e *LaunchError) Unwrap() error { return e.Err }
 
-// A RecordedElsewhereError means that another process recorded a launch of the claim after the claim was read. A leader that
-// was paused and has not yet noticed that it lost its lease gets it, and a new leader whose cache is old.
-type RecordedElsewhereError struct{ Claim string }
-
-func (e *RecordedElsewhereError) Error() string {
-	return "record launch on claim " + e.Claim + ": another process has recorded one since the claim was read"
-}
-
 // Kind returns the name of the typed error in err's chain as metrics label it, or "unknown" for any other error.
 func Kind(err error) string {
 	var capacity *InsufficientCapacityError

@@ -15,7 +15,6 @@ import (
 
 	"github.com/karpenter-go/karpenter/api"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -157,7 +156,7 @@ func TestLedgerOfTwoProcesses(t *testing.T) {
 				t.Fatal(err)
 			}
 			gone, err := Ledger{Client: c, Live: c}.Record(t.Context(), []*apiv1.NodeClaim{stale}, map[string]string{"token": "mine"})
-			var elsewhere *cloud.RecordedElsewhereError
+			var elsewhere *RecordedElsewhereError
 			if len(gone) != 0 || errors.As(err, &elsewhere) != tt.failed || (err != nil) != tt.failed {
 				t.Errorf("gone %v, error %v", gone, err)
 			}

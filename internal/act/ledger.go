@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
@@ -21,9 +20,21 @@ type Ledger struct {
 	Live client.Reader
 }
 
+// A RecordedElsewhereError means that another process recorded a launch of the claim after the claim was read. A leader that
+// was paused and has not yet noticed that it lost its lease gets it.
+type RecordedElsewhereError struct{ Claim string }
+
+// Error implements error.
+func (e *RecordedElsewhereError) Error() string {
+	return "record launch on claim " + e.Claim + ": another process has recorded one since the claim was read"
+}
+
+// RecordedElsewhere returns the name of the claim. Providers know the error by this method.
+func (e *RecordedElsewhereError) RecordedElsewhere() string { return e.Claim }
+
 // Record sets the annotations on all claims, and returns once the API server has stored them. It updates the given
 // claims to the stored version. It returns the claims that are deleted or being deleted, in the given order. The caller
-// must not launch instances for these. The error is a cloud.RecordedElsewhereError if one of the annotations of a claim has
+// must not launch instances for these. The error is a RecordedElsewhereError if one of the annotations of a claim has
 // changed since the claim was read.
 func (l Ledger) Record(
 	ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string,
@@ -72,7 +83,7 @@ func (l Ledger) record(ctx context.Context, claim *apiv1.NodeClaim, annotations 
 		}
 		for k, v := range annotations {
 			if now := claim.Annotations[k]; now != read.Annotations[k] && now != v {
-				return false, &cloud.RecordedElsewhereError{Claim: claim.Name}
+				return false, &RecordedElsewhereError{Claim: claim.Name}
 			}
 		}
 	}

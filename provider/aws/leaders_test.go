@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/act"
 )
 
 // A paused leader has the claims in the state before the pause. When it resumes, another leader may have launched their
@@ -29,7 +29,7 @@ func TestPausedLeaderLaunchesNothing(t *testing.T) {
 		w.launched(t, name, i)
 	}
 	_, err := old.Create(t.Context(), stale)
-	var elsewhere *cloud.RecordedElsewhereError
+	var elsewhere *act.RecordedElsewhereError
 	if !errors.As(err, &elsewhere) {
 		t.Errorf("a paused leader got %v", err)
 	}
@@ -52,7 +52,7 @@ func TestNewLeaderFindsInstanceOfSameCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var elsewhere *cloud.RecordedElsewhereError
+	var elsewhere *act.RecordedElsewhereError
 	if _, err := next.Create(t.Context(), stale); !errors.As(err, &elsewhere) {
 		t.Errorf("a new leader with an old cache got %v", err)
 	}

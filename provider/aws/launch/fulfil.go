@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
@@ -100,7 +99,7 @@ func (l *Launcher) record(ctx context.Context, orders []*order) (Record, []*orde
 		if err == nil && len(gone) == 0 && l.memory.send(orders, r) {
 			return r, orders, nil
 		}
-		var elsewhere *cloud.RecordedElsewhereError
+		var elsewhere interface{ RecordedElsewhere() string }
 		if !errors.As(err, &elsewhere) { // otherwise the other process may have made a call with the same token
 			l.memory.settle(r.Token) // some claims may have the token now, but no call is made with it
 		}

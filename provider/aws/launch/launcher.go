@@ -34,8 +34,8 @@ type FleetAPI interface {
 var _ FleetAPI = (*ec2.Client)(nil)
 
 // A Ledger writes annotations to claims. Record returns once the annotations are stored on all claims, except for
-// claims that are deleted or being deleted. It returns these. The error is a cloud.RecordedElsewhereError if another
-// process has recorded a launch of a claim since the claim was read.
+// claims that are deleted or being deleted. It returns these. The error has a method
+// RecordedElsewhere if another process has recorded a launch of a claim since the claim was read.
 type Ledger interface {
 	Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) (gone []*apiv1.NodeClaim, err error)
 }
