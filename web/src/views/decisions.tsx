@@ -1,0 +1,1 @@
+export function DecisionsView() { return <div />; }

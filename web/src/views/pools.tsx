@@ -1,0 +1,1 @@
+export function PoolsView() { return <div />; }

@@ -1,0 +1,1 @@
+export function TrendsView() { return <div />; }

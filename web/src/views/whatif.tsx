@@ -1,0 +1,1 @@
+export function WhatIfView() { return <div />; }
