@@ -1,0 +1,44 @@
+// Charts over time. Loaded only when a view shows one.
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+export interface Line {
+  label: string;
+  color: string;
+  dash?: number[];
+  fill?: string;
+  text: (v: number) => string;
+  step?: boolean;
+}
+
+export interface Colors {
+  text: string;
+  grid: string;
+  font: string;
+}
+
+export function makeChart(element: HTMLElement, width: number, time: number[], values: (number | null)[][], lines: Line[], colors: Colors, axis: (v: number) => string): uPlot {
+  return new uPlot(
+    {
+      width,
+      height: 190,
+      cursor: { sync: { key: "trends" }, points: { size: 6 }, drag: { x: true, y: false } },
+      legend: { show: true, live: true },
+      scales: { y: { range: (_, min, max) => [Math.min(0, min ?? 0), (max ?? 1) > 0 ? (max ?? 1) * 1.08 : 1] } },
+      series: [
+        { value: (_, v) => (v === null || v === undefined ? "—" : new Date(v * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })), label: "time" },
+        ...lines.map((line) => ({
+          label: line.label, stroke: line.color, width: 1.75, dash: line.dash, fill: line.fill, points: { show: false }, spanGaps: false,
+          paths: line.step ? uPlot.paths.stepped!({ align: 1 }) : undefined,
+          value: (_: uPlot, v: number | null) => (v === null || v === undefined ? "—" : line.text(v)),
+        })),
+      ],
+      axes: [
+        { stroke: colors.text, font: colors.font, grid: { stroke: colors.grid, width: 1 }, ticks: { show: false }, values: (_, at) => at.map((v) => new Date(v * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })) },
+        { stroke: colors.text, font: colors.font, grid: { stroke: colors.grid, width: 1 }, ticks: { show: false }, size: 62, values: (_, at) => at.map(axis) },
+      ],
+    },
+    [time, ...values] as uPlot.AlignedData,
+    element,
+  );
+}
