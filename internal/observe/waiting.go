@@ -115,6 +115,7 @@ const bind = 20 * time.Second
 // Promise records by pod key that the pods were planned onto the named node or claim, valid until the given time.
 func (c *Cluster) Promise(node string, pods []*model.Pod, until time.Time) {
 	c.mu.Lock()
+	c.edits.Add(1)
 	for _, p := range pods {
 		c.promises[p.Key] = promise{node: node, until: until}
 	}

@@ -1,0 +1,4 @@
+package dashboard
+
+// tries bounds what-ifs.
+type tries struct{}
