@@ -8,7 +8,6 @@ export interface Line {
   dash?: number[];
   fill?: string;
   text: (v: number) => string;
-  step?: boolean;
 }
 
 export interface Colors {
@@ -29,12 +28,11 @@ export function makeChart(element: HTMLElement, width: number, time: number[], v
         { value: (_, v) => (v === null || v === undefined ? "—" : new Date(v * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })), label: "time" },
         ...lines.map((line) => ({
           label: line.label, stroke: line.color, width: 1.75, dash: line.dash, fill: line.fill, points: { show: false }, spanGaps: false,
-          paths: line.step ? uPlot.paths.stepped!({ align: 1 }) : undefined,
           value: (_: uPlot, v: number | null) => (v === null || v === undefined ? "—" : line.text(v)),
         })),
       ],
       axes: [
-        { stroke: colors.text, font: colors.font, grid: { stroke: colors.grid, width: 1 }, ticks: { show: false }, values: (_, at) => at.map((v) => new Date(v * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })) },
+        { stroke: colors.text, font: colors.font, grid: { stroke: colors.grid, width: 1 }, ticks: { show: false }, size: 26, values: (_, at) => at.map((v) => new Date(v * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })) },
         { stroke: colors.text, font: colors.font, grid: { stroke: colors.grid, width: 1 }, ticks: { show: false }, size: 62, values: (_, at) => at.map(axis) },
       ],
     },

@@ -5,7 +5,7 @@ import {
   arrange, groupOf, headerHeight, hit, padding, tileRect, visible, type Group, type Grouping, type Layout, type Size,
 } from "./layout";
 import { matchNode, matchOwners, type Query } from "./search";
-import type { FleetState } from "./store";
+import type { FleetState } from "./fleetstate";
 import { Atlas, readPalette, type Look, type Palette } from "./tiles";
 
 export interface View {

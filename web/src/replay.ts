@@ -3,7 +3,8 @@ import { effect, signal } from "@preact/signals";
 import type { History } from "./api";
 import { Failure, get } from "./client";
 import { params } from "./router";
-import { connection, FleetState, fleetVersion, live, strip } from "./store";
+import { FleetState } from "./fleetstate";
+import { connection, fleetVersion, live, strip } from "./store";
 
 /** Moments that the controller keeps, oldest first; null until they were asked for. */
 export const moments = signal<string[] | null>(null);

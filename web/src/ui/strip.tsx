@@ -65,7 +65,7 @@ export function StripBar() {
         <Cell label="Pods" class="lead" value={count(s.podsBound)} sub={s.podsPending > 0 ? <strong class="pending">{count(s.podsPending)} pending</strong> : "none pending"} href={link({}, "pending")} />
         <Cell label="Cost" class="lead money" value={<Value text={perHour(s.dollarsPerHour)} />}
           sub={s.unpriced > 0 ? `${plural(s.unpriced, "node")} unpriced` : <Value text={perMonth(s.dollarsPerHour)} />} href={link({}, "cost")} />
-        <Cell label="Above lower bound" class="lead" value={<Value text={above === null ? unknown : percent(Math.max(0, above), above < 0.1 ? 1 : 0)} />}
+        <Cell label="vs lower bound" class="lead" value={<Value text={above === null ? unknown : "+" + percent(Math.max(0, above), above < 0.1 ? 1 : 0)} />}
           sub={<Value text={perHour(s.floorPerHour)} title="No nodes that hold the running pods cost less." />} />
         <Resource name="CPU" of="cpu" {...amounts} />
         <Resource name="Memory" of="memory" {...amounts} />

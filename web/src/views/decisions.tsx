@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Episode } from "../api";
-import { age, change, clock, count, dollars, instant, perHour, plural, unknown } from "../format";
+import { age, change, clock, count, dollars, instant, perHour, plural, shortName, unknown } from "../format";
 import { loadMoments, moments, past, pastFailure } from "../replay";
 import { link, params, set } from "../router";
 import { matchText, parseQuery } from "../search";
@@ -112,14 +112,14 @@ function EpisodeDrawer({ e }: { e: Episode }) {
       {e.launches && e.launches.length > 0 && (
         <section class="part"><h3>Launched nodes ({count(e.launchedNodes)})</h3>
           <table class="plain"><thead><tr><th>NodeClaim</th><th>Type</th><th class="number">Pods</th><th class="number">$/h</th></tr></thead><tbody>
-            {e.launches.map((l, i) => <tr key={i}><td>{nodeLink(l.claim, l.claim)}<small>{l.options} options</small></td><td><CapacityMark type={l.capacityType} /> {l.instanceType}<small>{l.zone}</small></td><td class="number">{count(l.pods)}</td><td class="number">{dollars(l.dollarsPerHour)}</td></tr>)}
+            {e.launches.map((l, i) => <tr key={i}><td>{nodeLink(l.claim, l.claim)}<small>{l.options} options</small></td><td class="nowrap"><CapacityMark type={l.capacityType} /> {l.instanceType}<small>{l.zone}</small></td><td class="number">{count(l.pods)}</td><td class="number">{dollars(l.dollarsPerHour)}</td></tr>)}
           </tbody></table>
         </section>
       )}
       {e.removals && e.removals.length > 0 && (
         <section class="part"><h3>Removed nodes ({count(e.removedNodes)})</h3>
           <table class="plain"><thead><tr><th>Node</th><th>Type</th><th class="number">Pods</th><th class="number">$/h</th></tr></thead><tbody>
-            {e.removals.map((l, i) => <tr key={i}><td>{nodeLink(l.claim, l.node || l.claim)}</td><td><CapacityMark type={l.capacityType} /> {l.instanceType}<small>{l.zone}</small></td><td class="number">{count(l.pods)}</td><td class="number">{dollars(l.dollarsPerHour)}</td></tr>)}
+            {e.removals.map((l, i) => <tr key={i}><td>{nodeLink(l.claim, shortName(l.node || l.claim))}</td><td class="nowrap"><CapacityMark type={l.capacityType} /> {l.instanceType}<small>{l.zone}</small></td><td class="number">{count(l.pods)}</td><td class="number">{dollars(l.dollarsPerHour)}</td></tr>)}
           </tbody></table>
         </section>
       )}

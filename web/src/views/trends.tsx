@@ -57,7 +57,7 @@ export function TrendsView() {
         </Section>
         <Section title="Nodes and pending pods">
           <Chart time={data.time} values={[data.nodes, data.pending]} axis={count} label={[summary("nodes", data.nodes, count), summary("pending pods", data.pending, count)].join("; ")}
-            lines={(c) => [{ label: "nodes", color: c("match"), step: true, text: count }, { label: "pending pods", color: c("warn-line"), dash: [2, 3], step: true, text: count }]} />
+            lines={(c) => [{ label: "nodes", color: c("match"), text: count }, { label: "pending pods", color: c("warn-line"), dash: [2, 3], text: count }]} />
         </Section>
         <Section title="Requested share of allocatable">
           <Chart time={data.time} values={[data.cpu, data.memory]} axis={(v) => percent(v)} label={[summary("cpu", data.cpu, percent), summary("memory", data.memory, percent)].join("; ")}
