@@ -165,7 +165,7 @@ export class Cluster {
     const empty = !this.nodes.size;
     if (path === "info") return [200, { cluster: "prod-eu-west-1", version: "dev", dryRun: false, region: "eu-west-1" }];
     if (path === "pending") return [200, { groups: this.pending() }];
-    if (path === "episodes") return [200, { episodes: this.episodes }];
+    if (path === "decisions") return [200, { episodes: this.episodes }];
     if (path.startsWith("nodes/")) return this.node(decodeURIComponent(path.slice(6)));
     if (path === "pools") return [200, { pools: empty ? [] : pools.map((p) => this.pool(p)) }];
     if (path === "capacity") return [200, empty ? { interruptions: [], refused: [], reservations: [], spot: [] } : this.capacity()];

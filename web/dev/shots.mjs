@@ -12,7 +12,7 @@ mkdirSync(out, { recursive: true });
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 const api = (path) => fetch(new URL("api/v1/" + path, url)).then((r) => r.json());
 const history = await api("history");
-const { episodes } = await api("episodes");
+const { episodes } = await api("decisions");
 const node = history.fleet.nodes.find((n) => n.keptBy && n.pods.length > 3)?.id ?? "";
 for (const scheme of themes.split(",")) for (const width of widths.split(",").map(Number)) {
   const page = await browser.newPage({ viewport: { width, height: width < 600 ? 844 : 800 }, colorScheme: scheme, deviceScaleFactor: 1 });

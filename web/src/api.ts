@@ -30,7 +30,7 @@ export interface Strip {
   /** Share of spot nodes by price, 0 to 1; null without nodes. */
   spotShare: number | null;
   lastDecision: string | null;
-  /** Number of changes that were not written because the controller runs in dry-run mode or is not the leader. */
+  /** False if this replica does not decide. */
   leader: boolean;
 }
 
@@ -65,12 +65,14 @@ export interface Fleet {
 
 export interface NodeDetail {
   node: FleetNode;
+  /** Owners of node.pods. */
+  owners: string[];
   claim: string;
-  conditions: { type: string; status: string; reason: string; message: string; since: string }[];
+  conditions: { of: "NodeClaim" | "Node"; type: string; status: string; reason: string; message: string; since: string }[];
   /** Why this type was chosen, and what else was considered, from the episode that launched it; empty if it is not kept any more. */
   chosen: { episode: string; decision: string; options: number; considered: { type: string; zone: string; capacityType: string; dollarsPerHour: number | null; reason: string }[] };
   /** Why the node stays, or what will be done with it, and the smallest change that lets it go. */
-  stays: { rule: string; reason: string; fix: string; wastePerHour: number };
+  stays: { rule: string; reason: string; fix: string; wastePerHour: number | null };
   pods: { name: string; namespace: string; owner: string; daemon: boolean; blocks: string; requested: Amounts; dollarsPerHour: number | null }[];
   cost: { cause: string; dollarsPerHour: number }[];
   labels: Record<string, string>;
@@ -83,7 +85,8 @@ export interface PendingGroup {
   owner: string;
   count: number;
   requested: Amounts;
-  outcome: "existing" | "new" | "refused";
+  /** unknown: no plan has these pods yet, or this replica is not the leader. */
+  outcome: "existing" | "new" | "refused" | "unknown";
   reason: string;
   fix: string;
   /** By NodePool: the first rule that refuses. */
@@ -131,7 +134,7 @@ export interface Pool {
   nodes: number;
   dollarsPerHour: number | null;
   limits: { resource: string; used: number; limit: number; text: string }[];
-  budgets: { nodes: string; reasons: string[]; schedule: string; duration: string; allowed: number; windows: [string, string][] }[];
+  budgets: { nodes: string; reasons: string[]; schedule: string; duration: string; allowed: number | null; windows: [string, string][] }[];
   requirements: string[];
   /** Types the NodePool may launch, cheapest first, at most 100. */
   types: { name: string; cpu: number; memory: number; gpu: number; dollarsPerHour: number | null; capacityTypes: string[]; zones: string[]; nodes: number }[];
@@ -142,8 +145,8 @@ export interface Pool {
 
 export interface Capacity {
   interruptions: { time: string; node: string; type: string; zone: string; kind: string }[];
-  /** Refused offerings: zone × family, with the number of types and when the back-off ends. */
-  refused: { zone: string; family: string; capacityType: string; types: string[]; until: string; reason: string }[];
+  /** Refused offerings: zone × family, with the types and when the back-off ends, null if that is not known. */
+  refused: { zone: string; family: string; capacityType: string; types: string[]; until: string | null; reason: string }[];
   reservations: { id: string; type: string; zone: string; total: number; used: number }[];
   spot: { zone: string; nodes: number; dollarsPerHour: number | null }[];
 }
@@ -188,7 +191,8 @@ export interface WhatIfRequest {
 export interface WhatIfSide {
   nodes: number;
   dollarsPerHour: number;
-  floorPerHour: number;
+  /** null if there are too many pods to compute it. */
+  floorPerHour: number | null;
   pending: number;
   evictions: number;
 }
@@ -217,6 +221,14 @@ export interface History {
   moments: string[];
   strip: Strip;
   fleet: Fleet;
+}
+
+/** GET /api/v1/info. Empty if not known. */
+export interface Info {
+  cluster: string;
+  version: string;
+  dryRun: boolean;
+  region: string;
 }
 
 /** Every error has this body. */

@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import "./style.css";
+import type { Info } from "./api";
 import { get, setToken } from "./client";
 import { age, clock, count, duration } from "./format";
 import { groupings } from "./layout";
@@ -29,13 +30,6 @@ const bodies: Record<View, () => preact.JSX.Element> = {
   fleet: FleetView, pending: PendingView, decisions: DecisionsView, pools: PoolsView, capacity: CapacityView, cost: CostView,
   whatif: WhatIfView, trends: TrendsView,
 };
-
-interface Info {
-  cluster: string;
-  version: string;
-  dryRun: boolean;
-  region: string;
-}
 
 function Status() {
   const c = connection.value;
@@ -171,7 +165,7 @@ function App() {
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); main.current!.focus(); }}>Skip to the content</a>
       <header class="top">
-        <a class="brand" href="#/fleet" aria-label="Karpenter, fleet">
+        <a class="brand" href="#/fleet" title="Fleet">
           <img src="./icon.svg" alt="" width="24" height="24" />
           <span class="brand-text"><b>Karpenter</b>{info?.cluster && <small>{info.cluster}</small>}</span>
         </a>

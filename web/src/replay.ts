@@ -52,7 +52,9 @@ export async function loadMoments(): Promise<void> {
   try {
     moments.value = (await get<History>("history")).moments;
   } catch (error) {
-    if (error instanceof Failure) pastFailure.value = error;
+    if (!(error instanceof Failure)) return;
+    if (error.status === 404) moments.value = []; // nothing is kept yet
+    else pastFailure.value = error;
   }
 }
 

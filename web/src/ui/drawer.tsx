@@ -47,7 +47,7 @@ function Detail({ d, then }: { d: NodeDetail; then: boolean }) {
     <>
       <Part title={d.stays.rule ? "Why it stays" : "What will be done"}>
         <p>{d.stays.reason || "No rule keeps this node, and no disruption reason applies."}</p>
-        {d.stays.wastePerHour > 0 && <p class="muted">wastes up to {perHour(d.stays.wastePerHour)}</p>}
+        {(d.stays.wastePerHour ?? 0) > 0 && <p class="muted">wastes up to {perHour(d.stays.wastePerHour)}</p>}
         <Fix text={d.stays.fix} />
       </Part>
       <Part title="Why this type">
@@ -97,7 +97,7 @@ function Detail({ d, then }: { d: NodeDetail; then: boolean }) {
       <Part title="Conditions">
         <ol class="conditions">
           {d.conditions.map((c) => (
-            <li key={c.type} class={"condition-" + c.status.toLowerCase()}>
+            <li key={c.of + c.type} class={"condition-" + c.status.toLowerCase()}>
               <b>{c.type}</b> <span class="muted">{c.status === "Unknown" ? "unknown" : c.status.toLowerCase()}{c.reason && c.reason !== c.type ? `, ${c.reason}` : ""}</span>
               <time title={clock(c.since, t)}>{age(c.since, t)}</time>
               {c.message && <div class="muted">{c.message}</div>}

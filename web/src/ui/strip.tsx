@@ -52,14 +52,14 @@ export function StripBar() {
   const [more, setMore] = useState(false);
   const q = params.value.at;
   if (!s) {
-    return <div class="strip"><dl class="cells skeleton" aria-hidden="true">{Array.from({ length: 9 }, (_, i) => <div key={i} class="cell"><dt>&nbsp;</dt><dd class="big">&nbsp;</dd></div>)}</dl></div>;
+    return <section class="strip" aria-label="Summary" aria-busy="true"><dl class="cells skeleton" aria-hidden="true">{Array.from({ length: 9 }, (_, i) => <div key={i} class="cell"><dt>&nbsp;</dt><dd class="big">&nbsp;</dd></div>)}</dl></section>;
   }
   const saved = s.listPerHour !== null && s.dollarsPerHour !== null && s.listPerHour > 0 ? 1 - s.dollarsPerHour / s.listPerHour : null;
   const above = s.floorPerHour !== null && s.dollarsPerHour !== null && s.floorPerHour > 0 ? s.dollarsPerHour / s.floorPerHour - 1 : null;
   const gpu = s.allocatable.gpu + s.coming.gpu + s.requested.gpu > 0;
   const amounts = { requested: s.requested, allocatable: s.allocatable, coming: s.coming };
   return (
-    <div class={"strip" + (more ? " more" : "")}>
+    <section class={"strip" + (more ? " more" : "")} aria-label="Summary">
       <dl class="cells" id="strip">
         <Cell label="Nodes" class="lead" value={count(s.nodes)} sub={s.nodesComing > 0 ? <span class="coming">+{count(s.nodesComing)} coming</span> : "all have joined"} href={link({}, "fleet")} />
         <Cell label="Pods" class="lead" value={count(s.podsBound)} sub={s.podsPending > 0 ? <strong class="pending">{count(s.podsPending)} pending</strong> : "none pending"} href={link({}, "pending")} />
@@ -77,6 +77,6 @@ export function StripBar() {
           sub={s.leader ? "ago" : "not the leader"} href={link({}, "decisions")} />
       </dl>
       <button type="button" class="strip-more" aria-expanded={more} aria-controls="strip" onClick={() => setMore(!more)}>{more ? "Less" : "More"}</button>
-    </div>
+    </section>
   );
 }

@@ -35,7 +35,7 @@ function HeatMap({ refused }: { refused: Capacity["refused"] }) {
                 return (
                   <td key={z} class={"heat-" + step} title={cells.map((r) => `${r.capacityType}: ${r.types.join(", ")}\n${r.reason}`).join("\n")}>
                     <b>{plural(n, "type")}</b>
-                    <small>{cells.map((r) => <CapacityMark key={r.capacityType} type={r.capacityType} />)} {until ? (until > now.value ? "for " + duration(until - now.value) : "again soon") : "end unknown"}</small>
+                    <small>{cells.map((r) => <CapacityMark key={r.capacityType} type={r.capacityType} />)} {until ? (until > now.value ? "for " + duration(until - now.value) : "again soon") : "refused"}</small>
                   </td>
                 );
               })}

@@ -148,7 +148,7 @@ function momentBefore(e: Episode): string | undefined {
 }
 
 export function DecisionsView() {
-  const { data, failure, reload } = useResource<{ episodes: Episode[] }>("episodes");
+  const { data, failure, reload } = useResource<{ episodes: Episode[] }>("decisions?limit=1000");
   const wide = useWide(1000);
   useEffect(() => { if (data) mergeEpisodes(data.episodes); }, [data]);
   const list = episodes.value;

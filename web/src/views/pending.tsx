@@ -7,8 +7,8 @@ import { Badge, Blank, Failed, Loading } from "../ui/parts";
 import { Fix } from "../ui/drawer";
 import { useResource } from "../ui/use";
 
-const outcomes: Record<PendingGroup["outcome"], string> = { refused: "refused", new: "new node", existing: "fits on a node" };
-const rank: Record<PendingGroup["outcome"], number> = { refused: 0, new: 1, existing: 2 };
+const outcomes: Record<PendingGroup["outcome"], string> = { refused: "refused", new: "new node", existing: "fits on a node", unknown: "not planned yet" };
+const rank: Record<PendingGroup["outcome"], number> = { refused: 0, unknown: 1, new: 2, existing: 3 };
 
 function Group({ g, open }: { g: PendingGroup; open: boolean }) {
   return (
@@ -57,7 +57,7 @@ export function PendingView() {
     .sort((a, b) => rank[a.outcome] - rank[b.outcome] || b.count - a.count || (a.pod < b.pod ? -1 : 1));
   const sum = (outcome: PendingGroup["outcome"]) => groups.filter((g) => g.outcome === outcome).reduce((n, g) => n + g.count, 0);
   if (!groups.length) return <Blank title="No pods are pending" text="Every pod has a node. Pods that wait appear here with the first rule that refuses them and the smallest fix." />;
-  const parts = [[sum("refused"), "refused"], [sum("new"), "get a new node"], [sum("existing"), "fit on nodes that are there"]] as const;
+  const parts = [[sum("refused"), "refused"], [sum("new"), "get a new node"], [sum("existing"), "fit on nodes that are there"], [sum("unknown"), "not planned yet"]] as const;
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Pending pods">
       <div class="wrap">

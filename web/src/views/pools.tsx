@@ -25,7 +25,7 @@ function Calendar({ pool }: { pool: Pool }) {
       <ul class="budget-list">
         {always.map((b, i) => <li key={"a" + i}><span class="key-swatch always" /><b>{b.nodes}</b> of nodes at any time, {reasonsText(b.reasons)} <span class="muted">now {count(b.allowed)} allowed</span></li>)}
         {scheduled.map((b, i) => (
-          <li key={"s" + i}><span class={`key-swatch budget-${i % 4}${b.nodes === "0" || b.nodes === "0%" ? " none" : ""}`} /><b>{b.nodes}</b> of nodes, {reasonsText(b.reasons)}, <code>{b.schedule}</code> for {b.duration} <span class="muted">{b.windows.some(([f, t]) => Date.parse(f) <= now.value && now.value < Date.parse(t)) ? `now ${count(b.allowed)} allowed` : "not now"}</span></li>
+          <li key={"s" + i}><span class={`key-swatch budget-${i % 4}${b.nodes === "0" || b.nodes === "0%" ? " none" : ""}`} /><b>{b.nodes}</b> of nodes, {reasonsText(b.reasons)}, <code>{b.schedule}</code> for {b.duration} <span class="muted">{b.windows.some(([f, t]) => Date.parse(f) <= now.value && now.value < Date.parse(t)) ? `now ${count(b.allowed)} allowed` : "not in force now"}</span></li>
         ))}
       </ul>
       {scheduled.length > 0 && (

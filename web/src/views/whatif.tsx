@@ -17,13 +17,13 @@ function fromAddress(): Form {
   return { manifests: p.yaml ?? "", without: p.without ?? "", prices: p.prices ?? "" };
 }
 
-function Row({ name, before, after, text, better }: { name: string; before: number; after: number; text: (v: number) => string; better: "less" | "neither" }) {
-  const d = after - before;
-  const small = Math.abs(d) < 1e-9;
+function Row({ name, before, after, text, better }: { name: string; before: number | null; after: number | null; text: (v: number | null) => string; better: "less" | "neither" }) {
+  const d = before === null || after === null ? null : after - before;
+  const small = d !== null && Math.abs(d) < 1e-9;
   return (
     <tr>
       <th scope="row">{name}</th><td class="number">{text(before)}</td><td class="number"><b>{text(after)}</b></td>
-      <td class={"number " + (small || better === "neither" ? "muted" : d < 0 ? "good" : "more")}>{small ? "same" : change(d, text)}</td>
+      <td class={"number " + (d === null || small || better === "neither" ? "muted" : d < 0 ? "good" : "more")}>{small ? "same" : change(d, text)}</td>
     </tr>
   );
 }

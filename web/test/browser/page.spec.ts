@@ -29,7 +29,7 @@ for (const colorScheme of ["light", "dark"] as const) {
       await axe(page);
       await open(page, "#/pools");
       await page.locator(".pool-head button").first().click();
-      await expect(page.getByText("Types and prices")).toBeVisible();
+      await expect(page.getByRole("heading", { name: "Types and prices" })).toBeVisible();
       await axe(page);
       await page.keyboard.press("?");
       await expect(page.getByRole("dialog")).toBeVisible();
@@ -124,9 +124,9 @@ test("tab reaches everything that can be pressed, and shows where it is", async 
   await open(page);
   await loaded(page);
   const names: string[] = [];
-  for (let i = 0; i < 24; i++) {
+  for (let i = 0; i < 40; i++) {
     await page.keyboard.press("Tab");
-    names.push(await page.evaluate(() => (document.activeElement as HTMLElement).innerText?.split("\n")[0] || document.activeElement!.getAttribute("aria-label") || document.activeElement!.tagName));
+    names.push(await page.evaluate(() => document.activeElement!.getAttribute("aria-label") || (document.activeElement as HTMLElement).innerText?.split("\n")[0] || document.activeElement!.tagName));
   }
   for (const name of ["Skip to the content", "Fleet", "What-if", "INPUT", "Dark theme", "Help", "Tiles", "Table"]) expect(names).toContain(name);
 });
@@ -145,7 +145,7 @@ test("every state has an address, and back returns to the one before", async ({ 
   await page.goForward();
   await expect(page.getByRole("complementary")).toBeVisible();
   await open(page, "#/pools?pool=default");
-  await expect(page.getByText("Types and prices")).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Types and prices" })).toBeVisible();
   await open(page, "#/cost?by=owner&since=168h");
   await expect(page.getByLabel("Period")).toHaveValue("168h");
   await open(page, "#/whatif?prices=m7a.large=0.05");
@@ -277,7 +277,7 @@ test("a cluster without anything says what to do", async ({ page }) => {
   await page.route("**/api/v1/stream", (route) => route.fulfill({ contentType: "text/event-stream", body: stream }));
   await page.route("**/api/v1/pools", (route) => route.fulfill({ json: { pools: [] } }));
   await page.route("**/api/v1/trends", (route) => route.fulfill({ json: { time: [], dollarsPerHour: [], floorPerHour: [], nodes: [], pending: [], cpu: [], memory: [] } }));
-  await page.route("**/api/v1/episodes", (route) => route.fulfill({ json: { episodes: [] } }));
+  await page.route("**/api/v1/decisions*", (route) => route.fulfill({ json: { episodes: [] } }));
   await page.route("**/api/v1/history*", (route) => route.fulfill({ json: { at: "2026-01-01T00:00:00Z", moments: [], strip, fleet: { nodes: [], owners: [] } } }));
   for (const [view, text] of [["fleet", "No nodes"], ["pending", "No pods are pending"], ["decisions", "No decision yet"], ["pools", "No NodePools"], ["trends", "No trend yet"]]) {
     await open(page, "#/" + view);
