@@ -15,12 +15,18 @@ import (
 // answers returns what is answered at each path.
 func (s *Server) answers() map[string]func(*http.Request) (any, error) {
 	return map[string]func(*http.Request) (any, error){
-		"GET /api/v1/info":      s.info,
-		"GET /api/v1/fleet":     s.fleet,
-		"GET /api/v1/pending":   s.pending,
-		"GET /api/v1/decisions": s.decisions,
-		"GET /api/v1/trends":    s.trends,
-		"GET /api/v1/history":   s.history,
+		"GET /api/v1/info":       s.info,
+		"GET /api/v1/fleet":      s.fleet,
+		"GET /api/v1/pending":    s.pending,
+		"GET /api/v1/decisions":  s.decisions,
+		"GET /api/v1/trends":     s.trends,
+		"GET /api/v1/history":    s.history,
+		"GET /api/v1/nodes/{id}": s.node,
+		"GET /api/v1/pools":      s.pools,
+		"GET /api/v1/capacity":   s.capacity,
+		"GET /api/v1/cost":       s.cost,
+		"GET /api/v1/manifests":  s.manifest,
+		"POST /api/v1/whatif":    s.whatIf,
 	}
 }
 
@@ -35,7 +41,13 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	stream.Serve(w, r, s.state.Clock, reader)
 }
 
-func (s *Server) info(*http.Request) (any, error) { return s.state.Info, nil }
+func (s *Server) info(*http.Request) (any, error) {
+	info := s.state.Info
+	if info.Region == "" {
+		info.Region = view.RegionOf(s.state.now().snapshot)
+	}
+	return info, nil
+}
 
 func (s *Server) fleet(*http.Request) (any, error) {
 	s.state.now()

@@ -7,8 +7,9 @@ import (
 
 // A Server serves the dashboard.
 type Server struct {
-	state  *state
-	tries  tries
+	state *state
+	// trying has a value while a what-if is computed.
+	trying chan struct{}
 	assets map[string]asset
 	// protect restricts who may read the data; nil allows everyone who reaches the port.
 	protect func(http.Handler) http.Handler
@@ -20,7 +21,7 @@ func New(o Options, protect func(http.Handler) http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{state: newState(o), assets: files, protect: protect}, nil
+	return &Server{state: newState(o), trying: make(chan struct{}, 1), assets: files, protect: protect}, nil
 }
 
 // Run computes the fleet until the context is done. It must run while the Handler is served.

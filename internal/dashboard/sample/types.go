@@ -2,6 +2,8 @@ package sample
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -29,7 +31,7 @@ var families = []struct {
 // reservedType is a type with a capacity reservation.
 const reservedType = "std3.16"
 
-// instanceTypes returns the instance types of the cloud. Some offerings have no capacity.
+// instanceTypes returns the instance types of the cloud in name order. Some offerings have no capacity.
 func instanceTypes() []*model.InstanceType {
 	var out []*model.InstanceType
 	for _, f := range families {
@@ -40,6 +42,7 @@ func instanceTypes() []*model.InstanceType {
 			out = append(out, instanceType(f.name, cores, cores*f.memory<<30, cores/8*f.gpus, float64(cores)*f.price))
 		}
 	}
+	slices.SortFunc(out, func(a, b *model.InstanceType) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
@@ -146,4 +148,15 @@ func (f *Fleeter) Strip() Strip {
 	}
 	out.Requested.CPU, out.Allocatable.CPU, out.Coming.CPU = round(out.Requested.CPU), round(out.Allocatable.CPU), round(out.Coming.CPU)
 	return out
+}
+
+// RegionOf returns the region of the nodes, the first by name if there are several, empty if no node has one.
+func RegionOf(s *model.Snapshot) string {
+	region := ""
+	for n := range s.EachNode() {
+		if r := n.Labels[corev1.LabelTopologyRegion]; r != "" && (region == "" || r < region) {
+			region = r
+		}
+	}
+	return region
 }
