@@ -1,6 +1,7 @@
 // A server with generated data, for work on the page without a cluster. It is not shipped.
 //   node dev/server.mjs [-nodes 40] [-pods 20] [-port 5173] [-empty]
-import { createServer } from "node:http";
+// With -api http://127.0.0.1:8099/ the data are those of a controller there.
+import { createServer, request as forward } from "node:http";
 import { readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -16,6 +17,16 @@ const clients = new Set();
 createServer(async (request, response) => {
   const url = new URL(request.url, "http://localhost");
   const path = url.pathname;
+  if (args.api && path.startsWith("/api/")) {
+    const there = forward(new URL(request.url, args.api), { method: request.method, headers: request.headers }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+    });
+    there.on("error", () => response.destroy());
+    response.on("close", () => there.destroy());
+    request.pipe(there);
+    return;
+  }
   if (path === "/api/v1/stream") {
     response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
     const send = (message) => response.write(`data: ${JSON.stringify(message)}\n\n`);

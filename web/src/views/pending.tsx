@@ -20,7 +20,7 @@ function Group({ g, open }: { g: PendingGroup; open: boolean }) {
         </button>
         <div class="pending-facts"><Badge kind={g.outcome}>{outcomes[g.outcome]}</Badge><span class="muted">{amounts(g.requested)}{g.count > 1 ? " each" : ""}</span><span class="muted">for {age(g.since, now.value)}</span></div>
       </div>
-      <p class="reason">{g.reason}</p>
+      {g.reason && g.reason !== outcomes[g.outcome] && <p class="reason">{g.reason}</p>}
       <Fix text={g.fix} />
       {g.underWay.length > 0 && (
         <p class="muted">under way: {g.underWay.map((claim, i) => <span key={claim}>{i > 0 && ", "}{live.nodes.has(claim) ? <a href={link({ node: claim }, "fleet")}>{claim}</a> : <code>{claim}</code>}</span>)}</p>
