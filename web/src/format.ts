@@ -122,6 +122,11 @@ export function age(time: string | null | undefined, now: number): string {
   return ms === null ? unknown : duration(now - ms);
 }
 
+/** A duration as Go writes it, without units that are 0: 10h of 10h0m0s. */
+export function goDuration(text: string): string {
+  return text.replace(/(?<=[hm])0[ms](?=$|\d)/g, "");
+}
+
 /** An age in its largest unit alone. */
 export function rough(time: string | null | undefined, now: number): string {
   return age(time, now).split(" ").slice(0, 2).join(" ");

@@ -49,6 +49,7 @@ function Detail({ d, then }: { d: NodeDetail; then: boolean }) {
         <p>{d.stays.reason || "No rule keeps this node, and no disruption reason applies."}</p>
         {(d.stays.wastePerHour ?? 0) > 0 && <p class="muted">wastes up to {perHour(d.stays.wastePerHour)}</p>}
         <Fix text={d.stays.fix} />
+        {d.node.state !== "unmanaged" && <p><a href={link({ without: d.node.id, node: undefined, q: undefined, at: undefined }, "whatif")}>What if it were removed?</a></p>}
       </Part>
       <Part title="Why this type">
         {d.chosen.episode ? (
@@ -62,7 +63,7 @@ function Detail({ d, then }: { d: NodeDetail; then: boolean }) {
             <thead><tr><th>Considered</th><th>Zone</th><th class="number">$/h</th></tr></thead>
             <tbody>
               {d.chosen.considered.map((c, i) => (
-                <tr key={i} class={c.reason ? "" : "chosen"}>
+                <tr key={i} class={c.reason === "" || c.reason === "chosen" ? "chosen" : ""}>
                   <td><CapacityMark type={c.capacityType} /> {c.type}{c.reason && <small>{c.reason}</small>}</td>
                   <td>{c.zone}</td>
                   <td class="number"><Value text={dollars(c.dollarsPerHour)} /></td>

@@ -30,7 +30,7 @@ export function CapacityMark({ type }: { type: string }) {
 
 export function Section({ title, note, children, id }: { title: string; note?: ComponentChildren; children: ComponentChildren; id?: string }) {
   return (
-    <section class="section" aria-label={title} id={id}>
+    <section class="section" id={id}>
       <header><h2>{title}</h2>{note !== undefined && <span class="note">{note}</span>}</header>
       {children}
     </section>

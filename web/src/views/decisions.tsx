@@ -49,7 +49,7 @@ function Replay({ list }: { list: Episode[] }) {
   if (!all) return <div class="replay muted">{pastFailure.value ? pastFailure.value.message : "Loading the moments that are kept…"}</div>;
   if (!all.length) return <div class="replay muted">No earlier moment is kept yet. The controller keeps the fleet while it runs.</div>;
   const times = all.map((m) => Date.parse(m));
-  const text = at ? `${clock(at, now.value)}, ${age(at, now.value)} ago` : "now";
+  const text = !at ? "now" : instant(at) === null ? "unknown moment" : `${clock(at, now.value)}, ${age(at, now.value)} ago`;
   const ticks = list.flatMap((e) => {
     const t = instant(e.time);
     if (t === null || t < times[0]) return [];

@@ -1,5 +1,5 @@
 import type { Pool } from "../api";
-import { clock, count, cpu, dollars, memory, percent, perHour, plural } from "../format";
+import { clock, count, cpu, dollars, goDuration, memory, percent, perHour, plural } from "../format";
 import { link, params, set } from "../router";
 import { matchText, parseQuery } from "../search";
 import { episodes, now } from "../store";
@@ -9,6 +9,10 @@ import { useResource } from "../ui/use";
 import { week } from "../week";
 
 const dayName = (t: number) => new Date(t).toLocaleDateString("en-GB", { weekday: "short", day: "numeric" });
+
+function limitText(l: Pool["limits"][number]): string {
+  return l.text.includes(l.resource) ? l.text : `${l.text} ${l.resource}`;
+}
 
 function reasonsText(reasons: string[]): string {
   return reasons.length ? reasons.join(", ") : "all reasons";
@@ -25,11 +29,11 @@ function Calendar({ pool }: { pool: Pool }) {
       <ul class="budget-list">
         {always.map((b, i) => <li key={"a" + i}><span class="key-swatch always" /><b>{b.nodes}</b> of nodes at any time, {reasonsText(b.reasons)} <span class="muted">now {count(b.allowed)} allowed</span></li>)}
         {scheduled.map((b, i) => (
-          <li key={"s" + i}><span class={`key-swatch budget-${i % 4}${b.nodes === "0" || b.nodes === "0%" ? " none" : ""}`} /><b>{b.nodes}</b> of nodes, {reasonsText(b.reasons)}, <code>{b.schedule}</code> for {b.duration} <span class="muted">{b.windows.some(([f, t]) => Date.parse(f) <= now.value && now.value < Date.parse(t)) ? `now ${count(b.allowed)} allowed` : "not in force now"}</span></li>
+          <li key={"s" + i}><span class={`key-swatch budget-${i % 4}${b.nodes === "0" || b.nodes === "0%" ? " none" : ""}`} /><b>{b.nodes}</b> of nodes, {reasonsText(b.reasons)}, <code>{b.schedule}</code> for {goDuration(b.duration)} <span class="muted">{b.windows.some(([f, t]) => Date.parse(f) <= now.value && now.value < Date.parse(t)) ? `now ${count(b.allowed)} allowed` : "not in force now"}</span></li>
         ))}
       </ul>
       {scheduled.length > 0 && (
-        <div class="week" role="img" aria-label={`Week calendar: ${scheduled.map((b) => `${b.nodes} of nodes for ${reasonsText(b.reasons)} by schedule ${b.schedule} for ${b.duration}`).join("; ")}`}>
+        <div class="week" role="img" aria-label={`Week calendar: ${scheduled.map((b) => `${b.nodes} of nodes for ${reasonsText(b.reasons)} by schedule ${b.schedule} for ${goDuration(b.duration)}`).join("; ")}`}>
           <div class="hours"><span />{[0, 6, 12, 18].map((h) => <i key={h} style={{ left: `${(h / 24) * 100}%` }}>{String(h).padStart(2, "0")}</i>)}</div>
           {days.map((day, d) => (
             <div key={d} class="day" style={{ height: Math.max(18, scheduled.length * lane + 6) + "px" }}>
@@ -84,7 +88,7 @@ function PoolCard({ pool, open }: { pool: Pool; open: boolean }) {
       <div class="pool-facts">
         <div><h3>Limits</h3>
           {pool.limits.length ? (
-            <ul class="limits">{pool.limits.map((l) => <li key={l.resource}><span>{l.text}</span><Meter used={l.limit > 0 ? l.used / l.limit : null} label={`${l.resource}: ${l.text}`} /></li>)}</ul>
+            <ul class="limits">{pool.limits.map((l) => <li key={l.resource}><span>{limitText(l)}</span><Meter used={l.limit > 0 ? l.used / l.limit : null} label={limitText(l)} /></li>)}</ul>
           ) : <p class="muted">none</p>}
           {top >= 1 && <p class="muted">A limit is used up. No node that needs more of it is launched.</p>}
         </div>

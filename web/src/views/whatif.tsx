@@ -126,7 +126,7 @@ export function WhatIfView() {
             <textarea spellcheck={false} rows={13} value={form.manifests} placeholder="Paste manifests here, or start from a NodePool." onInput={(e) => edit({ manifests: e.currentTarget.value })} />
           </label>
           <label class="labelled">Prices<input class="field" value={form.prices} placeholder="m7a.large=0.05, c7a.xlarge/eu-west-1a/spot=0.04" spellcheck={false} onInput={(e) => edit({ prices: e.currentTarget.value })} /></label>
-          <label class="labelled">Without nodes<input class="field" value={form.without} placeholder="names of nodes" spellcheck={false} onInput={(e) => edit({ without: e.currentTarget.value })} /></label>
+          <label class="labelled">Without nodes<input class="field" value={form.without} placeholder="names of NodeClaims, or of nodes that have none" spellcheck={false} onInput={(e) => edit({ without: e.currentTarget.value })} /></label>
           <div class="whatif-tools"><button type="submit" class="button primary" disabled={state.busy}>{state.busy ? "Computing…" : "Compute"}</button><span class="muted keys"><kbd>Ctrl</kbd> <kbd>Enter</kbd></span>
             {form.manifests.length > longest && <span class="muted">Too long for a link: the address has no manifests.</span>}</div>
         </form>

@@ -51,6 +51,13 @@ test("durations have two units", () => {
   assert.equal(f.rough("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:02:05Z")), "2 min");
 });
 
+test("durations of Go lose what is 0", () => {
+  assert.equal(f.goDuration("6h0m0s"), "6h");
+  assert.equal(f.goDuration("1h30m0s"), "1h30m");
+  assert.equal(f.goDuration("10m10s"), "10m10s");
+  assert.equal(f.goDuration("0s"), "0s");
+});
+
 test("names and families", () => {
   assert.equal(f.shortName("ip-10-0-0-4.ec2.internal"), "ip-10-0-0-4");
   assert.equal(f.shortName("default-x7k2p"), "default-x7k2p");
