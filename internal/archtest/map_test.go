@@ -105,7 +105,6 @@ var rooms = []room{
 	{"internal/ledger", below, "adding up costs takes snapshots and decisions as they come, and has no effect on them"},
 	{"internal/controller", append([]string{"internal/observe", "internal/ledger", "internal/limits", "internal/act", "internal/decisions", "internal/workers", "internal/singleton"}, below...),
 		"a controller observes, asks the engine, acts and tells; the cloud is cloud.Provider to it"},
-	{"internal/dashboard", append([]string{"internal/observe", "internal/decisions"}, below...), "the dashboard only reads"},
 	{"internal/awsemu", nil, "the emulator is an outsider: it and provider/aws share no code and meet on the wire"},
 	{"internal/catalogue", []string{"api", "engine/model", "engine/require"},
 		"the file of instance types is the same for every program that reads it"},

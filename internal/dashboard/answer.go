@@ -29,6 +29,10 @@ func refuse(w http.ResponseWriter, p problem) {
 	_, _ = w.Write(encode(view.Error{Error: p.text, Fix: p.fix})) // a client that is gone is no failure
 }
 
+// RBACPrefix comes before the paths of the dashboard in nonResourceURLs, because the API server itself has paths below
+// /api/v1.
+const RBACPrefix = "/dashboard"
+
 // Refuse answers a request that authentication does not let pass with a status.
 func Refuse(w http.ResponseWriter, status int) {
 	p := problem{status, strings.ToLower(http.StatusText(status)), ""}
@@ -36,7 +40,7 @@ func Refuse(w http.ResponseWriter, status int) {
 	case http.StatusUnauthorized:
 		p.text, p.fix = "a bearer token is needed", "send the token of a service account, from kubectl create token"
 	case http.StatusForbidden:
-		p.text, p.fix = "the user of the token may not read the dashboard", "grant get and post on nonResourceURLs /api/v1/*"
+		p.text, p.fix = "the user of the token may not read the dashboard", "grant get and post on nonResourceURLs "+RBACPrefix+"/api/v1/*"
 	case http.StatusServiceUnavailable:
 		p.text, p.fix = "the API server did not check the token", "try again in a few seconds"
 	}

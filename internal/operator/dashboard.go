@@ -33,7 +33,7 @@ func (b base) serveDashboard(mgr ctrl.Manager, p Program) error {
 		if err != nil {
 			return fmt.Errorf("protect the dashboard: %w", err)
 		}
-		g.Refuse = dashboard.Refuse
+		g.Refuse, g.Prefix = dashboard.Refuse, dashboard.RBACPrefix
 		protect = g.Protect
 	}
 	cloud := b.offers("dashboard")

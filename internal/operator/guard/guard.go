@@ -40,6 +40,8 @@ type Guard struct {
 	clock   clock.PassiveClock
 	// Refuse answers requests that do not pass. It is set before the first request.
 	Refuse func(w http.ResponseWriter, status int)
+	// Prefix comes before the path of a request in the rules of RBAC. It is set before the first request.
+	Prefix string
 
 	mu       sync.Mutex // guards accepted
 	accepted map[request]time.Time
@@ -92,7 +94,7 @@ func (g *Guard) check(r *http.Request) (int, error) {
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return http.StatusUnauthorized, nil
 	}
-	key := request{token: sha256.Sum256([]byte(token)), verb: strings.ToLower(r.Method), path: r.URL.Path}
+	key := request{token: sha256.Sum256([]byte(token)), verb: strings.ToLower(r.Method), path: g.Prefix + r.URL.Path}
 	if g.known(key) {
 		return http.StatusOK, nil
 	}

@@ -117,7 +117,10 @@ func (s *Settings) Validate() error {
 // dashboard checks the settings of the dashboard.
 func (s *Settings) dashboard(of *Settings) {
 	s.port("dashboard-port", of.DashboardPort)
-	if of.DashboardPort != 0 && (of.DashboardPort == of.MetricsPort || of.DashboardPort == of.HealthProbePort) {
+	if of.DashboardPort == 0 {
+		return
+	}
+	if of.DashboardPort == of.MetricsPort || of.DashboardPort == of.HealthProbePort {
 		s.fail("dashboard-port", fmt.Errorf("%d is used by --metrics-port or --health-probe-port: use another port", of.DashboardPort))
 	}
 	if net.ParseIP(of.DashboardBindAddress) == nil {
