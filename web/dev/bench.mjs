@@ -5,7 +5,7 @@ import { chromium } from "@playwright/test";
 import { chromiumPath, startDemo } from "./demo.mjs";
 
 const [program, nodes = "5000", pods = "100000"] = process.argv.slice(2);
-const seconds = 10;
+const seconds = Number(process.env.SECONDS_EACH ?? 10);
 const viewers = 10;
 const demo = await startDemo(program, ["-nodes", nodes, "-pods", pods, "-rate", "100"]);
 const rows = [];

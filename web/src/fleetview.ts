@@ -192,10 +192,11 @@ export class FleetCanvas {
     c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     c.clearRect(0, 0, this.width, this.height);
     const look: Look = { size: view.size(view.fleet.nodes.size, this.width), tile: layout.tile, palette: this.palette, ratio: this.ratio, matched: this.matched };
-    this.atlas.begin(look);
     let moving = false;
     const wall = Date.now();
     const seen = visible(layout, top, top + this.height);
+    this.atlas.begin(look, seen.reduce((n, { start, end }) => n + end - start, 0));
+    for (const { start, end } of seen) for (let i = start; i < end; i++) this.atlas.prepare(layout.nodes[i]);
     for (const { group, start, end } of seen) {
       for (let i = start; i < end; i++) {
         const node = layout.nodes[i];

@@ -281,7 +281,10 @@ interface Slot {
   node: FleetNode | null;
 }
 
-/** Bitmaps of tiles, those that were used longest ago are given up first. */
+/**
+ * Bitmaps of tiles, those that were used longest ago are given up first. All tiles of a frame are prepared before the first is copied:
+ * a browser copies a whole canvas when it is drawn to after it was drawn from.
+ */
 export class Atlas {
   private look: Look | null = null;
   private readonly slots = new Map<string, Slot>();
@@ -289,15 +292,12 @@ export class Atlas {
   private pages: HTMLCanvasElement[] = [];
   private w = 0;
   private h = 0;
-  /** Bitmaps that the last frame needed. */
-  private used = 0;
-  /** Number of tiles that were drawn anew. */
-  drawn = 0;
+  private need = 0;
 
-  /** Starts a frame. A new look drops all bitmaps. */
-  begin(look: Look): void {
+  /** Starts a frame that needs so many bitmaps. A new look drops all. */
+  begin(look: Look, need: number): void {
     const old = this.look;
-    this.used = 0;
+    this.need = need;
     if (
       old && old.size === look.size && old.tile.width === look.tile.width && old.palette === look.palette &&
       old.ratio === look.ratio && old.matched === look.matched
@@ -312,8 +312,8 @@ export class Atlas {
 
   private addPage(): void {
     const page = document.createElement("canvas");
-    const columns = Math.max(1, Math.floor(1536 / this.w));
-    const rows = Math.max(1, Math.floor(1024 / this.h));
+    const columns = Math.max(1, Math.floor(640 / this.w));
+    const rows = Math.max(1, Math.floor(512 / this.h));
     page.width = columns * this.w;
     page.height = rows * this.h;
     this.pages.push(page);
@@ -324,8 +324,8 @@ export class Atlas {
 
   private take(): Slot {
     if (!this.free.length) {
-      // The oldest bitmap is free unless this frame uses as many as there are, with room for two screens.
-      if (this.slots.size > Math.max(64, this.used * 3)) {
+      // The oldest bitmap is given up, unless the frame needs so many that it may be one of them.
+      if (this.slots.size > Math.max(64, this.need * 2)) {
         const [id, slot] = this.slots.entries().next().value!;
         this.slots.delete(id);
         return slot;
@@ -335,9 +335,9 @@ export class Atlas {
     return this.free.pop()!;
   }
 
-  draw(c: Context, node: FleetNode, x: number, y: number): void {
+  /** Draws the bitmap of a node if it has none that is current. */
+  prepare(node: FleetNode): void {
     const look = this.look!;
-    this.used++;
     let slot = this.slots.get(node.id);
     if (slot) this.slots.delete(node.id);
     else slot = this.take();
@@ -349,8 +349,14 @@ export class Atlas {
       p.setTransform(look.ratio, 0, 0, look.ratio, slot.x, slot.y);
       drawTile(p, node, look);
       slot.node = node;
-      this.drawn++;
     }
-    c.drawImage(slot.page, slot.x, slot.y, this.w, this.h, x, y, this.w / look.ratio, this.h / look.ratio);
+  }
+
+  /** Copies the bitmap of a prepared node. */
+  draw(c: Context, node: FleetNode, x: number, y: number): void {
+    const slot = this.slots.get(node.id);
+    if (!slot) return;
+    const { ratio } = this.look!;
+    c.drawImage(slot.page, slot.x, slot.y, this.w, this.h, x, y, this.w / ratio, this.h / ratio);
   }
 }
