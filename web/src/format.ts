@@ -57,7 +57,8 @@ export function change(value: number | null | undefined, text: (v: number) => st
 /** A share of 0 to 1 in percent. Shares that are not 0 are never shown as 0%, and those below 1 never as 100%. */
 export function percent(share: number | null | undefined, places = 0): string {
   if (missing(share)) return unknown;
-  const value = share * 100;
+  // Sums of amounts are a little off.
+  const value = Math.abs(share - 1) < 1e-9 ? 100 : share * 100;
   const step = 10 ** -places;
   if (value > 0 && value < step / 2) return "<" + digits(step, places) + "%";
   if (value < 100 && value > 100 - step / 2) return ">" + digits(100 - step, places) + "%";

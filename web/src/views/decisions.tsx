@@ -21,6 +21,7 @@ function nodesText(e: Episode): string {
 
 function Delta({ value }: { value: number | null }) {
   if (value === null) return <span class="muted" title="not about price">–</span>;
+  if (value === 0) return <span class="muted">same price</span>;
   return <span class={value < 0 ? "good" : ""}>{change(value, dollars)}/h</span>;
 }
 
@@ -134,7 +135,7 @@ function EpisodeDrawer({ e }: { e: Episode }) {
       <section class="part"><h3>Effects ({count(e.effectsTotal)})</h3>
         {Object.keys(e.progress).length > 0 && <p class="chips">{[...fields.filter((f) => e.progress[f]), ...Object.keys(e.progress).filter((f) => !fields.includes(f))].map((f) => <span key={f} class="chip">{f} {count(e.progress[f])}</span>)}</p>}
         <ol class="effects">{e.effects?.map((f, i) => <li key={i}><time>{clock(f.time, t)}</time><span><b>{f.kind}</b> {f.object}{f.message && <small>{f.message}</small>}</span></li>)}</ol>
-        {!e.effectsTotal && <p class="muted">No effect yet.</p>}
+        {!e.effectsTotal && <p class="muted">{e.state === "open" ? "No effect yet." : "None."}</p>}
       </section>
     </Drawer>
   );

@@ -28,6 +28,7 @@ test("dollars have four digits below one", () => {
 test("a share that is neither 0 nor 1 is not shown as such", () => {
   assert.equal(f.percent(0), "0%");
   assert.equal(f.percent(1), "100%");
+  assert.equal(f.percent(0.1 + 0.2 + 0.7 - Number.EPSILON), "100%");
   assert.equal(f.percent(0.0001), "<1%");
   assert.equal(f.percent(0.9999), ">99%");
   assert.equal(f.percent(0.0214, 1), "2.1%");
