@@ -6,12 +6,12 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/clock"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/internal/dashboard/stream"
 	"github.com/karpenter-go/karpenter/internal/dashboard/view"
 	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/ledger"
@@ -45,7 +45,7 @@ type Options struct {
 	// Leader reports whether this replica decides.
 	Leader func() bool
 	Info   view.Info
-	Clock  clock.WithTicker
+	Clock  stream.Clock
 	Log    logr.Logger
 }
 

@@ -27,6 +27,9 @@ func New(o Options, protect func(http.Handler) http.Handler) (*Server, error) {
 // Run computes the fleet until the context is done. It must run while the Handler is served.
 func (s *Server) Run(ctx context.Context) error { return s.state.run(ctx) }
 
+// Refresh computes what has changed, as Run does at each tick.
+func (s *Server) Refresh(ctx context.Context) { s.state.step(ctx) }
+
 // Handler returns the handler of all paths.
 func (s *Server) Handler() http.Handler {
 	api := http.NewServeMux()

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/clock"
 
 	policyv1 "k8s.io/api/policy/v1"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/dashboard"
+	"github.com/karpenter-go/karpenter/internal/dashboard/stream"
 	"github.com/karpenter-go/karpenter/internal/dashboard/view"
 	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/ledger"
@@ -35,7 +35,7 @@ type Fleet struct {
 	log      *decisions.Log
 	latest   *decisions.Latest
 	costs    *ledger.Ledger
-	clock    clock.WithTicker
+	clock    stream.Clock
 	random   *rand.Rand
 	types    []*model.InstanceType
 	machines []*machine
@@ -44,7 +44,7 @@ type Fleet struct {
 }
 
 // New generates a cluster with a number of nodes and pods, of which a thousandth is pending.
-func New(c clock.WithTicker, nodes, pods int, seed uint64) *Fleet {
+func New(c stream.Clock, nodes, pods int, seed uint64) *Fleet {
 	f := &Fleet{
 		cluster: observe.New(c), log: decisions.New(c, nil), latest: &decisions.Latest{}, costs: ledger.New(nil, ""), clock: c,
 		random: rand.New(rand.NewPCG(seed, 1)), types: instanceTypes(),

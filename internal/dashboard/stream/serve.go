@@ -15,9 +15,15 @@ const (
 	writeTime = 20 * time.Second
 )
 
+// A Clock is what streams take their time from.
+type Clock interface {
+	clock.WithTicker
+	clock.WithDelayedExecution
+}
+
 // Serve writes the messages of the reader as server-sent events until the client is gone or the reader has ended. The
 // stream is compressed if the client accepts that.
-func Serve(w http.ResponseWriter, r *http.Request, c clock.WithTicker, reader *Reader) {
+func Serve(w http.ResponseWriter, r *http.Request, c Clock, reader *Reader) {
 	defer reader.Close()
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -65,12 +71,17 @@ func AcceptsGzip(r *http.Request) bool {
 type sink struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	clock   clock.PassiveClock
+	clock   Clock
 	packs   bool
 }
 
-// send writes messages and flushes them. It returns false if the client does not accept them.
+// send writes messages and flushes them. It returns false if the client does not accept them within writeTime.
 func (s *sink) send(messages ...*Message) bool {
+	late := s.clock.AfterFunc(writeTime, func() {
+		// A deadline in the past ends the write. The clock of deadlines is that of the machine.
+		_ = s.control.SetWriteDeadline(time.Unix(1, 0))
+	})
+	defer late.Stop()
 	for _, m := range messages {
 		data := m.event
 		if s.packs {
@@ -84,8 +95,6 @@ func (s *sink) send(messages ...*Message) bool {
 }
 
 func (s *sink) write(data []byte) bool {
-	// Writers of tests have no deadlines.
-	_ = s.control.SetWriteDeadline(s.clock.Now().Add(writeTime))
 	_, err := s.w.Write(data)
 	return err == nil
 }
