@@ -16,7 +16,10 @@ export function Drawer({ title, kind, close, children, label }: { title: Compone
     const byKey = before?.matches?.(":focus-visible");
     if (byKey && before?.getAttribute("role") !== "listbox") heading.current?.focus();
     return () => {
-      if (byKey && before && document.contains(before)) before.focus();
+      // Not if the focus has moved to another place meanwhile, as into the search.
+      const current = document.activeElement;
+      const free = !current || current === document.body || current.closest(".drawer") !== null;
+      if (byKey && free && before && document.contains(before)) before.focus();
     };
   }, []);
   return (
