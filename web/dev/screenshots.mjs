@@ -38,9 +38,7 @@ try {
     await page.locator("main .busy").waitFor({ state: "detached" });
     await page.waitForTimeout(1200);
     if (name === "whatif") {
-      await page.getByLabel("Start from a NodePool").selectOption(pools[0].name);
-      await page.waitForFunction(() => document.querySelector("textarea").value.includes("NodePool"));
-      await page.getByRole("textbox", { name: "Without nodes" }).fill(node?.name ?? "");
+      await page.getByRole("button", { name: "A workload" }).click();
       await page.getByRole("button", { name: "Compute" }).click();
       await page.getByText("Afterwards").waitFor();
       await page.locator("main .scroll").evaluate((e) => (e.scrollTop = 0));

@@ -47,7 +47,7 @@ export async function axe(page: Page): Promise<void> {
 
 /** The number of the strip's cell with this label. */
 export function cell(page: Page, label: string) {
-  return page.locator(".strip .cell", { hasText: label }).locator("dd.big");
+  return page.locator(".strip .cell").filter({ has: page.locator("dt", { hasText: new RegExp(`^${label}$`) }) }).locator("dd.big");
 }
 
 export function fleet(page: Page) {

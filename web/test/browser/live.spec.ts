@@ -31,7 +31,7 @@ test("a scale-up appears by itself", async ({ page }) => {
   const asked = Date.now();
   await steer("/workload?name=web&replicas=12&cpu=900m");
   await expect(cell(page, "Nodes")).not.toHaveText("0", { timeout: patience });
-  await expect(page.locator(".strip .cell", { hasText: "Pods" })).toContainText("none pending", { timeout: patience });
+  await expect(page.locator(".strip .cell").filter({ has: page.locator("dt", { hasText: /^Pods$/ }) })).toContainText("none pending", { timeout: patience });
   const { first, bound } = await page.evaluate(() => (window as unknown as { seen: { first: number; bound: number } }).seen);
   const { episodes } = await (await page.request.get("api/v1/decisions")).json();
   const decided = Date.parse(episodes.at(-1).time);
