@@ -39,6 +39,8 @@ try {
     await page.waitForTimeout(1200);
     if (name === "whatif") {
       await page.getByRole("button", { name: "A workload" }).click();
+      const manifests = page.getByRole("textbox", { name: /Manifests/ });
+      await manifests.fill((await manifests.inputValue()).replace("replicas: 10", "replicas: 400"));
       await page.getByRole("button", { name: "Compute" }).click();
       await page.getByText("Afterwards").waitFor();
       await page.locator("main .scroll").evaluate((e) => (e.scrollTop = 0));

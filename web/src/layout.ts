@@ -16,7 +16,7 @@ export interface Metrics {
 /** In CSS pixels. */
 export const tileMetrics: Record<Size, Metrics> = {
   large: { width: 196, height: 104, gap: 10 },
-  medium: { width: 112, height: 66, gap: 7 },
+  medium: { width: 126, height: 66, gap: 7 },
   small: { width: 46, height: 46, gap: 5 },
   tiny: { width: 18, height: 18, gap: 3 },
 };
