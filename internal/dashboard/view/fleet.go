@@ -27,6 +27,8 @@ type Fleeter struct {
 	fates map[string]Fate
 	// outcome is the version of the decisions that fates are of.
 	outcome uint64
+	// edition is that of the prices.
+	edition *edition
 	round   uint64
 }
 
@@ -50,15 +52,21 @@ func (f *Fleeter) Update(s *model.Snapshot, prices Prices, o decisions.Outcome) 
 	if f.known == nil {
 		f.known = map[string]*known{}
 	}
+	same := f.fates != nil && f.outcome == o.Version && f.edition == prices.edition
 	if f.fates == nil || f.outcome != o.Version {
 		f.fates, f.outcome = FatesOf(o), o.Version
 	}
+	f.edition = prices.edition
 	f.round++
 	var out Changes
 	for n := range s.EachNode() {
 		id := IDOf(n)
-		price, fate := prices.Of(n), f.fates[n.Name]
 		k := f.known[id]
+		if same && k != nil && k.node == n {
+			k.round = f.round
+			continue
+		}
+		price, fate := prices.Of(n), f.fates[n.Name]
 		if k != nil && k.node == n && k.fate == fate.shown() && k.price.same(price) {
 			k.round = f.round
 			continue

@@ -10,11 +10,15 @@ import (
 // Prices are the prices of nodes, by their instance types. The zero value knows none.
 type Prices struct {
 	pools map[string]map[string]*model.InstanceType
+	// edition identifies the lists of types of which the prices were made.
+	edition *edition
 }
+
+type edition struct{ _ byte }
 
 // PricesOf returns the prices of instance types by NodePool.
 func PricesOf(types map[string][]*model.InstanceType) Prices {
-	p := Prices{pools: make(map[string]map[string]*model.InstanceType, len(types))}
+	p := Prices{pools: make(map[string]map[string]*model.InstanceType, len(types)), edition: new(edition)}
 	for pool, list := range types {
 		byName := make(map[string]*model.InstanceType, len(list))
 		for _, t := range list {
