@@ -17,12 +17,12 @@ LDFLAGS_LOCAL := $(LDFLAGS) \
 # No -trimpath here: tests and vet share what the build compiled, and Kubernetes is compiled once.
 
 # What a binary is built from: its module's tracked and new files.
-SOURCES       := $(wildcard $(shell git ls-files -co --exclude-standard -- '*.go' go.mod go.sum '*.gz' '*.yaml' ':!*_test.go' ':!hack' ':!local' ':!bench' 2>/dev/null))
+SOURCES       := $(wildcard $(shell git ls-files -co --exclude-standard -- '*.go' go.mod go.sum '*.gz' '*.yaml' internal/dashboard/assets ':!*_test.go' ':!hack' ':!local' ':!bench' 2>/dev/null))
 SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local ':!*_test.go' 2>/dev/null))
 
 CHART_VERSION ?= 0.1.0
 
-.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences unit test test-all e2e race vuln sim soak sim-score bench bench-peers bench-seeds bench-e2e fuzz fuzz-keep gen
+.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences web web-current web-test bench-dashboard dashboard-screenshots unit test test-all e2e race vuln sim soak sim-score bench bench-peers bench-seeds bench-e2e fuzz fuzz-keep gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -64,7 +64,7 @@ IMAGE_SIGNING_KEY ?=
 image: ## the container image for IMAGE_ARCH with bills of materials and provenance, in dist/image; signed if IMAGE_SIGNING_KEY is set
 	@cd hack && go run ./image -root '$(CURDIR)' -arch $(IMAGE_ARCH) -version $(VERSION) -commit '$(COMMIT)' -sign-key '$(IMAGE_SIGNING_KEY)' -out dist/image
 
-check: fmt vet staticcheck arch generated licences ## format, vet, staticcheck, architecture, generated files, licences
+check: fmt vet staticcheck arch generated web-current licences ## format, vet, staticcheck, architecture, generated files, the page of the dashboard, licences
 
 fmt:
 	@bad=$$(git ls-files -co --exclude-standard -- '*.go' | xargs -r gofmt -l); \
@@ -85,6 +85,39 @@ arch:
 generated:
 	@cd hack && go run ./proto -root '$(CURDIR)' && go run ./gen -root '$(CURDIR)' && go run ./docs -root '$(CURDIR)' && go run ./deploy -root '$(CURDIR)'
 	@if [ -n "$$(git status --porcelain -- api charts cloud/proto docs deploy)" ]; then echo "generated files are stale: run make gen and commit"; git status --porcelain -- api charts cloud/proto docs deploy; exit 1; fi
+
+# The page of the dashboard is built into ASSETS, which is committed: a build of the controller needs no Node.
+ASSETS   := internal/dashboard/assets
+WEB_HASH := git ls-files -co --exclude-standard -- web/index.html web/package.json web/package-lock.json web/tsconfig.json web/vite.config.ts web/public web/src | LC_ALL=C sort | while read -r f; do if [ -f "$$f" ]; then sha256sum "$$f"; fi; done | sha256sum | cut -d' ' -f1
+
+web: web/node_modules ## build the page of the dashboard into internal/dashboard/assets; needs Node
+	@cd web && npm run --silent build
+	@$(WEB_HASH) > $(ASSETS)/sources.sha256
+
+web/node_modules: web/package-lock.json
+	@cd web && npm ci --no-audit --no-fund && touch node_modules
+
+# The hash of the sources is compared, which needs no Node. The test of local/e2e/dashboard builds the page and compares it byte by byte.
+web-current:
+	@if [ "$$($(WEB_HASH))" != "$$(cat $(ASSETS)/sources.sha256)" ]; then echo "$(ASSETS) is older than web: run make web and commit"; exit 1; fi
+
+web-test: web/node_modules ## tests of the page of the dashboard with generated data, in Chromium
+	@cd web && npm run --silent unit && npm run --silent browser
+
+# Set by hand: make bench-dashboard DASHBOARD_NODES=1000 DASHBOARD_PODS=20000
+DASHBOARD_NODES ?= 5000
+DASHBOARD_PODS  ?= 100000
+
+bench-dashboard: web/node_modules ## first view, frames and CPU of the dashboard at DASHBOARD_NODES nodes, in Chromium
+	@cd hack && go build -o ../bin/dashdemo ./dashdemo
+	@cd web && node dev/bench.mjs ../bin/dashdemo $(DASHBOARD_NODES) $(DASHBOARD_PODS)
+
+# Set by hand for a cluster that runs: make dashboard-screenshots DASHBOARD_URL=http://127.0.0.1:8080/
+DASHBOARD_URL ?=
+
+dashboard-screenshots: web/node_modules ## pictures of each view for docs/dashboard.md, from a running cluster or from generated data
+	@cd hack && go build -o ../bin/dashdemo ./dashdemo
+	@cd web && node dev/screenshots.mjs ../bin/dashdemo ../docs/images '$(DASHBOARD_URL)'
 
 licences:
 	@for f in LICENSE NOTICE; do test -s $$f || { echo "$$f is missing"; exit 1; }; done

@@ -109,6 +109,23 @@ func (in *Input) Node(n *model.Node, price Micros) []Part {
 	return parts
 }
 
+// Pods returns the share of the price of one node that each of its pods has, in the order of n.Pods.
+func (in *Input) Pods(n *model.Node, price Micros) []Micros {
+	out := make([]Micros, len(n.Pods))
+	names, weights := weighted(n.Capacity)
+	if len(names) == 0 {
+		return out
+	}
+	amounts := make([]int64, len(n.Pods)+3)
+	for r, money := range Split(price, weights) {
+		amounts[0], amounts[1], amounts[2] = in.measure(n, names[r], amounts[3:])
+		for i, part := range Split(money, amounts)[3:] {
+			out[i] = out[i].plus(part)
+		}
+	}
+	return out
+}
+
 // cause returns the cause of the idle capacity of the node.
 func (in *Input) cause(n *model.Node) Cause {
 	switch {

@@ -101,6 +101,17 @@ func (s *Snapshot) Displaced() []*Pod {
 // Nodes returns all nodes, existing and being launched, in the order of their identities.
 func (s *Snapshot) Nodes() []*Node { return s.derived.nodes.values() }
 
+// EachNode iterates over the nodes in random order. It does not copy or sort the list.
+func (s *Snapshot) EachNode() iter.Seq[*Node] {
+	return func(yield func(*Node) bool) {
+		for _, n := range s.derived.nodes.each() {
+			if !yield(n) {
+				return
+			}
+		}
+	}
+}
+
 // NodeByName returns the node with the name, or else the claim that has the name or is annotated with it.
 func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	if o, ok := s.raw.nodes.get(name); ok {

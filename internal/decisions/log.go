@@ -375,6 +375,22 @@ func (l *Log) Snapshot() []Episode {
 	return l.episodes()
 }
 
+// Find returns the newest episode for which ok returns true. ok must not change or keep the episode, and must not call the
+// log. found is false if there is none.
+func (l *Log) Find(ok func(*Episode) bool) (e Episode, found bool) {
+	if l == nil {
+		return Episode{}, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, x := range slices.Backward(l.entries) {
+		if ok(&x.Episode) {
+			return *x.copied(), true
+		}
+	}
+	return Episode{}, false
+}
+
 func (l *Log) episodes() []Episode {
 	out := make([]Episode, len(l.entries))
 	for i, x := range l.entries {

@@ -65,6 +65,17 @@ func (l *Ledger) Charged() (until time.Time, total cost.Micros) {
 	return l.last, l.now.Total
 }
 
+// Floor returns the lower bound of the price of the nodes for their pods, in dollars per hour. ok is false before the first
+// observation.
+func (l *Ledger) Floor() (dollars float64, ok bool) {
+	if l == nil {
+		return 0, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.floor.Dollars(), !l.last.IsZero()
+}
+
 // A billed is what is known of a node that is paid for.
 type billed struct {
 	key   cost.Key // place of the node, without kind

@@ -26,6 +26,8 @@ type Cluster struct {
 	clock clock.Clock
 	// launching is the number of callers that are creating claims, see Launching.
 	launching atomic.Int64
+	// edits is the number of changes, see Version.
+	edits atomic.Uint64
 
 	// mu guards the fields below.
 	mu sync.Mutex
@@ -67,6 +69,9 @@ func New(c clock.Clock) *Cluster {
 		backlog: newBacklog(),
 	}
 }
+
+// Version returns a number that grows with each change of objects and promises.
+func (c *Cluster) Version() uint64 { return c.edits.Load() }
 
 // Snapshot returns the current Snapshot of the cluster.
 func (c *Cluster) Snapshot() *model.Snapshot {
@@ -195,6 +200,7 @@ func (c *Cluster) drop(ref model.Ref) {
 		delete(c.changed, ref)
 		return
 	}
+	c.edits.Add(1)
 	c.changed[ref] = nil
 }
 
@@ -205,6 +211,7 @@ func (c *Cluster) see(ref model.Ref, o client.Object) bool {
 	if p, ok := o.(*corev1.Pod); ok {
 		o, siblings = c.backlog.take(p, c.clock.Now())
 	}
+	c.edits.Add(1)
 	c.changed[ref] = o
 	wake := c.note(o)
 	for _, p := range siblings {

@@ -116,6 +116,7 @@ const bind = 20 * time.Second
 // and at least until the given time.
 func (c *Cluster) Promise(node string, pods []*model.Pod, until time.Time) {
 	c.mu.Lock()
+	c.edits.Add(1)
 	for _, p := range pods {
 		c.promises[p.Key] = promise{node: node, until: until}
 	}

@@ -45,7 +45,26 @@ type assembly struct {
 	claims map[string]bool
 	class  string
 	limits limits
-	errs   manifest.Errors
+	// most is how many pods workloads may have together; 0 means that only each one is bounded.
+	most int
+	errs manifest.Errors
+}
+
+// Additions builds the part of a Case that is no capacity: pods, those of workloads, which are all pending, DaemonSets,
+// PodDisruptionBudgets, namespaces and volumes. Workloads may have at most most pods together. The error is a
+// manifest.Errors.
+func Additions(set *manifest.Set, now time.Time, most int) (*Case, error) {
+	a := &assembly{
+		Case: &Case{Now: now, Leave: map[string]model.Verdict{}, Warnings: slices.Clone(set.Warnings)},
+		set:  set, nodes: map[string]*corev1.Node{}, claims: map[string]bool{}, most: most,
+	}
+	a.limits = newLimits(set)
+	a.addSurroundings()
+	a.addPods()
+	if len(a.errs) > 0 {
+		return nil, a.errs
+	}
+	return a.Case, nil
 }
 
 // Assemble builds a Case from the objects that were read. It changes the objects of set and shares them with the Case.

@@ -31,6 +31,16 @@ type Disruption struct {
 // Disrupt returns the decision of disruption for the cluster after the plan of r, with the lower bound on the price.
 // It sets o.Pack. With o.Simulate, nodes count as initialized and consolidatable.
 func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
+	out := r.DisruptOnly(o, now)
+	out.Floor = r.Floor()
+	return out
+}
+
+// Floor returns a lower bound on the price of any nodes for all running and pending pods. It plans for all pods.
+func (r *Run) Floor() float64 { return Floor(r.Snapshot, r.Options) }
+
+// DisruptOnly is Disrupt without the lower bound, which takes most of the time in a large cluster.
+func (r *Run) DisruptOnly(o disrupt.Options, now func() time.Time) *Disruption {
 	o.Pack = r.Options
 	start := now()
 	out := &Disruption{Mode: o.Mode, Decision: disrupt.Decide(r.Snapshot, o, disrupt.Cursor{})}
@@ -60,7 +70,6 @@ func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
 		}
 	}
 	out.After += r.Plan.Price
-	out.Floor = Floor(r.Snapshot, r.Options)
 	return out
 }
 

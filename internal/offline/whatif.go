@@ -5,7 +5,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -48,18 +50,9 @@ func (r *Run) Compare(changed *model.Snapshot, gone []string, now func() time.Ti
 		Launches: []NodeResult{}, Unschedulable: []string{},
 	}
 	out.types(r.Snapshot, changed)
-	for _, n := range changed.Nodes() {
-		pool, ok := changed.Pool(n.Pool)
-		if !ok || n.Claim == nil || n.Deleting {
-			continue
-		}
-		if reason := lifecycle.Drift(n.Claim, pool.Object, changed.Types(n.Pool), changed.Now); reason != "" {
-			out.Drifted = append(out.Drifted, DriftResult{Node: n.Name, Pool: n.Pool, Reason: reason, Pods: len(n.Reschedulable())})
-			gone = append(gone, n.Name)
-		}
-	}
-	after, evicted := without(changed, gone)
-	out.Evictions = evicted
+	c := r.Change(changed, gone)
+	after := c.Snapshot
+	out.Drifted, out.Evictions = c.Drifted, c.Evictions
 	run := Decide(after, r.Options, now)
 	out.After = priceOf(after) + run.Plan.Price
 	for i := range run.Plan.Nodes {
@@ -80,6 +73,38 @@ func (r *Run) Compare(changed *model.Snapshot, gone []string, now func() time.Ti
 		}
 	}
 	return out
+}
+
+// A Changed is a snapshot with a change, without the nodes that the change removes. Their pods are pending.
+type Changed struct {
+	Snapshot *model.Snapshot
+	// Drifted are nodes that no longer match their NodePool. They are removed.
+	Drifted []DriftResult
+	// Evictions is how many pods the removed nodes run that have to move.
+	Evictions int
+}
+
+// Change returns the snapshot, which has the change, without the nodes that the change makes drifted and without those in
+// gone. Nodes that drift without the change stay.
+func (r *Run) Change(changed *model.Snapshot, gone []string) Changed {
+	out := Changed{Drifted: []DriftResult{}}
+	for _, n := range changed.Nodes() {
+		if reason := driftOf(changed, n); reason != "" && driftOf(r.Snapshot, n) == "" {
+			out.Drifted = append(out.Drifted, DriftResult{Node: n.Name, Pool: n.Pool, Reason: reason, Pods: len(n.Reschedulable())})
+			gone = append(gone, n.Name)
+		}
+	}
+	out.Snapshot, out.Evictions = without(changed, gone)
+	return out
+}
+
+// driftOf returns why the node does not match its NodePool in the snapshot, empty if it does.
+func driftOf(s *model.Snapshot, n *model.Node) string {
+	pool, ok := s.Pool(n.Pool)
+	if !ok || n.Claim == nil || n.Deleting {
+		return ""
+	}
+	return lifecycle.Drift(n.Claim, pool.Object, s.Types(n.Pool), s.Now)
 }
 
 // types sets Lost and Won. A type is allowed if at least one NodePool may launch it.
@@ -112,6 +137,21 @@ func allowedTypes(s *model.Snapshot) map[string]bool {
 		}
 	}
 	return out
+}
+
+// Adopt gives a NodePool of a manifest what the API server and the controller would give it: the status and identity of the
+// stored one with its name, which is nil if there is none, and its hash. A new one counts as ready.
+func Adopt(p, stored *apiv1.NodePool) {
+	if stored != nil {
+		p.Status, p.UID, p.CreationTimestamp = stored.Status, stored.UID, stored.CreationTimestamp
+	} else {
+		p.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: apiv1.ConditionTypeReady}}
+	}
+	if p.Annotations == nil {
+		p.Annotations = map[string]string{}
+	}
+	p.Annotations[apiv1.NodePoolHashAnnotationKey] = p.Hash()
+	p.Annotations[apiv1.NodePoolHashVersionAnnotationKey] = apiv1.NodePoolHashVersion
 }
 
 // priceOf returns the price of the nodes of NodePools.
@@ -162,22 +202,25 @@ func pendingAgain(p *model.Pod) *corev1.Pod {
 	return &object
 }
 
-// WithPrices returns the snapshot with other prices: for the named types, all available offerings cost the price.
+// WithPrices returns the snapshot with other prices. A key is the name of a type, for all its offerings, or
+// type/zone/capacityType for one.
 func WithPrices(s *model.Snapshot, prices map[string]float64) *model.Snapshot {
 	d := model.Delta{Types: map[string][]*model.InstanceType{}}
 	for _, p := range s.Pools() {
 		types := slices.Clone(s.Types(p.Name))
 		for i, t := range types {
-			price, ok := prices[t.Name]
-			if !ok {
-				continue
-			}
 			changed := *t
 			changed.Offerings = slices.Clone(t.Offerings)
 			for k := range changed.Offerings {
-				changed.Offerings[k].Price = price
+				o := &changed.Offerings[k]
+				price, ok := prices[t.Name+"/"+o.Zone+"/"+o.CapacityType]
+				if !ok {
+					price, ok = prices[t.Name]
+				}
+				if ok {
+					o.Price, types[i] = price, &changed
+				}
 			}
-			types[i] = &changed
 		}
 		d.Types[p.Name] = types
 	}

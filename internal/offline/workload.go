@@ -129,6 +129,10 @@ func (a *assembly) expand(given []*corev1.Pod) []*corev1.Pod {
 			a.errs = append(a.errs, a.set.Error(w.object, w.kind, "spec", fmt.Sprintf("asks for %d pods, at most %d are simulated", w.want, mostMade)))
 			continue
 		}
+		if a.most > 0 && len(out)+w.want > a.most {
+			a.errs = append(a.errs, a.set.Error(w.object, w.kind, "spec", fmt.Sprintf("all workloads together may have %d pods here", a.most)))
+			continue
+		}
 		a.limits.admit(&w.template.Spec, w.object.GetNamespace())
 		out = append(out, a.missing(w, r)...)
 	}

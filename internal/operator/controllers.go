@@ -62,7 +62,9 @@ type base struct {
 	repair   *repair.Policies
 	costs    *ledger.Ledger
 	log      *decisions.Log
-	tracer   *tracing.Tracer
+	// latest is nil if the dashboard is off.
+	latest *decisions.Latest
+	tracer *tracing.Tracer
 	features
 }
 
@@ -84,6 +86,9 @@ func controllers(
 		limits: &limits.Ledger{}, costs: ledger.New(m.Cost, p.Settings.CostAllocationLabel), log: log, tracer: p.Tracer,
 	}
 	b.cluster.Live = env.Live
+	if p.Settings.DashboardPort != 0 {
+		b.latest = &decisions.Latest{}
+	}
 	if b.overlays != nil {
 		b.overlays.Labels = labels
 	}
@@ -115,6 +120,9 @@ func controllers(
 		}
 		all = append(all, watching...)
 	}
+	if err := b.serveDashboard(mgr, p); err != nil {
+		return nil, err
+	}
 	return append(all, provider.Controllers...), nil
 }
 
@@ -133,7 +141,7 @@ func (b base) deciding() []Controller {
 			Metrics: b.metrics, Timeline: b.timeline, Buffers: b.buffers, Daemons: b.daemons,
 			Spread: b.spread, Options: b.packing(), Throttle: b.throttle, Limits: b.limits, Nominations: b.nominate.Tally,
 			BatchIdle: b.settings.BatchIdleDuration, BatchMax: b.settings.BatchMaxDuration, Mode: b.settings.Mode,
-			Decisions: b.log, Tracer: b.tracer,
+			Decisions: b.log, Latest: b.latest, Tracer: b.tracer,
 		},
 		b.disruption(actor),
 		b.nominate, b.moves, b.throttle,

@@ -17,7 +17,6 @@ import (
 
 // disruption returns the controller of disruption.
 func (b base) disruption(actor *act.Actor) Controller {
-	gates := b.settings.FeatureGates
 	var shifted func(context.Context) []string
 	if shifter, ok := b.provider.(cloud.Shifter); ok {
 		shifted = shifter.ShiftedZones
@@ -31,13 +30,20 @@ func (b base) disruption(actor *act.Actor) Controller {
 		ShiftedZones:  shifted,
 		Cluster:       b.cluster, Actor: actor, Cloud: b.offers("disruption"), Clock: b.Clock, Events: b.Events,
 		Metrics: b.metrics, Buffers: b.buffers, Daemons: b.daemons, Spread: b.spread,
-		Options: disrupt.Options{
-			Pack:       b.packing(),
-			SpotToSpot: gates.SpotToSpotConsolidation, IgnoreDeletionCost: gates.PodDeletionCostManagement, Static: gates.StaticCapacity,
-			TerminateFirst: terminateFirst(gates), Mode: b.settings.Mode,
-			Repair: b.repair, LegacyRepair: b.settings.LegacyNodeRepair,
-		},
+		Options:  b.disruptOptions(),
+		Latest:   b.latest,
 		Throttle: b.throttle, Limits: b.limits, Costs: b.costs, Decisions: b.log, Tracer: b.tracer,
+	}
+}
+
+// disruptOptions returns the options of the decisions of disruption.
+func (b base) disruptOptions() disrupt.Options {
+	gates := b.settings.FeatureGates
+	return disrupt.Options{
+		Pack:       b.packing(),
+		SpotToSpot: gates.SpotToSpotConsolidation, IgnoreDeletionCost: gates.PodDeletionCostManagement, Static: gates.StaticCapacity,
+		TerminateFirst: terminateFirst(gates), Mode: b.settings.Mode,
+		Repair: b.repair, LegacyRepair: b.settings.LegacyNodeRepair,
 	}
 }
 

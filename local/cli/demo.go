@@ -51,7 +51,7 @@ func (a *app) demo() *cobra.Command {
 			if err := s.Tell(ctx); err != nil {
 				return err
 			}
-			a.tryNext(cmd)
+			a.tryNext(cmd, c)
 			return nil
 		},
 	}
@@ -79,9 +79,11 @@ func newClient(c *cluster.Cluster) (client.WithWatch, error) {
 }
 
 // tryNext prints commands for the running cluster, with the name by which the program was called.
-func (a *app) tryNext(cmd *cobra.Command) {
+func (a *app) tryNext(cmd *cobra.Command, c *cluster.Cluster) {
 	self := invocation(a.dir)
 	fmt.Fprintf(cmd.OutOrStdout(), `
+The dashboard shows the nodes, the money and the reasons: %[2]s
+
 Try next:
   %[1]s kubectl get nodepools,nodeclaims,ec2nodeclasses,nodes
   %[1]s kubectl scale deployment inflate --replicas=0   # empty nodes are drained and terminated
@@ -89,5 +91,5 @@ Try next:
   %[1]s aws ice '*/us-east-1a/*'                        # no capacity in that zone; scale up again
   %[1]s logs karpenter -f
   %[1]s down                                            # stop the cluster and delete its state
-`, self)
+`, self, c.Dashboard())
 }

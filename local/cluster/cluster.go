@@ -94,6 +94,9 @@ func (c *Cluster) Dir() state.Dir { return c.dir }
 // Endpoint returns the URL of the API server.
 func (c *Cluster) Endpoint() string { return "https://" + c.state.Address("kube-apiserver") }
 
+// Dashboard returns the URL of the controller's dashboard.
+func (c *Cluster) Dashboard() string { return "http://" + c.state.Address("karpenter-dashboard") + "/" }
+
 // ErrNone means that there is no cluster in the directory.
 var ErrNone = errors.New("no cluster here: start one with up")
 

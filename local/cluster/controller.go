@@ -154,6 +154,7 @@ func (c *Cluster) controller(s *state.State) spec {
 		"LEADER_ELECTION_NAMESPACE=" + Namespace,
 		"HEALTH_PROBE_PORT=" + strconv.Itoa(s.Ports["karpenter-health"]),
 		"METRICS_PORT=" + strconv.Itoa(s.Ports["karpenter-metrics"]),
+		"DASHBOARD_PORT=" + strconv.Itoa(s.Ports["karpenter-dashboard"]),
 	}
 	if s.Settings.FeatureGates != "" {
 		env = append(env, "FEATURE_GATES="+s.Settings.FeatureGates)
@@ -164,7 +165,7 @@ func (c *Cluster) controller(s *state.State) spec {
 	}
 	return spec{
 		name: ControllerName, binary: c.options.Controller,
-		purposes: []string{"karpenter-health", "karpenter-metrics"},
+		purposes: []string{"karpenter-health", "karpenter-metrics", "karpenter-dashboard"},
 		health:   "http://" + s.Address("karpenter-health") + "/readyz",
 		args:     []string{"controller", "--provider=" + s.Settings.Provider},
 		env:      env,

@@ -31,7 +31,7 @@ func with(stages [][]spec, arguments map[string][]string) [][]spec {
 // purposes lists the names of all ports of a cluster.
 var purposes = []string{
 	"etcd", "etcd-peer", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kwok",
-	"awsemu", "clusterapi", "karpenter-metrics", "karpenter-health",
+	"awsemu", "clusterapi", "karpenter-metrics", "karpenter-health", "karpenter-dashboard",
 }
 
 // controlPlane returns the specs of the control plane in stages. The parts of one stage start together.

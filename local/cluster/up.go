@@ -53,6 +53,9 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.startController(ctx, k); err != nil {
 		return err
 	}
+	if c.options.Controller != "" {
+		c.step("dashboard is %s", c.Dashboard())
+	}
 	c.step("ready; kubeconfig is %s", c.dir.Kubeconfig())
 	return nil
 }

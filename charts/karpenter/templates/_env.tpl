@@ -34,6 +34,20 @@
   value: "true"
 {{- end }}
 {{- end }}
+{{- with .Values.controller.dashboard }}
+{{- if .enabled }}
+- name: DASHBOARD_PORT
+  value: {{ .port | quote }}
+{{- if .service }}
+- name: DASHBOARD_BIND_ADDRESS
+  value: "0.0.0.0"
+{{- end }}
+{{- if .authentication }}
+- name: DASHBOARD_AUTHENTICATION
+  value: "true"
+{{- end }}
+{{- end }}
+{{- end }}
 - name: HEALTH_PROBE_PORT
   value: {{ .Values.controller.healthProbe.port | quote }}
 - name: SYSTEM_NAMESPACE

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -100,24 +99,16 @@ func (w *whatIf) apply(cmd *cobra.Command, l *liveState) (*model.Snapshot, error
 	return l.snapshot.Apply(d), nil
 }
 
-// adoptPool sets the fields of a NodePool from a file that the API server and the controller would set: its hash, and
-// the status and UID of the stored NodePool with its name. It replaces that NodePool in pools. A new NodePool is added
-// and counts as ready.
+// adoptPool puts the pool of a file in place of the stored one with its name, see offline.Adopt.
 func adoptPool(p *apiv1.NodePool, pools *[]*apiv1.NodePool) {
 	i := slices.IndexFunc(*pools, func(have *apiv1.NodePool) bool { return have.Name == p.Name })
-	if i >= 0 {
-		stored := (*pools)[i]
-		p.Status, p.UID, p.CreationTimestamp = stored.Status, stored.UID, stored.CreationTimestamp
-		(*pools)[i] = p
-	} else {
-		p.Status.Conditions = []metav1.Condition{{Type: apiv1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: apiv1.ConditionTypeReady}}
+	if i < 0 {
+		offline.Adopt(p, nil)
 		*pools = append(*pools, p)
+		return
 	}
-	if p.Annotations == nil {
-		p.Annotations = map[string]string{}
-	}
-	p.Annotations[apiv1.NodePoolHashAnnotationKey] = p.Hash()
-	p.Annotations[apiv1.NodePoolHashVersionAnnotationKey] = apiv1.NodePoolHashVersion
+	offline.Adopt(p, (*pools)[i])
+	(*pools)[i] = p
 }
 
 // without returns the effect of removing the node.

@@ -70,3 +70,39 @@ func hint(pool string, budgets []apiv1.Budget, reason apiv1.DisruptionReason, no
 	}
 	return text
 }
+
+// Allowed returns how many of n nodes the budget alone allows to be disrupted at the same time, and whether it is active.
+func Allowed(b apiv1.Budget, n int, now time.Time) (v int, active bool) { return allowedBy(b, n, now) }
+
+// Windows returns the times between from and until in which the budget is active by its schedule, begin and end, at most
+// most. Windows that overlap are one. There are none without a schedule, or if it cannot be parsed.
+func Windows(b apiv1.Budget, from, until time.Time, most int) [][2]time.Time {
+	if b.Schedule == nil || b.Duration == nil || b.Duration.Duration <= 0 {
+		return nil
+	}
+	schedule, err := cron.ParseStandard("TZ=UTC " + *b.Schedule)
+	if err != nil {
+		return nil
+	}
+	var out [][2]time.Time
+	at := from.UTC().Add(-b.Duration.Duration)
+	for range maxHits {
+		at = schedule.Next(at)
+		if at.IsZero() || !at.Before(until) {
+			break
+		}
+		end := at.Add(b.Duration.Duration)
+		if last := len(out) - 1; last >= 0 && !at.After(out[last][1]) {
+			out[last][1] = end
+			continue
+		}
+		if len(out) == most {
+			break
+		}
+		out = append(out, [2]time.Time{at, end})
+	}
+	return out
+}
+
+// maxHits bounds how many times of a schedule Windows looks at: those of a week with one per minute.
+const maxHits = 7*24*60 + 1

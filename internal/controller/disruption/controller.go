@@ -60,6 +60,8 @@ type Controller struct {
 	Limits *limits.Ledger
 	// Costs receives every decision; nil means none.
 	Costs *ledger.Ledger
+	// Latest has the last decision; nil has none.
+	Latest *decisions.Latest
 	// Decisions records the decisions; nil records none. Tracer makes spans of decisions and commands; nil makes none.
 	Decisions *decisions.Log
 	Tracer    *tracing.Tracer
@@ -147,6 +149,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	end(nil)
 	c.cursor = d.Cursor
 	c.measure(ctx, s, d, c.Clock.Since(began))
+	c.Latest.Disruption(decisions.Outcome{Blocked: d.Blocked, Commands: d.Commands, Proposed: d.Proposed, Headroom: d.Stats.Headroom})
 	c.Costs.Observe(s, ledger.Decision{Blocked: d.Blocked, Commands: d.Commands, Headroom: d.Stats.Headroom})
 	if carryErr := c.carryOut(ctx, s, d); carryErr != nil {
 		err = errors.Join(err, carryErr)

@@ -60,6 +60,8 @@ type Controller struct {
 	// Decisions records the decisions; nil records none. Tracer makes spans of rounds; nil makes none.
 	Decisions *decisions.Log
 	Tracer    *tracing.Tracer
+	// Latest has the refusals of the last plan; nil has none.
+	Latest *decisions.Latest
 	// Solve makes plans; nil means pack.Solve.
 	Solve func(*model.Snapshot, pack.Options) *model.Plan
 	// BatchIdle and BatchMax bound the wait for more pods. A round begins BatchIdle after the last new pod, but at most BatchMax
@@ -183,6 +185,7 @@ func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	s = c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, &c.types, s))
 	c.measureZones(s)
 	plan, waits := c.planWithPauses(ctx, s)
+	c.Latest.Plan(plan.Refusals)
 	held, unapproved := c.holdBack(s, plan)
 	slowed := c.slow(plan, s.Now)
 	done := c.withinLimits(ctx, s, plan)

@@ -1,6 +1,6 @@
-// Package guard decides who may get paths of the metrics port. A TokenReview of the API server returns the user of a
-// bearer token. A SubjectAccessReview returns whether this user may get the path. So RBAC rules with nonResourceURLs
-// grant access to metrics.
+// Package guard decides who may get paths of the metrics port and of the dashboard. A TokenReview of the API server
+// returns the user of a bearer token. A SubjectAccessReview returns whether this user may get the path. So RBAC rules with
+// nonResourceURLs grant access.
 //
 // Accepted tokens are kept in memory for a minute. After a restart they are reviewed again.
 package guard
@@ -38,6 +38,10 @@ type Guard struct {
 	tokens  authenticationclient.TokenReviewInterface
 	reviews authorizationclient.SubjectAccessReviewInterface
 	clock   clock.PassiveClock
+	// Refuse answers requests that do not pass. It is set before the first request.
+	Refuse func(w http.ResponseWriter, status int)
+	// Prefix comes before the path of a request in the rules of RBAC. It is set before the first request.
+	Prefix string
 
 	mu       sync.Mutex // guards accepted
 	accepted map[request]time.Time
@@ -61,8 +65,11 @@ func New(config *rest.Config, httpClient *http.Client, c clock.PassiveClock) (*G
 	if err != nil {
 		return nil, fmt.Errorf("make client of access reviews: %w", err)
 	}
-	return &Guard{tokens: tokens.TokenReviews(), reviews: reviews.SubjectAccessReviews(), clock: c, accepted: map[request]time.Time{}}, nil
+	return &Guard{tokens: tokens.TokenReviews(), reviews: reviews.SubjectAccessReviews(), clock: c, accepted: map[request]time.Time{}, Refuse: refuse}, nil
 }
+
+// refuse answers with the text of the status.
+func refuse(w http.ResponseWriter, status int) { http.Error(w, http.StatusText(status), status) }
 
 // Protect returns a handler that calls next for allowed requests. The answer to other requests is 401 if the API server does
 // not accept the token or there is none, 403 if the user may not get the path, and 503 if the API server does not answer.
@@ -70,10 +77,10 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, err := g.check(r)
 		if err != nil {
-			log.Log.WithName("metrics").Error(err, "request to metrics port not checked", "path", r.URL.Path)
+			log.Log.WithName("guard").Error(err, "request to protected port not checked", "path", r.URL.Path)
 		}
 		if status != http.StatusOK {
-			http.Error(w, http.StatusText(status), status)
+			g.Refuse(w, status)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -87,7 +94,7 @@ func (g *Guard) check(r *http.Request) (int, error) {
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return http.StatusUnauthorized, nil
 	}
-	key := request{token: sha256.Sum256([]byte(token)), verb: strings.ToLower(r.Method), path: r.URL.Path}
+	key := request{token: sha256.Sum256([]byte(token)), verb: strings.ToLower(r.Method), path: g.Prefix + r.URL.Path}
 	if g.known(key) {
 		return http.StatusOK, nil
 	}

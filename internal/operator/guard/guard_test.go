@@ -110,7 +110,7 @@ func TestWhoMayGetMetrics(t *testing.T) {
 
 // Accepted requests do not take more and more memory.
 func TestAcceptedRequestsAreBounded(t *testing.T) {
-	g := &Guard{clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), accepted: map[request]time.Time{}}
+	g := &Guard{clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), accepted: map[request]time.Time{}, Refuse: refuse}
 	for i := range 3 * most {
 		g.remember(request{token: [32]byte{byte(i), byte(i >> 8)}})
 	}

@@ -35,6 +35,11 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 	flagtype.Bool(fs, &s.MetricsAuthentication, "metrics-authentication", false,
 		"Serve the metrics port only to bearer tokens that the API server accepts and allows to get the path; needs --metrics-tls")
 	fs.IntVar(&s.HealthProbePort, "health-probe-port", 8081, "Port of /healthz and /readyz")
+	fs.IntVar(&s.DashboardPort, "dashboard-port", 0, "Port of the dashboard, a read-only web page with an API; 0 means none")
+	fs.StringVar(&s.DashboardBindAddress, "dashboard-bind-address", "127.0.0.1",
+		"IP address on which the dashboard is served; the default is reached by kubectl port-forward only")
+	flagtype.Bool(fs, &s.DashboardAuthentication, "dashboard-authentication", false,
+		"Serve the data of the dashboard only to bearer tokens that the API server accepts and allows to get the path")
 	fs.IntVar(&s.KubeClientQPS, "kube-client-qps", 200,
 		"Maximum requests per second to the API server for each kind of object; five times as many for pod nominations")
 	fs.IntVar(&s.KubeClientBurst, "kube-client-burst", 300, "Maximum burst of requests to the API server")
@@ -106,7 +111,7 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 func variables() map[string]string {
 	m := map[string]string{}
 	for _, name := range []string{
-		"provider", "karpenter-service", "metrics-port", "metrics-tls", "metrics-certificate-dir", "metrics-authentication", "health-probe-port", "kube-client-qps", "kube-client-burst",
+		"provider", "karpenter-service", "metrics-port", "metrics-tls", "metrics-certificate-dir", "metrics-authentication", "health-probe-port", "dashboard-port", "dashboard-bind-address", "dashboard-authentication", "kube-client-qps", "kube-client-burst",
 		"enable-profiling", "disable-controller-warmup", "disable-leader-election",
 		"disable-cluster-state-observability", "leader-election-name", "leader-election-namespace", "memory-limit",
 		"cpu-requests", "log-level", "log-output-paths", "log-error-output-paths", "batch-max-duration",

@@ -22,6 +22,12 @@ type Settings struct {
 	MetricsCertificateDir string
 	// MetricsAuthentication serves the metrics port only to users that the API server authenticates and allows to get the path.
 	MetricsAuthentication bool
+	// DashboardPort is the TCP port of the dashboard, 0 if it is not served. DashboardBindAddress is the address.
+	DashboardPort        int
+	DashboardBindAddress string
+	// DashboardAuthentication serves the data of the dashboard only to users that the API server authenticates and allows to
+	// get the path.
+	DashboardAuthentication bool
 	// KubeClientQPS and KubeClientBurst bound the rate of requests to the API server, per second.
 	KubeClientQPS   int
 	KubeClientBurst int

@@ -28,7 +28,7 @@ func load(t *testing.T, env map[string]string, args ...string) (*Settings, error
 
 func defaults() Settings {
 	return Settings{
-		Provider: "aws", MetricsPort: 8080, HealthProbePort: 8081, KubeClientQPS: 200, KubeClientBurst: 300,
+		Provider: "aws", MetricsPort: 8080, HealthProbePort: 8081, DashboardBindAddress: "127.0.0.1", KubeClientQPS: 200, KubeClientBurst: 300,
 		DisableControllerWarmup: true, LeaderElectionName: "karpenter-leader-election", MemoryLimit: -1, CPURequests: 1000, MetricsDetailMaxNodes: 500,
 		LogLevel: "info", LogOutputPaths: []string{"stdout"}, LogErrorOutputPaths: []string{"stderr"},
 		BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second, PreferencePolicy: "Respect",

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -35,9 +36,22 @@ func (s *Settings) Complete() {
 	if s.LegacyNodeRepair && !gates.NodeRepair {
 		s.warnings = append(s.warnings, "--legacy-node-repair has no effect: feature gate NodeRepair is off")
 	}
+	s.warnAboutDashboard()
 	s.Scheduler = SchedulerConfig{}
 	if err := yaml.UnmarshalStrict([]byte(s.raw.schedulerConfig), &s.Scheduler); err != nil {
 		s.fail("scheduler-config", fmt.Errorf("decode: %w", err))
+	}
+}
+
+// warnAboutDashboard adds warnings about a dashboard that others can reach.
+func (s *Settings) warnAboutDashboard() {
+	address := net.ParseIP(s.DashboardBindAddress)
+	switch {
+	case s.DashboardPort == 0 || address == nil || address.IsLoopback():
+	case s.DashboardAuthentication:
+		s.warnings = append(s.warnings, "--dashboard-authentication: the dashboard has no TLS, so tokens are not encrypted; put a proxy with TLS before it")
+	default:
+		s.warnings = append(s.warnings, "--dashboard-bind-address: everyone who reaches "+s.DashboardBindAddress+" can read the dashboard; set --dashboard-authentication")
 	}
 }
 
@@ -56,6 +70,7 @@ func (s *Settings) Validate() error {
 	if s.MetricsCertificateDir != "" && !s.MetricsTLS {
 		v.fail("metrics-certificate-dir", errors.New("is not used: set --metrics-tls"))
 	}
+	v.dashboard(s)
 	v.positive("kube-client-qps", s.KubeClientQPS)
 	v.positive("kube-client-burst", s.KubeClientBurst)
 	if s.LeaderElectionName == "" && !s.DisableLeaderElection {
@@ -97,6 +112,20 @@ func (s *Settings) Validate() error {
 		v.fail("scheduler-config", err)
 	}
 	return errors.Join(v.errs...)
+}
+
+// dashboard checks the settings of the dashboard.
+func (s *Settings) dashboard(of *Settings) {
+	s.port("dashboard-port", of.DashboardPort)
+	if of.DashboardPort == 0 {
+		return
+	}
+	if of.DashboardPort == of.MetricsPort || of.DashboardPort == of.HealthProbePort {
+		s.fail("dashboard-port", fmt.Errorf("%d is used by --metrics-port or --health-probe-port: use another port", of.DashboardPort))
+	}
+	if net.ParseIP(of.DashboardBindAddress) == nil {
+		s.fail("dashboard-bind-address", fmt.Errorf("%q is not an IP address: use for example 127.0.0.1 or 0.0.0.0", of.DashboardBindAddress))
+	}
 }
 
 // The largest cost of a node and its largest size. Larger values are mistakes in the unit.

@@ -1,0 +1,133 @@
+package sample
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/internal/decisions"
+	"github.com/karpenter-go/karpenter/internal/ledger"
+)
+
+// Step makes n changes of pods. One pod in two hundred changes is a scale-up: a node is launched for pending pods.
+func (f *Fleet) Step(n int) {
+	for range n {
+		switch f.random.IntN(200) {
+		case 0:
+			f.scaleUp()
+		case 1:
+			f.scaleIn()
+		case 2:
+			f.addPending()
+		default:
+			if f.random.IntN(2) == 0 || !f.bindPod() {
+				f.endPod()
+			}
+		}
+	}
+}
+
+// endPod removes a random pod that no DaemonSet owns.
+func (f *Fleet) endPod() {
+	m := f.machines[f.random.IntN(len(f.machines))]
+	if len(m.pods) <= 2 {
+		return
+	}
+	i := 2 + f.random.IntN(len(m.pods)-2)
+	pod := m.pods[i]
+	m.pods = slices.Delete(m.pods, i, i+1)
+	m.free = m.free.Plus(model.RequestsOf(pod.Spec.Containers[0].Resources.Requests))
+	f.cluster.Remove(pod)
+}
+
+// scaleUp launches a node, makes those ready that were launched before, and binds a pending pod.
+func (f *Fleet) scaleUp() {
+	for _, m := range f.machines {
+		if m.node != nil && m.node.Labels[apiv1.NodeInitializedLabelKey] == "" {
+			ready := m.node.DeepCopy()
+			ready.Labels[apiv1.NodeInitializedLabelKey] = "true"
+			m.node = ready
+			f.cluster.Set(ready)
+			f.log.Note(m.claim.Name, decisions.EffectInitialized, decisions.ClaimObject(m.claim.Name), "")
+			break
+		}
+	}
+	m := f.addMachine(1, 0)
+	f.log.Begin(decisions.Episode{
+		Kind: decisions.KindProvisioning, Reason: "Pending", Action: "launch", Cause: "3 pending pods of shop/web", Decision: "launch 1 node (1 x " + m.claim.Labels[corev1.LabelInstanceTypeStable] + ")",
+		Pools: []string{m.claim.Labels[apiv1.NodePoolLabelKey]}, Pods: 3,
+		Launches: []decisions.Launch{{
+			Claim: m.claim.Name, Pool: m.claim.Labels[apiv1.NodePoolLabelKey], InstanceType: m.claim.Labels[corev1.LabelInstanceTypeStable],
+			Zone: m.claim.Labels[corev1.LabelTopologyZone], CapacityType: m.claim.Labels[apiv1.CapacityTypeLabelKey], DollarsPerHour: 0.2, Options: 4, Pods: 3,
+		}},
+	})
+	if len(f.waiting) > 3 {
+		f.cluster.Remove(f.waiting[0])
+		f.waiting = f.waiting[1:]
+	}
+}
+
+// scaleIn removes a node.
+func (f *Fleet) scaleIn() {
+	i := f.random.IntN(len(f.machines))
+	m := f.machines[i]
+	f.machines = slices.Delete(f.machines, i, i+1)
+	for _, pod := range m.pods {
+		f.cluster.Remove(pod)
+	}
+	if m.node != nil {
+		f.cluster.Remove(m.node)
+	}
+	f.cluster.Remove(m.claim)
+	of := m.claim.Labels
+	f.log.Begin(decisions.Episode{
+		Kind: decisions.KindDisruption, Reason: "Underutilized", Action: "delete", Cause: "the pods of 1 node fit on others",
+		Decision: "delete " + m.claim.Name, Pools: []string{of[apiv1.NodePoolLabelKey]}, Pods: len(m.pods), EvictionsPlanned: len(m.pods),
+		Removals: []decisions.Removal{{
+			Node: m.claim.Name, Claim: m.claim.Name, Pool: of[apiv1.NodePoolLabelKey], InstanceType: of[corev1.LabelInstanceTypeStable],
+			Zone: of[corev1.LabelTopologyZone], CapacityType: of[apiv1.CapacityTypeLabelKey], DollarsPerHour: 0.2, Pods: len(m.pods),
+		}},
+		DollarsBefore: 10, DollarsAfter: 9.8,
+	})
+	f.log.Note(m.claim.Name, decisions.EffectTerminated, decisions.ClaimObject(m.claim.Name), "")
+}
+
+// Decide draws why nodes are kept, plans for the pending pods as if there were no nodes, and charges the costs.
+func (f *Fleet) Decide() {
+	s := f.cluster.Snapshot()
+	verdicts := []model.Verdict{
+		{Rule: model.RulePrice, Subject: "no cheaper instance type holds the pods of the node"},
+		{Rule: model.RuleRecent, By: 30e9}, {Rule: model.RuleBudget, Key: pools[0], Subject: "10%"},
+		{Rule: model.RuleNoPlace, Subject: "its pods fit on no other node"},
+	}
+	types := map[string][]*model.InstanceType{}
+	var d model.Delta
+	for _, p := range s.Pools() {
+		types[p.Name] = f.types
+		d.Pools = append(d.Pools, p.Object)
+	}
+	s = s.Apply(model.Delta{Types: types})
+	var blocked []model.Blocked
+	for i, n := range s.Nodes() {
+		if n.Pool == "" || n.Deleting || n.Disrupted() {
+			continue
+		}
+		v := verdicts[i%len(verdicts)]
+		if !n.Initialized {
+			v = model.Verdict{Rule: model.RuleNotReady}
+		} else if i%11 == 3 && len(n.Pods) > 3 {
+			v = model.Verdict{Rule: model.RulePDB, Subject: "PodDisruptionBudget shop/web allows no further disruption (pod " + n.Pods[len(n.Pods)-1].Key + ")"}
+		}
+		blocked = append(blocked, model.Blocked{Node: n, Verdict: v, Worth: s.PriceOf(n) * float64(i%5) / 20})
+	}
+	f.latest.Disruption(decisions.Outcome{Blocked: blocked})
+	f.costs.Observe(s, ledger.Decision{Blocked: blocked})
+	d.Types = types
+	for _, p := range s.Pending() {
+		d.Pods = append(d.Pods, p.Object)
+	}
+	f.latest.Plan(pack.Solve(model.Compile(d).At(s.Now), pack.Options{Labels: apiv1.CoreLabels()}).Refusals)
+}

@@ -1,0 +1,327 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/dashboard/history"
+	"github.com/karpenter-go/karpenter/internal/dashboard/stream"
+	"github.com/karpenter-go/karpenter/internal/dashboard/view"
+	"github.com/karpenter-go/karpenter/internal/decisions"
+)
+
+// A state has what is shown now, and of the past.
+type state struct {
+	Options
+	hub *stream.Hub
+
+	mu sync.Mutex // guards the rest
+	// types are the instance types by NodePool, listed at typesAt.
+	types   map[string][]*model.InstanceType
+	typesAt time.Time
+	prices  view.Prices
+	// seen is what the fleet was computed of, at computedAt.
+	seen       seen
+	computedAt time.Time
+	snapshot   *model.Snapshot
+	outcome    decisions.Outcome
+	fleet      view.Fleeter
+	strip      view.Strip
+	// version is the number of the last message.
+	version uint64
+	pending pending
+	log     *decisions.Subscription
+	moments history.Moments
+	trends  history.Trends
+	// first is the message of the version with which a stream begins.
+	first *stream.Message
+	// changed is true if the fleet has changed since the last moment.
+	changed bool
+}
+
+// seen are the versions of everything that the fleet is computed of.
+type seen struct {
+	cluster, outcome, log uint64
+	typesAt               time.Time
+	leader                bool
+}
+
+// pending are the groups of pending pods and their JSON.
+type pending struct {
+	pender  view.Pender
+	groups  []view.PendingGroup
+	json    []byte
+	at      time.Time
+	cluster uint64
+	outcome uint64
+}
+
+func newState(o Options) *state { return &state{Options: o, hub: stream.New(maxReaders)} }
+
+// run computes what has changed until the context is done.
+func (s *state) run(ctx context.Context) error {
+	defer s.hub.Close()
+	ticker := s.Clock.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+			s.step(ctx)
+		}
+	}
+}
+
+// step is one tick.
+func (s *state) step(ctx context.Context) {
+	if !s.Cluster.Synced() {
+		return
+	}
+	s.listTypes(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hub.Len() == 0 && s.Clock.Since(s.computedAt) < idleTick {
+		return
+	}
+	s.refresh()
+	s.sample()
+}
+
+// listTypes lists the instance types if they are old, without holding the lock: the cloud may be slow.
+func (s *state) listTypes(ctx context.Context) {
+	s.mu.Lock()
+	age := s.Clock.Since(s.typesAt)
+	lacks := s.snapshot != nil && slices.ContainsFunc(s.snapshot.Pools(), func(p *model.Pool) bool { return len(s.types[p.Name]) == 0 })
+	due := s.typesAt.IsZero() || age >= typesTick || lacks && age >= newPoolTick
+	s.mu.Unlock()
+	if !due || s.WithTypes == nil {
+		return
+	}
+	with := s.WithTypes(ctx, s.Cluster.Snapshot())
+	types := map[string][]*model.InstanceType{}
+	for _, p := range with.Pools() {
+		types[p.Name] = with.Types(p.Name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.types, s.typesAt, s.prices = types, s.Clock.Now(), view.PricesOf(types)
+}
+
+// refresh computes what has changed and passes it to the readers. The caller holds mu.
+func (s *state) refresh() {
+	outcome := s.Latest.Get()
+	now := seen{
+		cluster: s.Cluster.Version(), outcome: outcome.Version, log: s.Decisions.Version(), typesAt: s.typesAt, leader: s.Leader(),
+	}
+	if s.snapshot != nil && now == s.seen && s.pending.cluster == now.cluster && s.pending.outcome == now.outcome {
+		s.computedAt = s.Clock.Now()
+		return
+	}
+	if s.snapshot == nil || now != s.seen {
+		s.snapshot = s.Cluster.Snapshot().Apply(model.Delta{Types: s.types})
+		s.seen, s.outcome = now, outcome
+		s.tellFleet()
+	}
+	s.computedAt = s.Clock.Now()
+	s.tellPending()
+	s.tellEpisodes()
+}
+
+// tellFleet computes the fleet and the strip.
+func (s *state) tellFleet() {
+	changes := s.fleet.Update(s.snapshot, s.prices, s.outcome)
+	before := s.strip
+	s.strip = s.summary()
+	if len(changes.Tiles)+len(changes.Gone) > 0 {
+		s.changed = true
+		s.version++
+		if s.hub.Len() > 0 {
+			s.tellChanges(changes)
+		}
+	}
+	if !equalStrips(before, s.strip) {
+		s.version++
+		if s.hub.Len() > 0 {
+			s.hub.Publish(message(s.version, view.StripMessage{Type: "strip", Version: s.version, Strip: s.strip}))
+		}
+	}
+}
+
+// tellChanges passes the changes of the fleet to the readers, or the whole fleet if most of it has changed.
+func (s *state) tellChanges(changes view.Changes) {
+	if all := len(s.fleet.Tiles()); all > 100 && len(changes.Tiles) > all/2 {
+		s.hub.Publish(s.snapshotMessage())
+		return
+	}
+	var owners view.Owners
+	nodes := view.AppendNodes(nil, changes.Tiles, &owners)
+	s.hub.Publish(message(s.version, struct {
+		Type    string          `json:"type"`
+		Version uint64          `json:"version"`
+		Owners  []string        `json:"owners"`
+		Nodes   json.RawMessage `json:"nodes"`
+		Gone    []string        `json:"gone"`
+	}{"fleet", s.version, owners.List(), nodes, append([]string{}, changes.Gone...)}))
+}
+
+// summary returns the strip.
+func (s *state) summary() view.Strip {
+	strip := s.fleet.Strip()
+	for _, p := range s.snapshot.Pending() {
+		if !p.Virtual() {
+			strip.PodsPending++
+		}
+	}
+	if floor, ok := s.Costs.Floor(); ok {
+		strip.FloorPerHour = &floor
+	}
+	if e, ok := s.Decisions.Find(func(*decisions.Episode) bool { return true }); ok {
+		strip.LastDecision = &e.Time
+	}
+	strip.Leader = s.seen.leader
+	return strip
+}
+
+// equalStrips compares the JSON of two strips, because they have pointers.
+func equalStrips(a, b view.Strip) bool {
+	return slices.Equal(encode(a), encode(b))
+}
+
+// tellPending computes the groups of pending pods, at most every pendingTick.
+func (s *state) tellPending() {
+	p := &s.pending
+	if p.json != nil && (s.Clock.Since(p.at) < pendingTick || p.cluster == s.seen.cluster && p.outcome == s.seen.outcome) {
+		return
+	}
+	p.at, p.cluster, p.outcome = s.Clock.Now(), s.seen.cluster, s.seen.outcome
+	p.groups = p.pender.Groups(s.snapshot, s.outcome, s.Pack.Labels)
+	data := encode(p.groups)
+	if slices.Equal(data, p.json) {
+		return
+	}
+	p.json = data
+	s.version++
+	if s.hub.Len() > 0 {
+		s.hub.Publish(s.pendingMessage())
+	}
+}
+
+// logBuffer is how many changes of the decision log may be unread. If there are more, the log ends the subscription.
+const logBuffer = 1000
+
+// tellEpisodes passes the episodes that have changed to the readers.
+func (s *state) tellEpisodes() {
+	if s.Decisions == nil {
+		return
+	}
+	if s.log == nil {
+		_, s.log = s.Decisions.Subscribe(logBuffer)
+	}
+	var ids []string
+	seen := map[string]bool{}
+	for more := true; more; {
+		select {
+		case c, open := <-s.log.Changes():
+			if !open { // too many changes: the readers get the episodes of the last ones only
+				_, s.log = s.Decisions.Subscribe(logBuffer)
+			} else if !seen[c.ID] {
+				seen[c.ID] = true
+				ids = append(ids, c.ID)
+			}
+		default:
+			more = false
+		}
+	}
+	if s.hub.Len() == 0 {
+		return
+	}
+	for _, id := range ids {
+		if e, ok := s.Decisions.Find(func(e *decisions.Episode) bool { return e.ID == id }); ok {
+			s.version++
+			s.hub.Publish(message(s.version, view.EpisodeMessage{Type: "episode", Version: s.version, Episode: e}))
+		}
+	}
+}
+
+// sample adds to the history and the trends. The caller holds mu.
+func (s *state) sample() {
+	now := s.snapshot.Now
+	if s.trends.Due(now) {
+		s.trends.Add(now, s.strip)
+	}
+	if s.changed && now.Sub(s.moments.Last()) >= idleTick {
+		s.changed = false
+		s.moments.Add(now, s.strip, s.fleet.Tiles())
+	}
+}
+
+// subscribe adds a reader of the stream, which begins with the present.
+func (s *state) subscribe() (*stream.Reader, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refresh()
+	return s.hub.Subscribe(s.snapshotMessage(), s.pendingMessage())
+}
+
+// snapshotMessage returns the message with the whole fleet. The caller holds mu.
+func (s *state) snapshotMessage() *stream.Message {
+	if s.first != nil && s.first.Version() == s.version {
+		return s.first
+	}
+	tiles := s.fleet.Tiles()
+	b := make([]byte, 0, 1024+600*len(tiles))
+	b = append(b, `{"type":"snapshot","version":`...)
+	b = append(b, encode(s.version)...)
+	b = append(b, `,"strip":`...)
+	b = append(b, encode(s.strip)...)
+	b = append(b, `,"fleet":`...)
+	b = view.AppendFleet(b, tiles)
+	s.first = stream.NewMessage(s.version, append(b, '}'))
+	return s.first
+}
+
+func (s *state) pendingMessage() *stream.Message {
+	return message(s.version, view.PendingMessage{Type: "pending", Version: s.version, Groups: s.pending.groups})
+}
+
+func message(version uint64, v any) *stream.Message { return stream.NewMessage(version, encode(v)) }
+
+// encode returns the JSON of a value that can be encoded.
+func encode(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return []byte("null") // only infinite numbers, which no view has
+	}
+	return data
+}
+
+// A present is what the views are made of.
+type present struct {
+	snapshot *model.Snapshot
+	outcome  decisions.Outcome
+	prices   view.Prices
+	strip    view.Strip
+	groups   []view.PendingGroup
+}
+
+// now returns the present, which is at most a tick old.
+func (s *state) now() present {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.snapshot == nil || s.Clock.Since(s.computedAt) >= tick {
+		s.refresh()
+	}
+	return present{s.snapshot, s.outcome, s.prices, s.strip, s.pending.groups}
+}
+
+// tiles returns the tiles of the fleet.
+func (s *state) tiles() []*view.Tile {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fleet.Tiles()
+}

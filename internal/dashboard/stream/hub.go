@@ -1,0 +1,136 @@
+// Package stream passes messages to the readers of the dashboard, and writes them as server-sent events.
+//
+// A message is encoded and compressed once for all readers. Each reader has a bounded buffer. A reader that is too slow is
+// dropped: its stream ends, and it connects again and gets a snapshot. So a slow reader delays nothing and uses no more
+// memory than its buffer.
+package stream
+
+import (
+	"errors"
+	"sync"
+)
+
+// Bounds of one reader: unread messages and their bytes. A single message may be larger, because a reader that reads
+// nothing but snapshots of a large fleet is no slow reader.
+const (
+	maxUnread = 64
+	maxBytes  = 8 << 20
+)
+
+// ErrFull is returned if there are too many readers.
+var ErrFull = errors.New("too many readers of the stream")
+
+// A Hub passes messages to readers. It is safe for concurrent use.
+type Hub struct {
+	limit int
+
+	mu      sync.Mutex // guards the rest
+	readers map[*Reader]bool
+	dropped uint64
+}
+
+// New returns a Hub for at most limit readers at the same time.
+func New(limit int) *Hub { return &Hub{limit: limit, readers: map[*Reader]bool{}} }
+
+// A Reader has the unread messages of one client.
+type Reader struct {
+	hub *Hub
+	// wake has a value if there may be unread messages, and is closed when the reader is dropped.
+	wake chan struct{}
+
+	// The fields below are guarded by hub.mu.
+	unread []*Message
+	bytes  int
+	closed bool
+}
+
+// Len returns the number of readers.
+func (h *Hub) Len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.readers)
+}
+
+// Dropped returns how many readers were dropped because they were too slow.
+func (h *Hub) Dropped() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.dropped
+}
+
+// Subscribe adds a reader, whose first messages are those given.
+func (h *Hub) Subscribe(first ...*Message) (*Reader, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.readers) >= h.limit {
+		return nil, ErrFull
+	}
+	r := &Reader{hub: h, wake: make(chan struct{}, 1)}
+	h.readers[r] = true
+	for _, m := range first {
+		r.add(m)
+	}
+	return r, nil
+}
+
+// Publish passes a message to all readers.
+func (h *Hub) Publish(m *Message) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for r := range h.readers {
+		if len(r.unread) >= maxUnread || len(r.unread) > 0 && r.bytes+len(m.event) > maxBytes {
+			h.dropped++
+			r.end()
+			continue
+		}
+		r.add(m)
+	}
+}
+
+// Close ends all readers.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for r := range h.readers {
+		r.end()
+	}
+}
+
+// add adds an unread message. The caller holds mu.
+func (r *Reader) add(m *Message) {
+	r.unread = append(r.unread, m)
+	r.bytes += len(m.event)
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// end removes the reader. The caller holds mu.
+func (r *Reader) end() {
+	if r.closed {
+		return
+	}
+	delete(r.hub.readers, r)
+	r.closed, r.unread, r.bytes = true, nil, 0
+	close(r.wake)
+}
+
+// Close ends the reader.
+func (r *Reader) Close() {
+	r.hub.mu.Lock()
+	defer r.hub.mu.Unlock()
+	r.end()
+}
+
+// Wake returns the channel that has a value if Take may return messages. It is closed when the reader has ended.
+func (r *Reader) Wake() <-chan struct{} { return r.wake }
+
+// Take returns the unread messages, which count as read.
+func (r *Reader) Take() []*Message {
+	r.hub.mu.Lock()
+	defer r.hub.mu.Unlock()
+	all := r.unread
+	r.unread, r.bytes = nil, 0
+	return all
+}

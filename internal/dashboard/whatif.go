@@ -1,0 +1,278 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/explain"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/units"
+	"github.com/karpenter-go/karpenter/internal/dashboard/view"
+	"github.com/karpenter-go/karpenter/internal/offline"
+)
+
+// Bounds of a what-if. Solvers are bounded by counts, so these bound its time and memory.
+const (
+	mostBody = 512 << 10
+	// mostGiven bounds the prices and the nodes of a request, mostAdded the pods of its workloads.
+	mostGiven = 1000
+	mostAdded = 5000
+	// mostPods is the number of pods up to which the lower bound is computed, mostNodes the number of nodes up to which
+	// disruption is.
+	mostPods  = 20_000
+	mostNodes = 2000
+	// mostTries bounds the alternatives that consolidation packs.
+	mostTries = 1000
+	// highest is the highest price in dollars per hour.
+	highest = 1e6
+	// mostRows bounds the lists of the answer.
+	mostRows = 200
+)
+
+// whatIf computes the effect of a change. Only one is computed at a time, because it needs a core.
+func (s *Server) whatIf(r *http.Request) (any, error) {
+	request, err := readWhatIf(r)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case s.trying <- struct{}{}:
+		defer func() { <-s.trying }()
+	default:
+		return nil, problem{http.StatusTooManyRequests, "another what-if is being computed", "try again in a few seconds"}
+	}
+	t := try{server: s, request: request, now: s.state.now()}
+	return t.run(r.Context())
+}
+
+// readWhatIf reads and checks the body.
+func readWhatIf(r *http.Request) (view.WhatIfRequest, error) {
+	var out view.WhatIfRequest
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return out, problem{http.StatusUnsupportedMediaType, "the content type is not application/json", "send Content-Type: application/json"}
+	}
+	data, err := io.ReadAll(io.LimitReader(r.Body, mostBody+1))
+	if err != nil {
+		return out, problem{http.StatusBadRequest, "the body cannot be read: " + err.Error(), "send it again"}
+	}
+	if len(data) > mostBody {
+		return out, problem{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d kB", mostBody>>10), "use fewer manifests"}
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&out); err != nil {
+		return out, problem{http.StatusBadRequest, "the body is not valid: " + err.Error(), `send {"manifests": "…", "withoutNodes": [], "prices": {}}`}
+	}
+	if len(out.Prices) > mostGiven || len(out.WithoutNodes) > mostGiven {
+		return out, problem{http.StatusBadRequest, fmt.Sprintf("more than %d prices or nodes", mostGiven), "use fewer"}
+	}
+	for name, price := range out.Prices {
+		if !(price >= 0 && price <= highest) || math.IsInf(price, 0) {
+			return out, problem{http.StatusBadRequest, fmt.Sprintf("prices: %v for %q is out of range 0 to %.0f", price, name, highest), "give dollars per hour"}
+		}
+	}
+	if len(out.Prices)+len(out.WithoutNodes) == 0 && strings.TrimSpace(out.Manifests) == "" {
+		return out, problem{http.StatusBadRequest, "the request has no change", "give manifests, withoutNodes or prices"}
+	}
+	return out, nil
+}
+
+// A try is the computation of one what-if.
+type try struct {
+	server   *Server
+	request  view.WhatIfRequest
+	now      present
+	warnings []string
+}
+
+// run computes the fleet without and with the change.
+func (t *try) run(ctx context.Context) (any, error) {
+	s := t.now.snapshot
+	changed, err := t.apply(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var gone []string
+	for _, id := range t.request.WithoutNodes {
+		n, ok := t.now.node(id)
+		if !ok {
+			return nil, problem{http.StatusBadRequest, "withoutNodes: node " + id + " not found", "use the ID of a node of /api/v1/fleet"}
+		}
+		gone = append(gone, n.Name)
+	}
+	options := t.server.state.Pack
+	if spread := t.server.state.Spread; spread != nil {
+		options.DefaultSpread = spread(ctx)
+	}
+	before := offline.Decide(s, options, t.clock)
+	change := before.Change(changed, gone)
+	after := offline.Decide(change.Snapshot, options, t.clock)
+	if err := ctx.Err(); err != nil { // the client is gone
+		return nil, fmt.Errorf("compute what-if: %w", err)
+	}
+	disrupted := []*offline.Disruption{t.disrupt(before), t.disrupt(after)}
+	out := view.WhatIf{
+		Before: t.side(before, disrupted[0]), After: t.side(after, disrupted[1]), Launches: t.launches(after, disrupted[1]),
+		Removals: t.removals(s, change, gone, disrupted[1]), Drifted: []string{}, Refused: t.refusals(after),
+	}
+	out.After.Evictions += change.Evictions
+	for _, d := range change.Drifted {
+		out.Drifted = append(out.Drifted, d.Node)
+	}
+	out.Warnings = append([]string{}, t.warnings...)
+	return out, nil
+}
+
+// clock is for durations that nobody reads.
+func (t *try) clock() time.Time { return t.server.state.Clock.Now() }
+
+// disrupt returns the next decision of disruption, nil if there are too many nodes.
+func (t *try) disrupt(run *offline.Run) *offline.Disruption {
+	if nodes := len(run.Snapshot.Nodes()); nodes > mostNodes {
+		t.warn(fmt.Sprintf("consolidation is not part of the answer, because there are more than %d nodes", mostNodes))
+		return nil
+	}
+	o := t.server.state.Disrupt
+	o.MaxWhatIfs = mostTries
+	return run.DisruptOnly(o, t.clock)
+}
+
+func (t *try) warn(text string) {
+	if !slices.Contains(t.warnings, text) {
+		t.warnings = append(t.warnings, text)
+	}
+}
+
+// side returns the summary of a run and the decision of disruption after it.
+func (t *try) side(run *offline.Run, d *offline.Disruption) view.WhatIfSide {
+	out := view.WhatIfSide{DollarsPerHour: run.Plan.Price}
+	gone := map[string]bool{}
+	if d != nil {
+		out.Evictions = d.Moved
+		for i := range d.Commands {
+			for _, n := range d.Commands[i].Nodes {
+				gone[n.Name] = true
+			}
+			for k := range d.Commands[i].Replacements {
+				out.Nodes++
+				out.DollarsPerHour += d.Commands[i].Replacements[k].Price()
+			}
+		}
+	}
+	out.Nodes += len(run.Plan.Nodes)
+	pods := 0
+	for n := range run.Snapshot.EachNode() {
+		pods += len(n.Pods)
+		if gone[n.Name] {
+			continue
+		}
+		out.Nodes++
+		if n.Pool != "" {
+			out.DollarsPerHour += run.Snapshot.PriceOf(n)
+		}
+	}
+	out.DollarsPerHour = math.Round(out.DollarsPerHour*1e6) / 1e6
+	for _, r := range run.Plan.Refusals {
+		out.Pending += len(r.Pods)
+	}
+	if pods+run.Pending() <= mostPods {
+		floor := run.Floor()
+		out.FloorPerHour = &floor
+	} else {
+		t.warn(fmt.Sprintf("the lower bound of the price is not computed for more than %d pods", mostPods))
+	}
+	return out
+}
+
+// launches returns the nodes that are launched after the change, equal ones together.
+func (t *try) launches(run *offline.Run, d *offline.Disruption) []view.WhatIfLaunch {
+	out := []view.WhatIfLaunch{}
+	index := map[[4]string]int{}
+	add := func(n *model.PlannedNode) {
+		key := [4]string{n.Pool.Name, n.Options[0].Name, n.Offering.CapacityType, n.Offering.Zone}
+		i, known := index[key]
+		if !known {
+			i = len(out)
+			index[key] = i
+			price := n.Price()
+			out = append(out, view.WhatIfLaunch{Pool: key[0], Type: key[1], CapacityType: key[2], Zone: key[3], DollarsPerHour: &price})
+		}
+		out[i].Count++
+	}
+	for i := range run.Plan.Nodes {
+		add(&run.Plan.Nodes[i])
+	}
+	if d != nil {
+		for i := range d.Commands {
+			for k := range d.Commands[i].Replacements {
+				add(&d.Commands[i].Replacements[k])
+			}
+		}
+	}
+	return out[:min(len(out), mostRows)]
+}
+
+// removals returns the nodes that the change removes, and those that disruption removes after it.
+func (t *try) removals(s *model.Snapshot, change offline.Changed, gone []string, d *offline.Disruption) []view.WhatIfRemoval {
+	out := []view.WhatIfRemoval{}
+	seen := map[string]bool{}
+	add := func(name, reason string) {
+		if n, ok := s.NodeByName(name); ok && !seen[name] && len(out) < mostRows {
+			seen[name] = true
+			out = append(out, view.WhatIfRemoval{Node: name, Type: n.Labels[corev1.LabelInstanceTypeStable], DollarsPerHour: t.now.prices.Of(n).Own, Reason: reason})
+		}
+	}
+	for _, name := range gone {
+		add(name, "removed by the change")
+	}
+	for _, x := range change.Drifted {
+		add(x.Node, "drifts: "+x.Reason)
+	}
+	if d != nil {
+		for i := range d.Commands {
+			for _, n := range d.Commands[i].Nodes {
+				add(n.Name, strings.ToLower(string(d.Commands[i].Reason)))
+			}
+		}
+	}
+	return out
+}
+
+// refusals returns the pods without a node after the change.
+func (t *try) refusals(run *offline.Run) []view.WhatIfRefusal {
+	out := []view.WhatIfRefusal{}
+	e := explain.New(run.Snapshot, run.Options.Labels)
+	for _, r := range run.Plan.Refusals[:min(len(run.Plan.Refusals), mostRows)] {
+		f, others := e.Nearest(r)
+		x := view.WhatIfRefusal{Pod: r.Pods[0].Key, Count: len(r.Pods), Reason: f.Why, Fix: f.Fix}
+		if f.Pool != "" {
+			x.Reason = `NodePool "` + f.Pool + `": ` + f.Why
+		}
+		if others > 0 {
+			x.Reason += "; and " + units.Counted(others, "more NodePool")
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// invalid returns the problem of a manifest.
+func invalid(err error) error {
+	var p problem
+	if errors.As(err, &p) {
+		return err
+	}
+	return problem{http.StatusUnprocessableEntity, "manifests: " + err.Error(), "correct the manifests; karpenter lint checks them as well"}
+}

@@ -1,0 +1,238 @@
+// The JSON that the controller serves to the dashboard. docs/api.md describes each field.
+//
+// Units: prices are US dollars per hour. CPU is in cores, memory in bytes. Times are RFC 3339 in UTC. A value that is not known is
+// null and never 0. Lists are never null.
+
+/** Amounts of resources. gpu is the sum of the known GPU resources. */
+export interface Amounts {
+  cpu: number;
+  memory: number;
+  gpu: number;
+}
+
+/** Strip is the summary that is always visible. */
+export interface Strip {
+  nodes: number;
+  /** Nodes that are launching or have not joined. */
+  nodesComing: number;
+  podsPending: number;
+  podsBound: number;
+  /** requested ≤ allocatable of nodes that are there; coming is allocatable of nodes in flight. */
+  requested: Amounts;
+  allocatable: Amounts;
+  coming: Amounts;
+  dollarsPerHour: number | null;
+  /** Price of the same nodes on demand, without commitments. */
+  listPerHour: number | null;
+  /** Lower bound on the price of any nodes for all pods. */
+  floorPerHour: number | null;
+  unpriced: number;
+  /** Share of spot nodes by price, 0 to 1; null without nodes. */
+  spotShare: number | null;
+  lastDecision: string | null;
+  /** False if this replica does not decide. */
+  leader: boolean;
+}
+
+export type NodeState = "launching" | "registered" | "initialized" | "drifted" | "disrupting" | "draining" | "unmanaged";
+
+/** A tile of the fleet. */
+export interface FleetNode {
+  /** Unique and stable: the name of the NodeClaim, or of the node without one. */
+  id: string;
+  name: string;
+  pool: string;
+  zone: string;
+  type: string;
+  capacityType: string;
+  arch: string;
+  state: NodeState;
+  allocatable: Amounts;
+  requested: Amounts;
+  dollarsPerHour: number | null;
+  /** Rule that keeps the node; empty if nothing does. */
+  keptBy: string;
+  created: string;
+  /** Pods as blocks: [dominant share of the node 0..1, kind, index into Fleet.owners]. kind: 0 workload, 1 DaemonSet, 2 blocks disruption. */
+  pods: [number, 0 | 1 | 2, number][];
+}
+
+export interface Fleet {
+  nodes: FleetNode[];
+  /** Names of the owners of pods, "namespace/kind/name". */
+  owners: string[];
+}
+
+export interface NodeDetail {
+  node: FleetNode;
+  /** Owners of node.pods. */
+  owners: string[];
+  claim: string;
+  conditions: { of: "NodeClaim" | "Node"; type: string; status: string; reason: string; message: string; since: string }[];
+  /** Why this type was chosen, and what else was considered, from the episode that launched it; empty if it is not kept any more. */
+  chosen: { episode: string; decision: string; options: number; considered: { type: string; zone: string; capacityType: string; dollarsPerHour: number | null; reason: string }[] };
+  /** Why the node stays, or what will be done with it, and the smallest change that lets it go. */
+  stays: { rule: string; reason: string; fix: string; wastePerHour: number | null };
+  pods: { name: string; namespace: string; owner: string; daemon: boolean; blocks: string; requested: Amounts; dollarsPerHour: number | null }[];
+  cost: { cause: string; dollarsPerHour: number }[];
+  labels: Record<string, string>;
+  taints: string[];
+}
+
+/** A group of equal pending pods. */
+export interface PendingGroup {
+  pod: string;
+  owner: string;
+  count: number;
+  requested: Amounts;
+  /** unknown: no plan has these pods yet, or this replica is not the leader. */
+  outcome: "existing" | "new" | "refused" | "unknown";
+  reason: string;
+  fix: string;
+  /** By NodePool: the first rule that refuses. */
+  pools: { pool: string; rule: string; reason: string; fix: string }[];
+  /** What is under way: names of NodeClaims. */
+  underWay: string[];
+  since: string;
+}
+
+/** An episode; the same JSON as `karpenter timeline -o json`. */
+export interface Episode {
+  id: string;
+  time: string;
+  kind: string;
+  reason: string;
+  cause: string;
+  decision: string;
+  action: string;
+  pools: string[];
+  pods: number;
+  placed?: number;
+  launches?: { claim: string; pool: string; instanceType: string; zone: string; capacityType: string; dollarsPerHour: number; options: number; pods: number }[];
+  launchedNodes: number;
+  removals?: { node: string; claim: string; pool: string; instanceType: string; zone: string; capacityType: string; dollarsPerHour: number; pods: number }[];
+  removedNodes: number;
+  refused?: { subject: string; count: number; reason: string; fix?: string; dollarsPerHour?: number }[];
+  refusedTotal: number;
+  dollarsPerHourBefore: number;
+  dollarsPerHourAfter: number;
+  evictionsPlanned: number;
+  evictions: number;
+  progress: Record<string, number>;
+  effects?: { time: string; kind: string; object: string; message: string }[];
+  effectsTotal: number;
+  state: "open" | "done" | "failed" | "cancelled";
+  ended?: string;
+}
+
+export interface Pool {
+  name: string;
+  weight: number;
+  ready: boolean;
+  problem: string;
+  fix: string;
+  nodes: number;
+  dollarsPerHour: number | null;
+  limits: { resource: string; used: number; limit: number; text: string }[];
+  budgets: { nodes: string; reasons: string[]; schedule: string; duration: string; allowed: number | null; windows: [string, string][] }[];
+  requirements: string[];
+  /** Types the NodePool may launch, cheapest first, at most 100. */
+  types: { name: string; cpu: number; memory: number; gpu: number; dollarsPerHour: number | null; capacityTypes: string[]; zones: string[]; nodes: number }[];
+  typesTotal: number;
+  drifted: number;
+  unhealthy: number;
+}
+
+export interface Capacity {
+  interruptions: { time: string; node: string; type: string; zone: string; kind: string }[];
+  /** Refused offerings: zone × family, with the types and when the back-off ends, null if that is not known. */
+  refused: { zone: string; family: string; capacityType: string; types: string[]; until: string | null; reason: string }[];
+  reservations: { id: string; type: string; zone: string; total: number; used: number }[];
+  spot: { zone: string; nodes: number; dollarsPerHour: number | null }[];
+}
+
+/** The same JSON as `karpenter cost -o json`. */
+export interface Cost {
+  since: string;
+  until: string;
+  dollarsPerHour: number;
+  dollars: number;
+  floorPerHour: number;
+  nodes: number;
+  unpricedNodes?: number;
+  by: string;
+  rows: { key: string; dollarsPerHour: number; dollars: number; idle?: { dollarsPerHour: number; dollars: number }; overhead?: { dollarsPerHour: number; dollars: number } }[];
+  idle: { cause: string; dollarsPerHour: number; dollars: number; opens?: Record<string, string> }[];
+  overhead: { dollarsPerHour: number; dollars: number };
+  /** The one change that frees most: nodes that are kept by one rule, with its fix. */
+  blocked?: { rule: string; nodes: number; dollarsPerHour: number; reason: string; fix: string }[];
+}
+
+/** Equal steps of time; null where nothing is known. */
+export interface Trends {
+  /** Unix seconds. */
+  time: number[];
+  dollarsPerHour: (number | null)[];
+  floorPerHour: (number | null)[];
+  nodes: (number | null)[];
+  pending: (number | null)[];
+  cpu: (number | null)[];
+  memory: (number | null)[];
+}
+
+/** POST /api/v1/whatif. Manifests are YAML of NodePools, node classes and workloads that are added or replaced. */
+export interface WhatIfRequest {
+  manifests: string;
+  withoutNodes: string[];
+  /** Dollars per hour by instance type, or by "type/zone/capacityType". */
+  prices: Record<string, number>;
+}
+
+export interface WhatIfSide {
+  nodes: number;
+  dollarsPerHour: number;
+  /** null if there are too many pods to compute it. */
+  floorPerHour: number | null;
+  pending: number;
+  evictions: number;
+}
+
+export interface WhatIf {
+  before: WhatIfSide;
+  after: WhatIfSide;
+  launches: { pool: string; type: string; capacityType: string; zone: string; count: number; dollarsPerHour: number | null }[];
+  removals: { node: string; type: string; dollarsPerHour: number | null; reason: string }[];
+  drifted: string[];
+  refused: { pod: string; count: number; reason: string; fix: string }[];
+  warnings: string[];
+}
+
+/** GET /api/v1/stream: server-sent events, one JSON object each. The first is of type "snapshot". "fleet" replaces or removes single nodes. */
+export type Message =
+  | { type: "snapshot"; version: number; strip: Strip; fleet: Fleet }
+  | { type: "strip"; version: number; strip: Strip }
+  | { type: "fleet"; version: number; owners: string[]; nodes: FleetNode[]; gone: string[] }
+  | { type: "pending"; version: number; groups: PendingGroup[] }
+  | { type: "episode"; version: number; episode: Episode };
+
+/** GET /api/v1/history?at=TIME: the fleet at that moment; moments lists those that are kept. */
+export interface History {
+  at: string;
+  moments: string[];
+  strip: Strip;
+  fleet: Fleet;
+}
+
+/** GET /api/v1/info. Empty if not known. */
+export interface Info {
+  cluster: string;
+  version: string;
+  dryRun: boolean;
+  region: string;
+}
+
+/** Every error has this body. */
+export interface ApiError {
+  error: string;
+  fix: string;
+}

@@ -1,0 +1,26 @@
+// Server-sent events from chunks of text, and the delay before a connection is tried again. Pure.
+
+/** Delay before the next attempt: half a second, doubled up to 15 s, with up to a quarter more so that viewers spread. */
+export function backoff(attempt: number, random: number): number {
+  return Math.min(15_000, 500 * 2 ** Math.min(attempt, 8)) * (1 + random / 4);
+}
+
+/** Splits a stream of server-sent events into the data of its events. */
+export class EventParser {
+  private rest = "";
+  private data: string[] = [];
+
+  constructor(private readonly emit: (data: string) => void) {}
+
+  feed(chunk: string): void {
+    const lines = (this.rest + chunk).split("\n");
+    this.rest = lines.pop()!;
+    for (const raw of lines) {
+      const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
+      if (line === "") {
+        if (this.data.length) this.emit(this.data.join("\n"));
+        this.data = [];
+      } else if (line.startsWith("data:")) this.data.push(line.slice(line[5] === " " ? 6 : 5));
+    }
+  }
+}

@@ -1,0 +1,62 @@
+// The nodes of a fleet, and how changes are applied to them. Pure.
+import type { Fleet, FleetNode } from "./api";
+
+/** Nodes with one table of owners. version grows with each change; shape grows when nodes come, go or change group. */
+export class FleetState {
+  readonly nodes = new Map<string, FleetNode>();
+  readonly owners: string[] = [];
+  version = 0;
+  shape = 0;
+  /** Nodes that were added, for the animation; by time. */
+  readonly added = new Map<string, number>();
+  private readonly numbers = new Map<string, number>();
+
+  /** Makes the indices of a message's owners those of this fleet. */
+  private intern(owners: string[], nodes: FleetNode[]): void {
+    const to = new Int32Array(owners.length);
+    owners.forEach((owner, i) => {
+      let n = this.numbers.get(owner);
+      if (n === undefined) {
+        n = this.owners.length;
+        this.owners.push(owner);
+        this.numbers.set(owner, n);
+      }
+      to[i] = n;
+    });
+    for (const node of nodes) for (const pod of node.pods) pod[2] = to[pod[2]] ?? -1;
+  }
+
+  replace(fleet: Fleet): void {
+    this.nodes.clear();
+    this.owners.length = 0;
+    this.numbers.clear();
+    this.intern(fleet.owners, fleet.nodes);
+    for (const node of fleet.nodes) this.nodes.set(node.id, node);
+    this.version++;
+    this.shape++;
+  }
+
+  /** Applies a delta, and returns how many nodes came and went. */
+  apply(owners: string[], nodes: FleetNode[], gone: string[], now: number): { came: number; went: number } {
+    this.intern(owners, nodes);
+    let came = 0;
+    let went = 0;
+    let moved = false;
+    for (const node of nodes) {
+      const old = this.nodes.get(node.id);
+      if (!old) {
+        came++;
+        this.added.set(node.id, now);
+      } else if (
+        old.pool !== node.pool || old.zone !== node.zone || old.type !== node.type ||
+        old.capacityType !== node.capacityType || old.state !== node.state || old.created !== node.created
+      ) moved = true;
+      this.nodes.set(node.id, node);
+    }
+    for (const id of gone) if (this.nodes.delete(id)) went++;
+    this.version++;
+    if (came || went || moved) this.shape++;
+    for (const [id, at] of this.added) if (now - at > 5000) this.added.delete(id);
+    return { came, went };
+  }
+}

@@ -1,0 +1,157 @@
+// Texts of amounts. A value that is not known is an em dash, never 0.
+
+export const unknown = "—";
+
+const grouped = new Intl.NumberFormat("en-US");
+const fixed = new Map<number, Intl.NumberFormat>();
+
+function digits(value: number, n: number): string {
+  let f = fixed.get(n);
+  if (!f) {
+    f = new Intl.NumberFormat("en-US", { minimumFractionDigits: n, maximumFractionDigits: n });
+    fixed.set(n, f);
+  }
+  return f.format(value);
+}
+
+function missing(value: number | null | undefined): value is null | undefined {
+  return value === null || value === undefined || !Number.isFinite(value);
+}
+
+/** Count with thousands separators. */
+export function count(value: number | null | undefined): string {
+  return missing(value) ? unknown : grouped.format(Math.round(value));
+}
+
+/** "1 node", "2 nodes". */
+export function plural(n: number, one: string, many = one + "s"): string {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+/** Dollars: four digits after the point below one dollar, so that small instance types differ. */
+export function dollars(value: number | null | undefined): string {
+  if (missing(value)) return unknown;
+  const size = Math.abs(value);
+  const text = digits(size, size === 0 ? 0 : size < 1 ? 4 : size < 1000 ? 2 : 0);
+  return (value < 0 ? "−$" : "$") + text;
+}
+
+export function perHour(value: number | null | undefined): string {
+  return missing(value) ? unknown : dollars(value) + "/h";
+}
+
+/** Dollars of a month of 730 hours. */
+export function perMonth(value: number | null | undefined): string {
+  if (missing(value)) return unknown;
+  const month = Math.abs(value * 730);
+  return (value < 0 ? "−$" : "$") + digits(month, month < 10 && month > 0 ? 2 : 0) + "/month";
+}
+
+/** A difference with its sign. */
+export function change(value: number | null | undefined, text: (v: number) => string): string {
+  if (missing(value)) return unknown;
+  if (value === 0) return "±0";
+  return (value > 0 ? "+" : "−") + text(Math.abs(value));
+}
+
+/** A share of 0 to 1 in percent. Shares that are not 0 are never shown as 0%, and those below 1 never as 100%. */
+export function percent(share: number | null | undefined, places = 0): string {
+  if (missing(share)) return unknown;
+  // Sums of amounts are a little off.
+  const value = Math.abs(share - 1) < 1e-9 ? 100 : share * 100;
+  const step = 10 ** -places;
+  if (value > 0 && value < step / 2) return "<" + digits(step, places) + "%";
+  if (value < 100 && value > 100 - step / 2) return ">" + digits(100 - step, places) + "%";
+  return digits(value, places) + "%";
+}
+
+/** a of b as a share; null if b is 0 or one of them is not known. */
+export function share(a: number | null | undefined, b: number | null | undefined): number | null {
+  return missing(a) || missing(b) || b <= 0 ? null : a / b;
+}
+
+/** Cores as people write them: 0.25, 7.5, 1,106. */
+export function cpu(cores: number | null | undefined): string {
+  if (missing(cores)) return unknown;
+  return new Intl.NumberFormat("en-US", { maximumFractionDigits: cores < 10 ? 2 : cores < 100 ? 1 : 0 }).format(cores);
+}
+
+const units = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+/** Memory in binary units: 512Mi, 7.5Gi. */
+export function memory(bytes: number | null | undefined): string {
+  if (missing(bytes)) return unknown;
+  let value = bytes;
+  let unit = 0;
+  while (Math.abs(value) >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return new Intl.NumberFormat("en-US", { maximumFractionDigits: value < 10 ? 1 : 0 }).format(value) + units[unit];
+}
+
+/** "2 cpu, 4Gi memory", without what is 0. */
+export function amounts(of: { cpu: number; memory: number; gpu: number }): string {
+  const parts = [];
+  if (of.cpu) parts.push(cpu(of.cpu) + " cpu");
+  if (of.memory) parts.push(memory(of.memory) + " memory");
+  if (of.gpu) parts.push(count(of.gpu) + " gpu");
+  return parts.join(", ") || "nothing requested";
+}
+
+/** A duration in its two largest units. */
+export function duration(ms: number): string {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  if (s < 60) return `${s} s`;
+  const min = Math.floor(s / 60);
+  if (min < 60) return min < 10 && s % 60 ? `${min} min ${s % 60} s` : `${min} min`;
+  const h = Math.floor(min / 60);
+  if (h < 48) return min % 60 ? `${h} h ${min % 60} min` : `${h} h`;
+  const d = Math.floor(h / 24);
+  return d < 7 && h % 24 ? `${d} d ${h % 24} h` : `${d} d`;
+}
+
+/** Zero times of the API mean that nothing is known. */
+export function instant(time: string | null | undefined): number | null {
+  if (!time || time.startsWith("0001-")) return null;
+  const ms = Date.parse(time);
+  return Number.isNaN(ms) ? null : ms;
+}
+
+export function age(time: string | null | undefined, now: number): string {
+  const ms = instant(time);
+  return ms === null ? unknown : duration(now - ms);
+}
+
+/** A duration as Go writes it, without units that are 0: 10h of 10h0m0s. */
+export function goDuration(text: string): string {
+  return text.replace(/(?<=[hm])0[ms](?=$|\d)/g, "");
+}
+
+/** An age in its largest unit alone. */
+export function rough(time: string | null | undefined, now: number): string {
+  return age(time, now).split(" ").slice(0, 2).join(" ");
+}
+
+/** 14:05:10 of today, otherwise 24 Nov 14:05, in the time zone of the browser. */
+export function clock(time: string | number | null | undefined, now: number, seconds = true): string {
+  const ms = typeof time === "number" ? time : instant(time);
+  if (ms === null) return unknown;
+  const date = new Date(ms);
+  const hm = date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: seconds ? "2-digit" : undefined });
+  if (date.toDateString() === new Date(now).toDateString()) return hm;
+  return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" }) + " " + hm.slice(0, 5);
+}
+
+/** The part of a node's name that tells it from others. */
+export function shortName(name: string): string {
+  const dot = name.indexOf(".");
+  return dot > 0 ? name.slice(0, dot) : name;
+}
+
+/** The family of an instance type: m7a of m7a.large, c-4x of c-4x-amd64-linux. */
+export function family(type: string): string {
+  const dot = type.indexOf(".");
+  if (dot > 0) return type.slice(0, dot);
+  return type.split("-").slice(0, 1).join("-");
+}

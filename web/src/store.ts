@@ -1,0 +1,101 @@
+// What is known of the cluster: the fleet by node, the strip, pending pods, episodes, and the state of the connection.
+import { batch, signal } from "@preact/signals";
+import type { Episode, Message, PendingGroup, Strip } from "./api";
+import { Failure, Stream } from "./client";
+import { FleetState } from "./fleetstate";
+
+export type Connection =
+  | { state: "connecting" }
+  | { state: "live" }
+  | { state: "lost"; failure: Failure; retryAt: number }
+  | { state: "token" | "denied"; failure: Failure };
+
+export const live = new FleetState();
+/** Grows with each change of the fleet. Views read it and then the fleet. */
+export const fleetVersion = signal(0);
+export const strip = signal<Strip | null>(null);
+export const pending = signal<PendingGroup[] | null>(null);
+export const episodes = signal<Episode[] | null>(null);
+export const connection = signal<Connection>({ state: "connecting" });
+/** When the last message arrived; 0 before the first. */
+export const lastMessage = signal(0);
+/** For screen readers. */
+export const announcement = signal("");
+/** The time, for ages; moves once a second while the page is visible. */
+export const now = signal(Date.now());
+
+/** Episodes that are kept in the page. */
+const maxEpisodes = 1000;
+
+export function addEpisode(episode: Episode): void {
+  const list = episodes.value ?? [];
+  const at = list.findIndex((e) => e.id === episode.id);
+  if (at >= 0) {
+    episodes.value = list.with(at, episode);
+    return;
+  }
+  const place = list.findIndex((e) => e.time < episode.time);
+  const next = list.slice();
+  next.splice(place < 0 ? next.length : place, 0, episode);
+  episodes.value = next.slice(0, maxEpisodes);
+}
+
+/** An answer to a request never replaces what the stream has said since. */
+export function mergeEpisodes(list: Episode[]): void {
+  const known = new Map(list.map((e) => [e.id, e]));
+  for (const e of episodes.value ?? []) known.set(e.id, e);
+  episodes.value = [...known.values()].sort((a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : 0)).slice(0, maxEpisodes);
+}
+
+function receive(message: Message): void {
+  const time = Date.now();
+  switch (message.type) {
+    case "snapshot":
+      strip.value = message.strip;
+      live.replace(message.fleet);
+      fleetVersion.value++;
+      break;
+    case "strip":
+      strip.value = message.strip;
+      break;
+    case "fleet": {
+      const { came, went } = live.apply(message.owners, message.nodes, message.gone, time);
+      fleetVersion.value++;
+      if (came || went) {
+        announcement.value = [came && `${came} ${came === 1 ? "node" : "nodes"} added`, went && `${went} removed`].filter(Boolean).join(", ");
+      }
+      break;
+    }
+    case "pending":
+      pending.value = message.groups;
+      break;
+    case "episode":
+      addEpisode(message.episode);
+      announcement.value = message.episode.decision;
+      break;
+  }
+  lastMessage.value = time;
+}
+
+export const stream = new Stream({
+  open() {},
+  message(message) {
+    batch(() => {
+      receive(message);
+      if (connection.value.state !== "live") connection.value = { state: "live" };
+    });
+  },
+  lost(failure, retryAt) {
+    const before = connection.value.state;
+    if (failure.status === 401) connection.value = { state: "token", failure };
+    else if (failure.status === 403) connection.value = { state: "denied", failure };
+    else connection.value = { state: "lost", failure, retryAt };
+    if (before === "live") announcement.value = "disconnected";
+  },
+});
+
+export function startClock(): void {
+  setInterval(() => {
+    if (!document.hidden) now.value = Date.now();
+  }, 1000);
+}

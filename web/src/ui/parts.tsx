@@ -1,0 +1,196 @@
+// Small parts that all views share.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Failure } from "../client";
+import { announcement } from "../store";
+import { unknown } from "../format";
+
+export function Value({ text, title }: { text: string; title?: string }) {
+  return text === unknown ? <span class="unknown" title={title ?? "unknown"} aria-label="unknown">{unknown}</span> : <span title={title}>{text}</span>;
+}
+
+/** Bar of a share, with an extension for what is coming. A full bar is good, so it has one colour. */
+export function Meter({ used, coming = 0, label }: { used: number | null; coming?: number; label: string }) {
+  const width = Math.max(0, Math.min(1, used ?? 0));
+  return (
+    <div class={"meter" + (used === null ? " meter-unknown" : "")} role="img" aria-label={label}>
+      <i style={{ width: `${width * 100}%` }} />
+      {coming > 0 && <b style={{ left: `${(1 - coming) * 100}%`, width: `${coming * 100}%` }} />}
+    </div>
+  );
+}
+
+export function Badge({ kind, children }: { kind: string; children: ComponentChildren }) {
+  return <span class={"badge badge-" + kind}>{children}</span>;
+}
+
+export function CapacityMark({ type }: { type: string }) {
+  return <span class={"mark mark-" + type} aria-hidden="true" />;
+}
+
+export function Section({ title, note, children, id }: { title: string; note?: ComponentChildren; children: ComponentChildren; id?: string }) {
+  return (
+    <section class="section" id={id}>
+      <header><h2>{title}</h2>{note !== undefined && <span class="note">{note}</span>}</header>
+      {children}
+    </section>
+  );
+}
+
+/** A state without data: a figure of empty tiles, a sentence and the next step. */
+export function Blank({ title, text, action, busy }: { title: string; text?: ComponentChildren; action?: ComponentChildren; busy?: boolean }) {
+  return (
+    <div class={"blank" + (busy ? " busy" : "")} role={busy ? "status" : undefined}>
+      <svg viewBox="0 0 96 56" width="96" height="56" aria-hidden="true">
+        {[0, 1, 2].map((i) => <rect key={i} x={4 + i * 31} y="8" width="26" height="40" rx="5" style={{ animationDelay: `${i * 0.16}s` }} />)}
+      </svg>
+      <h2>{title}</h2>
+      {text && <p>{text}</p>}
+      {action}
+    </div>
+  );
+}
+
+export function Failed({ failure, retry }: { failure: Failure; retry?: () => void }) {
+  return (
+    <div class="blank failed" role="alert">
+      <svg viewBox="0 0 96 56" width="96" height="56" aria-hidden="true">
+        <rect x="4" y="8" width="26" height="40" rx="5" /><rect x="66" y="8" width="26" height="40" rx="5" />
+        <path d="M38 20l20 16M58 20L38 36" />
+      </svg>
+      <h2>{failure.message}</h2>
+      {failure.fix && <p>{failure.fix}</p>}
+      {retry && <button type="button" class="button" onClick={retry}>Try again</button>}
+    </div>
+  );
+}
+
+export function Loading({ what }: { what: string }) {
+  return <Blank busy title={`Loading ${what}`} />;
+}
+
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [done, setDone] = useState(false);
+  useEffect(() => {
+    if (!done) return;
+    const t = setTimeout(() => setDone(false), 1600);
+    return () => clearTimeout(t);
+  }, [done]);
+  return (
+    <button type="button" class="button small" onClick={() => void copy(text).then((ok) => { setDone(ok); announcement.value = ok ? "copied" : "copying is not allowed here"; })}>
+      {done ? "Copied" : label}
+    </button>
+  );
+}
+
+/** The clipboard needs HTTPS or localhost; elsewhere a text area does it. */
+async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const ok = document.execCommand("copy");
+    area.remove();
+    return ok;
+  }
+}
+
+export function Choice<T extends string>({ label, value, options, onChange }: {
+  label: string;
+  value: T;
+  options: readonly { value: T; text: string }[];
+  onChange: (value: T) => void;
+}) {
+  return (
+    <label class="choice">
+      <span>{label}</span>
+      <select value={value} onChange={(e) => onChange(e.currentTarget.value as T)}>
+        {options.map((o) => <option key={o.value} value={o.value}>{o.text}</option>)}
+      </select>
+    </label>
+  );
+}
+
+/** A list with rows of one height of which only the visible ones are in the document. One row is active; arrows move it. */
+export function VirtualList<T>({ items, rowHeight, label, role, row, active, onActive, onOpen, header, class: cls = "", keyOf }: {
+  items: T[];
+  rowHeight: number;
+  label: string;
+  role: "listbox" | "grid";
+  row: (item: T, index: number) => ComponentChildren;
+  keyOf: (item: T) => string;
+  active: string;
+  onActive?: (key: string) => void;
+  onOpen: (key: string) => void;
+  header?: ComponentChildren;
+  class?: string;
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  const [range, setRange] = useState<[number, number]>([0, 40]);
+  const [cursor, setCursor] = useState("");
+  const at = cursor || active;
+  const measure = () => {
+    const el = box.current;
+    if (!el) return;
+    const first = Math.max(0, Math.floor(el.scrollTop / rowHeight) - 6);
+    const last = Math.ceil((el.scrollTop + el.clientHeight) / rowHeight) + 6;
+    setRange((old) => (old[0] === first && old[1] === last ? old : [first, last]));
+  };
+  useEffect(() => {
+    const observer = new ResizeObserver(measure);
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, [rowHeight]);
+  useEffect(() => setCursor(""), [active]);
+  const reveal = (index: number) => {
+    const el = box.current!;
+    const head = header ? rowHeight : 0;
+    if (index * rowHeight < el.scrollTop) el.scrollTop = index * rowHeight;
+    else if ((index + 1) * rowHeight + head > el.scrollTop + el.clientHeight) el.scrollTop = (index + 1) * rowHeight + head - el.clientHeight;
+  };
+  useEffect(() => {
+    const index = active ? items.findIndex((item) => keyOf(item) === active) : -1;
+    if (index >= 0) reveal(index);
+  }, [active, items.length > 0]);
+  const key = (e: KeyboardEvent) => {
+    const index = items.findIndex((item) => keyOf(item) === at);
+    const page = Math.max(1, Math.floor(box.current!.clientHeight / rowHeight) - 1);
+    const steps: Record<string, number> = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: items.length - 1, PageDown: index + page, PageUp: index - page };
+    if (e.key === "Enter" || e.key === " ") {
+      if (index >= 0) onOpen(at);
+    } else if (e.key in steps && items.length) {
+      const next = Math.max(0, Math.min(items.length - 1, steps[e.key]));
+      setCursor(keyOf(items[next]));
+      onActive?.(keyOf(items[next]));
+      reveal(next);
+    } else return;
+    e.preventDefault();
+    e.stopPropagation();
+  };
+  const [first, last] = [Math.min(range[0], items.length), Math.min(range[1], items.length)];
+  const current = items.slice(first, last).some((item) => keyOf(item) === at) ? "row-" + at : undefined;
+  const rows = items.slice(first, last).map((item, i) => {
+    const k = keyOf(item);
+    return (
+      <div key={k} id={"row-" + k} class={"row" + (k === active ? " selected" : "") + (k === at ? " active" : "")} style={{ height: rowHeight + "px" }}
+        role={role === "grid" ? "row" : "option"} aria-selected={k === active}
+        aria-posinset={role === "listbox" ? first + i + 1 : undefined} aria-setsize={role === "listbox" ? items.length : undefined}
+        aria-rowindex={role === "grid" ? first + i + 2 : undefined} onClick={() => onOpen(k)}>
+        {row(item, first + i)}
+      </div>
+    );
+  });
+  return (
+    <div ref={box} class={"virtual " + cls} role={role} aria-label={label} tabIndex={0} aria-activedescendant={current}
+      aria-rowcount={role === "grid" ? items.length + 1 : undefined} onScroll={measure} onKeyDown={key}>
+      {header}
+      <div role={role === "grid" ? "rowgroup" : "presentation"} style={{ paddingTop: first * rowHeight + "px", paddingBottom: (items.length - last) * rowHeight + "px" }}>
+        {rows}
+      </div>
+    </div>
+  );
+}

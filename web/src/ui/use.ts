@@ -1,0 +1,54 @@
+// Data of one view: fetched when it is shown, again while it stays, and kept while it is fetched again.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Failure, get } from "../client";
+import { connection } from "../store";
+
+export interface Resource<T> {
+  data: T | null;
+  failure: Failure | null;
+  reload: () => void;
+}
+
+/** An empty path fetches nothing. refresh is in seconds; a new stamp fetches again, at most once a second. */
+export function useResource<T>(path: string, refresh = 0, stamp: unknown = ""): Resource<T> {
+  const [state, setState] = useState<{ path: string; data: T | null; failure: Failure | null }>({ path: "", data: null, failure: null });
+  const [again, setAgain] = useState(0);
+  const last = useRef(0);
+  const connected = connection.value.state === "live";
+  useEffect(() => {
+    if (!path) return;
+    const abort = new AbortController();
+    const fetchIt = () => {
+      last.current = Date.now();
+      get<T>(path, abort.signal).then(
+        (data) => setState({ path, data, failure: null }),
+        (failure) => {
+          if (failure instanceof Failure) setState((old) => ({ path, data: old.path === path ? old.data : null, failure }));
+        },
+      );
+    };
+    const wait = state.path === path ? Math.max(0, 1000 - (Date.now() - last.current)) : 0;
+    const first = setTimeout(fetchIt, wait);
+    const timer = refresh ? setInterval(() => !document.hidden && fetchIt(), refresh * 1000) : 0;
+    return () => {
+      abort.abort();
+      clearTimeout(first);
+      clearInterval(timer);
+    };
+  }, [path, refresh, stamp, again, connected]);
+  const mine = state.path === path;
+  return { data: mine ? state.data : null, failure: mine ? state.failure : null, reload: () => setAgain((n) => n + 1) };
+}
+
+/** True while the viewport is at least so wide. */
+export function useWide(pixels: number): boolean {
+  const query = `(min-width: ${pixels}px)`;
+  const [wide, setWide] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const media = matchMedia(query);
+    const follow = () => setWide(media.matches);
+    media.addEventListener("change", follow);
+    return () => media.removeEventListener("change", follow);
+  }, [query]);
+  return wide;
+}

@@ -1,0 +1,103 @@
+import type { Cost } from "../api";
+import { clock, count, dollars, percent, perHour, perMonth, plural, share } from "../format";
+import { link, params, set } from "../router";
+import { matchText, parseQuery } from "../search";
+import { episodes, now } from "../store";
+import { Blank, Choice, Failed, Loading, Section, Value } from "../ui/parts";
+import { Fix } from "../ui/drawer";
+import { useResource } from "../ui/use";
+
+const bys = ["namespace", "pool", "owner"] as const;
+type By = (typeof bys)[number];
+const byTexts: Record<By, string> = { namespace: "namespace", pool: "NodePool", owner: "owner" };
+const periods = ["1h", "24h", "168h", "720h"] as const;
+const periodTexts: Record<string, string> = { "1h": "1 hour", "24h": "24 hours", "168h": "7 days", "720h": "30 days" };
+
+/** What the causes of idle capacity mean, and what helps; the words of docs/cost.md. */
+const causes: Record<string, [string, string]> = {
+  fragmentation: ["its pods have no other place, or moving them does not pay", "smaller requests, looser constraints"],
+  "node-size": ["no cheaper instance types hold its pods", "allow more types and sizes"],
+  limit: ["limits of NodePools exclude a cheaper node", "raise spec.limits"],
+  pdb: ["a PodDisruptionBudget allows no eviction", "more replicas, or maxUnavailable"],
+  "do-not-disrupt": ["the node or a pod has the annotation", "remove it, or give it a duration"],
+  budget: ["a disruption budget is used up", "a larger budget or another schedule"],
+  "consolidate-after": ["pods came or went recently", "a shorter consolidateAfter"],
+  headroom: ["a CapacityBuffer reserves the room", "a smaller buffer"],
+  static: ["its NodePool has a fixed number of nodes", "fewer replicas"],
+  policy: ["settings exclude its disruption", "change the setting"],
+  starting: ["it starts", ""],
+  leaving: ["it is being disrupted", ""],
+};
+
+export function CostView() {
+  const by = (bys as readonly string[]).includes(params.value.by) ? (params.value.by as By) : "namespace";
+  const since = (periods as readonly string[]).includes(params.value.since) ? params.value.since : "24h";
+  const { data, failure, reload } = useResource<Cost>(`cost?by=${by}&since=${since}`, 30, episodes.value?.[0]?.id);
+  if (!data) return failure ? <Failed failure={failure} retry={reload} /> : <Loading what="cost" />;
+  if (!data.nodes) return <Blank title="Nothing costs anything" text="There are no nodes with a known price." />;
+  const query = parseQuery(params.value.q ?? "");
+  const total = data.dollarsPerHour;
+  const idle = data.idle.reduce((s, i) => s + i.dollarsPerHour, 0);
+  const work = Math.max(0, total - idle - data.overhead.dollarsPerHour);
+  const rows = data.rows.filter((r) => matchText(query, r.key));
+  const most = Math.max(...data.rows.map((r) => r.dollarsPerHour), 0);
+  const parts = [["work", "workloads", work], ["idle", "idle", idle], ["over", "overhead", data.overhead.dollarsPerHour]] as const;
+  const best = data.blocked?.[0];
+  const from = data.since && !data.since.startsWith("0001-") ? data.since : "";
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Cost">
+      <div class="wrap">
+        <section class="cost-head" aria-label="Total">
+          <div><b class="huge">{perHour(total)}</b><span class="muted">{perMonth(total)}, {plural(data.nodes, "node")}{data.unpricedNodes ? `, and ${count(data.unpricedNodes)} of unknown price` : ""}</span></div>
+          <div><b class="huge">{dollars(data.dollars)}</b><span class="muted">{from ? <>since {clock(from, now.value, false)}</> : "in the period"}</span></div>
+          <div><b class="huge"><Value text={data.floorPerHour > 0 ? perHour(data.floorPerHour) : "—"} /></b><span class="muted">lower bound{data.floorPerHour > 0 && total > 0 ? `, ${percent(1 - data.floorPerHour / total, 1)} less` : ""}</span></div>
+        </section>
+        <figure class="stack">
+          <div aria-hidden="true">{parts.map(([cls, , v]) => v > 0 && <i key={cls} class={"stack-" + cls} style={{ width: `${(v / total) * 100}%` }} />)}</div>
+          <figcaption>{parts.map(([cls, text, v]) => <span key={cls}><i class={"stack-" + cls} aria-hidden="true" />{text} <b>{perHour(v)}</b> <span class="muted">{percent(share(v, total))}</span></span>)}</figcaption>
+        </figure>
+        {best && (
+          <section class="best" aria-label="The one change that frees the most">
+            <div><span class="kind">The one change that frees the most</span><h2>{best.fix || best.reason}</h2><p class="muted">{best.reason}. {plural(best.nodes, "node")} {best.nodes === 1 ? "stays" : "stay"} for it.</p></div>
+            <div class="best-number"><b class="huge good">up to {perHour(best.dollarsPerHour)}</b><a href={link({ q: "kept:" + best.rule }, "fleet")}>Show the nodes</a></div>
+          </section>
+        )}
+        <Section title="Blocked savings" note="nodes that stay for one rule, and what they waste at most">
+          {data.blocked?.length ? (
+            <div class="table-scroll" tabIndex={0} role="region" aria-label="Blocked savings">
+              <table class="plain"><thead><tr><th>Rule</th><th class="number">Nodes</th><th class="number">up to $/h</th><th>Reason and fix</th></tr></thead>
+                <tbody>{data.blocked.map((b, i) => <tr key={i}><td><a href={link({ q: "kept:" + b.rule }, "fleet")}>{b.rule}</a></td><td class="number">{count(b.nodes)}</td><td class="number">{dollars(b.dollarsPerHour)}</td><td>{b.reason}<Fix text={b.fix} /></td></tr>)}</tbody></table>
+            </div>
+          ) : <p class="muted calm">No rule blocks savings.</p>}
+        </Section>
+        <div class="two">
+          <Section title={"By " + byTexts[by]} note={
+            <span class="choices"><Choice label="By" value={by} options={bys.map((b) => ({ value: b, text: byTexts[b] }))} onChange={(b) => set({ by: b === "namespace" ? undefined : b })} />
+              <Choice label="Period" value={since} options={periods.map((p) => ({ value: p as string, text: periodTexts[p] }))} onChange={(p) => set({ since: p === "24h" ? undefined : p })} /></span>}>
+            {rows.length ? (
+              <div class="table-scroll tall" tabIndex={0} role="region" aria-label={"Cost by " + byTexts[by]}>
+                <table class="plain cost-rows"><thead><tr><th>{byTexts[by]}</th><th class="number">$/h</th><th class="number">Share</th><th class="number">$ in {periodTexts[since]}</th></tr></thead>
+                  <tbody>{rows.map((r) => (
+                    <tr key={r.key}><td>{r.key || "none"}<span class="under" aria-hidden="true"><i style={{ width: `${most > 0 ? (r.dollarsPerHour / most) * 100 : 0}%` }} /></span></td><td class="number">{dollars(r.dollarsPerHour)}</td><td class="number">{percent(share(r.dollarsPerHour, total))}</td><td class="number">{dollars(r.dollars)}</td></tr>
+                  ))}</tbody></table>
+              </div>
+            ) : <p class="muted calm">{data.rows.length ? "None matches the search." : "No workload runs."}</p>}
+          </Section>
+          <Section title="Idle by cause" note={perHour(idle)}>
+            {data.idle.length ? (
+              <ul class="idle">
+                {data.idle.map((i) => (
+                  <li key={i.cause}>
+                    <div><b>{i.cause}</b><span class="number">{perHour(i.dollarsPerHour)} <span class="muted">{percent(share(i.dollarsPerHour, total))}</span></span></div>
+                    <span class="bar"><i style={{ width: `${idle > 0 ? (i.dollarsPerHour / Math.max(...data.idle.map((x) => x.dollarsPerHour))) * 100 : 0}%` }} /></span>
+                    <small>{causes[i.cause] ? "the node stays because " + causes[i.cause][0] : ""}{i.opens && Object.keys(i.opens).length > 0 && `; opens ${Object.entries(i.opens).map(([pool, t]) => `${clock(t, now.value, false)} (${pool})`).join(", ")}`}{causes[i.cause]?.[1] && <span class="good"> → {causes[i.cause][1]}</span>}</small>
+                  </li>
+                ))}
+              </ul>
+            ) : <p class="muted calm">No capacity is idle.</p>}
+          </Section>
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as f from "../../src/format";
+
+test("what is not known is a dash and never 0", () => {
+  for (const text of [f.count, f.dollars, f.perHour, f.perMonth, f.percent, f.cpu, f.memory]) {
+    assert.equal(text(null), "—");
+    assert.equal(text(undefined), "—");
+    assert.equal(text(NaN), "—");
+    assert.notEqual(text(0), "—");
+  }
+  assert.equal(f.age("0001-01-01T00:00:00Z", 0), "—");
+  assert.equal(f.clock(null, 0), "—");
+  assert.equal(f.share(1, 0), null);
+  assert.equal(f.share(null, 3), null);
+});
+
+test("dollars have four digits below one", () => {
+  assert.equal(f.dollars(0.0864), "$0.0864");
+  assert.equal(f.dollars(12.345), "$12.35");
+  assert.equal(f.dollars(12345.6), "$12,346");
+  assert.equal(f.dollars(-1.5), "−$1.50");
+  assert.equal(f.perMonth(1), "$730/month");
+  assert.equal(f.change(-0.1274, f.perHour), "−$0.1274/h");
+  assert.equal(f.change(0, f.dollars), "±0");
+});
+
+test("a share that is neither 0 nor 1 is not shown as such", () => {
+  assert.equal(f.percent(0), "0%");
+  assert.equal(f.percent(1), "100%");
+  assert.equal(f.percent(0.1 + 0.2 + 0.7 - Number.EPSILON), "100%");
+  assert.equal(f.percent(0.0001), "<1%");
+  assert.equal(f.percent(0.9999), ">99%");
+  assert.equal(f.percent(0.0214, 1), "2.1%");
+});
+
+test("amounts are those of Kubernetes", () => {
+  assert.equal(f.memory(8 * 2 ** 30), "8Gi");
+  assert.equal(f.memory(1.5 * 2 ** 40), "1.5Ti");
+  assert.equal(f.cpu(1106.31), "1,106");
+  assert.equal(f.cpu(0.25), "0.25");
+  assert.equal(f.amounts({ cpu: 2, memory: 2 ** 33, gpu: 1 }), "2 cpu, 8Gi memory, 1 gpu");
+  assert.equal(f.amounts({ cpu: 0, memory: 0, gpu: 0 }), "nothing requested");
+});
+
+test("durations have two units", () => {
+  assert.equal(f.duration(3_000), "3 s");
+  assert.equal(f.duration(125_000), "2 min 5 s");
+  assert.equal(f.duration(3_600_000 * 5), "5 h");
+  assert.equal(f.duration(3_600_000 * 50), "2 d 2 h");
+  assert.equal(f.duration(-5), "0 s");
+  assert.equal(f.rough("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:02:05Z")), "2 min");
+});
+
+test("durations of Go lose what is 0", () => {
+  assert.equal(f.goDuration("6h0m0s"), "6h");
+  assert.equal(f.goDuration("1h30m0s"), "1h30m");
+  assert.equal(f.goDuration("10m10s"), "10m10s");
+  assert.equal(f.goDuration("0s"), "0s");
+});
+
+test("names and families", () => {
+  assert.equal(f.shortName("ip-10-0-0-4.ec2.internal"), "ip-10-0-0-4");
+  assert.equal(f.shortName("default-x7k2p"), "default-x7k2p");
+  assert.equal(f.plural(1, "node"), "1 node");
+  assert.equal(f.plural(1200, "node"), "1,200 nodes");
+});

@@ -1,0 +1,24 @@
+import { defineConfig } from "vite";
+
+// The names of the files have no hashes, so that the committed assets change only in content.
+export default defineConfig({
+  base: "./",
+  build: {
+    outDir: process.env.ASSETS ?? "../internal/dashboard/assets",
+    emptyOutDir: true,
+    target: "es2022",
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+    cssCodeSplit: false,
+    sourcemap: false,
+    reportCompressedSize: true,
+    rolldownOptions: {
+      input: "index.html",
+      output: {
+        entryFileNames: "app.js",
+        chunkFileNames: "[name].js",
+        assetFileNames: (asset) => (asset.names.some((name) => name.endsWith(".css")) ? "app.css" : "[name][extname]"),
+      },
+    },
+  },
+});
