@@ -12,7 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// inPool returns the verdict about a pool as an obstacle, with a fix that names the pool if there is one.
+// inPool returns the verdict about a pool as an obstacle. For some rules it replaces the general fix by one that names the
+// NodePool and what to change in it.
 func (e *Explainer) inPool(pod *model.Pod, pool *model.Pool, v model.Verdict) Obstacle {
 	o := obstacleOf(v)
 	switch v.Rule {

@@ -76,8 +76,9 @@ func (d *draft) launchNodes() (kept []*node) {
 	return kept
 }
 
-// launch sets the instance types that the node may be launched as, at most Options.MaxTypes. It returns false if they
-// do not meet minValues and Options.RelaxMinValues is not set. left is what the limits of the pools allow beyond the
+// launch sets the instance types that the node may be launched as: at most Options.MaxTypes, or all if minValues needs more
+// than that and Options.RelaxMinValues is not set. It returns false if even all types within the limits do not meet minValues
+// and Options.RelaxMinValues is not set. left is what the limits of the pools allow beyond the
 // charges of all nodes. If one of the types exceeds the node's charge, launch subtracts the largest excess from left.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
@@ -91,8 +92,8 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bo
 	}
 	if len(options) > d.options.MaxTypes {
 		cut := options[:d.options.MaxTypes]
-		if _, ok := n.offers.Diverse(cut); ok || d.options.RelaxMinValues {
-			options = cut
+		if _, diverse := n.offers.Diverse(cut); diverse || d.options.RelaxMinValues {
+			options, out.MinValuesRelaxed = cut, !diverse
 		}
 	}
 	if !left.Limited(n.pool) {

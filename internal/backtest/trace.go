@@ -16,7 +16,8 @@ import (
 
 // A Trace is the pods of a cluster with the times at which they were created and deleted.
 type Trace struct {
-	// Shapes are pods that differ in more than their times. Every pod of the trace has one of them.
+	// Shapes are the different kinds of pods in the trace. Pods of one shape are equal in all that decisions depend on: they differ
+	// in their times, and may differ in name, node, images and status. Pod.Shape is an index of Shapes.
 	Shapes []Shape
 	// Pods are in the order in which they were read, and in that of their creation after Cut.
 	Pods []Pod

@@ -112,7 +112,8 @@ func (p *processes) strikeLeader(e Event) error {
 	return nil
 }
 
-// cutWatches ends watches, so that informers begin anew where they were.
+// cutWatches ends the open watches of all replicas; if the event has an argument, only those of that kind. The informers
+// watch again from the last resource version that they saw, without a list.
 func (p *processes) cutWatches(e Event) error {
 	for _, r := range p.running() {
 		for _, s := range slices.Clone(r.link.open) {

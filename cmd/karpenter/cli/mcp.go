@@ -28,7 +28,7 @@ const (
 	maxItems, maxNested = 200, 10
 	// maxLines is the maximum number of lines of text.
 	maxLines = 100
-	// defaultDecisions is the number of decisions without the argument last.
+	// defaultDecisions is how many decisions the tool "decisions" returns at most if its argument "last" is not set.
 	defaultDecisions = 50
 )
 

@@ -12,9 +12,11 @@ import (
 // share of their price.
 const underfilledBelow = 0.93
 
-// extend adds candidates to a proposal while that increases its net gain: nodes that it would leave underfilled, then
-// some that it does not affect. The instance types of added candidates must not be launched, since the plan would
-// otherwise launch an underfilled node again.
+// extend adds candidates to a proposal as long as that increases its net gain: first all nodes that the proposal would
+// leave underfilled, then, one at a time, the most wasteful of the other candidates. The plan could launch a node of an
+// added candidate's type that is underfilled again. So extend excludes the types of added candidates. For the underfilled
+// nodes it also tries the plan with all types. If the strategy does not extend, it only notes whether nodes would be left
+// underfilled. With more than screeningFrom candidates it does nothing.
 func (s *search) extend(v view, p problem.Proposal) problem.Proposal {
 	if len(s.candidates) > screeningFrom {
 		return p

@@ -168,7 +168,8 @@ func notFound(id string) *cloudv1.Failure {
 	return &cloudv1.Failure{Kind: cloudv1.FailureKind_FAILURE_KIND_NOT_FOUND, Message: id + " does not exist"}
 }
 
-// DeleteInstance ends a machine. Without a provider ID it is found by its token: the answer of its launch was lost.
+// DeleteInstance ends a machine. It finds the machine by its token, because the provider ID is empty if the answer of
+// CreateInstance was lost. Karpenter always sends the token.
 func (t *toy) DeleteInstance(_ context.Context, request *cloudv1.DeleteInstanceRequest) (*cloudv1.DeleteInstanceResponse, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,8 +30,8 @@ const (
 type Choice struct {
 	CapacityType string
 	Tenancy      string
-	// Partition is the partition of the placement group that the claim requires. It is empty if EC2 may choose, or if
-	// there are no partitions.
+	// Partition is the partition of the placement group: the lowest that the claim allows and that has an offering of the
+	// capacity type. It is empty if the claim has no requirement on the partition, so that EC2 chooses, or if no offering has one.
 	Partition string
 	// Types are the types that may be launched, cheapest first.
 	Types []*model.InstanceType
@@ -219,7 +219,7 @@ func settle(left []candidate, reqs require.Set) Choice {
 	if r, ok := reqs.Get(awsv1.LabelInstanceTenancy); ok && !r.Has(awsv1.TenancyDefault) && r.Has(awsv1.TenancyDedicated) {
 		choice.Tenancy = awsv1.TenancyDedicated
 	}
-	choice.Partition = firstPartition(left, reqs)
+	choice.Partition = firstPartition(left, reqs, choice.CapacityType)
 	pairs := 0
 	for _, c := range left {
 		offers := slices.DeleteFunc(slices.Clone(c.offers), func(o model.Offering) bool {
@@ -236,16 +236,16 @@ func settle(left []candidate, reqs require.Set) Choice {
 	return choice
 }
 
-// firstPartition returns the lowest partition that the claim allows and that has an offering. If the claim has no
-// requirement on the partition, it returns "", and EC2 chooses.
-func firstPartition(left []candidate, reqs require.Set) string {
+// firstPartition returns the lowest partition that the claim allows and that has an offering of the capacity type. If the
+// claim has no requirement on the partition, it returns "", and EC2 chooses.
+func firstPartition(left []candidate, reqs require.Set, capacityType string) string {
 	if !reqs.Has(awsv1.LabelPlacementGroupPartition) {
 		return ""
 	}
 	var found []int
 	for _, c := range left {
 		for _, o := range c.offers {
-			if n, err := strconv.Atoi(partitionOf(o)); err == nil {
+			if n, err := strconv.Atoi(partitionOf(o)); err == nil && o.CapacityType == capacityType {
 				found = append(found, n)
 			}
 		}

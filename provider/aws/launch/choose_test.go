@@ -170,3 +170,20 @@ func TestMinValuesBestEffort(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The partition is the lowest with an offering of the chosen capacity type. A lower one that has only offerings of another
+// capacity type would leave the choice without types.
+func TestPartitionOfTheCapacityType(t *testing.T) {
+	offering := func(capacityType, partition string) model.Offering {
+		return model.Offering{CapacityType: capacityType, Zone: "us-east-1a", Price: 1, Available: true,
+			Requirements: require.FromLabels(map[string]string{awsv1.LabelPlacementGroupPartition: partition})}
+	}
+	left := []candidate{{t: &model.InstanceType{Name: "m5.large"}, offers: []model.Offering{
+		offering(apiv1.CapacityTypeOnDemand, "1"), offering(apiv1.CapacityTypeSpot, "2"), offering(apiv1.CapacityTypeSpot, "3"),
+	}}}
+	reqs := require.NewSet(require.New(awsv1.LabelPlacementGroupPartition, require.In, "1", "2", "3"))
+	choice := settle(left, reqs)
+	if choice.CapacityType != apiv1.CapacityTypeSpot || choice.Partition != "2" || len(choice.Types) != 1 {
+		t.Errorf("chosen are %d types, %s, in partition %q; want m5.large as spot in partition 2", len(choice.Types), choice.CapacityType, choice.Partition)
+	}
+}

@@ -143,8 +143,8 @@ func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	ours = slices.DeleteFunc(ours, func(claim *apiv1.NodeClaim) bool {
-		// A claim that is being deleted is not consolidated, so its time is not needed. Its many pod events would only cause
-		// writes that conflict with those of other controllers.
+		// A claim that is being deleted is not consolidated, so its lastPodEventTime is not needed. The drain of its node causes
+		// many pod events, and writing their times would only conflict with the writes of other controllers.
 		return !c.Cloud.Facts().Manages(claim.Spec.NodeClassRef) || !claim.DeletionTimestamp.IsZero()
 	})
 	if len(ours) == 0 {
