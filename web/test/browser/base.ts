@@ -40,7 +40,9 @@ export async function loaded(page: Page): Promise<void> {
   await expect(page.locator("main .busy, main [role=status]")).toHaveCount(0);
 }
 
+/** Violations of the rules of axe, once nothing moves or fades any more: colours in between have too little contrast. */
 export async function axe(page: Page): Promise<void> {
+  await page.waitForFunction(() => document.getAnimations().every((a) => a.playState !== "running" || a.effect?.getComputedTiming().iterations === Infinity));
   const { violations } = await new AxeBuilder({ page }).analyze();
   expect(violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => `${n.target} ${n.any.map((a) => a.message).join(" ")}`).join(" | ")}`)).toEqual([]);
 }
