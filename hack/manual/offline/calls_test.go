@@ -15,7 +15,7 @@ import (
 )
 
 // programs are what the manual may ask of a reader's machine, beside our own.
-var programs = []string{"make", "kubectl", "helm", "aws", "skopeo", "cosign", "openssl", "bash", "curl", "grep", "head", "tail", "sed", "basename", "envsubst",
+var programs = []string{"make", "kubectl", "helm", "aws", "skopeo", "bash", "curl", "grep", "head", "tail", "sed", "basename", "envsubst",
 	"go", "set", "export", ".", "cd", "cat", "bin/bench", "bin/karpenter-local"}
 
 // The manual uses only programs that a reader has. Commands, flags, targets and files of this project, of make and of kubectl
