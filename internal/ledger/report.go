@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -98,8 +99,9 @@ func (s Saved) Report(q Query) Report {
 		By: by(q.By), Rows: []Row{}, Idle: []CauseRow{},
 	}
 	b := builder{by: q.By, rows: map[string]*Row{}, idle: map[cost.Cause]*Money{}, overhead: map[cost.Cause]*Money{}}
-	for k, dollars := range s.book().Sum(q.Since) {
-		b.add(k, 0, dollars)
+	sums := s.book().Sum(q.Since)
+	for _, k := range slices.SortedFunc(maps.Keys(sums), cost.Key.Compare) { // sums of floating-point numbers depend on their order
+		b.add(k, 0, sums[k])
 	}
 	lag := q.Now.Sub(s.Until)
 	if lag < 0 || lag > staleAfter {
