@@ -51,17 +51,7 @@ type auditReader struct {
 // whose creation is before the log exists from its first line on, if a later event has the pod.
 func readAudit(in *lines, bad *mistakes) (*Trace, error) {
 	r := &auditReader{in: in, bad: bad, shapes: map[string]int32{}, live: map[string]int{}, seen: map[string]bool{}, first: never}
-	for !bad.full() {
-		line, err := in.next()
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", bad.file, err)
-		}
-		if line == nil {
-			break
-		}
-		r.line(line)
-	}
-	if err := bad.err(); err != nil {
+	if err := in.each(bad, r.line); err != nil {
 		return nil, err
 	}
 	r.finish()

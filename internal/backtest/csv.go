@@ -81,17 +81,7 @@ func readCSV(in *lines, bad *mistakes) (*Trace, error) {
 	if err := r.header(); err != nil {
 		return nil, err
 	}
-	for !bad.full() {
-		line, err := in.next()
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", bad.file, err)
-		}
-		if line == nil {
-			break
-		}
-		r.row(line)
-	}
-	if err := bad.err(); err != nil {
+	if err := in.each(bad, r.row); err != nil {
 		return nil, err
 	}
 	if r.huge > 0 {

@@ -62,6 +62,21 @@ func (l *lines) peek() (byte, error) {
 	}
 }
 
+// each calls read for each line until there are as many mistakes as are reported. It returns the mistakes as an error.
+func (l *lines) each(bad *mistakes, read func(line []byte)) error {
+	for !bad.full() {
+		line, err := l.next()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", bad.file, err)
+		}
+		if line == nil {
+			break
+		}
+		read(line)
+	}
+	return bad.err()
+}
+
 // next returns the next line that is not empty, without its end. It is valid until the next call. At the end it returns
 // nil.
 func (l *lines) next() ([]byte, error) {

@@ -135,7 +135,7 @@ func (t *try) run(ctx context.Context) (any, error) {
 	return out, nil
 }
 
-// clock is for durations that nobody reads.
+// clock returns the current time. Decisions are timed with it, and the answer does not contain the durations.
 func (t *try) clock() time.Time { return t.server.state.Clock.Now() }
 
 // disrupt returns the next decision of disruption, nil if there are too many nodes.

@@ -22,7 +22,7 @@ var everything = map[string]any{
 	"controller": map[string]any{"metrics": map[string]any{"authentication": true, "tls": map[string]any{"enabled": true}}},
 }
 
-// With the token of the controller, nobody can get further rights: run pods, read secrets, issue tokens, change roles or
+// The token of the controller gives no further rights: to run pods, read secrets, issue tokens, change roles or
 // admission, impersonate users, or reach kubelets.
 func TestTokenGrantsNoFurtherRights(t *testing.T) {
 	for name, values := range map[string]map[string]any{

@@ -212,8 +212,8 @@ func (p *Provider) of(ctx context.Context, claim *apiv1.NodeClaim) (instances.In
 }
 
 // own returns the instance with the ID. It returns an error if the instance does not have the tags of this cluster:
-// somebody may have changed the status of the claim, so that the controller would terminate or reboot an instance that
-// is not its own.
+// the status of the claim may have been forged, so that the controller would terminate or reboot an instance of another
+// cluster.
 func (p *Provider) own(ctx context.Context, claim *apiv1.NodeClaim, id string) (instances.Instance, error) {
 	i, err := p.instances.Get(ctx, id)
 	if err != nil {

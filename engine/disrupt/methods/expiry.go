@@ -37,12 +37,6 @@ func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 	return st
 }
 
-// At a time, at most the share of all nodes is replaced because of expiry, or few nodes if that is more.
-const (
-	share = 0.2
-	few   = 10
-)
-
 // expiring returns how many more nodes may be replaced because of expiry, and how many may be at a time. The limit is for a wrong
 // clock or setting, and for a controller that was off for long. It does not delay the deletion of a claim whose expireAfter has
 // passed, which has a limit of its own.
@@ -57,6 +51,6 @@ func expiring(s *model.Snapshot) (free, most int) {
 			now++
 		}
 	}
-	most = max(few, int(share*float64(all)))
+	most = status.MostExpiring(all)
 	return most - now, most
 }

@@ -161,3 +161,7 @@ func FreesRoom(n *model.Node, p *model.Pod) bool {
 	_, _, short := p.Requests.Short(free)
 	return frees && !short
 }
+
+// MostExpiring returns how many of all nodes may be replaced at a time because of expiry, and how many claims may be deleted
+// within ten minutes because of it: a fifth, or 10 if that is more. A wrong clock or setting then does not end all nodes at once.
+func MostExpiring(all int) int { return max(10, all/5) }

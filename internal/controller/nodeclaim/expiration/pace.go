@@ -3,14 +3,12 @@ package expiration
 import (
 	"sync"
 	"time"
+
+	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 )
 
-// Within window, at most the share of all claims is deleted because of expiry, or few claims if that is more.
-const (
-	window = 10 * time.Minute
-	share  = 0.2
-	few    = 10
-)
+// window is the time within which at most status.MostExpiring claims are deleted because of expiry.
+const window = 10 * time.Minute
 
 // A pace limits the number of claims that are deleted within window, so that a wrong clock or setting does not delete all nodes
 // at once. If it is lost, the count starts again at zero.
@@ -29,7 +27,7 @@ func (p *pace) take(now time.Time, staying int) (wait time.Duration) {
 		p.deleted = p.deleted[1:]
 	}
 	// The recently deleted claims are included, so that the limit does not shrink with each deletion.
-	if most := max(few, int(share*float64(staying+len(p.deleted)))); len(p.deleted) >= most {
+	if most := status.MostExpiring(staying + len(p.deleted)); len(p.deleted) >= most {
 		return p.deleted[0].Add(window).Sub(now)
 	}
 	p.deleted = append(p.deleted, now)
