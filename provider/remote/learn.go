@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -21,7 +20,7 @@ import (
 
 // learn reads what is fixed about the provider: from the provider, or else as it was stored at the last start.
 func (p *Provider) learn(ctx context.Context) (*wire.Info, error) {
-	bounded, cancel := timeout.Context(ctx, p.config.Clock, startPatience)
+	bounded, cancel := timeout.Context(ctx, p.config.Clock, StartPatience)
 	defer cancel()
 	var last error
 	for {
@@ -50,7 +49,10 @@ func (p *Provider) learn(ctx context.Context) (*wire.Info, error) {
 		}
 		info, known := p.stored(ctx)
 		if !known {
-			return nil, fmt.Errorf("connect to provider at %s: %w", p.config.Address, errors.Join(last, err))
+			if last != nil {
+				err = last // the last call ended with the time, and its error does not have the cause
+			}
+			return nil, fmt.Errorf("connect to provider at %s: %w", p.config.Address, err)
 		}
 		ctrl.LoggerFrom(ctx).Error(err, "provider does not answer, its facts of the last start are used", "provider", info.Name, "address", p.config.Address)
 		return info, nil

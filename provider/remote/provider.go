@@ -50,8 +50,8 @@ type Config struct {
 
 // Times of the protocol.
 const (
-	// startPatience is how long Connect waits for a provider that it has never reached.
-	startPatience = 30 * time.Second
+	// StartPatience is how long Connect waits for a provider that it has never reached.
+	StartPatience = 30 * time.Second
 	// firstTypes is how long InstanceTypes waits for the first catalogue of a node class.
 	firstTypes = 5 * time.Second
 	// grace is how long the last catalogue of a provider that does not answer is used.

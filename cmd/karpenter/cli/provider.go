@@ -138,6 +138,7 @@ func providerCheckCommand() *cobra.Command {
 		if out != asJSON {
 			options.Done = func(l check.Line) { printLine(cmd.OutOrStdout(), l) }
 		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "connecting to %s, at most %v\n", args[0], remote.StartPatience)
 		report, err := check.Run(cmd.Context(), options)
 		var access *check.AccessError
 		if err != nil && !errors.As(err, &access) && len(report.Lines) == 0 {
