@@ -18,10 +18,13 @@ type Problem struct {
 	Catalogs []Catalog
 	// Groups is the number of conflict groups. A bin has a counter per group. Counts add to it, Bounds limit it.
 	Groups int
-	// Supplies[i] is how many bins may be opened in total of the types with BinType.Supply i.
+	// Supplies[i] is how many units all bins of the types with BinType.Supply i may use. A bin uses BinType.Draw units.
 	Supplies []int
 	// Fee is added to the price of each bin, in dollars per hour.
 	Fee float64
+	// Cheap says that the types with a supply are so much cheaper than the others that they are always opened first. Solve
+	// then improves the bins of the other types separately.
+	Cheap bool
 }
 
 // MaxAmount is the largest amount that a Problem may contain.
@@ -85,6 +88,7 @@ type BinType struct {
 	Capacity []int64 // by dimension; a negative amount means 0
 	Charge   []int64 // Charge[b] is what one bin uses of Catalog.Budget[b]
 	Supply   int     // index in Problem.Supplies; -1: any number of bins may be opened
+	Draw     int     // how many units of the supply one bin uses; 0 means 1
 	Preload  []Count // the initial counters of conflict groups in each bin of the type; rising by group
 }
 

@@ -87,9 +87,9 @@ type coverOf struct {
 
 // A filled is what the commitments cover for some numbers of nodes.
 type filled struct {
-	covered []int64 // by class, in millionths of a node
-	left    []int64 // by commitment, in units
-	nodes   []int64 // by commitment, what it covers in millionths of a node
+	covered []int64   // by class, in millionths of a node
+	left    []int64   // by commitment, in units
+	nodes   []int64   // by commitment, what it covers in millionths of a node
 	saved   []float64 // by commitment, in dollars per hour
 	bill    float64   // what all nodes cost, in dollars per hour
 }

@@ -120,7 +120,7 @@ func (r *Rules) Covers(instanceType, zone string, list float64) (covers []model.
 func (c *Commitment) use(instanceType string, list float64) int64 {
 	switch {
 	case c.USDPerHour > 0:
-		use := math.Ceil(list * (100 - c.Percent) / 100 * microsPerUSD)
+		use := math.Round(list * (100 - c.Percent) / 100 * microsPerUSD)
 		if !(use >= 1 && use <= model.MaxUnits) {
 			return 0
 		}
