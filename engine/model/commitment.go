@@ -264,14 +264,19 @@ func (c *Coverage) Left(id string) int64 {
 	return 0
 }
 
-// Open reports whether the units that are left cover one more node of the offering. id is the first such commitment.
-func (c *Coverage) Open(o *Offering) (id string, ok bool) {
-	for _, x := range o.Covers {
-		if x.Use <= c.Left(x.Commitment.ID) {
-			return x.Commitment.ID, true
+// Open reports whether the units that are left cover one more node of some offering of the type.
+func (c *Coverage) Open(t *InstanceType) bool {
+	if c == nil {
+		return false
+	}
+	for i := range t.Offerings {
+		for _, x := range t.Offerings[i].Covers {
+			if x.Use <= c.Left(x.Commitment.ID) {
+				return true
+			}
 		}
 	}
-	return "", false
+	return false
 }
 
 // Has reports whether a commitment could cover the node with the name.
@@ -282,6 +287,10 @@ func (c *Coverage) Has(node string) bool {
 	_, ok := c.classOf[node]
 	return ok
 }
+
+// Class returns a number that is equal for nodes of one offering. Ending one of them has the same effect on the bill as ending
+// another. A commitment can cover the node.
+func (c *Coverage) Class(node string) int { return c.classOf[node] }
 
 // saves returns by how much commitments reduce the price of the node, in dollars per hour.
 func (c *Coverage) saves(node string) float64 {
@@ -306,6 +315,18 @@ func (c *Coverage) Released(nodes ...string) float64 {
 		}
 	}
 	return max(0, c.filled.bill-c.fill(counts).bill)
+}
+
+// IDs returns the commitments in the order in which they apply.
+func (c *Coverage) IDs() []string {
+	if c == nil {
+		return nil
+	}
+	ids := make([]string, len(c.commitments))
+	for i, x := range c.commitments {
+		ids[i] = x.ID
+	}
+	return ids
 }
 
 // Usage returns how nodes use the commitments, in the order in which they apply.
