@@ -62,7 +62,7 @@ const whole = 1_000_000
 
 // A Coverage is how commitments cover the nodes of a snapshot. The commitments apply in their order. Each covers those
 // nodes first on which one unit saves most, then in the order of types, then the oldest. The last node may be covered in
-// part. Nodes that are being deleted are not covered, because they end soon. A nil Coverage has no commitments.
+// part. Nodes that are being deleted get what the others leave, because they end soon. A nil Coverage has no commitments.
 type Coverage struct {
 	commitments []*Commitment
 	classes     []class
@@ -71,6 +71,10 @@ type Coverage struct {
 	covers      [][]coverOf    // by commitment, the classes that it can cover, in the order in which it does
 	filled      filled
 	rank        map[string]int64 // by node name, how many nodes of its class are covered before it
+	// ending is by how much commitments reduce the prices of nodes that are being deleted, by name, in dollars per hour, and
+	// endingUse how many units these nodes use, by commitment.
+	ending    map[string]float64
+	endingUse []int64
 }
 
 // A class is the nodes of one offering. Their prices and covers are equal.
@@ -97,9 +101,10 @@ type filled struct {
 // CommitmentUsage is how much of a commitment nodes use.
 type CommitmentUsage struct {
 	ID string
-	// Units can be used at once, and Used are in use.
+	// Units can be used at once, and Used are in use, those of nodes that are being deleted included.
 	Units, Used int64
-	// Eligible is how many nodes it could cover, Covered how many it covers, with parts of nodes.
+	// Eligible is how many nodes it could cover, Covered how many it covers, with parts of nodes. Nodes that are being deleted
+	// do not count.
 	Eligible, Covered float64
 	// Saved is what the nodes would cost more without it, in dollars per hour.
 	Saved float64
@@ -125,12 +130,16 @@ func (l *lazyCoverage) of(s *Snapshot) *Coverage {
 }
 
 func newCoverage(s *Snapshot) *Coverage {
-	c := &Coverage{classOf: map[string]int{}, rank: map[string]int64{}}
+	c := &Coverage{classOf: map[string]int{}, rank: map[string]int64{}, ending: map[string]float64{}}
 	number := map[*Offering]int{}
-	byClass := [][]*Node{}
+	byClass, ending := [][]*Node{}, []*Node{}
 	for _, n := range s.Nodes() {
 		o, name := s.coverable(n)
 		if o == nil {
+			continue
+		}
+		if n.Deleting {
+			ending = append(ending, n)
 			continue
 		}
 		k, known := number[o]
@@ -145,23 +154,47 @@ func newCoverage(s *Snapshot) *Coverage {
 	c.counts = make([]int64, len(c.classes))
 	for k, nodes := range byClass {
 		c.counts[k] = int64(len(nodes))
-		slices.SortFunc(nodes, func(a, b *Node) int {
-			return cmp.Or(a.created().Compare(b.created()), strings.Compare(a.Name, b.Name))
-		})
+		slices.SortFunc(nodes, oldestFirst)
 		for i, n := range nodes {
 			c.rank[n.Name] = int64(i)
 		}
 	}
 	c.order(s)
 	c.filled = c.fill(c.counts)
+	c.end(s, ending)
 	return c
+}
+
+// end covers the nodes that are being deleted with what the others leave.
+func (c *Coverage) end(s *Snapshot, nodes []*Node) {
+	slices.SortFunc(nodes, oldestFirst)
+	left := slices.Clone(c.filled.left)
+	for _, n := range nodes {
+		o, _ := s.coverable(n)
+		open := int64(whole)
+		for i, x := range c.commitments {
+			if use := o.UseOf(x.ID); use > 0 && !x.Deducted {
+				part := min(open, mulDiv(left[i], whole, use))
+				left[i] -= min(left[i], mulDivUp(part, use, whole))
+				open -= part
+			}
+		}
+		c.ending[n.Name] = o.saves() * float64(whole-open) / whole
+	}
+	for i := range left {
+		c.endingUse = append(c.endingUse, c.filled.left[i]-left[i])
+	}
+}
+
+func oldestFirst(a, b *Node) int {
+	return cmp.Or(a.created().Compare(b.created()), strings.Compare(a.Name, b.Name))
 }
 
 // coverable returns the offering of the node if a commitment can cover it, else nil. name is its instance type and zone.
 // A claim that is not launched counts as its cheapest offering.
 func (s *Snapshot) coverable(n *Node) (o *Offering, name string) {
 	index, ok := s.derived.committed.get(n.Pool)
-	if !ok || n.Deleting {
+	if !ok {
 		return nil, ""
 	}
 	t := index.byName[n.Labels[corev1.LabelInstanceTypeStable]]
@@ -252,7 +285,7 @@ func mulDivUp(a, b, c int64) int64 {
 	return int64(min(q, 1<<63-1))
 }
 
-// Left returns how many units of the commitment with the ID no node uses.
+// Left returns how many units of the commitment with the ID are left by the nodes that are not being deleted.
 func (c *Coverage) Left(id string) int64 {
 	if c != nil {
 		for i, x := range c.commitments {
@@ -296,7 +329,7 @@ func (c *Coverage) Class(node string) int { return c.classOf[node] }
 func (c *Coverage) saves(node string) float64 {
 	k, ok := c.classOf[node]
 	if !ok {
-		return 0
+		return c.ending[node]
 	}
 	covered := min(max(c.filled.covered[k]-c.rank[node]*whole, 0), whole)
 	return c.classes[k].offering.saves() * float64(covered) / whole
@@ -336,7 +369,7 @@ func (c *Coverage) Usage() []CommitmentUsage {
 	}
 	out := make([]CommitmentUsage, len(c.commitments))
 	for i, x := range c.commitments {
-		u := CommitmentUsage{ID: x.ID, Units: x.Units, Used: x.Units - c.filled.left[i], Saved: c.filled.saved[i]}
+		u := CommitmentUsage{ID: x.ID, Units: x.Units, Used: x.Units - c.filled.left[i] + c.endingUse[i], Saved: c.filled.saved[i]}
 		u.Covered = float64(c.filled.nodes[i]) / whole
 		for _, on := range c.covers[i] {
 			u.Eligible += float64(c.counts[on.class])

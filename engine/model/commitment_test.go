@@ -95,6 +95,26 @@ func mustNode(t *testing.T, s *Snapshot, name string) *Node {
 	return n
 }
 
+// A node that is being deleted is covered by what others leave. It leaves its units to new nodes.
+func TestCoverageOfEndingNodes(t *testing.T) {
+	small := coverType("m.small", 0.10)
+	coverOn(small, 0, &Commitment{ID: "ri", Units: 3}, 2)
+	ends := coverNode("ends", "m.small", "z0", 2*time.Hour)
+	ends.DeletionTimestamp = &metav1.Time{Time: time.Unix(1e9, 0)}
+	s := Compile(Delta{
+		Types: map[string][]*InstanceType{"default": {small}}, Nodes: []*corev1.Node{ends, coverNode("stays", "m.small", "z0", 0)},
+	})
+	if got := s.PriceOf(mustNode(t, s, "stays")); got != 0 {
+		t.Errorf("the node that stays costs %v", got)
+	}
+	if got := s.PriceOf(mustNode(t, s, "ends")); math.Abs(got-0.05) > 1e-9 {
+		t.Errorf("the node that ends costs %v, want 0.05 because half of it is covered", got)
+	}
+	if c := s.Coverage(); c.Left("ri") != 1 || c.Usage()[0].Used != 3 || c.Has("ends") {
+		t.Errorf("%d units are left, usage %+v", c.Left("ri"), c.Usage())
+	}
+}
+
 // Any commitments: the parts add up, units are never exceeded, more units never raise the bill, and the bill falls by what
 // Released says.
 func TestCoverageLaws(t *testing.T) {
