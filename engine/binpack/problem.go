@@ -22,9 +22,6 @@ type Problem struct {
 	Supplies []int
 	// Fee is added to the price of each bin, in dollars per hour.
 	Fee float64
-	// Cheap says that the types with a supply are so much cheaper than the others that they are always opened first. Solve
-	// then improves the bins of the other types separately.
-	Cheap bool
 }
 
 // MaxAmount is the largest amount that a Problem may contain.
@@ -89,7 +86,11 @@ type BinType struct {
 	Charge   []int64 // Charge[b] is what one bin uses of Catalog.Budget[b]
 	Supply   int     // index in Problem.Supplies; -1: any number of bins may be opened
 	Draw     int     // how many units of the supply one bin uses; 0 means 1
-	Preload  []Count // the initial counters of conflict groups in each bin of the type; rising by group
+	// Paid says that the supply is paid for, and that another type without a supply has the same capacity. Dual prices are
+	// those of the other types, because a unit of the supply is worth what it replaces. Bins of other types are improved
+	// separately.
+	Paid    bool
+	Preload []Count // the initial counters of conflict groups in each bin of the type; rising by group
 }
 
 // Offers gives the prices, intersections and conditions of a catalog's offer sets. Solve calls it from one goroutine.

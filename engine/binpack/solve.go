@@ -30,7 +30,7 @@ func (in *instance) pack(items []*item) []*pattern {
 		return nil
 	}
 	bins := s.construct()
-	if in.problem.Cheap && in.options.Effort > 0 {
+	if in.paid && in.options.Effort > 0 {
 		return in.improveRest(items, bins)
 	}
 	return s.improve(s.generateColumns(bins))

@@ -159,7 +159,8 @@ func newCoverage(s *Snapshot) *Coverage {
 			c.rank[n.Name] = int64(i)
 		}
 	}
-	c.order(s)
+	c.commitments = commitmentsOf(s)
+	c.order()
 	c.filled = c.fill(c.counts)
 	c.end(s, ending)
 	return c
@@ -210,20 +211,26 @@ func (s *Snapshot) coverable(n *Node) (o *Offering, name string) {
 	return o, t.Name + " " + o.Zone
 }
 
-// order sets the commitments, and for each one the order of the classes that it can cover.
-func (c *Coverage) order(s *Snapshot) {
+// commitmentsOf returns the commitments of s in the order in which they apply.
+func commitmentsOf(s *Snapshot) (out []*Commitment) {
 	seen := map[string]bool{}
 	for _, index := range s.derived.committed.values() {
 		for _, x := range index.commitments {
 			if !seen[x.ID] {
 				seen[x.ID] = true
-				c.commitments = append(c.commitments, x)
+				out = append(out, x)
 			}
 		}
 	}
-	slices.SortFunc(c.commitments, func(a, b *Commitment) int {
+	slices.SortFunc(out, func(a, b *Commitment) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), strings.Compare(a.ID, b.ID))
 	})
+	return out
+}
+
+// order sets, for each commitment, the order of the classes that it can cover.
+func (c *Coverage) order() {
+	c.covers = nil
 	for _, x := range c.commitments {
 		var list []coverOf
 		for k := range c.classes {
@@ -360,6 +367,17 @@ func (c *Coverage) IDs() []string {
 		ids[i] = x.ID
 	}
 	return ids
+}
+
+// Added returns by how much the bill rises, in dollars per hour, if one node of each of the offerings is added.
+func (c *Coverage) Added(offerings ...Offering) float64 {
+	more := Coverage{commitments: c.commitments, classes: slices.Clone(c.classes)}
+	counts := slices.Clone(c.counts)
+	for i := range offerings {
+		more.classes, counts = append(more.classes, class{&offerings[i], offerings[i].Zone}), append(counts, 1)
+	}
+	more.order()
+	return more.fill(counts).bill - c.filled.bill
 }
 
 // Usage returns how nodes use the commitments, in the order in which they apply.

@@ -114,7 +114,7 @@ func bound(r *binpack.Relaxation, nodes []*node, k *knownBound) float64 {
 func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []binpack.Item, l *catalog.Limits) *binpack.Problem {
 	out := &binpack.Problem{
 		Dimensions: p.Dimensions.Len(), Units: p.Dimensions.Units, Groups: len(p.Groups),
-		Supplies: l.Supplies(), Fee: o.NodeOverheadCost, Cheap: p.Catalog.Committed,
+		Supplies: l.Supplies(), Fee: o.NodeOverheadCost,
 	}
 	for _, pool := range pools {
 		c := *pool.Bins()

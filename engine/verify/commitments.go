@@ -9,9 +9,16 @@ import (
 )
 
 // commitments checks that each commitment has enough units left for the nodes that are priced by it. It reports each node in
-// excess.
+// excess. A plan that uses more is accepted if the bill still rises by no more than the plan says, because another
+// commitment covers the node.
 func (c *checker) commitments() {
 	used := make(map[string]int64)
+	found := c.found
+	defer func() {
+		if len(c.found) > len(found) && c.snapshot.Coverage() != nil && c.billed() {
+			c.found = found
+		}
+	}()
 	for i := range c.plan.Nodes {
 		o := c.plan.Nodes[i].Offering
 		if o.Commitment == "" {
@@ -25,6 +32,27 @@ func (c *checker) commitments() {
 		}
 		used[o.Commitment] += use
 	}
+}
+
+// billed reports whether the bill rises by no more than the prices of the planned nodes.
+func (c *checker) billed() bool {
+	var added []model.Offering
+	sum := 0.0
+	for i := range c.plan.Nodes {
+		n := &c.plan.Nodes[i]
+		if len(n.Options) == 0 {
+			return false
+		}
+		at := slices.IndexFunc(n.Options[0].Offerings, func(o model.Offering) bool {
+			return o.Zone == n.Offering.Zone && o.CapacityType == n.Offering.CapacityType && o.ReservationID == n.Offering.ReservationID
+		})
+		if at < 0 {
+			return false
+		}
+		added = append(added, n.Options[0].Offerings[at])
+		sum += n.Offering.Price
+	}
+	return c.snapshot.Coverage().Added(added...) <= sum+tolerance*max(1, sum)
 }
 
 // covered checks a node that is priced by a commitment: whichever option is launched, the commitment covers it with no more

@@ -37,10 +37,7 @@ type Catalog struct {
 	// Unusable are the other NodePools, each with the reason why it may not launch nodes.
 	Unusable []model.PoolVerdict
 	// Limits are what pool limits, reservations and commitments allow at the time of the snapshot.
-	Limits *Limits
-	// Committed says that some commitment has units left for a type.
-	Committed bool
-
+	Limits   *Limits
 	volumes  *Volumes
 	fits     map[fitKey]*Fit        // results of Fit
 	byTerm   map[setKey]*OfferSet   // results of Pool.OffersFor
@@ -86,9 +83,6 @@ func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog 
 		}
 	}
 	c.Limits = newLimits(s, c.Pools, reservations)
-	for _, r := range reservations {
-		c.Committed = c.Committed || r.Commitment
-	}
 	return c
 }
 
