@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -44,7 +45,7 @@ var (
 // or provider IDs that cannot be told apart.
 func New(parts ...cloud.Provider) (*Provider, error) {
 	p := &Provider{parts: parts, completed: map[*cloud.InstanceType]*cloud.InstanceType{}}
-	p.facts.Labels = apiv1.CoreLabels()
+	p.facts.Labels, p.facts.LaunchTimeouts = apiv1.CoreLabels(), map[schema.GroupKind]time.Duration{}
 	var errs []error
 	names := sets.New[string]()
 	for _, part := range parts {
@@ -66,6 +67,7 @@ func New(parts ...cloud.Provider) (*Provider, error) {
 			}
 		}
 		p.facts.NodeClasses = append(p.facts.NodeClasses, facts.NodeClasses...)
+		maps.Copy(p.facts.LaunchTimeouts, facts.LaunchTimeouts)
 		p.facts.ProviderIDPrefixes = append(p.facts.ProviderIDPrefixes, facts.ProviderIDPrefixes...)
 		p.facts.Labels = p.facts.Labels.With(facts.Labels)
 	}

@@ -36,6 +36,7 @@ func (p *part) Facts() cloud.Facts {
 	f.RepairPolicies = []cloud.RepairPolicy{{
 		ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionFalse, Action: cloud.ReplaceNode, TolerationDuration: time.Duration(len(p.name)) * time.Minute,
 	}}
+	f.LaunchTimeouts = map[schema.GroupKind]time.Duration{f.NodeClasses[0].GroupKind(): time.Duration(len(p.name)) * time.Hour}
 	return f
 }
 
@@ -121,6 +122,20 @@ func TestOneFails(t *testing.T) {
 	a.err, open.err = b.err, b.err
 	if list, err := p.List(t.Context()); err == nil {
 		t.Errorf("list gives %v although all fail", list)
+	}
+}
+
+// The launch timeout is that of the part.
+func TestLaunchTimeoutIsOfThePart(t *testing.T) {
+	short, long := &part{name: "a"}, &part{name: "bb"}
+	p, err := New(short, long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part, want := range map[*part]time.Duration{short: time.Hour, long: 2 * time.Hour} {
+		if got := p.Facts().LaunchTimeout(part.ref()); got != want {
+			t.Errorf("launches of %s may take %v, want %v", part.name, got, want)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/provider/classwrite"
 )
 
 const (
@@ -76,34 +77,18 @@ func (s *Status) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	}
 	before := class.DeepCopy()
 	if controllerutil.AddFinalizer(&class, clusterapiv1alpha1.TerminationFinalizer) {
-		if err := kube.Patch(ctx, &class, locked(before)); err != nil {
-			return again(err, "add finalizer to node class", class.Name)
+		if err := kube.Patch(ctx, &class, classwrite.Locked(before)); err != nil {
+			return classwrite.Failed(err, "add finalizer to node class", class.Name)
 		}
 		before = class.DeepCopy()
 	}
 	s.resolve(ctx, &class)
 	if !equality.Semantic.DeepEqual(before.Status, class.Status) {
-		if err := kube.Status().Patch(ctx, &class, locked(before)); err != nil {
-			return again(err, "patch status of node class", class.Name)
+		if err := kube.Status().Patch(ctx, &class, classwrite.Locked(before)); err != nil {
+			return classwrite.Failed(err, "patch status of node class", class.Name)
 		}
 	}
 	return ctrl.Result{RequeueAfter: statusEvery}, nil
-}
-
-// locked returns a patch from before, with an optimistic lock.
-func locked(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-}
-
-// again returns a requeue if err is a conflict, and no error if the object does not exist.
-func again(err error, what, name string) (ctrl.Result, error) {
-	switch {
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: time.Second}, nil
-	case apierrors.IsNotFound(err):
-		return ctrl.Result{}, nil
-	}
-	return ctrl.Result{}, fmt.Errorf("%s %s: %w", what, name, err)
 }
 
 // resolve sets the status of the class.
@@ -247,8 +232,8 @@ func (s *Status) finish(ctx context.Context, class *clusterapiv1alpha1.ClusterAP
 	}
 	before := class.DeepCopy()
 	controllerutil.RemoveFinalizer(class, clusterapiv1alpha1.TerminationFinalizer)
-	if err := s.provider.config.Client.Patch(ctx, class, locked(before)); err != nil {
-		_, err = again(err, "remove finalizer of node class", class.Name)
+	if err := s.provider.config.Client.Patch(ctx, class, classwrite.Locked(before)); err != nil {
+		_, err = classwrite.Failed(err, "remove finalizer of node class", class.Name)
 		return err
 	}
 	return nil
