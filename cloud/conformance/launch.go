@@ -17,7 +17,7 @@ import (
 
 func testCreate(t *T, h *World) {
 	p := h.Provider()
-	o := pick(t, p, h.Pool)
+	o := pick(t, p, h.Pool, 1)
 	i := create(t, p, h.claim(t, "a", wanted(o)...))
 	for key, want := range map[string]string{
 		corev1.LabelInstanceTypeStable: o.Type, corev1.LabelTopologyZone: o.Zone, apiv1.CapacityTypeLabelKey: o.CapacityType,
@@ -190,7 +190,7 @@ func testExhausted(t *T, h *World) {
 		t.Skip("this cloud cannot run out")
 	}
 	p := h.Provider()
-	o := pick(t, p, h.Pool)
+	o := pick(t, p, h.Pool, 2) // the second one is used when the first is exhausted
 	h.Exhaust(o)
 	_, err := p.Create(t.bounded(), h.claim(t, "a", wanted(o)...))
 	var capacity *cloud.InsufficientCapacityError

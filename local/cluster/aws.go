@@ -16,7 +16,7 @@ const (
 )
 
 // emulates reports whether the cluster has an emulated AWS.
-func (c *Cluster) emulates() bool { return c.state.Settings.Provider == providerAWS }
+func (c *Cluster) emulates() bool { return c.cloud() == providerAWS }
 
 // Emulator is the URL of the emulated AWS.
 func (c *Cluster) Emulator() string { return "http://" + c.state.Address("awsemu") }

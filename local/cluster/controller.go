@@ -51,6 +51,11 @@ func (c *Cluster) startController(ctx context.Context, k keys) error {
 	if c.options.Controller == "" {
 		return nil
 	}
+	if c.serves() {
+		if err := c.startAll(ctx, []spec{c.provider(c.state)}); err != nil {
+			return err
+		}
+	}
 	part := c.controller(c.state)
 	env, err := c.chartEnvironment()
 	if err != nil {
@@ -119,9 +124,14 @@ func gateValues(flag string) map[string]any {
 
 // release returns the Helm release that corresponds to the controller.
 func (c *Cluster) release() chart.Release {
+	provider := c.state.Settings.Provider
+	if c.serves() {
+		provider += "," + c.state.Settings.Remote // both processes use the same service account
+	}
+	classes, _ := nodeClassValues(c.state.Settings.NodeClasses) // check has returned the error
 	values := map[string]any{"settings": map[string]any{
-		"provider": c.state.Settings.Provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(),
-		"featureGates": gateValues(c.state.Settings.FeatureGates),
+		"provider": provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(), "providerAddress": c.providerAddress(),
+		"providerNodeClasses": classes, "featureGates": gateValues(c.state.Settings.FeatureGates),
 	}}
 	return chart.Release{
 		Name: ControllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
@@ -159,15 +169,17 @@ func (c *Cluster) controller(s *state.State) spec {
 	if s.Settings.FeatureGates != "" {
 		env = append(env, "FEATURE_GATES="+s.Settings.FeatureGates)
 	}
-	if c.emulates() {
-		env = append(append(env, c.awsEnv()...),
-			"CLUSTER_NAME="+Name, "CLUSTER_ENDPOINT="+c.Endpoint(), "INTERRUPTION_QUEUE="+Name)
+	args := []string{"controller", "--provider=" + s.Settings.Provider}
+	if address := c.providerAddress(); address != "" {
+		args = append(args, "--provider-address="+address)
+	} else {
+		env = append(env, c.cloudEnv()...)
 	}
 	return spec{
 		name: ControllerName, binary: c.options.Controller,
 		purposes: []string{"karpenter-health", "karpenter-metrics", "karpenter-dashboard"},
 		health:   "http://" + s.Address("karpenter-health") + "/readyz",
-		args:     []string{"controller", "--provider=" + s.Settings.Provider},
+		args:     args,
 		env:      env,
 	}
 }

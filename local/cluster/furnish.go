@@ -42,7 +42,7 @@ func (c *Cluster) furnish(ctx context.Context) error {
 		return err
 	}
 	c.step("CRDs installed")
-	if c.state.Settings.Provider != providerClusterAPI {
+	if c.cloud() != providerClusterAPI {
 		return nil
 	}
 	return c.furnishClusterAPI(ctx, watcher)

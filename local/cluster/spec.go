@@ -31,7 +31,7 @@ func with(stages [][]spec, arguments map[string][]string) [][]spec {
 // purposes lists the names of all ports of a cluster.
 var purposes = []string{
 	"etcd", "etcd-peer", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kwok",
-	"awsemu", "clusterapi", "karpenter-metrics", "karpenter-health", "karpenter-dashboard",
+	"awsemu", "clusterapi", "karpenter-metrics", "karpenter-health", "karpenter-dashboard", "provider-health",
 }
 
 // controlPlane returns the specs of the control plane in stages. The parts of one stage start together.
@@ -46,6 +46,9 @@ func (c *Cluster) controlPlane(s *state.State, k keys) [][]spec {
 // known returns the specs of the parts that must be healthy for the cluster to be ready.
 func (c *Cluster) known(s *state.State, k keys) [][]spec {
 	stages := append(c.controlPlane(s, k), c.machines(s)...)
+	if _, started := s.Parts[ProviderName]; started {
+		stages = append(stages, []spec{c.provider(s)})
+	}
 	if _, started := s.Parts[ControllerName]; started {
 		stages = append(stages, []spec{c.controller(s)})
 	}
@@ -54,7 +57,7 @@ func (c *Cluster) known(s *state.State, k keys) [][]spec {
 
 // machines returns the specs of the parts that create machines. They need the CRDs of Cluster API.
 func (c *Cluster) machines(s *state.State) [][]spec {
-	if c.state.Settings.Provider != providerClusterAPI {
+	if c.cloud() != providerClusterAPI {
 		return nil
 	}
 	return with([][]spec{{c.clusterAPI(s)}}, c.options.Arguments)
