@@ -52,7 +52,7 @@ func (a *app) up() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&boot, "nodes-boot", cluster.DefaultNodesBoot, "Time from launch to boot of an instance")
-	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "Cloud provider: aws (emulated), clusterapi (simulated machines), kwok (simulated nodes), or remote (another process)")
+	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "Cloud provider: aws (emulated), clusterapi (simulated machines), kwok (simulated nodes), remote (another process), or several separated by commas")
 	flags.StringVar(&remote, "remote", cluster.DefaultRemote,
 		"Provider in another process, for --provider remote: aws, clusterapi or kwok, which a part serves, or the address of one that runs")
 	flags.StringVar(&classes, "node-classes", "", "Node classes of a provider at an address, as RESOURCE.GROUP,RESOURCE.GROUP")

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -131,7 +132,8 @@ func (c *Cluster) release() chart.Release {
 	classes, _ := nodeClassValues(c.state.Settings.NodeClasses) // check has returned the error
 	values := map[string]any{"settings": map[string]any{
 		"provider": provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(), "providerAddress": c.providerAddress(),
-		"providerNodeClasses": classes, "featureGates": gateValues(c.state.Settings.FeatureGates),
+		"providerNodeClasses": classes, "managementKubeconfig": c.options.Management,
+		"featureGates": gateValues(c.state.Settings.FeatureGates),
 	}}
 	return chart.Release{
 		Name: ControllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
@@ -169,10 +171,14 @@ func (c *Cluster) controller(s *state.State) spec {
 	if s.Settings.FeatureGates != "" {
 		env = append(env, "FEATURE_GATES="+s.Settings.FeatureGates)
 	}
+	if c.options.Management != "" {
+		env = append(env, "MANAGEMENT_KUBECONFIG="+c.options.Management)
+	}
 	args := []string{"controller", "--provider=" + s.Settings.Provider}
 	if address := c.providerAddress(); address != "" {
 		args = append(args, "--provider-address="+address)
-	} else {
+	}
+	if slices.Contains(c.providerNames(), providerAWS) {
 		env = append(env, c.cloudEnv()...)
 	}
 	return spec{

@@ -19,21 +19,20 @@ const DefaultRemote = providerAWS
 // longestSocket is the longest path of a socket in Linux.
 const longestSocket = 107
 
-// cloud returns the provider of this program whose cloud is needed. It is empty if a provider with an address brings its own.
-func (c *Cluster) cloud() string {
-	s := c.state.Settings
-	if s.Provider != providerRemote {
-		return s.Provider
-	}
+// providerNames returns the providers of the controller.
+func (c *Cluster) providerNames() []string { return strings.Split(c.state.Settings.Provider, ",") }
+
+// clouds returns the providers whose clouds are simulated: those of the controller, and the one that a part serves.
+func (c *Cluster) clouds() []string {
 	if c.serves() {
-		return s.Remote
+		return append(c.providerNames(), c.state.Settings.Remote)
 	}
-	return ""
+	return c.providerNames()
 }
 
 // serves reports whether a part serves a provider to the controller.
 func (c *Cluster) serves() bool {
-	return c.state.Settings.Provider == providerRemote && slices.Contains(providersHere, c.state.Settings.Remote)
+	return slices.Contains(c.providerNames(), providerRemote) && slices.Contains(providersHere, c.state.Settings.Remote)
 }
 
 // providerAddress returns the address of the provider in another process, empty if there is none.
@@ -41,7 +40,7 @@ func (c *Cluster) providerAddress() string {
 	switch {
 	case c.serves():
 		return "unix://" + c.dir.Data("provider.sock")
-	case c.state.Settings.Provider == providerRemote:
+	case slices.Contains(c.providerNames(), providerRemote):
 		return c.state.Settings.Remote
 	}
 	return ""
@@ -49,7 +48,7 @@ func (c *Cluster) providerAddress() string {
 
 // checkRemote returns an error if the settings name no provider, or if the path of the socket is too long.
 func (c *Cluster) checkRemote(s state.Settings) error {
-	if s.Provider != providerRemote {
+	if !slices.Contains(strings.Split(s.Provider, ","), providerRemote) {
 		if s.Remote != "" {
 			return fmt.Errorf("--remote is only for --provider %s", providerRemote)
 		}

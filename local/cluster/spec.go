@@ -55,9 +55,14 @@ func (c *Cluster) known(s *state.State, k keys) [][]spec {
 	return stages
 }
 
+// hasMachines reports whether the cluster has Cluster API and its machines.
+func (c *Cluster) hasMachines() bool {
+	return slices.Contains(c.clouds(), providerClusterAPI) && c.options.Management == ""
+}
+
 // machines returns the specs of the parts that create machines. They need the CRDs of Cluster API.
 func (c *Cluster) machines(s *state.State) [][]spec {
-	if c.cloud() != providerClusterAPI {
+	if !c.hasMachines() {
 		return nil
 	}
 	return with([][]spec{{c.clusterAPI(s)}}, c.options.Arguments)
@@ -167,14 +172,18 @@ func (c *Cluster) hollowKubelet(s *state.State) spec {
 
 func (c *Cluster) clusterAPI(s *state.State) spec {
 	const name = "clusterapi"
+	var more []string
+	if c.options.Workload != "" {
+		more = append(more, "--workload-kubeconfig="+c.options.Workload)
+	}
 	return spec{
 		name: name, purposes: []string{name}, binary: c.binary,
 		health: "http://" + s.Address(name) + "/healthz",
-		args: []string{
+		args: append([]string{
 			name,
 			"--kubeconfig=" + c.dir.KubeconfigOf(name),
 			"--health-address=" + s.Address(name),
 			"--nodes-boot=" + s.Settings.NodesBoot,
-		},
+		}, more...),
 	}
 }

@@ -62,8 +62,10 @@ func (c *Cluster) Up(ctx context.Context) error {
 
 // check returns an error for options that would cause a failure later.
 func (c *Cluster) check() error {
-	if p := c.options.Provider; p != "" && !slices.Contains(providers, p) {
-		return fmt.Errorf("--provider is %q, want %s", p, strings.Join(providers, ", "))
+	for _, p := range strings.Split(c.options.Provider, ",") {
+		if c.options.Provider != "" && !slices.Contains(providers, p) {
+			return fmt.Errorf("--provider has %q, want %s, or several separated by commas", p, strings.Join(providers, ", "))
+		}
 	}
 	if _, err := nodeClassValues(c.options.NodeClasses); err != nil {
 		return err
@@ -141,7 +143,7 @@ func (c *Cluster) keepSettings() {
 	}
 	keep("--nodes-boot", want.NodesBoot, DefaultNodesBoot.String(), &have.NodesBoot)
 	keep("--provider", want.Provider, DefaultProvider, &have.Provider)
-	if have.Provider == providerRemote {
+	if slices.Contains(c.providerNames(), providerRemote) {
 		keep("--remote", want.Remote, DefaultRemote, &have.Remote)
 		keep("--node-classes", want.NodeClasses, "", &have.NodeClasses)
 	} else if want.Remote != "" {

@@ -93,6 +93,7 @@ var _ cloud.Provider = (*Provider)(nil)
 // New returns a provider.
 func New(c Config) *Provider {
 	c.Poll, c.LaunchTimeout = cmp.Or(c.Poll, DefaultPoll), cmp.Or(c.LaunchTimeout, DefaultLaunchTimeout)
+	c.Management.Cached = &boundedReader{reader: c.Management.Cached, clock: c.Clock}
 	return &Provider{
 		config: c, source: templateSource{reader: c.Management.Cached, kinds: c.Management.Kinds},
 		prices:    &prices{reader: c.Reader, file: c.PriceFile, clock: c.Clock},
