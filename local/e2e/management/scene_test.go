@@ -39,7 +39,7 @@ var (
 )
 
 // account is the name of the controller's account in the management cluster, and of its role.
-const account = "karpenter"
+const account = "karpenter-of-workload"
 
 // role has the rights that docs/clusterapi.md lists for the management cluster.
 func role() *rbacv1.ClusterRole {
