@@ -22,6 +22,15 @@ type part struct {
 	name, prefix string
 	err          error
 	types        []*cloud.InstanceType
+	deleted      []string
+}
+
+func (p *part) Delete(_ context.Context, claim *apiv1.NodeClaim) error {
+	if _, err := p.Get(context.Background(), claim.Status.ProviderID); err != nil {
+		return err
+	}
+	p.deleted = append(p.deleted, claim.Status.ProviderID)
+	return nil
 }
 
 func (p *part) Name() string  { return p.name }
@@ -122,6 +131,33 @@ func TestOneFails(t *testing.T) {
 	a.err, open.err = b.err, b.err
 	if list, err := p.List(t.Context()); err == nil {
 		t.Errorf("list gives %v although all fail", list)
+	}
+}
+
+// A node whose claim does not exist any more is known by its provider ID alone.
+func TestDeleteWithoutNodeClass(t *testing.T) {
+	for _, prefixes := range []bool{false, true} {
+		a, b := &part{name: "a"}, &part{name: "bb"}
+		if prefixes {
+			a.prefix, b.prefix = "a://", "bb://"
+		}
+		p, err := New(a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim := &apiv1.NodeClaim{}
+		claim.Status.ProviderID = "bb://1"
+		if err := p.Delete(t.Context(), claim); err != nil || len(a.deleted) != 0 || len(b.deleted) != 1 {
+			t.Errorf("delete: %v, deleted by a %v, by bb %v", err, a.deleted, b.deleted)
+		}
+		claim.Status.ProviderID = "bb://2"
+		if err := p.Delete(t.Context(), claim); !errors.Is(err, cloud.ErrNotFound) {
+			t.Errorf("delete of an instance that does not exist: %v, want %v", err, cloud.ErrNotFound)
+		}
+		b.err = errors.New("no answer")
+		if err := p.Delete(t.Context(), claim); err == nil || errors.Is(err, cloud.ErrNotFound) {
+			t.Errorf("delete while the cloud does not answer: %v, want its error", err)
+		}
 	}
 }
 
