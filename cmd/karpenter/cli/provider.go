@@ -9,9 +9,11 @@ import (
 	"os"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -137,6 +139,7 @@ func providerCheckCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		ctrl.SetLogger(logr.Discard()) // what matters is in the report
 		metrics := remote.NewMetrics(nil)
 		options := check.Options{
 			Class: class, Clock: clock.RealClock{},
