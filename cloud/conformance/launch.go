@@ -63,11 +63,12 @@ func testNodeName(t *T, h *World) {
 		if told := i.NodeName != ""; h.NamesNodes != nil && told != *h.NamesNodes {
 			t.Errorf("create of %s tells the node's name %q, although the cloud knows it in advance: %t", c.Name, i.NodeName, *h.NamesNodes)
 		}
-		if again := create(t, p, c); again.NodeName != i.NodeName {
-			t.Errorf("second create tells the name %q, the first %q", again.NodeName, i.NodeName)
-		}
+		again := create(t, p, c)
 		if i.NodeName == "" {
-			continue
+			continue // a node that has joined meanwhile has a name
+		}
+		if again.NodeName != i.NodeName {
+			t.Errorf("second create tells the name %q, the first %q", again.NodeName, i.NodeName)
 		}
 		if of := names[i.NodeName]; of != "" {
 			t.Errorf("%s and %s have the same name %q", of, c.Name, i.NodeName)
