@@ -72,6 +72,13 @@ func TestClaimWithoutMachine(t *testing.T) {
 			remove(t, manager, &u)
 		}
 	}
+	// Without its machine, the node sends no heartbeats. The claim of a node that is Ready would stay.
+	node := &corev1.Node{}
+	node.Name = claim.Status.NodeName
+	silence := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"kwok.x-k8s.io/node":null}}}`))
+	if err := workload.Patch(t.Context(), node, silence); err != nil {
+		t.Fatal(err)
+	}
 	s.start()
 	workload.Poll(t, func(ctx context.Context) string {
 		err := workload.Get(ctx, client.ObjectKey{Name: claim.Name}, &apiv1.NodeClaim{})
