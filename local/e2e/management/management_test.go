@@ -2,7 +2,6 @@ package management
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -59,35 +58,6 @@ func TestMachineWithoutClaim(t *testing.T) {
 	s.awaitGone()
 }
 
-// A claim whose Machine does not exist is deleted, and its pods get another node. The Machine was removed with its finalizers
-// while the controller did not run.
-func TestClaimWithoutMachine(t *testing.T) {
-	s := newScene(t, "vanished")
-	s.deploy(1, "3")
-	s.awaitRunning(1)
-	claim := s.awaitSettled("small")[0]
-	s.stop()
-	for _, kind := range []schema.GroupVersionKind{machineKind, hollowKind, configKind} {
-		for _, u := range s.objects(t.Context(), kind) {
-			remove(t, manager, &u)
-		}
-	}
-	// Without its machine, the node sends no heartbeats. The claim of a node that is Ready would stay.
-	node := &corev1.Node{}
-	node.Name = claim.Status.NodeName
-	silence := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"kwok.x-k8s.io/node":null}}}`))
-	if err := workload.Patch(t.Context(), node, silence); err != nil {
-		t.Fatal(err)
-	}
-	s.start()
-	workload.Poll(t, func(ctx context.Context) string {
-		err := workload.Get(ctx, client.ObjectKey{Name: claim.Name}, &apiv1.NodeClaim{})
-		return missing(err != nil && client.IgnoreNotFound(err) == nil, "claim %s is not gone (%v)", claim.Name, err)
-	})
-	s.awaitRunning(1)
-	s.awaitSettled("small")
-}
-
 // remove deletes an object together with its finalizers.
 func remove(t *testing.T, where client.Client, o client.Object) {
 	t.Helper()
@@ -130,86 +100,5 @@ func TestKilledBetweenRecordAndCreate(t *testing.T) {
 	claim := s.awaitSettled("small")[0]
 	if got := claim.Annotations[clusterapiv1alpha1.LaunchAnnotationKey]; got != recorded {
 		t.Errorf("the launch was recorded as %s, and is %s now", recorded, got)
-	}
-}
-
-const other = `
-apiVersion: karpenter.kwok.sh/v1alpha1
-kind: KWOKNodeClass
-metadata: {name: other}
-`
-
-// While the management cluster does not answer, its nodes and their pods stay. After a minute its NodePool says why it gets no
-// nodes, and pods go to another provider's NodePool. That also holds for a controller that starts meanwhile. When the management
-// cluster answers again, nothing is left to be done by hand.
-func TestManagementClusterIsGone(t *testing.T) {
-	s := newScene(t, "outage")
-	s.deploy(1, "3")
-	s.awaitRunning(1)
-	claim := s.awaitSettled("small")[0]
-	if out, err := workload.Local(t, other, "kubectl", "apply", "-f", "-"); err != nil {
-		t.Fatal(out)
-	}
-	// Without the weight, the cheaper types of the simulated nodes would be used at once.
-	class := &apiv1.NodePool{}
-	if err := workload.Get(t.Context(), client.ObjectKey{Name: s.name}, class); err != nil {
-		t.Fatal(err)
-	}
-	weight := int32(10)
-	class.Spec.Weight = &weight
-	class.Spec.Disruption.ConsolidationPolicy, class.Spec.Disruption.ConsolidateAfter.Duration = apiv1.ConsolidationPolicyWhenEmpty, nil
-	if err := workload.Update(t.Context(), class); err != nil {
-		t.Fatal(err)
-	}
-	pool := s.pool("other", apiv1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "other"})
-	s.put(workload, pool)
-	t.Cleanup(func() {
-		s.scale(0)
-		if err := workload.Delete(context.WithoutCancel(t.Context()), pool); err != nil {
-			t.Error(err)
-		}
-		workload.Poll(t, func(ctx context.Context) string {
-			return missing(len(s.claims(ctx, "other")) == 0, "%d claims of the other NodePool are left", len(s.claims(ctx, "other")))
-		})
-	})
-	s.awaitPool("other", true)
-
-	up := func() {
-		if err := manager.Cluster.Up(context.WithoutCancel(t.Context())); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := manager.Cluster.Kill(t.Context(), "kube-apiserver"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(up)
-	gone := s.awaitPool(s.name, false)
-	if text := fmt.Sprintf("%+v", gone.Status.Conditions); !strings.Contains(text, clusterapiv1alpha1.ReasonNotReachable) {
-		t.Errorf("the conditions of the NodePool do not say that the management cluster is not reachable: %s", text)
-	}
-	s.scale(12)
-	s.awaitRunning(12)
-	if len(s.claims(t.Context(), "other")) == 0 {
-		t.Error("pods run, but the other NodePool has no claims")
-	}
-	s.stop()
-	s.start()
-	s.scale(30)
-	s.awaitRunning(30)
-	var now apiv1.NodeClaim
-	if err := workload.Get(t.Context(), client.ObjectKey{Name: claim.Name}, &now); err != nil || now.DeletionTimestamp != nil {
-		t.Errorf("the claim of the Machine did not survive the outage: %v", err)
-	}
-
-	up()
-	s.awaitPool(s.name, true)
-	before := len(s.claims(t.Context(), "other"))
-	s.scale(60)
-	s.awaitRunning(60)
-	if after := len(s.claims(t.Context(), "other")); after > before {
-		t.Errorf("the other NodePool has %d claims instead of %d, although that of Cluster API has the higher weight", after, before)
-	}
-	if len(s.claims(t.Context(), s.name)) < 2 {
-		t.Error("there are no new Machines after the outage")
 	}
 }
