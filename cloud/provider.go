@@ -80,8 +80,26 @@ type Facts struct {
 	RepairPolicies []RepairPolicy
 	// LegacyRepairPolicies are those of --legacy-node-repair. nil means the policies of RepairPolicies that replace.
 	LegacyRepairPolicies []RepairPolicy
+	// LaunchTimeouts is how long a launch may take, by kind of node class, MinLaunchTimeout to MaxLaunchTimeout. It counts from
+	// the creation of the claim. Create must return by then, because a claim without an instance is deleted. Its node must join
+	// within ten minutes more. A kind that is absent has five minutes.
+	LaunchTimeouts map[schema.GroupKind]time.Duration
 	// ProviderIDPrefixes are the beginnings of the provider IDs of its instances. Empty means any.
 	ProviderIDPrefixes []string
+}
+
+// MinLaunchTimeout and MaxLaunchTimeout bound the launch timeout of a provider.
+const (
+	MinLaunchTimeout = time.Minute
+	MaxLaunchTimeout = 2 * time.Hour
+)
+
+// LaunchTimeout returns how long launches of the node class may take, 0 if LaunchTimeouts does not say.
+func (f Facts) LaunchTimeout(ref *apiv1.NodeClassReference) time.Duration {
+	if ref == nil {
+		return 0
+	}
+	return f.LaunchTimeouts[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}]
 }
 
 // CheckRepairPolicies returns an error that joins all that is wrong with the policies.

@@ -220,8 +220,8 @@ func typesOf(t *T, p cloud.Provider, pool *apiv1.NodePool) []*cloud.InstanceType
 	return types
 }
 
-// pick returns the cheapest offering that a claim of the pool may use and whose type has another one.
-func pick(t *T, p cloud.Provider, pool *apiv1.NodePool) Offering {
+// pick returns the cheapest offering that a claim of the pool may use and whose type has at least as many offerings.
+func pick(t *T, p cloud.Provider, pool *apiv1.NodePool, offerings int) Offering {
 	reqs := require.FromSpec(pool.Spec.Template.Spec.Requirements)
 	best, price := Offering{}, 0.0
 	for _, it := range typesOf(t, p, pool) {
@@ -229,12 +229,12 @@ func pick(t *T, p cloud.Provider, pool *apiv1.NodePool) Offering {
 			continue
 		}
 		o, ok := it.Cheapest(reqs)
-		if ok && len(it.Offerings) > 1 && (best.Type == "" || o.Price < price) {
+		if ok && len(it.Offerings) >= offerings && (best.Type == "" || o.Price < price) {
 			best, price = Offering{Type: it.Name, Zone: o.Zone, CapacityType: o.CapacityType}, o.Price
 		}
 	}
 	if best.Type == "" {
-		t.Fatal("the pool can use no offering")
+		t.Fatalf("no instance type with 1 CPU that the pool can use has %d offerings that can be launched", offerings)
 	}
 	return best
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -44,7 +45,7 @@ var (
 // or provider IDs that cannot be told apart.
 func New(parts ...cloud.Provider) (*Provider, error) {
 	p := &Provider{parts: parts, completed: map[*cloud.InstanceType]*cloud.InstanceType{}}
-	p.facts.Labels = apiv1.CoreLabels()
+	p.facts.Labels, p.facts.LaunchTimeouts = apiv1.CoreLabels(), map[schema.GroupKind]time.Duration{}
 	var errs []error
 	names := sets.New[string]()
 	for _, part := range parts {
@@ -66,6 +67,7 @@ func New(parts ...cloud.Provider) (*Provider, error) {
 			}
 		}
 		p.facts.NodeClasses = append(p.facts.NodeClasses, facts.NodeClasses...)
+		maps.Copy(p.facts.LaunchTimeouts, facts.LaunchTimeouts)
 		p.facts.ProviderIDPrefixes = append(p.facts.ProviderIDPrefixes, facts.ProviderIDPrefixes...)
 		p.facts.Labels = p.facts.Labels.With(facts.Labels)
 	}
@@ -188,8 +190,12 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	return part.Create(ctx, claim)
 }
 
-// Delete implements cloud.Provider.
+// Delete implements cloud.Provider. A claim without a node class stands for a node whose claim does not exist any more. Its
+// instance is found by the provider ID.
 func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
+	if claim.Spec.NodeClassRef == nil {
+		return p.deleteByID(ctx, claim)
+	}
 	part, err := p.partOf(claim)
 	if err != nil {
 		return err
@@ -206,24 +212,50 @@ func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, operation
 	return part.Reboot(ctx, claim, operationID)
 }
 
-// Get implements cloud.Provider. It asks the part with the prefix of the ID, and then parts without prefixes in their order.
-// An instance that one of them does not know may be one of another, so it is gone only if all say so.
-func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance, error) {
-	var errs []error
+// candidates returns the parts that may have an instance: the one with the prefix of its ID, and then parts without prefixes in
+// their order.
+func (p *Provider) candidates(providerID string) (out []cloud.Provider) {
 	for _, open := range []bool{false, true} {
 		for _, part := range p.parts {
 			prefixes := part.Facts().ProviderIDPrefixes
 			has := slices.ContainsFunc(prefixes, func(s string) bool { return strings.HasPrefix(providerID, s) })
-			if open != (len(prefixes) == 0) || !open && !has {
-				continue
+			if open == (len(prefixes) == 0) && (open || has) {
+				out = append(out, part)
 			}
-			i, err := part.Get(ctx, providerID)
-			if err == nil {
-				return i, nil
-			}
-			if !errors.Is(err, cloud.ErrNotFound) {
-				errs = append(errs, err)
-			}
+		}
+	}
+	return out
+}
+
+// deleteByID deletes the instance with the claim's provider ID. It is gone only if all candidates say so.
+func (p *Provider) deleteByID(ctx context.Context, claim *apiv1.NodeClaim) error {
+	var errs []error
+	for _, part := range p.candidates(claim.Status.ProviderID) {
+		err := part.Delete(ctx, claim)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, cloud.ErrNotFound) {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	return fmt.Errorf("instance %s: %w", claim.Status.ProviderID, cloud.ErrNotFound)
+}
+
+// Get implements cloud.Provider. An instance that one candidate does not know may be one of another, so it is gone only if all
+// say so.
+func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance, error) {
+	var errs []error
+	for _, part := range p.candidates(providerID) {
+		i, err := part.Get(ctx, providerID)
+		if err == nil {
+			return i, nil
+		}
+		if !errors.Is(err, cloud.ErrNotFound) {
+			errs = append(errs, err)
 		}
 	}
 	if len(errs) > 0 {

@@ -22,6 +22,15 @@ type part struct {
 	name, prefix string
 	err          error
 	types        []*cloud.InstanceType
+	deleted      []string
+}
+
+func (p *part) Delete(_ context.Context, claim *apiv1.NodeClaim) error {
+	if _, err := p.Get(context.Background(), claim.Status.ProviderID); err != nil {
+		return err
+	}
+	p.deleted = append(p.deleted, claim.Status.ProviderID)
+	return nil
 }
 
 func (p *part) Name() string  { return p.name }
@@ -36,6 +45,7 @@ func (p *part) Facts() cloud.Facts {
 	f.RepairPolicies = []cloud.RepairPolicy{{
 		ConditionType: corev1.NodeReady, ConditionStatus: corev1.ConditionFalse, Action: cloud.ReplaceNode, TolerationDuration: time.Duration(len(p.name)) * time.Minute,
 	}}
+	f.LaunchTimeouts = map[schema.GroupKind]time.Duration{f.NodeClasses[0].GroupKind(): time.Duration(len(p.name)) * time.Hour}
 	return f
 }
 
@@ -121,6 +131,47 @@ func TestOneFails(t *testing.T) {
 	a.err, open.err = b.err, b.err
 	if list, err := p.List(t.Context()); err == nil {
 		t.Errorf("list gives %v although all fail", list)
+	}
+}
+
+// A node whose claim does not exist any more is known by its provider ID alone.
+func TestDeleteWithoutNodeClass(t *testing.T) {
+	for _, prefixes := range []bool{false, true} {
+		a, b := &part{name: "a"}, &part{name: "bb"}
+		if prefixes {
+			a.prefix, b.prefix = "a://", "bb://"
+		}
+		p, err := New(a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim := &apiv1.NodeClaim{}
+		claim.Status.ProviderID = "bb://1"
+		if err := p.Delete(t.Context(), claim); err != nil || len(a.deleted) != 0 || len(b.deleted) != 1 {
+			t.Errorf("delete: %v, deleted by a %v, by bb %v", err, a.deleted, b.deleted)
+		}
+		claim.Status.ProviderID = "bb://2"
+		if err := p.Delete(t.Context(), claim); !errors.Is(err, cloud.ErrNotFound) {
+			t.Errorf("delete of an instance that does not exist: %v, want %v", err, cloud.ErrNotFound)
+		}
+		b.err = errors.New("no answer")
+		if err := p.Delete(t.Context(), claim); err == nil || errors.Is(err, cloud.ErrNotFound) {
+			t.Errorf("delete while the cloud does not answer: %v, want its error", err)
+		}
+	}
+}
+
+// The launch timeout is that of the part.
+func TestLaunchTimeoutIsOfThePart(t *testing.T) {
+	short, long := &part{name: "a"}, &part{name: "bb"}
+	p, err := New(short, long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part, want := range map[*part]time.Duration{short: time.Hour, long: 2 * time.Hour} {
+		if got := p.Facts().LaunchTimeout(part.ref()); got != want {
+			t.Errorf("launches of %s may take %v, want %v", part.name, got, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,10 +11,10 @@ import (
 )
 
 const (
-	// LaunchTimeout is the age at which a claim without an instance is deleted.
+	// LaunchTimeout is the age at which a claim without an instance is deleted, unless View.LaunchTimeout is set.
 	LaunchTimeout = 5 * time.Minute
-	// RegistrationTimeout is the age at which a claim without a registered node is deleted.
-	RegistrationTimeout = 15 * time.Minute
+	// joinTime is the time after the launch timeout at which a claim without a registered node is deleted.
+	joinTime = 10 * time.Minute
 	// InitializationTimeout is the time after its registration at which a claim whose node is not initialized is
 	// deleted, if the node runs no pods.
 	InitializationTimeout = time.Hour
@@ -40,11 +41,17 @@ func Next(v View) Judgement {
 	return Judgement{}
 }
 
-// launch requests an instance, and deletes the claim after LaunchTimeout. The timeout is checked first, because a later
-// instance would be terminated at once. LaunchTimeout and RegistrationTimeout count from the creation of the claim,
+// RegistrationTimeout returns the age at which a claim without a registered node is deleted: ten minutes more than the
+// launch timeout.
+func RegistrationTimeout(launch time.Duration) time.Duration {
+	return cmp.Or(launch, LaunchTimeout) + joinTime
+}
+
+// launch requests an instance, and deletes the claim after the launch timeout. The timeout is checked first, because a
+// later instance would be terminated at once. It counts from the creation of the claim, as RegistrationTimeout does,
 // because transition times of conditions may change repeatedly.
 func launch(v View) (j Judgement) {
-	deadline := v.Claim.CreationTimestamp.Add(LaunchTimeout)
+	deadline := v.Claim.CreationTimestamp.Add(cmp.Or(v.LaunchTimeout, LaunchTimeout))
 	if !v.Now.Before(deadline) {
 		j.do(Delete{DeleteLaunchTimeout})
 		return j
@@ -59,7 +66,7 @@ func launch(v View) (j Judgement) {
 
 // overdue deletes the claim if RegistrationTimeout has passed. Otherwise it lowers Requeue to the remaining time.
 func (j *Judgement) overdue(v View) {
-	left := v.Claim.CreationTimestamp.Add(RegistrationTimeout).Sub(v.Now)
+	left := v.Claim.CreationTimestamp.Add(RegistrationTimeout(v.LaunchTimeout)).Sub(v.Now)
 	if left <= 0 {
 		j.do(Delete{DeleteRegistrationTimeout})
 		j.Requeue = 0

@@ -33,10 +33,12 @@ type question struct {
 		Labels map[string]string `json:"labels"`
 		Err    string            `json:"err"`
 	} `json:"hook"`
-	InstanceGone bool             `json:"instanceGone"`
-	DRA          bool             `json:"dra"`
-	PodEvent     *metav1.Duration `json:"podEvent"`
-	Types        []instanceType   `json:"types"`
+	InstanceGone bool `json:"instanceGone"`
+	DRA          bool `json:"dra"`
+	// LaunchTimeout is that of the provider, 0 for the usual one.
+	LaunchTimeout metav1.Duration  `json:"launchTimeout"`
+	PodEvent      *metav1.Duration `json:"podEvent"`
+	Types         []instanceType   `json:"types"`
 }
 
 type instanceType struct {
@@ -71,7 +73,7 @@ func answer(t *testing.T, ar *txtar.Archive) string {
 
 	switch q.Ask {
 	case "", "next":
-		v := View{Now: now, Claim: claim, Nodes: nodes, DRA: q.DRA,
+		v := View{Now: now, Claim: claim, Nodes: nodes, DRA: q.DRA, LaunchTimeout: q.LaunchTimeout.Duration,
 			Hook: Hook{Wait: q.Hook.Wait.Duration, Labels: q.Hook.Labels, Err: q.Hook.Err}}
 		read(t, ar, "slices.yaml", &v.Slices)
 		v.Pods = pods

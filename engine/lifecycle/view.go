@@ -14,6 +14,8 @@ type View struct {
 	Now time.Time
 	// Claim is the claim as last read, including the changes of this pass.
 	Claim *apiv1.NodeClaim
+	// LaunchTimeout is how long a launch of the claim may take. 0 means the constant LaunchTimeout.
+	LaunchTimeout time.Duration
 	// Nodes are the nodes with the claim's provider ID, none if the claim has no provider ID.
 	Nodes []*corev1.Node
 	// Hook is the provider's registration hook. The zero Hook allows the registration.

@@ -17,6 +17,8 @@ func (a *app) up() *cobra.Command {
 	var (
 		boot         time.Duration
 		provider     string
+		remote       string
+		classes      string
 		gates        string
 		controller   string
 		chart        string
@@ -31,6 +33,7 @@ func (a *app) up() *cobra.Command {
 			"and the Karpenter controller. Return when all are ready and leave them running.",
 		Example: "  karpenter-local up\n" +
 			"  karpenter-local up --provider clusterapi\n" +
+			"  karpenter-local up --provider remote --remote kwok\n" +
 			"  karpenter-local up --provider kwok --feature-gates NodeOverlay=true,CapacityBuffer=true",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,7 +42,7 @@ func (a *app) up() *cobra.Command {
 			}
 			c, err := a.open(cluster.Options{
 				Out: cmd.OutOrStdout(), Ports: ports, Controller: controller, Chart: chart, ClusterAPI: definitions,
-				Settings: given(cmd, boot, provider, gates),
+				Settings: given(cmd, boot, state.Settings{Provider: provider, Remote: remote, NodeClasses: classes, FeatureGates: gates}),
 			})
 			if err != nil {
 				return err
@@ -49,7 +52,10 @@ func (a *app) up() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&boot, "nodes-boot", cluster.DefaultNodesBoot, "Time from launch to boot of an instance")
-	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "Cloud provider: aws (emulated), clusterapi (simulated machines), or kwok (simulated nodes)")
+	flags.StringVar(&provider, "provider", cluster.DefaultProvider, "Cloud provider: aws (emulated), clusterapi (simulated machines), kwok (simulated nodes), remote (another process), or several separated by commas")
+	flags.StringVar(&remote, "remote", cluster.DefaultRemote,
+		"Provider in another process, for --provider remote: aws, clusterapi or kwok, which a part serves, or the address of one that runs")
+	flags.StringVar(&classes, "node-classes", "", "Node classes of a provider at an address, as RESOURCE.GROUP,RESOURCE.GROUP")
 	flags.StringVar(&gates, "feature-gates", "", "Feature gates of the controller, as Name=true,Name=false")
 	flags.StringVar(&controller, "controller", beside("karpenter"), "Path of the controller's binary")
 	flags.StringVar(&chart, "chart", beside("../charts/karpenter"), "Path of the Helm chart with its permissions")
@@ -60,18 +66,16 @@ func (a *app) up() *cobra.Command {
 }
 
 // given returns only those settings whose flags are set on the command line.
-func given(cmd *cobra.Command, boot time.Duration, provider, gates string) state.Settings {
-	var s state.Settings
-	if cmd.Flags().Changed("nodes-boot") {
-		s.NodesBoot = boot.String()
+func given(cmd *cobra.Command, boot time.Duration, all state.Settings) state.Settings {
+	all.NodesBoot = boot.String()
+	for flag, setting := range map[string]*string{
+		"nodes-boot": &all.NodesBoot, "provider": &all.Provider, "remote": &all.Remote, "node-classes": &all.NodeClasses, "feature-gates": &all.FeatureGates,
+	} {
+		if !cmd.Flags().Changed(flag) {
+			*setting = ""
+		}
 	}
-	if cmd.Flags().Changed("provider") {
-		s.Provider = provider
-	}
-	if cmd.Flags().Changed("feature-gates") {
-		s.FeatureGates = gates
-	}
-	return s
+	return all
 }
 
 // beside returns a path relative to the folder of this program.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/karpenter-go/karpenter/local/state"
@@ -16,7 +17,7 @@ const (
 )
 
 // emulates reports whether the cluster has an emulated AWS.
-func (c *Cluster) emulates() bool { return c.state.Settings.Provider == providerAWS }
+func (c *Cluster) emulates() bool { return slices.Contains(c.clouds(), providerAWS) }
 
 // Emulator is the URL of the emulated AWS.
 func (c *Cluster) Emulator() string { return "http://" + c.state.Address("awsemu") }

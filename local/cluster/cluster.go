@@ -53,6 +53,10 @@ type Options struct {
 	Arguments map[string][]string
 	// ClusterAPI is the directory of the CRDs of Cluster API, for its provider.
 	ClusterAPI string
+	// Management is the kubeconfig of the management cluster of Cluster API, if it is another cluster: the controller uses it,
+	// and this cluster has no part clusterapi. Workload is the kubeconfig of the cluster that the machines join, if it is
+	// another cluster. Both are for this start alone.
+	Management, Workload string
 	// Chart is the directory of the Helm chart with the rights of the controller.
 	Chart string
 	// Values are values of the chart, for this start alone: the controller gets the rights and the environment that the

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,6 +51,11 @@ func (c *Cluster) startController(ctx context.Context, k keys) error {
 	}
 	if c.options.Controller == "" {
 		return nil
+	}
+	if c.serves() {
+		if err := c.startAll(ctx, []spec{c.provider(c.state)}); err != nil {
+			return err
+		}
 	}
 	part := c.controller(c.state)
 	env, err := c.chartEnvironment()
@@ -119,8 +125,14 @@ func gateValues(flag string) map[string]any {
 
 // release returns the Helm release that corresponds to the controller.
 func (c *Cluster) release() chart.Release {
+	provider := c.state.Settings.Provider
+	if c.serves() {
+		provider += "," + c.state.Settings.Remote // both processes use the same service account
+	}
+	classes, _ := nodeClassValues(c.state.Settings.NodeClasses) // check has returned the error
 	values := map[string]any{"settings": map[string]any{
-		"provider": c.state.Settings.Provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(),
+		"provider": provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(), "providerAddress": c.providerAddress(),
+		"providerNodeClasses": classes, "managementKubeconfig": c.options.Management,
 		"featureGates": gateValues(c.state.Settings.FeatureGates),
 	}}
 	return chart.Release{
@@ -159,15 +171,21 @@ func (c *Cluster) controller(s *state.State) spec {
 	if s.Settings.FeatureGates != "" {
 		env = append(env, "FEATURE_GATES="+s.Settings.FeatureGates)
 	}
-	if c.emulates() {
-		env = append(append(env, c.awsEnv()...),
-			"CLUSTER_NAME="+Name, "CLUSTER_ENDPOINT="+c.Endpoint(), "INTERRUPTION_QUEUE="+Name)
+	if c.options.Management != "" {
+		env = append(env, "MANAGEMENT_KUBECONFIG="+c.options.Management)
+	}
+	args := []string{"controller", "--provider=" + s.Settings.Provider}
+	if address := c.providerAddress(); address != "" {
+		args = append(args, "--provider-address="+address)
+	}
+	if slices.Contains(c.providerNames(), providerAWS) {
+		env = append(env, c.cloudEnv()...)
 	}
 	return spec{
 		name: ControllerName, binary: c.options.Controller,
 		purposes: []string{"karpenter-health", "karpenter-metrics", "karpenter-dashboard"},
 		health:   "http://" + s.Address("karpenter-health") + "/readyz",
-		args:     []string{"controller", "--provider=" + s.Settings.Provider},
+		args:     args,
 		env:      env,
 	}
 }

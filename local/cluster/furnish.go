@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api/crds"
@@ -42,7 +44,7 @@ func (c *Cluster) furnish(ctx context.Context) error {
 		return err
 	}
 	c.step("CRDs installed")
-	if c.state.Settings.Provider != providerClusterAPI {
+	if !c.hasMachines() {
 		return nil
 	}
 	return c.furnishClusterAPI(ctx, watcher)
@@ -85,11 +87,16 @@ func (c *Cluster) furnishClusterAPI(ctx context.Context, w client.WithWatch) err
 	if err := serve(ctx, w, definitions); err != nil {
 		return err
 	}
-	kubeconfig, err := os.ReadFile(c.dir.KubeconfigOf("clusterapi"))
+	path := cmp.Or(c.options.Workload, c.dir.KubeconfigOf("clusterapi"))
+	kubeconfig, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read kubeconfig of Cluster API: %w", err)
 	}
-	if err := clusterapi.Furnish(ctx, w, Name, c.Endpoint(), kubeconfig); err != nil {
+	joined, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return fmt.Errorf("read kubeconfig of Cluster API: %w", err)
+	}
+	if err := clusterapi.Furnish(ctx, w, Name, joined.Host, kubeconfig); err != nil {
 		return err
 	}
 	c.step("Cluster API furnished")

@@ -31,7 +31,7 @@ func with(stages [][]spec, arguments map[string][]string) [][]spec {
 // purposes lists the names of all ports of a cluster.
 var purposes = []string{
 	"etcd", "etcd-peer", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kwok",
-	"awsemu", "clusterapi", "karpenter-metrics", "karpenter-health", "karpenter-dashboard",
+	"awsemu", "clusterapi", "karpenter-metrics", "karpenter-health", "karpenter-dashboard", "provider-health",
 }
 
 // controlPlane returns the specs of the control plane in stages. The parts of one stage start together.
@@ -46,15 +46,23 @@ func (c *Cluster) controlPlane(s *state.State, k keys) [][]spec {
 // known returns the specs of the parts that must be healthy for the cluster to be ready.
 func (c *Cluster) known(s *state.State, k keys) [][]spec {
 	stages := append(c.controlPlane(s, k), c.machines(s)...)
+	if _, started := s.Parts[ProviderName]; started {
+		stages = append(stages, []spec{c.provider(s)})
+	}
 	if _, started := s.Parts[ControllerName]; started {
 		stages = append(stages, []spec{c.controller(s)})
 	}
 	return stages
 }
 
+// hasMachines reports whether the cluster has Cluster API and its machines.
+func (c *Cluster) hasMachines() bool {
+	return slices.Contains(c.clouds(), providerClusterAPI) && c.options.Management == ""
+}
+
 // machines returns the specs of the parts that create machines. They need the CRDs of Cluster API.
 func (c *Cluster) machines(s *state.State) [][]spec {
-	if c.state.Settings.Provider != providerClusterAPI {
+	if !c.hasMachines() {
 		return nil
 	}
 	return with([][]spec{{c.clusterAPI(s)}}, c.options.Arguments)
@@ -164,14 +172,18 @@ func (c *Cluster) hollowKubelet(s *state.State) spec {
 
 func (c *Cluster) clusterAPI(s *state.State) spec {
 	const name = "clusterapi"
+	var more []string
+	if c.options.Workload != "" {
+		more = append(more, "--workload-kubeconfig="+c.options.Workload)
+	}
 	return spec{
 		name: name, purposes: []string{name}, binary: c.binary,
 		health: "http://" + s.Address(name) + "/healthz",
-		args: []string{
+		args: append([]string{
 			name,
 			"--kubeconfig=" + c.dir.KubeconfigOf(name),
 			"--health-address=" + s.Address(name),
 			"--nodes-boot=" + s.Settings.NodesBoot,
-		},
+		}, more...),
 	}
 }

@@ -62,8 +62,16 @@ func (c *Cluster) Up(ctx context.Context) error {
 
 // check returns an error for options that would cause a failure later.
 func (c *Cluster) check() error {
-	if p := c.options.Provider; p != "" && !slices.Contains(providers, p) {
-		return fmt.Errorf("--provider is %q, want %s", p, strings.Join(providers, ", "))
+	for _, p := range strings.Split(c.options.Provider, ",") {
+		if c.options.Provider != "" && !slices.Contains(providers, p) {
+			return fmt.Errorf("--provider has %q, want %s, or several separated by commas", p, strings.Join(providers, ", "))
+		}
+	}
+	if _, err := nodeClassValues(c.options.NodeClasses); err != nil {
+		return err
+	}
+	if err := c.checkRemote(c.options.Settings); err != nil && !c.dir.Exists() { // a cluster keeps its settings
+		return err
 	}
 	for what, path := range map[string]string{
 		"karpenter-local": c.binary, "the controller": c.options.Controller, "the scheduler": c.options.Scheduler,
@@ -113,9 +121,14 @@ const (
 	providerKWOK = "kwok"
 	// providerClusterAPI has simulated machines of Cluster API.
 	providerClusterAPI = "clusterapi"
+	// providerRemote is a provider in another process: one of the others, or one with an address.
+	providerRemote = "remote"
 )
 
-var providers = []string{providerAWS, providerClusterAPI, providerKWOK}
+var (
+	providersHere = []string{providerAWS, providerClusterAPI, providerKWOK}
+	providers     = append(slices.Clone(providersHere), providerRemote)
+)
 
 // keepSettings uses the settings of the first start, because running parts were started with them.
 func (c *Cluster) keepSettings() {
@@ -130,6 +143,12 @@ func (c *Cluster) keepSettings() {
 	}
 	keep("--nodes-boot", want.NodesBoot, DefaultNodesBoot.String(), &have.NodesBoot)
 	keep("--provider", want.Provider, DefaultProvider, &have.Provider)
+	if slices.Contains(c.providerNames(), providerRemote) {
+		keep("--remote", want.Remote, DefaultRemote, &have.Remote)
+		keep("--node-classes", want.NodeClasses, "", &have.NodeClasses)
+	} else if want.Remote != "" {
+		c.step("--remote is ignored: this cluster was made with --provider %s", have.Provider)
+	}
 	keep("--feature-gates", want.FeatureGates, "", &have.FeatureGates)
 }
 

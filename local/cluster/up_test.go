@@ -169,3 +169,18 @@ func TestAnotherScheduler(t *testing.T) {
 		t.Errorf("ours runs as %s %q, another as %s %q", own.binary, own.args, other.binary, other.args)
 	}
 }
+
+// --remote is checked before anything starts.
+func TestUpNamesUnknownRemote(t *testing.T) {
+	for remote, words := range map[string][]string{"gcp": {"--remote", "gcp", "aws", "unix:///"}, "remote": {"--remote", "remote"}} {
+		_, err := up(t, Options{Binary: script(t, ""), Settings: state.Settings{Provider: "remote", Remote: remote}})
+		wantLine(t, err, words...)
+	}
+	_, err := up(t, Options{Binary: script(t, ""), Settings: state.Settings{Provider: "aws", Remote: "kwok"}})
+	wantLine(t, err, "--remote", "--provider remote")
+	_, err = up(t, Options{Binary: script(t, ""), Settings: state.Settings{Provider: "remote", NodeClasses: "toys"}})
+	wantLine(t, err, "--node-classes", "RESOURCE.GROUP")
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", longestSocket), "cluster")
+	_, err = up(t, Options{Dir: long, Binary: script(t, ""), Settings: state.Settings{Provider: "remote"}})
+	wantLine(t, err, "socket", "--dir")
+}

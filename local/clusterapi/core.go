@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/setup"
 	"sigs.k8s.io/cluster-api/util/index"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -47,6 +48,7 @@ const (
 // options are the arguments of the program.
 type options struct {
 	kubeconfig string
+	workload   string
 	address    string
 	boot       time.Duration
 }
@@ -61,6 +63,7 @@ func Command() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster")
+	flags.StringVar(&o.workload, "workload-kubeconfig", "", "Kubeconfig of the cluster that the nodes join, if it is another one")
 	flags.StringVar(&o.address, "health-address", "", "Address that serves /healthz, as HOST:PORT")
 	flags.DurationVar(&o.boot, "nodes-boot", 3*time.Second, "Time from the creation of a machine to its node")
 	return cmd
@@ -85,10 +88,31 @@ func (o options) run(ctx context.Context) error {
 		return fmt.Errorf("make manager: %w", err)
 	}
 	ctx = logr.NewContext(ctx, log)
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), addCore(ctx, mgr), addHollow(mgr, o.boot)); err != nil {
+	nodes, err := o.nodes(mgr)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), addCore(ctx, mgr), addHollow(mgr, nodes, o.boot)); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// nodes returns the client of the cluster that the nodes join.
+func (o options) nodes(mgr ctrl.Manager) (client.Writer, error) {
+	if o.workload == "" {
+		return mgr.GetClient(), nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", o.workload)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig of the workload cluster: %w", err)
+	}
+	config.QPS, config.Burst = qps, burst
+	c, err := client.New(config, client.Options{Scheme: mgr.GetScheme()})
+	if err != nil {
+		return nil, fmt.Errorf("make client of the workload cluster: %w", err)
+	}
+	return c, nil
 }
 
 // Scheme returns the kinds of Kubernetes and Cluster API.

@@ -43,12 +43,13 @@ const (
 // infrastructure reconciles hollow machines.
 type infrastructure struct {
 	client.Client
-	boot time.Duration
+	nodes client.Writer // of the cluster that the nodes join
+	boot  time.Duration
 }
 
 // addHollow adds the controllers of the hollow providers to mgr.
-func addHollow(mgr ctrl.Manager, boot time.Duration) error {
-	infra := &infrastructure{Client: mgr.GetClient(), boot: boot}
+func addHollow(mgr ctrl.Manager, nodes client.Writer, boot time.Duration) error {
+	infra := &infrastructure{Client: mgr.GetClient(), nodes: nodes, boot: boot}
 	o := controller.Options{MaxConcurrentReconciles: workers}
 	toInfrastructure := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		m := o.(*clusterv1.Machine)
@@ -202,7 +203,7 @@ func (i *infrastructure) join(ctx context.Context, u *unstructured.Unstructured,
 		}},
 		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
 	}
-	err = i.Create(ctx, node)
+	err = i.nodes.Create(ctx, node)
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

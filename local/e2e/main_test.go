@@ -18,6 +18,7 @@ var shared *Env
 
 var (
 	binaries = flag.String("binaries", "../../bin", "where karpenter-local and karpenter are")
+	remote   = flag.Bool("remote", false, "run AWS in another process, behind a socket")
 	keep     = flag.Bool("keep-logs", false, "keep the logs of the cluster, and say where")
 )
 
@@ -53,6 +54,9 @@ func rigOf(name string) rig.Rig {
 	r := rig.Rig{
 		Name: name, Binaries: *binaries, Chart: "../../charts/karpenter", Settings: state.Settings{NodesBoot: "1s"},
 		Patience: patience,
+	}
+	if *remote {
+		r.Settings.Provider, r.Settings.Remote = "remote", "aws"
 	}
 	if *keep {
 		r.Logs = filepath.Join(os.TempDir(), fmt.Sprintf("karpenter-%s-logs-%d", name, os.Getpid()))

@@ -27,6 +27,11 @@ type Settings struct {
 	NodesBoot string `json:"nodesBoot,omitempty"`
 	// Provider is the name of the controller's provider.
 	Provider string `json:"provider,omitempty"`
+	// Remote is the provider in another process, for the provider remote: the name of one of the other providers, or the address
+	// of one that is not a part of the cluster.
+	Remote string `json:"remote,omitempty"`
+	// NodeClasses are the node classes of a provider with an address, as RESOURCE.GROUP,RESOURCE.GROUP.
+	NodeClasses string `json:"nodeClasses,omitempty"`
 	// FeatureGates are the feature gates of the controller, as Name=true,Name=false.
 	FeatureGates string `json:"featureGates,omitempty"`
 }

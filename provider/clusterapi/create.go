@@ -2,16 +2,12 @@ package clusterapi
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,54 +32,6 @@ const (
 	reasonInfrastructure = "InfrastructureFailed"
 	reasonProvisioning   = "MachineNotProvisioned"
 )
-
-// A record is the choice for one claim. It is written to the claim before objects are created, and has the name and
-// kind of each of these objects.
-type record struct {
-	Namespace     string `json:"namespace"`
-	Cluster       string `json:"cluster"`
-	Name          string `json:"name"` // of the Machine and the clones
-	Template      string `json:"template"`
-	FailureDomain string `json:"failureDomain,omitempty"`
-	Zone          string `json:"zone"`
-	// Infrastructure and Bootstrap are the kinds of the clones. Bootstrap is empty if there is only a Secret.
-	Infrastructure schema.GroupVersionKind `json:"infrastructure"`
-	Bootstrap      schema.GroupVersionKind `json:"bootstrap,omitzero"`
-}
-
-func (r record) key() client.ObjectKey { return client.ObjectKey{Namespace: r.Namespace, Name: r.Name} }
-
-// String returns the value of the annotation.
-func (r record) String() string {
-	raw, err := json.Marshal(r)
-	if err != nil {
-		panic(fmt.Sprintf("encode launch record %#v: %v", r, err)) // only strings
-	}
-	return string(raw)
-}
-
-// recordOf returns the record of a claim, and false if there is none or it cannot be parsed.
-func recordOf(claim *apiv1.NodeClaim) (record, bool) {
-	var r record
-	text, ok := claim.Annotations[clusterapiv1alpha1.LaunchAnnotationKey]
-	if !ok || json.Unmarshal([]byte(text), &r) != nil || r.Name == "" || r.Namespace == "" {
-		return record{}, false
-	}
-	return r, true
-}
-
-// maxName is the longest name of a Machine. Infrastructure providers often use it as the name of the host.
-const maxName = 63
-
-// nameOf returns the name of the claim's Machine and clones.
-func nameOf(cluster, claim string) string {
-	name := cluster + "-" + claim
-	if len(name) <= maxName {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return strings.TrimRight(name[:maxName-9], "-.") + "-" + hex.EncodeToString(sum[:4])
-}
 
 // Create implements cloud.Provider. It returns when the Machine has a provider ID.
 func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
@@ -384,121 +331,4 @@ func (k *kind) nodeLabels(r record) map[string]string {
 	labels := k.instanceType.Requirements.Labels()
 	labels[corev1.LabelTopologyZone] = r.Zone
 	return labels
-}
-
-// await returns the Machine once the Machine has a provider ID. If the infrastructure has no capacity, await records a shortage of
-// the offering and deletes the Machine. At the deadline of the launch it records a shortage too, so that the next launch uses
-// another offering.
-func (p *Provider) await(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass, r record, m *machine) (*machine, error) {
-	offering := keyOf(class, r.Template, r.FailureDomain)
-	for looked := 0; ; looked++ {
-		if m.Spec.ProviderID != "" {
-			p.shortages.clear(offering)
-			return m, nil
-		}
-		if m.ending() {
-			return nil, &cloud.LaunchError{
-				Reason: reasonMachineDeleted, Message: fmt.Sprintf("Machine %s was deleted before it had a provider ID", r.key()),
-				Err: errors.New("it was deleted during its launch"),
-			}
-		}
-		v := judge(m, class.Spec.CapacityErrors)
-		switch {
-		case v.short:
-			p.shortages.mark(offering)
-			if err := p.end(ctx, m); err != nil {
-				ctrl.LoggerFrom(ctx).Error(err, "failed to delete machine without capacity, which is tried again", "Machine", klog.KRef(r.Namespace, r.Name))
-			}
-			return nil, &cloud.InsufficientCapacityError{
-				Err: fmt.Errorf("template %s in failure domain %q: %s: %s", r.Template, r.FailureDomain, v.reason, v.message),
-			}
-		case v.final:
-			return nil, &cloud.LaunchError{
-				Reason: reasonInfrastructure, Message: fmt.Sprintf("Infrastructure of Machine %s failed: %s: %s", r.key(), v.reason, v.message),
-				Err: errors.New("the infrastructure provider reports a failure"),
-			}
-		}
-		if !wait(ctx, p.config.Clock, p.config.Poll) {
-			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-				p.shortages.mark(offering)
-			}
-			return nil, &cloud.LaunchError{
-				Reason: reasonProvisioning, Message: fmt.Sprintf("Machine %s has no provider ID yet: %s: %s", r.key(), v.reason, v.message), Err: ctx.Err(),
-			}
-		}
-		next, err := p.look(ctx, r, looked)
-		if err != nil {
-			return nil, err
-		}
-		if next != nil {
-			m = next
-		}
-	}
-}
-
-// liveEvery is the number of reads after which the Machine is read from the API server and not from the cache, because the cache
-// may not have it.
-const liveEvery = 30
-
-// look returns the Machine from the cache, or nil if the cache does not have the Machine yet. Every liveEvery-th call reads from
-// the API server. If the Machine does not exist there, look returns a LaunchError.
-func (p *Provider) look(ctx context.Context, r record, looked int) (*machine, error) {
-	if (looked+1)%liveEvery != 0 {
-		return p.machine(ctx, p.config.Management.Cached, r.key())
-	}
-	m, err := p.machine(ctx, p.config.Management.Live, r.key())
-	if err == nil && m == nil {
-		return nil, &cloud.LaunchError{
-			Reason: reasonMachineDeleted, Message: fmt.Sprintf("Machine %s was deleted before it had a provider ID", r.key()),
-			Err: errors.New("it does not exist any more"),
-		}
-	}
-	return m, err
-}
-
-// wait waits for d and returns true, or returns false when ctx is done.
-func wait(ctx context.Context, c clock.WithDelayedExecution, d time.Duration) bool {
-	elapsed := make(chan struct{})
-	timer := c.AfterFunc(d, func() { close(elapsed) })
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-elapsed:
-		return true
-	}
-}
-
-// A keyed is a set of locks by key. The zero value is ready to use.
-type keyed struct {
-	mu    sync.Mutex // guards locks
-	locks map[string]chan struct{}
-}
-
-// lock waits until the lock of the key is free.
-func (k *keyed) lock(ctx context.Context, key string) (unlock func(), err error) {
-	for {
-		k.mu.Lock()
-		held, busy := k.locks[key]
-		if !busy {
-			if k.locks == nil {
-				k.locks = map[string]chan struct{}{}
-			}
-			released := make(chan struct{})
-			k.locks[key] = released
-			k.mu.Unlock()
-			return func() {
-				k.mu.Lock()
-				delete(k.locks, key)
-				k.mu.Unlock()
-				close(released)
-			}, nil
-		}
-		k.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for another launch of claim: %w", ctx.Err())
-		case <-held:
-		}
-	}
 }

@@ -52,7 +52,13 @@ type Config struct {
 	PriceFile string
 	// Poll is the interval at which a launch reads its Machine. 0 means DefaultPoll.
 	Poll time.Duration
+	// LaunchTimeout is how long a Machine may take to get a provider ID. 0 means DefaultLaunchTimeout.
+	LaunchTimeout time.Duration
 }
+
+// DefaultLaunchTimeout is that of MachineHealthChecks for the start of a node, since many infrastructures take longer than
+// the five minutes of other clouds.
+const DefaultLaunchTimeout = 10 * time.Minute
 
 // A Management reads and writes the management cluster.
 type Management struct {
@@ -86,9 +92,8 @@ var _ cloud.Provider = (*Provider)(nil)
 
 // New returns a provider.
 func New(c Config) *Provider {
-	if c.Poll == 0 {
-		c.Poll = DefaultPoll
-	}
+	c.Poll, c.LaunchTimeout = cmp.Or(c.Poll, DefaultPoll), cmp.Or(c.LaunchTimeout, DefaultLaunchTimeout)
+	c.Management.Cached = &boundedReader{reader: c.Management.Cached, clock: c.Clock}
 	return &Provider{
 		config: c, source: templateSource{reader: c.Management.Cached, kinds: c.Management.Kinds},
 		prices:    &prices{reader: c.Reader, file: c.PriceFile, clock: c.Clock},
@@ -100,9 +105,13 @@ func New(c Config) *Provider {
 func (p *Provider) Name() string { return Name }
 
 // Facts implements cloud.Provider.
-func (p *Provider) Facts() cloud.Facts { return Facts() }
+func (p *Provider) Facts() cloud.Facts {
+	f := Facts()
+	f.LaunchTimeouts = map[schema.GroupKind]time.Duration{f.NodeClasses[0].GroupKind(): p.config.LaunchTimeout}
+	return f
+}
 
-// Facts returns the facts about the provider.
+// Facts returns the facts about the provider that no setting changes.
 func Facts() cloud.Facts {
 	return cloud.Facts{
 		Labels:         apiv1.CoreLabels().With(clusterapiv1alpha1.Labels()),

@@ -24,6 +24,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/internal/timeout"
+	"github.com/karpenter-go/karpenter/provider/classwrite"
 )
 
 const (
@@ -36,6 +38,7 @@ const (
 // A Status is the controller that writes the status of node classes and finishes their deletion.
 type Status struct {
 	provider *Provider
+	outage   outage
 }
 
 // Status returns the controller of node classes.
@@ -76,41 +79,25 @@ func (s *Status) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	}
 	before := class.DeepCopy()
 	if controllerutil.AddFinalizer(&class, clusterapiv1alpha1.TerminationFinalizer) {
-		if err := kube.Patch(ctx, &class, locked(before)); err != nil {
-			return again(err, "add finalizer to node class", class.Name)
+		if err := kube.Patch(ctx, &class, classwrite.Locked(before)); err != nil {
+			return classwrite.Failed(err, "add finalizer to node class", class.Name)
 		}
 		before = class.DeepCopy()
 	}
 	s.resolve(ctx, &class)
 	if !equality.Semantic.DeepEqual(before.Status, class.Status) {
-		if err := kube.Status().Patch(ctx, &class, locked(before)); err != nil {
-			return again(err, "patch status of node class", class.Name)
+		if err := kube.Status().Patch(ctx, &class, classwrite.Locked(before)); err != nil {
+			return classwrite.Failed(err, "patch status of node class", class.Name)
 		}
 	}
 	return ctrl.Result{RequeueAfter: statusEvery}, nil
-}
-
-// locked returns a patch from before, with an optimistic lock.
-func locked(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-}
-
-// again returns a requeue if err is a conflict, and no error if the object does not exist.
-func again(err error, what, name string) (ctrl.Result, error) {
-	switch {
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: time.Second}, nil
-	case apierrors.IsNotFound(err):
-		return ctrl.Result{}, nil
-	}
-	return ctrl.Result{}, fmt.Errorf("%s %s: %w", what, name, err)
 }
 
 // resolve sets the status of the class.
 func (s *Status) resolve(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) {
 	p, now := s.provider, s.provider.config.Clock.Now()
 	condition.Initialize(class, now)
-	cluster, err := p.source.cluster(ctx, class)
+	cluster, err := s.probe(ctx, class)
 	if err != nil {
 		s.unread(ctx, class, clusterapiv1alpha1.ConditionTypeClusterReady, clusterapiv1alpha1.ReasonClusterNotFound, err)
 		return
@@ -131,13 +118,22 @@ func (s *Status) resolve(ctx context.Context, class *clusterapiv1alpha1.ClusterA
 		s.unread(ctx, class, clusterapiv1alpha1.ConditionTypeTemplatesReady, clusterapiv1alpha1.ReasonNoTemplates, err)
 		return
 	}
+	s.outage.note(nil, now)
 	book, bookErr := p.prices.of(ctx, class)
 	s.describe(class, cluster, templates, book)
 	s.templatesReady(class, append(unusable, checkPatterns(class)...))
 	s.pricesKnown(class, bookErr)
 }
 
-// unread sets a condition to a failure of the management cluster: False if the object does not exist, else Unknown.
+// probe reads the Cluster of the class without a cache, which shows whether the management cluster answers.
+func (s *Status) probe(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) (*clusterObject, error) {
+	ctx, cancel := timeout.Context(ctx, s.provider.config.Clock, probeTime)
+	defer cancel()
+	return templateSource{reader: s.provider.config.Management.Live}.cluster(ctx, class)
+}
+
+// unread sets a condition to a failure of the management cluster: False if the object does not exist, else Unknown. A class that
+// was ready stays ready for outageGrace.
 func (s *Status) unread(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass, kind, missing string, err error) {
 	now := s.provider.config.Clock.Now()
 	if apierrors.IsNotFound(err) {
@@ -145,8 +141,7 @@ func (s *Status) unread(ctx context.Context, class *clusterapiv1alpha1.ClusterAP
 		return
 	}
 	ctrl.LoggerFrom(ctx).Error(err, "failed to read the management cluster, retrying")
-	// A class that was ready stays ready, because an outage of the management cluster must not affect nodes.
-	if !condition.Ready(class) {
+	if s.outage.note(err, now) >= outageGrace || !condition.Ready(class) {
 		condition.SetUnknown(class, kind, clusterapiv1alpha1.ReasonNotReachable, telemetry.Cut(err.Error()), now)
 	}
 }
@@ -247,8 +242,8 @@ func (s *Status) finish(ctx context.Context, class *clusterapiv1alpha1.ClusterAP
 	}
 	before := class.DeepCopy()
 	controllerutil.RemoveFinalizer(class, clusterapiv1alpha1.TerminationFinalizer)
-	if err := s.provider.config.Client.Patch(ctx, class, locked(before)); err != nil {
-		_, err = again(err, "remove finalizer of node class", class.Name)
+	if err := s.provider.config.Client.Patch(ctx, class, classwrite.Locked(before)); err != nil {
+		_, err = classwrite.Failed(err, "remove finalizer of node class", class.Name)
 		return err
 	}
 	return nil

@@ -31,6 +31,9 @@ func (e *UnreachableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
+// createMethod is the name of the call that may take as long as a launch.
+const createMethod = "CreateInstance"
+
 // call makes one call. It waits for one of the calls that the provider takes at the same time, and ends at the deadline.
 func call[Q, A any](
 	ctx context.Context, p *Provider, method string, limit time.Duration,
@@ -42,11 +45,17 @@ func call[Q, A any](
 	bounded, cancel := timeout.Context(ctx, p.config.Clock, limit)
 	defer cancel()
 	if p.slots != nil {
-		select {
-		case p.slots <- struct{}{}:
-			defer func() { <-p.slots }()
-		case <-bounded.Done():
-			return answer, fmt.Errorf("wait for one of %d calls to the provider to end: %w", cap(p.slots), bounded.Err())
+		slots := []chan struct{}{p.slots}
+		if method == createMethod {
+			slots = []chan struct{}{p.starts, p.slots}
+		}
+		for _, s := range slots {
+			select {
+			case s <- struct{}{}:
+				defer func() { <-s }()
+			case <-bounded.Done():
+				return answer, fmt.Errorf("wait for one of %d calls to the provider to end: %w", cap(s), bounded.Err())
+			}
 		}
 	}
 	start := p.config.Clock.Now()
@@ -58,7 +67,7 @@ func call[Q, A any](
 		return answer, ctx.Err() // the caller has given up; that says nothing about the provider
 	}
 	// A launch may take long without any fault of the provider.
-	if !(method == "CreateInstance" && status.Code(err) == codes.DeadlineExceeded) {
+	if !(method == createMethod && status.Code(err) == codes.DeadlineExceeded) {
 		p.heard(ctx, err)
 	}
 	return answer, p.said(err)

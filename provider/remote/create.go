@@ -52,7 +52,7 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	request := &cloudv1.CreateInstanceRequest{
 		Token: tokenOf(claim), Candidates: p.candidates(claim, kinds), NodeClaimJson: text, NodeClassJson: class,
 	}
-	answer, err := call(ctx, p, "CreateInstance", createCall, p.api.CreateInstance, request)
+	answer, err := call(ctx, p, createMethod, createCall, p.api.CreateInstance, request)
 	var unreachable *UnreachableError
 	switch {
 	case errors.As(err, &unreachable):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,6 +116,63 @@ func TestHangs(t *testing.T) {
 			t.Errorf("create: %v, want the error of its context", err)
 		}
 	})
+}
+
+// Launches that hang take at most three quarters of the calls. So other calls are made at once.
+func TestHangingLaunchesLeaveCalls(t *testing.T) {
+	info, err := (&scripted{}).GetInfo(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.MaxConcurrentCalls = 4
+	s := &scripted{
+		info: info,
+		get: func(string) *cloudv1.GetInstanceResponse {
+			return &cloudv1.GetInstanceResponse{Instance: &cloudv1.Instance{ProviderId: "script://x"}}
+		},
+	}
+	bubble(t, s, func(t *testing.T, p cloudProvider, _ *line) {
+		begun := make(chan struct{}, 10)
+		s.create = func(ctx context.Context, _ *cloudv1.CreateInstanceRequest) (*cloudv1.CreateInstanceResponse, error) {
+			begun <- struct{}{}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		for n := range 10 {
+			group.Go(func() { _, _ = p.Create(ctx, claim(fmt.Sprint(n))) })
+		}
+		synctest.Wait()
+		if len(begun) != 3 {
+			t.Errorf("%d launches are open, want 3 of 4 calls", len(begun))
+		}
+		bounded, done := context.WithTimeout(t.Context(), time.Second)
+		if _, err := p.Get(bounded, "script://x"); err != nil {
+			t.Errorf("get while launches hang: %v", err)
+		}
+		done()
+		cancel()
+		group.Wait()
+	})
+}
+
+// The launch timeout of each kind of node class is read, and one that makes no sense is rejected.
+func TestLaunchTimeout(t *testing.T) {
+	for limit, valid := range map[time.Duration]bool{0: false, time.Second: false, 20 * time.Minute: true, 24 * time.Hour: false} {
+		info, err := (&scripted{}).GetInfo(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info.NodeClassKinds[0].LaunchTimeout = durationpb.New(limit)
+		read, err := wire.ReadInfo(info)
+		if (err == nil) != valid {
+			t.Errorf("launch timeout %v: %v, want valid %t", limit, err, valid)
+		}
+		if err == nil && read.Facts.LaunchTimeout(pool().Spec.Template.Spec.NodeClassRef) != limit {
+			t.Errorf("facts are %+v, want the launch timeout %v", read.Facts.LaunchTimeouts, limit)
+		}
+	}
 }
 
 // A catalogue that never comes makes the NodePool unusable at once; it does not hold up the planning of others.

@@ -59,10 +59,10 @@ const (
 	// pulse is the interval at which it is checked that the provider answers.
 	pulse = 15 * time.Second
 	// shortCall bounds calls about one object, longCall those about many. createCall bounds launches, which have an
-	// earlier deadline of their callers.
+	// earlier deadline of their callers: the launch timeout.
 	shortCall  = 30 * time.Second
 	longCall   = 2 * time.Minute
-	createCall = 10 * time.Minute
+	createCall = cloud.MaxLaunchTimeout
 	// pings is how long a connection may be silent. Servers of gRPC end connections with pings more often than every five
 	// minutes, unless they are set up otherwise. Calls of GetInfo find a provider that hangs earlier.
 	pings = 6 * time.Minute
@@ -76,6 +76,7 @@ type Provider struct {
 	conn   *grpc.ClientConn
 	api    cloudv1.ProviderServiceClient
 	slots  chan struct{} // bounds the calls at the same time
+	starts chan struct{} // bounds the launches among them
 
 	// running ends the goroutines of streams, which wait counts.
 	running context.Context //nolint:containedctx // streams outlive the calls that open them
@@ -115,6 +116,7 @@ func Connect(ctx context.Context, c Config) (*Provider, error) {
 		return nil, err
 	}
 	p.slots = make(chan struct{}, p.info.Calls)
+	p.starts = make(chan struct{}, max(1, p.info.Calls*3/4)) // a launch may take long, and other calls must not wait for it
 	if err := p.served(ctx); err != nil {
 		p.Close()
 		return nil, err

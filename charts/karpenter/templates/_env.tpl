@@ -107,6 +107,7 @@
   (list "INTERRUPTION_QUEUE" "interruptionQueue")
   (list "RESERVED_ENIS" "reservedENIs")
   (list "MANAGEMENT_KUBECONFIG" "managementKubeconfig")
+  (list "MACHINE_LAUNCH_TIMEOUT" "machineLaunchTimeout")
   (list "PRICE_FILE" "priceFile")
   (list "PROVIDER_ADDRESS" "providerAddress")
   (list "PROVIDER_CA_FILE" "providerCAFile")

@@ -9,12 +9,15 @@ import (
 	"os"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	cloudv1 "github.com/karpenter-go/karpenter/cloud/proto/karpenter/cloud/v1"
 	"github.com/karpenter-go/karpenter/internal/operator"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/provider/aws"
@@ -85,6 +88,7 @@ func providerServeCommand(version operator.Version) *cobra.Command {
 		instead := func(env operator.Env, p operator.Provider) []operator.Controller {
 			return []operator.Controller{serve.NewController(serve.Config{
 				Provider: p.Cloud, Version: version.Number, Clock: clock.RealClock{}, Log: env.Log.WithName("serve"),
+				Without: withoutCalls[core.Provider],
 			}, listener)}
 		}
 		return runProgram(cmd.Context(), version, core, clouds, instead)
@@ -92,21 +96,30 @@ func providerServeCommand(version operator.Version) *cobra.Command {
 	return c
 }
 
+// withoutCalls are the optional calls that the providers of this program do not support.
+var withoutCalls = map[string][]cloudv1.Capability{
+	settings.ProviderClusterAPI: {cloudv1.Capability_CAPABILITY_REBOOT},
+}
+
 func providerCheckCommand() *cobra.Command {
-	var file, caFile, certFile, keyFile string
+	var file, caFile, certFile, keyFile, pool string
 	var out output
 	c := &cobra.Command{
 		Use:   "check ADDRESS",
 		Short: "Check whether a provider in another process keeps the protocol",
-		Long: "Run the conformance suite against a provider that listens at ADDRESS: unix:///path, or host:port with TLS. It\n" +
-			"needs no cluster. The provider must have no instances. It launches some of them, which costs money on a real\n" +
-			"cloud, and ends them. Exit code 1 if a check fails, 3 if the provider cannot be reached.",
+		Long: "Run the conformance suite against a provider that listens at ADDRESS: unix:///path, or host:port with TLS. The\n" +
+			"provider must have no instances. The check launches some of them, which costs money on a real cloud, and ends\n" +
+			"them. It needs a cluster only for a provider that reads NodeClaims from its own one, as those of karpenter\n" +
+			"provider serve do: the cluster in KUBECONFIG, without NodeClaims and without a controller, and --nodepool.\n" +
+			"Exit code 1 if a check fails, 3 if the provider or the cluster cannot be reached.",
 		Example: "  karpenter provider check unix:///run/toy.sock\n" +
+			"  karpenter provider check unix:///run/karpenter/aws.sock --nodepool default\n" +
 			"  karpenter provider check toy.example.com:443 --filename nodeclass.yaml -o json",
 		Args: cobra.ExactArgs(1),
 	}
 	f := c.Flags()
 	f.StringVarP(&file, "filename", "f", "", "File with the node class to launch from (default: the example of the provider)")
+	f.StringVar(&pool, "nodepool", "", "NodePool with whose node class NodeClaims are created, for a provider that reads them from its cluster")
 	f.StringVar(&caFile, "ca-file", "", "PEM file with the certificates that sign that of the provider")
 	f.StringVar(&certFile, "certificate-file", "", "PEM file with the certificate of the client")
 	f.StringVar(&keyFile, "key-file", "", "PEM file with the key of --certificate-file")
@@ -126,6 +139,7 @@ func providerCheckCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		ctrl.SetLogger(logr.Discard()) // what matters is in the report
 		metrics := remote.NewMetrics(nil)
 		options := check.Options{
 			Class: class, Clock: clock.RealClock{},
@@ -134,6 +148,11 @@ func providerCheckCommand() *cobra.Command {
 					Address: args[0], TLS: trust, Reader: classes, Clock: clock.RealClock{}, Metrics: metrics,
 				})
 			},
+		}
+		if pool != "" {
+			if options.Cluster, options.Pool, err = openCheckedCluster(cmd.Context(), pool); err != nil {
+				return err
+			}
 		}
 		if out != asJSON {
 			options.Done = func(l check.Line) { printLine(cmd.OutOrStdout(), l) }

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -122,6 +124,36 @@ func (p *Place) Program(t *testing.T, stdin, name string, args ...string) (strin
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.Cluster.Dir().Kubeconfig())
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// Start starts a program of this project with the administrator's rights in the cluster, without ports. It is killed when the
+// test ends, or by the returned function. If the test fails, its last log lines are logged.
+func (p *Place) Start(t *testing.T, name string, args ...string) (kill func()) {
+	t.Helper()
+	log, err := os.CreateTemp(t.TempDir(), "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(p.rig.Binaries, name), args...) //nolint:gosec,noctx // it outlives a call
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.Cluster.Dir().Kubeconfig(), "SYSTEM_NAMESPACE="+cluster.Namespace,
+		"LEADER_ELECTION_NAMESPACE="+cluster.Namespace, "METRICS_PORT=0", "HEALTH_PROBE_PORT=0", "DISABLE_LEADER_ELECTION=true")
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	t.Cleanup(func() {
+		kill()
+		if text, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
+			lines := strings.Split(string(text), "\n")
+			t.Logf("log of %s %s:\n%s", name, args, strings.Join(lines[max(0, len(lines)-25):], "\n"))
+		}
+	})
+	return kill
 }
 
 // Local runs karpenter-local on the cluster.

@@ -28,6 +28,8 @@ type Rig struct {
 	Arguments map[string][]string
 	// Values are values of the chart for the controller; see cluster.Options.
 	Values map[string]any
+	// Management and Workload are the kubeconfigs of other clusters of Cluster API; see cluster.Options.
+	Management, Workload string
 	// Bare is true if the controller is not started, because another controller runs or because a test starts it.
 	Bare bool
 	// Patience bounds each wait of a Place. It is long, because the tests do not check speed.
@@ -98,6 +100,8 @@ func (r Rig) open(dir string, onEnd func(part string, how error)) (*cluster.Clus
 		Scheduler:     r.Scheduler,
 		Arguments:     r.Arguments,
 		Values:        r.Values,
+		Management:    r.Management,
+		Workload:      r.Workload,
 		Settings:      r.Settings,
 		DieWithParent: true,
 		OnEnd:         onEnd,

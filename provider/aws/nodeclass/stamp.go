@@ -12,6 +12,7 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/provider/classwrite"
 )
 
 // A Stamp is the controller that writes the hash of a class to its annotations. If HashVersion has changed, it also
@@ -54,7 +55,7 @@ func (s *Stamp) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	metav1.SetMetaDataAnnotation(&class.ObjectMeta, awsv1.AnnotationEC2NodeClassHash, hash)
 	metav1.SetMetaDataAnnotation(&class.ObjectMeta, awsv1.AnnotationEC2NodeClassHashVersion, HashVersion)
 	if err := s.Client.Patch(ctx, &class, client.MergeFrom(before)); err != nil {
-		return again(err, "stamp node class", class.Name)
+		return classwrite.Failed(err, "stamp node class", class.Name)
 	}
 	return ctrl.Result{}, nil
 }

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -35,6 +34,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 	"github.com/karpenter-go/karpenter/provider/aws/network"
 	"github.com/karpenter-go/karpenter/provider/aws/placement"
+	"github.com/karpenter-go/karpenter/provider/classwrite"
 )
 
 // Images finds images.
@@ -158,9 +158,8 @@ func (s *Status) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	}
 	before := class.DeepCopy()
 	if controllerutil.AddFinalizer(&class, awsv1.TerminationFinalizer) {
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := s.Client.Patch(ctx, &class, patch); err != nil {
-			return again(err, "add finalizer to node class", class.Name)
+		if err := s.Client.Patch(ctx, &class, classwrite.Locked(before)); err != nil {
+			return classwrite.Failed(err, "add finalizer to node class", class.Name)
 		}
 		before = class.DeepCopy()
 	}
@@ -175,9 +174,8 @@ func (s *Status) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		s.tell(ctx, &class, "", "")
 	}
 	if !equality.Semantic.DeepEqual(before.Status, class.Status) {
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if patchErr := s.Client.Status().Patch(ctx, &class, patch); patchErr != nil {
-			return again(patchErr, "patch status of node class", class.Name)
+		if patchErr := s.Client.Status().Patch(ctx, &class, classwrite.Locked(before)); patchErr != nil {
+			return classwrite.Failed(patchErr, "patch status of node class", class.Name)
 		}
 	}
 	return ctrl.Result{RequeueAfter: next}, nil
@@ -215,17 +213,6 @@ func (s *Status) tell(ctx context.Context, class *awsv1.EC2NodeClass, about, wha
 	default:
 		log.FromContext(ctx).Error(errors.New(what), "failed to resolve EC2NodeClass, retrying", "EC2NodeClass", klog.KRef("", class.Name), "condition", about)
 	}
-}
-
-// again returns a requeue if err is a conflict, and no error if the object does not exist.
-func again(err error, what, name string) (ctrl.Result, error) {
-	switch {
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: time.Second}, nil
-	case apierrors.IsNotFound(err):
-		return ctrl.Result{}, nil
-	}
-	return ctrl.Result{}, fmt.Errorf("%s %s: %w", what, name, err)
 }
 
 // resolve executes all steps, even if one fails. It returns the time until the first of them is due again.
@@ -305,9 +292,8 @@ func (s *Status) finish(ctx context.Context, class *awsv1.EC2NodeClass) (ctrl.Re
 	}
 	before := class.DeepCopy()
 	controllerutil.RemoveFinalizer(class, awsv1.TerminationFinalizer)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := s.Client.Patch(ctx, class, patch); err != nil {
-		return again(err, "remove finalizer of node class", class.Name)
+	if err := s.Client.Patch(ctx, class, classwrite.Locked(before)); err != nil {
+		return classwrite.Failed(err, "remove finalizer of node class", class.Name)
 	}
 	if s.Gone != nil {
 		s.Gone(class)

@@ -1,7 +1,7 @@
 // Package check runs the conformance suite against a provider that is already running, for those who write one.
 //
-// It needs no cluster: NodeClaims and the node class exist only in memory. The provider must have no instances, and those
-// that it launches meanwhile are ended.
+// NodeClaims and the node class exist only in memory, unless the provider reads them from its own cluster. Then the check needs
+// that cluster. The provider must have no instances, and those that it launches meanwhile are ended.
 package check
 
 import (
@@ -35,11 +35,27 @@ type Options struct {
 	Connect func(ctx context.Context, classes client.Reader) (*remote.Provider, error)
 	// Class is a node class to launch from; nil means the example of the provider.
 	Class *unstructured.Unstructured
-	Clock clock.Clock
+	// Cluster has the NodeClaims of a provider with access to the cluster, and Pool is a NodePool there whose node class is
+	// ready. No controller may run in the cluster.
+	Cluster Cluster
+	Pool    *apiv1.NodePool
+	Clock   clock.Clock
 	// Patience bounds each call; 0 means half a minute.
 	Patience time.Duration
 	// Done is called after each check.
 	Done func(Line)
+}
+
+// A Cluster stores the NodeClaims of a check.
+type Cluster interface {
+	// Create stores a claim, which gets its UID.
+	Create(ctx context.Context, claim *apiv1.NodeClaim) error
+	// Claim returns the claim as it is stored now.
+	Claim(ctx context.Context, name string) (*apiv1.NodeClaim, error)
+	// Launched writes to the claim what a controller writes after a launch.
+	Launched(ctx context.Context, name string, i *cloud.Instance) error
+	// Remove deletes the claim.
+	Remove(ctx context.Context, name string) error
 }
 
 // A Line is the result of one check.
@@ -76,8 +92,8 @@ func (r Report) Failed() (n int) {
 type AccessError struct{ Provider string }
 
 func (e *AccessError) Error() string {
-	return fmt.Sprintf("provider %s reads NodeClaims and node classes from its own cluster, where the check writes none:"+
-		" check it with cloud/cloudtest", e.Provider)
+	return fmt.Sprintf("provider %s reads NodeClaims and node classes from its own cluster: name a NodePool there with --nodepool"+
+		" while no controller runs", e.Provider)
 }
 
 // leftOut says what happens without a capability.
@@ -110,12 +126,20 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			r.Missing = append(r.Missing, leftOut[c])
 		}
 	}
-	if info.Has(cloudv1.Capability_CAPABILITY_CLUSTER_ACCESS) {
+	var class *unstructured.Unstructured
+	switch {
+	case !info.Has(cloudv1.Capability_CAPABILITY_CLUSTER_ACCESS):
+		o.Cluster = nil
+		if class, err = classOf(o.Class, first); err != nil {
+			return r, err
+		}
+	case o.Cluster == nil:
 		return r, &AccessError{info.Name}
+	case !info.Facts.Manages(o.Pool.Spec.Template.Spec.NodeClassRef):
+		return r, fmt.Errorf("the node class of NodePool %s is none of provider %s", o.Pool.Name, info.Name)
 	}
-	class, err := classOf(o.Class, first)
-	if err != nil {
-		return r, err
+	if list, err := first.List(ctx); err != nil || len(list) > 0 {
+		return r, errors.Join(err, fmt.Errorf("the provider has %d instances, and the check needs one without any", len(list)))
 	}
 	for _, check := range conformance.Checks() {
 		line := one(ctx, o, check, class, info.Has(cloudv1.Capability_CAPABILITY_REBOOT))
@@ -157,19 +181,8 @@ func one(ctx context.Context, o Options, check conformance.Check, class *unstruc
 	m := &memory{class: class, claims: map[string]*apiv1.NodeClaim{}, check: o, ctx: ctx}
 	defer m.close()
 	result := conformance.Result{}
-	func() {
-		defer func() {
-			if p := recover(); p != nil {
-				failed, ok := p.(broken)
-				if !ok {
-					panic(p)
-				}
-				result.Failures = append(result.Failures, failed.Error())
-			}
-		}()
-		result = check.Run(ctx, m.world(reboots))
-		m.end(&result)
-	}()
+	guarded(&result, func() { result = check.Run(ctx, m.world(reboots)) })
+	guarded(&result, func() { m.end(&result) })
 	line := Line{Check: check.Name, Result: "ok", Problems: result.Failures}
 	switch {
 	case len(result.Failures) > 0:
@@ -178,6 +191,20 @@ func one(ctx context.Context, o Options, check conformance.Check, class *unstruc
 		line.Result, line.Problems = "skipped", []string{result.Skipped}
 	}
 	return line
+}
+
+// guarded calls do, and adds the failure of a world that cannot be made to the result.
+func guarded(r *conformance.Result, do func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			failed, ok := p.(broken)
+			if !ok {
+				panic(p)
+			}
+			r.Failures = append(r.Failures, failed.Error())
+		}
+	}()
+	do()
 }
 
 // broken ends a check whose world cannot be made.
@@ -196,17 +223,15 @@ type memory struct {
 
 // world returns the world of a check.
 func (m *memory) world(reboots bool) *conformance.World {
-	pool := &apiv1.NodePool{}
-	pool.Name = "check"
-	kind := m.class.GroupVersionKind()
-	pool.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: kind.Group, Kind: kind.Kind, Name: m.class.GetName()}
+	pool := m.check.Pool
+	if m.check.Cluster == nil {
+		pool = &apiv1.NodePool{}
+		pool.Name = "check"
+		kind := m.class.GroupVersionKind()
+		pool.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: kind.Group, Kind: kind.Kind, Name: m.class.GetName()}
+	}
 	return &conformance.World{
-		Provider: m.provider, Pool: pool, CanReboot: reboots,
-		Store: m.store, Load: func(name string) *apiv1.NodeClaim { return m.claims[name].DeepCopy() },
-		Launched: func(name string, i *cloud.Instance) {
-			m.claims[name].Status.ProviderID = i.ProviderID
-			condition.SetTrue(m.claims[name], apiv1.ConditionTypeLaunched, m.check.Clock.Now())
-		},
+		Provider: m.provider, Pool: pool, CanReboot: reboots, Store: m.store, Load: m.load, Launched: m.launched,
 		Alive: func() int { return m.alive() }, LoseAnswer: func() { m.lost.Store(true) },
 		Bounded: func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return timeout.Context(ctx, m.check.Clock, m.check.Patience)
@@ -248,10 +273,40 @@ func (m *memory) close() {
 }
 
 func (m *memory) store(c *apiv1.NodeClaim) {
+	if m.check.Cluster != nil {
+		c.ResourceVersion, c.UID = "", ""
+		if err := m.check.Cluster.Create(m.ctx, c); err != nil {
+			panic(broken{err})
+		}
+		m.claims[c.Name] = c.DeepCopy()
+		return
+	}
 	m.uids++
 	// The UID is new in each run, so that tokens are.
 	c.UID = types.UID(fmt.Sprintf("check-%x-%d", m.check.Clock.Now().UnixNano(), m.uids))
 	m.claims[c.Name] = c.DeepCopy()
+}
+
+func (m *memory) load(name string) *apiv1.NodeClaim {
+	if m.check.Cluster == nil {
+		return m.claims[name].DeepCopy()
+	}
+	c, err := m.check.Cluster.Claim(m.ctx, name)
+	if err != nil {
+		panic(broken{err})
+	}
+	return c
+}
+
+func (m *memory) launched(name string, i *cloud.Instance) {
+	if m.check.Cluster != nil {
+		if err := m.check.Cluster.Launched(m.ctx, name, i); err != nil {
+			panic(broken{err})
+		}
+		return
+	}
+	m.claims[name].Status.ProviderID = i.ProviderID
+	condition.SetTrue(m.claims[name], apiv1.ConditionTypeLaunched, m.check.Clock.Now())
 }
 
 // alive returns how many instances the provider lists that are not being ended.
@@ -273,8 +328,11 @@ func (m *memory) alive() (n int) {
 	return n
 }
 
-// tries is how often an instance is ended until the provider says that it is gone.
-const tries = 1_000
+// An instance is ended until the provider says that it is gone: at most so often, with a pause in between.
+const (
+	tries = 600
+	pause = 100 * time.Millisecond
+)
 
 // end ends the instances of all claims.
 func (m *memory) end(r *conformance.Result) {
@@ -282,15 +340,28 @@ func (m *memory) end(r *conformance.Result) {
 		return
 	}
 	p := m.provider()
-	for _, c := range m.claims {
+	for name := range m.claims {
+		c := m.load(name)
 		var err error
 		for range tries {
-			if err = p.Delete(m.ctx, c); err != nil {
-				break
+			if err = p.Delete(m.ctx, c); errors.Is(err, cloud.ErrNotFound) || m.ctx.Err() != nil {
+				break // after any other error the call is repeated, as a controller does
+			}
+			timer := m.check.Clock.NewTimer(pause)
+			select {
+			case <-m.ctx.Done():
+				timer.Stop()
+			case <-timer.C():
 			}
 		}
 		if !errors.Is(err, cloud.ErrNotFound) {
 			r.Failures = append(r.Failures, fmt.Sprintf("after the check, the instance of NodeClaim %s could not be ended: %v", c.Name, err))
+		}
+		if m.check.Cluster == nil {
+			continue
+		}
+		if err := m.check.Cluster.Remove(context.WithoutCancel(m.ctx), name); err != nil {
+			r.Failures = append(r.Failures, fmt.Sprintf("after the check, NodeClaim %s could not be deleted: %v", name, err))
 		}
 	}
 }

@@ -34,6 +34,9 @@ func (s *Server) WatchCatalogue(request *cloudv1.WatchCatalogueRequest, stream g
 			return status.Errorf(codes.InvalidArgument, "decode taints: %v", err)
 		}
 	}
+	if _, err := s.config.Classes.learn(request.GetNodeClassJson()); err != nil {
+		return err
+	}
 	sent := sender{provider: s.config.Provider, stream: stream, types: map[string]*cloud.InstanceType{}}
 	for {
 		stale := s.staleness() // before the types are read, so that no change is missed

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -32,6 +34,10 @@ const DefaultPoll = 5 * time.Second
 // Config has the dependencies and settings of a Server.
 type Config struct {
 	Provider cloud.Provider
+	// Classes has the node classes that Karpenter sends. nil means that the provider reads and writes them in the cluster.
+	Classes *Classes
+	// Without are the optional calls that the provider does not support.
+	Without []cloudv1.Capability
 	// Version is the version of the provider.
 	Version string
 	Clock   clock.WithTicker
@@ -103,27 +109,28 @@ func (s *Server) recover(method string, err *error) {
 
 // GetInfo implements the service.
 func (s *Server) GetInfo(_ context.Context, request *cloudv1.GetInfoRequest) (*cloudv1.GetInfoResponse, error) {
-	if !contains(request.GetProtocolVersions(), wire.Version) {
+	if !slices.Contains(request.GetProtocolVersions(), wire.Version) {
 		return nil, status.Errorf(codes.FailedPrecondition, "the provider speaks version %s of the protocol, Karpenter speaks %s",
 			wire.Version, strings.Join(request.GetProtocolVersions(), ", "))
 	}
 	capabilities := []cloudv1.Capability{
-		cloudv1.Capability_CAPABILITY_CLUSTER_ACCESS, cloudv1.Capability_CAPABILITY_REBOOT, cloudv1.Capability_CAPABILITY_DRIFT,
-		cloudv1.Capability_CAPABILITY_REGISTRATION,
+		cloudv1.Capability_CAPABILITY_REBOOT, cloudv1.Capability_CAPABILITY_DRIFT, cloudv1.Capability_CAPABILITY_REGISTRATION,
+	}
+	if s.config.Classes == nil {
+		capabilities = append(capabilities, cloudv1.Capability_CAPABILITY_CLUSTER_ACCESS)
 	}
 	if n, ok := s.config.Provider.(cloud.Notifier); ok && len(n.NoticeSources()) > 0 {
 		capabilities = append(capabilities, cloudv1.Capability_CAPABILITY_NOTICES)
 	}
-	return wire.WriteInfo(s.config.Provider, s.config.Version, capabilities...), nil
-}
-
-func contains(list []string, one string) bool {
-	for _, s := range list {
-		if s == one {
-			return true
+	capabilities = slices.DeleteFunc(capabilities, func(c cloudv1.Capability) bool { return slices.Contains(s.config.Without, c) })
+	info := wire.WriteInfo(s.config.Provider, s.config.Version, capabilities...)
+	for _, k := range info.GetNodeClassKinds() {
+		var err error
+		if k.ExampleJson, err = s.config.Classes.example(schema.GroupVersionKind{Group: k.GetGroup(), Version: k.GetVersion(), Kind: k.GetKind()}); err != nil {
+			return nil, err
 		}
 	}
-	return false
+	return info, nil
 }
 
 // claimOf decodes the NodeClaim of a request.
@@ -160,6 +167,9 @@ func (s *Server) CreateInstance(ctx context.Context, request *cloudv1.CreateInst
 	}
 	if string(claim.UID) != request.GetToken() {
 		return nil, status.Error(codes.InvalidArgument, "the token is not the UID of the NodeClaim")
+	}
+	if _, err := s.config.Classes.learn(request.GetNodeClassJson()); err != nil {
+		return nil, err
 	}
 	i, err := s.config.Provider.Create(ctx, claim)
 	failure, err := answered(ctx, err)
@@ -276,6 +286,9 @@ func (s *Server) RebootInstance(ctx context.Context, request *cloudv1.RebootInst
 func (s *Server) CheckDrift(ctx context.Context, request *cloudv1.CheckDriftRequest) (*cloudv1.CheckDriftResponse, error) {
 	claim, err := claimOf(request.GetNodeClaimJson())
 	if err != nil {
+		return nil, err
+	}
+	if _, err := s.config.Classes.learn(request.GetNodeClassJson()); err != nil {
 		return nil, err
 	}
 	why, err := s.config.Provider.Drift(ctx, claim)

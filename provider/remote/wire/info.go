@@ -54,6 +54,7 @@ func ReadInfo(m *cloudv1.GetInfoResponse) (*Info, error) {
 	if i.Calls == 0 {
 		i.Calls = defaultCalls
 	}
+	i.Facts.LaunchTimeouts = map[schema.GroupKind]time.Duration{}
 	if err := i.readKinds(m.GetNodeClassKinds()); err != nil {
 		return nil, err
 	}
@@ -99,6 +100,17 @@ func (i *Info) readKinds(list []*cloudv1.NodeClassKind) error {
 		}
 		i.Facts.NodeClasses = append(i.Facts.NodeClasses, gvk)
 		i.Examples[gvk] = k.GetExampleJson()
+		if k.GetLaunchTimeout() == nil {
+			continue
+		}
+		limit, err := durationOf(k.GetLaunchTimeout())
+		if err == nil && (limit < cloud.MinLaunchTimeout || limit > cloud.MaxLaunchTimeout) {
+			err = Reject(InvalidAmount, "launch_timeout is %v, not %v to %v", limit, cloud.MinLaunchTimeout, cloud.MaxLaunchTimeout)
+		}
+		if err != nil {
+			return within(err, "kind %s", gvk.Kind)
+		}
+		i.Facts.LaunchTimeouts[gvk.GroupKind()] = limit
 	}
 	return nil
 }
@@ -217,7 +229,11 @@ func WriteInfo(p cloud.Provider, version string, capabilities ...cloudv1.Capabil
 		RepairPolicies: writePolicies(facts.RepairPolicies), LegacyRepairPolicies: writePolicies(facts.LegacyRepairPolicies),
 	}
 	for _, k := range facts.NodeClasses {
-		m.NodeClassKinds = append(m.NodeClassKinds, &cloudv1.NodeClassKind{Group: k.Group, Version: k.Version, Kind: k.Kind})
+		kind := &cloudv1.NodeClassKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
+		if limit := facts.LaunchTimeouts[k.GroupKind()]; limit > 0 {
+			kind.LaunchTimeout = durationpb.New(limit)
+		}
+		m.NodeClassKinds = append(m.NodeClassKinds, kind)
 	}
 	for _, key := range sets.List(facts.Labels.WellKnown) {
 		m.Labels = append(m.Labels, &cloudv1.Label{Key: key, KnownValues: facts.Labels.KnownValues[key]})

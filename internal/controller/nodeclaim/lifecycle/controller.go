@@ -146,7 +146,9 @@ func (c *Controller) fromSlice(ctx context.Context, o client.Object) []ctrl.Requ
 // look reads the inputs of the judgement about a claim. hookErr is the error of the provider's Registered; it does not stop the
 // pass.
 func (c *Controller) look(ctx context.Context, claim *apiv1.NodeClaim) (v lifecycle.View, hookErr, err error) {
-	v = lifecycle.View{Now: c.Clock.Now(), Claim: claim, DRA: c.DRA}
+	v = lifecycle.View{
+		Now: c.Clock.Now(), Claim: claim, DRA: c.DRA, LaunchTimeout: c.Cloud.Facts().LaunchTimeout(claim.Spec.NodeClassRef),
+	}
 	if v.Nodes, err = lookup.NodesOf(ctx, c.Client, claim); err != nil {
 		return v, nil, err
 	}

@@ -197,7 +197,7 @@ func (p *pass) noteFailed() {
 // notRegistered returns a message for the condition of the NodePool about a claim whose node did not register.
 func (p *pass) notRegistered() string {
 	return fmt.Sprintf("Node of NodeClaim %s did not register within %s: kubectl describe nodeclaim %[1]s shows the cause while it exists",
-		p.claim.Name, duration.HumanDuration(lifecycle.RegistrationTimeout))
+		p.claim.Name, duration.HumanDuration(lifecycle.RegistrationTimeout(p.view.LaunchTimeout)))
 }
 
 func poolUID(claim *apiv1.NodeClaim) types.UID {

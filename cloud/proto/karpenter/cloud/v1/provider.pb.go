@@ -458,7 +458,9 @@ type NodeClassKind struct {
 	Version string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	Kind    string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// A node class as JSON with which instances can be launched. `karpenter provider check` uses it.
-	ExampleJson   string `protobuf:"bytes,4,opt,name=example_json,json=exampleJson,proto3" json:"example_json,omitempty"`
+	ExampleJson string `protobuf:"bytes,4,opt,name=example_json,json=exampleJson,proto3" json:"example_json,omitempty"`
+	// How long a launch may take, from the creation of the NodeClaim: one minute to two hours. Absent means five minutes.
+	LaunchTimeout *durationpb.Duration `protobuf:"bytes,5,opt,name=launch_timeout,json=launchTimeout,proto3" json:"launch_timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,6 +521,13 @@ func (x *NodeClassKind) GetExampleJson() string {
 		return x.ExampleJson
 	}
 	return ""
+}
+
+func (x *NodeClassKind) GetLaunchTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.LaunchTimeout
+	}
+	return nil
 }
 
 type Label struct {
@@ -2856,12 +2865,13 @@ const file_karpenter_cloud_v1_provider_proto_rawDesc = "" +
 	"\x14max_concurrent_calls\x18\v \x01(\rR\x12maxConcurrentCalls\x1a?\n" +
 	"\x11LabelAliasesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"v\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb8\x01\n" +
 	"\rNodeClassKind\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
 	"\x04kind\x18\x03 \x01(\tR\x04kind\x12!\n" +
-	"\fexample_json\x18\x04 \x01(\tR\vexampleJson\"<\n" +
+	"\fexample_json\x18\x04 \x01(\tR\vexampleJson\x12@\n" +
+	"\x0elaunch_timeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\rlaunchTimeout\"<\n" +
 	"\x05Label\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12!\n" +
 	"\fknown_values\x18\x02 \x03(\tR\vknownValues\"\xe9\x02\n" +
@@ -3196,80 +3206,81 @@ var file_karpenter_cloud_v1_provider_proto_depIdxs = []int32{
 	42, // 3: karpenter.cloud.v1.GetInfoResponse.label_aliases:type_name -> karpenter.cloud.v1.GetInfoResponse.LabelAliasesEntry
 	8,  // 4: karpenter.cloud.v1.GetInfoResponse.repair_policies:type_name -> karpenter.cloud.v1.RepairPolicy
 	8,  // 5: karpenter.cloud.v1.GetInfoResponse.legacy_repair_policies:type_name -> karpenter.cloud.v1.RepairPolicy
-	53, // 6: karpenter.cloud.v1.RepairPolicy.toleration:type_name -> google.protobuf.Duration
-	53, // 7: karpenter.cloud.v1.RepairPolicy.termination_grace_period:type_name -> google.protobuf.Duration
-	1,  // 8: karpenter.cloud.v1.RepairPolicy.action:type_name -> karpenter.cloud.v1.RepairAction
-	2,  // 9: karpenter.cloud.v1.Failure.kind:type_name -> karpenter.cloud.v1.FailureKind
-	10, // 10: karpenter.cloud.v1.Failure.exhausted:type_name -> karpenter.cloud.v1.OfferingKey
-	53, // 11: karpenter.cloud.v1.Failure.retry_after:type_name -> google.protobuf.Duration
-	12, // 12: karpenter.cloud.v1.WatchCatalogueRequest.node_class:type_name -> karpenter.cloud.v1.NodeClassRef
-	14, // 13: karpenter.cloud.v1.WatchCatalogueResponse.instance_types:type_name -> karpenter.cloud.v1.InstanceType
-	17, // 14: karpenter.cloud.v1.WatchCatalogueResponse.updates:type_name -> karpenter.cloud.v1.OfferingUpdate
-	9,  // 15: karpenter.cloud.v1.WatchCatalogueResponse.failure:type_name -> karpenter.cloud.v1.Failure
-	15, // 16: karpenter.cloud.v1.InstanceType.requirements:type_name -> karpenter.cloud.v1.Requirement
-	43, // 17: karpenter.cloud.v1.InstanceType.capacity:type_name -> karpenter.cloud.v1.InstanceType.CapacityEntry
-	44, // 18: karpenter.cloud.v1.InstanceType.allocatable:type_name -> karpenter.cloud.v1.InstanceType.AllocatableEntry
-	16, // 19: karpenter.cloud.v1.InstanceType.offerings:type_name -> karpenter.cloud.v1.Offering
-	45, // 20: karpenter.cloud.v1.InstanceType.attach_limits:type_name -> karpenter.cloud.v1.InstanceType.AttachLimitsEntry
-	18, // 21: karpenter.cloud.v1.InstanceType.device_templates:type_name -> karpenter.cloud.v1.DeviceTemplate
-	15, // 22: karpenter.cloud.v1.Offering.requirements:type_name -> karpenter.cloud.v1.Requirement
-	54, // 23: karpenter.cloud.v1.Offering.price_since:type_name -> google.protobuf.Timestamp
-	10, // 24: karpenter.cloud.v1.OfferingUpdate.offering:type_name -> karpenter.cloud.v1.OfferingKey
-	54, // 25: karpenter.cloud.v1.OfferingUpdate.price_since:type_name -> google.protobuf.Timestamp
-	19, // 26: karpenter.cloud.v1.DeviceTemplate.devices:type_name -> karpenter.cloud.v1.Device
-	46, // 27: karpenter.cloud.v1.Device.attributes:type_name -> karpenter.cloud.v1.Device.AttributesEntry
-	47, // 28: karpenter.cloud.v1.Device.capacity:type_name -> karpenter.cloud.v1.Device.CapacityEntry
-	9,  // 29: karpenter.cloud.v1.ValidateNodeClassResponse.failure:type_name -> karpenter.cloud.v1.Failure
-	10, // 30: karpenter.cloud.v1.CreateInstanceRequest.candidates:type_name -> karpenter.cloud.v1.OfferingKey
-	9,  // 31: karpenter.cloud.v1.CreateInstanceResponse.failure:type_name -> karpenter.cloud.v1.Failure
-	24, // 32: karpenter.cloud.v1.CreateInstanceResponse.instance:type_name -> karpenter.cloud.v1.Instance
-	10, // 33: karpenter.cloud.v1.Instance.offering:type_name -> karpenter.cloud.v1.OfferingKey
-	48, // 34: karpenter.cloud.v1.Instance.labels:type_name -> karpenter.cloud.v1.Instance.LabelsEntry
-	49, // 35: karpenter.cloud.v1.Instance.annotations:type_name -> karpenter.cloud.v1.Instance.AnnotationsEntry
-	50, // 36: karpenter.cloud.v1.Instance.capacity:type_name -> karpenter.cloud.v1.Instance.CapacityEntry
-	51, // 37: karpenter.cloud.v1.Instance.allocatable:type_name -> karpenter.cloud.v1.Instance.AllocatableEntry
-	54, // 38: karpenter.cloud.v1.Instance.created:type_name -> google.protobuf.Timestamp
-	9,  // 39: karpenter.cloud.v1.DeleteInstanceResponse.failure:type_name -> karpenter.cloud.v1.Failure
-	9,  // 40: karpenter.cloud.v1.GetInstanceResponse.failure:type_name -> karpenter.cloud.v1.Failure
-	24, // 41: karpenter.cloud.v1.GetInstanceResponse.instance:type_name -> karpenter.cloud.v1.Instance
-	24, // 42: karpenter.cloud.v1.ListInstancesResponse.instances:type_name -> karpenter.cloud.v1.Instance
-	9,  // 43: karpenter.cloud.v1.RebootInstanceResponse.failure:type_name -> karpenter.cloud.v1.Failure
-	9,  // 44: karpenter.cloud.v1.CheckDriftResponse.failure:type_name -> karpenter.cloud.v1.Failure
-	9,  // 45: karpenter.cloud.v1.CheckRegistrationResponse.failure:type_name -> karpenter.cloud.v1.Failure
-	53, // 46: karpenter.cloud.v1.CheckRegistrationResponse.wait:type_name -> google.protobuf.Duration
-	52, // 47: karpenter.cloud.v1.CheckRegistrationResponse.labels:type_name -> karpenter.cloud.v1.CheckRegistrationResponse.LabelsEntry
-	39, // 48: karpenter.cloud.v1.WatchNoticesResponse.notices:type_name -> karpenter.cloud.v1.Notice
-	3,  // 49: karpenter.cloud.v1.Notice.kind:type_name -> karpenter.cloud.v1.NoticeKind
-	54, // 50: karpenter.cloud.v1.Notice.time:type_name -> google.protobuf.Timestamp
-	4,  // 51: karpenter.cloud.v1.ProviderService.GetInfo:input_type -> karpenter.cloud.v1.GetInfoRequest
-	11, // 52: karpenter.cloud.v1.ProviderService.WatchCatalogue:input_type -> karpenter.cloud.v1.WatchCatalogueRequest
-	20, // 53: karpenter.cloud.v1.ProviderService.ValidateNodeClass:input_type -> karpenter.cloud.v1.ValidateNodeClassRequest
-	22, // 54: karpenter.cloud.v1.ProviderService.CreateInstance:input_type -> karpenter.cloud.v1.CreateInstanceRequest
-	25, // 55: karpenter.cloud.v1.ProviderService.DeleteInstance:input_type -> karpenter.cloud.v1.DeleteInstanceRequest
-	27, // 56: karpenter.cloud.v1.ProviderService.GetInstance:input_type -> karpenter.cloud.v1.GetInstanceRequest
-	29, // 57: karpenter.cloud.v1.ProviderService.ListInstances:input_type -> karpenter.cloud.v1.ListInstancesRequest
-	31, // 58: karpenter.cloud.v1.ProviderService.RebootInstance:input_type -> karpenter.cloud.v1.RebootInstanceRequest
-	33, // 59: karpenter.cloud.v1.ProviderService.CheckDrift:input_type -> karpenter.cloud.v1.CheckDriftRequest
-	35, // 60: karpenter.cloud.v1.ProviderService.CheckRegistration:input_type -> karpenter.cloud.v1.CheckRegistrationRequest
-	37, // 61: karpenter.cloud.v1.ProviderService.WatchNotices:input_type -> karpenter.cloud.v1.WatchNoticesRequest
-	40, // 62: karpenter.cloud.v1.ProviderService.MarkUnavailable:input_type -> karpenter.cloud.v1.MarkUnavailableRequest
-	5,  // 63: karpenter.cloud.v1.ProviderService.GetInfo:output_type -> karpenter.cloud.v1.GetInfoResponse
-	13, // 64: karpenter.cloud.v1.ProviderService.WatchCatalogue:output_type -> karpenter.cloud.v1.WatchCatalogueResponse
-	21, // 65: karpenter.cloud.v1.ProviderService.ValidateNodeClass:output_type -> karpenter.cloud.v1.ValidateNodeClassResponse
-	23, // 66: karpenter.cloud.v1.ProviderService.CreateInstance:output_type -> karpenter.cloud.v1.CreateInstanceResponse
-	26, // 67: karpenter.cloud.v1.ProviderService.DeleteInstance:output_type -> karpenter.cloud.v1.DeleteInstanceResponse
-	28, // 68: karpenter.cloud.v1.ProviderService.GetInstance:output_type -> karpenter.cloud.v1.GetInstanceResponse
-	30, // 69: karpenter.cloud.v1.ProviderService.ListInstances:output_type -> karpenter.cloud.v1.ListInstancesResponse
-	32, // 70: karpenter.cloud.v1.ProviderService.RebootInstance:output_type -> karpenter.cloud.v1.RebootInstanceResponse
-	34, // 71: karpenter.cloud.v1.ProviderService.CheckDrift:output_type -> karpenter.cloud.v1.CheckDriftResponse
-	36, // 72: karpenter.cloud.v1.ProviderService.CheckRegistration:output_type -> karpenter.cloud.v1.CheckRegistrationResponse
-	38, // 73: karpenter.cloud.v1.ProviderService.WatchNotices:output_type -> karpenter.cloud.v1.WatchNoticesResponse
-	41, // 74: karpenter.cloud.v1.ProviderService.MarkUnavailable:output_type -> karpenter.cloud.v1.MarkUnavailableResponse
-	63, // [63:75] is the sub-list for method output_type
-	51, // [51:63] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	53, // 6: karpenter.cloud.v1.NodeClassKind.launch_timeout:type_name -> google.protobuf.Duration
+	53, // 7: karpenter.cloud.v1.RepairPolicy.toleration:type_name -> google.protobuf.Duration
+	53, // 8: karpenter.cloud.v1.RepairPolicy.termination_grace_period:type_name -> google.protobuf.Duration
+	1,  // 9: karpenter.cloud.v1.RepairPolicy.action:type_name -> karpenter.cloud.v1.RepairAction
+	2,  // 10: karpenter.cloud.v1.Failure.kind:type_name -> karpenter.cloud.v1.FailureKind
+	10, // 11: karpenter.cloud.v1.Failure.exhausted:type_name -> karpenter.cloud.v1.OfferingKey
+	53, // 12: karpenter.cloud.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	12, // 13: karpenter.cloud.v1.WatchCatalogueRequest.node_class:type_name -> karpenter.cloud.v1.NodeClassRef
+	14, // 14: karpenter.cloud.v1.WatchCatalogueResponse.instance_types:type_name -> karpenter.cloud.v1.InstanceType
+	17, // 15: karpenter.cloud.v1.WatchCatalogueResponse.updates:type_name -> karpenter.cloud.v1.OfferingUpdate
+	9,  // 16: karpenter.cloud.v1.WatchCatalogueResponse.failure:type_name -> karpenter.cloud.v1.Failure
+	15, // 17: karpenter.cloud.v1.InstanceType.requirements:type_name -> karpenter.cloud.v1.Requirement
+	43, // 18: karpenter.cloud.v1.InstanceType.capacity:type_name -> karpenter.cloud.v1.InstanceType.CapacityEntry
+	44, // 19: karpenter.cloud.v1.InstanceType.allocatable:type_name -> karpenter.cloud.v1.InstanceType.AllocatableEntry
+	16, // 20: karpenter.cloud.v1.InstanceType.offerings:type_name -> karpenter.cloud.v1.Offering
+	45, // 21: karpenter.cloud.v1.InstanceType.attach_limits:type_name -> karpenter.cloud.v1.InstanceType.AttachLimitsEntry
+	18, // 22: karpenter.cloud.v1.InstanceType.device_templates:type_name -> karpenter.cloud.v1.DeviceTemplate
+	15, // 23: karpenter.cloud.v1.Offering.requirements:type_name -> karpenter.cloud.v1.Requirement
+	54, // 24: karpenter.cloud.v1.Offering.price_since:type_name -> google.protobuf.Timestamp
+	10, // 25: karpenter.cloud.v1.OfferingUpdate.offering:type_name -> karpenter.cloud.v1.OfferingKey
+	54, // 26: karpenter.cloud.v1.OfferingUpdate.price_since:type_name -> google.protobuf.Timestamp
+	19, // 27: karpenter.cloud.v1.DeviceTemplate.devices:type_name -> karpenter.cloud.v1.Device
+	46, // 28: karpenter.cloud.v1.Device.attributes:type_name -> karpenter.cloud.v1.Device.AttributesEntry
+	47, // 29: karpenter.cloud.v1.Device.capacity:type_name -> karpenter.cloud.v1.Device.CapacityEntry
+	9,  // 30: karpenter.cloud.v1.ValidateNodeClassResponse.failure:type_name -> karpenter.cloud.v1.Failure
+	10, // 31: karpenter.cloud.v1.CreateInstanceRequest.candidates:type_name -> karpenter.cloud.v1.OfferingKey
+	9,  // 32: karpenter.cloud.v1.CreateInstanceResponse.failure:type_name -> karpenter.cloud.v1.Failure
+	24, // 33: karpenter.cloud.v1.CreateInstanceResponse.instance:type_name -> karpenter.cloud.v1.Instance
+	10, // 34: karpenter.cloud.v1.Instance.offering:type_name -> karpenter.cloud.v1.OfferingKey
+	48, // 35: karpenter.cloud.v1.Instance.labels:type_name -> karpenter.cloud.v1.Instance.LabelsEntry
+	49, // 36: karpenter.cloud.v1.Instance.annotations:type_name -> karpenter.cloud.v1.Instance.AnnotationsEntry
+	50, // 37: karpenter.cloud.v1.Instance.capacity:type_name -> karpenter.cloud.v1.Instance.CapacityEntry
+	51, // 38: karpenter.cloud.v1.Instance.allocatable:type_name -> karpenter.cloud.v1.Instance.AllocatableEntry
+	54, // 39: karpenter.cloud.v1.Instance.created:type_name -> google.protobuf.Timestamp
+	9,  // 40: karpenter.cloud.v1.DeleteInstanceResponse.failure:type_name -> karpenter.cloud.v1.Failure
+	9,  // 41: karpenter.cloud.v1.GetInstanceResponse.failure:type_name -> karpenter.cloud.v1.Failure
+	24, // 42: karpenter.cloud.v1.GetInstanceResponse.instance:type_name -> karpenter.cloud.v1.Instance
+	24, // 43: karpenter.cloud.v1.ListInstancesResponse.instances:type_name -> karpenter.cloud.v1.Instance
+	9,  // 44: karpenter.cloud.v1.RebootInstanceResponse.failure:type_name -> karpenter.cloud.v1.Failure
+	9,  // 45: karpenter.cloud.v1.CheckDriftResponse.failure:type_name -> karpenter.cloud.v1.Failure
+	9,  // 46: karpenter.cloud.v1.CheckRegistrationResponse.failure:type_name -> karpenter.cloud.v1.Failure
+	53, // 47: karpenter.cloud.v1.CheckRegistrationResponse.wait:type_name -> google.protobuf.Duration
+	52, // 48: karpenter.cloud.v1.CheckRegistrationResponse.labels:type_name -> karpenter.cloud.v1.CheckRegistrationResponse.LabelsEntry
+	39, // 49: karpenter.cloud.v1.WatchNoticesResponse.notices:type_name -> karpenter.cloud.v1.Notice
+	3,  // 50: karpenter.cloud.v1.Notice.kind:type_name -> karpenter.cloud.v1.NoticeKind
+	54, // 51: karpenter.cloud.v1.Notice.time:type_name -> google.protobuf.Timestamp
+	4,  // 52: karpenter.cloud.v1.ProviderService.GetInfo:input_type -> karpenter.cloud.v1.GetInfoRequest
+	11, // 53: karpenter.cloud.v1.ProviderService.WatchCatalogue:input_type -> karpenter.cloud.v1.WatchCatalogueRequest
+	20, // 54: karpenter.cloud.v1.ProviderService.ValidateNodeClass:input_type -> karpenter.cloud.v1.ValidateNodeClassRequest
+	22, // 55: karpenter.cloud.v1.ProviderService.CreateInstance:input_type -> karpenter.cloud.v1.CreateInstanceRequest
+	25, // 56: karpenter.cloud.v1.ProviderService.DeleteInstance:input_type -> karpenter.cloud.v1.DeleteInstanceRequest
+	27, // 57: karpenter.cloud.v1.ProviderService.GetInstance:input_type -> karpenter.cloud.v1.GetInstanceRequest
+	29, // 58: karpenter.cloud.v1.ProviderService.ListInstances:input_type -> karpenter.cloud.v1.ListInstancesRequest
+	31, // 59: karpenter.cloud.v1.ProviderService.RebootInstance:input_type -> karpenter.cloud.v1.RebootInstanceRequest
+	33, // 60: karpenter.cloud.v1.ProviderService.CheckDrift:input_type -> karpenter.cloud.v1.CheckDriftRequest
+	35, // 61: karpenter.cloud.v1.ProviderService.CheckRegistration:input_type -> karpenter.cloud.v1.CheckRegistrationRequest
+	37, // 62: karpenter.cloud.v1.ProviderService.WatchNotices:input_type -> karpenter.cloud.v1.WatchNoticesRequest
+	40, // 63: karpenter.cloud.v1.ProviderService.MarkUnavailable:input_type -> karpenter.cloud.v1.MarkUnavailableRequest
+	5,  // 64: karpenter.cloud.v1.ProviderService.GetInfo:output_type -> karpenter.cloud.v1.GetInfoResponse
+	13, // 65: karpenter.cloud.v1.ProviderService.WatchCatalogue:output_type -> karpenter.cloud.v1.WatchCatalogueResponse
+	21, // 66: karpenter.cloud.v1.ProviderService.ValidateNodeClass:output_type -> karpenter.cloud.v1.ValidateNodeClassResponse
+	23, // 67: karpenter.cloud.v1.ProviderService.CreateInstance:output_type -> karpenter.cloud.v1.CreateInstanceResponse
+	26, // 68: karpenter.cloud.v1.ProviderService.DeleteInstance:output_type -> karpenter.cloud.v1.DeleteInstanceResponse
+	28, // 69: karpenter.cloud.v1.ProviderService.GetInstance:output_type -> karpenter.cloud.v1.GetInstanceResponse
+	30, // 70: karpenter.cloud.v1.ProviderService.ListInstances:output_type -> karpenter.cloud.v1.ListInstancesResponse
+	32, // 71: karpenter.cloud.v1.ProviderService.RebootInstance:output_type -> karpenter.cloud.v1.RebootInstanceResponse
+	34, // 72: karpenter.cloud.v1.ProviderService.CheckDrift:output_type -> karpenter.cloud.v1.CheckDriftResponse
+	36, // 73: karpenter.cloud.v1.ProviderService.CheckRegistration:output_type -> karpenter.cloud.v1.CheckRegistrationResponse
+	38, // 74: karpenter.cloud.v1.ProviderService.WatchNotices:output_type -> karpenter.cloud.v1.WatchNoticesResponse
+	41, // 75: karpenter.cloud.v1.ProviderService.MarkUnavailable:output_type -> karpenter.cloud.v1.MarkUnavailableResponse
+	64, // [64:76] is the sub-list for method output_type
+	52, // [52:64] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_karpenter_cloud_v1_provider_proto_init() }

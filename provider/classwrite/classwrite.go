@@ -1,0 +1,33 @@
+// Package classwrite has what controllers of node classes need to write them: a patch that loses no change of another
+// writer, and the result of a Reconcile whose write failed.
+package classwrite
+
+import (
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// conflictPause is the pause before a class is read and written again after a conflict. By then the cache has the other change.
+const conflictPause = time.Second
+
+// Locked returns a merge patch from before to the object that is patched. It fails with a conflict if the stored object is not
+// before any more.
+func Locked(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+// Failed returns the result of a Reconcile after a write of the class failed with err. A conflict is repeated after a second. A
+// class that does not exist any more needs nothing. Any other error is returned as "what name: err".
+func Failed(err error, what, name string) (ctrl.Result, error) {
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: conflictPause}, nil
+	case apierrors.IsNotFound(err):
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, fmt.Errorf("%s %s: %w", what, name, err)
+}
