@@ -234,17 +234,23 @@ func (s *backtesting) policy(cmd *cobra.Command, p *progress, name, file string)
 		}
 		in.files = append(slices.Clone(s.files), file)
 	}
-	c, err := in.read(cmd, p)
+	c, err := in.read(cmd, p, &s.solver)
 	if err != nil {
 		return backtest.Policy{}, err
 	}
 	if file != "" {
 		c.Delta.Pools = slices.DeleteFunc(c.Delta.Pools, func(o *apiv1.NodePool) bool { return !slices.Contains(pools, o.Name) })
 	}
-	c.Spread.Constraints = s.spread()
-	policy, warnings := backtest.NewPolicy(name, c, s.options(), disrupt.Options{})
+	policy, warnings := backtest.NewPolicy(name, c, s.options(), s.disruption())
 	warn(cmd.ErrOrStderr(), warnings)
 	return policy, nil
+}
+
+// disruption returns the options of disruption: those of the controller, without pauses and rate limits of the moment.
+func (s *backtesting) disruption() disrupt.Options {
+	o := s.controller.disruption(false)
+	o.Paused, o.MaxNodes = false, 0
+	return o
 }
 
 // readTrace reads the trace and cuts the replayed period out of it.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,14 +37,14 @@ func (in *input) check() error {
 	return in.cataloguing.check()
 }
 
-// read returns a Case of the manifests, and writes warnings to stderr.
-func (in *input) read(cmd *cobra.Command, p *progress) (*offline.Case, error) {
-	c, _, _, err := in.readAll(cmd, p)
+// read returns a Case of the manifests, and writes warnings to stderr. It sets what is known of the controller in s.
+func (in *input) read(cmd *cobra.Command, p *progress, s *solver) (*offline.Case, error) {
+	c, _, _, err := in.readAll(cmd, p, s)
 	return c, err
 }
 
 // readAll is like read, and also returns the manifests and the catalogue.
-func (in *input) readAll(cmd *cobra.Command, p *progress) (*offline.Case, *manifest.Set, *offline.Catalogue, error) {
+func (in *input) readAll(cmd *cobra.Command, p *progress, s *solver) (*offline.Case, *manifest.Set, *offline.Catalogue, error) {
 	first := in.files[0]
 	if first == manifest.Stdin {
 		first = "standard input"
@@ -60,13 +62,24 @@ func (in *input) readAll(cmd *cobra.Command, p *progress) (*offline.Case, *manif
 	if err := in.pay(catalogue, manifest.Of[*corev1.Node](set)); err != nil {
 		return nil, nil, nil, err
 	}
-	c, err := offline.Assemble(set, catalogue, time.Now())
+	told := s.meetManifests(set)
+	c, err := offline.AssembleWithout(set, catalogue, time.Now(), s.off())
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	c.Spread.Constraints = s.spread()
 	p.pause()
-	warn(cmd.ErrOrStderr(), c.Warnings)
+	warn(cmd.ErrOrStderr(), slices.Concat(told, c.Warnings))
 	return c, set, catalogue, nil
+}
+
+// off are the features that are known to be off in the controller.
+func (s *solver) off() offline.Off {
+	if !s.controller.known() {
+		return offline.Off{}
+	}
+	gates := s.controller.gates()
+	return offline.Off{Overlays: !gates.NodeOverlay, Buffers: !gates.CapacityBuffer, Static: !gates.StaticCapacity}
 }
 
 // maxWarnings is the maximum number of printed warnings.
@@ -105,6 +118,22 @@ func (o output) check() error {
 type answer struct {
 	value any
 	text  func(report.Style) string
+}
+
+// of returns the answer with the notes about the controller before the text, and with the source of its settings after it.
+func (a answer) of(c *controllerState) answer {
+	if !c.known() {
+		return a
+	}
+	text := a.text
+	a.text = func(s report.Style) string {
+		var b strings.Builder
+		for _, note := range c.notes() {
+			b.WriteString(note + "\n")
+		}
+		return b.String() + text(s) + "\nsettings of the controller: " + c.source + "\n"
+	}
+	return a
 }
 
 // print writes an answer in the chosen format.

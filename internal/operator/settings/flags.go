@@ -133,13 +133,13 @@ func (s *Settings) Namespace() string {
 
 func variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
 
-// readEnvironment sets flags that were not given from their environment variables.
-func (s *Settings) readEnvironment() {
+// readEnvironment sets flags that were not given from their environment variables, which getenv returns.
+func (s *Settings) readEnvironment(getenv func(string) string) {
 	envs := variables()
 	s.unread = map[string]bool{}
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		env, ours := envs[f.Name]
-		value := os.Getenv(env)
+		value := getenv(env)
 		if !ours || f.Changed || value == "" {
 			return
 		}
