@@ -19,7 +19,7 @@ import (
 // that drift is not known.
 func TestClassDrift(t *testing.T) {
 	stored := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	stored.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}}
+	stored.Spec.AMISelectorTerms, stored.Spec.AMIFamily = []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}}, ptr.To("AL2023")
 	stored.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{ID: "subnet-1"}}
 	claim := func(name, class, hash string) *apiv1.NodeClaim {
 		c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", Annotations: map[string]string{

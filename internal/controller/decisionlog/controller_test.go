@@ -250,7 +250,7 @@ func TestSettingsArePublished(t *testing.T) {
 		t.Errorf("settings %q, %d episodes", got, len(b.published()))
 	}
 	b.Clock.Step(time.Minute)
-	b.log.Add(decisions.Episode{Kind: decisions.KindProvisioning})
+	b.log.Begin(decisions.Episode{Kind: decisions.KindProvisioning, Action: "refuse"})
 	b.publish()
 	if got := settings(); got != b.publisher.Settings || len(b.published()) != 1 {
 		t.Errorf("with a decision: settings %q, %d episodes", got, len(b.published()))
