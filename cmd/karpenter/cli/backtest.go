@@ -63,7 +63,7 @@ func backtestCommand() *cobra.Command {
 	}
 	s.input.addFlags(c)
 	s.solver.addFlags(c)
-	s.output.addFlag(c)
+	s.output.addFlagWithYAML(c)
 	f := c.Flags()
 	f.StringVar(&s.trace, "trace", "", "File with the pods to replay: CSV, or an audit log as JSON lines; - for standard input")
 	f.StringVar(&s.from, "from", "", "Begin of the replayed period, as a time or in seconds as in the trace (default: the first pod)")
@@ -81,7 +81,7 @@ func backtestCommand() *cobra.Command {
 }
 
 func (s *backtesting) check() error {
-	for _, check := range []func() error{s.output.check, s.input.check, s.solver.check, s.checkOwn} {
+	for _, check := range []func() error{s.output.checkWithYAML, s.input.check, s.solver.check, s.checkOwn} {
 		if err := check(); err != nil {
 			return err
 		}

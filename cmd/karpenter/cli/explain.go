@@ -55,13 +55,13 @@ func explainCommand() *cobra.Command {
 	}
 	x.input.addFlags(c)
 	x.solver.addFlags(c)
-	x.output.addFlag(c)
+	x.output.addFlagWithYAML(c)
 	c.Flags().StringVarP(&x.namespace, "namespace", "n", "default", "Namespace of the pod")
 	return c
 }
 
 func (x *explanation) run(cmd *cobra.Command, args []string) error {
-	for _, check := range []func() error{x.output.check, x.cataloguing.check, x.solver.check} {
+	for _, check := range []func() error{x.output.checkWithYAML, x.cataloguing.check, x.solver.check} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/engine/units"
@@ -100,6 +101,7 @@ type output string
 const (
 	asText output = "text"
 	asJSON output = "json"
+	asYAML output = "yaml"
 )
 
 func (o *output) addFlag(c *cobra.Command) {
@@ -107,11 +109,41 @@ func (o *output) addFlag(c *cobra.Command) {
 	c.Flags().StringVarP((*string)(o), "output", "o", string(asText), "Output format: text or json")
 }
 
+// addFlagWithYAML is addFlag for a command that prints YAML too.
+func (o *output) addFlagWithYAML(c *cobra.Command) {
+	*o = asText
+	c.Flags().StringVarP((*string)(o), "output", "o", string(asText), "Output format: text, json or yaml")
+}
+
 func (o output) check() error {
 	if o != asText && o != asJSON {
 		return coded{exitUsage, fmt.Errorf("--output: unknown format %q, use text or json", string(o))}
 	}
 	return nil
+}
+
+// checkWithYAML is check for a command that prints YAML too.
+func (o output) checkWithYAML() error {
+	if o != asText && !o.encoded() {
+		return coded{exitUsage, fmt.Errorf("--output: unknown format %q, use text, json or yaml", string(o))}
+	}
+	return nil
+}
+
+// encoded reports whether the output is a value and not text.
+func (o output) encoded() bool { return o == asJSON || o == asYAML }
+
+// encode writes v as JSON in one line, or as a document of YAML.
+func (o output) encode(w io.Writer, v any) error {
+	if o != asYAML {
+		return printJSON(w, v)
+	}
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode as YAML: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "---\n%s", text)
+	return err
 }
 
 // An answer is the result of a command that only reads, as a value for JSON and as text.
@@ -138,8 +170,8 @@ func (a answer) of(c *controllerState) answer {
 
 // print writes an answer in the chosen format.
 func (o output) print(cmd *cobra.Command, a answer) error {
-	if o == asJSON {
-		return printJSON(cmd.OutOrStdout(), a.value)
+	if o.encoded() {
+		return o.encode(cmd.OutOrStdout(), a.value)
 	}
 	_, err := io.WriteString(cmd.OutOrStdout(), a.text(styleOf(cmd.OutOrStdout())))
 	return err

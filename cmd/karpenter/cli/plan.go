@@ -46,13 +46,13 @@ func planCommand() *cobra.Command {
 	}
 	x.cataloguing.addFlags(c)
 	x.solver.addFlags(c)
-	x.output.addFlag(c)
+	x.output.addFlagWithYAML(c)
 	x.change.addFlags(c)
 	return c
 }
 
 func (x *planning) run(cmd *cobra.Command) error {
-	for _, check := range []func() error{x.output.check, x.cataloguing.check, x.solver.check, x.change.check} {
+	for _, check := range []func() error{x.output.checkWithYAML, x.cataloguing.check, x.solver.check, x.change.check} {
 		if err := check(); err != nil {
 			return err
 		}

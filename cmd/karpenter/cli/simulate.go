@@ -66,7 +66,7 @@ func simulateCommand() *cobra.Command {
 	}
 	s.input.addFlags(c)
 	s.solver.addFlags(c)
-	s.output.addFlag(c)
+	s.output.addFlagWithYAML(c)
 	c.Flags().IntVar(&s.repeat, "repeat", 1, "Number of runs; the reported times are their median")
 	c.Flags().BoolVar(&s.consolidate, "consolidate", false, "Also show which of the given nodes would be disrupted, and the savings")
 	c.Flags().BoolVar(&s.failing, "fail-on-unschedulable", false,
@@ -81,7 +81,7 @@ func (s *simulation) check() error {
 	if s.repeat < 1 {
 		return coded{exitUsage, fmt.Errorf("--repeat: %d is out of range, use 1 or more", s.repeat)}
 	}
-	for _, check := range []func() error{s.output.check, s.input.check, s.solver.check, s.checkGates} {
+	for _, check := range []func() error{s.output.checkWithYAML, s.input.check, s.solver.check, s.checkGates} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -143,10 +143,10 @@ func (s *simulation) disruption() disrupt.Options {
 // print writes the result; d may be nil.
 func (s *simulation) print(cmd *cobra.Command, c *offline.Case, run *offline.Run, d *offline.Disruption) error {
 	e := explain.New(run.Snapshot, run.Options.Labels)
-	if s.output == asJSON {
+	if s.output.encoded() {
 		result := resultOf(run, c.Static, d, e)
 		result.Controller = s.controller.shown()
-		return printJSON(cmd.OutOrStdout(), result)
+		return s.output.encode(cmd.OutOrStdout(), result)
 	}
 	style := styleOf(cmd.OutOrStdout())
 	var parts []string

@@ -52,13 +52,13 @@ func topCommand() *cobra.Command {
 	}
 	t.input.addFlags(c)
 	t.solver.addFlags(c)
-	t.output.addFlag(c)
+	t.output.addFlagWithYAML(c)
 	f := c.Flags()
 	f.BoolVar(&t.once, "once", false, "Print everything once and exit")
 	f.StringVar(&t.namespace, "controller-namespace", "", "Namespace of the controller (default: searched)")
 	f.DurationVar(&t.interval, "interval", 2*time.Second, "Least time between two updates; it is longer if computing takes longer than a quarter of it")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		for _, check := range []func() error{t.output.check, t.cataloguing.check, t.solver.check} {
+		for _, check := range []func() error{t.output.checkWithYAML, t.cataloguing.check, t.solver.check} {
 			if err := check(); err != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ func topCommand() *cobra.Command {
 		if t.interval <= 0 {
 			return coded{exitUsage, errors.New("--interval must be greater than 0")}
 		}
-		if t.once || t.output == asJSON || len(t.files) > 0 || !isTerminal(cmd.OutOrStdout()) {
+		if t.once || t.output.encoded() || len(t.files) > 0 || !isTerminal(cmd.OutOrStdout()) {
 			return interruptible(t.print)(cmd, args)
 		}
 		return t.show(cmd)
@@ -95,8 +95,8 @@ func (t *topView) print(cmd *cobra.Command, _ []string) error {
 	d.Controller = x.controller.shown()
 	p.pause()
 	tellFaults(cmd, run)
-	if t.output == asJSON {
-		return printJSON(cmd.OutOrStdout(), d)
+	if t.output.encoded() {
+		return t.output.encode(cmd.OutOrStdout(), d)
 	}
 	_, err = io.WriteString(cmd.OutOrStdout(), top.Text(d, max(columnsOf(cmd.OutOrStdout()), defaultColumns)))
 	return err

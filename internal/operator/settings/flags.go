@@ -67,7 +67,7 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.DecisionLog, "decision-log", "",
 		"Output of the decision log as JSON lines: stdout, stderr or a file name; empty means none")
 	flagtype.Bool(fs, &s.PublishDecisions, "publish-decisions", true,
-		"Write the newest decisions to ConfigMap karpenter-decisions, for karpenter timeline and karpenter top")
+		"Write the newest decisions and the settings to ConfigMap karpenter-decisions, for commands such as karpenter timeline and karpenter plan")
 }
 
 // addDecisionFlags adds the flags that affect decisions about nodes.
