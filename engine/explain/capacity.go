@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -32,12 +33,37 @@ func (e *Explainer) capacity(pod *model.Pod, pool *model.Pool, c labelMatch) []O
 	if len(holding) == 0 {
 		return []Obstacle{e.tooSmall(pod, pool, c, reqs)}
 	}
+	if quotas := usedUp(holding, reqs); len(quotas) > 0 {
+		o := obstacleOf(model.Verdict{Rule: model.RuleOffering, Cause: model.CauseQuota, Subject: each(quotas)})
+		if other := elsewhere(holding, reqs, c.term, pool); other != "" {
+			o.Fix += ", or " + other
+		}
+		return []Obstacle{o}
+	}
 	return []Obstacle{{
 		rule:  model.RuleOffering,
 		Why:   model.Verdict{Rule: model.RuleOffering, Subject: each(names(holding))}.String(),
 		Fix:   elsewhere(holding, reqs, c.term, pool),
 		NoFix: "none of these instance types is available in another zone or capacity type now",
 	}}
+}
+
+// usedUp returns the quotas that make the offerings of types unavailable, in alphabetical order. It returns none if an
+// offering that reqs allow is unavailable for another reason, because a higher quota might not help then.
+func usedUp(types []*model.InstanceType, reqs require.Set) []string {
+	found := map[string]bool{}
+	for _, t := range types {
+		for _, o := range t.Offerings {
+			if _, fits := reqs.Intersects(o.Requirements); !fits {
+				continue
+			}
+			if o.Quota == "" {
+				return nil
+			}
+			found[o.Quota] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // elsewhere returns a fix that allows the zone or capacity type of an available offering of types, empty if there is

@@ -44,6 +44,7 @@ var verdicts = []model.Verdict{
 	{Rule: model.RuleTopology, Cause: model.CauseDaemonSpread, Key: "topology.kubernetes.io/zone", Subject: "DaemonSet shop/agent"},
 	{Rule: model.RuleTopology, Cause: model.CauseDaemons, Subject: "DaemonSet shop/agent"},
 	{Rule: model.RuleOffering, Subject: "m7a.large"},
+	{Rule: model.RuleOffering, Cause: model.CauseQuota, Subject: "on-demand vCPUs for Standard instances"},
 	{Rule: model.RuleOffering, Cause: model.CauseReservation, Subject: "cr-1"},
 	{Rule: model.RuleVolume, Cause: model.CauseMissing, Subject: "PersistentVolumeClaim shop/nope does not exist",
 		Hint: "create PersistentVolumeClaim shop/nope"},

@@ -24,6 +24,7 @@ var fixes = map[model.Reason]string{
 	{Rule: model.RuleTopology, Cause: model.CauseOthersAffinity}: "allow more values of {key}, or use preferredDuringSchedulingIgnoredDuringExecution",
 	{Rule: model.RuleTopology, Cause: model.CauseDaemonSpread}:   "exclude pods of {subject} by the labelSelector of the constraint",
 	{Rule: model.RuleTopology}:                                   "exclude pods of {subject} by the labelSelectors of the constraints",
+	{Rule: model.RuleOffering, Cause: model.CauseQuota}:          "raise the quota",
 	{Rule: model.RuleOffering}:                                   "allow more zones, capacity types or instance types in the NodePool",
 	{Rule: model.RuleVolume}:                                     "change the volumes, nodeSelector or node affinity of the pod",
 	{Rule: model.RuleLimit}:                                      "raise spec.limits.{resource} of the NodePool by at least {amount}",

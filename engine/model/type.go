@@ -42,6 +42,9 @@ type Offering struct {
 	// Unpriced is true if the offering is unavailable only because its price is not known. A NodeOverlay with a price
 	// makes it available.
 	Unpriced bool
+	// Quota is the quota of the account that is used up and makes the offering unavailable, such as "on-demand vCPUs for
+	// Standard instances". It is empty if no quota does.
+	Quota string
 	// Requirements are the labels that this offering adds to the type's: zone, capacity type, zone id, reservation.
 	Requirements require.Set
 	// ReservationID is the capacity reservation of a reserved offering, empty for others.

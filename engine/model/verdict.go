@@ -104,6 +104,7 @@ const (
 	CauseDaemons        // RuleTopology: constraints of the pod and of DaemonSet pods together
 
 	CauseReservation // RuleOffering: a capacity reservation has no instance left
+	CauseQuota       // RuleOffering: the quota Subject of the account is used up
 	CauseMissing     // RuleVolume: the object Key does not exist
 
 	CauseNextPass // RuleEffort: the node is evaluated first in the next pass
@@ -168,6 +169,7 @@ var texts = map[Reason]string{
 	{RuleResources, CauseNone}:           "no instance type has enough {resource}: {amount} more needed",
 	{RuleShape, CauseNone}:               "no single instance type has enough of every requested resource",
 	{RuleOffering, CauseNone}:            "no available offering for {subject} (out of capacity, or not sold in the allowed zones and capacity types)",
+	{RuleOffering, CauseQuota}:           "the account's quota of {subject} is used up",
 	{RuleOffering, CauseReservation}:     "capacity reservation {subject} has no instance left",
 	{RulePorts, CauseNone}:               "host port is used: {subject}",
 	{RuleTopology, CauseSpread}:          "no domain satisfies topology spread over {key}{, given subject}",

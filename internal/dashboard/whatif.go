@@ -117,7 +117,7 @@ func (t *try) run(ctx context.Context) (any, error) {
 		options.DefaultSpread = spread(ctx)
 	}
 	before := offline.Decide(s, options, t.clock)
-	change := before.Change(changed, gone)
+	change := before.Change(offline.Alteration{Snapshot: changed, Gone: gone})
 	after := offline.Decide(change.Snapshot, options, t.clock)
 	if err := ctx.Err(); err != nil { // the client is gone
 		return nil, fmt.Errorf("compute what-if: %w", err)

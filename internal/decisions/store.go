@@ -13,6 +13,9 @@ const (
 	MapName = "karpenter-decisions"
 	// MapKey is the key in its data. The value has one line of JSON for each episode, oldest first.
 	MapKey = "episodes"
+	// SettingsKey is the key of the controller's settings, as JSON: an object with the text of each flag on which decisions
+	// depend, by the name of the flag.
+	SettingsKey = "settings"
 	// MaxStored bounds the value of MapKey, in bytes.
 	MaxStored = 256 << 10
 )

@@ -23,6 +23,17 @@ var ErrNoDecisions = errors.New("no ConfigMap " + decisions.MapName + " found: t
 // Decisions returns the published decisions of the controller, oldest first, and its namespace. If namespace is empty,
 // the usual namespaces are searched first, and then all.
 func Decisions(ctx context.Context, r client.Reader, namespace string) ([]decisions.Episode, string, error) {
+	m, err := DecisionsMap(ctx, r, namespace)
+	if err != nil {
+		return nil, "", err
+	}
+	episodes, err := episodesOf(m)
+	return episodes, m.Namespace, err
+}
+
+// DecisionsMap returns the ConfigMap with the published decisions and settings of the controller. If namespace is empty,
+// the usual namespaces are searched first, and then all.
+func DecisionsMap(ctx context.Context, r client.Reader, namespace string) (*corev1.ConfigMap, error) {
 	search := namespaces[:]
 	if namespace != "" {
 		search = []string{namespace}
@@ -34,24 +45,22 @@ func Decisions(ctx context.Context, r client.Reader, namespace string) ([]decisi
 			continue
 		}
 		if err != nil {
-			return nil, "", fmt.Errorf("read ConfigMap %s/%s: %w", ns, decisions.MapName, err)
+			return nil, fmt.Errorf("read ConfigMap %s/%s: %w", ns, decisions.MapName, err)
 		}
-		episodes, err := episodesOf(&m)
-		return episodes, ns, err
+		return &m, nil
 	}
 	if namespace != "" {
-		return nil, "", ErrNoDecisions
+		return nil, ErrNoDecisions
 	}
 	var all corev1.ConfigMapList
 	err := r.List(ctx, &all, client.MatchingFields{"metadata.name": decisions.MapName})
 	if err != nil && !apierrors.IsForbidden(err) {
-		return nil, "", fmt.Errorf("list ConfigMaps %s: %w", decisions.MapName, err)
+		return nil, fmt.Errorf("list ConfigMaps %s: %w", decisions.MapName, err)
 	}
 	if len(all.Items) == 0 {
-		return nil, "", ErrNoDecisions
+		return nil, ErrNoDecisions
 	}
-	episodes, err := episodesOf(&all.Items[0])
-	return episodes, all.Items[0].Namespace, err
+	return &all.Items[0], nil
 }
 
 func episodesOf(m *corev1.ConfigMap) ([]decisions.Episode, error) {

@@ -38,15 +38,23 @@ type kind struct {
 	namespaced bool
 }
 
-// kinds are the kinds that Read decodes. Objects of other kinds are skipped.
+// configMaps is the kind ConfigMap.
+var configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+
+// controllerMaps are the names of the ConfigMaps that Read keeps: the published settings of the controller, and its pauses
+// and rate limits.
+var controllerMaps = [...]string{"karpenter-decisions", "karpenter-throttle"}
+
+// kinds are the kinds that Read decodes. Objects of other kinds are skipped, and ConfigMaps except controllerMaps.
 var kinds = map[schema.GroupVersionKind]kind{
-	corev1.SchemeGroupVersion.WithKind("Pod"):                       of[corev1.Pod](true),
-	corev1.SchemeGroupVersion.WithKind("Node"):                      of[corev1.Node](false),
-	corev1.SchemeGroupVersion.WithKind("Namespace"):                 of[corev1.Namespace](false),
-	corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"):     of[corev1.PersistentVolumeClaim](true),
-	corev1.SchemeGroupVersion.WithKind("PersistentVolume"):          of[corev1.PersistentVolume](false),
-	corev1.SchemeGroupVersion.WithKind("PodTemplate"):               of[corev1.PodTemplate](true),
-	corev1.SchemeGroupVersion.WithKind("LimitRange"):                of[corev1.LimitRange](true),
+	corev1.SchemeGroupVersion.WithKind("Pod"):                   of[corev1.Pod](true),
+	corev1.SchemeGroupVersion.WithKind("Node"):                  of[corev1.Node](false),
+	corev1.SchemeGroupVersion.WithKind("Namespace"):             of[corev1.Namespace](false),
+	corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"): of[corev1.PersistentVolumeClaim](true),
+	corev1.SchemeGroupVersion.WithKind("PersistentVolume"):      of[corev1.PersistentVolume](false),
+	corev1.SchemeGroupVersion.WithKind("PodTemplate"):           of[corev1.PodTemplate](true),
+	corev1.SchemeGroupVersion.WithKind("LimitRange"):            of[corev1.LimitRange](true),
+	configMaps: of[corev1.ConfigMap](true),
 	corev1.SchemeGroupVersion.WithKind("Service"):                   of[corev1.Service](true),
 	appsv1.SchemeGroupVersion.WithKind("Deployment"):                of[appsv1.Deployment](true),
 	appsv1.SchemeGroupVersion.WithKind("StatefulSet"):               of[appsv1.StatefulSet](true),

@@ -96,7 +96,7 @@ func (s *Set) take(ctx context.Context, docs []*document) Errors {
 	var errs Errors
 	for i, r := range results {
 		switch {
-		case !read[i]:
+		case !read[i], docs[i].gvk() == configMaps && !isControllerMap(r.object):
 			s.skipped[docs[i].gvk()]++
 		case r.object == nil || len(r.errs) > 0:
 			errs = append(errs, r.errs...)
@@ -109,6 +109,11 @@ func (s *Set) take(ctx context.Context, docs []*document) Errors {
 	s.tell(s.namesakes)
 	s.tellSkipped()
 	return errs
+}
+
+// isControllerMap reports whether the object is one of controllerMaps.
+func isControllerMap(o Object) bool {
+	return o != nil && slices.Contains(controllerMaps[:], o.GetName())
 }
 
 // add adds one object. It replaces an earlier one with the same name, as if both were applied. But two pods with the

@@ -37,6 +37,8 @@ type PodAnswer struct {
 	Notes []string `json:"notes"`
 	// Told are the events that the controller published about the pod (see Told). It is empty for a pod from manifests.
 	Told []EventResult `json:"events"`
+	// Controller is what is known of the controller, nil if nothing is.
+	Controller *Controller `json:"controller,omitempty"`
 
 	Of *model.Pod `json:"-"`
 }
@@ -117,6 +119,8 @@ type NodeAnswer struct {
 	Reason      string         `json:"reason,omitempty"`
 	Fix         string         `json:"fix,omitempty"`
 	LostPerHour float64        `json:"lostPerHour"`
+	// Controller is what is known of the controller, nil if nothing is.
+	Controller *Controller `json:"controller,omitempty"`
 
 	Of    *model.Node    `json:"-"`
 	Doing *model.Command `json:"-"`
@@ -185,6 +189,8 @@ type PoolAnswer struct {
 	// Launches is how many nodes of the NodePool would be launched now.
 	Launches int           `json:"launches"`
 	Refuses  []PoolRefusal `json:"refuses"`
+	// Controller is what is known of the controller, nil if nothing is.
+	Controller *Controller `json:"controller,omitempty"`
 }
 
 // A LimitResult is one limit of a pool.

@@ -47,6 +47,7 @@ type assembly struct {
 	limits limits
 	// most is how many pods workloads may have together; 0 means that only each one is bounded.
 	most int
+	off  Off
 	errs manifest.Errors
 }
 
@@ -67,10 +68,19 @@ func Additions(set *manifest.Set, now time.Time, most int) (*Case, error) {
 	return a.Case, nil
 }
 
+// Off are the features of the controller that are off. Objects of such a feature have no effect.
+type Off struct{ Overlays, Buffers, Static bool }
+
 // Assemble builds a Case from the objects that were read. It changes the objects of set and shares them with the Case.
 // The error is a manifest.Errors with all mistakes that the schemas do not detect.
 func Assemble(set *manifest.Set, catalogue *Catalogue, now time.Time) (*Case, error) {
+	return AssembleWithout(set, catalogue, now, Off{})
+}
+
+// AssembleWithout is Assemble for a controller some of whose features are off.
+func AssembleWithout(set *manifest.Set, catalogue *Catalogue, now time.Time, off Off) (*Case, error) {
 	a := &assembly{
+		off: off,
 		Case: &Case{
 			Now: now, Labels: catalogue.Labels(), Leave: map[string]model.Verdict{}, Warnings: slices.Clone(set.Warnings),
 			Delta: model.Delta{Types: map[string][]*model.InstanceType{}},
@@ -84,7 +94,9 @@ func Assemble(set *manifest.Set, catalogue *Catalogue, now time.Time) (*Case, er
 	a.addNodes()
 	a.addSurroundings()
 	a.addPods()
-	a.addBuffers()
+	if !off.Buffers {
+		a.addBuffers()
+	}
 	if len(a.errs) > 0 {
 		return nil, a.errs
 	}

@@ -111,6 +111,15 @@ func Floor(s *model.Snapshot, o pack.Options) float64 {
 	return pack.Solve(s.Apply(d), o).Floor
 }
 
+// StaticLaunches returns the nodes that static NodePools lack, if disrupt.Options.Static is set.
+func (d *Disruption) StaticLaunches() []NodeResult {
+	out := make([]NodeResult, len(d.Launches))
+	for i := range d.Launches {
+		out[i] = nodeResult(&d.Launches[i])
+	}
+	return out
+}
+
 // Result adds the disruption to the run's result.
 func (d *Disruption) Result(out *Result) {
 	for i := range d.Commands {

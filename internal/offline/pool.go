@@ -55,7 +55,11 @@ func (a *assembly) addPools() error {
 		a.judgeReady(p, classOf(p, classes))
 		a.Delta.Pools = append(a.Delta.Pools, p)
 	}
-	supply, err := a.catalogue.Supply(a.Delta.Pools, classes, manifest.Of[*overlayv1alpha1.NodeOverlay](a.set))
+	overlays := manifest.Of[*overlayv1alpha1.NodeOverlay](a.set)
+	if a.off.Overlays {
+		overlays = nil
+	}
+	supply, err := a.catalogue.Supply(a.Delta.Pools, classes, overlays)
 	a.Delta.Types = supply.Types
 	a.Warnings = append(a.Warnings, supply.Warnings...)
 	return err

@@ -31,6 +31,8 @@ type Result struct {
 	VerifySeconds float64 `json:"verifySeconds"`
 	// PeakRSSBytes is the peak resident memory of the process.
 	PeakRSSBytes int64 `json:"peakRSSBytes"`
+	// Controller is what is known of the controller, nil if nothing is.
+	Controller *Controller `json:"controller,omitempty"`
 }
 
 // A NodeResult is a node to launch.

@@ -18,6 +18,9 @@ import (
 // static returns the nodes that static NodePools lack, and adds them to Static. Each has the cheapest type and offering
 // that the template of its NodePool allows. Pending pods may be placed on them, as on nodes that are being launched.
 func (a *assembly) static() []*corev1.Node {
+	if a.off.Static {
+		return nil
+	}
 	var out []*corev1.Node
 	for _, o := range a.Delta.Pools {
 		pool := model.NewPool(o)

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -31,6 +32,10 @@ type WhatIf struct {
 	Evictions int `json:"evictions"`
 	// Unschedulable are the pods that have no node with the change, although they have or get one without it.
 	Unschedulable []string `json:"unschedulable"`
+	// Unknown are sentences about what the change may do besides, which is not known without the cloud.
+	Unknown []string `json:"unknown"`
+	// Controller is what is known of the controller, nil if nothing is.
+	Controller *Controller `json:"controller,omitempty"`
 }
 
 // A DriftResult is a node that drifts.
@@ -41,16 +46,27 @@ type DriftResult struct {
 	Pods   int    `json:"pods"`
 }
 
-// Compare returns the difference between the run r and the same cluster after a change. changed is the snapshot with
-// the change. gone are the nodes that the change removes, in addition to nodes that drift. now is used for durations
-// only.
-func (r *Run) Compare(changed *model.Snapshot, gone []string, now func() time.Time) WhatIf {
+// An Alteration is a change whose effect is computed.
+type Alteration struct {
+	// Snapshot has the change.
+	Snapshot *model.Snapshot
+	// Gone are the nodes that the change removes, in addition to nodes that drift.
+	Gone []string
+	// Drifted are nodes that drift for a reason that Snapshot does not have, with that reason by name of the node.
+	Drifted map[string]string
+	// Unknown are sentences about effects that are not known.
+	Unknown []string
+}
+
+// Compare returns the difference between the run r and the same cluster after a change. now is used for durations only.
+func (r *Run) Compare(a Alteration, now func() time.Time) WhatIf {
 	out := WhatIf{
 		Before: priceOf(r.Snapshot) + r.Plan.Price, Drifted: []DriftResult{}, Lost: []string{}, Won: []string{},
-		Launches: []NodeResult{}, Unschedulable: []string{},
+		Launches: []NodeResult{}, Unschedulable: []string{}, Unknown: []string{},
 	}
-	out.types(r.Snapshot, changed)
-	c := r.Change(changed, gone)
+	out.types(r.Snapshot, a.Snapshot)
+	out.Unknown = append(out.Unknown, a.Unknown...)
+	c := r.Change(a)
 	after := c.Snapshot
 	out.Drifted, out.Evictions = c.Drifted, c.Evictions
 	run := Decide(after, r.Options, now)
@@ -84,12 +100,13 @@ type Changed struct {
 	Evictions int
 }
 
-// Change returns the snapshot, which has the change, without the nodes that the change makes drifted and without those in
-// gone. Nodes that drift without the change stay.
-func (r *Run) Change(changed *model.Snapshot, gone []string) Changed {
-	out := Changed{Drifted: []DriftResult{}}
+// Change returns the snapshot with the change, without the nodes that the change removes or makes drifted. Nodes that
+// drift without the change stay.
+func (r *Run) Change(a Alteration) Changed {
+	out, changed, gone := Changed{Drifted: []DriftResult{}}, a.Snapshot, slices.Clone(a.Gone)
 	for _, n := range changed.Nodes() {
-		if reason := driftOf(changed, n); reason != "" && driftOf(r.Snapshot, n) == "" {
+		reason := cmp.Or(driftOf(changed, n), a.Drifted[n.Name])
+		if reason != "" && driftOf(r.Snapshot, n) == "" {
 			out.Drifted = append(out.Drifted, DriftResult{Node: n.Name, Pool: n.Pool, Reason: reason, Pods: len(n.Reschedulable())})
 			gone = append(gone, n.Name)
 		}

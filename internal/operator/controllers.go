@@ -93,7 +93,7 @@ func controllers(
 		b.overlays.Labels = labels
 	}
 	b.throttle = b.newThrottle()
-	policies, err := repairPolicies(p.Settings, provider.Cloud.Facts())
+	policies, err := RepairPolicies(p.Settings, provider.Cloud.Facts())
 	if err != nil {
 		return nil, err
 	}
@@ -154,9 +154,15 @@ func (b base) deciding() []Controller {
 
 // packing returns the options of the packer for provisioning and disruption.
 func (b base) packing() pack.Options {
-	s := b.settings
+	o := PackOptions(b.settings)
+	o.Labels = b.labels
+	return o
+}
+
+// PackOptions returns the options of the packer that the settings contain. They have no label rules.
+func PackOptions(s *settings.Settings) pack.Options {
 	return pack.Options{
-		Labels: b.labels, RelaxMinValues: s.MinValuesPolicy == settings.MinValuesPolicyBestEffort,
+		RelaxMinValues:   s.MinValuesPolicy == settings.MinValuesPolicyBestEffort,
 		PreferencePolicy: pack.PreferencePolicy(s.PreferencePolicy), NodeOverheadCost: s.NodeOverheadCost, MaxNodeCPU: s.MaxNodeCPU,
 		Slack: s.NewNodeHeadroom,
 	}
@@ -222,7 +228,7 @@ func (b base) logging() []Controller {
 	}
 	return []Controller{
 		&decisionlog.Effects{Client: b.Client, Clock: b.Clock, Cloud: b.cloud("decisionlog.effects"), Log: b.log},
-		&decisionlog.Publisher{Client: b.Client, Live: b.Live, Clock: b.Clock, Log: b.log, Namespace: namespace},
+		&decisionlog.Publisher{Client: b.Client, Live: b.Live, Clock: b.Clock, Log: b.log, Namespace: namespace, Settings: b.settings.Published()},
 	}
 }
 

@@ -38,12 +38,18 @@ func (b base) disruption(actor *act.Actor) Controller {
 
 // disruptOptions returns the options of the decisions of disruption.
 func (b base) disruptOptions() disrupt.Options {
-	gates := b.settings.FeatureGates
+	o := DisruptOptions(b.settings)
+	o.Pack, o.Repair = b.packing(), b.repair
+	return o
+}
+
+// DisruptOptions returns the options of disruption that the settings contain. They have no policies of node repair, and no
+// options of the packer.
+func DisruptOptions(s *settings.Settings) disrupt.Options {
+	gates := s.FeatureGates
 	return disrupt.Options{
-		Pack:       b.packing(),
 		SpotToSpot: gates.SpotToSpotConsolidation, IgnoreDeletionCost: gates.PodDeletionCostManagement, Static: gates.StaticCapacity,
-		TerminateFirst: terminateFirst(gates), Mode: b.settings.Mode,
-		Repair: b.repair, LegacyRepair: b.settings.LegacyNodeRepair,
+		TerminateFirst: terminateFirst(gates), Mode: s.Mode, LegacyRepair: s.LegacyNodeRepair,
 	}
 }
 
@@ -58,9 +64,9 @@ func terminateFirst(gates settings.FeatureGates) (reasons []apiv1.DisruptionReas
 	return reasons
 }
 
-// repairPolicies returns the checked policies of node repair, nil if the feature is off. If the provider has none, or
+// RepairPolicies returns the checked policies of node repair, nil if the feature is off. If the provider has none, or
 // invalid ones, it returns an error, so that the program does not start.
-func repairPolicies(s *settings.Settings, facts cloud.Facts) (*repair.Policies, error) {
+func RepairPolicies(s *settings.Settings, facts cloud.Facts) (*repair.Policies, error) {
 	if !s.FeatureGates.NodeRepair {
 		return nil, nil
 	}
@@ -75,15 +81,18 @@ func repairPolicies(s *settings.Settings, facts cloud.Facts) (*repair.Policies, 
 	return policies, nil
 }
 
+// Limits returns the pauses and rate limits that the settings contain. A ConfigMap may override them.
+func Limits(s *settings.Settings) throttle.Limits {
+	return throttle.Limits{
+		PauseLaunches: s.PauseLaunches, PauseDisruption: s.PauseDisruption, MaxLaunches: s.MaxLaunchesPerMinute,
+		MaxReplacements: s.MaxReplacementsPerMinute, MaxDisruptions: s.MaxDisruptionsPerMinute,
+	}
+}
+
 // newThrottle returns the throttle, which has the rate limits and pauses of the whole cluster.
 func (b base) newThrottle() *throttle.Throttle {
-	s := b.settings
 	return &throttle.Throttle{
-		Settings: throttle.Limits{
-			PauseLaunches: s.PauseLaunches, PauseDisruption: s.PauseDisruption, MaxLaunches: s.MaxLaunchesPerMinute,
-			MaxReplacements: s.MaxReplacementsPerMinute, MaxDisruptions: s.MaxDisruptionsPerMinute,
-		},
-		Reader: b.Live, Namespace: s.Namespace(),
+		Settings: Limits(b.settings), Reader: b.Live, Namespace: b.settings.Namespace(),
 		Metrics: b.metrics, Wake: b.cluster.Wake,
 	}
 }

@@ -25,6 +25,9 @@ func (s Style) WhatIf(w offline.WhatIf) string {
 	if more := len(w.Drifted) - most; more > 0 {
 		fmt.Fprintf(&b, "%s more drift\n", units.Counted(more, "node"))
 	}
+	for _, text := range w.Unknown {
+		b.WriteString(s.yellow("not known: "+text) + "\n")
+	}
 	fmt.Fprintf(&b, "%s evicted, %s placed on existing nodes\n", units.Counted(w.Evictions, "pod"), units.Counted(w.Moved, "pod"))
 	for _, n := range w.Launches[:min(len(w.Launches), most)] {
 		fmt.Fprintf(&b, "launch %s %s %s of NodePool %s at $%.4f/h for %s\n", n.InstanceType, n.Zone, n.CapacityType, n.Pool, n.PricePerHour,

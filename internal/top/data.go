@@ -33,6 +33,8 @@ type Data struct {
 	Pools       []Pool              `json:"pools"`
 	Pending     []Pending           `json:"pending"`
 	Decisions   []decisions.Episode `json:"decisions"`
+	// Controller is what is known of the controller, nil if nothing is.
+	Controller *offline.Controller `json:"controller,omitempty"`
 }
 
 // A Node is a row of nodes.

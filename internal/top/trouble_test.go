@@ -12,8 +12,10 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// market are the instance types of the troubled clusters. m.gone is not available on demand in zone a.
+// market are the instance types of the troubled clusters. m.gone is not available on demand in zone a. The quota of m.quota
+// on demand is used up.
 const market = `[
+ {"name": "m.quota", "arch": "amd64", "allocatable": {"cpu": "4", "memory": "16Gi"}, "offerings": [{"zone": "a", "capacityType": "on-demand", "price": 0.3}, {"zone": "a", "capacityType": "spot", "price": 0.2}]},
  {"name": "m.small", "arch": "amd64", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "a", "capacityType": "on-demand", "price": 0.05}]},
  {"name": "m.large", "arch": "amd64", "allocatable": {"cpu": "4", "memory": "16Gi"}, "offerings": [{"zone": "a", "capacityType": "on-demand", "price": 0.1}, {"zone": "b", "capacityType": "on-demand", "price": 0.1}]},
  {"name": "g.large", "arch": "arm64", "allocatable": {"cpu": "4", "memory": "16Gi"}, "offerings": [{"zone": "a", "capacityType": "on-demand", "price": 0.2}]},
@@ -94,6 +96,9 @@ spec:
 		{"no capacity", strings.Replace(plainPool, "[on-demand]}", "[on-demand]}, {key: topology.kubernetes.io/zone, operator: In, values: [a]}", 1) +
 			waiting(", nodeSelector: {node.kubernetes.io/instance-type: m.gone}"), false,
 			"no available offering for m.gone", "allow spot for karpenter.sh/capacity-type in NodePool default", "capacity"},
+		{"quota", plainPool + waiting(", nodeSelector: {node.kubernetes.io/instance-type: m.quota}"), false,
+			"the account's quota of on-demand vCPUs for Standard instances is used up",
+			"raise the quota, or allow spot for karpenter.sh/capacity-type in NodePool default", "capacity"},
 		{"affinity to nothing", plainPool + waiting(", affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
 			"[{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: nobody}}}]}}"), false,
 			"no domain satisfies pod affinity over topology.kubernetes.io/zone", "create pods that match the labelSelector of the affinity first", "topology"},
@@ -190,6 +195,15 @@ func decide(t *testing.T, cluster string) *offline.Run {
 	c, err := offline.Assemble(set, catalogue, noon)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, types := range c.Delta.Types {
+		for _, it := range types {
+			for k := range it.Offerings {
+				if o := &it.Offerings[k]; it.Name == "m.quota" && o.CapacityType == "on-demand" {
+					o.Available, o.Quota = false, "on-demand vCPUs for Standard instances"
+				}
+			}
+		}
 	}
 	return c.Decide(pack.Options{}, 1, time.Now)
 }

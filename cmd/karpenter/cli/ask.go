@@ -15,7 +15,6 @@ import (
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/live"
@@ -90,7 +89,7 @@ func (d *disruptNode) run(cmd *cobra.Command, name string) error {
 	}
 	p := newProgress(cmd.ErrOrStderr())
 	defer p.end()
-	state, err := d.readLive(cmd, p, d.options(), d.spread())
+	state, err := d.readLive(cmd, p, &d.solver)
 	if err != nil {
 		return err
 	}
@@ -108,7 +107,7 @@ func (d *disruptNode) run(cmd *cobra.Command, name string) error {
 		return annotateClaim(cmd.Context(), there, node.Claim.Name, apiv1.DisruptionRequestedAnnotationKey, "")
 	}
 	out := cmd.OutOrStdout()
-	if a, ok := run.Node(run.Disrupt(disrupt.Options{}, time.Now), name); ok && a.Reason != "" {
+	if a, ok := run.Node(run.Disrupt(d.controller.disruption(false), time.Now), name); ok && a.Reason != "" {
 		fmt.Fprintln(out, "now: "+a.Reason)
 	}
 	style := styleOf(out)

@@ -63,7 +63,7 @@ func backtestCommand() *cobra.Command {
 	}
 	s.input.addFlags(c)
 	s.solver.addFlags(c)
-	s.output.addFlag(c)
+	s.output.addFlagWithYAML(c)
 	f := c.Flags()
 	f.StringVar(&s.trace, "trace", "", "File with the pods to replay: CSV, or an audit log as JSON lines; - for standard input")
 	f.StringVar(&s.from, "from", "", "Begin of the replayed period, as a time or in seconds as in the trace (default: the first pod)")
@@ -81,7 +81,7 @@ func backtestCommand() *cobra.Command {
 }
 
 func (s *backtesting) check() error {
-	for _, check := range []func() error{s.output.check, s.input.check, s.solver.check, s.checkOwn} {
+	for _, check := range []func() error{s.output.checkWithYAML, s.input.check, s.solver.check, s.checkOwn} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -234,17 +234,23 @@ func (s *backtesting) policy(cmd *cobra.Command, p *progress, name, file string)
 		}
 		in.files = append(slices.Clone(s.files), file)
 	}
-	c, err := in.read(cmd, p)
+	c, err := in.read(cmd, p, &s.solver)
 	if err != nil {
 		return backtest.Policy{}, err
 	}
 	if file != "" {
 		c.Delta.Pools = slices.DeleteFunc(c.Delta.Pools, func(o *apiv1.NodePool) bool { return !slices.Contains(pools, o.Name) })
 	}
-	c.Spread.Constraints = s.spread()
-	policy, warnings := backtest.NewPolicy(name, c, s.options(), disrupt.Options{})
+	policy, warnings := backtest.NewPolicy(name, c, s.options(), s.disruption())
 	warn(cmd.ErrOrStderr(), warnings)
 	return policy, nil
+}
+
+// disruption returns the options of disruption: those of the controller, without pauses and rate limits of the moment.
+func (s *backtesting) disruption() disrupt.Options {
+	o := s.controller.disruption(false)
+	o.Paused, o.MaxNodes = false, 0
+	return o
 }
 
 // readTrace reads the trace and cuts the replayed period out of it.

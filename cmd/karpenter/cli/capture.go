@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,11 +12,20 @@ import (
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
+	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
+	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
+	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/live"
 )
 
@@ -25,10 +35,13 @@ func captureCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "capture",
 		Short: "Write the cluster to a file, without secrets, for simulate and explain",
-		Long: "Write all objects that decisions depend on to a file, as a List in JSON. Karpenter's commands read it with -f.\n\n" +
+		Long: "Write all objects that decisions depend on to a file, as a List in JSON. Karpenter's commands read it with -f. The\n" +
+			"settings, pauses and rate limits of the controller are in it too, and count in these commands.\n\n" +
 			"Removed are: commands, arguments, environment and images of containers, annotations except Karpenter's and those of\n" +
 			"volumes and pods that decisions depend on, managed fields, user data of EC2NodeClasses, and the status of containers.\n" +
 			"Names, labels, namespaces and selectors remain, since decisions depend on them: read the file before you share it.\n\n" +
+			"CapacityBuffers are written with their pod template and the number of their pods. Deployments and other workloads\n" +
+			"except DaemonSets are not written: their pods are, and replicas that have no pod yet are missing.\n\n" +
 			"With --follow it writes the creation and the end of each pod as a line, until it is interrupted. backtest replays that.",
 		Example: "  karpenter capture -o cluster.json\n" +
 			"  karpenter simulate -f cluster.json --consolidate\n" +
@@ -46,21 +59,12 @@ func captureCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		list := &captured{APIVersion: "v1", Kind: "List", Items: []client.Object{}}
-		err = live.Each(cmd.Context(), there, func(o client.Object) error {
-			kinds, _, err := there.Scheme().ObjectKinds(o)
-			if err != nil {
-				return fmt.Errorf("capture %T: %w", o, err)
-			}
-			o.GetObjectKind().SetGroupVersionKind(kinds[0])
-			redact(o)
-			list.Items = append(list.Items, o)
-			return nil
-		})
+		list, warnings, err := captureOf(cmd.Context(), there)
 		if err != nil {
 			return coded{exitUnreachable, err}
 		}
 		p.pause()
+		warn(cmd.ErrOrStderr(), warnings)
 		out, done, err := captureTo(cmd, file)
 		if err != nil {
 			return err
@@ -84,6 +88,75 @@ func captureCommand() *cobra.Command {
 		return errors.Join(err, done())
 	}
 	return c
+}
+
+// captureOf reads the cluster. Without what the warnings name, the capture is usable.
+func captureOf(ctx context.Context, there client.Client) (list *captured, warnings []string, err error) {
+	list = &captured{APIVersion: "v1", Kind: "List", Items: []client.Object{}}
+	add := func(o client.Object) error {
+		kinds, _, err := there.Scheme().ObjectKinds(o)
+		if err != nil {
+			return fmt.Errorf("capture %T: %w", o, err)
+		}
+		o.GetObjectKind().SetGroupVersionKind(kinds[0])
+		redact(o)
+		list.Items = append(list.Items, o)
+		return nil
+	}
+	if err := live.Each(ctx, there, add); err != nil {
+		return nil, nil, err
+	}
+	controller, warnings := controllerOf(ctx, there, "")
+	if controller.known() {
+		if err := add(controller.configMap()); err != nil {
+			return nil, nil, err
+		}
+	}
+	objects, more := besides(ctx, there, controller.gates().CapacityBuffer)
+	for _, o := range objects {
+		if err := add(o); err != nil {
+			return nil, nil, err
+		}
+	}
+	return list, append(warnings, more...), nil
+}
+
+// configMap returns the ConfigMap with the settings of the controller, in which pauses and rate limits are those of now.
+func (c *controllerState) configMap() *corev1.ConfigMap {
+	s, l := c.settings, c.limits
+	s.PauseLaunches, s.PauseDisruption, s.MaxLaunchesPerMinute = l.PauseLaunches, l.PauseDisruption, l.MaxLaunches
+	s.MaxReplacementsPerMinute, s.MaxDisruptionsPerMinute = l.MaxReplacements, l.MaxDisruptions
+	m := &corev1.ConfigMap{Data: map[string]string{decisions.SettingsKey: s.Published()}}
+	m.Namespace, m.Name = metav1.NamespaceDefault, decisions.MapName
+	return m
+}
+
+// besides lists the objects that the snapshot of a cluster does not need, but manifests do: those by which pods that are
+// added are admitted, node classes of other providers, and CapacityBuffers.
+func besides(ctx context.Context, there client.Reader, buffers bool) (out []client.Object, warnings []string) {
+	for _, list := range []client.ObjectList{
+		&corev1.LimitRangeList{}, &schedulingv1.PriorityClassList{}, &nodev1.RuntimeClassList{},
+		&kwokv1alpha1.KWOKNodeClassList{}, &clusterapiv1alpha1.ClusterAPINodeClassList{},
+	} {
+		err := there.List(ctx, list)
+		if err != nil && !meta.IsNoMatchError(err) {
+			warnings = append(warnings, fmt.Sprintf("not captured: list %T: %v", list, err))
+		}
+		_ = meta.EachListItem(list, func(o runtime.Object) error { // the function returns no error
+			if object, ok := o.(client.Object); ok {
+				out = append(out, object)
+			}
+			return nil
+		})
+	}
+	if buffers {
+		fixed, err := (&capacitybuffer.Buffers{Reader: there, Quotas: true}).Fixed(ctx)
+		if err != nil {
+			warnings = append(warnings, "not captured: "+err.Error())
+		}
+		out = append(out, fixed...)
+	}
+	return out, warnings
 }
 
 // captureTo returns where to write: the file, or standard output if it is empty. The caller calls done at the end.
@@ -165,12 +238,15 @@ func redactPod(spec *corev1.PodSpec) {
 	spec.Volumes = volumes
 }
 
-// redactMore removes the pod templates of DaemonSets and the user data of node classes.
+// redactMore removes the details of pod templates and the user data of node classes.
 func redactMore(o client.Object) {
 	switch o := o.(type) {
 	case *appsv1.DaemonSet:
 		redactPod(&o.Spec.Template.Spec)
 		o.Spec.Template.Annotations = nil
+	case *corev1.PodTemplate:
+		redactPod(&o.Template.Spec)
+		o.Template.Annotations = nil
 	case *awsv1.EC2NodeClass:
 		o.Spec.UserData = nil
 	}

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/engine/cost"
-	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/ledger"
 	"github.com/karpenter-go/karpenter/internal/live"
@@ -132,11 +131,10 @@ func (x *costing) print(w io.Writer, r ledger.Report) error {
 
 // ofManifests allocates the price of the nodes in the manifests.
 func (x *costing) ofManifests(cmd *cobra.Command, p *progress) (ledger.Saved, error) {
-	c, err := x.read(cmd, p)
+	c, err := x.read(cmd, p, &x.solver)
 	if err != nil {
 		return ledger.Saved{}, err
 	}
-	c.Spread.Constraints = x.spread()
 	run := c.Decide(x.options(), 1, time.Now)
 	return x.allocate(cmd, p, run, nil), nil
 }
@@ -150,7 +148,7 @@ func (x *costing) ofCluster(cmd *cobra.Command, p *progress) (ledger.Saved, erro
 			return saved, err
 		}
 	}
-	run, there, err := x.decideLive(cmd, p, x.options(), x.spread())
+	run, there, err := x.decideLive(cmd, p, &x.solver)
 	if err != nil {
 		return ledger.Saved{}, err
 	}
@@ -165,7 +163,7 @@ func (x *costing) ofCluster(cmd *cobra.Command, p *progress) (ledger.Saved, erro
 func (x *costing) allocate(cmd *cobra.Command, p *progress, run *offline.Run, usage map[string]model.Resources) ledger.Saved {
 	p.say("checking why nodes are kept")
 	simulated := len(x.files) > 0
-	d := run.Disrupt(disrupt.Options{Simulate: simulated}, time.Now)
+	d := run.Disrupt(x.controller.disruption(simulated), time.Now)
 	p.pause()
 	tellFaults(cmd, run)
 	return run.Costs(d, x.label, usage, simulated)

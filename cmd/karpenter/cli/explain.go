@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/live"
@@ -56,13 +55,13 @@ func explainCommand() *cobra.Command {
 	}
 	x.input.addFlags(c)
 	x.solver.addFlags(c)
-	x.output.addFlag(c)
+	x.output.addFlagWithYAML(c)
 	c.Flags().StringVarP(&x.namespace, "namespace", "n", "default", "Namespace of the pod")
 	return c
 }
 
 func (x *explanation) run(cmd *cobra.Command, args []string) error {
-	for _, check := range []func() error{x.output.check, x.cataloguing.check, x.solver.check} {
+	for _, check := range []func() error{x.output.checkWithYAML, x.cataloguing.check, x.solver.check} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -93,7 +92,7 @@ func (x *explanation) answer(cmd *cobra.Command, p *progress, kind, name string)
 	if !found {
 		return answer{}, x.notFound(kind, name)
 	}
-	return answer{value, text}, nil
+	return answer{value, text}.of(x.controller), nil
 }
 
 // notFound is the error if no object has the name.
@@ -107,16 +106,15 @@ func (x *explanation) notFound(resource, name string) error {
 // decide makes a plan for the manifests, or for the cluster if there are none.
 func (x *explanation) decide(cmd *cobra.Command, p *progress) (*offline.Run, error) {
 	if len(x.files) == 0 {
-		run, there, err := x.decideLive(cmd, p, x.options(), x.spread())
+		run, there, err := x.decideLive(cmd, p, &x.solver)
 		x.there = there
 		return run, err
 	}
-	c, err := x.read(cmd, p)
+	c, err := x.read(cmd, p, &x.solver)
 	if err != nil {
 		return nil, err
 	}
 	p.say("planning for " + units.Counted(len(c.Delta.Pods), "pod"))
-	c.Spread.Constraints = x.spread()
 	return c.Decide(x.options(), 1, time.Now), nil
 }
 
@@ -132,14 +130,17 @@ func (x *explanation) subjects(ctx context.Context) map[string]subject {
 		if ok && x.there != nil {
 			a.Told = x.told(ctx, a.Of.Object)
 		}
+		a.Controller = x.controller.shown()
 		return a, func(s report.Style) string { return s.Pod(a) }, ok
 	}
 	node := func(run *offline.Run, name string) (any, func(report.Style) string, bool) {
-		a, ok := run.Node(run.Disrupt(disrupt.Options{Simulate: len(x.files) > 0}, time.Now), name)
+		a, ok := run.Node(run.Disrupt(x.controller.disruption(len(x.files) > 0), time.Now), name)
+		a.Controller = x.controller.shown()
 		return a, func(s report.Style) string { return s.Node(a) }, ok
 	}
 	pool := func(run *offline.Run, name string) (any, func(report.Style) string, bool) {
 		a, ok := run.Pool(explainer(run), name)
+		a.Controller = x.controller.shown()
 		return a, func(s report.Style) string { return s.Pool(a) }, ok
 	}
 	return map[string]subject{"pod": pod, "pods": pod, "node": node, "nodes": node, "nodepool": pool, "nodepools": pool}

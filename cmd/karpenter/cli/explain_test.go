@@ -15,7 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/offline"
+	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
@@ -32,8 +34,17 @@ func serveCluster(t *testing.T, events []corev1.Event) {
 		lists["/api/v1/"+plural] = &metav1.List{TypeMeta: metav1.TypeMeta{Kind: kind + "List", APIVersion: "v1"}}
 		resources.APIResources = append(resources.APIResources, metav1.APIResource{
 			Name: plural, SingularName: strings.ToLower(kind), Kind: kind, Verbs: []string{"list"},
-			Namespaced: kind == "Pod" || kind == "Event",
+			Namespaced: kind == "Pod" || kind == "Event" || kind == "ConfigMap",
 		})
+	}
+	s, _, err := settings.Restore(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists["/api/v1/namespaces/kube-system/configmaps/"+decisions.MapName] = &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: decisions.MapName},
+		Data:       map[string]string{decisions.SettingsKey: s.Published()},
 	}
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "u-web"}}
 	pod.Spec.NodeName = "n2"
@@ -103,7 +114,8 @@ func TestExplainTellsEvents(t *testing.T) {
 	want := "pod shop/web (no requests)\n  runs on node n2\n" +
 		"  event at 2026-01-05T12:00:00Z (Nominated, 2 times): Planned onto n1, which has room\n" +
 		"  event at 2026-01-05T12:01:00Z (Nominated): " +
-		"Planned onto n2, which has room; it was planned onto n1, which is gone\n"
+		"Planned onto n2, which has room; it was planned onto n1, which is gone\n" +
+		"\nsettings of the controller: ConfigMap kube-system/karpenter-decisions\n"
 	if diff := cmp.Diff(want, out); diff != "" || stderr != "" {
 		t.Errorf("prints (-want +got):\n%s%s", diff, stderr)
 	}
@@ -114,7 +126,8 @@ func TestExplainTellsEvents(t *testing.T) {
 	end := `"notes":["runs on node n2"],"events":[` +
 		`{"reason":"Nominated","message":"Planned onto n1, which has room","count":2,"last":"2026-01-05T12:00:00Z"},` +
 		`{"reason":"Nominated","message":"Planned onto n2, which has room; it was planned onto n1, which is gone","count":1,` +
-		`"last":"2026-01-05T12:01:00Z"}]}` + "\n"
+		`"last":"2026-01-05T12:01:00Z"}],"controller":{"settings":"ConfigMap kube-system/karpenter-decisions",` +
+		`"launchesPaused":false,"disruptionPaused":false,"notes":[]}}` + "\n"
 	if !strings.HasSuffix(out, end) {
 		t.Errorf("prints\n%swant it to end with\n%s", out, end)
 	}

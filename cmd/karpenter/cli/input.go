@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	"github.com/karpenter-go/karpenter/engine/units"
@@ -35,14 +38,14 @@ func (in *input) check() error {
 	return in.cataloguing.check()
 }
 
-// read returns a Case of the manifests, and writes warnings to stderr.
-func (in *input) read(cmd *cobra.Command, p *progress) (*offline.Case, error) {
-	c, _, _, err := in.readAll(cmd, p)
+// read returns a Case of the manifests, and writes warnings to stderr. It sets what is known of the controller in s.
+func (in *input) read(cmd *cobra.Command, p *progress, s *solver) (*offline.Case, error) {
+	c, _, _, err := in.readAll(cmd, p, s)
 	return c, err
 }
 
 // readAll is like read, and also returns the manifests and the catalogue.
-func (in *input) readAll(cmd *cobra.Command, p *progress) (*offline.Case, *manifest.Set, *offline.Catalogue, error) {
+func (in *input) readAll(cmd *cobra.Command, p *progress, s *solver) (*offline.Case, *manifest.Set, *offline.Catalogue, error) {
 	first := in.files[0]
 	if first == manifest.Stdin {
 		first = "standard input"
@@ -60,13 +63,24 @@ func (in *input) readAll(cmd *cobra.Command, p *progress) (*offline.Case, *manif
 	if err := in.pay(catalogue, manifest.Of[*corev1.Node](set)); err != nil {
 		return nil, nil, nil, err
 	}
-	c, err := offline.Assemble(set, catalogue, time.Now())
+	told := s.meetManifests(set)
+	c, err := offline.AssembleWithout(set, catalogue, time.Now(), s.off())
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	c.Spread.Constraints = s.spread()
 	p.pause()
-	warn(cmd.ErrOrStderr(), c.Warnings)
+	warn(cmd.ErrOrStderr(), slices.Concat(told, c.Warnings))
 	return c, set, catalogue, nil
+}
+
+// off are the features that are known to be off in the controller.
+func (s *solver) off() offline.Off {
+	if !s.controller.known() {
+		return offline.Off{}
+	}
+	gates := s.controller.gates()
+	return offline.Off{Overlays: !gates.NodeOverlay, Buffers: !gates.CapacityBuffer, Static: !gates.StaticCapacity}
 }
 
 // maxWarnings is the maximum number of printed warnings.
@@ -87,11 +101,18 @@ type output string
 const (
 	asText output = "text"
 	asJSON output = "json"
+	asYAML output = "yaml"
 )
 
 func (o *output) addFlag(c *cobra.Command) {
 	*o = asText
 	c.Flags().StringVarP((*string)(o), "output", "o", string(asText), "Output format: text or json")
+}
+
+// addFlagWithYAML is addFlag for a command that prints YAML too.
+func (o *output) addFlagWithYAML(c *cobra.Command) {
+	*o = asText
+	c.Flags().StringVarP((*string)(o), "output", "o", string(asText), "Output format: text, json or yaml")
 }
 
 func (o output) check() error {
@@ -101,16 +122,56 @@ func (o output) check() error {
 	return nil
 }
 
+// checkWithYAML is check for a command that prints YAML too.
+func (o output) checkWithYAML() error {
+	if o != asText && !o.encoded() {
+		return coded{exitUsage, fmt.Errorf("--output: unknown format %q, use text, json or yaml", string(o))}
+	}
+	return nil
+}
+
+// encoded reports whether the output is a value and not text.
+func (o output) encoded() bool { return o == asJSON || o == asYAML }
+
+// encode writes v as JSON in one line, or as a document of YAML.
+func (o output) encode(w io.Writer, v any) error {
+	if o != asYAML {
+		return printJSON(w, v)
+	}
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode as YAML: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "---\n%s", text)
+	return err
+}
+
 // An answer is the result of a command that only reads, as a value for JSON and as text.
 type answer struct {
 	value any
 	text  func(report.Style) string
 }
 
+// of returns the answer with the notes about the controller before the text, and with the source of its settings after it.
+func (a answer) of(c *controllerState) answer {
+	if !c.known() {
+		return a
+	}
+	text := a.text
+	a.text = func(s report.Style) string {
+		var b strings.Builder
+		for _, note := range c.notes() {
+			b.WriteString(note + "\n")
+		}
+		return b.String() + text(s) + "\nsettings of the controller: " + c.source + "\n"
+	}
+	return a
+}
+
 // print writes an answer in the chosen format.
 func (o output) print(cmd *cobra.Command, a answer) error {
-	if o == asJSON {
-		return printJSON(cmd.OutOrStdout(), a.value)
+	if o.encoded() {
+		return o.encode(cmd.OutOrStdout(), a.value)
 	}
 	_, err := io.WriteString(cmd.OutOrStdout(), a.text(styleOf(cmd.OutOrStdout())))
 	return err

@@ -36,9 +36,6 @@ const (
 type toolServer struct {
 	input
 	solver
-	// namespace is the namespace of the controller. If it is empty, the usual namespaces are searched, then all.
-	namespace string
-
 	// turn is held during a call. It has space for one value, because planning uses all cores, so calls run one after
 	// another.
 	turn chan struct{}

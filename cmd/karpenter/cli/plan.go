@@ -9,7 +9,6 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
-	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/explain"
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/live"
@@ -47,13 +46,13 @@ func planCommand() *cobra.Command {
 	}
 	x.cataloguing.addFlags(c)
 	x.solver.addFlags(c)
-	x.output.addFlag(c)
+	x.output.addFlagWithYAML(c)
 	x.change.addFlags(c)
 	return c
 }
 
 func (x *planning) run(cmd *cobra.Command) error {
-	for _, check := range []func() error{x.output.check, x.cataloguing.check, x.solver.check, x.change.check} {
+	for _, check := range []func() error{x.output.checkWithYAML, x.cataloguing.check, x.solver.check, x.change.check} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -76,10 +75,12 @@ func (x *planning) answer(cmd *cobra.Command, p *progress) (answer, error) {
 	}
 	if x.change.given() {
 		result, err := x.change.compare(cmd, l, run)
-		return answer{result, func(s report.Style) string { return s.WhatIf(result) }}, err
+		result.Controller = x.controller.shown()
+		return answer{result, func(s report.Style) string { return s.WhatIf(result) }}.of(x.controller), err
 	}
 	p.say("checking disruption of " + units.Counted(len(run.Snapshot.Nodes()), "node"))
-	d := run.Disrupt(disrupt.Options{Simulate: len(x.files) > 0}, time.Now)
+	d := run.Disrupt(x.controller.disruption(len(x.files) > 0), time.Now)
+	static = append(static, d.StaticLaunches()...)
 	p.pause()
 	tellFaults(cmd, run)
 	e := explain.New(run.Snapshot, run.Options.Labels)
@@ -90,25 +91,26 @@ func (x *planning) answer(cmd *cobra.Command, p *progress) (answer, error) {
 		}
 		return strings.Join(parts, "\n")
 	}
-	return answer{resultOf(run, static, d, e), text}, nil
+	result := resultOf(run, static, d, e)
+	result.Controller = x.controller.shown()
+	return answer{result, text}.of(x.controller), nil
 }
 
 // decide makes a plan for the manifests, or for the cluster if there are none. static are nodes that static NodePools of
 // the manifests lack.
 func (x *planning) decide(cmd *cobra.Command, p *progress) (l *liveState, run *offline.Run, static []offline.NodeResult, err error) {
 	if len(x.files) == 0 {
-		if l, err = x.readLive(cmd, p, x.options(), x.spread()); err != nil {
+		if l, err = x.readLive(cmd, p, &x.solver); err != nil {
 			return nil, nil, nil, err
 		}
 		p.say("planning for " + units.Counted(len(l.snapshot.Pending()), "pod"))
 		return l, l.decide(), nil, nil
 	}
-	c, set, catalogue, err := x.readAll(cmd, p)
+	c, set, catalogue, err := x.readAll(cmd, p, &x.solver)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	p.say("planning for " + units.Counted(len(c.Delta.Pods), "pod"))
-	c.Spread.Constraints = x.spread()
 	run = c.Decide(x.options(), 1, time.Now)
 	found := &live.Cluster{
 		Snapshot: run.Snapshot, Pools: manifest.Of[*apiv1.NodePool](set), Classes: manifest.Of[*awsv1.EC2NodeClass](set),

@@ -19,6 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/offline"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
+	"github.com/karpenter-go/karpenter/internal/report"
 )
 
 // simulation has the flags of simulate.
@@ -65,7 +66,7 @@ func simulateCommand() *cobra.Command {
 	}
 	s.input.addFlags(c)
 	s.solver.addFlags(c)
-	s.output.addFlag(c)
+	s.output.addFlagWithYAML(c)
 	c.Flags().IntVar(&s.repeat, "repeat", 1, "Number of runs; the reported times are their median")
 	c.Flags().BoolVar(&s.consolidate, "consolidate", false, "Also show which of the given nodes would be disrupted, and the savings")
 	c.Flags().BoolVar(&s.failing, "fail-on-unschedulable", false,
@@ -80,7 +81,7 @@ func (s *simulation) check() error {
 	if s.repeat < 1 {
 		return coded{exitUsage, fmt.Errorf("--repeat: %d is out of range, use 1 or more", s.repeat)}
 	}
-	for _, check := range []func() error{s.output.check, s.input.check, s.solver.check, s.checkGates} {
+	for _, check := range []func() error{s.output.checkWithYAML, s.input.check, s.solver.check, s.checkGates} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -107,19 +108,18 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	p := newProgress(cmd.ErrOrStderr())
 	defer p.end()
-	c, err := s.read(cmd, p)
+	c, err := s.read(cmd, p, &s.solver)
 	if err != nil {
 		return err
 	}
 	p.say("planning for " + units.Counted(len(c.Delta.Pods), "pod"))
-	c.Spread.Constraints = s.spread()
 	run := c.Decide(s.options(), s.repeat, time.Now)
 	p.pause()
 	tellFaults(cmd, run)
 	var d *offline.Disruption
 	if s.consolidate {
 		p.say("checking disruption of " + units.Counted(len(c.Delta.Nodes), "node"))
-		d = run.Disrupt(disrupt.Options{SpotToSpot: s.gatesRead.SpotToSpotConsolidation, Simulate: true}, time.Now)
+		d = run.Disrupt(s.disruption(), time.Now)
 		p.pause()
 	}
 	if err := s.print(cmd, c, run, d); err != nil {
@@ -131,11 +131,22 @@ func (s *simulation) run(cmd *cobra.Command) error {
 	return nil
 }
 
+// disruption returns the options of disruption: those of the controller, and the feature gate of the flag.
+func (s *simulation) disruption() disrupt.Options {
+	o := s.controller.disruption(true)
+	if s.isGiven("feature-gates") {
+		o.SpotToSpot = s.gatesRead.SpotToSpotConsolidation
+	}
+	return o
+}
+
 // print writes the result; d may be nil.
 func (s *simulation) print(cmd *cobra.Command, c *offline.Case, run *offline.Run, d *offline.Disruption) error {
 	e := explain.New(run.Snapshot, run.Options.Labels)
-	if s.output == asJSON {
-		return printJSON(cmd.OutOrStdout(), resultOf(run, c.Static, d, e))
+	if s.output.encoded() {
+		result := resultOf(run, c.Static, d, e)
+		result.Controller = s.controller.shown()
+		return s.output.encode(cmd.OutOrStdout(), result)
 	}
 	style := styleOf(cmd.OutOrStdout())
 	var parts []string
@@ -148,7 +159,8 @@ func (s *simulation) print(cmd *cobra.Command, c *offline.Case, run *offline.Run
 	if d != nil {
 		parts = append(parts, style.Disruption(d))
 	}
-	_, err := io.WriteString(cmd.OutOrStdout(), strings.Join(parts, "\n"))
+	a := answer{text: func(report.Style) string { return strings.Join(parts, "\n") }}.of(s.controller)
+	_, err := io.WriteString(cmd.OutOrStdout(), a.text(style))
 	return err
 }
 

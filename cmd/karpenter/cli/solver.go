@@ -1,14 +1,18 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/internal/manifest"
+	"github.com/karpenter-go/karpenter/internal/operator"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 )
 
@@ -19,6 +23,15 @@ type solver struct {
 	// scheduler is the file with the configuration of kube-scheduler.
 	nodeOverheadCost, slack float64
 	scheduler               string
+
+	// file is the value of --settings, and filed its content. controller is what is known of the controller, nil before
+	// the input was read. namespace is its namespace, empty if that is searched.
+	file       string
+	filed      *controllerState
+	controller *controllerState
+	namespace  string
+	// given reports whether a flag was given. Then it takes precedence over the setting of the controller.
+	given func(flag string) bool
 }
 
 func (s *solver) addFlags(c *cobra.Command) {
@@ -32,7 +45,13 @@ func (s *solver) addFlags(c *cobra.Command) {
 	f.Float64Var(&s.slack, "new-node-headroom", 0, "Fraction (0 to 0.5) of cpu and memory kept free on new nodes")
 	f.StringVar(&s.scheduler, "scheduler-config", "",
 		"Default topology spread constraints of kube-scheduler, as YAML; same format as the flag of the controller")
+	f.StringVar(&s.file, "settings", "",
+		"File with the controller's settings: names of its flags with values, as YAML; default for its defaults (default: those of the controller, if it is found)")
+	s.given = func(flag string) bool { return f.Changed(flag) }
 }
+
+// isGiven reports whether a flag was given.
+func (s *solver) isGiven(flag string) bool { return s.given != nil && s.given(flag) }
 
 func (s *solver) check() error {
 	var errs []error
@@ -60,25 +79,67 @@ func (s *solver) check() error {
 	if _, err := settings.ReadSchedulerConfig(s.scheduler); err != nil {
 		errs = append(errs, fmt.Errorf("--scheduler-config: %w", err))
 	}
+	if s.file != "" {
+		filed, err := controllerFile(s.file)
+		if s.filed = filed; err != nil {
+			errs = append(errs, err)
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return coded{exitUsage, err}
 	}
 	return nil
 }
 
-func (s *solver) options() pack.Options {
-	o := pack.Options{
-		RelaxMinValues:   settings.MinValuesPolicy(s.minValues) == settings.MinValuesPolicyBestEffort,
-		PreferencePolicy: pack.PreferencePolicy(s.preferences), NodeOverheadCost: s.nodeOverheadCost, Slack: s.slack,
+// meetLive finds out what is known of the controller of a cluster.
+func (s *solver) meetLive(ctx context.Context, r client.Reader) (warnings []string) {
+	if s.controller = s.filed; s.controller == nil {
+		s.controller, warnings = controllerOf(ctx, r, s.namespace)
 	}
-	if q, err := resource.ParseQuantity(s.maxNodeCPU); err == nil {
-		o.MaxNodeCPU = q.MilliValue()
+	return warnings
+}
+
+// meetManifests finds out what manifests tell of the controller.
+func (s *solver) meetManifests(set *manifest.Set) (warnings []string) {
+	if s.controller = s.filed; s.controller == nil {
+		s.controller, warnings = controllerIn(set)
+	}
+	return warnings
+}
+
+// options returns the options of the packer: those of the controller, and those of flags that were given.
+func (s *solver) options() pack.Options {
+	var o pack.Options
+	if s.controller != nil {
+		o = operator.PackOptions(s.controller.settings)
+	}
+	own := s.controller == nil
+	if own || s.isGiven("min-values-policy") {
+		o.RelaxMinValues = settings.MinValuesPolicy(s.minValues) == settings.MinValuesPolicyBestEffort
+	}
+	if own || s.isGiven("preference-policy") {
+		o.PreferencePolicy = pack.PreferencePolicy(s.preferences)
+	}
+	if own || s.isGiven("node-overhead-cost") {
+		o.NodeOverheadCost = s.nodeOverheadCost
+	}
+	if own || s.isGiven("new-node-headroom") {
+		o.Slack = s.slack
+	}
+	if own || s.isGiven("max-node-cpu") {
+		o.MaxNodeCPU = 0
+		if q, err := resource.ParseQuantity(s.maxNodeCPU); err == nil {
+			o.MaxNodeCPU = q.MilliValue()
+		}
 	}
 	return o
 }
 
 // spread returns the default spread constraints, which apply to pods without spread constraints.
 func (s *solver) spread() []corev1.TopologySpreadConstraint {
+	if s.controller != nil && !s.isGiven("scheduler-config") {
+		return s.controller.settings.Scheduler.PodTopologySpread.DefaultConstraints
+	}
 	c, err := settings.ReadSchedulerConfig(s.scheduler)
 	if err != nil {
 		return nil // check has already returned this error

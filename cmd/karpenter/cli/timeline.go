@@ -63,7 +63,7 @@ func timelineCommand() *cobra.Command {
 	f.DurationVar(&t.since, "since", 0, "Only decisions of this last period, for example 1h")
 	f.IntVar(&t.last, "last", 100, "At most this many of the newest decisions; 0 means all")
 	t.output = asText
-	f.StringVarP((*string)(&t.output), "output", "o", string(asText), "Output format: text, wide or json (one object per line)")
+	f.StringVarP((*string)(&t.output), "output", "o", string(asText), "Output format: text, wide, json (one object per line) or yaml (one document per decision)")
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return t.run(cmd) }
 	return c
 }
@@ -77,8 +77,8 @@ func kindNames() string {
 }
 
 func (t *timeline) check() error {
-	if t.output != asText && t.output != asJSON && t.output != asWide {
-		return coded{exitUsage, fmt.Errorf("--output: unknown format %q, use text, wide or json", string(t.output))}
+	if t.output != asText && !t.output.encoded() && t.output != asWide {
+		return coded{exitUsage, fmt.Errorf("--output: unknown format %q, use text, wide, json or yaml", string(t.output))}
 	}
 	if t.kind != "" && !slices.Contains(decisions.Kinds(), decisions.Kind(t.kind)) {
 		return coded{exitUsage, fmt.Errorf("--kind: unknown kind %q, use one of %s", t.kind, kindNames())}
@@ -179,8 +179,8 @@ func (t *timeline) print(out io.Writer, list []decisions.Episode) error {
 }
 
 func (t *timeline) printOne(out io.Writer, style report.Style, columns int, e decisions.Episode, before shown, known bool) error {
-	if t.output == asJSON {
-		return printJSON(out, e)
+	if t.output.encoded() {
+		return t.output.encode(out, e)
 	}
 	if !known {
 		_, err := io.WriteString(out, style.Episode(e, columns, t.output == asWide))

@@ -17,7 +17,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/decisions"
@@ -30,10 +29,9 @@ import (
 type topView struct {
 	input
 	solver
-	output    output
-	once      bool
-	namespace string
-	interval  time.Duration
+	output   output
+	once     bool
+	interval time.Duration
 }
 
 func topCommand() *cobra.Command {
@@ -54,13 +52,13 @@ func topCommand() *cobra.Command {
 	}
 	t.input.addFlags(c)
 	t.solver.addFlags(c)
-	t.output.addFlag(c)
+	t.output.addFlagWithYAML(c)
 	f := c.Flags()
 	f.BoolVar(&t.once, "once", false, "Print everything once and exit")
 	f.StringVar(&t.namespace, "controller-namespace", "", "Namespace of the controller (default: searched)")
 	f.DurationVar(&t.interval, "interval", 2*time.Second, "Least time between two updates; it is longer if computing takes longer than a quarter of it")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		for _, check := range []func() error{t.output.check, t.cataloguing.check, t.solver.check} {
+		for _, check := range []func() error{t.output.checkWithYAML, t.cataloguing.check, t.solver.check} {
 			if err := check(); err != nil {
 				return err
 			}
@@ -68,7 +66,7 @@ func topCommand() *cobra.Command {
 		if t.interval <= 0 {
 			return coded{exitUsage, errors.New("--interval must be greater than 0")}
 		}
-		if t.once || t.output == asJSON || len(t.files) > 0 || !isTerminal(cmd.OutOrStdout()) {
+		if t.once || t.output.encoded() || len(t.files) > 0 || !isTerminal(cmd.OutOrStdout()) {
 			return interruptible(t.print)(cmd, args)
 		}
 		return t.show(cmd)
@@ -93,11 +91,12 @@ func (t *topView) print(cmd *cobra.Command, _ []string) error {
 		}
 	}
 	p.say("checking disruption of " + units.Counted(len(run.Snapshot.Nodes()), "node"))
-	d := top.Of(run, run.Disrupt(disrupt.Options{Simulate: len(t.files) > 0}, time.Now), episodes)
+	d := top.Of(run, run.Disrupt(x.controller.disruption(len(t.files) > 0), time.Now), episodes)
+	d.Controller = x.controller.shown()
 	p.pause()
 	tellFaults(cmd, run)
-	if t.output == asJSON {
-		return printJSON(cmd.OutOrStdout(), d)
+	if t.output.encoded() {
+		return t.output.encode(cmd.OutOrStdout(), d)
 	}
 	_, err = io.WriteString(cmd.OutOrStdout(), top.Text(d, max(columnsOf(cmd.OutOrStdout()), defaultColumns)))
 	return err
@@ -146,6 +145,7 @@ type topSource struct {
 	there   client.WithWatch
 	// catalogue is opened with the first cluster.
 	catalogue *offline.Catalogue
+	met       time.Time // when the state of the controller was read
 
 	mu       sync.Mutex
 	episodes []decisions.Episode
@@ -176,6 +176,25 @@ func (t *topSource) set(episodes []decisions.Episode) {
 	t.episodes = episodes
 }
 
+// quiet returns a command whose warnings are not printed, because they would overwrite parts of the screen.
+func (t *topSource) quiet() *cobra.Command {
+	c := &cobra.Command{}
+	c.SetContext(t.ctx)
+	c.SetErr(io.Discard)
+	return c
+}
+
+// meetEvery is the interval at which the settings, pauses and rate limits of the controller are read.
+const meetEvery = 10 * time.Second
+
+// meet reads what is known of the controller if that is older than meetEvery.
+func (t *topSource) meet(now time.Time) {
+	if t.controller == nil || now.Sub(t.met) >= meetEvery {
+		t.met = now
+		_ = t.meetLive(t.ctx, t.there) // warnings are shown by karpenter plan
+	}
+}
+
 // next computes the current Data. The wait until the next call is at least four times as long as the computation took.
 func (t *topSource) next() (top.Data, time.Duration, error) {
 	start := time.Now()
@@ -192,23 +211,24 @@ func (t *topSource) compute(now time.Time) (top.Data, error) {
 		if t.catalogue, err = t.open(offline.RegionOf(found.Nodes, found.Classes)); err != nil {
 			return top.Data{}, err
 		}
-		quiet := &cobra.Command{}
-		quiet.SetContext(t.ctx)
-		quiet.SetErr(io.Discard)
-		if err := t.payAsThere(quiet, t.there, t.catalogue, found.Nodes); err != nil {
+		if err := t.payAsThere(t.quiet(), t.there, t.catalogue, found.Nodes); err != nil {
 			return top.Data{}, err
 		}
 	}
+	t.meet(now)
+	t.dropOverlays(found)
 	supply, err := t.catalogue.Supply(found.Pools, found.Classes, found.Overlays)
 	if err != nil {
 		return top.Data{}, err
 	}
-	s := found.Snapshot.Apply(model.Delta{Types: supply.Types}).At(now)
+	s := t.furnish(t.quiet(), t.there, found.Snapshot.Apply(model.Delta{Types: supply.Types})).At(now)
 	o := t.options()
 	o.Labels = t.catalogue.Labels()
 	run := offline.Decide(s, o, time.Now)
-	d := run.Disrupt(disrupt.Options{}, time.Now)
+	d := run.Disrupt(t.controller.disruption(false), time.Now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return top.Of(run, d, t.episodes), nil
+	data := top.Of(run, d, t.episodes)
+	data.Controller = t.controller.shown()
+	return data, nil
 }

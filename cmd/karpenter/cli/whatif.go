@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,34 +48,34 @@ func (w *whatIf) check() error {
 
 // compare returns the effect of the change on the cluster of run.
 func (w *whatIf) compare(cmd *cobra.Command, l *liveState, run *offline.Run) (offline.WhatIf, error) {
-	s := l.snapshot
+	a := offline.Alteration{Snapshot: l.snapshot, Gone: slices.Clone(w.without)}
 	if len(w.files) > 0 {
-		var err error
-		if s, err = w.apply(cmd, l); err != nil {
+		if err := w.apply(cmd, l, &a); err != nil {
 			return offline.WhatIf{}, err
 		}
 	}
 	for _, name := range w.without {
-		if _, ok := s.NodeByName(name); !ok {
+		if _, ok := a.Snapshot.NodeByName(name); !ok {
 			return offline.WhatIf{}, fmt.Errorf("--without-node: node %q not found", name)
 		}
 	}
 	if len(w.priceOf) > 0 {
-		s = offline.WithPrices(s, w.priceOf)
+		a.Snapshot = offline.WithPrices(a.Snapshot, w.priceOf)
 	}
-	return run.Compare(s, slices.Clone(w.without), time.Now), nil
+	return run.Compare(a, time.Now), nil
 }
 
-// apply returns the snapshot in which the NodePools and EC2NodeClasses of the files replace those with the same names.
-func (w *whatIf) apply(cmd *cobra.Command, l *liveState) (*model.Snapshot, error) {
+// apply puts the NodePools and EC2NodeClasses of the files in the place of those with the same names.
+func (w *whatIf) apply(cmd *cobra.Command, l *liveState, a *offline.Alteration) error {
 	set, err := manifest.Read(cmd.Context(), w.files, manifest.Options{Stdin: cmd.InOrStdin(), Legacy: converter{}})
 	if err != nil {
-		return nil, err
+		return err
 	}
+	a.Drifted = map[string]string{}
 	pools, classes := slices.Clone(l.found.Pools), slices.Clone(l.found.Classes)
 	given := manifest.Of[*apiv1.NodePool](set)
 	if len(given)+len(manifest.Of[*awsv1.EC2NodeClass](set)) == 0 {
-		return nil, errors.New("-f: no NodePool or EC2NodeClass found")
+		return errors.New("-f: no NodePool or EC2NodeClass found")
 	}
 	for _, c := range manifest.Of[*awsv1.EC2NodeClass](set) {
 		i := slices.IndexFunc(classes, func(have *awsv1.EC2NodeClass) bool { return have.Name == c.Name })
@@ -82,6 +83,9 @@ func (w *whatIf) apply(cmd *cobra.Command, l *liveState) (*model.Snapshot, error
 			classes = append(classes, c)
 			continue
 		}
+		drifted, unknown := offline.ClassDrift(l.snapshot, classes[i], c)
+		maps.Copy(a.Drifted, drifted)
+		a.Unknown = append(a.Unknown, unknown...)
 		c.Status = classes[i].Status
 		classes[i] = c
 	}
@@ -93,10 +97,11 @@ func (w *whatIf) apply(cmd *cobra.Command, l *liveState) (*model.Snapshot, error
 	catalogue := l.catalogue.Anew()
 	supply, err := catalogue.Supply(pools, classes, l.found.Overlays)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	d.Types = supply.Types
-	return l.snapshot.Apply(d), nil
+	a.Snapshot = l.snapshot.Apply(d)
+	return nil
 }
 
 // adoptPool puts the pool of a file in place of the stored one with its name, see offline.Adopt.
@@ -113,5 +118,5 @@ func adoptPool(p *apiv1.NodePool, pools *[]*apiv1.NodePool) {
 
 // without returns the effect of removing the node.
 func (l *liveState) without(run *offline.Run, node string) offline.WhatIf {
-	return run.Compare(l.snapshot, []string{node}, time.Now)
+	return run.Compare(offline.Alteration{Snapshot: l.snapshot, Gone: []string{node}}, time.Now)
 }

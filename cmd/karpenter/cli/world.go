@@ -4,19 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/engine/units"
+	"github.com/karpenter-go/karpenter/internal/controller/capacitybuffer"
 	"github.com/karpenter-go/karpenter/internal/live"
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
@@ -77,11 +81,9 @@ type liveState struct {
 func (l *liveState) decide() *offline.Run { return offline.Decide(l.snapshot, l.options, time.Now) }
 
 // decideLive reads the cluster and makes a plan for it, without changing anything. It also returns a client for
-// reading more objects. spread has kube-scheduler's default spread constraints, for pods that have none.
-func (g *cataloguing) decideLive(
-	cmd *cobra.Command, p *progress, o pack.Options, spread []corev1.TopologySpreadConstraint,
-) (*offline.Run, client.Reader, error) {
-	l, err := g.readLive(cmd, p, o, spread)
+// reading more objects.
+func (g *cataloguing) decideLive(cmd *cobra.Command, p *progress, s *solver) (*offline.Run, client.Reader, error) {
+	l, err := g.readLive(cmd, p, s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,10 +91,8 @@ func (g *cataloguing) decideLive(
 	return l.decide(), l.there, nil
 }
 
-// readLive reads the cluster, without changing anything.
-func (g *cataloguing) readLive(
-	cmd *cobra.Command, p *progress, o pack.Options, spread []corev1.TopologySpreadConstraint,
-) (*liveState, error) {
+// readLive reads the cluster, without changing anything. It also finds out what is known of the controller.
+func (g *cataloguing) readLive(cmd *cobra.Command, p *progress, s *solver) (*liveState, error) {
 	p.say("reading the cluster")
 	there, found, err := readCluster(cmd)
 	if err != nil {
@@ -105,20 +105,47 @@ func (g *cataloguing) readLive(
 	if err := g.payAsThere(cmd, there, catalogue, found.Nodes); err != nil {
 		return nil, err
 	}
+	told := s.meetLive(cmd.Context(), there)
+	s.dropOverlays(found)
 	supply, err := catalogue.Supply(found.Pools, found.Classes, found.Overlays)
 	if err != nil {
 		return nil, err
 	}
-	if len(spread) > 0 {
+	o := s.options()
+	if spread := s.spread(); len(spread) > 0 {
 		if o.DefaultSpread, err = live.Spread(cmd.Context(), there, spread); err != nil {
 			return nil, coded{exitUnreachable, fmt.Errorf("read what the default spread constraints depend on: %w", err)}
 		}
 	}
 	p.pause()
-	warn(cmd.ErrOrStderr(), supply.Warnings)
-	s := found.Snapshot.Apply(model.Delta{Types: supply.Types})
+	warn(cmd.ErrOrStderr(), slices.Concat(told, supply.Warnings))
+	snapshot := s.furnish(cmd, there, found.Snapshot.Apply(model.Delta{Types: supply.Types}))
 	o.Labels = catalogue.Labels()
-	return &liveState{there, found, catalogue, s, o}, nil
+	return &liveState{there, found, catalogue, snapshot, o}, nil
+}
+
+// dropOverlays removes the NodeOverlays if their feature gate is known to be off.
+func (s *solver) dropOverlays(found *live.Cluster) {
+	if s.controller.known() && !s.controller.gates().NodeOverlay {
+		found.Overlays = nil
+	}
+}
+
+// furnish returns the snapshot with what the controller adds: the requests of DaemonSet pods, and the virtual pods of
+// CapacityBuffers if their feature gate is on. What cannot be read is a warning.
+func (s *solver) furnish(cmd *cobra.Command, there client.Reader, of *model.Snapshot) *model.Snapshot {
+	ctx := ctrl.LoggerInto(cmd.Context(), funcr.New(func(_, text string) { warn(cmd.ErrOrStderr(), []string{text}) }, funcr.Options{}))
+	var ranges corev1.LimitRangeList
+	_ = there.List(ctx, &ranges) // without LimitRanges, the templates and pods of DaemonSets count
+	list := make([]*corev1.LimitRange, len(ranges.Items))
+	for i := range ranges.Items {
+		list[i] = &ranges.Items[i]
+	}
+	of = of.Informed(list)
+	if !s.controller.gates().CapacityBuffer {
+		return of
+	}
+	return (&capacitybuffer.Buffers{Reader: there, Quotas: true}).Stock(ctx, of)
 }
 
 // clusterConfig returns the client configuration of the cluster. hint is appended to the error's advice to set

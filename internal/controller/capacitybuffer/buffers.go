@@ -193,3 +193,30 @@ func partsOf(o client.Object) (template *corev1.PodTemplateSpec, replicas *int32
 	}
 	return nil, nil
 }
+
+// Fixed returns the buffers with what they refer to: for each one a PodTemplate, and the buffer with that template and a
+// fixed number of pods, which the percentage, the limits and the quotas allow now. It omits buffers without pods.
+func (b *Buffers) Fixed(ctx context.Context) ([]client.Object, error) {
+	var buffers autoscalingv1beta1.CapacityBufferList
+	if err := b.Reader.List(ctx, &buffers); err != nil {
+		return nil, fmt.Errorf("list CapacityBuffers: %w", err)
+	}
+	var out []client.Object
+	for i, src := range b.sources(ctx, buffers.Items) {
+		if src == nil {
+			continue
+		}
+		o := buffers.Items[i].DeepCopy()
+		n := buffer.Count(o.Spec, *src)
+		if n == 0 {
+			continue
+		}
+		template := &corev1.PodTemplate{Template: *src.Template.DeepCopy()}
+		template.Namespace, template.Name = o.Namespace, o.Name
+		o.Spec = autoscalingv1beta1.CapacityBufferSpec{
+			ProvisioningStrategy: o.Spec.ProvisioningStrategy, PodTemplateRef: &autoscalingv1beta1.LocalObjectRef{Name: o.Name}, Replicas: &n,
+		}
+		out = append(out, template, o)
+	}
+	return out, nil
+}

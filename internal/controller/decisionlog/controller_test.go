@@ -233,3 +233,34 @@ func TestRegister(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The settings are written once at the start, without any decision, and stay when decisions are written.
+func TestSettingsArePublished(t *testing.T) {
+	b := newBench(t)
+	b.publisher.Settings = `{"enforcement-mode":"DryRun"}`
+	settings := func() string {
+		var m corev1.ConfigMap
+		if err := b.Client.Get(t.Context(), client.ObjectKey{Namespace: "karpenter", Name: decisions.MapName}, &m); err != nil {
+			t.Fatal(err)
+		}
+		return m.Data[decisions.SettingsKey]
+	}
+	b.publish()
+	if got := settings(); got != b.publisher.Settings || len(b.published()) != 0 {
+		t.Errorf("settings %q, %d episodes", got, len(b.published()))
+	}
+	b.Clock.Step(time.Minute)
+	b.log.Begin(decisions.Episode{Kind: decisions.KindProvisioning, Action: "refuse"})
+	b.publish()
+	if got := settings(); got != b.publisher.Settings || len(b.published()) != 1 {
+		t.Errorf("with a decision: settings %q, %d episodes", got, len(b.published()))
+	}
+	// A new leader has other settings.
+	b.restart(b.Client)
+	b.publisher.Settings = `{"enforcement-mode":"Auto"}`
+	b.Clock.Step(time.Minute)
+	b.publish()
+	if got := settings(); got != b.publisher.Settings || len(b.published()) != 1 {
+		t.Errorf("after a restart: settings %q, %d episodes", got, len(b.published()))
+	}
+}

@@ -28,7 +28,7 @@ const (
 	sweepEvery = time.Minute
 )
 
-// A Publisher writes the newest episodes to the ConfigMap decisions.MapName. When it starts, it adds the episodes in that
+// A Publisher writes the newest episodes and the settings to the ConfigMap decisions.MapName. When it starts, it adds the episodes in that
 // ConfigMap to the log.
 type Publisher struct {
 	// Client writes the ConfigMap and reads NodeClaims from its cache. Live reads the ConfigMap without a cache, because a cache
@@ -39,8 +39,12 @@ type Publisher struct {
 	Log    *decisions.Log
 	// Namespace is the namespace of the ConfigMap. If it is empty, nothing is published.
 	Namespace string
+	// Settings are written to the ConfigMap beside the decisions, for commands that decide as the controller does. If they are
+	// empty, they are omitted.
+	Settings string
 
 	restored, forbidden bool
+	stored              bool   // true when Settings were written
 	written             uint64 // version of the log at the last write
 	wrote, swept        time.Time
 	told                string // the last logged error of the log's output
@@ -60,7 +64,7 @@ func (c *Publisher) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// Reconcile writes the log if it has changed. Once per sweepEvery it records the effects on the NodeClaims of open episodes.
+// Reconcile writes the log if it has changed, and the settings at the start. Once per sweepEvery it records the effects on the NodeClaims of open episodes.
 func (c *Publisher) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	now := c.Clock.Now()
 	c.tellFailed(ctx)
@@ -79,7 +83,7 @@ func (c *Publisher) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result,
 		}
 	}
 	again := ctrl.Result{RequeueAfter: sweepEvery}
-	if c.Namespace == "" || c.forbidden || c.Log.Version() == c.written {
+	if c.Namespace == "" || c.forbidden || c.Log.Version() == c.written && (c.stored || c.Settings == "") {
 		return again, nil
 	}
 	if wait := c.wrote.Add(writeEvery).Sub(now); wait > 0 {
@@ -94,7 +98,7 @@ func (c *Publisher) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result,
 		}
 		return ctrl.Result{}, fmt.Errorf("write ConfigMap %s/%s: %w", c.Namespace, decisions.MapName, err)
 	}
-	c.written = version
+	c.written, c.stored = version, true
 	return again, nil
 }
 
@@ -127,11 +131,15 @@ func (c *Publisher) restore(ctx context.Context) error {
 // write stores the text in the ConfigMap.
 func (c *Publisher) write(ctx context.Context, text string) error {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: decisions.MapName}}
+	data := map[string]string{decisions.MapKey: text}
+	if c.Settings != "" {
+		data[decisions.SettingsKey] = c.Settings
+	}
 	after := m.DeepCopy()
-	after.Data = map[string]string{decisions.MapKey: text}
+	after.Data = data
 	err := c.Client.Patch(ctx, after, client.MergeFrom(m))
 	if apierrors.IsNotFound(err) {
-		m.Data = map[string]string{decisions.MapKey: text}
+		m.Data = data
 		return c.Client.Create(ctx, m)
 	}
 	return err

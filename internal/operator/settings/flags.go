@@ -67,7 +67,7 @@ func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.DecisionLog, "decision-log", "",
 		"Output of the decision log as JSON lines: stdout, stderr or a file name; empty means none")
 	flagtype.Bool(fs, &s.PublishDecisions, "publish-decisions", true,
-		"Write the newest decisions to ConfigMap karpenter-decisions, for karpenter timeline and karpenter top")
+		"Write the newest decisions and the settings to ConfigMap karpenter-decisions, for commands such as karpenter timeline and karpenter plan")
 }
 
 // addDecisionFlags adds the flags that affect decisions about nodes.
@@ -133,13 +133,13 @@ func (s *Settings) Namespace() string {
 
 func variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
 
-// readEnvironment sets flags that were not given from their environment variables.
-func (s *Settings) readEnvironment() {
+// readEnvironment sets flags that were not given from their environment variables, which getenv returns.
+func (s *Settings) readEnvironment(getenv func(string) string) {
 	envs := variables()
 	s.unread = map[string]bool{}
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		env, ours := envs[f.Name]
-		value := os.Getenv(env)
+		value := getenv(env)
 		if !ours || f.Changed || value == "" {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 
@@ -12,9 +13,12 @@ import (
 
 // Complete reads environment variables and computes settings that depend on others. Validate reports values that
 // Complete could not parse.
-func (s *Settings) Complete() {
+func (s *Settings) Complete() { s.complete(os.Getenv) }
+
+// complete is Complete with the environment that getenv returns.
+func (s *Settings) complete(getenv func(string) string) {
 	s.errs, s.warnings = nil, nil
-	s.readEnvironment()
+	s.readEnvironment(getenv)
 	if s.CPURequests <= 0 {
 		s.CPURequests = 1000
 	}

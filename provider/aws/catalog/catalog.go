@@ -276,10 +276,12 @@ func (c *Catalog) price(base []*model.InstanceType, class *awsv1.EC2NodeClass) [
 		if o.ReservationID != "" && c.reserved != nil {
 			o.ReservationCapacity = c.reserved.Left(o.ReservationID)
 		}
-		return !ends[o.ReservationID] && !c.shortages.Known(Ask{
+		ask := Ask{
 			Type: t.Name, Zone: o.Zone, CapacityType: o.CapacityType, VCPUs: t.Capacity[corev1.ResourceCPU] / 1000,
 			Subnets: subnets[o.Zone], Group: group, Reservation: o.ReservationID,
-		})
+		}
+		o.Quota = c.shortages.Quota(ask)
+		return !ends[o.ReservationID] && !c.shortages.Known(ask)
 	})
 }
 

@@ -214,10 +214,27 @@ func (s *Shortages) Known(a Ask) bool {
 	if s.is(here) || s.is(grouped) || s.is(reserved) || s.is(shortage{CapacityType: a.CapacityType}) || s.familyShort(a) {
 		return true
 	}
-	if q, ok := s.quotas[quota{Bucket(a.Type), a.CapacityType}]; ok && a.VCPUs >= q.vcpus {
+	if s.overQuota(a) {
 		return true
 	}
 	return len(a.Subnets) > 0 && !slices.ContainsFunc(a.Subnets, func(id string) bool { return !s.is(shortage{Subnet: id}) })
+}
+
+// overQuota reports whether the offering needs more of a quota than is left. The caller holds mu.
+func (s *Shortages) overQuota(a Ask) bool {
+	q, ok := s.quotas[quota{Bucket(a.Type), a.CapacityType}]
+	return ok && a.VCPUs >= q.vcpus
+}
+
+// Quota returns the quota of the account that makes the offering unavailable, empty if none does.
+func (s *Shortages) Quota(a Ask) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget()
+	if !s.overQuota(a) {
+		return ""
+	}
+	return a.CapacityType + " vCPUs for " + Bucket(a.Type) + " instances"
 }
 
 func (s *Shortages) is(k shortage) bool {

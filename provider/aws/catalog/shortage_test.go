@@ -82,6 +82,13 @@ func TestShortagesKnown(t *testing.T) {
 	s.MarkQuota("m5.2xlarge", "on-demand", 8)
 	s.MarkQuota("m5.xlarge", "on-demand", 4)
 	check("as large as what was refused", Ask{Type: "c6i.xlarge", Zone: "b", CapacityType: "on-demand", VCPUs: 4}, true)
+	large := Ask{Type: "c6i.xlarge", Zone: "b", CapacityType: "on-demand", VCPUs: 4}
+	if got := s.Quota(large); got != "on-demand vCPUs for Standard (A, C, D, H, I, M, R, T, Z) instances" {
+		t.Errorf("the quota that is used up is %q", got)
+	}
+	if got := s.Quota(Ask{Type: "c6i.large", Zone: "b", CapacityType: "on-demand", VCPUs: 2}); got != "" {
+		t.Errorf("for a smaller type the quota %q is used up", got)
+	}
 	check("smaller", Ask{Type: "c6i.large", Zone: "b", CapacityType: "on-demand", VCPUs: 2}, false)
 	check("of another quota", Ask{Type: "g5.xlarge", Zone: "b", CapacityType: "on-demand", VCPUs: 4}, false)
 	check("on spot", Ask{Type: "c6i.xlarge", Zone: "b", CapacityType: "spot", VCPUs: 4}, false)

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/karpenter-go/karpenter/internal/decisions"
+)
+
+// The filters of timeline select decisions, and each format prints every selected decision once.
+func TestTimelineFormats(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	all := []decisions.Episode{
+		{ID: "a", Time: at, Kind: decisions.KindProvisioning, Pools: []string{"default"}, Decision: "launch 1 node"},
+		{ID: "b", Time: at.Add(time.Minute), Kind: decisions.KindDisruption, Pools: []string{"gpu"}, Decision: "delete 1 node"},
+		{ID: "c", Time: at.Add(2 * time.Minute), Kind: decisions.KindProvisioning, Pools: []string{"gpu"}, Decision: "launch 2 nodes"},
+	}
+	for _, tt := range []struct {
+		name string
+		view timeline
+		want []string
+	}{
+		{"pool", timeline{pool: "gpu", output: asJSON}, []string{"b", "c"}},
+		{"kind", timeline{kind: string(decisions.KindProvisioning), output: asYAML}, []string{"a", "c"}},
+		{"newest", timeline{last: 1, output: asYAML}, []string{"c"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.view.check(); err != nil {
+				t.Fatal(err)
+			}
+			tt.view.told = map[string]shown{}
+			var out bytes.Buffer
+			if err := tt.view.print(&out, tt.view.chosen(all)); err != nil {
+				t.Fatal(err)
+			}
+			separator := "\n"
+			if tt.view.output == asYAML {
+				separator = "---\n"
+			}
+			var got []string
+			for part := range strings.SplitSeq(out.String(), separator) {
+				if part == "" {
+					continue
+				}
+				var e decisions.Episode
+				if err := yaml.Unmarshal([]byte(part), &e); err != nil {
+					t.Fatalf("%v in %q", err, part)
+				}
+				got = append(got, e.ID)
+			}
+			if strings.Join(got, ",") != strings.Join(tt.want, ",") {
+				t.Errorf("printed %v, want %v", got, tt.want)
+			}
+			size := out.Len()
+			if err := tt.view.print(&out, tt.view.matching(all)[len(tt.view.matching(all))-1:]); err != nil || out.Len() != size {
+				t.Errorf("printed a decision again: %v", err)
+			}
+		})
+	}
+	bad := timeline{output: "xml"}
+	if err := bad.check(); err == nil || !strings.Contains(err.Error(), "use text, wide, json or yaml") {
+		t.Errorf("error %v", err)
+	}
+}
