@@ -11,6 +11,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -91,10 +92,10 @@ func run(ctx context.Context) error {
 	for n, m := range all {
 		fmt.Fprintf(os.Stderr, "mutant %d of %d: %s\n", n+1, len(all), m.Name)
 		s, err := p.score(ctx, m, o, known)
-		if err != nil {
-			return err
+		if (err == nil || s.Seeds > 0) && !slices.Contains(known, s) { // an interrupted score is continued by the next run
+			err = errors.Join(err, s.keep(o.list))
 		}
-		if err := s.keep(o.list); err != nil {
+		if err != nil {
 			return err
 		}
 		scores = append(scores, s)
@@ -175,10 +176,10 @@ func (p *player) score(ctx context.Context, m mutant.Mutant, o options, known []
 		return s, err
 	}
 	s = s.earlier(known)
-	switch {
-	case s.Caught, s.Seeds >= int(o.seeds):
+	if s.Caught || s.Seeds >= int(o.seeds) {
 		return s, nil
-	case s.Seconds == 0:
+	}
+	if s.Seconds == 0 { // stories come first
 		found, err := p.stories(ctx, binary)
 		s.Seconds = found.seconds
 		if err != nil || found.rule != "" {
@@ -194,11 +195,11 @@ func (p *player) seeds(ctx context.Context, binary string, s score, o options) (
 	last := o.first + o.seeds
 	for seed := o.first + uint64(s.Seeds); seed < last; {
 		found, err := p.play(ctx, binary, seed, last-seed)
+		s.Seeds += found.seeds
+		s.Seconds += found.seconds
 		if err != nil {
 			return s, err
 		}
-		s.Seeds += found.seeds
-		s.Seconds += found.seconds
 		if found.rule == "" {
 			break
 		}
