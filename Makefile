@@ -165,12 +165,15 @@ soak: ## the simulation of SOAK_HOURS virtual hours, then SOAK_SEEDS seeds that 
 	@mkdir -p $(dir $(SOAK_LIST))
 	cd local && go test -count=1 -timeout 240h -run TestSeeds ./sim -seeds $(SOAK_SEEDS) -list $(SOAK_LIST) -shrink 0
 
-# Set by hand: make sim-score SCORE_SEEDS=20 SCORE_FLAGS='-only limits_not_checked_again -o json'
+# Set by hand: make sim-score SCORE_SEEDS=20 DEFECT=limits_not_checked_again,nomination_kept SCORE_FLAGS='-o json'
 SCORE_SEEDS ?= 1000
+SCORE_LIST  ?= $(CURDIR)/bin/sim-score.jsonl
 SCORE_FLAGS ?=
+DEFECT      ?=
 
 sim-score: ## how many planted defects the simulation finds: all stories, and SCORE_SEEDS seeds for each at most
-	@cd local && go run ./sim/score -seeds $(SCORE_SEEDS) $(SCORE_FLAGS)
+	@mkdir -p $(dir $(SCORE_LIST))
+	@cd local && go run ./sim/score -seeds $(SCORE_SEEDS) -only '$(DEFECT)' -list $(SCORE_LIST) $(SCORE_FLAGS)
 
 race: ## the race detector on packages with goroutines
 	go test -race $(TEST_FLAGS) $(GOROUTINE_PACKAGES)

@@ -32,6 +32,7 @@ const (
 	ruleDeadline    = "deadlines-hold"
 	ruleDemand      = "no-node-without-demand"
 	ruleIdle        = "idle-nodes-go"
+	ruleLeft        = "no-replacement-left-over"
 	ruleQuiet       = "settled-is-quiet"
 	ruleMemory      = "memory-is-bounded"
 	ruleNoPanic     = "no-internal-error"

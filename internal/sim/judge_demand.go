@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -50,6 +51,10 @@ func (d *demandRules) look() {
 		}
 	}
 	for _, c := range kubeapi.List[*apiv1.NodeClaim](d.world.platform.server) {
+		if d.leftOver(c) && d.lasts(ruleLeft, c.Name) > recovery {
+			d.violate(ruleLeft, "claim %s replaces %s, which stay, and its node %q has had no pods for %s", c.Name,
+				c.Annotations[apiv1.ReplacesAnnotationKey], c.Status.NodeName, recovery)
+		}
 		if d.idle(c) && d.lasts(ruleIdle, c.Name) > recovery && d.calm() > settled {
 			d.violate(ruleIdle, "node %s of claim %s has had no pods for %s, and its pool consolidates empty nodes", c.Status.NodeName, c.Name, recovery)
 		}
@@ -88,8 +93,7 @@ func (d *demandRules) idle(c *apiv1.NodeClaim) bool {
 	if slices.ContainsFunc(pool.Spec.Disruption.Budgets, func(b apiv1.Budget) bool { return b.Nodes == "0" }) {
 		return false
 	}
-	n, ok := kubeapi.Find[*corev1.Node](d.world.platform.server, "", c.Status.NodeName)
-	if !ok {
+	if _, ok := kubeapi.Find[*corev1.Node](d.world.platform.server, "", c.Status.NodeName); !ok {
 		return false
 	}
 	for _, o := range kubeapi.List[*corev1.Node](d.world.platform.server) {
@@ -97,13 +101,35 @@ func (d *demandRules) idle(c *apiv1.NodeClaim) bool {
 			return false // it counts against the budgets
 		}
 	}
-	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
+	return d.empty(c.Status.NodeName)
+}
+
+// empty reports whether a node has no pods but those of DaemonSets.
+func (d *demandRules) empty(node string) bool {
+	return !slices.ContainsFunc(kubeapi.List[*corev1.Pod](d.world.platform.server), func(p *corev1.Pod) bool {
 		owner := metav1.GetControllerOf(p)
-		if p.Spec.NodeName == n.Name && (owner == nil || owner.Kind != "DaemonSet") {
+		return p.Spec.NodeName == node && (owner == nil || owner.Kind != "DaemonSet")
+	})
+}
+
+// leftOver reports whether a claim is a replacement without pods, and nodes that it was to replace exist and none of them is
+// disrupted for it any more.
+func (d *demandRules) leftOver(c *apiv1.NodeClaim) bool {
+	if c.DeletionTimestamp != nil || c.Annotations[apiv1.ReplacesAnnotationKey] == "" || c.Status.NodeName != "" && !d.empty(c.Status.NodeName) {
+		return false
+	}
+	stay := false
+	for _, name := range strings.Split(c.Annotations[apiv1.ReplacesAnnotationKey], ",") {
+		o, ok := kubeapi.Find[*apiv1.NodeClaim](d.world.platform.server, "", name)
+		switch {
+		case !ok:
+		case o.DeletionTimestamp != nil, slices.Contains(strings.Split(o.Annotations[apiv1.ReplacedByAnnotationKey], ","), c.Name):
 			return false
+		default:
+			stay = true
 		}
 	}
-	return true
+	return stay
 }
 
 // noteWaits notes the pods that wait for a node, or will because their node goes.

@@ -2,11 +2,16 @@
 //
 // Each mutant is built with an overlay. All stories are played with it, and then seed by seed, until an invariant is violated. A
 // violation counts only if the product without the mutant does not have it with the same seed.
+//
+// The flag -list names a file to which the score of each mutant is appended. A mutant whose score is in the file is left out, if
+// the score is of the same build: of the product, the simulation, the stories and the mutant. A mutant that was not caught is
+// played on with the seeds that are not in its score.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -32,6 +37,8 @@ func main() {
 type options struct {
 	first, seeds uint64
 	only, output string
+	// list is the file with the scores of earlier runs, empty for none.
+	list string
 }
 
 // A score is what came of one mutant.
@@ -43,8 +50,12 @@ type score struct {
 	Story string `json:"story,omitempty"`
 	Seed  uint64 `json:"seed,omitempty"`
 	Seeds int    `json:"seeds"`
+	// First is the first seed of those that were played.
+	First uint64 `json:"first"`
 	// Seconds is the CPU time of the simulations.
 	Seconds float64 `json:"seconds"`
+	// Build identifies what was played: the test binary and the stories.
+	Build string `json:"build"`
 }
 
 func run(ctx context.Context) error {
@@ -53,6 +64,7 @@ func run(ctx context.Context) error {
 	flag.Uint64Var(&o.seeds, "seeds", 1000, "how many seeds to play for one mutant at most")
 	flag.StringVar(&o.only, "only", "", "the names of the mutants to play, by comma; empty means all")
 	flag.StringVar(&o.output, "o", "table", "the form of the output: table or json")
+	flag.StringVar(&o.list, "list", "", "append the scores to this file, and leave out mutants whose score of the same build is in it")
 	flag.Parse()
 	if o.output != "table" && o.output != "json" {
 		return fmt.Errorf("-o is %q, want table or json", o.output)
@@ -71,11 +83,18 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	known, err := readScores(o.list)
+	if err != nil {
+		return err
+	}
 	p := newPlayer(dir)
 	var scores []score
 	for n, m := range all {
 		fmt.Fprintf(os.Stderr, "mutant %d of %d: %s\n", n+1, len(all), m.Name)
-		s, err := p.score(ctx, m, o)
+		s, err := p.score(ctx, m, o, known)
+		if (err == nil || s.Seeds > 0) && !slices.Contains(known, s) { // an interrupted score is continued by the next run
+			err = errors.Join(err, s.keep(o.list))
+		}
 		if err != nil {
 			return err
 		}
@@ -142,8 +161,8 @@ func write(scores []score, form string) error {
 }
 
 // score builds a mutant and plays seeds until one violates an invariant that the product does not violate with it.
-func (p *player) score(ctx context.Context, m mutant.Mutant, o options) (score, error) {
-	s := score{Mutant: m.Name}
+func (p *player) score(ctx context.Context, m mutant.Mutant, o options, known []score) (score, error) {
+	s := score{Mutant: m.Name, First: o.first}
 	overlay, err := m.Overlay(p.root, p.dir)
 	if err != nil {
 		return s, err
@@ -153,20 +172,34 @@ func (p *player) score(ctx context.Context, m mutant.Mutant, o options) (score, 
 		return s, err
 	}
 	defer os.Remove(binary)
-	found, err := p.stories(ctx, binary)
-	s.Seconds = found.seconds
-	if err != nil || found.rule != "" {
-		s.Caught, s.Rule, s.Story = found.rule != "", found.rule, found.story
+	if s.Build, err = p.version(binary); err != nil {
 		return s, err
 	}
+	s = s.earlier(known)
+	if s.Caught || s.Seeds >= int(o.seeds) {
+		return s, nil
+	}
+	if s.Seconds == 0 { // stories come first
+		found, err := p.stories(ctx, binary)
+		s.Seconds = found.seconds
+		if err != nil || found.rule != "" {
+			s.Caught, s.Rule, s.Story = found.rule != "", found.rule, found.story
+			return s, err
+		}
+	}
+	return p.seeds(ctx, binary, s, o)
+}
+
+// seeds plays the seeds that are not in the score yet.
+func (p *player) seeds(ctx context.Context, binary string, s score, o options) (score, error) {
 	last := o.first + o.seeds
-	for seed := o.first; seed < last; {
+	for seed := o.first + uint64(s.Seeds); seed < last; {
 		found, err := p.play(ctx, binary, seed, last-seed)
+		s.Seeds += found.seeds
+		s.Seconds += found.seconds
 		if err != nil {
 			return s, err
 		}
-		s.Seeds += found.seeds
-		s.Seconds += found.seconds
 		if found.rule == "" {
 			break
 		}

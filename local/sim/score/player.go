@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -128,7 +129,7 @@ func read(out io.Reader, first uint64, stop func()) (f finding, stuck bool) {
 		}
 		f.seeds++
 		if f.seeds%10 == 0 {
-			fmt.Fprintf(os.Stderr, "  seed %d\n", r.Seed)
+			fmt.Fprintf(os.Stderr, "  %d played, the last %s\n", f.seeds, cmp.Or(r.Story, fmt.Sprint("seed ", r.Seed)))
 		}
 		if r.Rule != "" && f.rule == "" {
 			f.rule, f.seed, f.story = r.Rule, r.Seed, r.Story
