@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,8 +55,9 @@ func (n *node) pods() int {
 	return sum
 }
 
-// coveredOptions returns those of the options that use no more units of the node's commitment than planned, in whichever of
-// their offerings they are launched, and the requirements that exclude other offerings. The instance itself is one of them.
+// coveredOptions returns those of the options that use no more units of the node's commitment than the first one, in whichever
+// of their offerings they are launched, and the requirements that exclude other offerings. The first one uses no more units
+// than planned. The options are sorted by their covered prices.
 func (n *node) coveredOptions(options []*catalog.Type) ([]*catalog.Type, require.Set) {
 	own := n.instance()
 	offering, _ := own.CheapestWithin(n.offers.Requirements)
@@ -69,7 +71,13 @@ func (n *node) coveredOptions(options []*catalog.Type) ([]*catalog.Type, require
 			kept = append(kept, t)
 		}
 	}
-	return kept, reqs
+	price := func(t *catalog.Type) float64 {
+		o, _ := t.CheapestWithin(reqs)
+		return o.Price
+	}
+	slices.SortStableFunc(kept, func(a, b *catalog.Type) int { return cmp.Compare(price(a), price(b)) })
+	most := kept[0].Draw
+	return slices.DeleteFunc(kept, func(t *catalog.Type) bool { return t.Draw > most }), reqs
 }
 
 // admits returns a function that reports whether host ports and DaemonSet pods allow the node's pods on

@@ -88,13 +88,15 @@ type knownBound struct {
 }
 
 // bound returns a lower bound on the price of any nodes that hold the pods of the given nodes. A node from a
-// reservation or commitment adds its own price, because the relaxation has neither. k is a
+// reservation adds its own price, because the relaxation has no reservations. A node under a commitment adds none. k is a
 // bound that is already known.
 func bound(r *binpack.Relaxation, nodes []*node, k *knownBound) float64 {
 	copies, reserved := make([]int, len(k.copies)), 0.0
 	for _, n := range nodes {
 		if n.instance().Reservation != nil {
-			reserved += n.price
+			if !n.instance().Reservation.Commitment { // nodes that a commitment covers may cost nothing
+				reserved += n.price
+			}
 			continue
 		}
 		for _, x := range n.parts {

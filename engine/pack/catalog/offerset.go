@@ -12,7 +12,8 @@ import (
 type OfferSet struct {
 	ID           int
 	Requirements require.Set
-	// Prices[i] is the price of the cheapest offering of type i in the set, in dollars per hour; +Inf if there is none.
+	// Prices[i] is the price by which the packer chooses type i: that of its cheapest offering in the set, in dollars per hour;
+	// +Inf if there is none. A type that a commitment covers costs nearly nothing, by the units that it uses.
 	Prices []float64
 	// Types are the types with an offering in the set.
 	Types typeset.Set
@@ -55,7 +56,7 @@ func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 	n := len(p.Types)
 	s := &OfferSet{ID: len(p.sets.list), Requirements: reqs, Prices: make([]float64, n), Types: typeset.New(n)}
 	for i, t := range p.Types {
-		v := t.price(reqs)
+		v := t.packedPrice(reqs)
 		if !math.IsInf(v, 1) {
 			v = max(v, MinPrice)
 			s.Types.Add(i)

@@ -38,6 +38,8 @@ type Reservation struct {
 	Commitment bool
 	Index      int // index in Limits.reservations
 	Left       int // units that can still be used, at the time of the snapshot
+	// PerUnit is the most that a unit of a commitment saves, in dollars per hour.
+	PerUnit float64
 }
 
 // reservations are the reservations and commitments by ID. An ID of a commitment has a prefix that no reservation has.
@@ -133,6 +135,8 @@ func (t *Type) byCommitment(offerings []model.Offering, c *model.Coverage, known
 			}
 			covered.Draw = max(covered.Draw, int(x.Use))
 			covered.Buyable = append(covered.Buyable, o.CoveredBy(x.Commitment))
+			r := covered.Reservation
+			r.PerUnit = max(r.PerUnit, max(0, o.Price-o.CoveredPrice)/float64(x.Use))
 		}
 	}
 	for _, covered := range out {
@@ -230,6 +234,20 @@ func (t *Type) price(reqs require.Set) float64 {
 		return o.Price
 	}
 	return math.Inf(1)
+}
+
+// unitShare is the price of a unit of a commitment for the packer, as a share of what it saves. It makes the packer use units
+// where they save most.
+const unitShare = 1e-7
+
+// packedPrice returns the price by which the packer chooses the type, +Inf if reqs allow none of its offerings. It is that of
+// the cheapest offering, except that a commitment charges for units.
+func (t *Type) packedPrice(reqs require.Set) float64 {
+	v := t.price(reqs)
+	if r := t.Reservation; r != nil && r.Commitment && !math.IsInf(v, 1) {
+		return t.Buyable[0].CoveredPrice + unitShare*float64(t.Draw)*r.PerUnit
+	}
+	return v
 }
 
 // Values returns the values of a label that nodes of the type may have. If offerings define the label, it returns their
