@@ -34,9 +34,9 @@ func permissionsPage() []byte {
 	b.WriteString(generated + `
 # Permissions
 
-What the controller's role may do on AWS, and no more; permissions in the cluster are [below](#rbac). The policies are in [deploy/aws](../deploy/aws), with placeholders
-for ` + "`envsubst`" + `. A test runs the controller through all it does against an emulated AWS that holds it to them: nothing it
-does is denied, and nothing in them goes unused.
+For operators and reviewers: what the controller's role is allowed to do on AWS, and [in the cluster](#rbac). The policies are in
+[deploy/aws](../deploy/aws), with placeholders for ` + "`envsubst`" + `. A test runs the controller against an emulated AWS that enforces them: no call
+of the controller is denied, and no permission is unused.
 
 ` + "```" + `sh account
 export AWS_PARTITION=aws AWS_DNS_SUFFIX=amazonaws.com # in China aws-cn and amazonaws.com.cn, in GovCloud aws-us-gov and amazonaws.com
@@ -50,8 +50,8 @@ for p in deploy/aws/*.json; do
 done
 ` + "```" + `
 
-` + "`ssm:GetParameter`" + ` is for AWS's own images; add your parameters if a class has ` + "`ssmParameter`" + ` terms of your own.
-Images that are encrypted with a key of yours need ` + "`kms:CreateGrant`" + ` and the like in the key's policy.
+` + "`ssm:GetParameter`" + ` is for images of AWS. Add your parameters if an EC2NodeClass has ` + "`ssmParameter`" + ` terms of your own.
+Images that are encrypted with a key of yours need ` + "`kms:CreateGrant`" + ` and similar permissions in the policy of the key.
 
 ## Missing permissions
 
@@ -93,8 +93,11 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 | | writes NodeClaims, nodes, events and the status of NodePools and CapacityBuffers; evicts and deletes pods |
 | | with ` + "`extraPermissions.nominations`" + ` (default): writes the status of pods |
 | | with ` + "`controller.metrics.authentication`" + `: creates TokenReviews and SubjectAccessReviews |
-| ClusterRole of the provider | reads and writes EC2NodeClasses or KWOKNodeClasses |
-| Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + `, ` + "`karpenter-cost`" + ` and ` + "`karpenter-decisions`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller |
+| ClusterRole of the provider | ` + "`aws`, `kwok`, `clusterapi`" + `: reads its node classes and writes their metadata and status |
+| | ` + "`kwok`" + `: creates and writes nodes |
+| | ` + "`clusterapi`" + `, without ` + "`settings.managementKubeconfig`" + `: reads Clusters, MachineDeployments and templates, creates and deletes what a Machine consists of, creates, writes and deletes Machines |
+| | ` + "`remote`" + `: reads the node classes in ` + "`settings.providerNodeClasses`" + ` and writes their status |
+| Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + `, ` + "`karpenter-cost`" + ` and ` + "`karpenter-decisions`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller; with provider ` + "`remote`" + ` reads and writes ` + "`karpenter-providers`" + ` |
 | Role in kube-system | reads the Service ` + "`kube-dns`" + `; with ` + "`extraPermissions.awsAuth`" + ` (default) reads the ConfigMap ` + "`aws-auth`" + ` |
 
 ` + "`karpenter doctor cluster --as system:serviceaccount:NAMESPACE:NAME`" + ` checks the permissions of the controller in the cluster, and
