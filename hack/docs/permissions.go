@@ -102,6 +102,20 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 
 ` + "`karpenter doctor cluster --as system:serviceaccount:NAMESPACE:NAME`" + ` checks the permissions of the controller in the cluster, and
 ` + "`helm test`" + ` does the same.
+
+### Users of the commands
+
+The commands use the permissions of the user of ` + "`KUBECONFIG`" + `. Where a permission is optional, a warning names what is left out.
+
+| Command | Needs |
+|---|---|
+| ` + "`plan`, `explain`, `top`, `cost`, `capture`, `mcp`" + ` | list, for all namespaces: NodePools, NodeClaims, EC2NodeClasses, NodeOverlays, Nodes, Pods, DaemonSets, Namespaces, PodDisruptionBudgets, PersistentVolumeClaims, PersistentVolumes, StorageClasses, CSINodes. ` + "`top`" + ` also watches them. Kinds that the cluster does not serve are left out |
+| | optional: list ConfigMaps named ` + "`karpenter-price-book`" + ` and, for ` + "`cost`" + `, ` + "`karpenter-cost`" + `; events, for ` + "`explain pod`" + ` |
+| | with ` + "`--scheduler-config`" + `: list Services, ReplicationControllers, ReplicaSets, StatefulSets |
+| ` + "`timeline`, `top`" + ` | get the ConfigMap ` + "`karpenter-decisions`" + ` in the namespace of the controller |
+| ` + "`disrupt node`, `consolidate now`" + ` | the permissions of ` + "`plan`" + `, and get and patch NodeClaims, or NodePools |
+| ` + "`doctor cluster`" + ` | list what it checks; ` + "`--as`" + ` needs the permission to impersonate |
+| all others | none: they read files |
 `
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
