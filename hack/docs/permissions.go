@@ -60,7 +60,7 @@ with which it runs. Afterwards a missing permission shows here:
 
 | Missing | Shows in |
 |---|---|
-| ` + "`ec2:CreateLaunchTemplate`, `ec2:CreateFleet`, `ec2:RunInstances`" + ` | EC2NodeClass, condition ` + "`ValidationSucceeded`" + ` False: a launch is tried as a dry run before the class is ready. [Reasons](nodeclasses.md#conditions-and-reasons) |
+| ` + "`ec2:CreateLaunchTemplate`, `ec2:CreateFleet`, `ec2:RunInstances`; `iam:PassRole` with `spec.instanceProfile`" + ` | EC2NodeClass, condition ` + "`ValidationSucceeded`" + ` False: a launch is tried as a dry run before the class is ready. [Reasons](nodeclasses.md#conditions-and-reasons) |
 | reads of images, subnets, security groups and placement groups, ` + "`ssm:GetParameter`" + `, changes of instance profiles and ` + "`iam:PassRole`" + ` | EC2NodeClass, the condition of that step: Unknown with the reason ` + "`NotResolved`" + ` and the error of AWS. A condition that was True stays True |
 | ` + "`ec2:TerminateInstances`" + ` | event ` + "`FailedTermination`" + ` on the node and NodeClaim |
 | ` + "`ec2:GetConsoleOutput`, `eks:DescribeAccessEntry`" + ` | nowhere: condition ` + "`NodeJoinDelayed`" + ` states fewer causes |
