@@ -34,9 +34,9 @@ func permissionsPage() []byte {
 	b.WriteString(generated + `
 # Permissions
 
-What the controller's role may do on AWS, and no more; permissions in the cluster are [below](#rbac). The policies are in [deploy/aws](../deploy/aws), with placeholders
-for ` + "`envsubst`" + `. A test runs the controller through all it does against an emulated AWS that holds it to them: nothing it
-does is denied, and nothing in them goes unused.
+For operators and reviewers: what the controller's role is allowed to do on AWS, and [in the cluster](#rbac). The policies are in
+[deploy/aws](../deploy/aws), with placeholders for ` + "`envsubst`" + `. A test runs the controller against an emulated AWS that enforces them: no call
+of the controller is denied, and no permission is unused.
 
 ` + "```" + `sh account
 export AWS_PARTITION=aws AWS_DNS_SUFFIX=amazonaws.com # in China aws-cn and amazonaws.com.cn, in GovCloud aws-us-gov and amazonaws.com
@@ -50,8 +50,8 @@ for p in deploy/aws/*.json; do
 done
 ` + "```" + `
 
-` + "`ssm:GetParameter`" + ` is for AWS's own images; add your parameters if a class has ` + "`ssmParameter`" + ` terms of your own.
-Images that are encrypted with a key of yours need ` + "`kms:CreateGrant`" + ` and the like in the key's policy.
+` + "`ssm:GetParameter`" + ` is for images of AWS. Add your parameters if an EC2NodeClass has ` + "`ssmParameter`" + ` terms of your own.
+Images that are encrypted with a key of yours need ` + "`kms:CreateGrant`" + ` and similar permissions in the policy of the key.
 
 ## Missing permissions
 
@@ -60,7 +60,7 @@ with which it runs. Afterwards a missing permission shows here:
 
 | Missing | Shows in |
 |---|---|
-| ` + "`ec2:CreateLaunchTemplate`, `ec2:CreateFleet`, `ec2:RunInstances`" + ` | EC2NodeClass, condition ` + "`ValidationSucceeded`" + ` False: a launch is tried as a dry run before the class is ready. [Reasons](nodeclasses.md#conditions-and-reasons) |
+| ` + "`ec2:CreateLaunchTemplate`, `ec2:CreateFleet`, `ec2:RunInstances`; `iam:PassRole` with `spec.instanceProfile`" + ` | EC2NodeClass, condition ` + "`ValidationSucceeded`" + ` False: a launch is tried as a dry run before the class is ready. [Reasons](nodeclasses.md#conditions-and-reasons) |
 | reads of images, subnets, security groups and placement groups, ` + "`ssm:GetParameter`" + `, changes of instance profiles and ` + "`iam:PassRole`" + ` | EC2NodeClass, the condition of that step: Unknown with the reason ` + "`NotResolved`" + ` and the error of AWS. A condition that was True stays True |
 | ` + "`ec2:TerminateInstances`" + ` | event ` + "`FailedTermination`" + ` on the node and NodeClaim |
 | ` + "`ec2:GetConsoleOutput`, `eks:DescribeAccessEntry`" + ` | nowhere: condition ` + "`NodeJoinDelayed`" + ` states fewer causes |
@@ -93,12 +93,29 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 | | writes NodeClaims, nodes, events and the status of NodePools and CapacityBuffers; evicts and deletes pods |
 | | with ` + "`extraPermissions.nominations`" + ` (default): writes the status of pods |
 | | with ` + "`controller.metrics.authentication`" + `: creates TokenReviews and SubjectAccessReviews |
-| ClusterRole of the provider | reads and writes EC2NodeClasses or KWOKNodeClasses |
-| Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + `, ` + "`karpenter-cost`" + ` and ` + "`karpenter-decisions`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller |
+| ClusterRole of the provider | ` + "`aws`, `kwok`, `clusterapi`" + `: reads its node classes and writes their metadata and status |
+| | ` + "`kwok`" + `: creates and writes nodes |
+| | ` + "`clusterapi`" + `, without ` + "`settings.managementKubeconfig`" + `: reads Clusters, MachineDeployments and templates, creates and deletes what a Machine consists of, creates, writes and deletes Machines |
+| | ` + "`remote`" + `: reads the node classes in ` + "`settings.providerNodeClasses`" + ` and writes their status |
+| Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + `, ` + "`karpenter-cost`" + ` and ` + "`karpenter-decisions`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller; with provider ` + "`remote`" + ` reads and writes ` + "`karpenter-providers`" + ` |
 | Role in kube-system | reads the Service ` + "`kube-dns`" + `; with ` + "`extraPermissions.awsAuth`" + ` (default) reads the ConfigMap ` + "`aws-auth`" + ` |
 
 ` + "`karpenter doctor cluster --as system:serviceaccount:NAMESPACE:NAME`" + ` checks the permissions of the controller in the cluster, and
 ` + "`helm test`" + ` does the same.
+
+### Users of the commands
+
+The commands use the permissions of the user of ` + "`KUBECONFIG`" + `. Where a permission is optional, a warning names what is left out.
+
+| Command | Needs |
+|---|---|
+| ` + "`plan`, `explain`, `top`, `cost`, `capture`, `mcp`" + ` | list, for all namespaces: NodePools, NodeClaims, EC2NodeClasses, NodeOverlays, Nodes, Pods, DaemonSets, Namespaces, PodDisruptionBudgets, PersistentVolumeClaims, PersistentVolumes, StorageClasses, CSINodes. ` + "`top`" + ` also watches them. Kinds that the cluster does not serve are left out |
+| | optional: list ConfigMaps named ` + "`karpenter-price-book`" + ` and, for ` + "`cost`" + `, ` + "`karpenter-cost`" + `; events, for ` + "`explain pod`" + ` |
+| | with ` + "`--scheduler-config`" + `: list Services, ReplicationControllers, ReplicaSets, StatefulSets |
+| ` + "`timeline`, `top`" + ` | get the ConfigMap ` + "`karpenter-decisions`" + ` in the namespace of the controller |
+| ` + "`disrupt node`, `consolidate now`" + ` | the permissions of ` + "`plan`" + `, and get and patch NodeClaims, or NodePools |
+| ` + "`doctor cluster`" + ` | list what it checks; ` + "`--as`" + ` needs the permission to impersonate |
+| all others | none: they read files |
 `
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

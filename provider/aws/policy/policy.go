@@ -58,12 +58,13 @@ func (p Policy) Document() ([]byte, error) {
 // All returns the policies for a scope, in the order of the documentation.
 func All(s Scope) []Policy {
 	return []Policy{
-		{"NodeLifecycle", "launches, tags, reboots and ends instances of the cluster, and nobody else's", s.lifecycle()},
-		{"InstanceProfiles", "makes instance profiles for the role of nodes; not needed if every class names its own", s.profiles()},
+		{"NodeLifecycle", "launches, tags, reboots and terminates instances of this cluster, and no others", s.lifecycle()},
+		{"InstanceProfiles", "makes instance profiles for the role of nodes, and passes the role to instances. If every EC2NodeClass has spec.instanceProfile, " +
+			"the statements PassNodeRole and ReadProfiles are enough", s.profiles()},
 		{"Cluster", "reads the cluster's endpoint, address range and version, and whether it lets nodes in", s.cluster()},
 		{"Interruption", "reads the queue of interruption events", s.interruption()},
 		{"ZonalShift", "follows zonal shifts of the cluster; only with --enable-zonal-shift", s.zonalShift()},
-		{"Discovery", "reads what there is: types, prices, images, networks, reservations", s.discovery()},
+		{"Discovery", "reads instance types, prices, images, networks, reservations", s.discovery()},
 	}
 }
 
