@@ -88,8 +88,7 @@ type knownBound struct {
 }
 
 // bound returns a lower bound on the price of any nodes that hold the pods of the given nodes. A node from a
-// reservation adds its own price, because the relaxation has no reservations. k is a
-// bound that is already known.
+// reservation adds its own price, because the relaxation has no reservations. k is a bound that is already known.
 func bound(r *binpack.Relaxation, nodes []*node, k *knownBound) float64 {
 	copies, reserved := make([]int, len(k.copies)), 0.0
 	for _, n := range nodes {
