@@ -147,8 +147,8 @@ func (r *reduced) plan(c *problem.Candidate) *model.Plan {
 		change.Pods = append(change.Pods, p.Unbound().Object)
 	}
 	options := r.problem.Options.Pack
-	options.Effort = -1                                                // the plan in the whole cluster uses the configured effort
-	options.DefaultSpread = nil                                        // the pods that it counts are not in the reduced cluster
+	options.Effort = -1                                                // the configured effort is for plans in the whole cluster
+	options.DefaultSpread = nil                                        // the reduced cluster has no pods to count
 	plan, _ := pack.Try(r.cheaperThan(c.Price).Apply(change), options) // a panic recurs in the whole cluster and is reported there
 	return plan
 }

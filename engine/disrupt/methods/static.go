@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// mostLaunches bounds how many nodes one decision launches for a static NodePool, so that a typing error in spec.replicas does
-// not exhaust memory. The next decision launches more.
+// mostLaunches is the largest number of nodes that one decision launches for a static NodePool. So a typing error in
+// spec.replicas does not exhaust memory. The next decision launches more.
 const mostLaunches = 1000
 
 // Scale brings each static NodePool to its number of replicas. Missing nodes are launched from the template, within the
