@@ -138,7 +138,7 @@ func (c *checker) exclusiveClaims() {
 	for _, pods := range c.bound {
 		for _, p := range pods {
 			if placed[p] != nil {
-				continue // the plan moves it
+				continue // c.demands includes it, because the plan moves it
 			}
 			for _, a := range c.volumes.attachmentsOf(p) {
 				if first := used[a.claim]; first == "" || nameOfPod(p) < first {
