@@ -79,7 +79,7 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// text renders a decision a line an item.
+// text returns the decision as text, with one line for each nomination and each claim.
 func text(d nominate.Decision) string {
 	var b strings.Builder
 	for _, n := range d.Nominations {
