@@ -44,7 +44,7 @@ type step struct {
 	do   func()
 }
 
-// steps is a heap by time, and by order of making at the same time.
+// steps is a heap of steps. The earliest is first, and of steps at the same time the one that was scheduled first.
 type steps []*step
 
 func (s steps) Len() int { return len(s) }
@@ -87,8 +87,8 @@ func (d *Driver) At(t time.Time, do func()) {
 // After schedules a step after a delay.
 func (d *Driver) After(delay time.Duration, do func()) { d.At(time.Now().Add(delay), do) }
 
-// Dice returns random numbers that depend on the seed, the name and how often dice of this name were drawn before. So a draw
-// does not depend on how many others there were.
+// Dice returns a source of random numbers. It depends on the seed, the name, and the number of earlier calls with this name.
+// So draws with one name do not depend on draws with other names.
 func (d *Driver) Dice(name string) Dice {
 	h := fnv.New64a()
 	h.Write([]byte(name))
@@ -96,7 +96,7 @@ func (d *Driver) Dice(name string) Dice {
 	return Dice{rand.New(rand.NewPCG(d.seed^h.Sum64(), d.drawn[name]))}
 }
 
-// Dice are random numbers.
+// Dice is a source of random numbers.
 type Dice struct{ *rand.Rand }
 
 // Between returns a delay from low to high.

@@ -18,7 +18,7 @@ type quietRules struct {
 	errors []string
 }
 
-// look notes the errors of the log.
+// look reports the errors that logged has found since the last call.
 func (q *quietRules) look() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -28,7 +28,7 @@ func (q *quietRules) look() {
 	q.errors = nil
 }
 
-// written checks that a settled world is quiet.
+// written reports a write of a replica if the last event was so long ago that nothing may change any more.
 func (q *quietRules) written(after client.Object) {
 	if q.writer() == "" || after == nil || q.calm() <= settled || q.expires() {
 		return

@@ -105,7 +105,7 @@ func (p *platform) run(seed uint64, scheduler func(*kubeapi.Server, uint64) (Act
 // add adds an actor.
 func (p *platform) add(a Actor) { p.actors = append(p.actors, &actorState{Actor: a}) }
 
-// changed lets all actors look at the objects soon.
+// changed schedules a Step of every actor within the time reaction.
 func (p *platform) changed() {
 	for _, a := range p.actors {
 		if a.due.IsZero() || a.due.After(time.Now().Add(reaction)) {
@@ -114,10 +114,10 @@ func (p *platform) changed() {
 	}
 }
 
-// reaction is how long actors take to see a change, at most.
+// reaction is the longest time from a change to the next Step of an actor.
 const reaction = 50 * time.Millisecond
 
-// schedule lets an actor step at a time, or earlier if that is planned.
+// schedule plans a Step of an actor at the given time, unless an earlier one is planned.
 func (p *platform) schedule(a *actorState, at time.Time) {
 	if !a.due.IsZero() && !at.Before(a.due) {
 		return

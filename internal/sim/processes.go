@@ -47,7 +47,8 @@ func (p *processes) start(name string) {
 	}()
 }
 
-// exited starts a replica again that ended by itself, as the kubelet does. A replica that was killed is started by restart.
+// exited starts a replica again if its process ended by itself, as the kubelet does. For a replica that was killed, restart
+// has already scheduled the next start.
 func (p *processes) exited(r *replica) {
 	if p.closing || p.replicas[r.link.name] != r {
 		return
@@ -109,7 +110,7 @@ func (p *processes) crashNow(l *link) {
 	}
 }
 
-// grace is how long a replica that was stopped may take to end.
+// grace is how long a replica may take to end after it was stopped.
 const grace = 5 * time.Minute
 
 // strikeLeader begins a fault of the replica that leads.
@@ -133,8 +134,8 @@ func (p *processes) cutWatches(e Event) error {
 	return nil
 }
 
-// gap ends watches and lets none begin for a while. Then the history is gone, so that informers list all objects again and never
-// see what happened meanwhile.
+// gap ends watches and refuses new ones for a while. Then it drops the history of changes. So informers list all objects again,
+// and never see the changes in between.
 func (p *processes) gap(e Event) error {
 	kind := ""
 	if len(e.Args) > 0 {

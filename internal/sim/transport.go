@@ -21,15 +21,15 @@ type answer struct {
 	err      error
 }
 
-// errDown is what clients see whose process or server is away.
+// errDown is the error of a call if the process of the client is killed or the server is not reachable.
 var errDown = errors.New("connect: connection refused")
 
 // A link is the network of one process. All of its calls to the API server and to the cloud go over it.
 type link struct {
 	world *World
 	name  string
-	// dice names the random numbers of this process. A replica that is started again is a new process: what its predecessor
-	// still drew while it ended, in an order that may differ between two runs, changes nothing.
+	// dice is the prefix of the names of this process's random numbers. A replica that is started again is a new process with
+	// another prefix. So its numbers do not depend on what the old process drew while it ended, which may differ between runs.
 	dice string
 	// cut is true when the process is dead. Its calls fail and have no effect.
 	cut bool
@@ -41,7 +41,7 @@ type link struct {
 	open []*stream
 }
 
-// send parks a call at the driver until answer comes or the caller gives up.
+// send passes a call to the driver, and waits until the call is answered or ctx is done.
 func (l *link) send(ctx context.Context, key string, admit func(reply func(answer))) (*http.Response, error) {
 	done := make(chan answer, 1)
 	var once sync.Once

@@ -155,7 +155,7 @@ func success(code int) (int, []byte, error) {
 	return code, body, err
 }
 
-// defaults sets what kube-apiserver and its admission plugins set on new objects, as far as controllers look at it.
+// defaults sets those fields of new objects that kube-apiserver and its admission plugins set and controllers read.
 func (s *Server) defaults(o client.Object) {
 	switch o := o.(type) {
 	case *corev1.Pod:
@@ -182,7 +182,8 @@ func with(m map[string]string, k, v string) map[string]string {
 	return m
 }
 
-// notReadyFor is how long a pod tolerates that its node is not ready or not reachable, unless it says so itself.
+// notReadyFor is how long, in seconds, a pod tolerates that its node is not ready or unreachable, unless it has tolerations
+// for that.
 var notReadyFor = int64(300)
 
 func (s *Server) podDefaults(pod *corev1.Pod) {

@@ -30,8 +30,8 @@ type table struct {
 	kind    Kind
 	server  *Server
 	objects map[key]*entry
-	order   []*entry // by namespace and name; nil if it must be made anew
-	// changes are the last ones, oldest first, and dropped is the version of the newest that was dropped.
+	order   []*entry // by namespace and name; nil if it must be sorted again
+	// changes are the most recent changes, oldest first. dropped is the version of the newest change that is not kept any more.
 	changes []change
 	dropped uint64
 	watches []*Watch
@@ -90,7 +90,7 @@ func (t *table) list(namespace string, q url.Values) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// store makes object the current version of its key, or removes the key if object is nil, and tells the watches.
+// store makes object the current version of its key, or removes the key if object is nil. It adds the event to the watches.
 func (t *table) store(k key, object client.Object) (*entry, error) {
 	before := t.objects[k]
 	t.server.version++

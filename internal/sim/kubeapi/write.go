@@ -218,13 +218,15 @@ func firstNewFinalizer(o, before client.Object) string {
 	return ""
 }
 
-// ended reports whether an object that is being deleted waits for nothing but its finalizers. A pod also waits for its kubelet.
+// ended reports whether only finalizers delay the removal of an object that is being deleted. A pod is also delayed by its
+// kubelet, as long as it has a grace period.
 func ended(o client.Object) bool {
 	grace := o.GetDeletionGracePeriodSeconds()
 	return grace == nil || *grace == 0
 }
 
-// remove deletes an object: at once, or, if it has finalizers or is a pod on a node, by a mark.
+// remove deletes an object. If it has finalizers or is a pod on a node, it gets a deletion timestamp. Otherwise it is removed
+// immediately.
 func (s *Server) remove(t target, r *Request) ([]byte, error) {
 	old, err := t.table.get(t.key)
 	if err != nil {
@@ -353,7 +355,7 @@ func (s *Server) admit(ctx context.Context, t *table, o, before client.Object) (
 	return s.strict(t, admitted)
 }
 
-// loose returns a typed object as a tree of values.
+// loose returns a typed object as an unstructured one.
 func loose(t *table, o client.Object) (*unstructured.Unstructured, error) {
 	o.GetObjectKind().SetGroupVersionKind(t.kind.GroupVersionKind)
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
@@ -366,7 +368,7 @@ func loose(t *table, o client.Object) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: m}, nil
 }
 
-// strict returns a tree of values as a typed object.
+// strict returns an unstructured object as a typed one.
 func (s *Server) strict(t *table, u *unstructured.Unstructured) (client.Object, error) {
 	o, err := s.cfg.Scheme.New(t.kind.GroupVersionKind)
 	if err != nil {
