@@ -1,7 +1,7 @@
 // Command score measures how many of the planted defects of package mutant the simulation finds.
 //
-// Each mutant is built with an overlay. All stories are played with it, and then seed by seed, until an invariant is violated. A
-// violation counts only if the product without the mutant does not have it with the same seed.
+// Each mutant is built with an overlay. The simulation plays all stories with it, and then the scenarios of seeds, until an
+// invariant is violated. A violation counts only if the product without the mutant does not have it with the same seed.
 package main
 
 import (
@@ -34,11 +34,12 @@ type options struct {
 	only, output string
 }
 
-// A score is what came of one mutant.
+// A score is the result for one mutant.
 type score struct {
 	Mutant string `json:"mutant"`
 	Caught bool   `json:"caught"`
-	// Rule is the invariant that was violated, Story or Seed with which. Seeds is how many were played; stories are played first.
+	// Rule is the invariant that was violated. Story or Seed is the scenario in which it was violated. Seeds is the number of
+	// seeds that were played after the stories.
 	Rule  string `json:"rule,omitempty"`
 	Story string `json:"story,omitempty"`
 	Seed  uint64 `json:"seed,omitempty"`
@@ -141,7 +142,8 @@ func write(scores []score, form string) error {
 	return nil
 }
 
-// score builds a mutant and plays seeds until one violates an invariant that the product does not violate with it.
+// score builds a mutant and plays stories and seeds until one violates an invariant. The product without the mutant must not
+// violate it with the same seed.
 func (p *player) score(ctx context.Context, m mutant.Mutant, o options) (score, error) {
 	s := score{Mutant: m.Name}
 	overlay, err := m.Overlay(p.root, p.dir)
