@@ -70,7 +70,7 @@ func (c course) String() string {
 		c.near, c.rest, c.over, c.moved, c.commands)
 }
 
-// scaleIn removes three quarters of the pods in the first seconds (over), and simulates looksOn seconds in all.
+// scaleIn removes three quarters of the pods within the first `over` seconds, and simulates looksOn seconds in total.
 func (w *World) scaleIn(over, looksOn int) (c course) {
 	begun, last := w.now, 0.0
 	w.Moved, w.Commands = 0, 0
@@ -133,7 +133,8 @@ func TestScaleIn(t *testing.T) {
 	}
 }
 
-// Without stages, the scheduler scatters the pods that move, and consolidation has to move them again.
+// If pods do not move in stages (World.Turns), the scheduler scatters them, and consolidation has to move them again: a pod
+// moves at least 1.5 times on average.
 func TestWithoutTurns(t *testing.T) {
 	w := grown(t, workload.Micro, 1000, 9)
 	c := w.scaleIn(6, 180)
