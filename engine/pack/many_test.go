@@ -23,7 +23,7 @@ func TestManyPodsOnManyProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for seed := range uint64(4) {
 		c := many(rand.New(rand.NewPCG(seed, 5)), 2200)
-		if seed%2 == 1 { // some pods get no node, so the floor is not that of all pods
+		if seed%2 == 1 { // some pods get no node, and the floor counts only the others
 			c.Pools[0].Limits = model.Resources{"cpu": 700_000}.List()
 			c.Pods = append(c.Pods, scenario.Pod{Name: "huge", Count: 3, CPU: "500", Memory: "1Gi"})
 		}
