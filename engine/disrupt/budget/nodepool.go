@@ -27,7 +27,7 @@ var Reasons = [...]apiv1.DisruptionReason{
 // reasons. A node that is not ready, and not disrupted, counts for all reasons except Unhealthy (repair).
 type NodePools struct {
 	pools map[string]*Allowance
-	// simulated is true if nodes without a claim count as well, and nodes need not be ready.
+	// If simulated is true, nodes without a claim count as well, and a node that is not ready uses no budget.
 	simulated bool
 }
 
@@ -219,8 +219,8 @@ func isOpen(b apiv1.Budget, now time.Time) (bool, error) {
 	return !hit.IsZero() && !hit.After(now), nil // zero if the schedule has no time, such as February 30
 }
 
-// counts reports whether percentages of budgets count the node. It must be initialized or being rebooted, and its instance
-// must not be being terminated.
+// counts reports whether percentages of budgets count the node. It must be initialized or being rebooted, and the
+// termination of its instance must not have begun. If b is simulated, the node need not be initialized.
 func (b *NodePools) counts(n *model.Node) bool {
 	if !n.Managed() {
 		return b.simulated

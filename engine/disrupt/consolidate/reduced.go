@@ -188,8 +188,8 @@ func (k podKind) fits(n *freeNode) bool {
 }
 
 // destinations returns nodes that are sufficient for the candidate's pods: pods that fit on all nodes of the cluster
-// also fit on these. For each kind of pod, they are the nodes with the most free capacity that hold one such pod, as
-// many as the candidate has pods. So a node remains for each pod wherever the others are.
+// also fit on these. If the candidate has n pods, destinations chooses n nodes for each kind of pod: those with the most
+// free capacity that hold one such pod. So even if each other pod uses up one node, a node remains for the last pod.
 func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 	var kinds []podKind
 	for _, p := range c.Pods {

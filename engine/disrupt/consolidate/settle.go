@@ -24,7 +24,7 @@ const (
 // One decision for all nodes of a scale-in costs less and moves each pod once. The gap of a node is half of its
 // consolidateAfter, at most maxGap. A wait begins if a node became consolidatable less than a gap ago. It continues as
 // long as soonConsolidatable returns true, for at most eight gaps. After a wait, no other wait begins for as long as it
-// lasted. So pods that come and go all the time do not keep nodes forever.
+// lasted. Otherwise pods that start and end all the time could delay consolidation forever.
 //
 // Consolidation also waits during a staged move. Otherwise pods of another command could take the capacity that is
 // reserved for the moving pods.

@@ -90,7 +90,7 @@ func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model
 }
 
 // replaceStatic accepts a command that replaces a node of a static NodePool by one from the pool's template, or returns
-// why that is not possible. The reason of the command and its repair are those of the given one.
+// why that is not possible. The command gets its reason and its repair from the parameter of.
 func replaceStatic(st *problem.State, c *problem.Candidate, of model.Command) model.Verdict {
 	cmd, v := staticCommand(st, c, of.Reason)
 	if !v.OK() {

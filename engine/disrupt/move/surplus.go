@@ -59,7 +59,8 @@ func SurplusReplacements(s *model.Snapshot, replacements []*model.Node, o pack.O
 	return surplus, used
 }
 
-// markedAsDeleted returns the claims of marked nodes with a deletion timestamp, so that their pods need another place.
+// markedAsDeleted returns the claims of the marked nodes, and sets their deletion timestamps. A plan then treats the pods
+// of these nodes as pods that need another place.
 func markedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 	var marked []*model.Node
 	for _, n := range s.Nodes() {
