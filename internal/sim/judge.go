@@ -172,7 +172,7 @@ func (j *judge) called(who, op string, body []byte) {
 // written checks a change of an object.
 func (j *judge) written(before, after client.Object) {
 	if j.world.platform == nil {
-		return // the world is being made
+		return // this write belongs to the setup of the world
 	}
 	j.fleet.written(before, after)
 	j.moves.written(before, after)

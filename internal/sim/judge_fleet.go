@@ -74,7 +74,7 @@ func (f *fleetRules) written(before, after client.Object) {
 	}
 }
 
-// gone checks that the instance of a claim ended before the claim went.
+// gone checks that the instance of a claim ended before the claim was removed.
 func (f *fleetRules) gone(c *apiv1.NodeClaim) {
 	delete(f.living, c.UID)
 	if f.writer() == "" {

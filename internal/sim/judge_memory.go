@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// remembered is for how long the operator may remember an object that has gone.
+	// remembered is for how long the operator may remember an object that was deleted.
 	remembered = time.Hour
 	// census is how often the entries of maps and slices are counted.
 	census = 10 * time.Minute

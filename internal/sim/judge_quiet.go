@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// quietRules are about writes without a cause, and about errors that tell of a defect.
+// quietRules are about writes without a cause, and about errors that indicate a defect.
 type quietRules struct {
 	*judge
 	mu     sync.Mutex // guards errors, which goroutines of the operator add to
@@ -44,7 +44,7 @@ func (q *quietRules) written(after client.Object) {
 
 func lease(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind == "Lease" }
 
-// internalErrors are texts of log lines that tell of a defect.
+// internalErrors are texts of log lines that indicate a defect.
 var internalErrors = []string{"panic", "failed verification", "internal error:"}
 
 // logged reads a line of a replica's log. It may be called from any goroutine.

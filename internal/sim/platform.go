@@ -261,7 +261,7 @@ func (p *platform) killKubelet(node client.Object) error {
 func (p *platform) makeNotReady(e Event) error {
 	return p.some(e, p.nodes(), func(o client.Object) error {
 		name := o.GetName()
-		p.driver.After(e.For, func() { _ = p.cluster.Kubelets.Restore(name) }) // the node may be gone
+		p.driver.After(e.For, func() { _ = p.cluster.Kubelets.Restore(name) }) // fails if the node was removed meanwhile
 		return p.cluster.Kubelets.MakeNotReady(name)
 	})
 }

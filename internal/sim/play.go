@@ -29,7 +29,7 @@ func (v Violation) String() string {
 // A Result has the violations and figures of a simulation.
 type Result struct {
 	Violations []Violation
-	// Hash is equal for equal traces, of which Lines is the length.
+	// Hash is a hash of the trace, and Lines is the number of its lines.
 	Hash  string
 	Lines int
 	// Struck counts how often each fault had an effect.

@@ -67,7 +67,7 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 		Manager: func(o *ctrl.Options) {
 			o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
 			o.Controller = config.Controller{SkipNameValidation: new(true)}
-			// The manager does not end the goroutines of a recorder for leases with a configuration of their own.
+			// With a LeaderElectionConfig, the manager makes a second event recorder, and never ends its goroutines.
 			o.LeaderElectionConfig = nil
 			o.NewClient = orderLists(o.NewClient)
 		},

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// bind puts a pod on a node, as kube-scheduler asks for.
+// bind serves the subresource binding: it puts the pod on the node that the request names.
 func (s *Server) bind(t target, r *Request) (int, []byte, error) {
 	e, err := t.table.get(t.key)
 	if err != nil {

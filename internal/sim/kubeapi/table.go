@@ -37,7 +37,7 @@ type table struct {
 	watches []*Watch
 }
 
-// change is one write. Before is nil for a new object, after for one that is gone.
+// change is one write. before is nil if the object is new, and after is nil if the object was removed.
 type change struct {
 	before, after *entry
 	version       uint64
