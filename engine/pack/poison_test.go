@@ -72,8 +72,8 @@ func affinityTerms(n int, key string) (terms []corev1.PodAffinityTerm) {
 	return terms
 }
 
-// Pods of one namespace are as large or as many as the API server accepts. The pods of another namespace get nodes all the
-// same. Each pod without a node is refused with a reason.
+// One namespace has pods that are as large or as many as the API server accepts. Nevertheless the pods of another namespace
+// get nodes. Each pod without a node is refused with a reason.
 func TestPoisonDegradesOnlyItself(t *testing.T) {
 	one := func(change func(*corev1.Pod)) func(*model.Delta) {
 		return func(d *model.Delta) {

@@ -202,8 +202,8 @@ func (a *Placement) meetsTerms(t *catalog.NodeTerms, i int) bool {
 }
 
 // isDomainKnown reports whether it is known in which domain the group would count a pod on node i, or that the group
-// would not count the pod. Node i is in flight. The result is true for every group except those of required spread over
-// labels that nodes share.
+// would not count the pod. Node i is in flight. The result can be false only for groups of required spread over labels
+// that nodes share.
 func (a *Placement) isDomainKnown(group, i int) bool {
 	p, g, n := a.problem, a.problem.Groups[group], a.problem.Nodes[i]
 	switch {
