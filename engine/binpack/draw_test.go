@@ -101,7 +101,7 @@ func (d dice) item(s shape, p *binpack.Problem, number int) (binpack.Item, bool)
 	labels := uint(0)
 	if s.labels > 0 {
 		first, second := uint(d(0, 1<<s.labels-1)), uint(d(0, 1<<s.labels-1))
-		labels = first & second // few labels
+		labels = first & second // each label with probability 1/4
 	}
 	found := false
 	for i := range p.Catalogs {

@@ -140,7 +140,7 @@ func (c *Covering) boundPrice(g, r int) {
 	c.add(cut{key: b.Key, capacity: b.Capacity, group: group, groups: 1 << g}, b.Price)
 }
 
-// add adds a cut with this price as a row, unless the program already contains it.
+// add adds a cut with this price as a row of the program, unless the program already contains it.
 func (c *Covering) add(x cut, price float64) {
 	if slices.ContainsFunc(c.cuts, func(o cut) bool { return o.key == x.key && slices.Equal(o.group, x.group) }) {
 		return
