@@ -123,7 +123,7 @@ func waiting(d disrupt.Decision) []*model.Node {
 	return out
 }
 
-// mustGoes checks that every node that is about to expire is in a command, and that forced commands precede the others.
+// mustGoes checks that every node that is about to expire is in a command, and that forced commands come before voluntary ones.
 func mustGoes(x shift) *random.Breach {
 	goes, asked := map[string]bool{}, false
 	for _, cmd := range x.d.Commands {
@@ -178,8 +178,8 @@ func isReady(n *model.Node) bool {
 }
 
 // firstCall checks the turns of the methods: if the method whose turn it is has a node that stays only because of the
-// budget, no other method has used the budget of that pool. It does not check turns of consolidation, because it cannot
-// tell which nodes consolidation would disrupt.
+// budget, no other method has used the budget of that pool. It does not check turns of consolidation, because it does not
+// know which nodes consolidation would disrupt.
 func firstCall(x shift) *random.Breach {
 	takes := map[string]map[apiv1.DisruptionReason]bool{}
 	for _, cmd := range x.d.Commands {

@@ -34,7 +34,7 @@ type NodePools struct {
 // An Allowance is the state of the budgets of one pool.
 type Allowance struct {
 	// Nodes is the number of the pool's nodes that are initialized or rebooted. Disrupting is how many of them are being
-	// disrupted. NotReady is how many of the others are not ready.
+	// disrupted. NotReady is how many of those that are not being disrupted are not ready.
 	Nodes, Disrupting, NotReady int
 	// Allowed is the maximum number of nodes that may be disrupted at the same time, by reason.
 	Allowed map[apiv1.DisruptionReason]int

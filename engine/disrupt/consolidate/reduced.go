@@ -23,7 +23,7 @@ import (
 type reduced struct {
 	problem *problem.Problem
 	empty   *model.Snapshot // pools, DaemonSets and types, without nodes
-	// below is empty restricted to types that cost less than the key.
+	// below[price] is the snapshot empty, restricted to types that cost less than price.
 	below map[float64]*model.Snapshot
 	nodes []*freeNode // most free capacity first
 }

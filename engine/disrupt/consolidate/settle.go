@@ -65,8 +65,8 @@ func recentlyConsolidatable(st *problem.State) bool {
 // soonConsolidatable reports whether consolidation waits longer. since is when the wait began.
 //
 // Consider the nodes that are not consolidatable yet, but will be as time passes, at the latest eight gaps after since.
-// Consolidation waits if one of them will be consolidatable within its gap. It also waits if there is one, and all nodes
-// that are not consolidatable yet waste more money than the candidates.
+// Consolidation waits if one of them will be consolidatable within its gap. It also waits if there is at least one such
+// node, and all nodes that are not consolidatable yet together waste more money than the candidates.
 func soonConsolidatable(st *problem.State, since time.Time, candidates []*problem.Candidate) bool {
 	now := st.Problem.Snapshot.Now
 	next, inTime, waste := false, false, 0.0
