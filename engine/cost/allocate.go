@@ -24,7 +24,7 @@ type Input struct {
 	Headroom map[string]model.Resources
 	// Label is the key of a pod label, empty for none.
 	Label string
-	// Prices are the prices of nodes by node name, where they differ from those of the instance types. Nil means none do.
+	// Prices are the prices, by node name, of the nodes whose price differs from that of their instance type.
 	Prices map[string]Micros
 }
 

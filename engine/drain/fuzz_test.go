@@ -17,7 +17,7 @@ import (
 
 // FuzzDecide decides on drains of pods that the API server accepts. Each pod is in exactly one list of the decision, and the
 // order of the pods does not change the decision. After the deadline, every pod that must leave is deleted by force or is
-// already terminating in time, whatever its grace period.
+// already terminating in time. This holds for every grace period.
 func FuzzDecide(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a pod with a grace period of ten billion seconds"))

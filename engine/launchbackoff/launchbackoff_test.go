@@ -101,8 +101,9 @@ func (st *story) remove(name string, reason apiv1.DisruptionReason) {
 	st.set(model.Delta{Claims: []*apiv1.NodeClaim{c}})
 }
 
-// ask decides on a plan that launches a node for all pending and displaced pods, except those of comes. It returns the
-// decision as text: "go" if no pod must wait, otherwise for example "1 wait 10s". The first finding follows.
+// ask decides on a plan for all pending and displaced pods. The first pod with a node in st.comes is placed there, and one
+// node is launched for the others. ask returns the decision as text: "go" if no pod must wait, otherwise for example
+// "1 wait 10s". The first finding follows.
 func (st *story) ask() string {
 	st.observe()
 	plan := &model.Plan{}
