@@ -79,7 +79,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// calls begins a fault of calls. The first argument is a rate or a delay, the second what it is limited to.
+// calls begins a fault of calls. The first argument is a rate or a delay, and the second limits the fault to some calls.
 func (f *faults) calls(e Event) error {
 	s := &strike{Event: e, rate: 1}
 	if len(e.Args) > 0 {
@@ -183,7 +183,7 @@ func (f *faults) watch(l *link, plural string) time.Duration {
 	return delay + f.added("watch-delay", l.name, plural) + f.held(l.name)
 }
 
-// quietKind reports whether a path is that of an Event or a Lease. Writes of these do not depend on decisions.
+// quietKind reports whether the path of a request names an Event or a Lease. Writes of these do not depend on decisions.
 func quietKind(path string) bool {
 	return strings.Contains(path, "/events") || strings.Contains(path, "/leases")
 }

@@ -65,7 +65,7 @@ func (d *demandRules) runs(p *corev1.Pod) bool {
 	case p.Spec.NodeName != "" && p.DeletionTimestamp == nil:
 		return p.Status.Phase != corev1.PodPending
 	case p.DeletionTimestamp != nil && d.world.platform.dark[p.Spec.NodeName]:
-		// Its kubelet is silent, and without node repair nothing ends it.
+		// The pod's kubelet has stopped, so the pod ends only when its node is removed.
 		return !d.drains.leaving(p.Spec.NodeName)
 	}
 	return false

@@ -212,7 +212,7 @@ func (p *platform) claims() (out []client.Object) {
 	return out
 }
 
-// some calls do with as many of the objects as the event's first argument says, chosen by the seed.
+// some calls do for n of the objects, where n is the first argument of the event. The seed decides which ones.
 func (p *platform) some(e Event, all []client.Object, do func(client.Object) error) error {
 	n, err := e.number(0)
 	if err != nil {

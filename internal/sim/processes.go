@@ -121,8 +121,8 @@ func (p *processes) strikeLeader(e Event) error {
 	return nil
 }
 
-// cutWatches ends the open watches of all replicas; if the event has an argument, only those of that kind. The informers
-// watch again from the last resource version that they saw, without a list.
+// cutWatches ends the open watches of all replicas. If the event has an argument, it ends only the watches of that kind of
+// object. The informers watch again from the last resource version that they saw, without a list.
 func (p *processes) cutWatches(e Event) error {
 	for _, r := range p.running() {
 		for _, s := range slices.Clone(r.link.open) {
@@ -162,7 +162,7 @@ func (p *processes) crashAll(Event) error {
 	return nil
 }
 
-// crashAfter kills the replica that leads right after one of its next writes or calls, before it learns the result.
+// crashAfter kills the leading replica right after one of its next writes or calls, before it learns the result.
 func (p *processes) crashAfter(e Event) error {
 	n, err := e.number(0)
 	if err != nil {

@@ -15,7 +15,7 @@ type verb struct {
 	fault       bool // true for faults, false for actions of users
 	// hampers is true for faults that keep the operator from its work.
 	hampers bool
-	// counted is true for faults that are counted per call that they affect.
+	// counted is true for faults that count each call that they affect. Other faults count once, when they begin.
 	counted bool
 	do      func(w *World, e Event) error
 }

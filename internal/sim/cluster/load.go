@@ -13,15 +13,14 @@ import (
 
 // A Curve is how the demand for replicas of a Deployment changes over time.
 type Curve struct {
-	// Base is the mean number of replicas, and Amplitude the part of it by which a sine wave with a Period changes it. Default
-	// period: 1 hour.
+	// Base is the mean number of replicas. A sine wave adds and subtracts up to Amplitude times Base. Period is the length of
+	// the wave, 1 hour by default.
 	Base      float64
 	Amplitude float64
 	Period    time.Duration
-	// Noise is the largest part of the demand by which it is changed at random in each interval.
+	// Noise is the largest random change of the demand in each interval, as a share of the demand.
 	Noise float64
-	// SpikeChance is the probability, for each period of SpikeLength, that demand is multiplied by SpikeFactor in it. Default
-	// length: 5 minutes.
+	// SpikeChance is the probability that demand is multiplied by SpikeFactor in a period of SpikeLength, 5 minutes by default.
 	SpikeChance, SpikeFactor float64
 	SpikeLength              time.Duration
 	// Min and Max bound the replicas. Default: 0, and no upper bound.

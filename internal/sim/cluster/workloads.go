@@ -154,8 +154,8 @@ func setLabel(o metav1.Object, key, value string) {
 	o.SetLabels(m)
 }
 
-// available reports whether a pod has been ready for a number of seconds. If it has not, at is when it will have been; the
-// zero time if it is not ready.
+// available reports whether a pod has been ready for minReadySeconds. at is the time at which that is or was so. It is zero
+// if the pod is not ready.
 func available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (ok bool, at time.Time) {
 	isReady, since := podReady(pod)
 	if !isReady {

@@ -242,7 +242,7 @@ func (s *Server) time() metav1.Time { return metav1.NewTime(s.cfg.Now().Truncate
 
 func seconds(n int64) time.Duration { return time.Duration(min(n, 1<<32)) * time.Second }
 
-// letters are those of the suffixes of generated names.
+// letters are the characters that suffixes of generated names may have.
 const letters = "bcdfghjklmnpqrstvwxz2456789"
 
 func (s *Server) suffix() string {

@@ -31,7 +31,7 @@ type table struct {
 	server  *Server
 	objects map[key]*entry
 	order   []*entry // by namespace and name; nil if it must be sorted again
-	// changes are the most recent changes, oldest first. dropped is the version of the newest change that is not kept any more.
+	// changes are the most recent changes, oldest first. Older ones are dropped: dropped is the version of the newest of them.
 	changes []change
 	dropped uint64
 	watches []*Watch

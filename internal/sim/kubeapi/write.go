@@ -191,7 +191,7 @@ func (s *Server) update(t target, r *Request, old *entry, o client.Object) (*ent
 	return t.table.store(t.key, o)
 }
 
-// keepIdentity sets the metadata that clients cannot change to that of the object before.
+// keepIdentity sets the metadata of o that clients cannot change to the values in before, the object before the write.
 func keepIdentity(o, before client.Object) {
 	o.SetUID(before.GetUID())
 	o.SetCreationTimestamp(before.GetCreationTimestamp())
@@ -380,7 +380,7 @@ func (s *Server) strict(t *table, u *unstructured.Unstructured) (client.Object, 
 	return o.(client.Object), nil
 }
 
-// copyStatus makes the status of to that of from, which has the same type.
+// copyStatus replaces the status of an object with a copy of the status of another object of the same type.
 func copyStatus(to, from client.Object) {
 	if f := statusOf(to); f.IsValid() {
 		f.Set(statusOf(from.DeepCopyObject().(client.Object)))
