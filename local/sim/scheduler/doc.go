@@ -24,5 +24,5 @@
 // a Scheduler may run in a testing/synctest bubble; it must be made inside the bubble.
 //
 // A Scheduler keeps what it derived from the API server: the index of nodes and pods, the queue, and the pods that wait for
-// volumes. A new one rebuilds all of it. Only back-offs begin anew.
+// volumes. A new Scheduler rebuilds all of this. Only the back-offs of pods begin anew.
 package scheduler

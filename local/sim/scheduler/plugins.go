@@ -29,7 +29,7 @@ var leftOut = []string{names.DefaultPreemption, names.DynamicResources}
 type profile struct {
 	framework framework.Framework
 	client    kubernetes.Interface
-	// cache follows the API server; snapshot is what the plugins see of it during an attempt.
+	// cache follows the API server; snapshot is the copy of cache that the plugins read during an attempt.
 	cache    cache.Cache
 	snapshot *cache.Snapshot
 	// informers are never started. The plugins read their stores, which Scheduler.observe fills.

@@ -180,7 +180,7 @@ func (h hint) helps(e *entry, before, after any) bool {
 	return err != nil || answer == fwk.Queue
 }
 
-// NominatedPodsForNode implements fwk.PodNominator. The order is that of the names.
+// NominatedPodsForNode implements fwk.PodNominator. The pods are ordered by name.
 func (q *queue) NominatedPodsForNode(node string) []fwk.PodInfo {
 	if len(q.nominated[node]) == 0 {
 		return nil

@@ -15,13 +15,13 @@ import (
 
 // A player builds and runs the tests of the simulation.
 type player struct {
-	// root is that of the repository, dir the folder for builds.
+	// root is the root folder of the repository, and dir the folder for builds.
 	root, dir string
 	// rules[seed] is the invariant that the product violates without a mutant, empty for none. It has the seeds played so far.
 	rules map[uint64]string
 }
 
-// newPlayer returns a player. The working directory is that of the module local.
+// newPlayer returns a player. The working directory must be the folder of the module local.
 func newPlayer(dir string) *player {
 	return &player{root: "..", dir: dir, rules: map[uint64]string{}}
 }
@@ -60,7 +60,7 @@ type finding struct {
 // crashed is the rule for simulations that end without a result: a panic outside of a reconcile, or a deadlock.
 const crashed = "simulation-ends"
 
-// storyFails is the rule for a story with another number of launches, terminations or disruptions than it says, or a panic in it.
+// storyFails is the rule for a story that panics, or whose launches, terminations or disruptions are not as many as it says.
 const storyFails = "story-fails"
 
 // patience is the longest real time that one simulation may take. A mutant may make the product loop endlessly.
