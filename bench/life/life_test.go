@@ -103,8 +103,8 @@ func (w *World) scaleIn(over, looksOn int) (c course) {
 }
 
 // After a scale-in, the price is near the lower bound within half a minute of consolidateAfter, or within 15 seconds if the
-// scale-in takes longer than that. This holds wherever the scheduler puts the pods that move. A pod moves at most 1.25 times on
-// average.
+// scale-in takes longer than that. This holds for all nodes to which the scheduler binds the pods that move. A pod moves at
+// most 1.25 times on average.
 func TestScaleIn(t *testing.T) {
 	for _, tt := range []struct {
 		pods, over int
@@ -144,9 +144,9 @@ func TestWithoutTurns(t *testing.T) {
 	}
 }
 
-// BenchmarkScaleIn measures scale-ins by number of pods: with nodes that register at once or after the time of a real machine,
-// without and with a budget, in stages and in the scheduler's order. Times are virtual, in seconds. near is the time at which
-// the price is within 5% of the lower bound, negative if it never is.
+// BenchmarkScaleIn measures scale-ins. The cases differ in the number of pods, the time until a node registers (boot), the
+// disruption budget, and whether pods move in stages (turns). Times are virtual, in seconds. near is the time at which the
+// price is within 5% of the lower bound, negative if it never is.
 func BenchmarkScaleIn(b *testing.B) {
 	for _, bm := range []struct {
 		name    string
@@ -211,8 +211,8 @@ func scaleUp(t testing.TB, n, perSecond int, seed uint64, lost float64) (w *Worl
 	return nil, 0
 }
 
-// In each second, some of a thousand pods have no nomination. All pods still run on few more nodes than planned. A pod without
-// a place gets that of another pod, for which there is capacity elsewhere.
+// In each second, some of a thousand pods have no nomination. All pods still run, on few more nodes than planned. A pod without
+// a place gets the place of another pod, for which there is capacity elsewhere.
 func TestScaleUp(t *testing.T) {
 	for _, tt := range []struct {
 		lost, over float64

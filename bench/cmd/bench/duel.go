@@ -20,7 +20,7 @@ type duel struct {
 	ours, theirs result.Score
 	// alone is true if there is no plan of upstream.
 	alone bool
-	// fault is the fault of a plan, empty if there is none.
+	// fault describes what is wrong with one of the plans. It is empty if both are right.
 	fault string
 }
 
