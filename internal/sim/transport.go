@@ -33,7 +33,8 @@ type link struct {
 	dice string
 	// cut is true when the process is dead. Its calls fail and have no effect.
 	cut bool
-	// crashAfter is after how many more writes and calls the process is killed; negative for never.
+	// crashAfter counts down the writes and calls of the process. It is killed when crashAfter falls below 0. A negative
+	// value from the start means that it is not killed.
 	crashAfter int
 	// leads is true after the process wrote the lease, until another did.
 	leads bool
