@@ -40,7 +40,7 @@ func TestManyPodsOnManyProcessors(t *testing.T) {
 	}
 	nowhere := func(int) string { return "" }
 	first := model.Delta{Nodes: []*corev1.Node{node("a"), node("b")}, Pods: slices.Concat(
-		pods(0, 2500, nowhere), pods(0, 300, func(i int) string { return []string{"", "a"}[i%2] }))} // the last 300 replace others
+		pods(0, 2500, nowhere), pods(0, 300, func(i int) string { return []string{"", "a"}[i%2] }))} // the last 300 replace some
 	second := model.Delta{Pods: pods(0, 2100, func(i int) string { return []string{"", "a", "b"}[i%3] })}
 	var want []string
 	for _, processors := range []int{1, 2, 4} {

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"container/heap"
 	"hash/fnv"
+	legacyrand "math/rand"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing/synctest"
 	"time"
+
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 )
 
 // A Driver carries out one step after another on virtual time. It must be made and used inside a testing/synctest bubble.
@@ -20,15 +23,16 @@ import (
 // seed.
 type Driver struct {
 	seed uint64
-	// drawn counts the draws of each name; see dice.
-	drawn map[string]uint64
-	wake  chan struct{}
+	wake chan struct{}
 
 	mu       sync.Mutex // guards arrivals
 	arrivals []arrival
 
 	steps steps
 	made  uint64 // number of steps ever scheduled; breaks ties
+
+	// seeded is the virtual time for which the sources of libraries are seeded.
+	seeded time.Time
 }
 
 // An arrival is a call that waits to be scheduled. Admit is called on the driver's goroutine.
@@ -63,7 +67,7 @@ func (s *steps) Pop() any {
 
 // NewDriver makes a driver whose choices depend on the seed only.
 func NewDriver(seed uint64) *Driver {
-	return &Driver{seed: seed, drawn: map[string]uint64{}, wake: make(chan struct{}, 1)}
+	return &Driver{seed: seed, wake: make(chan struct{}, 1)}
 }
 
 // Arrive hands a call over from any goroutine. Admit is called later, on the driver's goroutine. Calls that arrive between
@@ -87,13 +91,12 @@ func (d *Driver) At(t time.Time, do func()) {
 // After schedules a step after a delay.
 func (d *Driver) After(delay time.Duration, do func()) { d.At(time.Now().Add(delay), do) }
 
-// Dice returns a source of random numbers. It depends on the seed, the name, and the number of earlier calls with this name.
-// So draws with one name do not depend on draws with other names.
+// Dice returns a source of random numbers that depends only on the seed, the name and the virtual time. So a draw does not
+// depend on earlier draws. Of two equal calls at the same time, it does not matter which goroutine made its call first.
 func (d *Driver) Dice(name string) Dice {
 	h := fnv.New64a()
 	h.Write([]byte(name))
-	d.drawn[name]++
-	return Dice{rand.New(rand.NewPCG(d.seed^h.Sum64(), d.drawn[name]))}
+	return Dice{rand.New(rand.NewPCG(d.seed^h.Sum64(), uint64(time.Now().UnixNano())))}
 }
 
 // Dice is a source of random numbers.
@@ -126,11 +129,26 @@ func (d *Driver) Run(until time.Time, check func() bool) {
 		if len(d.steps) == 0 || d.steps[0].at.After(time.Now()) {
 			return
 		}
+		d.reseed()
 		heap.Pop(&d.steps).(*step).do()
 		if !check() {
 			return
 		}
 	}
+}
+
+// reseed seeds the random sources that libraries share, once for each virtual time. Otherwise a goroutine's numbers would depend
+// on how many all others drew before it, which differs between runs where processes end or start.
+func (d *Driver) reseed() {
+	now := time.Now()
+	if now.Equal(d.seeded) {
+		return
+	}
+	d.seeded = now
+	seed := int64(d.seed) ^ now.UnixNano()
+	utilrand.Seed(seed)
+	//lint:ignore SA1019 the libraries' jitter comes from this source
+	legacyrand.Seed(seed)
 }
 
 // admit schedules the calls that arrived.

@@ -141,8 +141,8 @@ func (f *faults) held(who string) (delay time.Duration) {
 }
 
 // kube returns when a call to the API server is carried out, and what happens to it.
-func (f *faults) kube(l *link, q *kubeapi.Request) (time.Duration, fate) {
-	who, d := l.name, f.driver.Dice(l.dice+q.Method+q.Path)
+func (f *faults) kube(who string, q *kubeapi.Request) (time.Duration, fate) {
+	d := f.driver.Dice(who + q.Method + q.Path + "?" + queryOf(q))
 	delay := d.Between(time.Millisecond, 10*time.Millisecond)
 	delay += f.added("api-slow", who, q.Path) + f.held(who)
 	write := q.Method != http.MethodGet
@@ -160,8 +160,8 @@ func (f *faults) kube(l *link, q *kubeapi.Request) (time.Duration, fate) {
 }
 
 // cloud returns when a call to the cloud is carried out, and what happens to it.
-func (f *faults) cloud(l *link, op string) (time.Duration, fate) {
-	who, d := l.name, f.driver.Dice(l.dice+op)
+func (f *faults) cloud(who, op string) (time.Duration, fate) {
+	d := f.driver.Dice(who + op)
 	delay := d.Between(20*time.Millisecond, 300*time.Millisecond)
 	delay += f.added("cloud-slow", who, op) + f.held(who)
 	switch {
@@ -178,9 +178,9 @@ func (f *faults) cloud(l *link, op string) (time.Duration, fate) {
 }
 
 // watch returns how late an event of a watch arrives.
-func (f *faults) watch(l *link, plural string) time.Duration {
-	delay := f.driver.Dice(l.dice+" event "+plural).Between(time.Millisecond, 20*time.Millisecond)
-	return delay + f.added("watch-delay", l.name, plural) + f.held(l.name)
+func (f *faults) watch(who, plural string) time.Duration {
+	delay := f.driver.Dice(who+" event "+plural).Between(time.Millisecond, 20*time.Millisecond)
+	return delay + f.added("watch-delay", who, plural) + f.held(who)
 }
 
 // quietKind reports whether the path of a request names an Event or a Lease. Writes of these do not depend on decisions.

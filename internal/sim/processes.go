@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -15,9 +14,7 @@ type processes struct {
 	// again.
 	replicas map[string]*replica
 	starting map[string]bool
-	// starts counts how often each replica was started.
-	starts  map[string]int
-	closing bool
+	closing  bool
 	// started is when a replica was last started.
 	started time.Time
 	// jumped is when a clock last jumped.
@@ -27,18 +24,13 @@ type processes struct {
 }
 
 func newProcesses(w *World) *processes {
-	return &processes{world: w, replicas: map[string]*replica{}, starting: map[string]bool{}, starts: map[string]int{}}
+	return &processes{world: w, replicas: map[string]*replica{}, starting: map[string]bool{}}
 }
 
 // start starts a replica.
 func (p *processes) start(name string) {
 	ctx, stop := context.WithCancel(context.Background())
-	p.starts[name]++
-	dice := name
-	if n := p.starts[name]; n > 1 {
-		dice += "#" + strconv.Itoa(n)
-	}
-	r := &replica{link: &link{world: p.world, name: name, dice: dice, crashAfter: -1}, stop: stop, clock: &shifted{}}
+	r := &replica{link: &link{world: p.world, name: name, crashAfter: -1}, stop: stop, clock: &shifted{}}
 	p.replicas[name], p.started = r, time.Now()
 	go func() {
 		r.err = p.operate(ctx, r)

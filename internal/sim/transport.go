@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -28,9 +29,6 @@ var errDown = errors.New("connect: connection refused")
 type link struct {
 	world *World
 	name  string
-	// dice is the prefix of the names of this process's random numbers. A replica that is started again is a new process with
-	// another prefix. So its numbers do not depend on what the old process drew while it ended, which may differ between runs.
-	dice string
 	// cut is true when the process is dead. Its calls fail and have no effect.
 	cut bool
 	// crashAfter counts down the writes and calls of the process. It is killed when crashAfter falls below 0. A negative
@@ -82,9 +80,8 @@ func (k kubeLink) RoundTrip(r *http.Request) (*http.Response, error) {
 			reply(answer{response: kubeapi.HTTP(r, w.platform.server.Serve(q), nil, time.Now())})
 		})
 	}
-	// The query is left out: clients choose the length of their watches at random.
-	return k.send(r.Context(), q.Method+" "+q.Path+" "+string(q.Body), func(reply func(answer)) {
-		delay, fate := w.faults.kube(k.link, q)
+	return k.send(r.Context(), q.Method+" "+q.Path+"?"+queryOf(q)+" "+string(q.Body), func(reply func(answer)) {
+		delay, fate := w.faults.kube(k.name, q)
 		w.driver.After(delay, func() {
 			if k.cut {
 				reply(answer{err: errDown})
@@ -119,6 +116,13 @@ func (k kubeLink) RoundTrip(r *http.Request) (*http.Response, error) {
 	})
 }
 
+// queryOf returns the parameters of a call but the length of a watch, which clients choose at random.
+func queryOf(q *kubeapi.Request) string {
+	query := maps.Clone(q.Query)
+	query.Del("timeoutSeconds")
+	return query.Encode()
+}
+
 // cloudLink is the way to the cloud. It implements the SDK's HTTP client.
 type cloudLink struct{ *link }
 
@@ -135,7 +139,7 @@ func (a cloudLink) Do(r *http.Request) (*http.Response, error) {
 	w := a.world
 	op := operation(r, body)
 	return a.send(r.Context(), "cloud "+op+" "+withoutToken(body), func(reply func(answer)) {
-		delay, fate := w.faults.cloud(a.link, op)
+		delay, fate := w.faults.cloud(a.name, op)
 		w.driver.After(delay, func() {
 			switch {
 			case a.cut || fate.kind == refuse:
@@ -263,14 +267,14 @@ func (l *link) stream(w *kubeapi.Watch) *stream {
 	}
 	w.Ready = s.schedule
 	world := l.world
-	world.driver.After(world.driver.Dice(l.dice+" watch "+w.Plural()).Between(5*time.Minute, 10*time.Minute), s.end)
+	world.driver.After(world.driver.Dice(l.name+" watch "+w.Plural()).Between(5*time.Minute, 10*time.Minute), s.end)
 	return s
 }
 
 // schedule lets the next event arrive after a delay.
 func (s *stream) schedule() {
 	world := s.link.world
-	at := time.Now().Add(world.faults.watch(s.link, s.watch.Plural()))
+	at := time.Now().Add(world.faults.watch(s.link.name, s.watch.Plural()))
 	if at.Before(s.due) {
 		at = s.due
 	}

@@ -3,11 +3,9 @@ package sim
 import (
 	"fmt"
 	"io"
-	"math/rand"
 	"sync"
 	"time"
 
-	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
@@ -58,14 +56,12 @@ var quietErrors sync.Once
 func newWorld(sc *Scenario, o Options) (*World, error) {
 	quietErrors.Do(func() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] })
 	time.Sleep(time.Until(Start))
-	utilrand.Seed(int64(sc.Seed))
-	//lint:ignore SA1019 the libraries' jitter comes from this source
-	rand.Seed(int64(sc.Seed))
 	scheme := api.Scheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register Kubernetes kinds: %w", err)
 	}
 	driver := NewDriver(sc.Seed)
+	driver.reseed()
 	w := &World{options: o, scenario: sc, driver: driver, faults: newFaults(driver), trace: newTrace(o.Trace)}
 	w.judge = newJudge(w)
 	w.processes = newProcesses(w)

@@ -1,4 +1,4 @@
-// The setting below lets newWorld of internal/sim seed the random numbers of libraries.
+// The setting below lets Driver of internal/sim seed the random numbers of libraries.
 //
 //go:debug randseednop=0
 package sim_test
