@@ -16,9 +16,10 @@ type catalog struct {
 	lookup   *Index
 	left     []int64 // the budget that is left, by budget dimension
 	total    []int64 // the whole budget, by budget dimension
-	supplies []int   // supplies[i] is the number of bins left of supply i; all catalogs share the slice
+	supplies []int   // supplies[i] is the number of units left of supply i; all catalogs share the slice
 	preload  bool    // some type has a Preload
-	limited  bool    // there is a budget, or a type with a supply
+	limited  bool    // there is a budget, or a type with a supply that is not closed
+	closed   bool    // types with a supply are not used, see closeSupplies
 }
 
 func newCatalog(c *Catalog, index int, units []float64, supplies []int) *catalog {
@@ -45,13 +46,13 @@ func (c *catalog) set(id OfferSet) *offerSet { return c.lookup.offers.set(id) }
 func (c *catalog) meet(a, b *offerSet) *offerSet { return c.lookup.offers.meet(a, b) }
 
 // afford returns how many more bins of type j the budget and the supply allow.
-func (c *catalog) afford(j int) int64 { return c.affordCharged(c.types[j].Charge, c.types[j].Supply) }
+func (c *catalog) afford(j int) int64 { return c.affordCharged(c.types[j].Charge, j) }
 
-// affordCharged returns how many more bins with this charge and supply (-1: none) can be opened.
-func (c *catalog) affordCharged(charge []int64, supply int) int64 {
+// affordCharged returns how many more bins of type j with this charge can be opened.
+func (c *catalog) affordCharged(charge []int64, j int) int64 {
 	n := int64(unlimited)
-	if supply >= 0 {
-		if n = int64(c.supplies[supply]); n <= 0 {
+	if supply := c.types[j].Supply; supply >= 0 {
+		if n = int64(c.supplies[supply] / c.types[j].draw()); n <= 0 {
 			return 0
 		}
 	}
@@ -67,6 +68,9 @@ func (c *catalog) affordCharged(charge []int64, supply int) int64 {
 	return n
 }
 
+// draw returns how many units of its supply one bin uses.
+func (t *BinType) draw() int { return max(t.Draw, 1) }
+
 // soldOut reports whether the budget or the supply allows no further bin of type j.
 func (c *catalog) soldOut(j int) bool {
 	if len(c.left) == 0 && c.types[j].Supply < 0 {
@@ -78,7 +82,7 @@ func (c *catalog) soldOut(j int) bool {
 // debit subtracts n bins with pattern p from the budget and the supply. A negative n adds them back.
 func (c *catalog) debit(p *pattern, n int64) {
 	if from := c.types[p.typ].Supply; from >= 0 {
-		c.supplies[from] -= int(n)
+		c.supplies[from] -= int(n) * c.types[p.typ].draw()
 	}
 	charge := p.charged()
 	for d := range c.left {

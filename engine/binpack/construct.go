@@ -186,7 +186,7 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 func (s *search) take(p *pattern) []*pattern {
 	p.resize()
 	p.setCharge(s.in.options.RelaxDistinct)
-	most := int(min(p.catalog.affordCharged(p.charged(), p.catalog.types[p.typ].Supply), math.MaxInt32))
+	most := int(min(p.catalog.affordCharged(p.charged(), p.typ), math.MaxInt32))
 	times := most
 	for _, x := range p.parts {
 		times = min(times, x.item.left/x.n)

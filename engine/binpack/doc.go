@@ -7,7 +7,7 @@
 // common. It costs the price of the cheapest common offer plus a fee. Side constraints:
 //
 //   - Conflict groups: each bin has a counter per group. Counts of items add to it, and bounds of items limit it.
-//   - Budgets and supplies limit the number of bins. A supply is the number of bins available of some types.
+//   - Budgets and supplies limit the number of bins. A supply is the number of units that bins of some types use.
 //   - Distinct conditions: the bin types that can hold a bin's contents must have a given number of distinct values.
 //
 // # Method

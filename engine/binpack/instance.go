@@ -15,6 +15,7 @@ type instance struct {
 	items    []item // in the order of Problem.Items
 	catalogs []*catalog
 	meter    *meter
+	paid     bool // some type is BinType.Paid
 }
 
 // An item is an Item with the number of its remaining copies and its position in the pattern that is being built.
@@ -49,6 +50,7 @@ func newInstance(p *Problem, o Options) *instance {
 	supplies := slices.Clone(p.Supplies)
 	for i := range p.Catalogs {
 		in.catalogs = append(in.catalogs, newCatalog(&p.Catalogs[i], i, in.units, supplies))
+		in.paid = in.paid || slices.ContainsFunc(p.Catalogs[i].Types, func(t BinType) bool { return t.Paid })
 	}
 	for i := range p.Items {
 		in.items[i] = item{Item: &p.Items[i], index: i, left: p.Items[i].Copies}

@@ -69,7 +69,7 @@ func (p *pricing) solve() bool {
 		p.totalAtGroupPrices, p.stale = d.total, true
 	}
 	for _, x := range c.list {
-		if open := !x.soldOut(); open != p.open[x.index] {
+		if open := !x.soldOut() && !x.catalog.types[x.typ].Paid; open != p.open[x.index] {
 			p.open[x.index], p.stale = open, true
 		}
 	}

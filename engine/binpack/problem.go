@@ -18,7 +18,7 @@ type Problem struct {
 	Catalogs []Catalog
 	// Groups is the number of conflict groups. A bin has a counter per group. Counts add to it, Bounds limit it.
 	Groups int
-	// Supplies[i] is how many bins may be opened in total of the types with BinType.Supply i.
+	// Supplies[i] is how many units all bins of the types with BinType.Supply i may use. A bin uses BinType.Draw units.
 	Supplies []int
 	// Fee is added to the price of each bin, in dollars per hour.
 	Fee float64
@@ -85,7 +85,12 @@ type BinType struct {
 	Capacity []int64 // by dimension; a negative amount means 0
 	Charge   []int64 // Charge[b] is what one bin uses of Catalog.Budget[b]
 	Supply   int     // index in Problem.Supplies; -1: any number of bins may be opened
-	Preload  []Count // the initial counters of conflict groups in each bin of the type; rising by group
+	Draw     int     // how many units of the supply one bin uses; 0 means 1
+	// Paid says that the supply is paid for, and that another type without a supply has the same capacity. Dual prices are
+	// those of the other types, because a unit of the supply is worth what it replaces. Bins of other types are improved
+	// separately.
+	Paid    bool
+	Preload []Count // the initial counters of conflict groups in each bin of the type; rising by group
 }
 
 // Offers gives the prices, intersections and conditions of a catalog's offer sets. Solve calls it from one goroutine.

@@ -99,6 +99,22 @@ func (in *Input) Price(n *model.Node) (Micros, bool) {
 	return MicrosOf(dollars), ok
 }
 
+// PriceOfSet returns by how much the price of all nodes falls when the nodes end. It is less than the sum of their prices if
+// they leave units of commitments that other nodes do not use, and more if others use them. Unknown prices count as zero.
+func (in *Input) PriceOfSet(nodes []*model.Node) Micros {
+	sum, coverage := Micros(0), in.Snapshot.Coverage()
+	var covered []string
+	for _, n := range nodes {
+		if coverage.Has(n.Name) {
+			covered = append(covered, n.Name)
+			continue
+		}
+		price, _ := in.Price(n)
+		sum = sum.plus(price)
+	}
+	return sum.plus(MicrosOf(coverage.Released(covered...)))
+}
+
 // Node splits the price of one node. The parts are not sorted, and several may have the same key.
 func (in *Input) Node(n *model.Node, price Micros) []Part {
 	var parts []Part

@@ -94,7 +94,7 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 		e.next.raw.daemons.set(e.token, daemon.Key, daemon)
 	}
 	for pool, types := range d.Types {
-		e.next.raw.types.set(e.token, pool, types)
+		e.setTypes(pool, types)
 	}
 	around := &e.next.raw.around
 	setAll(e.token, &around.namespaces, d.Namespaces)
@@ -144,6 +144,7 @@ func (e *edit) remove(r Ref) {
 	case KindPool:
 		e.next.raw.pools.remove(e.token, r.Key)
 		e.next.raw.types.remove(e.token, r.Key)
+		e.next.derived.committed.remove(e.token, r.Key)
 	case KindDaemon:
 		e.next.raw.daemons.remove(e.token, r.Key)
 	case KindNamespace:
@@ -158,6 +159,16 @@ func (e *edit) remove(r Ref) {
 		around.classes.remove(e.token, r.Key)
 	case KindCSINode:
 		around.csiNodes.remove(e.token, r.Key)
+	}
+}
+
+// setTypes replaces the instance types of a pool.
+func (e *edit) setTypes(pool string, types []*InstanceType) {
+	e.next.raw.types.set(e.token, pool, types)
+	if index := indexCovered(types); index != nil {
+		e.next.derived.committed.set(e.token, pool, index)
+	} else {
+		e.next.derived.committed.remove(e.token, pool)
 	}
 }
 
@@ -378,6 +389,9 @@ func (e *edit) finish() *Snapshot {
 		} else {
 			e.next.derived.nodes.remove(e.token, identity)
 		}
+	}
+	if e.next.derived.coverage = nil; e.next.derived.committed.size > 0 {
+		e.next.derived.coverage = &lazyCoverage{}
 	}
 	return e.next
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -50,6 +51,14 @@ func (n *Node) NodeName() string {
 		return n.Object.Name
 	}
 	return n.Claim.Annotations[apiv1.NodeNameAnnotationKey]
+}
+
+// created returns when the claim, or else the Node object, was created.
+func (n *Node) created() time.Time {
+	if n.Claim != nil {
+		return n.Claim.CreationTimestamp.Time
+	}
+	return n.Object.CreationTimestamp.Time
 }
 
 // Managed reports whether n has a NodeClaim.

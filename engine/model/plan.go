@@ -134,8 +134,12 @@ func (p *Plan) String() string {
 	}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		fmt.Fprintf(&b, "launch %s %s %s %s ($%.4f/h, %d options) for %s\n", n.Pool.Name, n.Options[0].Name,
-			n.Offering.Zone, n.Offering.CapacityType, n.Price(), len(n.Options), podKeys(n.Pods))
+		by := ""
+		if n.Offering.Commitment != "" {
+			by = " by commitment " + n.Offering.Commitment
+		}
+		fmt.Fprintf(&b, "launch %s %s %s %s ($%.4f/h%s, %d options) for %s\n", n.Pool.Name, n.Options[0].Name,
+			n.Offering.Zone, n.Offering.CapacityType, n.Price(), by, len(n.Options), podKeys(n.Pods))
 	}
 	for _, r := range p.Refusals {
 		fmt.Fprintf(&b, "refuse %s: %s\n", podKeys(r.Pods), r)

@@ -13,22 +13,31 @@ import (
 // zone, capacity type and reservation. If none has the reservation, the first one with the zone and capacity type is
 // returned.
 func (t *InstanceType) OfferingOf(n *Node) (found Offering, ok bool) {
+	if o := t.offeringOf(n); o != nil {
+		return *o, true
+	}
+	return Offering{}, false
+}
+
+// offeringOf is OfferingOf with a pointer into t.Offerings, nil if there is none.
+func (t *InstanceType) offeringOf(n *Node) (found *Offering) {
 	zone, capacityType := n.Labels[corev1.LabelTopologyZone], n.Labels[apiv1.CapacityTypeLabelKey]
-	for _, o := range t.Offerings {
+	for i := range t.Offerings {
+		o := &t.Offerings[i]
 		if o.Zone != zone || o.CapacityType != capacityType {
 			continue
 		}
 		if o.ReservationID == "" {
-			return o, true
+			return o
 		}
 		if _, its := o.Requirements.Intersects(require.FromLabels(n.Labels)); its {
-			return o, true
+			return o
 		}
-		if !ok {
-			found, ok = o, true
+		if found == nil {
+			found = o
 		}
 	}
-	return found, ok
+	return found
 }
 
 // PriceOf returns the price of the node in dollars per hour, zero if it is not known.
@@ -37,10 +46,12 @@ func (s *Snapshot) PriceOf(n *Node) float64 {
 	return price
 }
 
-// Price returns the price of the node in dollars per hour, from the instance types of its pool. ok is false if it is
-// not known.
+// Price returns the price of the node in dollars per hour, from the instance types of its pool, less what commitments cover. ok is false if the price is not known.
 func (s *Snapshot) Price(n *Node) (price float64, ok bool) {
 	o, ok := s.offeringOf(n)
+	if len(o.Covers) > 0 {
+		return o.Price - s.Coverage().saves(n.Name), ok
+	}
 	return o.Price, ok
 }
 

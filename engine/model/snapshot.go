@@ -48,6 +48,9 @@ type derived struct {
 	nodeOf, claimOf table[[]string]
 	// owned are the identities of the nodes that a claim owns, by claim name.
 	owned table[[]string]
+	// committed are the types of the pools of which commitments cover some offering. coverage is nil if there are none.
+	committed table[*typeIndex]
+	coverage  *lazyCoverage
 }
 
 // PromiseOf returns the name of the node or claim onto which p was planned, else of the node to which p is nominated,

@@ -49,6 +49,12 @@ type Offering struct {
 	ReservationID string
 	// ReservationCapacity is how many instances are left in the reservation.
 	ReservationCapacity int
+	// Covers are the commitments that cover nodes of the offering, in the order in which they apply. Price is the price of
+	// a node that no commitment covers, CoveredPrice that of a node that one covers wholly: its fees.
+	Covers       []Cover
+	CoveredPrice float64
+	// Commitment is the ID of the commitment that covers a planned node wholly, empty for none. See CoveredBy.
+	Commitment string
 }
 
 // Launchable reports whether a node can be launched from the offering now: it is available, and if it is reserved, its

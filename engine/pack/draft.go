@@ -61,7 +61,7 @@ func (d *draft) launchNodes() (kept []*node) {
 			for _, pod := range pods[i] {
 				d.refused[pod] = true
 			}
-			d.packed.limits.Take(n.pool, n.charge, n.instance().Reservation, -1)
+			d.packed.limits.Take(n.instance(), n.charge, -1)
 			continue
 		}
 		out := &planned[len(kept)]
@@ -84,6 +84,10 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bo
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	all := n.pool.Options(n.offers, n.amount, n.instance().Reservation, n.admits())
 	options := withinLimits(all.Types, n, left.Left(n.pool))
+	covered := n.instance().Reservation != nil && n.instance().Reservation.Commitment
+	if covered {
+		options, out.Requirements = n.coveredOptions(options)
+	}
 	if _, ok := n.offers.Diverse(options); !ok {
 		if !d.options.RelaxMinValues {
 			return false
@@ -96,14 +100,14 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bo
 			options, out.MinValuesRelaxed = cut, !diverse
 		}
 	}
-	if !left.Limited(n.pool) {
+	if !left.Limited(n.pool) && !covered {
 		out.Options = all.Instances[:len(options):len(options)]
 	} else {
 		for _, t := range options {
 			out.Options = append(out.Options, t.InstanceType)
 		}
 	}
-	out.Offering, _ = options[0].CheapestWithin(n.offers.Requirements)
+	out.Offering, _ = options[0].CheapestWithin(out.Requirements)
 	if out.Offering.ReservationID != "" {
 		out.Requirements = out.Requirements.And(out.Offering.Requirements.Without(corev1.LabelTopologyZone))
 	}

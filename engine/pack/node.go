@@ -3,11 +3,15 @@ package pack
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/assign"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
+	"github.com/karpenter-go/karpenter/engine/require"
 )
 
 // A node is a planned node while the plan is made. Equal nodes may share a pointer, so a node that is part of a packing
@@ -48,6 +52,24 @@ func (n *node) pods() int {
 		sum += x.copies * x.segment.Size
 	}
 	return sum
+}
+
+// coveredOptions returns those of the options that use no more units of the node's commitment than planned, in whichever of
+// their offerings they are launched, and the requirements that exclude other offerings. The instance itself is one of them.
+func (n *node) coveredOptions(options []*catalog.Type) ([]*catalog.Type, require.Set) {
+	own := n.instance()
+	offering, _ := own.CheapestWithin(n.offers.Requirements)
+	reqs := n.offers.Requirements.With(require.New(apiv1.CapacityTypeLabelKey, require.In, offering.CapacityType))
+	if !own.CoversAll(reqs) {
+		reqs = reqs.With(require.New(corev1.LabelTopologyZone, require.In, own.ZonesWithin(reqs)...))
+	}
+	kept := options[:0:0]
+	for _, t := range options {
+		if t.Draw <= own.Draw && t.CoversAll(reqs) {
+			kept = append(kept, t)
+		}
+	}
+	return kept, reqs
 }
 
 // admits returns a function that reports whether host ports and DaemonSet pods allow the node's pods on

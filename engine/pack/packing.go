@@ -72,7 +72,7 @@ func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog
 			n.charge = pool.ChargeOf(b.Charge)
 			made[b] = n
 		}
-		k.limits.Take(n.pool, n.charge, n.instance().Reservation, 1)
+		k.limits.Take(n.instance(), n.charge, 1)
 		k.nodes = append(k.nodes, n)
 	}
 	for i, n := range solution.Left {
@@ -88,7 +88,7 @@ type knownBound struct {
 }
 
 // bound returns a lower bound on the price of any nodes that hold the pods of the given nodes. A node from a
-// reservation adds its own price, because the relaxation has no reservations. k is a bound that is already known.
+// reservation or commitment adds its own price, because the relaxation has neither. k is a bound that is already known.
 func bound(r *binpack.Relaxation, nodes []*node, k *knownBound) float64 {
 	copies, reserved := make([]int, len(k.copies)), 0.0
 	for _, n := range nodes {

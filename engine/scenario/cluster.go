@@ -29,6 +29,8 @@ type Cluster struct {
 	Claims  []Claim           `json:"claims,omitempty"`
 	Daemons []Pod             `json:"daemons,omitempty"`
 	Promise map[string]string `json:"promise,omitempty"`
+	// Commitments are what is paid for already, in the order in which it applies.
+	Commitments []Commitment `json:"commitments,omitempty"`
 
 	Namespaces []Namespace    `json:"namespaces,omitempty"`
 	Disks      []Disk         `json:"disks,omitempty"`
@@ -103,6 +105,29 @@ type Type struct {
 	Attach map[string]int `json:"attach,omitempty"`
 }
 
+// A Commitment covers on-demand nodes of the types in Use.
+type Commitment struct {
+	Name  string `json:"name"`
+	Units int64  `json:"units"`
+	// Use is how many units a node uses, by type.
+	Use   map[string]int64 `json:"use"`
+	Zones []string         `json:"zones,omitempty"` // default all
+}
+
+// cover adds the commitment to the offerings that it covers.
+func (c Commitment) cover(order int, types []*model.InstanceType) {
+	made := &model.Commitment{ID: c.Name, Order: order, Units: c.Units}
+	for _, t := range types {
+		for i := range t.Offerings {
+			o := &t.Offerings[i]
+			use := c.Use[t.Name]
+			if use > 0 && o.CapacityType == apiv1.CapacityTypeOnDemand && (len(c.Zones) == 0 || slices.Contains(c.Zones, o.Zone)) {
+				o.Covers = append(o.Covers, model.Cover{Commitment: made, Use: use})
+			}
+		}
+	}
+}
+
 // A Node is an existing node of a type, with the pods on it.
 type Node struct {
 	Name         string            `json:"name"`
@@ -162,6 +187,9 @@ func (c *Cluster) Delta() (model.Delta, error) {
 		list[i] = t.model()
 	}
 	slices.SortFunc(list, func(a, b *model.InstanceType) int { return cmp.Compare(a.Name, b.Name) })
+	for i, x := range c.Commitments {
+		x.cover(i, list)
+	}
 	for _, p := range c.Pools {
 		d.Pools = append(d.Pools, p.object())
 		d.Types[p.Name] = list

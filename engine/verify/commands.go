@@ -37,8 +37,9 @@ func (r Rules) Commands(s *model.Snapshot, expected []model.Placement, commands 
 	after := bound.Without(nodes...)
 	plan := &model.Plan{}
 	for i := range commands {
-		c.command(after, &commands[i], plan)
+		c.command(s, after, &commands[i], plan)
 	}
+	c.consolidations(s, c.consolidated, c.replacements)
 	c.everyPod(after, commands)
 	for _, v := range r.plan(after, plan, nodes) {
 		if v.Rule != RuleAccount {
@@ -52,6 +53,9 @@ func (r Rules) Commands(s *model.Snapshot, expected []model.Placement, commands 
 type commandChecker struct {
 	gone, placed map[string]bool // nodes by name, pods by key
 	found        []Violation
+	// consolidated are the nodes that consolidations remove, replacements the highest price of their replacements.
+	consolidated []*model.Node
+	replacements float64
 }
 
 func (c *commandChecker) add(rule Rule, node, pod, format string, args ...any) {
@@ -77,7 +81,7 @@ func (c *commandChecker) nodes(s *model.Snapshot, cmd *model.Command) {
 }
 
 // command adds the placements and replacements of the command to the plan, and checks that the command saves money.
-func (c *commandChecker) command(after *model.Snapshot, cmd *model.Command, plan *model.Plan) {
+func (c *commandChecker) command(s, after *model.Snapshot, cmd *model.Command, plan *model.Plan) {
 	for _, pl := range cmd.Placements {
 		n, ok := after.NodeByName(pl.Node.Name)
 		if !ok {
@@ -96,7 +100,8 @@ func (c *commandChecker) command(after *model.Snapshot, cmd *model.Command, plan
 		}
 	}
 	if cmd.Reason == apiv1.DisruptionReasonUnderutilized && len(cmd.Nodes) > 0 {
-		c.cheaper(after, cmd, price)
+		c.cheaper(s, cmd, price)
+		c.consolidated, c.replacements = append(c.consolidated, cmd.Nodes...), c.replacements+price
 	}
 }
 
@@ -144,10 +149,7 @@ func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Comman
 
 // cheaper checks that the replacements cost less than the nodes, whichever options are launched.
 func (c *commandChecker) cheaper(s *model.Snapshot, cmd *model.Command, replacements float64) {
-	have := 0.0
-	for _, n := range cmd.Nodes {
-		have += priceOf(s, n)
-	}
+	have := priceOfSet(s, cmd.Nodes)
 	if !(replacements < have) {
 		c.add(RulePrice, cmd.Nodes[0].Name, "", "costs %v with the other nodes of the command, the replacements up to %v", have, replacements)
 	}
@@ -156,6 +158,17 @@ func (c *commandChecker) cheaper(s *model.Snapshot, cmd *model.Command, replacem
 // worst returns the highest price at which the node may be launched, over all types and zones. Each type has the first
 // available capacity type of reserved, spot and on-demand.
 func worst(n *model.PlannedNode) float64 {
+	if id := n.Offering.Commitment; id != "" { // covered checks that the commitment covers all of them
+		most := 0.0
+		for _, t := range n.Options {
+			for _, o := range t.Offerings {
+				if _, ok := n.Requirements.Intersects(o.Requirements); ok && o.Launchable() {
+					most = max(most, coveredPrice(o, id))
+				}
+			}
+		}
+		return most
+	}
 	most := 0.0
 	for _, t := range n.Options {
 		for _, ct := range []string{apiv1.CapacityTypeReserved, apiv1.CapacityTypeSpot, apiv1.CapacityTypeOnDemand} {

@@ -16,6 +16,10 @@ func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
 	if len(n.Options) == 0 {
 		return
 	}
+	if n.Offering.Commitment != "" {
+		c.covered(node, n, list)
+		return
+	}
 	first := list.options[0]
 	same := func(o model.Offering) bool {
 		return o.Zone == n.Offering.Zone && o.CapacityType == n.Offering.CapacityType &&

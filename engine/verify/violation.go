@@ -56,6 +56,7 @@ const (
 	RuleType         Rule = "type"         // options are distinct types of the pool within the node's requirements
 	RuleOffering     Rule = "offering"     // the offering is available
 	RuleReservation  Rule = "reservation"  // no reservation has more nodes than instances
+	RuleCommitment   Rule = "commitment"   // no commitment covers more nodes than it has units left for
 	RuleMinValues    Rule = "minValues"    // minValues of the pool hold
 	RuleResources    Rule = "resources"    // pods and DaemonSets fit
 	RulePorts        Rule = "ports"        // no two pods of a node use the same host port

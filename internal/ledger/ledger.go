@@ -35,6 +35,7 @@ type Ledger struct {
 	last, begin time.Time
 	now         cost.Allocation
 	floor       cost.Micros
+	commitments []Commitment
 	nodes       map[types.UID]billed
 	book        *Book
 	savings     savings
@@ -117,7 +118,7 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	l.correct(&in, first || l.nodes == nil || gap > bridged)
 	l.savings.observe(s, &in, d.Commands)
 	l.predictions.observe(s, l.Metrics)
-	l.now, l.last, l.floor = next, s.Now, floorOf(s, &in, d)
+	l.now, l.last, l.floor, l.commitments = next, s.Now, floorOf(s, &in, d), CommitmentsOf(s)
 	l.book.bucket(s.Now).End = s.Now
 	if s.Now.Sub(l.openedAt) >= time.Minute {
 		l.openedAt, l.opens = s.Now, Opens(s, next, false)

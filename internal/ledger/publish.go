@@ -92,6 +92,7 @@ func (l *Ledger) publishRates() {
 	for _, n := range names {
 		m.NamespaceDollarsPerHour.WithLabelValues(name(&l.shown.namespaces, n, maxNamespaces)).Add(namespaces[n].Dollars())
 	}
+	l.publishCommitments()
 	m.FloorDollarsPerHour.WithLabelValues().Set(l.floor.Dollars())
 	m.UnpricedNodes.WithLabelValues().Set(float64(l.now.Unpriced))
 }

@@ -78,9 +78,11 @@ type Report struct {
 	By           string  `json:"by"`
 	Rows         []Row   `json:"rows"`
 	// Idle is by cause. Overhead is the sum of Overheads.
-	Idle        []CauseRow   `json:"idle"`
-	Overhead    Money        `json:"overhead"`
-	Overheads   []CauseRow   `json:"overheadBy,omitempty"`
+	Idle      []CauseRow `json:"idle"`
+	Overhead  Money      `json:"overhead"`
+	Overheads []CauseRow `json:"overheadBy,omitempty"`
+	// Commitments are how the nodes use commitments at Until, in the order in which these apply.
+	Commitments []Commitment `json:"commitments,omitempty"`
 	Savings     []Saving     `json:"savings,omitempty"`
 	Actions     []Action     `json:"actions,omitempty"`
 	Predictions *Predictions `json:"predictions,omitempty"`
@@ -96,7 +98,7 @@ func (s Saved) Report(q Query) Report {
 	}
 	out := Report{
 		Since: later(q.Since, s.Begin), Until: s.Until, FloorPerHour: s.Floor.Dollars(), Nodes: s.Nodes, Unpriced: s.Unpriced,
-		By: by(q.By), Rows: []Row{}, Idle: []CauseRow{},
+		Commitments: s.Commitments, By: by(q.By), Rows: []Row{}, Idle: []CauseRow{},
 	}
 	b := builder{by: q.By, rows: map[string]*Row{}, idle: map[cost.Cause]*Money{}, overhead: map[cost.Cause]*Money{}}
 	sums := s.book().Sum(q.Since)

@@ -32,6 +32,8 @@ type Saved struct {
 	Floor    cost.Micros `json:"floor"`
 	Nodes    int         `json:"nodes"`
 	Unpriced int         `json:"unpriced,omitempty"`
+	// Commitments are how the nodes use commitments at Until.
+	Commitments []Commitment `json:"commitments,omitempty"`
 	// Opens is when the budgets that keep idle nodes open next, by NodePool.
 	Opens map[string]time.Time `json:"opens,omitempty"`
 	// Label is the key of the label by which amounts are added up.
@@ -70,7 +72,7 @@ func (l *Ledger) Save() Saved {
 	defer l.mu.Unlock()
 	out := Saved{
 		Begin: l.begin, Until: l.last, Rates: few(l.now.Parts), Floor: l.floor, Nodes: l.now.Nodes, Unpriced: l.now.Unpriced,
-		Label: l.Label, Opens: l.opens, Predictions: l.predictions.copy(),
+		Commitments: l.commitments, Label: l.Label, Opens: l.opens, Predictions: l.predictions.copy(),
 	}
 	for _, t := range l.book.tiers {
 		list := []savedBucket{}

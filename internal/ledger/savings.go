@@ -98,11 +98,7 @@ func (v *savings) note(s *model.Snapshot, in *cost.Input, commands []model.Comma
 	}
 	for i := range commands {
 		c := &commands[i]
-		x := decided{command: c, at: s.Now}
-		for _, n := range c.Nodes {
-			price, _ := in.Price(n)
-			x.before += price
-		}
+		x := decided{command: c, at: s.Now, before: in.PriceOfSet(c.Nodes)}
 		for _, n := range c.Nodes {
 			v.decided[n.Name] = x
 		}

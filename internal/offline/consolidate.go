@@ -45,16 +45,21 @@ func (r *Run) DisruptOnly(o disrupt.Options, now func() time.Time) *Disruption {
 	start := now()
 	out := &Disruption{Mode: o.Mode, Decision: disrupt.Decide(r.Snapshot, o, disrupt.Cursor{})}
 	out.Took = now().Sub(start)
-	gone := map[string]bool{}
+	gone, removed := map[string]bool{}, []*model.Node{}
 	for i := range out.Commands {
 		c := &out.Commands[i]
 		out.Moved += c.Moves()
 		for _, n := range c.Nodes {
 			gone[n.Name] = true
 		}
+		removed = append(removed, c.Nodes...)
 		for k := range c.Replacements {
 			out.After += c.Replacements[k].Price()
 		}
+	}
+	after := r.Snapshot
+	if after.Coverage() != nil { // the removed nodes leave units of commitments to others
+		after = after.Without(removed...)
 	}
 	for _, n := range r.Snapshot.Nodes() {
 		if n.Pool == "" {
@@ -66,7 +71,7 @@ func (r *Run) DisruptOnly(o disrupt.Options, now func() time.Time) *Disruption {
 		}
 		out.Before += price
 		if !gone[n.Name] {
-			out.After += price
+			out.After += after.PriceOf(n)
 		}
 	}
 	out.After += r.Plan.Price

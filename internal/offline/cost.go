@@ -16,6 +16,6 @@ func (r *Run) Costs(d *Disruption, label string, usage map[string]model.Resource
 	now := r.Snapshot.Now
 	return ledger.Saved{
 		Begin: now, Until: now, Rates: a.Parts, Floor: cost.MicrosOf(d.Floor), Nodes: a.Nodes, Unpriced: a.Unpriced, Label: label,
-		Opens: ledger.Opens(r.Snapshot, a, simulated),
+		Commitments: ledger.CommitmentsOf(r.Snapshot), Opens: ledger.Opens(r.Snapshot, a, simulated),
 	}
 }

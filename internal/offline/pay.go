@@ -68,6 +68,9 @@ func (c *Catalogue) priced(types []*model.InstanceType) []*model.InstanceType {
 		with.Offerings = slices.Clone(t.Offerings)
 		for n := range with.Offerings {
 			o := &with.Offerings[n]
+			if o.CapacityType == apiv1.CapacityTypeOnDemand {
+				o.Covers, o.CoveredPrice = c.paid.rules.Covers(t.Name, o.Zone, o.Price)
+			}
 			if o.ReservationID == "" {
 				o.Price = c.paid.rules.Price(t.Name, o.CapacityType, o.Price, c.paid.usage)
 			}

@@ -35,9 +35,11 @@ type Result struct {
 
 // A NodeResult is a node to launch.
 type NodeResult struct {
-	Pool         string  `json:"pool"`
-	InstanceType string  `json:"instanceType"`
-	CapacityType string  `json:"capacityType"`
+	Pool         string `json:"pool"`
+	InstanceType string `json:"instanceType"`
+	CapacityType string `json:"capacityType"`
+	// Commitment is the commitment of the price book that covers the node, empty for none.
+	Commitment   string  `json:"commitment,omitempty"`
 	Zone         string  `json:"zone"`
 	PricePerHour float64 `json:"pricePerHour"`
 	// Options are all types that could be launched instead, cheapest first.
@@ -98,7 +100,7 @@ func (r *Result) AddStatic(nodes []NodeResult) {
 
 func nodeResult(n *model.PlannedNode) NodeResult {
 	out := NodeResult{
-		Pool: n.Pool.Name, InstanceType: n.Options[0].Name, CapacityType: n.Offering.CapacityType, Zone: n.Offering.Zone,
+		Pool: n.Pool.Name, InstanceType: n.Options[0].Name, CapacityType: n.Offering.CapacityType, Commitment: n.Offering.Commitment, Zone: n.Offering.Zone,
 		PricePerHour: n.Price(), Options: make([]string, len(n.Options)), Pods: make([]string, len(n.Pods)),
 	}
 	for i, t := range n.Options {

@@ -26,6 +26,7 @@ func (s Style) Cost(r ledger.Report, wide bool) string {
 	var b strings.Builder
 	s.costHead(&b, r)
 	s.costTable(&b, r, wide)
+	s.commitments(&b, r.Commitments)
 	s.costSavings(&b, r, wide)
 	if p := r.Predictions; p != nil && wide {
 		s.predictions(&b, p)
@@ -153,6 +154,21 @@ func (s Style) costSavings(b *strings.Builder, r ledger.Report, wide bool) {
 		a := &r.Actions[i]
 		t.add(a.Begun.UTC().Format("2006-01-02T15:04:05Z"), a.State, a.Decision, dollars(a.Before), dollars(a.After),
 			units.Grouped(a.Evictions), strings.ToLower(a.Reason), few(a.Nodes), few(a.Replacements))
+	}
+	t.write(b, "", s.dim)
+}
+
+// commitments writes how the nodes use the commitments.
+func (s Style) commitments(b *strings.Builder, list []ledger.Commitment) {
+	if len(list) == 0 {
+		return
+	}
+	b.WriteString("\n" + s.bold("commitments now") + "\n")
+	t := &table{right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true}}
+	t.add("COMMITMENT", "UTILIZATION", "COVERED", "OF NODES", "COVERAGE", "SAVES $/H")
+	for _, c := range list {
+		t.add(c.Name, fmt.Sprintf("%.1f%%", 100*c.Utilization), fmt.Sprintf("%.1f", c.CoveredNodes),
+			units.Grouped(int(c.EligibleNodes)), fmt.Sprintf("%.1f%%", 100*c.Coverage), dollars(c.SavedPerHour))
 	}
 	t.write(b, "", s.dim)
 }

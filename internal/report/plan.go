@@ -70,7 +70,7 @@ func (s Style) headline(p *model.Plan) string {
 // isGated reports whether the pods are not planned because of a scheduling gate.
 func isGated(r model.Refusal) bool { return r.Reasons[0].Verdict.Cause == model.CauseGate }
 
-// A group has the nodes of one pool, type, zone and capacity type.
+// A group has the nodes of one pool, type, zone, capacity type and commitment.
 type group struct {
 	first           *model.PlannedNode
 	nodes, pods     int
@@ -79,7 +79,11 @@ type group struct {
 }
 
 func (g *group) name() [4]string {
-	return [4]string{g.first.Pool.Name, g.first.Options[0].Name, g.first.Offering.Zone, g.first.Offering.CapacityType}
+	capacity := g.first.Offering.CapacityType
+	if id := g.first.Offering.Commitment; id != "" {
+		capacity += " by " + id
+	}
+	return [4]string{g.first.Pool.Name, g.first.Options[0].Name, g.first.Offering.Zone, capacity}
 }
 
 // groups returns the nodes in groups, the most expensive group first.

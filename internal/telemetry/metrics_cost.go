@@ -16,6 +16,9 @@ type CostMetrics struct {
 	// FloorDollarsPerHour and UnpricedNodes have no labels.
 	FloorDollarsPerHour *prometheus.GaugeVec
 	UnpricedNodes       *prometheus.GaugeVec
+	// CommitmentUtilization and CommitmentCoverage (commitment) are shares from 0 to 1.
+	CommitmentUtilization *prometheus.GaugeVec
+	CommitmentCoverage    *prometheus.GaugeVec
 	// SavingsPlanned and SavingsRealized (reason, decision) are sums since the start, in dollars per hour.
 	SavingsPlanned  *prometheus.GaugeVec
 	SavingsRealized *prometheus.GaugeVec
@@ -46,6 +49,10 @@ func newCostMetrics(d declarer) *CostMetrics {
 		FloorDollarsPerHour: c.gauge("floor_dollars_per_hour",
 			"Lower bound of the price of nodes for the running pods, in USD/h."),
 		UnpricedNodes: c.gauge("unpriced_nodes", "Nodes whose price is not known. They count as free."),
+		CommitmentUtilization: c.gauge("commitment_utilization_ratio",
+			"Share of a commitment of the price book that nodes use, from 0 to 1.", "commitment"),
+		CommitmentCoverage: c.gauge("commitment_coverage_ratio",
+			"Share of the nodes that a commitment of the price book could cover that it covers, from 0 to 1.", "commitment"),
 		SavingsPlanned: s.gauge("planned_dollars_per_hour",
 			"Savings in USD/h that decisions about disruption expected, of all that were carried out since the start.", "reason", "decision"),
 		SavingsRealized: s.gauge("realized_dollars_per_hour",

@@ -31,6 +31,8 @@ var commands = []command{
 		"bench seeds -peer ../bin/bench-peer -n 100 -profiles micro,diverse", seeds},
 	{"literature", "the bin packing solver on instance classes of the literature, beside simple heuristics, as a table",
 		"bench literature -items 200 -n 10", instanceClasses},
+	{"commitments", "plans and consolidation with reserved instances and Savings Plans, beside a linear program that knows them",
+		"bench commitments -count 5000 -types cmr6 -n 3", committed},
 	{"e2e", "scale-up and scale-in on a real API server, with nodes without machines",
 		"bench e2e -pods 1000,4000 -into docs/bench.md", endToEnd},
 }

@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -56,6 +57,11 @@ const balancedThreshold = 0.5
 func (s *search) balanced(p problem.Proposal) model.Verdict {
 	var moves []problem.Move
 	var no model.Verdict
+	all := 0.0 // with commitments, this differs from the price of the set
+	for _, c := range p.Set {
+		all += c.Price
+	}
+	all = cmp.Or(all, p.Price)
 	for _, pool := range s.st.Problem.Snapshot.Pools() {
 		price, disturbs := totals(p.Set, pool.Name)
 		if disturbs == 0 {
@@ -63,7 +69,7 @@ func (s *search) balanced(p problem.Proposal) model.Verdict {
 		}
 		m := problem.Move{Pool: pool.Name, Policy: pool.Object.Spec.Disruption.ConsolidationPolicy}
 		if m.Policy == apiv1.ConsolidationPolicyBalanced {
-			m.Score, m.Scored = s.score(pool.Name, p.Saves*price/p.Price, disturbs), true
+			m.Score, m.Scored = s.score(pool.Name, p.Saves*price/all, disturbs), true
 			m.ScoreApproved = m.Score >= balancedThreshold
 		}
 		if m.Scored && !m.ScoreApproved && no.OK() {

@@ -92,6 +92,9 @@ func noCheaperType(limit float64) model.Verdict {
 // consolidation would end at the cheapest type, which is the most likely to be interrupted. If the number of nodes
 // decreases, consolidation cannot repeat forever, so fewer types suffice.
 func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64) model.Verdict {
+	if n.Offering.Commitment != "" {
+		return s.narrowCovered(n, p)
+	}
 	allSpot := !slices.ContainsFunc(p.Set, func(c *problem.Candidate) bool { return c.CapacityType() != apiv1.CapacityTypeSpot })
 	spot := slices.ContainsFunc(n.Options, func(t *model.InstanceType) bool {
 		_, ok := t.Cheapest(asSpot(n.Requirements))
@@ -138,6 +141,22 @@ func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64)
 	}
 	if spot || n.Options[0] != first {
 		n.Offering, _ = n.Options[0].Cheapest(n.Requirements)
+	}
+	return model.Verdict{}
+}
+
+// narrowCovered removes options of a node that a commitment covers if they would undo a recent move. The commitment covers
+// all options, so their prices do not matter.
+func (s *search) narrowCovered(n *model.PlannedNode, p problem.Proposal) model.Verdict {
+	first := n.Options[0]
+	n.Options = slices.DeleteFunc(slices.Clone(n.Options), func(t *model.InstanceType) bool {
+		return s.undoes(p.Set, t.Name+"/"+n.Offering.CapacityType)
+	})
+	if len(n.Options) == 0 || n.Options[0] != first {
+		return model.Verdict{Rule: model.RuleUndo}
+	}
+	if _, lacking := neededForMinValues(n); lacking != "" && !n.MinValuesRelaxed {
+		return model.Verdict{Rule: model.RuleMinValues, Key: lacking}
 	}
 	return model.Verdict{}
 }

@@ -66,6 +66,8 @@ func (a amounts) within(b amounts) bool {
 func reduce(p *problem.Problem, cluster *model.Snapshot) *reduced {
 	change := model.Delta{Types: map[string][]*model.InstanceType{}}
 	seen := map[string][]*model.InstanceType{}
+	// The reduced cluster does not have all nodes, so the units that they use are deducted.
+	left := problem.WithUnits(cluster, func(c *model.Commitment) (int64, bool) { return cluster.Coverage().Left(c.ID), true })
 	for _, pool := range p.Snapshot.Pools() {
 		key, types := poolKey(pool), p.Snapshot.Types(pool.Name)
 		if known, ok := seen[key]; ok && slices.EqualFunc(known, types, equalTypes) {
@@ -73,7 +75,10 @@ func reduce(p *problem.Problem, cluster *model.Snapshot) *reduced {
 		}
 		seen[key] = types
 		change.Pools = append(change.Pools, pool.Object)
-		change.Types[pool.Name] = undominated(types, pool)
+		if left != nil {
+			types = left[pool.Name]
+		}
+		change.Types[pool.Name] = undominated(types, pool, cluster.Coverage())
 	}
 	for _, o := range p.Snapshot.Daemons() {
 		change.Daemons = append(change.Daemons, o.Object)
@@ -110,7 +115,8 @@ func equalTypes(a, b *model.InstanceType) bool {
 
 // undominated returns the types without dominated ones, in name order. A type is dominated if another one has at least
 // as much of each usual resource at no higher price. Prices are those of the cheapest offering that the pool allows.
-func undominated(types []*model.InstanceType, pool *model.Pool) []*model.InstanceType {
+// Types that a commitment of open still covers are kept.
+func undominated(types []*model.InstanceType, pool *model.Pool, open *model.Coverage) []*model.InstanceType {
 	prices := map[*model.InstanceType]float64{}
 	var list []*model.InstanceType
 	for _, t := range types {
@@ -132,7 +138,7 @@ func undominated(types []*model.InstanceType, pool *model.Pool) []*model.Instanc
 	var kept []*model.InstanceType
 	for _, t := range list {
 		size := amountsOf(t.Allocatable)
-		if !slices.ContainsFunc(kept, func(k *model.InstanceType) bool { return size.within(amountsOf(k.Allocatable)) }) {
+		if open.Open(t) || !slices.ContainsFunc(kept, func(k *model.InstanceType) bool { return size.within(amountsOf(k.Allocatable)) }) {
 			kept = append(kept, t)
 		}
 	}
@@ -153,7 +159,8 @@ func (r *reduced) plan(c *problem.Candidate) *model.Plan {
 	return plan
 }
 
-// cheaperThan returns the reduced cluster without nodes, and with only the types that cost less than price.
+// cheaperThan returns the reduced cluster without nodes, and with only the types that cost less than price or that a
+// commitment still covers.
 func (r *reduced) cheaperThan(price float64) *model.Snapshot {
 	if s, ok := r.below[price]; ok {
 		return s
@@ -162,7 +169,7 @@ func (r *reduced) cheaperThan(price float64) *model.Snapshot {
 	for _, pool := range r.empty.Pools() {
 		types[pool.Name] = slices.DeleteFunc(slices.Clone(r.empty.Types(pool.Name)), func(t *model.InstanceType) bool {
 			o, ok := t.Cheapest(pool.Requirements)
-			return !ok || o.Price >= price
+			return !ok || o.Price >= price && !r.empty.Coverage().Open(t)
 		})
 	}
 	r.below[price] = r.empty.Apply(model.Delta{Types: types})

@@ -39,12 +39,31 @@ func (s *search) newView(closed []*problem.Candidate, notOffered []string) view 
 	if len(notOffered) > 0 {
 		delta.Types = map[string][]*model.InstanceType{}
 		for _, p := range s.st.Cluster.Pools() {
-			delta.Types[p.Name] = slices.DeleteFunc(slices.Clone(s.st.Cluster.Types(p.Name)), func(t *model.InstanceType) bool {
-				return slices.Contains(notOffered, t.Name)
-			})
+			types := slices.Clone(s.st.Cluster.Types(p.Name))
+			excluded := func(t *model.InstanceType) bool { return slices.Contains(notOffered, t.Name) }
+			if s.st.Cluster.Coverage() == nil {
+				delta.Types[p.Name] = slices.DeleteFunc(types, excluded)
+				continue
+			}
+			for i, t := range types { // commitments still cover running nodes of the type
+				if excluded(t) {
+					types[i] = unavailable(t)
+				}
+			}
+			delta.Types[p.Name] = types
 		}
 	}
 	return view{s.st.Cluster.Apply(delta), s.st.Cluster, closed, notOffered}
+}
+
+// unavailable returns the type without an available offering.
+func unavailable(t *model.InstanceType) *model.InstanceType {
+	own := *t
+	own.Offerings = slices.Clone(t.Offerings)
+	for i := range own.Offerings {
+		own.Offerings[i].Available = false
+	}
+	return &own
 }
 
 // open returns the view in which the candidates may receive pods again.

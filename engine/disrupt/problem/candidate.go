@@ -17,7 +17,8 @@ import (
 type Candidate struct {
 	Node *model.Node
 	Pool *model.Pool // nil if the NodePool does not exist
-	// Price is the price of the node in dollars per hour. Priced is false if it is not known.
+	// Price is the price of the node in dollars per hour. If commitments can cover the node, it is by how much the bill falls
+	// when the node alone ends. Priced is false if it is not known.
 	Price  float64
 	Priced bool
 	// Pods are the pods that need another place if the node is removed. EvictionCost is the sum of their eviction
@@ -43,6 +44,9 @@ func newCandidate(p *Problem, n *model.Node) *Candidate {
 	if t := p.types[n.Pool][c.Type()]; t != nil {
 		o, ok := t.OfferingOf(n)
 		c.Price, c.Priced = o.Price, ok
+		if coverage := p.Snapshot.Coverage(); coverage.Has(n.Name) {
+			c.Price = p.released(coverage, n.Name)
+		}
 	}
 	for _, pod := range c.Pods {
 		c.EvictionCost += max(0, EvictionCost(pod, p.Options.IgnoreDeletionCost))

@@ -19,6 +19,8 @@ type Problem struct {
 	types  map[string]map[string]*model.InstanceType // by pool and name
 	pdbs   *budget.PDBs
 	tariff tariff
+	// alone caches the result of released, by the node's class of equal nodes.
+	alone map[int]float64
 }
 
 // Compile compiles s into a Problem and returns its State before any command.
@@ -31,7 +33,7 @@ func Compile(s *model.Snapshot, o Options) *State {
 	}
 	p := &Problem{
 		Snapshot: s, Options: o, byName: map[string]*Candidate{}, types: map[string]map[string]*model.InstanceType{},
-		pdbs: budget.PDBsOf(s),
+		pdbs: budget.PDBsOf(s), alone: map[int]float64{},
 	}
 	for _, pool := range s.Pools() {
 		p.types[pool.Name] = map[string]*model.InstanceType{}

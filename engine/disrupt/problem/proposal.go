@@ -12,7 +12,8 @@ import (
 type Proposal struct {
 	Set  []*Candidate
 	Plan *model.Plan
-	// Price is the price of the set in dollars per hour.
+	// Price is by how much the bill falls when all nodes of the set end, in dollars per hour. Without commitments it is the sum
+	// of their prices.
 	Price float64
 	// Saves, in dollars per hour, and Payback are set when the proposal is priced.
 	Saves   float64
@@ -35,8 +36,8 @@ func (st *State) whatIf(
 	st.Stats.WhatIfs++
 	p := Proposal{Set: set}
 	nodes := make([]*model.Node, 0, len(set))
+	p.Price = priceOfSet(cluster, set)
 	for _, c := range set {
-		p.Price += c.Price
 		if n, ok := cluster.NodeByName(c.Node.Name); ok {
 			nodes = append(nodes, n)
 		}

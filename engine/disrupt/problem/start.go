@@ -55,6 +55,7 @@ func (p *Problem) start() *State {
 		return !p.Initialized(n) && !status.Surplus(s, n) || p.replacedSoon(n)
 	}))
 	st.Cluster = st.Cluster.Apply(model.Delta{Types: typesAfter(st.Cluster, planned)})
+	st.Cluster = st.Cluster.Apply(model.Delta{Types: withoutUnitsInUse(s.Coverage(), st.Cluster, planned)})
 	return st
 }
 

@@ -18,7 +18,7 @@ func (p *Pool) Bins() *binpack.Catalog {
 	for i, t := range p.Types {
 		b := binpack.BinType{
 			Name: t.Name + " " + t.reservationID(), Capacity: t.Room, Charge: chargeVector(t.Capacity, names),
-			Supply: supplyOf(t.Reservation),
+			Supply: supplyOf(t.Reservation), Draw: t.Draw, Paid: t.Reservation != nil && t.Reservation.Commitment,
 		}
 		if p.preload != nil {
 			b.Preload = p.preload[i]

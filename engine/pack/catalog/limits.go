@@ -12,10 +12,10 @@ import (
 // Limits is what NodePool limits and capacity reservations still allow while a plan is made.
 type Limits struct {
 	pools        []model.Resources // pools[i] is what the limits of pool i allow, for limited resources only; nil for no limits
-	reservations []int             // reservations[i] is how many instances of reservation i are left
+	reservations []int             // reservations[i] is how many units of reservation or commitment i are left
 }
 
-func newLimits(s *model.Snapshot, pools []*Pool, reservations map[string]*Reservation) *Limits {
+func newLimits(s *model.Snapshot, pools []*Pool, reservations reservations) *Limits {
 	l := &Limits{pools: make([]model.Resources, len(pools)), reservations: make([]int, len(reservations))}
 	for i, p := range pools {
 		l.pools[i] = remaining(s, p.Pool)
@@ -82,7 +82,7 @@ func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
 func (l *Limits) Allow(t *Type) (n int64, v model.Verdict) {
 	n = Unlimited
 	if r := t.Reservation; r != nil {
-		if n = int64(l.reservations[r.Index]); n <= 0 {
+		if n = int64(l.reservations[r.Index] / t.Draw); n <= 0 {
 			return 0, model.Verdict{Rule: model.RuleOffering, Cause: model.CauseReservation, Subject: r.ID}
 		}
 	}
@@ -107,13 +107,13 @@ func (l *Limits) Allow(t *Type) (n int64, v model.Verdict) {
 	return n, model.Verdict{}
 }
 
-// Take subtracts n nodes from what the limits of p and reservation r (nil: none) allow. Each node uses charge. A
+// Take subtracts n nodes of type t from what the limits of its pool and its reservation allow. Each node uses charge. A
 // negative n adds nodes back.
-func (l *Limits) Take(p *Pool, charge model.Resources, r *Reservation, n int64) {
-	if r != nil {
-		l.reservations[r.Index] -= int(n)
+func (l *Limits) Take(t *Type, charge model.Resources, n int64) {
+	if r := t.Reservation; r != nil {
+		l.reservations[r.Index] -= int(n) * t.Draw
 	}
-	limits := l.pools[p.Index]
+	limits := l.pools[t.Pool.Index]
 	for name := range limits {
 		size := charge[name]
 		if name == model.Nodes {

@@ -36,9 +36,8 @@ type Catalog struct {
 	Pools []*Pool
 	// Unusable are the other NodePools, each with the reason why it may not launch nodes.
 	Unusable []model.PoolVerdict
-	// Limits are what pool limits and reservations allow at the time of the snapshot.
-	Limits *Limits
-
+	// Limits are what pool limits, reservations and commitments allow at the time of the snapshot.
+	Limits   *Limits
 	volumes  *Volumes
 	fits     map[fitKey]*Fit        // results of Fit
 	byTerm   map[setKey]*OfferSet   // results of Pool.OffersFor
@@ -66,7 +65,7 @@ func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog 
 	c := &Catalog{
 		volumes: v, settings: o, fits: map[fitKey]*Fit{}, byTerm: map[setKey]*OfferSet{}, roomy: map[[2]int]typeset.Set{},
 	}
-	reservations := map[string]*Reservation{}
+	reservations := reservations{}
 	for _, mp := range s.Pools() {
 		if no := mp.Usable(); !no.OK() {
 			c.Unusable = append(c.Unusable, model.PoolVerdict{Pool: mp.Name, Verdict: no})
@@ -87,8 +86,9 @@ func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog 
 	return c
 }
 
-func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[string]*Reservation) {
+func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reservations) {
 	daemons := DaemonsTolerating(s.Daemons(), p.Taints, p.settings.Labels, false)
+	coverage := s.Coverage()
 	matched := false
 	byLabels := NeedsLabels(daemons)
 	overhead := OverheadOf(daemons, require.Set{}, p.settings.Known) // the same on all nodes unless DaemonSets select by labels
@@ -105,7 +105,11 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations map[s
 			continue
 		}
 		whole := &Type{InstanceType: t, Pool: p, Allowed: t.Requirements.And(p.Requirements)}
-		for _, part := range whole.byReservation(offerings, reservations) {
+		parts := whole.byReservation(offerings, reservations)
+		if coverage != nil {
+			parts = append(parts, whole.byCommitment(offerings, coverage, reservations)...)
+		}
+		for _, part := range parts {
 			if byLabels {
 				overhead = OverheadOf(daemons, part.labels(), p.settings.Known)
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Type is an instance type as one NodePool launches it. Each capacity reservation of the instance type is a Type of
-// its own. One more Type has the offerings without a reservation.
+// A Type is an instance type as one NodePool launches it. Each capacity reservation and each commitment of the instance type
+// is a Type of its own. One more Type has the offerings without a reservation, at their list prices.
 type Type struct {
 	*model.InstanceType
 	Pool *Pool
@@ -25,15 +25,33 @@ type Type struct {
 	Room []int64
 	// Daemons is what the DaemonSet pods on a node use.
 	Daemons Overhead
-	// Reservation is the capacity reservation that instances of the type use, nil for none.
+	// Reservation is the capacity reservation or commitment that instances of the type use, nil for none. Draw is how many
+	// of its units one instance uses.
 	Reservation *Reservation
+	Draw        int
 }
 
-// A Reservation is a capacity reservation, which is paid for in advance. Several types may share it.
+// A Reservation is a capacity reservation or a commitment, which is paid for in advance. Several types may share it. The
+// unit of a capacity reservation is an instance.
 type Reservation struct {
-	ID    string
-	Index int // index in Limits.reservations
-	Left  int // instances that can still be launched, at the time of the snapshot
+	ID         string
+	Commitment bool
+	Index      int // index in Limits.reservations
+	Left       int // units that can still be used, at the time of the snapshot
+}
+
+// reservations are the reservations and commitments by ID. An ID of a commitment has a prefix that no reservation has.
+type reservations map[string]*Reservation
+
+func (r reservations) get(id string, commitment bool, left int64) *Reservation {
+	key := id
+	if commitment {
+		key = "commitment\x00" + id
+	}
+	if r[key] == nil {
+		r[key] = &Reservation{ID: id, Commitment: commitment, Index: len(r), Left: int(left)}
+	}
+	return r[key]
 }
 
 // setRoom sets Daemons and Room of the type. daemons is what DaemonSet pods use on a node.
@@ -63,7 +81,7 @@ func (t *Type) labels() require.Set {
 
 // byReservation returns t with the offerings without a reservation, and a copy of t for each reservation. known has the
 // reservations by ID; byReservation adds new ones.
-func (t *Type) byReservation(offerings []model.Offering, known map[string]*Reservation) []*Type {
+func (t *Type) byReservation(offerings []model.Offering, known reservations) []*Type {
 	if !slices.ContainsFunc(offerings, func(o model.Offering) bool { return o.ReservationID != "" }) {
 		t.Buyable = offerings
 		return []*Type{t}
@@ -79,11 +97,7 @@ func (t *Type) byReservation(offerings []model.Offering, known map[string]*Reser
 			ids = append(ids, o.ReservationID)
 		}
 		byID[o.ReservationID] = append(byID[o.ReservationID], o)
-		r := known[o.ReservationID]
-		if r == nil {
-			r = &Reservation{ID: o.ReservationID, Index: len(known), Left: o.ReservationCapacity}
-			known[o.ReservationID] = r
-		}
+		r := known.get(o.ReservationID, false, int64(o.ReservationCapacity))
 		r.Left = min(r.Left, o.ReservationCapacity)
 	}
 	var out []*Type
@@ -92,18 +106,75 @@ func (t *Type) byReservation(offerings []model.Offering, known map[string]*Reser
 	}
 	for _, id := range ids {
 		reserved := *t
-		reserved.Buyable, reserved.Reservation = byID[id], known[id]
+		reserved.Buyable, reserved.Reservation, reserved.Draw = byID[id], known[id], 1
 		out = append(out, &reserved)
 	}
 	return out
 }
 
-// reservationID returns the ID of the reservation, empty for none.
+// byCommitment returns a copy of t for each commitment that has enough units left for an instance: with the offerings that
+// it covers, at their covered price. known has the reservations and commitments; byCommitment adds new ones.
+func (t *Type) byCommitment(offerings []model.Offering, c *model.Coverage, known reservations) (out []*Type) {
+	byID := map[string]*Type{}
+	for _, o := range offerings {
+		for _, x := range o.Covers {
+			left := c.Left(x.Commitment.ID)
+			if x.Use > left {
+				continue
+			}
+			covered := byID[x.Commitment.ID]
+			if covered == nil {
+				own := *t
+				covered = &own
+				covered.Buyable, covered.Draw = nil, int(x.Use)
+				covered.Reservation = known.get(x.Commitment.ID, true, left)
+				byID[x.Commitment.ID] = covered
+				out = append(out, covered)
+			}
+			covered.Draw = max(covered.Draw, int(x.Use))
+			covered.Buyable = append(covered.Buyable, o.CoveredBy(x.Commitment))
+		}
+	}
+	for _, covered := range out {
+		slices.SortStableFunc(covered.Buyable, model.Offering.Compare)
+	}
+	return out
+}
+
+// reservationID returns the ID of the reservation or commitment, empty for none.
 func (t *Type) reservationID() string {
-	if t.Reservation == nil {
+	switch {
+	case t.Reservation == nil:
 		return ""
+	case t.Reservation.Commitment:
+		return "commitment " + t.Reservation.ID
 	}
 	return t.Reservation.ID
+}
+
+// CoversAll reports whether reqs allow some offering of t, and only offerings that the commitment of t covers.
+func (t *Type) CoversAll(reqs require.Set) bool {
+	some := false
+	for _, o := range t.Offerings {
+		if _, ok := reqs.Intersects(o.Requirements); !ok || !o.Launchable() {
+			continue
+		}
+		if o.UseOf(t.Reservation.ID) == 0 {
+			return false
+		}
+		some = true
+	}
+	return some
+}
+
+// ZonesWithin returns the zones of the Buyable offerings that reqs allow.
+func (t *Type) ZonesWithin(reqs require.Set) (zones []string) {
+	for _, o := range t.Buyable {
+		if _, ok := reqs.Intersects(o.Requirements); ok && !slices.Contains(zones, o.Zone) {
+			zones = append(zones, o.Zone)
+		}
+	}
+	return zones
 }
 
 // buyable returns the launchable offerings of t that reqs allow, cheapest first. The result may share memory with

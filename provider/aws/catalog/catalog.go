@@ -26,6 +26,9 @@ type Prices interface {
 	Spot(instanceType, zone string) (price float64, ok bool)
 	// SpotSince returns since when the spot price is in force, zero if that is not known.
 	SpotSince(instanceType, zone string) time.Time
+	// Covers returns the commitments that cover on-demand instances of the type in the zone. fees is the price of an
+	// instance that they cover wholly.
+	Covers(instanceType, zone string) (covers []model.Cover, fees float64)
 	// Revision returns a number that changes whenever a price changes.
 	Revision() uint64
 }
@@ -306,6 +309,7 @@ func Price(
 				o.Since = prices.SpotSince(t.Name, o.Zone)
 			default:
 				o.Price, known = prices.OnDemand(t.Name)
+				o.Covers, o.CoveredPrice = prices.Covers(t.Name, o.Zone)
 			}
 			stocked := inStock(t, o)
 			o.Available, o.Unpriced = known && stocked, !known && stocked

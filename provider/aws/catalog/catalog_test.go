@@ -72,6 +72,9 @@ type fixedPrices struct {
 
 func (f *fixedPrices) OnDemand(name string) (float64, bool) { p, ok := f.list[name]; return p, ok }
 func (f *fixedPrices) SpotSince(_, _ string) time.Time      { return time.Time{} }
+func (f *fixedPrices) Covers(_, _ string) ([]model.Cover, float64) {
+	return nil, 0
+}
 
 func (f *fixedPrices) Spot(name, zone string) (float64, bool) {
 	p, ok := f.list[name]

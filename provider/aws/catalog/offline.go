@@ -102,6 +102,8 @@ func (l listPrices) OnDemand(name string) (float64, bool) {
 
 func (l listPrices) SpotSince(_, _ string) time.Time { return time.Time{} }
 
+func (l listPrices) Covers(_, _ string) ([]model.Cover, float64) { return nil, 0 }
+
 func (l listPrices) Spot(name, _ string) (float64, bool) {
 	p := l[name].Spot
 	return p, p > 0

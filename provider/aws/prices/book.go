@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
@@ -108,6 +109,9 @@ func (b *Book) Spot(instanceType, zone string) (float64, bool) {
 func (b *Book) SpotSince(instanceType, zone string) time.Time {
 	return b.table.Load().since[place{instanceType, zone}]
 }
+
+// Covers returns no commitments, because the price list has none.
+func (b *Book) Covers(_, _ string) (covers []model.Cover, fees float64) { return nil, 0 }
 
 // Revision returns a number that changes whenever a price changes.
 func (b *Book) Revision() uint64 { return b.table.Load().revision }

@@ -17,6 +17,7 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 )
 
@@ -83,6 +84,17 @@ func (p *Paid) SpotSince(instanceType, zone string) time.Time {
 	return p.List.SpotSince(instanceType, zone)
 }
 
+// Covers returns the commitments that cover on-demand instances of the type in the zone, in the order in which they apply.
+// fees is the price of an instance that they cover wholly.
+func (p *Paid) Covers(instanceType, zone string) (covers []model.Cover, fees float64) {
+	rules := &p.state.Load().rules
+	if len(rules.Commitments) == 0 {
+		return nil, 0
+	}
+	list, _ := p.List.OnDemand(instanceType)
+	return rules.Covers(instanceType, zone, list)
+}
+
 // Revision returns a number that changes whenever a price may change.
 func (p *Paid) Revision() uint64 { return p.List.Revision() + p.state.Load().revision<<32 }
 
@@ -115,7 +127,7 @@ func (p *Paid) Refresh(ctx context.Context) error {
 		} else {
 			p.told = ""
 			log.FromContext(ctx).Info("applied price overrides", "ConfigMap", klog.KRef(p.Namespace, BookName),
-				"discounts", len(next.rules.Discounts), "fees", len(next.rules.Fees))
+				"discounts", len(next.rules.Discounts), "fees", len(next.rules.Fees), "commitments", len(next.rules.Commitments))
 		}
 	}
 	if next.usage, err = p.count(ctx, next.rules); err != nil {

@@ -11,12 +11,14 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/glob"
 )
 
-// Rules are the content of the price book: the discounts and fees of the account.
+// Rules are the content of the price book: the discounts, fees and commitments of the account.
 type Rules struct {
 	// Discounts are the discounts in order. The first that matches and is not used up applies.
 	Discounts []Discount `json:"discounts,omitempty"`
 	// Fees are added to the price of each node that they match. Examples are licences, agents and support.
 	Fees []Fee `json:"fees,omitempty"`
+	// Commitments are paid for whether they are used or not, in the order in which they apply.
+	Commitments []Commitment `json:"commitments,omitempty"`
 }
 
 // A Match selects the offerings of a rule. All fields that are set must match. An empty Match selects all offerings.
@@ -59,7 +61,7 @@ func ParseRules(text string) (Rules, error) {
 	if err := yaml.UnmarshalStrict([]byte(text), &r); err != nil {
 		return Rules{}, fmt.Errorf("read price book: %w", err)
 	}
-	var errs []error
+	errs := r.prepareCommitments()
 	check := func(path string, m Match) {
 		for _, c := range m.CapacityTypes {
 			if c != apiv1.CapacityTypeOnDemand && c != apiv1.CapacityTypeSpot {
@@ -96,8 +98,12 @@ func (m Match) fits(instanceType, capacityType string, byDefault ...string) bool
 	if len(m.CapacityTypes) > 0 {
 		byDefault = m.CapacityTypes
 	}
-	return slices.Contains(byDefault, capacityType) &&
-		(len(m.Types) == 0 || slices.ContainsFunc(m.Types, func(p string) bool { return glob.Match(p, instanceType) })) &&
+	return slices.Contains(byDefault, capacityType) && m.names(instanceType)
+}
+
+// names reports whether the types and families of the rule include the instance type.
+func (m Match) names(instanceType string) bool {
+	return (len(m.Types) == 0 || slices.ContainsFunc(m.Types, func(p string) bool { return glob.Match(p, instanceType) })) &&
 		(len(m.Families) == 0 || slices.Contains(m.Families, familyOf(instanceType)))
 }
 
@@ -120,12 +126,17 @@ func (r Rules) Price(instanceType, capacityType string, list float64, u Usage) f
 			break
 		}
 	}
+	return price + r.fees(instanceType, capacityType)
+}
+
+// fees returns the sum of the fees that match, in dollars per hour.
+func (r *Rules) fees(instanceType, capacityType string) (sum float64) {
 	for _, f := range r.Fees {
 		if f.Match.fits(instanceType, capacityType, apiv1.CapacityTypeOnDemand, apiv1.CapacityTypeSpot) {
-			price += f.USD
+			sum += f.USD
 		}
 	}
-	return price
+	return sum
 }
 
 // open reports whether the discount applies to one more node.

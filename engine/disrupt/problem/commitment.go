@@ -1,0 +1,80 @@
+package problem
+
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// released returns by how much the bill falls when the node ends, in dollars per hour. A commitment can cover the node.
+func (p *Problem) released(c *model.Coverage, node string) float64 {
+	class := c.Class(node)
+	price, known := p.alone[class]
+	if !known {
+		price = c.Released(node)
+		p.alone[class] = price
+	}
+	return price
+}
+
+// priceOfSet returns by how much the bill falls when the nodes end, in dollars per hour. cluster has these nodes.
+func priceOfSet(cluster *model.Snapshot, set []*Candidate) float64 {
+	sum, coverage := 0.0, cluster.Coverage()
+	var covered []string
+	for _, c := range set {
+		if coverage.Has(c.Node.Name) {
+			covered = append(covered, c.Node.Name)
+		} else {
+			sum += c.Price
+		}
+	}
+	return sum + coverage.Released(covered...)
+}
+
+// withoutUnitsInUse returns the instance types of all NodePools of cluster without the units of commitments that are in use
+// by nodes that it does not count: those planned for pending pods, and claims that it treats as deleted until they have joined.
+// before is the coverage with these claims. The result is nil if there are no commitments.
+func withoutUnitsInUse(before *model.Coverage, cluster *model.Snapshot, planned []model.PlannedNode) map[string][]*model.InstanceType {
+	use, after := map[string]int64{}, cluster.Coverage()
+	for _, id := range after.IDs() {
+		use[id] = after.Left(id) - before.Left(id)
+	}
+	for i := range planned {
+		o := planned[i].Offering
+		use[o.Commitment] += o.UseOf(o.Commitment)
+	}
+	return WithUnits(cluster, func(c *model.Commitment) (units int64, deducted bool) {
+		return max(0, c.Units-use[c.ID]), c.Deducted
+	})
+}
+
+// WithUnits returns the instance types of all NodePools of s with other units of commitments, nil if s has no commitments.
+func WithUnits(s *model.Snapshot, units func(*model.Commitment) (units int64, deducted bool)) map[string][]*model.InstanceType {
+	if s.Coverage() == nil {
+		return nil
+	}
+	types, made := map[string][]*model.InstanceType{}, map[*model.Commitment]*model.Commitment{}
+	for _, p := range s.Pools() {
+		list := slices.Clone(s.Types(p.Name))
+		for i, t := range list {
+			changed := *t
+			changed.Offerings = slices.Clone(t.Offerings)
+			for k := range changed.Offerings {
+				o := &changed.Offerings[k]
+				o.Covers = slices.Clone(o.Covers)
+				for j := range o.Covers {
+					c := o.Covers[j].Commitment
+					if made[c] == nil {
+						own := *c
+						own.Units, own.Deducted = units(c)
+						made[c] = &own
+					}
+					o.Covers[j].Commitment = made[c]
+				}
+			}
+			list[i] = &changed
+		}
+		types[p.Name] = list
+	}
+	return types
+}

@@ -1,0 +1,121 @@
+package verify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/model"
+)
+
+// commitments checks that each commitment has enough units left for the nodes that are priced by it. It reports each node in
+// excess. A plan that uses more is accepted if the bill still rises by no more than the plan says, because another
+// commitment covers the node.
+func (c *checker) commitments() {
+	used := make(map[string]int64)
+	found := c.found
+	defer func() {
+		if len(c.found) > len(found) && c.snapshot.Coverage() != nil && c.billed() {
+			c.found = found
+		}
+	}()
+	for i := range c.plan.Nodes {
+		o := c.plan.Nodes[i].Offering
+		if o.Commitment == "" {
+			continue
+		}
+		use, left := o.UseOf(o.Commitment), c.snapshot.Coverage().Left(o.Commitment)
+		if use <= 0 || use > left-used[o.Commitment] {
+			c.add(Violation{Rule: RuleCommitment, Node: c.nameOf(i), Detail: fmt.Sprintf(
+				"uses %d units of %s, which has %d left", use, o.Commitment, max(0, left-used[o.Commitment]))})
+			continue
+		}
+		used[o.Commitment] += use
+	}
+}
+
+// billed reports whether the bill rises by no more than the prices of the planned nodes.
+func (c *checker) billed() bool {
+	var added []model.Offering
+	sum := 0.0
+	for i := range c.plan.Nodes {
+		n := &c.plan.Nodes[i]
+		if len(n.Options) == 0 {
+			return false
+		}
+		at := slices.IndexFunc(n.Options[0].Offerings, func(o model.Offering) bool {
+			return o.Zone == n.Offering.Zone && o.CapacityType == n.Offering.CapacityType && o.ReservationID == n.Offering.ReservationID
+		})
+		if at < 0 {
+			return false
+		}
+		added = append(added, n.Options[0].Offerings[at])
+		sum += n.Offering.Price
+	}
+	return c.snapshot.Coverage().Added(added...) <= sum+tolerance*max(1, sum)
+}
+
+// covered checks a node that is priced by a commitment: whichever option is launched, the commitment covers it with no more
+// units than planned. The options are sorted by the covered price.
+func (c *checker) covered(node string, n *model.PlannedNode, list *optionList) {
+	most := n.Offering.UseOf(n.Offering.Commitment)
+	var prices []float64
+	for i, o := range list.options {
+		least := math.Inf(1)
+		for _, x := range o.offerings {
+			use := x.UseOf(n.Offering.Commitment)
+			if use <= 0 || use > most {
+				c.add(Violation{Rule: RuleCommitment, Node: node, Type: n.Options[i].Name, Detail: fmt.Sprintf(
+					"%s %s uses %d units of %s, the plan %d", x.Zone, x.CapacityType, use, n.Offering.Commitment, most)})
+			}
+			least = min(least, coveredPrice(x, n.Offering.Commitment))
+		}
+		prices = append(prices, least)
+	}
+	if !slices.ContainsFunc(list.options[0].offerings, func(o model.Offering) bool {
+		return o.Zone == n.Offering.Zone && o.CapacityType == n.Offering.CapacityType &&
+			coveredPrice(o, n.Offering.Commitment) == n.Offering.Price
+	}) {
+		c.add(Violation{Rule: RuleOffering, Node: node, Type: n.Options[0].Name, Detail: fmt.Sprintf(
+			"%s %s at %v by commitment %s is not available within the node's requirements",
+			n.Offering.Zone, n.Offering.CapacityType, n.Offering.Price, n.Offering.Commitment)})
+	}
+	if !slices.IsSorted(prices) {
+		c.add(Violation{Rule: RulePrice, Node: node, Detail: "its options are not in the order of their covered prices"})
+	}
+}
+
+// coveredPrice returns the price of a node of the offering that the commitment covers, its own price if it does not.
+func coveredPrice(o model.Offering, id string) float64 {
+	for _, x := range o.Covers {
+		if x.Commitment.ID == id {
+			return o.CoveredBy(x.Commitment).Price
+		}
+	}
+	return o.Price
+}
+
+// consolidations checks that all consolidations together cost less than the nodes that they remove. Without commitments each
+// one is checked by itself.
+func (c *commandChecker) consolidations(s *model.Snapshot, removed []*model.Node, replacements float64) {
+	if s.Coverage() == nil || len(removed) == 0 {
+		return
+	}
+	if have := priceOfSet(s, removed); !(replacements < have) {
+		c.add(RulePrice, removed[0].Name, "", "with the nodes of all consolidations costs %v beyond commitments, the replacements up to %v", have, replacements)
+	}
+}
+
+// priceOfSet returns by how much the bill falls when the nodes end, in dollars per hour.
+func priceOfSet(s *model.Snapshot, nodes []*model.Node) float64 {
+	sum := 0.0
+	var covered []string
+	for _, n := range nodes {
+		if s.Coverage().Has(n.Name) {
+			covered = append(covered, n.Name)
+		} else {
+			sum += priceOf(s, n)
+		}
+	}
+	return sum + s.Coverage().Released(covered...)
+}
