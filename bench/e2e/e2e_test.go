@@ -10,7 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/bench/workload"
 )
 
-// Quarter keeps at most a quarter of the pods of each deployment, and at least one. Apps and Quarter lose no pods.
+// Apps returns deployments with the requested number of pods in total. Quarter keeps at most a quarter of the pods of each
+// deployment, but at least one.
 func TestApps(t *testing.T) {
 	apps := Apps(workload.Micro, 1000, 7)
 	if n := len(Pods(apps)); n != 1000 {

@@ -42,9 +42,9 @@ const massApp = "mass"
 // generationLabel is the label of the NodePool's template whose change makes nodes drift.
 const generationLabel = "bench.example.com/generation"
 
-// RunMass creates n nodes with one pod each, makes all of them drift unless o.DeletionOnly is set, and then deletes all nodes, claims and pods at
-// once. The deletion is repeated every two seconds, as some users do. The NodePool allows all nodes to be disrupted at
-// a time.
+// RunMass creates n nodes with one pod each, and makes all of them drift, unless o.DeletionOnly is set. Then it deletes all
+// nodes, claims and pods at once. It repeats the deletion every two seconds, as some users do. The NodePool allows all nodes
+// to be disrupted at the same time.
 func RunMass(ctx context.Context, o Options, n int) (r MassResult, err error) {
 	r.Name, r.Nodes = o.Name, n
 	if _, err := os.Lstat(o.Logs); err == nil {

@@ -204,7 +204,7 @@ func again(ctx context.Context, a *API, seen *Seen, apps []App, o Options, r *Re
 	if err := a.scale(ctx, none); err != nil {
 		return err
 	}
-	looks := 0 // a restarted watch has no objects for a moment
+	looks := 0 // looks in a row without pods; several are required, because a restarted watch has no objects for a moment
 	err := eventually(ctx, o.DownLimit, func() (bool, string) {
 		l := seen.Look()
 		if looks++; l.Pods > 0 {

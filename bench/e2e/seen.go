@@ -33,7 +33,7 @@ type Seen struct {
 	// now has the existing objects. ever has the names of all objects that have existed.
 	now  [kinds]map[string]object
 	ever [kinds]map[string]bool
-	// first and last are the times at which the first and the newest object of a kind were seen first.
+	// first is when the first object of each kind was first seen. last is when the newest object of each kind was first seen.
 	first, last [kinds]time.Time
 	// claimsThen is the number of claims that had been created when the first pod ran.
 	claimsThen int

@@ -52,8 +52,8 @@ type entry struct {
 const cells = 1536
 
 // The search for the bound ends when the bound is within gap of the relaxation's cost. Every fullRound-th round
-// searches all bins and yields a bound. Prices are moved towards those of the best bound by the factor pull, so that
-// they do not oscillate.
+// searches all bins and yields a bound. Prices are moved towards the prices of the best bound by the factor pull, so
+// that they do not oscillate.
 const (
 	gap       = 1e-4
 	fullRound = 10

@@ -70,7 +70,7 @@ func (c course) String() string {
 		c.near, c.rest, c.over, c.moved, c.commands)
 }
 
-// scaleIn removes three quarters of the pods in the first seconds (over), and simulates looksOn seconds in all.
+// scaleIn removes three quarters of the pods within the first `over` seconds, and simulates looksOn seconds in total.
 func (w *World) scaleIn(over, looksOn int) (c course) {
 	begun, last := w.now, 0.0
 	w.Moved, w.Commands = 0, 0
@@ -103,8 +103,8 @@ func (w *World) scaleIn(over, looksOn int) (c course) {
 }
 
 // After a scale-in, the price is near the lower bound within half a minute of consolidateAfter, or within 15 seconds if the
-// scale-in takes longer than that. This holds wherever the scheduler puts the pods that move. A pod moves at most 1.25 times on
-// average.
+// scale-in takes longer than that. This holds for all nodes to which the scheduler binds the pods that move. A pod moves at
+// most 1.25 times on average.
 func TestScaleIn(t *testing.T) {
 	for _, tt := range []struct {
 		pods, over int
@@ -133,7 +133,8 @@ func TestScaleIn(t *testing.T) {
 	}
 }
 
-// Without stages, the scheduler scatters the pods that move, and consolidation has to move them again.
+// If pods do not move in stages (World.Turns), the scheduler scatters them, and consolidation has to move them again: a pod
+// moves at least 1.5 times on average.
 func TestWithoutTurns(t *testing.T) {
 	w := grown(t, workload.Micro, 1000, 9)
 	c := w.scaleIn(6, 180)
@@ -143,9 +144,9 @@ func TestWithoutTurns(t *testing.T) {
 	}
 }
 
-// BenchmarkScaleIn measures scale-ins by number of pods: with nodes that register at once or after the time of a real machine,
-// without and with a budget, in stages and in the scheduler's order. Times are virtual, in seconds. near is the time at which
-// the price is within 5% of the lower bound, negative if it never is.
+// BenchmarkScaleIn measures scale-ins. The cases differ in the number of pods, the time until a node registers (boot), the
+// disruption budget, and whether pods move in stages (turns). Times are virtual, in seconds. near is the time at which the
+// price is within 5% of the lower bound, negative if it never is.
 func BenchmarkScaleIn(b *testing.B) {
 	for _, bm := range []struct {
 		name    string
@@ -210,8 +211,8 @@ func scaleUp(t testing.TB, n, perSecond int, seed uint64, lost float64) (w *Worl
 	return nil, 0
 }
 
-// In each second, some of a thousand pods have no nomination. All pods still run on few more nodes than planned. A pod without
-// a place gets that of another pod, for which there is capacity elsewhere.
+// In each second, some of a thousand pods have no nomination. All pods still run, on few more nodes than planned. A pod without
+// a place gets the place of another pod, for which there is capacity elsewhere.
 func TestScaleUp(t *testing.T) {
 	for _, tt := range []struct {
 		lost, over float64

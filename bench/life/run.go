@@ -252,8 +252,8 @@ func (w *World) mark(n *node, why apiv1.DisruptionReason, waits []string) {
 	w.wrote(n)
 }
 
-// Shrink deletes pods until each app has as many as the function to returns. Pods are deleted in the order of a
-// ReplicaSet: first those on nodes with several pods of the app, then the youngest.
+// Shrink deletes pods until each app has to(app, replicas) pods, where app is its number and replicas its pods so far.
+// Pods are deleted in the order of a ReplicaSet: first those on nodes with several pods of the app, then the youngest.
 func (w *World) Shrink(to func(app, replicas int) int) {
 	apps := map[string][]*corev1.Pod{}
 	for _, p := range w.pods {

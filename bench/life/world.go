@@ -161,7 +161,7 @@ func (w *World) touch(n *node) {
 	w.wrote(n)
 }
 
-// wrote adds the changed node and its claim to the changes for the next snapshot.
+// wrote adds the node and its claim, which have changed, to the Delta for the next snapshot.
 func (w *World) wrote(n *node) {
 	claim := n.claim.DeepCopy()
 	w.d.Claims = slices.DeleteFunc(w.d.Claims, func(o *apiv1.NodeClaim) bool { return o.Name == claim.Name })

@@ -145,7 +145,7 @@ func compareFloors(t *testing.T, c *workload.Cluster, run *result.Run, price flo
 	}
 }
 
-// The result of one round exists in the next: nothing is planned twice, and verify accepts every round.
+// The nodes and pods that one round plans exist in the next round. So no pod is planned twice, and verify accepts every round.
 func TestRoundsGoOn(t *testing.T) {
 	types, err := workload.Catalogue("cmr6")
 	if err != nil {

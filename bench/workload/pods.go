@@ -76,7 +76,7 @@ type maker struct {
 	pods []*corev1.Pod
 }
 
-// until calls deployment until there are enough pods.
+// until calls deployment, which adds pods, until there are m.want pods.
 func (m *maker) until(deployment func()) {
 	for len(m.pods) < m.want {
 		deployment()

@@ -89,8 +89,8 @@ func TestCatalogues(t *testing.T) {
 	}
 }
 
-// The figures of one type are computed by hand from the tables of EC2 and EKS: 3 interfaces of 10 addresses, 0.1 dollars per
-// hour.
+// The catalogue has the right figures for one type. They are computed by hand from the tables of EC2 and EKS: for example, 3
+// interfaces with 10 addresses each, and 0.1 dollars per hour.
 func TestOneType(t *testing.T) {
 	types, err := Catalogue("all")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack"
 )
 
-// Labels of offers: three zones, of which an offer has one, and two capacity types.
+// The labels of an offer are bits. One of the lowest three bits is its zone. The bit spot is set for spot capacity.
 const (
 	zones = 3
 	spot  = 1 << zones

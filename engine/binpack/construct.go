@@ -28,8 +28,8 @@ func newSearch(in *instance, items []*item) *search {
 }
 
 const (
-	// manyBins: if a limit on copies per bin (a cardinality) requires at least manyBins bins, the search tries the fewest
-	// patterns per bin. Such bins hold few copies, so few patterns are possible.
+	// If a limit on copies per bin (a cardinality) requires at least manyBins bins, the search tries the fewest patterns
+	// per bin. Such bins hold few copies, so few patterns are possible.
 	manyBins = 200
 	// A problem is sparse if it has at least minCopies copies and bins hold about fewCopies copies or fewer. A pattern
 	// considers about maxSample item types in a sparse problem, and about usualSample otherwise.
@@ -37,7 +37,7 @@ const (
 	minCopies   = 100
 	maxSample   = 6000
 	usualSample = 600
-	// nearBound: bestAround stops when the best ratio is at least nearBound times the upper bound for the next candidate.
+	// bestAround stops when the best ratio is at least nearBound times the upper bound for the next candidate.
 	nearBound = 0.999
 )
 
@@ -91,10 +91,10 @@ func (s *search) construct() []*pattern {
 }
 
 const (
-	// repriceShare: dual prices are updated when the value left falls below this share of the value at their last update.
+	// Dual prices are updated when the value of the remaining copies falls below repriceShare of that at the last update.
 	repriceShare = 0.95
-	// poorRatio: if the best pattern has a lower ratio, dual prices are updated before a bin is opened. They are not
-	// updated if no copies were packed since the last update.
+	// If the ratio of the best pattern is below poorRatio, dual prices are updated before a bin is opened, unless no
+	// copies were packed since the last update.
 	poorRatio = 0.985
 )
 
@@ -127,7 +127,7 @@ func (s *search) open(reprice bool) []*pattern {
 	return bins
 }
 
-// anchorSpacing: best skips len(byValue)/anchorSpacing item types from one anchor to the next, see effort.anchors.
+// From one anchor (see effort.anchors) to the next, best skips len(byValue)/anchorSpacing item types.
 const anchorSpacing = 16
 
 // best returns the pattern with the highest ratio around a few of the most valuable item types, or nil.

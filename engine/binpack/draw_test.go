@@ -101,7 +101,7 @@ func (d dice) item(s shape, p *binpack.Problem, number int) (binpack.Item, bool)
 	labels := uint(0)
 	if s.labels > 0 {
 		first, second := uint(d(0, 1<<s.labels-1)), uint(d(0, 1<<s.labels-1))
-		labels = first & second // few labels
+		labels = first & second // each label with probability 1/4
 	}
 	found := false
 	for i := range p.Catalogs {
@@ -140,7 +140,7 @@ type load struct {
 }
 
 // price returns the price of a bin of the type with these loads, without the fee. It returns 0 if the bin does not hold
-// them. It shares no code with the solver, which it checks. It ignores soft bounds.
+// them. Tests compare the solver's bins with it, so it shares no code with the solver. It ignores soft bounds.
 func price(p *binpack.Problem, t *binpack.BinType, offers []offer, loads []load) float64 {
 	free, counts, labels := slices.Clone(t.Capacity), make([]int, p.Groups), uint(0)
 	for _, c := range t.Preload {

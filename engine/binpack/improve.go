@@ -8,7 +8,7 @@ const (
 	maxAttempts = 220
 	maxLooked   = 22_000
 	patience    = 16
-	// rivals: for each bin to close, pick draws so many bins at random and takes the one with the highest waste.
+	// rivals is the number of bins that pick draws at random for each bin to close. It takes the one with the highest waste.
 	rivals = 4
 )
 

@@ -107,8 +107,9 @@ func (x *Index) allLadders(dimensions int) []ladder {
 	return x.ladders
 }
 
-// Options returns the types with an offer in s and capacity for the demand. It returns only types with BinType.Supply equal to supply (-1: none). If admits is not nil, it returns only types for
-// which admits is true. Equal results share a pointer.
+// Options returns the types with an offer in s and capacity for the demand. It returns only types whose BinType.Supply
+// equals supply (-1: the types without a supply). If admits is not nil, it returns only types for which admits is true.
+// Equal results share a pointer.
 func (x *Index) Options(s OfferSet, demand []int64, supply int, admits func(j int) bool) *TypeOptions {
 	set := x.offers.set(s)
 	b := x.Holding(append(x.scratch[:0], set.types...), demand)

@@ -22,7 +22,7 @@ type itemType struct {
 	value        float64 // the value of one copy, in dollars per hour
 	initialValue float64 // value at the dual prices for all copies
 	used         int     // the number of copies in the pattern that is being built
-	stuck        bool    // best found no pattern with it at the current dual prices
+	stuck        bool    // search.best found no pattern with this item type at the current dual prices
 }
 
 // An itemFit is the offer set and the bin types that an item type may use in each catalog.

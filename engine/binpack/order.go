@@ -5,7 +5,7 @@ import "math"
 // An order is a rule for filling a bin: it adds copies to the pattern until no further copy fits.
 type order func(f *filling)
 
-// orders are the rules that the search tries for each candidate bin type. It keeps the best resulting pattern.
+// orders are the rules that the search tries for each candidate bin type. The search keeps the best resulting pattern.
 var orders = [...]order{byShare, byValue}
 
 // byValue adds copies of the item types by falling value, as many of each as fit.
@@ -100,7 +100,7 @@ func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*
 		if f.add(t, many) > 0 {
 			return types, scores, true
 		}
-		n := 0 // remove this type, and all types of whose conflict classes no copy can be added
+		n := 0 // remove this type and all other types of which no copy can be added
 		for i, t := range types {
 			if i != best && !f.refusesClasses(t) {
 				types[n], scores[n] = t, scores[i]

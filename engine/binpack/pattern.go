@@ -86,8 +86,7 @@ func (p *pattern) restricted() bool {
 }
 
 // admits reports whether the pattern's contents may move to bin type j. Restricted items must name j in their
-// Use.Types. If an item has counts or bounds, the counters of j must start at most as high as those of the pattern's
-// type.
+// Use.Types. If an item has counts or bounds, no counter may start at a higher number in j than in the pattern's type.
 func (p *pattern) admits(j int) bool {
 	hasConflicts := false
 	for _, x := range p.parts {

@@ -37,7 +37,7 @@ type Item struct {
 	Uses   []Use   // Uses[c] are the offers and types of Catalogs[c] that the item may use
 	Counts []Count // what each copy adds to the counters of conflict groups; rising by group
 	Bounds []Bound // limits on the counters of a bin that holds the item; rising by group
-	// Priority: if budgets and supplies do not suffice for all items, those of higher priority are packed first.
+	// Priority matters if budgets and supplies do not suffice for all items. Items of higher priority are then packed first.
 	Priority int32
 	// Restricted says that some Use.Types omits types with capacity for a copy and an offer in Use.Offers. Solve then
 	// changes the type of a bin with the item only to a type in Use.Types.

@@ -124,7 +124,7 @@ func optimum(p *binpack.Problem) float64 {
 func TestScalingPricesChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapidDice(t).problem(free)
-		p.Fee = 10 // in dollars: too much for the fee of small solutions to matter
+		p.Fee = 10 // in dollars: with such a fee no solution is cheap enough for smallFee, which does not scale with prices
 		before := binpack.Solve(p, binpack.Options{})
 		for i := range p.Catalogs {
 			for _, list := range p.Catalogs[i].Offers.(*labelOffers).byType {

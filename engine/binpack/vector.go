@@ -9,7 +9,8 @@ const (
 	minPrice = 1e-9
 	// same is the relative difference up to which two prices or ratios are regarded as equal.
 	same = 1e-6
-	// epsilon: if two scores differ by at most this, addBest takes the first. Typical scores are near one.
+	// epsilon is the largest difference between two scores that addBest regards as equal. Of equal scores it takes the
+	// first. Typical scores are near one.
 	epsilon = 1e-12
 	// unlimited is the number of bins that can be opened if nothing limits it.
 	unlimited = math.MaxInt64

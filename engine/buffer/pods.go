@@ -118,8 +118,8 @@ func Pods(b *autoscalingv1beta1.CapacityBuffer, src Source) []*corev1.Pod {
 	return out
 }
 
-// specOf returns the spec of a virtual pod: that of the template with the lowest priority, without a node and without
-// volumes that need a PersistentVolumeClaim.
+// specOf returns the spec of a virtual pod: the spec of the template, but with the lowest priority, without a node and
+// without volumes that need a PersistentVolumeClaim.
 func specOf(template *corev1.PodTemplateSpec) corev1.PodSpec {
 	spec := *template.Spec.DeepCopy()
 	spec.NodeName, spec.PriorityClassName = "", ""

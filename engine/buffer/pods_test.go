@@ -14,7 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// template requests 2 cores by a limit, and a volume that does not exist yet.
+// template returns a pod template with a cpu limit of 2 and without requests, so the pods request 2 cores. One of its two
+// volumes needs a PersistentVolumeClaim.
 func template() *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
@@ -70,7 +71,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// A virtual pod is pending, names its buffer, has the lowest priority, and has none of the template's volumes to provision.
+// A virtual pod is pending, names its buffer and has the lowest priority. Volumes of the template that need a
+// PersistentVolumeClaim are omitted.
 func TestPods(t *testing.T) {
 	b := &autoscalingv1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "ns", UID: "uid"}}
 	b.Spec.Replicas = ptr(int32(2))

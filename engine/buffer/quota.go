@@ -75,7 +75,7 @@ func (q *Quotas) fits(i int, one model.Resources, n int32) int32 {
 		case key == "count/pods":
 			name = string(corev1.ResourcePods)
 		case !ok && key != corev1.ResourceCPU && key != corev1.ResourceMemory && key != corev1.ResourcePods && key != corev1.ResourceEphemeralStorage:
-			continue // limits and objects of other kinds
+			continue // the quota limits something else than requests or pods
 		}
 		resourceName := corev1.ResourceName(name)
 		if one[resourceName] <= 0 {

@@ -29,8 +29,8 @@ type given struct {
 	Missing  string                                `json:"missing,omitempty"` // reason why there is no template
 }
 
-// TestScenarios resolves the buffers of a section buffers.yaml, plans their room in the cluster, and tells what their
-// status then says.
+// TestScenarios plans the virtual pods of the buffers of a section buffers.yaml. The result is the plan, and the conditions
+// in the status of each buffer.
 func TestScenarios(t *testing.T) {
 	scenario.Run(t, func(t *testing.T, c *scenario.Cluster, ar *txtar.Archive) string {
 		s, err := c.Snapshot()

@@ -12,10 +12,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// An Input is what the price of the nodes is allocated by.
+// An Input has the snapshot and the figures by which Allocate divides the price of the nodes.
 type Input struct {
 	Snapshot *model.Snapshot
-	// Causes are why nodes are kept, by node name. A missing one means Fragmentation. CausesOf makes them of a decision.
+	// Causes are the reasons why nodes are kept, by node name. For a node without an entry, the cause is Fragmentation.
+	// CausesOf derives them from a decision of disruption.
 	Causes map[string]Cause
 	// Usage is what pods use, by pod key. It counts where it is larger than the request. It may be nil or incomplete.
 	Usage map[string]model.Resources
@@ -23,11 +24,11 @@ type Input struct {
 	Headroom map[string]model.Resources
 	// Label is the key of a pod label, empty for none.
 	Label string
-	// Prices are the prices of nodes by node name, where they differ from those of the instance types. Nil means none do.
+	// Prices are the prices, by node name, of the nodes whose price differs from that of their instance type.
 	Prices map[string]Micros
 }
 
-// A Part is the share of one key of the price, in dollars per hour.
+// A Part is the part of the price that belongs to one key.
 type Part struct {
 	Key  Key
 	Rate Micros
@@ -125,7 +126,7 @@ func (in *Input) Node(n *model.Node, price Micros) []Part {
 	return parts
 }
 
-// Pods returns the share of the price of one node that each of its pods has, in the order of n.Pods.
+// Pods returns each pod's share of the price of one node, in the order of n.Pods.
 func (in *Input) Pods(n *model.Node, price Micros) []Micros {
 	out := make([]Micros, len(n.Pods))
 	names, weights := weighted(n.Capacity)
@@ -157,7 +158,7 @@ func (in *Input) cause(n *model.Node) Cause {
 	return c
 }
 
-// split gives the price of a node to the parts that use it.
+// split divides the price of a node among its pods, its idle capacity and its overhead. It calls give for each share.
 func (in *Input) split(n *model.Node, price Micros, give func(Key, Micros)) {
 	at := Key{Pool: n.Pool, CapacityType: n.Labels[apiv1.CapacityTypeLabelKey], Zone: n.Labels[corev1.LabelTopologyZone]}
 	idle := at
@@ -191,7 +192,7 @@ func of(at Key, kind Kind, cause Cause) Key {
 	return at
 }
 
-// keyOf returns the key of a pod that runs at the place.
+// keyOf returns the key of a pod. at has the fields of the key that the node determines.
 func (in *Input) keyOf(p *model.Pod, at Key) Key {
 	at.Kind, at.Namespace, at.Owner = Workload, p.Object.Namespace, OwnerOf(p)
 	if p.Daemon() || p.Mirror() {

@@ -32,7 +32,7 @@ const (
 	PDB          Cause = "pdb"
 	DoNotDisrupt Cause = "do-not-disrupt"
 	Budget       Cause = "budget"
-	// ConsolidateAfter means that the node must be quiet for longer.
+	// ConsolidateAfter means that consolidateAfter of the node has not passed, or that consolidation waits.
 	ConsolidateAfter Cause = "consolidate-after"
 	// Headroom is room that a CapacityBuffer reserves.
 	Headroom Cause = "headroom"
@@ -40,7 +40,7 @@ const (
 	Static Cause = "static"
 	// Policy means that settings of the NodePool or of the controller exclude disruption.
 	Policy Cause = "policy"
-	// Starting is a node that is not initialized, or that waits for nominated pods.
+	// Starting is a node that is not initialized, or to which pending pods are nominated.
 	Starting Cause = "starting"
 	// Leaving is a node that is being disrupted.
 	Leaving Cause = "leaving"
@@ -54,8 +54,8 @@ const (
 	DaemonSets Cause = "daemonsets"
 )
 
-// A Key tells for what and where a part of the price is paid. Namespace, Owner and Label are those of the pods, and are
-// empty for idle and reserved capacity.
+// A Key identifies what a part of the price is paid for, and where. Namespace, Owner and Label are those of the pods. They
+// are empty for idle and reserved capacity.
 type Key struct {
 	Kind         Kind
 	Pool         string

@@ -18,8 +18,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/rawpods"
 )
 
-// check returns what is wrong with the allocation, empty if nothing: parts that are negative, twice there, without kind or in
-// excess of the price, or a sum that is not that of the prices.
+// check returns the first fault of the allocation, empty if there is none. Each part must be positive. Parts must be ordered
+// by key, without duplicates. Workloads have no cause, and all others have one. The parts must add up to the prices of the
+// billed nodes.
 func check(in cost.Input) string {
 	a := cost.Allocate(in)
 	want, sum := cost.Micros(0), cost.Micros(0)
@@ -51,7 +52,7 @@ func check(in cost.Input) string {
 	return ""
 }
 
-// draw returns random inputs for the nodes and pods of the snapshot, some of them out of every range.
+// draw returns an Input with random figures for the nodes and pods of the snapshot. Some are negative or far too large.
 func draw(s *model.Snapshot, r *rand.Rand) cost.Input {
 	in := cost.Input{
 		Snapshot: s, Causes: map[string]cost.Cause{}, Usage: map[string]model.Resources{}, Headroom: map[string]model.Resources{},
@@ -93,7 +94,7 @@ func TestPartsAddUp(t *testing.T) {
 	})
 }
 
-// FuzzAllocate allocates the prices of nodes with pods as the API server accepts them.
+// FuzzAllocate checks allocations for pods that the API server accepts, with random figures.
 func FuzzAllocate(f *testing.F) {
 	f.Add([]byte{}, uint64(1))
 	f.Add([]byte("pods with more requests than any node"), uint64(7))
@@ -105,7 +106,7 @@ func FuzzAllocate(f *testing.F) {
 	})
 }
 
-// Each part differs by less than one from its exact share, whatever the weights.
+// Each result of Split differs by less than one from its exact share, for weights of any size.
 func TestSplit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -154,7 +155,8 @@ func TestMicrosOf(t *testing.T) {
 	}
 }
 
-// Prices beyond all reason saturate one by one and in the sum.
+// If the price of a type and the requests of pods are absurdly large, the price of a node is limited to MaxMicros, and the
+// parts still add up to it.
 func TestHostileAmounts(t *testing.T) {
 	huge := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9E"), corev1.ResourceMemory: resource.MustParse("9E")}
 	r := model.CapacityOf(huge)

@@ -8,8 +8,8 @@ import (
 // Micros is an amount of money in millionths of a dollar, or a price in millionths of a dollar per hour.
 type Micros int64
 
-// MaxMicros is the highest price of one node: a million dollars per hour. Prices above it count as it, so the sum over
-// nine million nodes does not overflow.
+// MaxMicros is the highest price of one node: a million dollars per hour. Higher prices are replaced by it, so the sum
+// over nine million nodes does not overflow.
 const MaxMicros Micros = 1e12
 
 // MicrosOf converts dollars, rounded to the nearest. Amounts that are negative or not a number count as zero, amounts
@@ -44,7 +44,8 @@ func (m Micros) plus(n Micros) Micros {
 // the difference of two running sums, rounded down. If no weight is positive, the last part gets everything. Negative
 // weights count as zero. total is not negative, and there is at least one weight.
 func Split(total Micros, weights []int64) []Micros {
-	// With so many bits less, no sum of weights overflows 63 bits. An error of 2^-53 of the largest weight is harmless.
+	// drop is the number of low bits that are removed from each weight, so that no sum of weights overflows. The error is about
+	// 2^-53 of the largest weight, which is harmless. If no sum can overflow, drop is 0.
 	drop := uint(bits.Len(uint(len(weights))))
 	whole, largest := uint64(0), int64(0)
 	for _, w := range weights {

@@ -89,7 +89,7 @@ func stepBefore(n *model.Node) (step int, ok bool) {
 	return 0, false
 }
 
-// placeOf returns the place of the node in its step, from its name.
+// placeOf returns the place of the node among the ranks of its step. It depends only on the name of the node.
 func placeOf(n *model.Node) int64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(n.Name)) // never fails

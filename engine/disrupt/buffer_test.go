@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// room is the virtual pods of a buffer of so many pods of one core.
+// room returns the virtual pods of a capacity buffer: the given number of pods that request one core each.
 func room(pods int32) []*corev1.Pod {
 	b := &autoscalingv1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "default", UID: "b"}}
 	b.Spec.Replicas = &pods
@@ -26,8 +26,8 @@ func room(pods int32) []*corev1.Pod {
 	}}})
 }
 
-// A node that holds room for a buffer is not empty; the one beside it that holds none is. A drifted one is replaced by a
-// node for the room.
+// A node whose free capacity a buffer reserves is not empty, so it is not deleted. The other node is empty and deleted. If
+// such a node has drifted, it is replaced, so that the buffer keeps its capacity.
 func TestRoomOfBuffers(t *testing.T) {
 	never := apiv1.MustParseNillableDuration("0s")
 	for _, tt := range []struct {

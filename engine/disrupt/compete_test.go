@@ -19,7 +19,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
 )
 
-// competing makes nodes due for all reasons at a time, under budgets that are too small for all.
+// competing changes the cluster so that nodes are due for every disruption reason at the same time, and budgets are too
+// small for all of them.
 func competing(c *scenario.Cluster) {
 	restless(c)
 	for i := range c.Nodes {
@@ -32,14 +33,14 @@ func competing(c *scenario.Cluster) {
 	}
 }
 
-// A shift is one decision in a row of them, and what it was made on.
+// A shift is one of several successive decisions, with the snapshot on which it was made.
 type shift struct {
 	s     *model.Snapshot
 	d     disrupt.Decision
-	first apiv1.DisruptionReason // whose turn it was to have the first call on budgets
+	first apiv1.DisruptionReason // the reason whose method used the budgets first
 }
 
-// work decides and carries out until nothing is left to do, and shows each decision to look.
+// work makes decisions and carries out their commands until a decision has no commands. It calls look for each decision.
 func work(s *model.Snapshot, look func(shift) *random.Breach) *random.Breach {
 	o := options()
 	o.Repair, _ = repair.Compile([]repair.Policy{{
@@ -65,10 +66,11 @@ func work(s *model.Snapshot, look func(shift) *random.Breach) *random.Breach {
 	return breach("starved", "still at it\n%s", told)
 }
 
-// Forced disruptions happen at once, before all others and regardless of budgets. The others share what they leave of budgets.
+// Forced commands come before all others. Expiry ignores budgets. Voluntary commands share what repair and expiry leave of
+// the budgets.
 func TestBudgetsAreShared(t *testing.T) {
 	seen := map[apiv1.DisruptionReason]int{}
-	crowded := 0 // decisions in which something went by force and something by choice, and something had to wait
+	crowded := 0 // decisions with forced and voluntary commands, in which budgets also kept some node
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		competing(c)
 		s, err := c.Snapshot()
@@ -110,7 +112,7 @@ func must(reason apiv1.DisruptionReason) bool {
 	return reason == status.ReasonExpired || reason == status.ReasonUnhealthy
 }
 
-// waiting returns the nodes that only budgets keep.
+// waiting returns the nodes that stay only because of budgets.
 func waiting(d disrupt.Decision) []*model.Node {
 	var out []*model.Node
 	for _, b := range d.Blocked {
@@ -121,7 +123,7 @@ func waiting(d disrupt.Decision) []*model.Node {
 	return out
 }
 
-// mustGoes checks that every node whose time has come goes, and that such nodes come first.
+// mustGoes checks that every node that is about to expire is in a command, and that forced commands come before voluntary ones.
 func mustGoes(x shift) *random.Breach {
 	goes, asked := map[string]bool{}, false
 	for _, cmd := range x.d.Commands {
@@ -145,7 +147,8 @@ func mustGoes(x shift) *random.Breach {
 	return nil
 }
 
-// withinBudgets counts what goes of each pool beside what was going: nothing goes by choice beyond the budget.
+// withinBudgets checks that voluntary commands and repairs do not exceed the budgets of any pool. Nodes that were being
+// disrupted before the decision count.
 func withinBudgets(x shift) *random.Breach {
 	before, goes, repaired := budget.Of(x.s, false), map[string]int{}, map[string]int{}
 	for _, cmd := range x.d.Commands {
@@ -157,7 +160,7 @@ func withinBudgets(x shift) *random.Breach {
 					return breach("repair", "%d nodes of pool %s are repaired with %s\n%s", out, n.Pool, n.Name, x.d)
 				}
 			}
-			if n.Initialized && isReady(n) { // else it counted before
+			if n.Initialized && isReady(n) { // other nodes are in Consuming already
 				goes[n.Pool]++
 			}
 			if out := a.Consuming(cmd.Reason) + goes[n.Pool]; !must(cmd.Reason) && out > a.Allowed[cmd.Reason] {
@@ -174,8 +177,9 @@ func isReady(n *model.Node) bool {
 	})
 }
 
-// firstCall checks that no other method disrupts nodes of a pool before the method whose turn it is, if only the budget holds
-// that one's nodes. For consolidation it is not known which nodes those are.
+// firstCall checks the turns of the methods: if the method whose turn it is has a node that stays only because of the
+// budget, no other method has used the budget of that pool. It does not check turns of consolidation, because it does not
+// know which nodes consolidation would disrupt.
 func firstCall(x shift) *random.Breach {
 	takes := map[string]map[apiv1.DisruptionReason]bool{}
 	for _, cmd := range x.d.Commands {
@@ -202,7 +206,7 @@ func firstCall(x shift) *random.Breach {
 	return nil
 }
 
-// restIsHeld checks that no node waits for a budget that has something left, once there are no more commands.
+// restIsHeld checks the last decision, which has no commands: no node stays because of a budget that allows another node.
 func restIsHeld(x shift) *random.Breach {
 	if len(x.d.Commands) > 0 {
 		return nil

@@ -2,7 +2,7 @@ package disrupt
 
 import "strings"
 
-// String prints the decision for tests.
+// String returns the decision as text, in the form that the scenarios expect.
 func (d Decision) String() string {
 	var b strings.Builder
 	for _, n := range d.Launches {

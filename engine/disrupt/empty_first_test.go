@@ -11,8 +11,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// Whichever method has the first turn, no pod moves to an empty node that could be deleted instead. Of a node with a pod and
-// two empty ones, the empty ones are deleted. With a budget of 1, consolidation prefers to delete a costlier node with a pod.
+// Whichever method comes first, no pod moves to an empty node that could be deleted instead. Node a has a pod, nodes b and c
+// are empty. If the budget allows, b and c are deleted. If it allows one node, an empty node is deleted. But if emptiness does
+// not come first and node a is more expensive, consolidation deletes node a.
 func TestEmptyNodesTakeNoPods(t *testing.T) {
 	for _, tt := range []struct {
 		budget, holds string // the type of the node that holds the pod

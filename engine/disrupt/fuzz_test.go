@@ -16,16 +16,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// FuzzDecide decides on disruption with pods and budgets as the API server accepts them: without a panic, the same in whatever
-// order pods come, with commands that verify accepts, within budgets, and never by choice on a node with a pod that must not be
-// disrupted.
+// FuzzDecide runs Decide on pods and budgets that the API server accepts. Decide does not panic, and its result does not
+// depend on the order of objects. verify accepts the commands, and they stay within budgets. Consolidation does not remove a
+// node with a pod that must not be disrupted.
 func FuzzDecide(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("nodes that may be consolidated, with pods of two tenants on them"))
 	f.Fuzz(checkDecide)
 }
 
-// checkDecide decides on the cluster that data makes, and checks the decision.
+// checkDecide runs Decide on the cluster that data encodes, and checks the decision.
 func checkDecide(t *testing.T, data []byte) {
 	b := rawpods.From(data)
 	o := options()
@@ -38,7 +38,7 @@ func checkDecide(t *testing.T, data []byte) {
 	for _, v := range verify.Commands(s, got.Expected, got.Commands, o.Pack.Labels) {
 		switch v.Rule {
 		case verify.RuleSpread, verify.RuleAffinity, verify.RuleAntiAffinity:
-			continue // what pods ask of each other is the packer's promise: see its own laws
+			continue // rules between pods are the packer's task, and its own tests check them
 		}
 		t.Errorf("%s\n%s", v, got)
 	}
@@ -62,7 +62,8 @@ func mustStay(p *model.Pod) bool {
 	return p.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true" && p.Object.Status.Phase == corev1.PodRunning
 }
 
-// FuzzBudgets reads budgets as the API server accepts them: what is left is never negative, and grows with no node that goes.
+// FuzzBudgets computes allowances of budgets that the API server accepts. An allowance is never negative, and each disrupted
+// node reduces it by one.
 func FuzzBudgets(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a budget whose schedule hits never"))

@@ -15,10 +15,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// gpu is the failing condition of the nodes of these tests.
+// gpu is the condition of unhealthy nodes in these tests, in the form type=status/reason.
 const gpu = "GPU=False/XID79"
 
-// sickPool returns a pool of 20 nodes of which the first are unhealthy, with a budget of 10%.
+// sickPool returns a snapshot with a pool of 20 nodes and a budget of 10%. The first nodes, as many as unhealthy says, are
+// unhealthy.
 func sickPool(t *testing.T, unhealthy int) *model.Snapshot {
 	t.Helper()
 	c := &scenario.Cluster{
@@ -66,8 +67,8 @@ func countUnhealthy(s *model.Snapshot) (n int) {
 	return n
 }
 
-// A pool heals whatever part of it is unhealthy at once. The budget of 10% bounds how many nodes are repaired at a time.
-// While more than 20% are unhealthy, it is one.
+// Repair replaces all unhealthy nodes of a pool, whatever share of the pool they are. The budget of 10% allows two at a time.
+// While more than 20% of the pool are unhealthy, only one is repaired at a time.
 func TestPoolHeals(t *testing.T) {
 	for _, tt := range []struct{ percent, passes int }{{5, 1}, {20, 2}, {60, 10}} {
 		t.Run(fmt.Sprintf("%d%%", tt.percent), func(t *testing.T) {
@@ -93,7 +94,8 @@ func TestPoolHeals(t *testing.T) {
 	}
 }
 
-// If all nodes that repair launches are unhealthy as well, as with a bad image, the pool waits longer each time.
+// If the replacements that repair launches are unhealthy as well, as with a bad image, the pause between repairs of the
+// pool becomes longer each time.
 func TestBadReplacementsSlowDown(t *testing.T) {
 	s, o := sickPool(t, 1), repairing(t)
 	var gaps []time.Duration
@@ -117,7 +119,7 @@ func TestBadReplacementsSlowDown(t *testing.T) {
 	}
 }
 
-// sicken returns s with the replacements of the decision unhealthy from now on.
+// sicken returns s, in which the replacements that the decision launched become unhealthy at s.Now.
 func sicken(s *model.Snapshot, d disrupt.Decision) *model.Snapshot {
 	var change model.Delta
 	for _, cmd := range d.Commands {

@@ -20,15 +20,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// clusters is how many random clusters each law is checked on; go test -seeds N checks more.
+// clusters is the number of random clusters for each test. The flag -seeds requests more.
 const clusters = 250
 
 func options() disrupt.Options {
 	return disrupt.Options{Pack: pack.Options{Labels: apiv1.CoreLabels()}, SpotToSpot: true}
 }
 
-// crowd puts each node there twice more, and in every second cluster takes away what waits, so that there is something to
-// merge.
+// crowd adds two copies of each node with its pods, so that consolidation can remove nodes. If the number of nodes is even,
+// it also removes the pending pods and the NodeClaims without a node.
 func crowd(c *scenario.Cluster) {
 	if len(c.Nodes)%2 == 0 {
 		c.Pods, c.Claims = nil, nil
@@ -48,8 +48,9 @@ func crowd(c *scenario.Cluster) {
 	}
 }
 
-// restless makes every node of a pool one that may be consolidated, every third one drifted, and gives pods of each value of
-// the first label a disruption budget and pools budgets of their own.
+// restless calls crowd and makes the cluster subject to disruption. Every node is consolidatable, every third one has
+// drifted. At most two groups of pods with an equal label get a PodDisruptionBudget, and each pool gets a disruption
+// budget.
 func restless(c *scenario.Cluster) {
 	crowd(c)
 	budgets := map[string]bool{}
@@ -82,8 +83,8 @@ func breach(rule, format string, args ...any) *random.Breach {
 	return &random.Breach{Rule: rule, Detail: fmt.Sprintf(format, args...)}
 }
 
-// What is decided is what the check of commands, which shares no code with deciding, accepts; no budget is exceeded, and no
-// disruption budget of pods is asked for more than it has.
+// verify, which shares no code with Decide, accepts all commands. The commands exceed no budget of a NodePool and no
+// PodDisruptionBudget.
 func TestCommandsHold(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		restless(c)
@@ -95,7 +96,7 @@ func TestCommandsHold(t *testing.T) {
 		for _, v := range verify.Commands(s, d.Expected, d.Commands, apiv1.CoreLabels()) {
 			switch v.Rule {
 			case verify.RuleSpread, verify.RuleAffinity, verify.RuleAntiAffinity:
-				continue // what pods ask of each other is the packer's promise: see its own laws
+				continue // rules between pods are the packer's task, and its own tests check them
 			}
 			return breach(string(v.Rule), "%s\n%s", v, d)
 		}
@@ -112,7 +113,7 @@ func TestCommandsHold(t *testing.T) {
 	})
 }
 
-// keepsBudgets counts again what goes of each pool.
+// keepsBudgets checks that the commands remove no more nodes of a pool than its budgets allow. It counts them by itself.
 func keepsBudgets(s *model.Snapshot, d disrupt.Decision) *random.Breach {
 	before, goes := budget.Of(s, false), map[string]int{}
 	for _, c := range d.Commands {
@@ -126,7 +127,7 @@ func keepsBudgets(s *model.Snapshot, d disrupt.Decision) *random.Breach {
 	return nil
 }
 
-// changesSomething checks that no lone node is replaced by its equal for the sake of its price.
+// changesSomething checks that consolidation replaces no single node by one of the same instance type and capacity type.
 func changesSomething(d disrupt.Decision) *random.Breach {
 	for _, cmd := range d.Commands {
 		if cmd.Reason != apiv1.DisruptionReasonUnderutilized || len(cmd.Nodes) != 1 {
@@ -145,7 +146,8 @@ func changesSomething(d disrupt.Decision) *random.Breach {
 	return nil
 }
 
-// keepsPDBs counts the pods of each budget on the nodes that go. More than are allowed may go only if one node has them all.
+// keepsPDBs checks, for each PodDisruptionBudget, the number of its pods on removed nodes. It may exceed the allowed number
+// only if all of these pods are on one node, and if that number is not 0.
 func keepsPDBs(c *scenario.Cluster, d disrupt.Decision) *random.Breach {
 	for _, b := range c.Budgets {
 		pods, nodes := 0, 0
@@ -210,7 +212,7 @@ func accounts(s *model.Snapshot, d disrupt.Decision) *random.Breach {
 	return nil
 }
 
-// The same snapshot gives the same decision, whatever order maps have.
+// Two decisions on the same snapshot are equal, so a decision does not depend on the random order of Go maps.
 func TestDecideIsDeterministic(t *testing.T) {
 	random.Check(t, clusters/4, func(c *scenario.Cluster) *random.Breach {
 		restless(c)
@@ -226,9 +228,8 @@ func TestDecideIsDeterministic(t *testing.T) {
 	})
 }
 
-// The laws look at something: every method and every kind of verdict occurs in the random clusters. The rarest occur once in
-// some dozens; which of the first clusters they are in changes with every price that a plan saves, so more are looked at until
-// all have been seen.
+// The random clusters exercise what the tests check: every method and every kind of verdict occurs in some cluster. Some are
+// rare, so the test draws clusters until all have occurred.
 func TestLawsSeeEverything(t *testing.T) {
 	const most = 10 * clusters
 	missing := map[string]bool{}
@@ -258,7 +259,7 @@ func TestLawsSeeEverything(t *testing.T) {
 	}
 }
 
-// Carried out and decided on again, a cluster comes to rest: no move is followed by another for ever.
+// If each decision is carried out and another one is made, then after at most twelve rounds a decision has no commands.
 func TestClustersSettle(t *testing.T) {
 	const rounds = 12
 	random.Check(t, clusters/2, func(c *scenario.Cluster) *random.Breach {
@@ -281,7 +282,8 @@ func TestClustersSettle(t *testing.T) {
 	})
 }
 
-// carriedOut returns the snapshot once the commands are done and everything has been quiet for a while.
+// carriedOut returns the snapshot after all commands: nodes are gone, replacements are initialized, pods are bound, and
+// consolidateAfter of every node has passed.
 func carriedOut(s *model.Snapshot, d disrupt.Decision) *model.Snapshot {
 	for i := range d.Commands {
 		c := &d.Commands[i]
@@ -308,7 +310,7 @@ func carriedOut(s *model.Snapshot, d disrupt.Decision) *model.Snapshot {
 	return s
 }
 
-// launched returns a replacement as it comes up.
+// launched returns the initialized Node of a replacement, of its cheapest type, and its NodeClaim.
 func launched(r *model.PlannedNode, name string) (*corev1.Node, *apiv1.NodeClaim) {
 	labels := maps.Clone(r.Pool.Labels)
 	t := r.Options[0]

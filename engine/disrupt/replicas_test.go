@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// However many replicas a static NodePool has, the work of one decision is bounded. The next decision goes on.
+// One decision launches at most 1,000 nodes for a static NodePool, however many replicas the pool has.
 func TestReplicasWithoutBound(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

@@ -12,13 +12,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// Where pods come and go all the time, consolidation waits for two minutes at most, and then does not wait for as long.
+// If at any time some node will soon be consolidatable, a wait of consolidation lasts about two minutes at most. After that,
+// consolidation does not wait for as long as the wait lasted.
 func TestWaitEnds(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		restless int // nodes that will be consolidatable after left, at any time
+		restless int // number of nodes that, at any time, will be consolidatable after left
 		left     time.Duration
-		wait     int // seconds
+		wait     int // how long consolidation waits, in seconds
 	}{
 		{"for one whose condition is about to be set", 1, 0, 121},
 		{"for one that will be consolidatable soon", 1, 3 * time.Second, 118},
@@ -45,7 +46,7 @@ func TestWaitEnds(t *testing.T) {
 	}
 }
 
-// A wait ends when no candidate is left: candidates that come later begin a wait of their own.
+// A wait ends as soon as there is no candidate. Later candidates begin a new wait.
 func TestWaitEndsWithItsCandidates(t *testing.T) {
 	var cursor disrupt.Cursor
 	for i, waits := range []bool{true, false, true} {
@@ -66,8 +67,8 @@ func TestWaitEndsWithItsCandidates(t *testing.T) {
 	}
 }
 
-// stir returns a cluster, as it is after some time, in which two nodes became consolidatable a second ago, and others will be in
-// a moment.
+// stir returns the state of a cluster at time later. Two nodes became consolidatable one second after the start. Further
+// nodes, as many as restless says, will be consolidatable after the duration moment.
 func stir(restless int, moment, later time.Duration) *scenario.Cluster {
 	const consolidateAfter = 30 * time.Second
 	c := &scenario.Cluster{

@@ -11,8 +11,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/random"
 )
 
-// toldOnly puts the last pool, of which there must be two, into mode DryRun, or lets every second node wait for approval. It
-// returns the nodes whose disruption may only be reported.
+// toldOnly restricts execution in the cluster. If there are several pools, it puts the last one into mode DryRun. Otherwise
+// it puts the only pool into mode Approve and approves every second node. It returns the nodes whose disruption may only be
+// reported.
 func toldOnly(c *scenario.Cluster) []*scenario.Node {
 	annotate := func(m *map[string]string, key, value string) {
 		if *m == nil {
@@ -56,7 +57,8 @@ func commandsOf(d disrupt.Decision) string {
 	return d.String()
 }
 
-// Nodes whose disruption is only reported influence the commands as little as nodes that must not be disrupted.
+// A node whose disruption may only be reported has no influence on the commands: they are the same as if the node had
+// do-not-disrupt.
 func TestToldInfluencesNothing(t *testing.T) {
 	both := 0
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {

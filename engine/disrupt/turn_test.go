@@ -9,7 +9,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// With a budget of one node at a time, emptiness, drift and price each get their turn, though there is always an empty node.
+// With a budget of one node at a time, emptiness, drift and consolidation use it in turn, although there is always an empty
+// node.
 func TestMethodsTakeTurns(t *testing.T) {
 	c := scenario.Cluster{
 		Pools: []scenario.Pool{{Name: "default", Disruption: apiv1.Disruption{
@@ -45,7 +46,7 @@ func TestMethodsTakeTurns(t *testing.T) {
 	}
 }
 
-// When the bound of what-ifs is reached, the nodes that were not looked at come first in the next decision.
+// If a decision reaches MaxWhatIfs, the next decision begins with the nodes that were not evaluated.
 func TestCursorGoesOn(t *testing.T) {
 	c := scenario.Cluster{
 		Pools: []scenario.Pool{{Name: "default", Disruption: apiv1.Disruption{

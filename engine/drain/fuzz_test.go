@@ -15,16 +15,16 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/rawpods"
 )
 
-// FuzzDecide drains nodes with pods as the API server accepts them. Each pod is in exactly one list, and the order of the pods
-// does not change the decision. After the deadline, every pod that must leave is deleted by force or is terminating in time,
-// whatever its grace period.
+// FuzzDecide decides on drains of pods that the API server accepts. Each pod is in exactly one list of the decision, and the
+// order of the pods does not change the decision. After the deadline, every pod that must leave is deleted by force or is
+// already terminating in time. This holds for every grace period.
 func FuzzDecide(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a pod with a grace period of ten billion seconds"))
 	f.Fuzz(checkDecide)
 }
 
-// checkDecide decides on the state that data makes, and checks the decision.
+// checkDecide runs Decide on the state that data encodes, and checks the decision.
 func checkDecide(t *testing.T, data []byte) {
 	b := rawpods.From(data)
 	s := rawState(b)
@@ -49,7 +49,7 @@ func checkDecide(t *testing.T, data []byte) {
 	}
 }
 
-// rawState returns the state of a node with pods that b makes.
+// rawState returns the State of a node, its time, deadline and pods, derived from b.
 func rawState(b *rawpods.Bytes) State {
 	at := func() time.Time {
 		seconds := rawpods.Pick(b, int64(0), 1, -1, 3600, -3600, math.MaxInt32, -math.MaxInt32, 9_000_000_000)
@@ -80,7 +80,7 @@ func rawState(b *rawpods.Bytes) State {
 		if rawpods.Pick(b, false, false, true) {
 			s.Refused[p.UID] = at()
 		}
-		// The controller counts an eviction as accepted for some seconds only, so hardly past the deadline.
+		// The controller counts an eviction as accepted for a few seconds only. So Accepted has no pods after the deadline.
 		if rawpods.Pick(b, false, false, true) && s.Now.Before(s.Deadline) {
 			s.Accepted[p.UID] = at()
 		}

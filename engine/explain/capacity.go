@@ -67,7 +67,7 @@ func usedUp(types []*model.InstanceType, reqs require.Set) []string {
 }
 
 // elsewhere returns a fix that allows the zone or capacity type of an available offering of types, empty if there is
-// none. reqs are the requirements of pool and pod; term are those of the pod.
+// none. reqs are the requirements of pool and pod; term are the requirements of the pod alone.
 func elsewhere(types []*model.InstanceType, reqs, term require.Set, pool *model.Pool) string {
 	keys := []string{corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey}
 	free := reqs.Without(append(keys, zoneIDs(reqs)...)...)

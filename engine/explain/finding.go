@@ -81,8 +81,8 @@ func New(s *model.Snapshot, labels apiv1.LabelRules) *Explainer {
 // Refusal returns a finding for each reason of the refusal, fewest obstacles first.
 func (e *Explainer) Refusal(r model.Refusal) []Finding { return e.findings(r.Pods[0], r.Reasons) }
 
-// The bounds of Nearest and Brief: pools that are compared, and bytes of the text. The API server limits the whole message
-// of an event to 1,024 bytes.
+// mostPools is the largest number of pools that Nearest compares. mostBytes is the length of the longest text of Brief: the
+// API server limits the message of an event to 1,024 bytes.
 const (
 	mostPools = 20
 	mostBytes = 1000

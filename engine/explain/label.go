@@ -218,7 +218,7 @@ func (e *Explainer) noType(term require.Set, pool *model.Pool, all []*model.Inst
 	return out
 }
 
-// widen returns a fix that relaxes one requirement of the pool: the one that alone excludes the most of types. It is
+// widen returns a fix that relaxes one requirement of the pool: the one whose removal admits the most of the types. It is
 // empty if no single requirement is enough. reqs are the requirements of the pool and the pod.
 func widen(types []*model.InstanceType, reqs require.Set, pool *model.Pool) string {
 	best, fix := len(available(types, reqs)), ""

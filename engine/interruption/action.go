@@ -20,14 +20,13 @@ type Action struct {
 	// Unavailable is the capacity type that has no capacity for the claim's instance type and zone, or for its
 	// reservation. It is empty if the notice is not about capacity.
 	Unavailable string
-	// Told is the Kubernetes event that reports the notice, for claim and node. Its Reason is empty if there is none.
+	// Told is the Kubernetes event that reports the notice. Its Reason is empty if there is none.
 	Told Event
 	// Deadline is the termination deadline of the drain, written to the claim before it is deleted; zero for none.
 	Deadline time.Time
 	// Delete is true if the claim is deleted.
 	Delete bool
-	// Ended is the Kubernetes event that reports the deletion of the claim, for claim and node. Its Reason is empty if
-	// there is none.
+	// Ended is the Kubernetes event that reports the deletion of the claim. Its Reason is empty if there is none.
 	Ended Event
 	// Cordon is true if the node is cordoned after the claim is deleted.
 	Cordon bool

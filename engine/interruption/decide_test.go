@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// The order of notices, claims and nodes changes nothing, each claim gets one action at most, and what Decide asks for is
-// not asked for again once it is done.
+// The result of Decide does not depend on the order of notices and claims. Each claim gets at most one action. After the
+// actions are carried out, Decide returns no further deletion or cordon.
 func TestDecideLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := State{Now: now}

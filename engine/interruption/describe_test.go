@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// String returns one line for each step.
+// String returns the action as text: the claim and the kind of notice, then one line for each step.
 func (a Action) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "  "+format+"\n", args...) }

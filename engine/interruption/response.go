@@ -23,8 +23,8 @@ type end uint8
 const (
 	keep   end = iota // the claim stays
 	expire            // the claim is deleted, so its node is drained
-	drain             // the same, and the node is cordoned
-	force             // the same, and the drain does not wait for pods
+	drain             // as expire, and the node is cordoned
+	force             // as drain, and the drain does not wait for pods
 )
 
 // A response defines the action for a kind of notice.

@@ -19,12 +19,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A story is a cluster that moves on, and the state that follows it.
+// A story is a cluster that changes step by step, with the State that Observe, Launched and Decide return for it.
 type story struct {
 	state launchbackoff.State
 	now   time.Time
 	s     *model.Snapshot
-	// comes is the node that a waiting pod is to have, which is there already.
+	// comes maps names of pending pods to existing nodes on which the next plan places them.
 	comes map[string]string
 }
 
@@ -41,7 +41,7 @@ func (st *story) pass(d time.Duration) {
 	st.s = st.s.At(st.now)
 }
 
-// pod waits for a node. Pods with the same first letter have one owner.
+// pod returns a pending pod that kube-scheduler has marked unschedulable. Pods with the same first letter have one owner.
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	yes := true
 	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name, UID: types.UID(name)}}
@@ -68,7 +68,7 @@ func (st *story) gone(kind model.Kind, key string) {
 	st.set(model.Delta{Gone: []model.Ref{{Kind: kind, Key: key}}})
 }
 
-// launch makes a claim for the pods that wait.
+// launch adds a claim that was created for all pending pods.
 func (st *story) launch(claim string) {
 	st.set(model.Delta{Claims: []*apiv1.NodeClaim{st.claim(claim)}})
 	pool, _ := st.s.Pool("pool")
@@ -82,7 +82,7 @@ func (st *story) claim(name string) *apiv1.NodeClaim {
 	return c
 }
 
-// join has the claim's node register, with these taints.
+// join adds the registered and initialized node of the claim, with these taints.
 func (st *story) join(name string, taints ...corev1.Taint) {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 		apiv1.NodePoolLabelKey: "pool", apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true",
@@ -91,7 +91,7 @@ func (st *story) join(name string, taints ...corev1.Taint) {
 	st.set(model.Delta{Nodes: []*corev1.Node{n}})
 }
 
-// remove has the claim deleted, for a reason of disruption or for none of them.
+// remove marks the claim as being deleted. An empty reason means that disruption is not the reason.
 func (st *story) remove(name string, reason apiv1.DisruptionReason) {
 	c := st.claim(name)
 	c.DeletionTimestamp = &metav1.Time{Time: st.now}
@@ -101,7 +101,9 @@ func (st *story) remove(name string, reason apiv1.DisruptionReason) {
 	st.set(model.Delta{Claims: []*apiv1.NodeClaim{c}})
 }
 
-// ask returns the decision on a plan to launch for all pods that wait: "wait 10s", or "go".
+// ask decides on a plan for all pending and displaced pods. The first pod with a node in st.comes is placed there, and one
+// node is launched for the others. ask returns the decision as text: "go" if no pod must wait, otherwise for example
+// "1 wait 10s". The first finding follows.
 func (st *story) ask() string {
 	st.observe()
 	plan := &model.Plan{}
@@ -239,12 +241,12 @@ func TestDecide(t *testing.T) {
 
 func (st *story) observe() { st.state = launchbackoff.Observe(st.state, st.s) }
 
-// untilNext returns how long the first pod that waits still waits.
+// untilNext returns the time until the first waiting pod may have another launch.
 func (st *story) untilNext() time.Duration {
 	return launchbackoff.NextLaunch(st.state, st.now).Sub(st.now)
 }
 
-// fail launches a node that cannot run the pods, and returns the next decision.
+// fail launches a node with a taint that the pods do not tolerate, and returns the next decision.
 func (st *story) fail(n int) string {
 	name := fmt.Sprintf("n%d", n)
 	st.launch(name)
@@ -327,8 +329,8 @@ func TestPastIsForgotten(t *testing.T) {
 	}
 }
 
-// Whatever is done to nodes that come up, and however often pods are replaced, there are not many launches, and never none
-// for good.
+// Every launched node has a taint that the pods do not tolerate, and pods are replaced at random. There are at most 20
+// launches in an hour, and never more than six minutes without one.
 func TestLaunchesAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		st := newStory()
@@ -369,7 +371,8 @@ func TestLaunchesAreBounded(t *testing.T) {
 	})
 }
 
-// A state that went in is never changed: the same input decides the same again.
+// Observe, Launched and Decide do not change the State that they are passed. A second call with the same input has the same
+// result.
 func TestStateIsAValue(t *testing.T) {
 	st := newStory()
 	st.pods(pod("a"), pod("b"))

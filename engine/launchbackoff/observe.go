@@ -94,7 +94,7 @@ func (h history) outdated(s *model.Snapshot, p *model.Pod) bool {
 	return !ok || pool.Object.UID != h.pool.Object.UID || pool.Object.Generation != h.pool.Object.Generation
 }
 
-// expire returns the histories without those of pods that were deleted more than retention ago.
+// expire returns the histories of the pods that were deleted at most retention ago.
 func expire(orphaned map[types.UID][]history, now time.Time) map[types.UID][]history {
 	kept := make(map[types.UID][]history, len(orphaned))
 	for owner, all := range orphaned {
@@ -108,8 +108,8 @@ func expire(orphaned map[types.UID][]history, now time.Time) map[types.UID][]his
 	return kept
 }
 
-// inherit gives each pending pod without a history that of a deleted pod of the same owner. Each history is assigned to
-// one pod, that of the most recently deleted pod first.
+// inherit gives each pending pod without a history the history of a deleted pod of the same owner. Each history is given
+// to one pod only. The histories of the most recently deleted pods are given first.
 func inherit(st *State, s *model.Snapshot) {
 	if len(st.orphaned) == 0 {
 		return

@@ -35,9 +35,9 @@ func WaitAfter(unused int) time.Duration {
 
 // A State is the histories of launches for pods. It is immutable; the zero State is empty.
 type State struct {
-	// histories are those of existing pods, by UID.
+	// histories are the histories of existing pods, by UID.
 	histories map[types.UID]history
-	// orphaned are those of deleted pods, by the UID of their owner, ordered by goneAt and key.
+	// orphaned are the histories of deleted pods, by the UID of their owner, ordered by goneAt and key.
 	orphaned map[types.UID][]history
 }
 

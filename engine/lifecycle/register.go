@@ -198,7 +198,7 @@ func overlay(base, over map[string]string) map[string]string {
 	return m
 }
 
-// missing returns the entries of want that have lacks or has with another value, nil if there are none.
+// missing returns the entries of want that are not in have with the same value, nil if there are none.
 func missing(have, want map[string]string) map[string]string {
 	var m map[string]string
 	for k, v := range want {

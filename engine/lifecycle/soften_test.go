@@ -9,7 +9,8 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// soften leaves the unregistered taint once, with effect NoSchedule, which excludes pods and evicts none. Other taints stay.
+// soften gives the unregistered taint the effect NoSchedule, so that it evicts no pods. A node without the taint gets none, and
+// a node never has it twice. Other taints stay.
 func TestSoften(t *testing.T) {
 	other := corev1.Taint{Key: "team", Value: "blue", Effect: corev1.TaintEffectNoExecute}
 	hard := apiv1.UnregisteredNoExecuteTaint()

@@ -19,8 +19,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// Applying changes one by one gives the same snapshot as compiling the final objects at once, in whatever order the changes
-// come. A pod may be added before its node, a node before its claim, and the identity of a node may change.
+// Applying changes one by one gives the same snapshot as compiling the final objects at once. The order of the changes is
+// random: a pod may be added before its node, or a node before its claim. The identity of a node may change.
 func TestApplyEqualsCompile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &model.Snapshot{}

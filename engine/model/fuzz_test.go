@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario/rawpods"
 )
 
-// FuzzApply applies a cluster in two parts, with pods as the API server accepts them. The result equals the snapshot of the
-// whole cluster, and the snapshot of the first part does not change.
+// FuzzApply applies the objects of a cluster in two Deltas, with pods that the API server accepts. The result equals the
+// snapshot of the whole cluster, and the snapshot of the first part does not change.
 func FuzzApply(f *testing.F) {
 	f.Add([]byte{}, uint8(0))
 	f.Add([]byte("pods of several namespaces, some of them bound"), uint8(3))

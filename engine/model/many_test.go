@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// With so many pods, several processors share the work. The Snapshot is the same as on one processor, for pods that are added,
-// replaced and bound.
+// If a Delta has a thousand pods or more, goroutines share the work. The Snapshot is the same for any number of processors,
+// also if pods are replaced or bound.
 func TestManyPodsOnManyProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	pods := func(from, to int, node func(i int) string) []*corev1.Pod {
@@ -40,7 +40,7 @@ func TestManyPodsOnManyProcessors(t *testing.T) {
 	}
 	nowhere := func(int) string { return "" }
 	first := model.Delta{Nodes: []*corev1.Node{node("a"), node("b")}, Pods: slices.Concat(
-		pods(0, 2500, nowhere), pods(0, 300, func(i int) string { return []string{"", "a"}[i%2] }))} // these replace some
+		pods(0, 2500, nowhere), pods(0, 300, func(i int) string { return []string{"", "a"}[i%2] }))} // the last 300 replace some
 	second := model.Delta{Pods: pods(0, 2100, func(i int) string { return []string{"", "a", "b"}[i%3] })}
 	var want []string
 	for _, processors := range []int{1, 2, 4} {

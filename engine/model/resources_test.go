@@ -51,7 +51,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// Amounts saturate, whatever form the quantity has: a plain integer, an exponent or the exact sum of both.
+// Amounts saturate for each form of a quantity: a plain integer, an exponent and the exact sum of both.
 func TestAmountsSaturate(t *testing.T) {
 	sum := func(all ...string) resource.Quantity {
 		var q resource.Quantity

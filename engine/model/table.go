@@ -110,7 +110,8 @@ func (t table[V]) each() iter.Seq2[string, V] {
 // expect prepares the table for n more keys.
 func (t *table[V]) expect(n int) { t.more = (n + n/4) / shards }
 
-// writable returns the entries of shard i for the edit.
+// writable returns the entries of shard i, which the edit with the token may write. It first copies them unless that edit
+// owns them already.
 func (t *table[V]) writable(by *token, i uint8) map[string]V {
 	if t.owner != by {
 		own := new([shards]shard[V])

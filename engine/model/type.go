@@ -34,7 +34,8 @@ type Offering struct {
 	CapacityType string
 	// Price is in dollars per hour.
 	Price float64
-	// Since is since when the price is in force, zero if that is not known. Karpenter may read the price later.
+	// Since is the time since which the price is in force, zero if that is not known. Karpenter may have read the price
+	// only later.
 	Since time.Time
 	// Available is false if the cloud has no capacity, or if the offering cannot be used (no subnet, no price). A reserved
 	// offering is available although its reservation is full: see Launchable.

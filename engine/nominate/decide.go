@@ -26,8 +26,8 @@ type Nomination struct {
 // A Decision is the result of Decide: the changes to write now.
 type Decision struct {
 	// Nominations are in the order in which they must be written. Nominations to clear come first, because they reserve
-	// capacity. Then come those to nodes that have joined, then the others. Within each group, pods that request the
-	// largest share of their node come first, because small pods fit more easily.
+	// capacity. Then come nominations to nodes that have joined, then nominations to other nodes. Within each group, pods
+	// that request the largest share of their node come first, because small pods fit more easily.
 	Nominations []Nomination
 	// Nominated are the claims, in name order, whose nodes need not wait for nominations once Nominations are written.
 	Nominated []Nominated

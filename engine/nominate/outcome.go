@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// tallied is how many pods of a scheduler count: the last ones that were bound.
+	// tallied is the number of pods in a tally: those of the scheduler that were bound most recently.
 	tallied = 50
-	// conclusive is how many pods must have been bound before anything follows from them.
+	// conclusive is the least number of pods in a tally from which Ignores concludes that a scheduler ignores nominations.
 	conclusive = 20
 )
 
@@ -33,8 +33,8 @@ type Outcomes struct {
 // A waiting pod has a nomination by this program and is not bound.
 type waiting struct{ key, node string }
 
-// An Outcome is where a nominated pod was bound. Followed is false if that is another node although the nominated one
-// accepted pods.
+// An Outcome says whether a nominated pod was bound to its nominated node. Followed is false if the pod was bound to
+// another node although the nominated one accepted pods.
 type Outcome struct {
 	Scheduler string
 	Followed  bool
@@ -106,8 +106,8 @@ func SchedulerOf(p *model.Pod) string {
 	return cmp.Or(p.Object.Spec.SchedulerName, corev1.DefaultSchedulerName)
 }
 
-// openSince reports whether the node accepts pods and did so at that time. Before its registration the scheduler cannot
-// follow a nomination. Times have a resolution of a second.
+// openSince reports whether the node accepts pods now and was registered at the time at. Before the registration the
+// scheduler cannot follow a nomination. Times have a resolution of a second.
 func openSince(s *model.Snapshot, name string, at time.Time) bool {
 	n, ok := s.NodeByName(name)
 	if !ok || n.Object == nil || !n.Registered || !takesPods(n) || at.IsZero() {

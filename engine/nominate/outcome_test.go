@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/nominate"
 )
 
-// nominatedTo is a pending pod with a nomination by a field manager, and boundTo the same pod after the scheduler has bound
-// it at a time.
+// nominatedTo returns a pending pod of the scheduler "scores" that is nominated to the node. by is the field manager that
+// wrote the nomination; empty means this program. boundTo returns such a pod after its scheduler has bound it at a time.
 func nominatedTo(name, node, by string) *corev1.Pod {
 	o := podSpec{Name: name, Nominated: node, By: by}.object(0)
 	o.Spec.SchedulerName = "scores"
@@ -24,7 +24,7 @@ func nominatedTo(name, node, by string) *corev1.Pod {
 
 func boundTo(o *corev1.Pod, node string, at time.Time) *corev1.Pod {
 	o = o.DeepCopy()
-	o.Spec.NodeName, o.Status.NominatedNodeName = node, "" // the API server clears it
+	o.Spec.NodeName, o.Status.NominatedNodeName = node, "" // the API server clears the nomination of a bound pod
 	o.Status.Conditions = []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at),
 	}}
@@ -79,7 +79,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// A nomination that the scheduler has cleared for the moment counts, and the pod's next one replaces it.
+// The outcome of a pod refers to its last nomination, even if the scheduler cleared the nomination before it bound the pod.
 func TestOutcomeOfTheLastNomination(t *testing.T) {
 	nodes := []node{{Name: "a", Stage: "registered"}, {Name: "b", Stage: "registered"}}
 	cleared := nominatedTo("p", "", "")
@@ -93,7 +93,7 @@ func TestOutcomeOfTheLastNomination(t *testing.T) {
 	}
 }
 
-// Nothing follows from a few pods, and old ones are forgotten.
+// A tally of fewer than 20 pods does not show that a scheduler ignores nominations. A tally has the last 50 pods.
 func TestTally(t *testing.T) {
 	nodes := []node{{Name: "a", Stage: "registered"}, {Name: "b", Stage: "registered"}}
 	st := nominate.Outcomes{}

@@ -12,7 +12,8 @@ const (
 	// those that have joined and whose pods are not all nominated. It counts from the creation of the Node, as
 	// maxWaitForLaunches does.
 	maxWaitForNominations = 25 * time.Second
-	// maxWaitForLaunches bounds how long such a node waits for claims of its plan that are not launched.
+	// maxWaitForLaunches bounds how long a node whose pods are all nominated waits for claims of its plan that are not
+	// launched.
 	maxWaitForLaunches = 3 * time.Second
 	// samePlan is the largest difference between the creation times of claims of one plan. API servers truncate times
 	// to seconds.
@@ -35,8 +36,8 @@ type release struct {
 	outstanding map[*model.Node]bool
 	// missing is the number of pods of outstanding that are not nominated yet.
 	missing int
-	// firstOutstanding is the earliest creation of a claim of the outstanding nodes, firstLaunch that of a claim that
-	// is not launched. They are zero if there is none.
+	// firstOutstanding is the earliest creation time of the claims of the outstanding nodes. firstLaunch is the earliest
+	// creation time of the claims that are not launched. A time is zero if there is no such claim.
 	firstOutstanding, firstLaunch time.Time
 }
 

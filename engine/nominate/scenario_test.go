@@ -25,7 +25,7 @@ var now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A cluster is the section cluster.yaml.
 type cluster struct {
-	// Off and Launching are the options of the decision.
+	// Off and Launching set the Options of the decision: On is the negation of Off.
 	Off       bool      `json:"switchedOff"`
 	Launching bool      `json:"launching"`
 	Pods      []podSpec `json:"pods"`
@@ -51,7 +51,7 @@ type node struct {
 	CPU  string `json:"cpu"` // default 2
 	// Stage is created (the claim), launched (the instance), joined (the node) or registered.
 	Stage string `json:"stage"`
-	// Told means that the cloud returned a node name at launch: that of the node, or As.
+	// Told means that the cloud returned a node name at launch: As if it is set, else the right name.
 	Told bool   `json:"told"`
 	As   string `json:"as"`
 	// Created and Joined are the ages of the claim and of the node.
@@ -79,7 +79,7 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// text renders a decision a line an item.
+// text returns the decision as text, with one line for each nomination and each claim.
 func text(d nominate.Decision) string {
 	var b strings.Builder
 	for _, n := range d.Nominations {

@@ -88,7 +88,7 @@ type place struct {
 type entry struct {
 	by     *change
 	price  float64
-	fixed  bool // the overlay sets the price, it does not adjust it
+	fixed  bool // true if the overlay sets the price, false if it adjusts the price
 	amount int64
 }
 

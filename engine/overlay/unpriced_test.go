@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A price makes an offering available that lacks nothing else. An adjustment does not, because there is no price to adjust, and
-// an offering that the cloud is out of stays unavailable.
+// An overlay with a price makes an offering available that is unavailable only because its price is not known. A price
+// adjustment does not. An offering for which the cloud has no capacity stays unavailable.
 func TestPriceMakesUnpricedAvailable(t *testing.T) {
 	price, adjustment := "0.5", "+10%"
 	for _, tt := range []struct {

@@ -14,7 +14,7 @@ import (
 )
 
 // Pods with equal requests are packed as one item type, even if only some of them have constraints on other pods of
-// their node. Exchanging such pods between nodes violates no constraint.
+// their node. In the plan, the pods keep these constraints: verify finds no violation.
 func TestPodsOfOneSizeKeepTheirRules(t *testing.T) {
 	for seed := range uint64(60) {
 		c := alike(rand.New(rand.NewPCG(seed, 1)))
@@ -32,8 +32,8 @@ func TestPodsOfOneSizeKeepTheirRules(t *testing.T) {
 	}
 }
 
-// alike returns a cluster of applications of a few sizes. A third have anti-affinity over host names, a third are
-// spread over host names.
+// alike returns a cluster with twelve applications, whose pods have one of a few sizes. A third of the applications have
+// anti-affinity over the hostname, and a third have a spread constraint over the hostname.
 func alike(r *rand.Rand) *scenario.Cluster {
 	c := &scenario.Cluster{Pools: []scenario.Pool{{Name: "default"}}}
 	for _, cores := range []int{2, 4, 8, 16, 32} {

@@ -56,7 +56,8 @@ func refusedPods(p *model.Plan) []string {
 	return keys
 }
 
-// A violation removes its node, the nodes of its pool or its pod from the plan. The rest of the plan is kept.
+// If verify reports a violation, the node, the nodes of the pool, or the pod that it names are removed from the plan. The
+// rest of the plan is kept.
 func TestViolationsCostTheirPart(t *testing.T) {
 	add := func(p *model.Plan, n model.PlannedNode) { p.Nodes = append(p.Nodes, n); p.Price += n.Price() }
 	for _, tt := range []struct {
@@ -173,8 +174,8 @@ func TestPartIsFoundByTrial(t *testing.T) {
 	}
 }
 
-// If planning panics, the pods that cause the panic are refused: those of an owner, of a namespace, or one of those
-// that cause it together.
+// If planning panics, the pods that cause the panic are refused, and all others are planned. If two pods only together
+// cause the panic, one of them is refused.
 func TestPanicCostsItsPods(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -259,7 +260,8 @@ func TestSearchForPanicsIsBounded(t *testing.T) {
 	}
 }
 
-// If the check panics, SolveChecked returns a plan too. Try refuses all pods.
+// If the check of plans panics, SolveChecked returns a plan without the parts for which it panics. If planning panics, Try
+// returns a plan that refuses all pods.
 func TestCheckPanics(t *testing.T) {
 	s := checkedSnapshot(t)
 	got := pack.Steps{Check: func(_ *model.Snapshot, p *model.Plan) []verify.Violation {

@@ -34,7 +34,7 @@ func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) 
 	d.plan.Refusals = d.refusals()
 	d.plan.Floor = k.floor(kept)
 	if d.plan.Floor > d.plan.Price && d.plan.Floor < d.plan.Price*(1+catalog.Same) {
-		d.plan.Floor = d.plan.Price // they differ only by rounding
+		d.plan.Floor = d.plan.Price // floor and price differ only by rounding
 	}
 	d.plan.Order = d.order()
 	return d

@@ -77,7 +77,7 @@ func refused(p *model.Plan) map[string]bool {
 	return out
 }
 
-// leftOut returns the pods that are refused because of a pool's limit.
+// leftOut returns the keys of the pods that the plan refuses because of a pool's limit.
 func leftOut(p *model.Plan) map[string]bool {
 	limited := &model.Plan{}
 	for _, r := range p.Refusals {

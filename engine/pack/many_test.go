@@ -17,13 +17,13 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// With so many pods, goroutines share the work. The plan, its order and its floor depend neither on the number of
-// processors nor on the order of input. verify accepts the plan.
+// 2,200 pods are so many that goroutines share the work. The plan, its order and its floor depend neither on the number
+// of processors nor on the order of input. verify accepts the plan.
 func TestManyPodsOnManyProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for seed := range uint64(4) {
 		c := many(rand.New(rand.NewPCG(seed, 5)), 2200)
-		if seed%2 == 1 { // some pods get no node, so the floor is not that of all pods
+		if seed%2 == 1 { // some pods get no node, and the floor counts only the others
 			c.Pools[0].Limits = model.Resources{"cpu": 700_000}.List()
 			c.Pods = append(c.Pods, scenario.Pod{Name: "huge", Count: 3, CPU: "500", Memory: "1Gi"})
 		}
@@ -50,7 +50,7 @@ func TestManyPodsOnManyProcessors(t *testing.T) {
 	}
 }
 
-// told returns the text of a plan.
+// told returns the text of a plan, line by line: price and floor, placements, then each planned node.
 func told(p *model.Plan) []string {
 	out := []string{fmt.Sprint(p.Price, " ", p.Floor), p.String()}
 	for i := range p.Nodes {

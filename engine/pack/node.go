@@ -96,8 +96,8 @@ func (n *node) admits() func(typ int) bool {
 	}
 }
 
-// preloadsNoMore reports whether the DaemonSet pods on an empty node of type typ suit the node's pods as well as those
-// of the planned type. That is so if no spread group over the hostname counts more of them.
+// preloadsNoMore reports whether no spread group over the hostname counts more DaemonSet pods on an empty node of type
+// typ than on one of the planned type. Then the spread constraints allow the node's pods on type typ as well.
 func (n *node) preloadsNoMore(typ int) bool {
 	bins := n.pool.Bins().Types
 	return !slices.ContainsFunc(bins[typ].Preload, func(x binpack.Count) bool {

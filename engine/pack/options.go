@@ -40,8 +40,8 @@ type Options struct {
 	// failure takes away. 0 means no limit.
 	MaxNodeCPU int64
 	// Slack is the share of a new node's cpu and memory that the plan leaves free, from 0 to 0.5. It helps if
-	// kube-scheduler binds pods to other nodes than planned. If some pods get no node because of it, the plan is made
-	// without it.
+	// kube-scheduler binds pods to other nodes than planned. If some pods get no node because of Slack, the plan is made
+	// without Slack.
 	Slack float64
 }
 

@@ -41,7 +41,7 @@ func evil(i int) *corev1.Pod {
 	}
 }
 
-// bomb returns so many labels of the largest size that the API server accepts.
+// bomb returns n labels, each as long as the API server accepts.
 func bomb(n int) map[string]string {
 	out := make(map[string]string, n)
 	for i := range n {
@@ -72,8 +72,8 @@ func affinityTerms(n int, key string) (terms []corev1.PodAffinityTerm) {
 	return terms
 }
 
-// Objects that are as large or as many as the API server accepts cost only their own pods: those of another namespace get their
-// nodes. Each pod that gets none is refused with a reason.
+// One namespace has pods that are as large or as many as the API server accepts. Nevertheless the pods of another namespace
+// get nodes. Each pod without a node is refused with a reason.
 func TestPoisonDegradesOnlyItself(t *testing.T) {
 	one := func(change func(*corev1.Pod)) func(*model.Delta) {
 		return func(d *model.Delta) {
@@ -86,7 +86,7 @@ func TestPoisonDegradesOnlyItself(t *testing.T) {
 		name   string
 		spoil  func(*model.Delta)
 		rule   model.Rule // of a refusal; RuleNone if all pods are placed
-		fewest int        // refused
+		fewest int        // the smallest number of refused pods
 	}{
 		{"a pod with 10,000 labels", one(func(p *corev1.Pod) { p.Labels = bomb(10_000) }), model.RuleNone, 0},
 		{"a pod with an annotation of 10 MB", one(func(p *corev1.Pod) {

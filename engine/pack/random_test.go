@@ -150,7 +150,7 @@ func TestRandomWorseTypeIsIgnored(t *testing.T) {
 	})
 }
 
-// Without one pod of the last group, the plan for the other pods costs no more.
+// If one pod is removed from the cluster, the plan for the other pods costs no more than before.
 func TestRandomPodLessIsNotDearer(t *testing.T) {
 	random.Check(t, clusters, func(c *scenario.Cluster) *random.Breach {
 		_, want, b := solve(c)
@@ -185,7 +185,7 @@ func spreadBesideDaemons(c *scenario.Cluster) bool {
 	})
 }
 
-// selects reports whether the labels match the selector, or it cannot be read.
+// selects reports whether the labels match the selector. It returns true for an invalid selector.
 func selects(s *metav1.LabelSelector, of map[string]string) bool {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	return err != nil || selector.Matches(klabels.Set(of))

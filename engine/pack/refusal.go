@@ -139,8 +139,9 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 	return model.Verdict{Rule: model.RuleEffort}
 }
 
-// explainDaemonAffinity returns a verdict on an affinity of the stage that selects pods of DaemonSets on new nodes, if
-// they may not meet it: none of them is certain, or other affinity of the stage selects no DaemonSet.
+// explainDaemonAffinity returns a verdict on the first affinity rule of the stage that selects DaemonSet pods on new nodes
+// but may not be met by them. That is so if none of these DaemonSets is certain, or if DaemonSet pods cannot meet all
+// affinity of the stage. Otherwise the verdict is OK.
 func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// A node holds two or three large pods. verify accepts the plan, which is the same on one processor and in any order of
-// input. It costs at most as much as the plan without improvement.
+// The pods are so large that a node holds two or three. verify accepts the plan. The plan is the same on one processor and
+// for another order of input, and it costs at most as much as the plan without improvement.
 func TestSparsePlans(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	gained := false

@@ -17,8 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// Each pod needs a node of its own. As many nodes are launched as the limit allows of the largest type among the
-// smallest types that meet minValues.
+// Each pod needs a node of its own, and minValues requires n instance types. Each node then counts against the limit with
+// the cpu of the n-th smallest type. The plan has as many nodes as the limit allows.
 func TestLimitsHoldAsManyAsMinValuesLet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfNDistinct(rapid.Int64Range(1, 16), 1, 6, rapid.ID).Draw(t, "sizes")

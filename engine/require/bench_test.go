@@ -16,7 +16,7 @@ func BenchmarkIntersectIn(b *testing.B) {
 	}
 }
 
-// The sets have the shape of those of a pool and an instance type: a dozen keys each, with one or a few values.
+// A node with twenty labels is compared with a pod that has requirements on three of them.
 func BenchmarkCompatible(b *testing.B) {
 	labels := make(map[string]string)
 	for _, k := range letters(20) {

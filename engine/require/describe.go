@@ -50,7 +50,7 @@ func (r Requirement) words() string {
 
 // list returns the values separated by commas, at most shown of them. The empty value is shown as "".
 func list(values []string) string {
-	if len(values) > 0 && values[0] == "" { // it sorts first
+	if len(values) > 0 && values[0] == "" { // the empty value sorts first
 		values = append([]string{`""`}, values[1:]...)
 	}
 	if len(values) <= shown {

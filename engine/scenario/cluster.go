@@ -99,7 +99,7 @@ type Type struct {
 	// Reserved is how many instances are left in a capacity reservation in the first zone. With zero, there is no
 	// reservation unless Full is set.
 	Reserved int `json:"reserved,omitempty"`
-	// Full adds a capacity reservation in the first zone without an instance left.
+	// Full adds a capacity reservation in the first zone, even if Reserved is zero.
 	Full bool `json:"full,omitempty"`
 	// Attach is the attach limit of each CSI driver that the cloud reports for the type.
 	Attach map[string]int `json:"attach,omitempty"`

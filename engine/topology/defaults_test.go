@@ -20,7 +20,7 @@ func service(namespace, name string, selector map[string]string) *corev1.Service
 	return &corev1.Service{ObjectMeta: meta(namespace, name), Spec: corev1.ServiceSpec{Selector: selector}}
 }
 
-// The selector of a default constraint is what the scheduler deduces.
+// Default constraints get the label selector that kube-scheduler derives from the services and the owner of a pod.
 func TestDefaultSelectors(t *testing.T) {
 	type set = map[string]string
 	in := func(key, value string) metav1.LabelSelectorRequirement {

@@ -13,9 +13,9 @@ type Kind uint8
 
 // The kinds of rules.
 const (
-	Spread Kind = iota // no domain has over MaxSkew more selected pods than the domain with fewest
-	Near               // affinity: a selected pod is in the domain already
-	Apart              // anti-affinity: no selected pod is in the domain
+	Spread Kind = iota // no domain has more than MaxSkew pods more than the domain with the fewest
+	Near               // affinity: the term selects a pod in the domain
+	Apart              // anti-affinity: the term selects no pod in the domain
 )
 
 // A Rule is a constraint of one pod about the pods that a term selects.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Amounts and their sums stay between -ceiling and ceiling, whatever users write.
+// amountsOf, add and subtract return amounts between -ceiling and ceiling, however large the quantities are.
 func TestAmountsSaturate(t *testing.T) {
 	for _, text := range []string{"10P", "9E", "8Ei", "9223372036854775807", "1"} {
 		q := resource.MustParse(text)

@@ -13,9 +13,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// BenchmarkPlan checks plans whose pods all ask something of each other: a tenth as many services as there are pods, a
-// fifth each spread over zones, spread over hosts, kept apart by host, drawn together into one zone, and of a selector of
-// their own; 20 pods a node, 300 types of 6 offerings. "own" gives every pod labels and selectors that no other pod has.
+// BenchmarkPlan checks plans with 20 pods on a node and 300 types of 6 offerings. In "services", a service has ten pods. In
+// "own", each pod is a service by itself, so its labels and selectors are unique. All pods have constraints on other pods, of
+// five kinds (see servicePod).
 func BenchmarkPlan(b *testing.B) {
 	for _, replicas := range []int{10, 1} {
 		for _, pods := range []int{1000, 10_000} {
@@ -35,7 +35,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// crowded returns a correct plan for so many pods of services with so many replicas.
+// crowded returns a correct plan for the given number of pods. Each service has the given number of replicas.
 func crowded(pods, replicas int) (*model.Snapshot, *model.Plan) {
 	var d model.Delta
 	for i := range pods {
@@ -56,7 +56,7 @@ func crowded(pods, replicas int) (*model.Snapshot, *model.Plan) {
 	p := &model.Plan{Nodes: make([]model.PlannedNode, max(pods/20/3*3, 3*replicas))}
 	for i := range p.Nodes {
 		zone := require.New(corev1.LabelTopologyZone, require.In, zoneOf(i))
-		shift := require.New("shift", require.NotIn, strconv.Itoa(i%40)) // so that there are 120 shapes
+		shift := require.New("shift", require.NotIn, strconv.Itoa(i%40)) // with three zones, 120 different requirements
 		p.Nodes[i] = model.PlannedNode{
 			Pool: known, Requirements: known.Requirements.With(zone, shift), Options: types,
 			Offering: types[0].Offerings[2*(i%3)], Requests: model.Resources{},
@@ -67,7 +67,7 @@ func crowded(pods, replicas int) (*model.Snapshot, *model.Plan) {
 		service, replica := i/replicas, i%replicas
 		at := service + replica
 		if service%5 == 3 {
-			at = service + 3*replica // nodes of one zone
+			at = service + 3*replica // every third node is in the same zone
 		}
 		n := &p.Nodes[at%len(p.Nodes)]
 		pod, _ := s.Pod(o.Namespace + "/" + o.Name)
@@ -104,7 +104,8 @@ func benchType(i int) *model.InstanceType {
 	return t
 }
 
-// servicePod returns a replica of a service.
+// servicePod returns a replica of a service. Its constraint depends on the number of the service: spread over zones or hosts,
+// anti-affinity over hosts, affinity over zones, or anti-affinity by a label expression together with a node selector.
 func servicePod(service, replica int) *corev1.Pod {
 	app := fmt.Sprintf("app-%d", service)
 	p := newPod(fmt.Sprintf("%s-%d", app, replica), "100m")

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// A merger is two half-empty nodes of which n1 goes, and its pod moves to n2.
+// merger returns a snapshot with half-empty nodes n1 and n2, and a command that removes n1 and moves its pod to n2.
 func merger(t *testing.T) (*model.Snapshot, model.Command) {
 	t.Helper()
 	c := scenario.Cluster{
@@ -43,7 +43,7 @@ func node(t *testing.T, s *model.Snapshot, name string) *model.Node {
 	return n
 }
 
-// replacement is a node of the type for the pods of n1.
+// replacement returns a planned node of the instance type, with the pods of n1.
 func replacement(t *testing.T, s *model.Snapshot, typeName string) model.PlannedNode {
 	t.Helper()
 	pool, _ := s.Pool("default")
@@ -63,7 +63,7 @@ func TestCommands(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		spoil func(s *model.Snapshot, c *model.Command) []model.Command
-		want  verify.Rule // empty: nothing is wrong
+		want  verify.Rule // the rule that is violated; empty for none
 	}{
 		{"a sound one", func(_ *model.Snapshot, c *model.Command) []model.Command { return []model.Command{*c} }, ""},
 		{"a pod without a place", func(_ *model.Snapshot, c *model.Command) []model.Command {

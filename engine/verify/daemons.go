@@ -63,7 +63,7 @@ func fitsAlone(s *model.Snapshot, requests amounts) bool {
 	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return within(allocatableOf(n)) })
 }
 
-// hasVolumeClaims reports whether the pod has a volume claim, which may not exist or may be bound in another zone.
+// hasVolumeClaims reports whether the pod has a volume claim. The claim may not exist, or may be bound in another zone.
 func hasVolumeClaims(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil

@@ -8,15 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// agentBy is a term that selects the pods of the story's DaemonSet, in domains of key.
+// agentBy returns a term that selects the pods of the story's DaemonSet in the same domain of key.
 func agentBy(key string) corev1.PodAffinityTerm {
 	t := near(key, "agent")
 	t.Namespaces = []string{"system"}
 	return t
 }
 
-// withAgent gives the pods of the story's DaemonSet the label app=agent. The DaemonSet runs on every node: node old does not run its
-// pod yet, and the planned node and claim wish will.
+// withAgent gives the pods of the story's DaemonSet the label app=agent, and then calls more. The DaemonSet selects every
+// node, but none runs its pod yet: neither node old, nor the planned node, nor claim wish.
 func withAgent(more func(*story)) func(*story) {
 	return social(func(st *story) {
 		st.agent.Spec.Template.Labels = map[string]string{"app": "agent"}
@@ -24,7 +24,7 @@ func withAgent(more func(*story)) func(*story) {
 	})
 }
 
-// onlyIn makes the DaemonSet select nodes by zone.
+// onlyIn makes the story's DaemonSet select only nodes in these zones.
 func onlyIn(st *story, zones ...string) {
 	st.agent.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
@@ -33,7 +33,7 @@ func onlyIn(st *story, zones ...string) {
 	}}
 }
 
-// runsOnOld adds a pod of the namespace system to node old.
+// runsOnOld adds a running pod to node old, in the namespace system and with the label app.
 func runsOnOld(st *story, name, app string) *corev1.Pod {
 	p := newPod(name, "200m")
 	p.Namespace, p.Labels, p.Spec.NodeName = "system", map[string]string{"app": app}, "old"
@@ -125,8 +125,9 @@ func TestCertainDaemonSet(t *testing.T) {
 	}
 }
 
-// The pods of an uncertain DaemonSet are never certain. For each cause web-1, which needs its company, is a violation on the planned
-// node, and so is web-1 if it must avoid it.
+// It is not known whether pods of an uncertain DaemonSet will run on a new node. So web-1 on the planned node is a violation
+// if its affinity requires such a pod, and also if its anti-affinity excludes one. The map has one entry for each reason why a
+// DaemonSet is uncertain.
 func TestUncertainDaemonSet(t *testing.T) {
 	for name, cause := range map[string]func(*story){
 		"required affinity": func(st *story) {
@@ -221,7 +222,7 @@ func TestAntiAffinityOfDaemonSet(t *testing.T) {
 	}
 }
 
-// kube-scheduler's first-pod rule is not used if a pod of a DaemonSet that the affinity selects may come to any node.
+// kube-scheduler's first-pod rule does not apply to a pod if its affinity selects a DaemonSet whose pods may run on some node.
 func TestFirstPodBesideDaemonSet(t *testing.T) {
 	like := func(st *story) { // the affinity of web-1 selects web-1 and the DaemonSet's pods
 		term := near(host, "agent")
@@ -255,7 +256,8 @@ func TestFirstPodBesideDaemonSet(t *testing.T) {
 	}
 }
 
-// For spread a pod of a DaemonSet that may run counts in the pod's own domain, and only one that is certain fills another domain.
+// For a spread constraint, a possible DaemonSet pod counts in the domain of the pod that is checked. In other domains, only
+// a certain DaemonSet pod counts.
 func TestSpreadBesideDaemonSet(t *testing.T) {
 	spread := func(st *story) { // web-1 and the DaemonSet's pods, over hosts
 		for _, p := range st.web {

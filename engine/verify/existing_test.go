@@ -16,7 +16,7 @@ func TestExistingNode(t *testing.T) {
 	now := metav1.NewTime(time.Unix(0, 0))
 	for _, tt := range []spoiled{
 		{
-			name:    "full to the brim", // 3900m less 1 for the pod there and 200m for the agent to come
+			name:    "full to the brim", // 3900m allocatable, less 1 for pod there and 200m for the missing DaemonSet pod
 			cluster: func(st *story) { st.web[2].Spec.Containers[0].Resources.Requests = list("cpu", "2700m") },
 		},
 		{
@@ -33,7 +33,7 @@ func TestExistingNode(t *testing.T) {
 			},
 		},
 		{
-			name: "another daemon's pod may hold more than all will ask for", // 1 held, 200m expected
+			name: "another daemon's pod may hold more than all will ask for", // it requests 1 cpu, the expected pod 200m
 			cluster: func(st *story) {
 				st.web[2].Spec.Containers[0].Resources.Requests = list("cpu", "2900m")
 				st.there.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "former"}}
@@ -179,7 +179,7 @@ func TestClaimThatIsNotLaunched(t *testing.T) {
 	}
 }
 
-// A claim that is launched but has no node yet is as large as its status says.
+// The capacity of a claim that is launched but has no node yet is that of its status.
 func TestClaimInFlight(t *testing.T) {
 	flying := func(st *story) {
 		st.wish.Status.ProviderID = "id-wish"
@@ -233,7 +233,7 @@ func TestClaimInFlight(t *testing.T) {
 	}
 }
 
-// A node that has registered but reports no devices yet counts with the devices in its claim's status.
+// If a registered node does not report its devices yet, the devices in the status of its claim count.
 func TestClaimWithFreshNode(t *testing.T) {
 	st := newStory()
 	gpu := list("example.com/gpu", "1")
@@ -256,7 +256,8 @@ func TestClaimWithFreshNode(t *testing.T) {
 	}
 }
 
-// The reserved taint is ignored on nodes with a claim, since Karpenter removes it for the promised pods. It counts on others.
+// The taint of staged moves is ignored on nodes with a claim, because Karpenter removes it before the pods that are assigned
+// to the node are bound. On nodes without a claim it counts.
 func TestReservedTaint(t *testing.T) {
 	for _, claim := range []*apiv1.NodeClaim{{}, nil} {
 		o := &corev1.Node{}

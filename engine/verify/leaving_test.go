@@ -12,7 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// The snapshot and the verification of decisions agree which nodes are being deleted. Each is computed from the objects.
+// The snapshot and this package agree which nodes are being deleted, although each computes it from the objects by its own
+// code.
 func TestLeavingAgreesWithTheSnapshot(t *testing.T) {
 	at := metav1.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	node := func(change func(*corev1.Node)) *corev1.Node {

@@ -218,7 +218,7 @@ func TestOptions(t *testing.T) {
 
 func TestOptionsOutOfOrder(t *testing.T) {
 	st := newStory()
-	st.large.Offerings[1].Price = 0.10 // as cheap as small
+	st.large.Offerings[1].Price = 0.10 // the price of type small
 	s, p := st.told(t)
 	middle := newType("m.middle", "m", 6000, 0.15)
 	s = s.Apply(model.Delta{Types: map[string][]*model.InstanceType{"default": {st.small, middle, st.large}}})

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// inOrder sets the order of the plan.
+// inOrder returns a function that sets the order of a plan: the names of pods, first to last.
 func inOrder(names ...string) func(*model.Plan) {
 	return func(p *model.Plan) {
 		all := slices.Clone(p.Nodes[0].Pods)
@@ -24,13 +24,14 @@ func inOrder(names ...string) func(*model.Plan) {
 	}
 }
 
-// hasRevision selects every pod with a revision.
+// hasRevision selects every pod with the label rev.
 var hasRevision = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 	{Key: "rev", Operator: metav1.LabelSelectorOpExists},
 }}
 
-// On the planned node web-1 is spread over hosts with the pods of its app, web-2 with all pods that have a revision. Both
-// constraints select both pods, so each pod must be the first one if there is an empty node.
+// web-1 and web-2 are on the planned node. web-1 is spread over hosts with the pods of its app, web-2 with all pods that
+// have the label rev. Both constraints select both pods. If another node is empty, the second pod on the planned node exceeds
+// its maxSkew of 1, so both pods would have to be first.
 func TestOrderOfSpread(t *testing.T) {
 	crossed := func(empty bool, skew int32) func(*story) {
 		return social(func(st *story) {
@@ -59,7 +60,8 @@ func TestOrderOfSpread(t *testing.T) {
 	}
 }
 
-// Affinity needs a pod that was placed before.
+// A pod with affinity is accepted only if a pod that meets the affinity precedes it in the order, or if the first-pod rule
+// applies.
 func TestOrderOfAffinity(t *testing.T) {
 	needs := social(func(st *story) {
 		st.web[1].Labels["app"] = "db"

@@ -15,19 +15,20 @@ const (
 	host = corev1.LabelHostname
 )
 
-// near is a term that selects the pods of an app in domains of key.
+// near returns a term that selects the pods of an app in the same domain of key.
 func near(key, app string) corev1.PodAffinityTerm {
 	return corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: ofApp(app)}
 }
 
-// inTeam is a term that selects the pods of the app there, in namespaces of a team.
+// inTeam returns a term that selects the pods with the label app=there, in the same zone and in namespaces of the team.
 func inTeam(team string) corev1.PodAffinityTerm {
 	t := near(zone, "there")
 	t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": team}}
 	return t
 }
 
-// elsewhere moves the pod that runs already to a namespace of a team; the others' is of the team green.
+// elsewhere moves the running pod there to the namespace other, which belongs to the team. The namespace of the other pods
+// belongs to the team green.
 func elsewhere(st *story, team string) {
 	st.there.Namespace = "other"
 	for name, team := range map[string]string{"other": team, "default": "green"} {
@@ -53,8 +54,8 @@ func with(p *corev1.Pod, terms ...corev1.PodAffinityTerm) {
 	}}
 }
 
-// social gives the pods of a story the labels app=web, and app=there to the one that
-// runs, and does more to it.
+// social gives the pods web-1 to web-4 of a story the label app=web, and the running pod the label app=there. Then it calls
+// more.
 func social(more func(*story)) func(*story) {
 	return func(st *story) {
 		for _, p := range st.web {
@@ -66,8 +67,8 @@ func social(more func(*story)) func(*story) {
 	}
 }
 
-// The plan puts web-1 and web-2 together in zone a, web-3 beside there in zone b, and
-// web-4 on a claim that may become either.
+// The plan places web-1 and web-2 on one node in zone a, web-3 beside the running pod there in zone b, and web-4 on a claim
+// that may be launched in zone a or b.
 func TestAntiAffinity(t *testing.T) {
 	for _, tt := range []spoiled{
 		{
@@ -280,7 +281,8 @@ func TestAffinity(t *testing.T) {
 	}
 }
 
-// spreadBy gives p a constraint over key, of pods of the app web.
+// spreadBy adds to p a spread constraint over key that selects the pods with app=web. If change is not nil, it modifies the
+// constraint.
 func spreadBy(p *corev1.Pod, key string, change func(*corev1.TopologySpreadConstraint)) {
 	c := corev1.TopologySpreadConstraint{
 		MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: ofApp("web"),
@@ -292,7 +294,7 @@ func spreadBy(p *corev1.Pod, key string, change func(*corev1.TopologySpreadConst
 }
 
 func TestSpread(t *testing.T) {
-	// both spreads web-1 and web-2 over zones; web-4 is none of the kind.
+	// both spreads web-1 and web-2 over zones. Their constraint does not select web-4.
 	both := func(change func(*corev1.TopologySpreadConstraint)) func(*story) {
 		return social(func(st *story) {
 			spreadBy(st.web[0], zone, change)
@@ -452,7 +454,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// Pods that are moved are counted where they go.
+// A bound pod that the plan places elsewhere counts for topology rules on its planned node.
 func TestRulesOfMovedPods(t *testing.T) {
 	st := newStory()
 	social(func(st *story) { anti(st.web[2], near(host, "there")) })(st)

@@ -15,12 +15,11 @@ import (
 
 const family = "example.com/family"
 
-// A story is a small cluster and a correct plan for it. Tests spoil the cluster before
-// it is compiled, or the plan afterwards.
+// A story is a small cluster and a correct plan for it. Tests break a rule by changing the cluster before it is compiled, or
+// the plan afterwards.
 //
-// Pods web-1 and web-2 want zone a and get a new node, which becomes small or large;
-// web-3 goes onto node old, web-4 onto claim wish, which is not launched yet; huge fits
-// nowhere.
+// The plan places pods web-1 and web-2, which require zone a, on a new node of type small or large. It places web-3 on the
+// existing node old, and web-4 on claim wish, which is not launched yet. It refuses pod huge, which fits on no node.
 type story struct {
 	pool        *apiv1.NodePool
 	small       *model.InstanceType // 4 cores
@@ -28,9 +27,9 @@ type story struct {
 	old         *corev1.Node
 	wish        *apiv1.NodeClaim
 	web         [4]*corev1.Pod
-	huge, there *corev1.Pod // there runs on old already
+	huge, there *corev1.Pod // pod there runs on node old
 	agent       *appsv1.DaemonSet
-	around      model.Delta // what pods refer to
+	around      model.Delta // further objects, such as volumes and namespaces
 }
 
 func newStory() *story {
@@ -98,8 +97,8 @@ func newPool() *apiv1.NodePool {
 	return pool
 }
 
-// newType returns a type of so many millicores, two GiB a core, sold in zones a, b and
-// c; spot costs half, and zone b a cent more. Zone a's spot is sold out.
+// newType returns a type with cpu millicores and 2 GiB per core, in zones a, b and c. price is that of its on-demand offering
+// in zone a. A spot offering costs half, and a cent more in zone b. The spot offering in zone a is not available.
 func newType(name, fam string, cpu int64, price float64) *model.InstanceType {
 	offering := func(zone, capacity string, price float64, available bool) model.Offering {
 		return model.Offering{Zone: zone, CapacityType: capacity, Price: price, Available: available,
@@ -145,7 +144,7 @@ func newPod(name, cpu string) *corev1.Pod {
 	}
 }
 
-// list makes a resource list of names and quantities.
+// list returns a resource list. pairs alternates names and quantities.
 func list(pairs ...string) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -24,13 +24,13 @@ func TestCorrectPlan(t *testing.T) {
 	}
 }
 
-// A spoiled is a story with one thing wrong.
+// A spoiled is a test case: a story in which the cluster or the plan is changed so that, usually, one rule is violated.
 type spoiled struct {
 	name    string
-	cluster func(*story)      // before it is compiled
-	plan    func(*model.Plan) // afterwards
-	want    string            // the first violation contains it; empty if all is well
-	only    bool              // and it is the only one
+	cluster func(*story)      // changes the cluster before it is compiled
+	plan    func(*model.Plan) // changes the plan
+	want    string            // part of the text of the first violation; empty if there must be none
+	only    bool              // there must be no other violation
 }
 
 func (tt spoiled) run(t *testing.T) {
@@ -59,7 +59,8 @@ func (tt spoiled) run(t *testing.T) {
 	}
 }
 
-// attributed checks that the violation names the pod, node or pool that it concerns, unless it is about the plan's figures.
+// attributed checks that the violation names the pod, node or pool that it concerns. A violation about prices or an empty
+// refusal need not name any.
 func attributed(t *testing.T, p *model.Plan, v Violation) {
 	i, planned := v.PlannedNode()
 	switch {
@@ -136,7 +137,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// A pod may be moved only when its node goes.
+// A plan may place a bound pod only if the node of the pod is being removed.
 func TestAccountOfRunningPods(t *testing.T) {
 	for _, going := range []bool{false, true} {
 		st := newStory()
@@ -161,7 +162,7 @@ func TestAccountOfRunningPods(t *testing.T) {
 func TestPlannedNodeFits(t *testing.T) {
 	for _, tt := range []spoiled{
 		{
-			name:    "full to the brim", // 3900m less the agent's 200m
+			name:    "full to the brim", // 3900m allocatable, less 200m for the DaemonSet pod
 			cluster: func(st *story) { st.web[0].Spec.Containers[0].Resources.Requests = list("cpu", "2200m") },
 		},
 		{
@@ -401,7 +402,7 @@ func TestPriceAndLimits(t *testing.T) {
 			},
 		},
 		{
-			name: "the largest option exceeds the limit", only: true, // 4 there, 4 on the way
+			name: "the largest option exceeds the limit", only: true, // node old and claim wish have 4 cpu each
 			cluster: func(st *story) { st.pool.Spec.Limits = apiv1.Limits(list("cpu", "15")) },
 			want:    "limits: pool default: may have 15000 of cpu, has 8000 and would get up to 8000 more",
 		},

@@ -68,5 +68,5 @@ const (
 	RuleAntiAffinity Rule = "antiAffinity" // required pod anti-affinity holds
 	RuleNode         Rule = "node"         // an existing node is in the snapshot and is not being deleted
 	RuleLimits       Rule = "limits"       // no pool exceeds its limits
-	RulePrice        Rule = "price"        // prices add up to at least the floor, options are sorted by price, consolidation saves
+	RulePrice        Rule = "price"        // price and floor are right, options are sorted by price, consolidations save money
 )

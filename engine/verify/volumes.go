@@ -102,8 +102,8 @@ func (vs *volumes) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim)
 	}
 }
 
-// readClass reads the storage class of a PersistentVolumeClaim that has no volume yet. It is a problem if there is no such
-// class, or if the class does not wait for the pod's node (WaitForFirstConsumer).
+// readClass reads the storage class of a PersistentVolumeClaim that has no volume yet. It sets a.problem if the class does
+// not exist, or if the class does not wait for the pod's node (WaitForFirstConsumer).
 func (vs *volumes) readClass(a *attachment, name *string) {
 	a.handle = a.claim
 	if name == nil || *name == "" {
@@ -138,7 +138,7 @@ func (c *checker) exclusiveClaims() {
 	for _, pods := range c.bound {
 		for _, p := range pods {
 			if placed[p] != nil {
-				continue // the plan moves it
+				continue // c.demands includes it, because the plan moves it
 			}
 			for _, a := range c.volumes.attachmentsOf(p) {
 				if first := used[a.claim]; first == "" || nameOfPod(p) < first {

@@ -10,7 +10,7 @@ import (
 
 const driver = "disks.example.com"
 
-// mounts gives p a claim of its name, bound to a volume in a zone.
+// mounts gives p a PersistentVolumeClaim with its name. The claim is bound to a volume that is accessible from the zones.
 func mounts(st *story, p *corev1.Pod, zones ...string) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume) {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name,
@@ -36,7 +36,8 @@ func mount(p *corev1.Pod, claim string) {
 	}})
 }
 
-// classed gives p a claim without a volume, of a class that makes volumes in zones.
+// classed gives p a PersistentVolumeClaim without a volume. Its StorageClass creates volumes only in the zones, if any are
+// given.
 func classed(st *story, p *corev1.Pod, zones ...string) *storagev1.StorageClass {
 	claim, _ := mounts(st, p)
 	mode := storagev1.VolumeBindingWaitForFirstConsumer
@@ -52,8 +53,7 @@ func classed(st *story, p *corev1.Pod, zones ...string) *storagev1.StorageClass 
 	return class
 }
 
-// The plan puts web-1 in zone a, web-3 on node old in zone b, web-4 on a claim that may
-// become either.
+// The plan places web-1 in zone a, web-3 on node old in zone b, and web-4 on a claim that may be launched in zone a or b.
 func TestVolumeTopology(t *testing.T) {
 	for _, tt := range []spoiled{
 		{name: "in the zone of the planned node", cluster: func(st *story) { mounts(st, st.web[0], "a") }},
@@ -222,7 +222,7 @@ func TestClaimsForOnePod(t *testing.T) {
 	}
 }
 
-// Node old runs a pod with one volume, and web-3 brings another.
+// Node old runs a pod with one volume, and the plan places web-3 there, which has another volume.
 func TestAttachLimits(t *testing.T) {
 	limited := func(n int32, more func(*story)) func(*story) {
 		return func(st *story) {
@@ -274,7 +274,7 @@ func TestAttachLimits(t *testing.T) {
 	}
 }
 
-// web-1 and web-2 are planned onto a node that may become small or large, web-4 onto a claim that becomes small.
+// The plan places web-1 and web-2 on a new node of type small or large, and web-4 on a claim of type small.
 func TestAttachLimitsOfNewNodes(t *testing.T) {
 	told := func(n int32, more func(*story)) func(*story) {
 		return func(st *story) {
@@ -287,7 +287,7 @@ func TestAttachLimitsOfNewNodes(t *testing.T) {
 			}
 		}
 	}
-	like := func(n int32) func(*story) { // node old is a small one
+	like := func(n int32) func(*story) { // node old has type small
 		return func(st *story) {
 			st.old.Labels[corev1.LabelInstanceTypeStable] = "m.small"
 			st.around.CSINodes = []*storagev1.CSINode{{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Spec: storagev1.CSINodeSpec{

@@ -309,7 +309,7 @@ func topologyOf(volume *corev1.PersistentVolume) []require.Set {
 	out := []require.Set{}
 	for _, t := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
 		if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
-			continue // in the API it matches nothing
+			continue // by the API, an empty term matches no node
 		}
 		set := require.FromSelector(slices.Concat(t.MatchExpressions, t.MatchFields))
 		if local {

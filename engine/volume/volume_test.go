@@ -14,7 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/volume"
 )
 
-// A disk is the PersistentVolumeClaim "data" of pod "web" with its volume: one of ebs in zone a, made by class "gp3".
+// A disk is the PersistentVolumeClaim "data" of pod "web" and its volume. The volume is an EBS volume in zone a, created by
+// StorageClass "gp3".
 type disk struct {
 	pod    *corev1.Pod
 	other  *corev1.Pod // nil if there is none
@@ -53,7 +54,7 @@ func newDisk() *disk {
 	return d
 }
 
-// in has the volume's node affinity be any of the terms, of one requirement each.
+// in sets the node affinity of the volume: a node must meet one of the requirements. Each becomes a term of its own.
 func (d *disk) in(terms ...corev1.NodeSelectorRequirement) {
 	var out []corev1.NodeSelectorTerm
 	for _, r := range terms {
@@ -66,10 +67,11 @@ func in(key string, values ...string) corev1.NodeSelectorRequirement {
 	return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 }
 
-// unbind leaves the claim without a volume.
+// unbind removes the volume of the claim, which is then unbound.
 func (d *disk) unbind() { d.claim.Spec.VolumeName, d.claim.Annotations = "", nil }
 
-// ephemeral has the pod bring its own claim, web-scratch, which is there if owner is not empty.
+// ephemeral replaces the pod's claim by an ephemeral volume, whose claim is web-scratch. The claim exists only if owner is
+// not empty. owner is the UID of the pod that owns the claim.
 func (d *disk) ephemeral(owner string) {
 	d.pod.Spec.Volumes[1] = corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{
 		Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
@@ -83,7 +85,8 @@ func (d *disk) ephemeral(owner string) {
 	}
 }
 
-// shared makes the claim one for a single pod at a time, which another pod mounts that has a node if it is bound.
+// shared gives the claim the access mode ReadWriteOncePod, and adds another pod that mounts it. The other pod has the phase,
+// and is bound to node unless node is empty.
 func (d *disk) shared(phase corev1.PodPhase, node string) {
 	d.claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
 	d.other = d.pod.DeepCopy()
@@ -102,7 +105,7 @@ func (d *disk) snapshot() *model.Snapshot {
 	})
 }
 
-// text renders volumes, or the reason why there are none.
+// text returns the volumes as text, or the reason of the refusal.
 func text(volumes []volume.Volume, no model.Verdict) string {
 	if !no.OK() {
 		return no.String()
@@ -233,7 +236,7 @@ func TestAttachments(t *testing.T) {
 	d := newDisk()
 	d.pod.Spec.NodeName = "n1"
 	twin := d.pod.DeepCopy()
-	twin.Name = "twin" // shares the volume
+	twin.Name = "twin" // a second pod that uses the same volume
 	broken := d.pod.DeepCopy()
 	broken.Name = "broken"
 	broken.Spec.Volumes[1].PersistentVolumeClaim.ClaimName = "missing"

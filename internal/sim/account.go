@@ -28,18 +28,19 @@ const (
 	endpoint    = "https://api.sim:6443"
 )
 
-// sells are the instance types that EC2 sells in simulations. Few keep them fast.
+// sells are patterns of the instance types that the emulated EC2 offers in simulations. With few types, simulations are
+// fast.
 var sells = []string{"m5.*", "c5.*", "r5.*", "m6g.*", "t3.*"}
 
-// An account is the emulated AWS account, with instances in it that are not the operator's.
+// An account is the emulated AWS account. It also has instances that do not belong to the operator.
 type account struct {
 	emulator *awsemu.Emulator
-	// ec2 is a client that works at once.
+	// ec2 is a client whose calls are carried out immediately and without faults.
 	ec2    *ec2.Client
 	driver *Driver
-	// strangers are the ids of instances that are not the operator's.
+	// strangers are the ids of the instances that do not belong to the operator.
 	strangers []string
-	// noticed is when each instance was told that it ends, by id.
+	// noticed[id] is when the cloud sent a notice that it will end the instance with that id.
 	noticed map[string]time.Time
 	// priced is when a price last changed.
 	priced time.Time
@@ -84,7 +85,7 @@ func (m *machines) Step(time.Time) (time.Time, error) {
 	return next, nil
 }
 
-// placeStrangers launches instances that are not the operator's: one without tags, and one of another cluster.
+// placeStrangers launches instances that do not belong to the operator: one without tags, and one of another cluster.
 func (a *account) placeStrangers() error {
 	ctx := context.Background()
 	images, err := a.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{
@@ -121,7 +122,7 @@ func (a *account) placeStrangers() error {
 	return nil
 }
 
-// instances returns the instances that are the operator's and still exist, by id.
+// instances returns the instances that belong to the operator and still exist, by id.
 func (a *account) instances() map[string]control.Instance {
 	out := map[string]control.Instance{}
 	for _, i := range a.emulator.Instances() {
@@ -135,12 +136,12 @@ func (a *account) instances() map[string]control.Instance {
 // alive reports whether an instance starts or runs.
 func alive(i control.Instance) bool { return i.State == "pending" || i.State == "running" }
 
-// control returns a client of the emulator's control interface that works at once.
+// control returns a client of the emulator's control interface. Its calls are carried out immediately and without faults.
 func (a *account) control() control.Client {
 	return control.Client{BaseURL: "http://aws.sim", HTTP: &http.Client{Transport: inProcess{a.emulator}}}
 }
 
-// inProcess is a transport to a handler in the caller's goroutine.
+// inProcess is an HTTP transport that calls a handler in the caller's goroutine.
 type inProcess struct{ handler http.Handler }
 
 // RoundTrip implements http.RoundTripper.
@@ -253,7 +254,7 @@ func (a *account) price(e Event) error {
 	return a.emulator.SetPrice(control.Price{Pool: poolOf(e.Args[0]), USD: dollars})
 }
 
-// endInstances terminates instances outside of the operator, as from the console of AWS.
+// endInstances terminates instances without the operator, as a user does in the console of AWS.
 func (a *account) endInstances(e Event) error {
 	n, err := e.number(0)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package sim simulates a whole cluster on virtual time from one seed: the operator with all of its controllers, the API
 // server, the cloud, workloads, nodes and the scheduler, with faults, and checks invariants.
 //
-// A Scenario is what happens. Play makes a World of it, of which each part has its own state:
+// A Scenario has the initial objects and the events. Play creates a World for it. Each part of a World has its own state:
 //
 //   - platform: the API server (package kubeapi), kubelets and workloads (package cluster), and the scheduler; users change it;
 //   - account: the emulated cloud;

@@ -48,7 +48,7 @@ type step struct {
 	do   func()
 }
 
-// steps is a heap by time, and by order of making at the same time.
+// steps is a heap of steps. The earliest is first, and of steps at the same time the one that was scheduled first.
 type steps []*step
 
 func (s steps) Len() int { return len(s) }
@@ -91,15 +91,15 @@ func (d *Driver) At(t time.Time, do func()) {
 // After schedules a step after a delay.
 func (d *Driver) After(delay time.Duration, do func()) { d.At(time.Now().Add(delay), do) }
 
-// Dice returns random numbers that depend on the seed, the name and the virtual time. So a draw does not depend on the draws
-// before it, and of two equal calls at the same time it does not matter which goroutine made its call first.
+// Dice returns a source of random numbers that depends only on the seed, the name and the virtual time. So a draw does not
+// depend on earlier draws. Of two equal calls at the same time, it does not matter which goroutine made its call first.
 func (d *Driver) Dice(name string) Dice {
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	return Dice{rand.New(rand.NewPCG(d.seed^h.Sum64(), uint64(time.Now().UnixNano())))}
 }
 
-// Dice are random numbers.
+// Dice is a source of random numbers.
 type Dice struct{ *rand.Rand }
 
 // Between returns a delay from low to high.

@@ -32,16 +32,16 @@ type fate struct {
 	after    time.Duration // until the caller learns that an answer is lost
 }
 
-// A strike is a fault that lasts.
+// A strike is a fault that is active until a time.
 type strike struct {
 	Event
 	until time.Time
 	// rate is the share of calls that it affects, delay by how much it delays them.
 	rate  float64
 	delay time.Duration
-	// match limits it to an operation of the cloud or a kind of objects; empty means all.
+	// match limits the fault to an operation of the cloud or to a kind of objects; empty means all.
 	match string
-	// of limits it to a replica; empty means all.
+	// of limits the fault to the replica with that name; empty means all replicas.
 	of string
 }
 
@@ -51,8 +51,8 @@ type faults struct {
 	active []*strike
 	// struck counts how often each fault had an effect.
 	struck map[string]int
-	// disturbed is when the last event is over, or when it happened. hampered is when the last fault is over that keeps the
-	// operator from its work.
+	// disturbed is when the last of all events so far is over. hampered is the same for those faults that keep the operator
+	// from its work. Either may be in the future.
 	disturbed, hampered time.Time
 }
 
@@ -79,7 +79,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// calls begins a fault of calls. The first argument is a rate or a delay, the second what it is limited to.
+// calls begins a fault of calls. The first argument is a rate or a delay, and the second limits the fault to some calls.
 func (f *faults) calls(e Event) error {
 	s := &strike{Event: e, rate: 1}
 	if len(e.Args) > 0 {
@@ -131,7 +131,7 @@ func (f *faults) added(verb, who, subject string) (delay time.Duration) {
 	return delay
 }
 
-// held returns how long a replica is held.
+// held returns for how much longer the fault hold stops all calls of a replica; zero if it is not held.
 func (f *faults) held(who string) (delay time.Duration) {
 	f.each("hold", who, "", func(s *strike) { delay = max(delay, time.Until(s.until)) })
 	if delay > 0 {
@@ -183,7 +183,7 @@ func (f *faults) watch(who, plural string) time.Duration {
 	return delay + f.added("watch-delay", who, plural) + f.held(who)
 }
 
-// quietKind reports whether a path is of a kind whose writes say nothing about decisions.
+// quietKind reports whether the path of a request names an Event or a Lease. Writes of these do not depend on decisions.
 func quietKind(path string) bool {
 	return strings.Contains(path, "/events") || strings.Contains(path, "/leases")
 }

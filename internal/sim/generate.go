@@ -28,7 +28,7 @@ func Generate(seed uint64, length time.Duration) *Scenario {
 }
 
 const (
-	// shortest is the length of a generated scenario at least. Longer ones have as many more events.
+	// shortest is the least length of a generated scenario. The number of events is proportional to the length.
 	shortest = 2 * time.Hour
 	// calmEnd is how long before the end of a generated scenario the last fault is over.
 	calmEnd = 40 * time.Minute
@@ -37,7 +37,7 @@ const (
 // generator makes scenarios.
 type generator struct {
 	*rand.Rand
-	// kwok is true for the provider without a cloud.
+	// kwok is true if the provider is kwok, which has no cloud.
 	kwok bool
 	// last is when the last fault is over. periods is how many times shortest the scenario lasts.
 	last        time.Duration
@@ -258,12 +258,12 @@ spec:
 `, 1+g.IntN(3), annotations, pod, cpu)
 }
 
-// minute returns a time in whole seconds between two times.
+// between returns a random time in whole seconds between two times.
 func (g *generator) between(low, high time.Duration) time.Duration {
 	return (low + time.Duration(g.Int64N(int64(high-low)))).Truncate(time.Second)
 }
 
-// changes are what users do.
+// changes adds actions of users: they scale and update Deployments, and delete claims and nodes.
 func (g *generator) changes(s *Scenario) {
 	for range g.periods * (4 + g.IntN(8)) {
 		e := Event{At: g.between(time.Minute, g.last-time.Minute)}
@@ -285,8 +285,8 @@ func (g *generator) changes(s *Scenario) {
 	}
 }
 
-// faults are what goes wrong. Many races need several events within seconds, so half of the faults happen at the time of another
-// event, or right after it.
+// faults adds random faults. Many races need several events within seconds, so half of the faults happen within a minute of
+// the begin or end of another event.
 func (g *generator) faults(s *Scenario) {
 	all := Faults()
 	if g.kwok {

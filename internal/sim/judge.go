@@ -39,15 +39,15 @@ const (
 )
 
 const (
-	// sweep is how long garbage may stay: the interval of the collections, the age below which they leave things alone, and
-	// the delays of calls.
+	// sweep is how long a state may last that a periodic check of the operator ends, such as an instance without a claim. It
+	// covers the interval of the checks, the age up to which they leave objects alone, and delays of calls.
 	sweep = 4 * time.Minute
 	// recovery is how long the operator has after the last fault until all pods run.
 	recovery = 10 * time.Minute
-	// settled is how long after the last fault nothing may move any more. Consolidation waits for consolidateAfter, and checks
-	// every candidate once more.
+	// settled is the time after the last fault from which on the operator must write nothing any more. Before that,
+	// consolidation waits for consolidateAfter, and evaluates every candidate once more.
 	settled = 25 * time.Minute
-	// pace is how often the judge looks at the whole world.
+	// pace is the interval at which the judge checks the whole world.
 	pace = 10 * time.Second
 )
 
@@ -56,7 +56,8 @@ type judge struct {
 	world      *World
 	violations []Violation
 	began      time.Time
-	// since is when each thing that may not last was first seen, by rule and name. seen are those of the present look.
+	// since is when a state that must not last was first seen, by rule and name. seen has the states that the present call of
+	// look has found.
 	since map[string]time.Time
 	seen  map[string]bool
 
@@ -123,7 +124,7 @@ func (j *judge) lasts(rule, name string) time.Duration {
 	return min(time.Since(j.since[k]), j.calm())
 }
 
-// look checks what can be seen at any time.
+// look checks the invariants about the state of the world. Others are checked when an object is written or a call is made.
 func (j *judge) look() {
 	j.seen = map[string]bool{}
 	j.quiet.look()
@@ -138,8 +139,9 @@ func (j *judge) look() {
 	}
 }
 
-// unaware is how long a replica may act by a clock that jumped, until an answer of the API server tells it the time. A jump moves
-// the monotonic clock of a replica too, since a time.Time can only be moved as a whole. That of a machine does not jump.
+// unaware is how long the calls of a replica are not checked after its clock jumped. It may act by the wrong time until an
+// answer of the API server has the right one. A simulated jump also moves the monotonic clock of the replica, because only a
+// whole time.Time can be moved. On a real machine, the monotonic clock does not jump.
 const unaware = 2 * time.Second
 
 // call checks a call of a replica to the API server before it is carried out.
@@ -171,7 +173,7 @@ func (j *judge) called(who, op string, body []byte) {
 // written checks a change of an object.
 func (j *judge) written(before, after client.Object) {
 	if j.world.platform == nil {
-		return // the world is being made
+		return // this write belongs to the setup of the world
 	}
 	j.fleet.written(before, after)
 	j.moves.written(before, after)

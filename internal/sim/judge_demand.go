@@ -21,14 +21,15 @@ import (
 // demandRules are about pods without a node, and nodes without a pod.
 type demandRules struct {
 	*judge
-	// waits are the pods that waited for a node, or will when their node goes: when each was last seen to, by UID.
+	// waits are the pods that needed a node within the last hour, by UID. A pod needs a node if it is not bound, or if its
+	// node is leaving.
 	waits map[types.UID]wait
 }
 
 // A wait is a pod that needs a node.
 type wait struct {
-	until time.Time // when it was last seen to wait
-	cpu   int64     // its requests in millicores
+	until time.Time // when the pod was last seen without a node, or on a leaving node
+	cpu   int64     // the cpu requests of the pod in millicores
 }
 
 func newDemandRules(j *judge) demandRules { return demandRules{judge: j, waits: map[types.UID]wait{}} }
@@ -36,7 +37,7 @@ func newDemandRules(j *judge) demandRules { return demandRules{judge: j, waits: 
 // expectPending is the annotation of pods that no node can run.
 const expectPending = "sim/expect-pending"
 
-// look checks that all pods run some time after the last fault, and that nodes without pods go.
+// look checks that all pods run when recovery has passed since the last event, and that nodes without pods are deleted.
 func (d *demandRules) look() {
 	d.noteWaits()
 	if d.calm() < recovery {
@@ -69,7 +70,7 @@ func (d *demandRules) runs(p *corev1.Pod) bool {
 	case p.Spec.NodeName != "" && p.DeletionTimestamp == nil:
 		return p.Status.Phase != corev1.PodPending
 	case p.DeletionTimestamp != nil && d.world.platform.dark[p.Spec.NodeName]:
-		// Its kubelet is silent, and without node repair nothing ends it.
+		// The pod's kubelet has stopped, so the pod ends only when its node is removed.
 		return !d.drains.leaving(p.Spec.NodeName)
 	}
 	return false
@@ -84,7 +85,8 @@ func scheduled(p *corev1.Pod) string {
 	return ""
 }
 
-// idle reports whether the node of a claim has no pods, and its pool and its budgets allow that it goes.
+// idle reports whether the node of a claim must be deleted: it has no pods, and the settings and budgets of its pool allow
+// its deletion.
 func (d *demandRules) idle(c *apiv1.NodeClaim) bool {
 	pool, ok := kubeapi.Find[*apiv1.NodePool](d.world.platform.server, "", c.Labels[apiv1.NodePoolLabelKey])
 	if !ok || pool.Spec.Replicas != nil || pool.Spec.Disruption.ConsolidateAfter.Duration == nil || *pool.Spec.Disruption.ConsolidateAfter.Duration > recovery {
@@ -98,7 +100,7 @@ func (d *demandRules) idle(c *apiv1.NodeClaim) bool {
 	}
 	for _, o := range kubeapi.List[*corev1.Node](d.world.platform.server) {
 		if o.Labels[apiv1.NodePoolLabelKey] == pool.Name && (!nodeReady(o) || d.world.platform.dark[o.Name]) {
-			return false // it counts against the budgets
+			return false // an unready node counts against the budgets
 		}
 	}
 	return d.empty(c.Status.NodeName)
@@ -132,7 +134,7 @@ func (d *demandRules) leftOver(c *apiv1.NodeClaim) bool {
 	return stay
 }
 
-// noteWaits notes the pods that wait for a node, or will because their node goes.
+// noteWaits updates d.waits: it adds the pods that need a node now, and drops entries older than an hour.
 func (d *demandRules) noteWaits() {
 	now := time.Now()
 	leaving := map[string]bool{}

@@ -21,10 +21,12 @@ import (
 // fleetRules are about instances and the claims that they were launched for.
 type fleetRules struct {
 	*judge
-	// launches and terminations count instances. known are those that were counted, ended those whose end was.
+	// launches and terminations count instances. known has the ids that are counted as launched, ended those that are counted
+	// as terminated.
 	launches, terminations int
 	known, ended           map[string]bool
-	// carriers are the claims that ever carried the token of a launch, of which living still exist.
+	// carriers[token] has the UIDs of all claims that ever had the launch token, also of deleted claims. living has the UIDs
+	// of the claims that exist.
 	carriers map[string]map[types.UID]bool
 	living   map[types.UID]bool
 }
@@ -40,7 +42,7 @@ func idOf(c *apiv1.NodeClaim) string {
 	return c.Status.ProviderID[strings.LastIndex(c.Status.ProviderID, "/")+1:]
 }
 
-// idsOf returns the instances that a call names.
+// idsOf returns the ids of the instances in the parameters of a call.
 func idsOf(body []byte) (ids []string) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
@@ -54,7 +56,7 @@ func idsOf(body []byte) (ids []string) {
 	return ids
 }
 
-// written notes which claims carry which tokens.
+// written records the launch token of a claim that is written.
 func (f *fleetRules) written(before, after client.Object) {
 	switch c := after.(type) {
 	case *apiv1.NodeClaim:
@@ -72,7 +74,7 @@ func (f *fleetRules) written(before, after client.Object) {
 	}
 }
 
-// gone checks that the instance of a claim ended before the claim went.
+// gone checks that the instance of a claim ended before the claim was removed.
 func (f *fleetRules) gone(c *apiv1.NodeClaim) {
 	delete(f.living, c.UID)
 	if f.writer() == "" {
@@ -205,7 +207,7 @@ func (f *fleetRules) count() {
 	}
 }
 
-// described checks that the labels of a claim and of its node say what its instance is.
+// described checks that the labels of a claim and of its node match the type, zone and capacity type of its instance.
 func (f *fleetRules) described(c *apiv1.NodeClaim, i control.Instance) {
 	want := map[string]string{
 		corev1.LabelInstanceTypeStable: i.Type, corev1.LabelTopologyZone: i.Zone, apiv1.CapacityTypeLabelKey: i.Capacity,
@@ -230,10 +232,10 @@ func (f *fleetRules) described(c *apiv1.NodeClaim, i control.Instance) {
 	}
 }
 
-// followed is how long the operator may take to follow a notice of the cloud.
+// followed is how long the operator may take until it deletes a claim because of a notice of the cloud.
 const followed = 90 * time.Second
 
-// notice checks that the node of an instance that the cloud will end is on its way out.
+// notice checks that the claim of an instance that the cloud will end is deleted in time.
 func (f *fleetRules) notice(i control.Instance, c *apiv1.NodeClaim) {
 	at, ok := f.world.account.noticed[i.ID]
 	if !ok || c == nil || !alive(i) || c.DeletionTimestamp != nil {

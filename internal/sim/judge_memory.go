@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// remembered is for how long the operator may remember an object that has gone.
+	// remembered is for how long the operator may remember an object that was deleted.
 	remembered = time.Hour
 	// census is how often the entries of maps and slices are counted.
 	census = 10 * time.Minute
-	// perObject is how many entries a map may have for each object that exists or is remembered, and spare how many more than
-	// at the first census in which it had any.
+	// A map may have as many entries as at the first census at which it was not empty, plus perObject entries for each
+	// object that exists or was deleted within the time remembered, plus spare entries.
 	perObject, spare = 4, 300
 )
 
-// more are the maps and slices with another bound: how many entries for each object, or negative for any number.
+// more has the maps and slices with another bound than perObject. A negative number means no bound.
 var more = map[string]int{
 	// The series of a Node: one for each resource and kind.
 	"internal/controller/metrics/series.written[]": 16,
@@ -76,7 +76,7 @@ func (m *memoryRules) look() {
 				each = perObject
 			}
 			first := m.first[r][name]
-			if first == 0 { // tables of the cloud are read when they are needed
+			if first == 0 { // some maps are filled only when they are first used
 				m.first[r][name] = n
 				continue
 			}
@@ -90,8 +90,9 @@ func (m *memoryRules) look() {
 // module is the path of the packages whose state is counted.
 const module = "github.com/karpenter-go/karpenter/"
 
-// entriesOf returns how many entries the maps, slices and channels have that can be reached from the roots, by type and field.
-// Bytes are not counted. Only structs of this module are looked into. Those of package engine are values that do not change.
+// entriesOf returns the number of entries of all maps, slices and channels that can be reached from the roots, by type and
+// field. Bytes are not counted. Only fields of structs of this module are followed, except those of engine, which are
+// immutable values.
 func entriesOf(roots []any) map[string]int {
 	w := walk{counts: map[string]int{}, seen: map[visit]bool{}}
 	for _, root := range roots {

@@ -23,11 +23,11 @@ type moveRules struct {
 	marked map[string]string
 	// disruptions counts nodes that were marked.
 	disruptions int
-	// moves are the costs of consolidations, by the replacements that they wait for.
+	// moves are the costs of consolidations, by the value of the annotation that names their replacements.
 	moves map[string]*costs
 }
 
-// costs are what nodes that are consolidated cost when they were marked, by claim.
+// costs are the prices of the nodes of one consolidation when they were marked, by claim name.
 type costs struct {
 	at     time.Time
 	prices map[string]float64
@@ -59,7 +59,7 @@ func (m *moveRules) nodeWritten(before client.Object, n *corev1.Node) {
 	}
 	c := m.world.platform.claimOf(n.Name)
 	if c == nil || c.DeletionTimestamp != nil {
-		return // not voluntary, or decided before
+		return // the disruption is not voluntary, or was decided before the claim was deleted
 	}
 	reason := reasonFor(c)
 	m.marked[n.Name] = reason
@@ -132,7 +132,7 @@ func allowed(nodes string, total int) int {
 	return n
 }
 
-// noteCost notes what a node costs that is consolidated.
+// noteCost records the price of a node when it is marked for consolidation.
 func (m *moveRules) noteCost(n *corev1.Node, c *apiv1.NodeClaim) {
 	key := c.Annotations[apiv1.ReplacedByAnnotationKey]
 	if key == "" {
@@ -179,10 +179,10 @@ func (m *moveRules) finished(c *apiv1.NodeClaim) {
 	for _, name := range strings.Split(key, ",") {
 		r, ok := kubeapi.Find[*apiv1.NodeClaim](m.world.platform.server, "", name)
 		if !ok || byName[name].ID == "" {
-			return // it is gone meanwhile
+			return // the replacement or its instance does not exist any more
 		}
 		if replaces := r.Annotations[apiv1.ReplacesAnnotationKey]; !strings.Contains(replaces, c.Name) {
-			continue // another move launched it
+			continue // a replacement of another consolidation
 		}
 		after += m.priceOf(byName[name])
 	}

@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// quietRules are about writes without a cause, and about errors that tell of a defect.
+// quietRules are about writes without a cause, and about errors that indicate a defect.
 type quietRules struct {
 	*judge
 	mu     sync.Mutex // guards errors, which goroutines of the operator add to
 	errors []string
 }
 
-// look notes the errors of the log.
+// look reports the errors that logged has found since the last call.
 func (q *quietRules) look() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -28,7 +28,7 @@ func (q *quietRules) look() {
 	q.errors = nil
 }
 
-// written checks that a settled world is quiet.
+// written reports a write of a replica if the last event was so long ago that nothing may change any more.
 func (q *quietRules) written(after client.Object) {
 	if q.writer() == "" || after == nil || q.calm() <= settled || q.expires() {
 		return
@@ -44,7 +44,7 @@ func (q *quietRules) written(after client.Object) {
 
 func lease(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind == "Lease" }
 
-// internalErrors are texts of log lines that tell of a defect.
+// internalErrors are texts of log lines that indicate a defect.
 var internalErrors = []string{"panic", "failed verification", "internal error:"}
 
 // logged reads a line of a replica's log. It may be called from any goroutine.

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ordered is a client whose lists are in the order of namespaces and names. Those of a cache are in a random order, and a
-// controller that handles one object after another would do so in another order in each run.
+// ordered is a client whose lists are in the order of namespaces and names. The lists of a cache are in random order. A
+// controller that handles one object after another would then make its calls in another order in each run.
 type ordered struct{ client.Client }
 
 // orderLists makes clients of a constructor return ordered lists.

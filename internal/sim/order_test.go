@@ -23,7 +23,7 @@ func (reversed) List(_ context.Context, list client.ObjectList, _ ...client.List
 	return nil
 }
 
-// Lists are in the order of namespaces and names, whatever the order of the cache.
+// A client from orderLists returns lists in the order of namespaces and names, for any order of the underlying client.
 func TestOrderedLists(t *testing.T) {
 	c, err := orderLists(func(*rest.Config, client.Options) (client.Client, error) { return reversed{}, nil })(nil, client.Options{})
 	if err != nil {

@@ -105,7 +105,7 @@ func (p *platform) run(seed uint64, scheduler func(*kubeapi.Server, uint64) (Act
 // add adds an actor.
 func (p *platform) add(a Actor) { p.actors = append(p.actors, &actorState{Actor: a}) }
 
-// changed lets all actors look at the objects soon.
+// changed schedules a Step of every actor within the time reaction.
 func (p *platform) changed() {
 	for _, a := range p.actors {
 		if a.due.IsZero() || a.due.After(time.Now().Add(reaction)) {
@@ -114,10 +114,10 @@ func (p *platform) changed() {
 	}
 }
 
-// reaction is how long actors take to see a change, at most.
+// reaction is the longest time from a change to the next Step of an actor.
 const reaction = 50 * time.Millisecond
 
-// schedule lets an actor step at a time, or earlier if that is planned.
+// schedule plans a Step of an actor at the given time, unless an earlier one is planned.
 func (p *platform) schedule(a *actorState, at time.Time) {
 	if !a.due.IsZero() && !at.Before(a.due) {
 		return
@@ -212,7 +212,7 @@ func (p *platform) claims() (out []client.Object) {
 	return out
 }
 
-// some calls do with as many of the objects as the event's first argument says, chosen by the seed.
+// some calls do for n of the objects, where n is the first argument of the event. The seed decides which ones.
 func (p *platform) some(e Event, all []client.Object, do func(client.Object) error) error {
 	n, err := e.number(0)
 	if err != nil {
@@ -261,7 +261,7 @@ func (p *platform) killKubelet(node client.Object) error {
 func (p *platform) makeNotReady(e Event) error {
 	return p.some(e, p.nodes(), func(o client.Object) error {
 		name := o.GetName()
-		p.driver.After(e.For, func() { _ = p.cluster.Kubelets.Restore(name) }) // the node may be gone
+		p.driver.After(e.For, func() { _ = p.cluster.Kubelets.Restore(name) }) // fails if the node was removed meanwhile
 		return p.cluster.Kubelets.MakeNotReady(name)
 	})
 }

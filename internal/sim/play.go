@@ -26,10 +26,10 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s %s: %s", short(v.At.Round(time.Second)), v.Rule, v.Detail)
 }
 
-// A Result is what came of a simulation.
+// A Result has the violations and figures of a simulation.
 type Result struct {
 	Violations []Violation
-	// Hash is equal for equal traces, of which Lines is the length.
+	// Hash is a hash of the trace, and Lines is the number of its lines.
 	Hash  string
 	Lines int
 	// Struck counts how often each fault had an effect.
@@ -61,7 +61,7 @@ func Play(t *testing.T, sc *Scenario, o Options) (result Result, err error) {
 	return result, err
 }
 
-// play starts the replicas and lets all events happen.
+// play starts the replicas, schedules all events, and runs the simulation.
 func (w *World) play() {
 	for i := range max(1, w.scenario.Replicas) {
 		// One after another, since they draw random names from the same source.
@@ -101,7 +101,7 @@ func (w *World) result() Result {
 	}
 }
 
-// tellEvents adds the events of Kubernetes to the log.
+// tellEvents writes the Kubernetes events of the simulation to the log.
 func (w *World) tellEvents() {
 	if w.options.Log == nil {
 		return

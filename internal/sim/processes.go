@@ -39,7 +39,8 @@ func (p *processes) start(name string) {
 	}()
 }
 
-// exited starts a replica again that ended by itself, as the kubelet does. A replica that was killed is started by restart.
+// exited starts a replica again if its process ended by itself, as the kubelet does. For a replica that was killed, restart
+// has already scheduled the next start.
 func (p *processes) exited(r *replica) {
 	if p.closing || p.replicas[r.link.name] != r {
 		return
@@ -101,7 +102,7 @@ func (p *processes) crashNow(l *link) {
 	}
 }
 
-// grace is how long a replica that was stopped may take to end.
+// grace is how long a replica may take to end after it was stopped.
 const grace = 5 * time.Minute
 
 // strikeLeader begins a fault of the replica that leads.
@@ -112,8 +113,8 @@ func (p *processes) strikeLeader(e Event) error {
 	return nil
 }
 
-// cutWatches ends the open watches of all replicas; if the event has an argument, only those of that kind. The informers
-// watch again from the last resource version that they saw, without a list.
+// cutWatches ends the open watches of all replicas. If the event has an argument, it ends only the watches of that kind of
+// object. The informers watch again from the last resource version that they saw, without a list.
 func (p *processes) cutWatches(e Event) error {
 	for _, r := range p.running() {
 		for _, s := range slices.Clone(r.link.open) {
@@ -125,8 +126,8 @@ func (p *processes) cutWatches(e Event) error {
 	return nil
 }
 
-// gap ends watches and lets none begin for a while. Then the history is gone, so that informers list all objects again and never
-// see what happened meanwhile.
+// gap ends watches and refuses new ones for a while. Then it drops the history of changes. So informers list all objects again,
+// and never see the changes in between.
 func (p *processes) gap(e Event) error {
 	kind := ""
 	if len(e.Args) > 0 {
@@ -153,7 +154,7 @@ func (p *processes) crashAll(Event) error {
 	return nil
 }
 
-// crashAfter kills the replica that leads right after one of its next writes or calls, before it learns the result.
+// crashAfter kills the leading replica right after one of its next writes or calls, before it learns the result.
 func (p *processes) crashAfter(e Event) error {
 	n, err := e.number(0)
 	if err != nil {

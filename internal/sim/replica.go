@@ -32,7 +32,7 @@ type replica struct {
 	clock *shifted
 	done  atomic.Bool
 	err   error
-	// state is from where all state of the operator can be reached.
+	// state are the roots from which all objects of the operator can be reached.
 	state []any
 }
 
@@ -67,7 +67,7 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 		Manager: func(o *ctrl.Options) {
 			o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
 			o.Controller = config.Controller{SkipNameValidation: new(true)}
-			// The manager does not end the goroutines of a recorder for leases with a configuration of their own.
+			// With a LeaderElectionConfig, the manager makes a second event recorder, and never ends its goroutines.
 			o.LeaderElectionConfig = nil
 			o.NewClient = orderLists(o.NewClient)
 		},
@@ -147,8 +147,8 @@ func (p *processes) provider(
 	return out, nil
 }
 
-// steady is the limiter of the provider, with pauses that are not random. The SDK draws them from one source for all goroutines,
-// so they would depend on the order of goroutines.
+// steady is the limiter of the provider, with fixed pauses between retries. The SDK draws random pauses from one source for
+// all goroutines, so they would depend on the order of goroutines.
 type steady struct{ *limit.Limiter }
 
 // RetryDelay implements aws.Retryer. The pause doubles from 100 ms to 20 s.
@@ -163,7 +163,7 @@ func (r recorder) Event(object client.Object, eventType, reason, message string)
 	r.events.Publish(telemetry.Event{Object: object, Type: eventType, Reason: reason, Message: message})
 }
 
-// logs passes the lines of a replica on, and lets the judge read them.
+// logs receives the log of a replica, line by line. It passes each line to the judge and to Options.Log.
 type logs struct {
 	world *World
 	name  string

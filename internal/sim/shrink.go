@@ -2,11 +2,11 @@ package sim
 
 import "slices"
 
-// Shrink removes what is not needed to violate an invariant: events first, then documents of cluster.yaml. Fails reports
-// whether a scenario still violates it. Shrink asks it at most tries times.
+// Shrink removes what is not needed to violate an invariant: events first, then documents of cluster.yaml. fails reports
+// whether a scenario still violates the invariant. Shrink calls it at most tries times.
 func Shrink(s *Scenario, tries int, fails func(*Scenario) bool) *Scenario {
 	s = s.clone()
-	// The time of the end stays, since the length is what follows the last event.
+	// A smaller scenario ends at the same time. Length is the time after the last event, so it changes if that is removed.
 	total := s.End() + s.Length
 	without := func(c *Scenario) bool {
 		if tries <= 0 {

@@ -22,7 +22,7 @@ type answer struct {
 	err      error
 }
 
-// errDown is what clients see whose process or server is away.
+// errDown is the error of a call if the process of the client is killed or the server is not reachable.
 var errDown = errors.New("connect: connection refused")
 
 // A link is the network of one process. All of its calls to the API server and to the cloud go over it.
@@ -31,7 +31,8 @@ type link struct {
 	name  string
 	// cut is true when the process is dead. Its calls fail and have no effect.
 	cut bool
-	// crashAfter is after how many more writes and calls the process is killed; negative for never.
+	// crashAfter counts down the writes and calls of the process. It is killed when crashAfter falls below 0. A negative
+	// value from the start means that it is not killed.
 	crashAfter int
 	// leads is true after the process wrote the lease, until another did.
 	leads bool
@@ -39,7 +40,7 @@ type link struct {
 	open []*stream
 }
 
-// send parks a call at the driver until answer comes or the caller gives up.
+// send passes a call to the driver, and waits until the call is answered or ctx is done.
 func (l *link) send(ctx context.Context, key string, admit func(reply func(answer))) (*http.Response, error) {
 	done := make(chan answer, 1)
 	var once sync.Once

@@ -7,15 +7,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A verb is something that can happen.
+// A verb is one kind of event of a scenario.
 type verb struct {
 	usage       string
 	least, most int  // number of arguments
-	lasts       bool // needs "for D"
-	fault       bool // false for what users do
+	lasts       bool // the event lasts for a time and is written with "for D"
+	fault       bool // true for faults, false for actions of users
 	// hampers is true for faults that keep the operator from its work.
 	hampers bool
-	// counted is true for faults that are counted per call that they affect.
+	// counted is true for faults that count each call that they affect. Other faults count once, when they begin.
 	counted bool
 	do      func(w *World, e Event) error
 }
@@ -28,7 +28,7 @@ func (w *World) happen(e Event) error {
 	return v.do(w, e)
 }
 
-// verbs returns all that can happen, by name. Which nodes and instances are affected is chosen by the seed.
+// verbs returns all verbs by name. The seed determines which nodes and instances an event affects.
 func verbs() map[string]verb {
 	all := map[string]verb{}
 	for _, part := range []map[string]verb{userVerbs(), apiVerbs(), cloudVerbs(), nodeVerbs(), processVerbs()} {
@@ -137,7 +137,7 @@ func processVerbs() map[string]verb {
 	}
 	return map[string]verb{
 		"crash":       {fault: true, hampers: true, do: do((*processes).crash)},
-		"crash-all":   {hampers: true, do: do((*processes).crashAll)}, // in stories only
+		"crash-all":   {hampers: true, do: do((*processes).crashAll)}, // Generate does not use it
 		"crash-after": {usage: "N", least: 1, most: 1, fault: true, hampers: true, do: do((*processes).crashAfter)},
 		"hold":        {usage: "for D", lasts: true, fault: true, hampers: true, counted: true, do: do((*processes).strikeLeader)},
 		"partition":   {usage: "for D", lasts: true, fault: true, hampers: true, counted: true, do: do((*processes).strikeLeader)},

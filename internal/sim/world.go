@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
-// Start is when every simulation begins.
+// Start is the virtual time at which every simulation begins.
 var Start = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 
 // Options say how a scenario is played.

@@ -1,4 +1,4 @@
-// Randomness of libraries is seeded; see newWorld of internal/sim.
+// The setting below lets Driver of internal/sim seed the random numbers of libraries.
 //
 //go:debug randseednop=0
 package sim_test
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// options are how the tests play scenarios.
+// options returns the options with which the tests play scenarios.
 func options(t *testing.T, name string) sim.Options {
 	o := sim.Options{Scheduler: func(server *kubeapi.Server, seed uint64) (sim.Actor, error) { return scheduler.New(server, seed) }}
 	if *verbose != "" {
@@ -166,7 +166,7 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%d seeds, %s of virtual time; faults that struck: %v", *count, length.Round(time.Hour), struck)
 }
 
-// A line of a report is what came of a scenario.
+// A line is one line of a report: the result of a scenario.
 type line struct {
 	Seed   uint64         `json:"seed"`
 	Story  string         `json:"story,omitempty"`
@@ -178,7 +178,7 @@ type line struct {
 	Struck map[string]int `json:"struck,omitempty"`
 }
 
-// reportOf returns what came of a scenario as JSON, for programs.
+// reportOf returns the result of a scenario as a line of JSON.
 func reportOf(seed uint64, story string, r sim.Result) []byte {
 	l := line{Seed: seed, Story: story, Hash: r.Hash, Lines: r.Lines, Hours: r.Length.Hours(), Struck: r.Struck}
 	if len(r.Violations) > 0 {

@@ -20,11 +20,11 @@ type duel struct {
 	ours, theirs result.Score
 	// alone is true if there is no plan of upstream.
 	alone bool
-	// fault is the fault of a plan, empty if there is none.
+	// fault describes what is wrong with one of the plans. It is empty if both are right.
 	fault string
 }
 
-// verdict returns the result as text, empty if the plan of this project is at least as good.
+// verdict returns the result of the duel as text. It is empty if the plan of this project is at least as good as upstream's.
 func (d *duel) verdict() string {
 	switch {
 	case d.fault != "":
@@ -36,7 +36,7 @@ func (d *duel) verdict() string {
 	case d.ours.Unplaced > d.theirs.Unplaced:
 		return fmt.Sprintf("leaves %d pods out, upstream %d", d.ours.Unplaced, d.theirs.Unplaced)
 	case d.ours.Unplaced < d.theirs.Unplaced:
-		return "" // there is no price to compare
+		return "" // upstream places fewer pods, so the prices cannot be compared
 	case d.ours.Price > d.theirs.Price*(1+1e-9):
 		return fmt.Sprintf("dearer: $%.4f, upstream $%.4f (%.2f%%), floor $%.4f; nodes %d, upstream %d", d.ours.Price, d.theirs.Price,
 			100*(d.ours.Price/d.theirs.Price-1), d.least, d.ours.Nodes, d.theirs.Nodes)

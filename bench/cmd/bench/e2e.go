@@ -162,7 +162,7 @@ func inDirectory[R any](ctx context.Context, o e2e.Options, most time.Duration, 
 	}
 	defer os.RemoveAll(root)
 	o.Dir = filepath.Join(root, "cluster")
-	const around = 3 * time.Minute // start, manifests, stop
+	const around = 3 * time.Minute // time to start the cluster, apply manifests and stop the cluster
 	ctx, cancel := context.WithTimeout(ctx, most+around)
 	defer cancel()
 	return run(ctx, o)

@@ -82,8 +82,8 @@ func fight(p workload.Profile, from, to uint64, count int, types string, upstrea
 	return duels, nil
 }
 
-// summary returns a row of the table and the exceptions. Prices are compared only for duels in which both place every
-// pod.
+// summary returns a row of the table for the duels of a profile, and the verdicts that are not empty. Prices are compared
+// only for duels in which both solvers place every pod.
 func summary(p workload.Profile, duels []duel) (row string, exceptions []string) {
 	var own, their, ratio []float64
 	nodes, theirNodes := 0, 0

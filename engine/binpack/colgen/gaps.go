@@ -20,7 +20,7 @@ type gapTable struct {
 // one that does not fit.
 type grid struct {
 	amounts   []int64
-	countUpTo []int16 // countUpTo[i] is the number of amounts up to i<<shift; upTo starts there
+	countUpTo []int16 // countUpTo[i] is the number of amounts up to i<<shift; upTo counts on from it
 	shift     int
 }
 

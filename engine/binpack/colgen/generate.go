@@ -184,7 +184,8 @@ func (g *generator) list() {
 	g.buf = g.gaps.set(g.open, g.buf)
 }
 
-// maxGone: pack rebuilds open when more than this share of its entries have no remaining copies.
+// maxGone is the largest share of entries of open that may have no remaining copies. If it is exceeded, pack rebuilds
+// open.
 const maxGone = 0.125
 
 // pack packs all copies greedily, and returns the columns and their total price. It takes the most valuable remaining

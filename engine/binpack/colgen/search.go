@@ -8,8 +8,8 @@ type entrySet struct {
 }
 
 const (
-	// restFactor: pairUp assumes that the value of a set is at most that of its first copy plus restFactor times that of
-	// its second. It ends when this limit is below minRatio times the price.
+	// restFactor limits the search of pairUp. pairUp assumes that the value of a set is at most that of its first copy
+	// plus restFactor times that of its second. It ends when this limit is below minRatio times the price.
 	restFactor = 2
 	// addColumns adds only columns with a ratio (value per dollar) of at least promising. At ratio 1 the reduced cost of a
 	// column is zero. pairUp skips pairs of copies whose ratio exceeds possible.

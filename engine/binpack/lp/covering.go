@@ -65,14 +65,14 @@ const (
 	// maxRounds is the largest number of rounds of adding cuts in one solve. A round adds at most cutsPerRound cuts.
 	maxRounds    = 24
 	cutsPerRound = 16
-	// tolerance: a cut with a smaller relative violation is not added. Instead, Solve scales all prices down at the end,
-	// so that no cut is violated.
+	// tolerance is the smallest relative violation for which a cut is added. For smaller ones, Solve scales all prices
+	// down at the end, so that no cut is violated.
 	tolerance = 1e-5
 	// perturbation is the largest relative increase of the price in a cut. Each cut gets a different increase, because bin
 	// types of one family have equal ratios of capacity to price. Such ties cause thousands of degenerate simplex pivots.
 	// The scaling of the prices at the end of Solve corrects the increase.
 	perturbation = 1e-6
-	// maxCuts: if there are more cuts than maxCuts per variable, prepare removes the cuts that do not bind.
+	// If there are more than maxCuts cuts per variable, prepare removes the cuts that do not bind.
 	maxCuts = 8
 	// exactPivots is the number of pivots after which the program restarts from y = 0, because rounding errors accumulate.
 	// With a single group each solve restarts, because that costs little.
@@ -140,7 +140,7 @@ func (c *Covering) boundPrice(g, r int) {
 	c.add(cut{key: b.Key, capacity: b.Capacity, group: group, groups: 1 << g}, b.Price)
 }
 
-// add adds a cut with this price as a row, unless the program already contains it.
+// add adds a cut with this price as a row of the program, unless the program already contains it.
 func (c *Covering) add(x cut, price float64) {
 	if slices.ContainsFunc(c.cuts, func(o cut) bool { return o.key == x.key && slices.Equal(o.group, x.group) }) {
 		return

@@ -1,14 +1,15 @@
 package lp
 
-// epsilon: coefficients of the dictionary of at most this magnitude are regarded as zero. Typical ones are near one.
+// epsilon is the largest magnitude of a coefficient of the dictionary that is regarded as zero. Typical coefficients are
+// near one.
 const epsilon = 1e-12
 
-// negligible: gains up to this share of the largest coefficient of the objective are regarded as zero. Gains are sums
-// of many products, whose rounding errors must not cause pivots.
+// negligible is a share of the largest coefficient of the objective. Gains up to that share are regarded as zero. Gains
+// are sums of many products, whose rounding errors must not cause pivots.
 const negligible = 1e-11
 
-// feasible: a basic variable is regarded as nonnegative if it is at least -feasible. The tolerance exceeds the rounding
-// errors of some hundred pivots.
+// feasible is the tolerance for nonnegative variables: a basic variable is regarded as nonnegative if it is at least
+// -feasible. The tolerance exceeds the rounding errors of some hundred pivots.
 const feasible = 1e-9
 
 // A dictionary is the state of the simplex method. The comment of Program gives the equations that its fields form.

@@ -12,7 +12,7 @@ import (
 
 const close = 1e-7
 
-// Programs from Chvátal, Linear Programming, with their known optima.
+// Solve finds the known optima of programs from Chvátal, Linear Programming.
 func TestKnownPrograms(t *testing.T) {
 	for name, x := range map[string]struct {
 		c      []float64
@@ -123,7 +123,7 @@ func TestDuality(t *testing.T) {
 	})
 }
 
-// A solved program is optimal again after rows are added, the objective is replaced and rows are removed.
+// If rows of a solved program are added or removed, or its objective is replaced, the next Solve finds the new optimum.
 func TestWarmStart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, c, rows, bounds := drawProgram(t)

@@ -52,8 +52,8 @@ func (p *Program) Reset() { p.solved = false }
 const (
 	// maxPivots is the largest number of primal pivots in one solve. Usually a few pivots per variable suffice.
 	maxPivots = 4000
-	// After blandAfter pivots the primal method uses Bland's rule, which prevents cycling. The dual method does so after
-	// blandRestore pivots. After maxRestore dual pivots the solve restarts from y = 0, which is then cheaper.
+	// After blandAfter pivots the primal method uses Bland's rule, which prevents cycling. The dual method uses it after
+	// blandRestore pivots. After maxRestore dual pivots the solve restarts from y = 0, because that is then cheaper.
 	blandAfter, blandRestore, maxRestore = 1000, 60, 200
 )
 

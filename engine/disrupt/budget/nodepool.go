@@ -23,24 +23,24 @@ var Reasons = [...]apiv1.DisruptionReason{
 	apiv1.DisruptionReasonUnhealthy,
 }
 
-// NodePools is the state of the disruption budgets of all NodePools. A disrupted node counts for all reasons. A node that
-// is only not ready does not count for repair.
+// NodePools is the state of the disruption budgets of all NodePools. A disrupted node counts against the budgets for all
+// reasons. A node that is not ready, and not disrupted, counts for all reasons except Unhealthy (repair).
 type NodePools struct {
 	pools map[string]*Allowance
-	// simulated is true if nodes without a claim count as well, and nodes need not be ready.
+	// If simulated is true, nodes without a claim count as well, and a node that is not ready uses no budget.
 	simulated bool
 }
 
 // An Allowance is the state of the budgets of one pool.
 type Allowance struct {
 	// Nodes is the number of the pool's nodes that are initialized or rebooted. Disrupting is how many of them are being
-	// disrupted. NotReady is how many of the others are not ready.
+	// disrupted. NotReady is how many of those that are not being disrupted are not ready.
 	Nodes, Disrupting, NotReady int
 	// Allowed is the maximum number of nodes that may be disrupted at the same time, by reason.
 	Allowed map[apiv1.DisruptionReason]int
-	// Names is the budget that determines Allowed, by reason, as written in the NodePool.
+	// Names[reason] is the budget that determines Allowed[reason], as it is written in the NodePool.
 	Names map[apiv1.DisruptionReason]string
-	// Hints is how a disruption becomes possible, by reason, where Allowed is 0.
+	// Hints[reason] says how a disruption becomes possible. It is set only if Allowed[reason] is 0.
 	Hints map[apiv1.DisruptionReason]string
 }
 
@@ -102,8 +102,8 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 	return b
 }
 
-// double reports whether n replaces a node of its own pool that still counts. The two count as one node in the base of
-// percentages. Otherwise each initialized replacement would increase the number of nodes that may be disrupted.
+// double reports whether n replaces a node of its own pool that still counts. Percentages of budgets then count the two as
+// one node. Otherwise each initialized replacement would increase the number of nodes that may be disrupted.
 func double(n *model.Node, pools map[string]string) bool {
 	return slices.ContainsFunc(status.Replaces(n), func(claim string) bool {
 		pool, counts := pools[claim]
@@ -205,8 +205,8 @@ func allowedBy(b apiv1.Budget, n int, now time.Time) (v int, active bool) {
 	return v, true
 }
 
-// isOpen reports whether b is active. Without a schedule it always is. Otherwise it is active for its duration from
-// each time of the schedule, in UTC.
+// isOpen reports whether b is active. A budget without a schedule is always active. Otherwise b is active for its duration
+// from each time of the schedule, in UTC.
 func isOpen(b apiv1.Budget, now time.Time) (bool, error) {
 	if b.Schedule == nil || b.Duration == nil {
 		return b.Schedule == nil && b.Duration == nil, nil
@@ -219,8 +219,8 @@ func isOpen(b apiv1.Budget, now time.Time) (bool, error) {
 	return !hit.IsZero() && !hit.After(now), nil // zero if the schedule has no time, such as February 30
 }
 
-// counts reports whether the node is in the base of percentages: it is initialized or being rebooted, and its instance is not being
-// terminated.
+// counts reports whether percentages of budgets count the node. It must be initialized or being rebooted, and the
+// termination of its instance must not have begun. If b is simulated, the node need not be initialized.
 func (b *NodePools) counts(n *model.Node) bool {
 	if !n.Managed() {
 		return b.simulated

@@ -45,7 +45,8 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// Nodes that are not ready count against the budgets of all reasons but repair. A node that is forced out counts once.
+// Nodes that are not ready count against the budgets for all reasons except repair. If such a node is disrupted by force, it
+// counts as disrupted, and no longer as not ready.
 func TestNotReadyNodes(t *testing.T) {
 	a := &Allowance{
 		Disrupting: 1, NotReady: 2,

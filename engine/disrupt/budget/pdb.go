@@ -53,7 +53,7 @@ func PDBsOf(s *model.Snapshot) *PDBs {
 	for _, o := range s.PDBs() {
 		selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
 		if err != nil {
-			continue // the API server does not accept it
+			continue // the API server accepts no budget with such a selector
 		}
 		x := pdb{name: o.Namespace + "/" + o.Name, selector: selector, allowed: int(o.Status.DisruptionsAllowed)}
 		x.alwaysAllow = o.Spec.UnhealthyPodEvictionPolicy != nil && *o.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
@@ -170,9 +170,9 @@ func (b *PDBs) Take(taken Taken, evictions []Eviction) Taken {
 	return out
 }
 
-// Allow returns a refusal if the nodes, given by their evictions, must not all be drained in addition to taken. A
-// single node may have more pods of a budget than may be evicted at a time, because a drain evicts them one after
-// another. Then no other node with that budget may be drained.
+// Allow returns a refusal if the nodes must not all be drained in addition to taken. Each node is given by its evictions.
+// A single node may have more pods of a PodDisruptionBudget than may be evicted at a time, because a drain evicts them one
+// after another. Then no other node with pods of that budget may be drained.
 func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
 	sum := map[int]int{}
 	for _, evictions := range nodes {
@@ -190,8 +190,8 @@ func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
 	return model.Verdict{}
 }
 
-// AllowAtOnce returns a refusal if not all pods of the node, given by its evictions, may be evicted at the same time in
-// addition to taken.
+// AllowAtOnce returns a refusal if not all pods of one node may be evicted at the same time in addition to taken. The node
+// is given by its evictions.
 func (b *PDBs) AllowAtOnce(taken Taken, evictions []Eviction) model.Verdict {
 	for _, e := range evictions {
 		x, before := b.list[e.pdb], b.list[e.pdb].inProgress

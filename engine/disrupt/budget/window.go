@@ -10,12 +10,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// maxWindows bounds how many changes of budgets opens looks at.
+// maxWindows is the largest number of changes of budgets that the function opens examines.
 const maxWindows = 400
 
-// Reopens returns when the schedules of the pool's budgets next allow more nodes to be disrupted for the reason than count
-// against them now. ok is false if that is the case already, if it does not happen within maxWindows changes of the
-// budgets, or if no budget has a schedule.
+// Reopens returns the next time at which the schedules of the pool's budgets allow another node to be disrupted for the
+// reason. ok is false if the budgets allow one now, if they allow none within maxWindows changes, or if no budget has a
+// schedule.
 func (b *NodePools) Reopens(pool *model.Pool, reason apiv1.DisruptionReason, now time.Time) (at time.Time, ok bool) {
 	a := b.pools[pool.Name]
 	if a == nil || a.Left(reason) > 0 {
@@ -62,7 +62,8 @@ func nextChange(budgets []apiv1.Budget, t time.Time) (first time.Time) {
 	return first
 }
 
-// hint returns the change that makes budgets that allow no disruption allow one, and when their schedules do.
+// hint returns advice for budgets that allow no disruption: which field of the NodePool to change, and until when to wait
+// if their schedules allow one later.
 func hint(pool string, budgets []apiv1.Budget, reason apiv1.DisruptionReason, nodes int, now time.Time) string {
 	text := fmt.Sprintf("allow nodes in spec.disruption.budgets of NodePool %q", pool)
 	if at, ok := opens(budgets, reason, nodes, 0, now); ok {
@@ -74,8 +75,9 @@ func hint(pool string, budgets []apiv1.Budget, reason apiv1.DisruptionReason, no
 // Allowed returns how many of n nodes the budget alone allows to be disrupted at the same time, and whether it is active.
 func Allowed(b apiv1.Budget, n int, now time.Time) (v int, active bool) { return allowedBy(b, n, now) }
 
-// Windows returns the times between from and until in which the budget is active by its schedule, begin and end, at most
-// most. Windows that overlap are one. There are none without a schedule, or if it cannot be parsed.
+// Windows returns the periods between from and until in which the budget is active by its schedule. Each has a begin and
+// an end. There are at most `most` periods, and overlapping ones are merged. The result is empty if the budget has no
+// schedule or the schedule cannot be parsed.
 func Windows(b apiv1.Budget, from, until time.Time, most int) [][2]time.Time {
 	if b.Schedule == nil || b.Duration == nil || b.Duration.Duration <= 0 {
 		return nil
@@ -104,5 +106,5 @@ func Windows(b apiv1.Budget, from, until time.Time, most int) [][2]time.Time {
 	return out
 }
 
-// maxHits bounds how many times of a schedule Windows looks at: those of a week with one per minute.
+// maxHits is the largest number of times of a schedule that Windows examines: as many as a week has minutes.
 const maxHits = 7*24*60 + 1

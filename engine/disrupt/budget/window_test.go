@@ -10,7 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Reopens finds when schedules allow disruption again, also after windows that overlap, and says so if none does.
+// Reopens finds when schedules allow disruption again, also if windows overlap. It returns false if they never do, or if
+// they allow disruption now.
 func TestReopens(t *testing.T) {
 	monday := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	closed := func(schedule string, d time.Duration, reasons ...apiv1.DisruptionReason) apiv1.Budget {

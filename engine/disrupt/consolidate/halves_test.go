@@ -6,7 +6,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 )
 
-// A node that the command for one half of a set removes or moves pods to is in no later command of the other half.
+// No command removes a node that an earlier command of the same decision removes or moves pods to. Sets are halved, so
+// several commands come from one set.
 func TestHalvesAreDisjoint(t *testing.T) {
 	for seed := range uint64(60) {
 		s, err := tight(seed, 12).Snapshot()

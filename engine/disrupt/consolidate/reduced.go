@@ -23,7 +23,7 @@ import (
 type reduced struct {
 	problem *problem.Problem
 	empty   *model.Snapshot // pools, DaemonSets and types, without nodes
-	// below is empty restricted to types that cost less than the key.
+	// below[price] is the snapshot empty, restricted to types that cost less than price.
 	below map[float64]*model.Snapshot
 	nodes []*freeNode // most free capacity first
 }
@@ -153,8 +153,8 @@ func (r *reduced) plan(c *problem.Candidate) *model.Plan {
 		change.Pods = append(change.Pods, p.Unbound().Object)
 	}
 	options := r.problem.Options.Pack
-	options.Effort = -1                                                // the plan in the whole cluster uses the configured effort
-	options.DefaultSpread = nil                                        // the pods that it counts are not in the reduced cluster
+	options.Effort = -1                                                // the configured effort is for plans in the whole cluster
+	options.DefaultSpread = nil                                        // the reduced cluster has no pods to count
 	plan, _ := pack.Try(r.cheaperThan(c.Price).Apply(change), options) // a panic recurs in the whole cluster and is reported there
 	return plan
 }
@@ -195,8 +195,8 @@ func (k podKind) fits(n *freeNode) bool {
 }
 
 // destinations returns nodes that are sufficient for the candidate's pods: pods that fit on all nodes of the cluster
-// also fit on these. For each kind of pod, they are the nodes with the most free capacity that hold one such pod, as
-// many as the candidate has pods. So a node remains for each pod wherever the others are.
+// also fit on these. If the candidate has n pods, destinations chooses n nodes for each kind of pod: those with the most
+// free capacity that hold one such pod. So even if each other pod uses up one node, a node remains for the last pod.
 func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 	var kinds []podKind
 	for _, p := range c.Pods {

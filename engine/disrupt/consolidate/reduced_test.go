@@ -13,7 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// crowded returns a cluster of many nodes of a few types with pods of a few sizes, or of nodes of the best type, as full as can be.
+// crowded returns a cluster of the given number of nodes with pods of a few sizes. If full is set, all nodes have the
+// cheapest type and no free cpu for another pod. Otherwise types and numbers of pods are random.
 func crowded(seed uint64, nodes int, full bool) *scenario.Cluster {
 	r := rand.New(rand.NewPCG(seed, 0))
 	c := &scenario.Cluster{
@@ -49,8 +50,8 @@ func crowded(seed uint64, nodes int, full bool) *scenario.Cluster {
 	return c
 }
 
-// tight returns a cluster of nodes of all kinds that are nearly full, with pods of several shapes: some request mostly cpu,
-// some mostly memory, and there are small ones that fit nearly everywhere. Every third node is tainted, and its pods tolerate that.
+// tight returns a cluster of nodes of all types that are nearly full. Some pods request mostly cpu, some mostly memory, and
+// small ones fit on nearly every node. Every third node is tainted, and its pods tolerate the taint.
 func tight(seed uint64, nodes int) *scenario.Cluster {
 	r := rand.New(rand.NewPCG(seed, 7))
 	c := crowded(seed, 0, false)
@@ -82,7 +83,7 @@ func tight(seed uint64, nodes int) *scenario.Cluster {
 	return c
 }
 
-// Screening seldom rejects a node whose removal pays in the whole cluster, and loses little of what is saved.
+// Screening seldom rejects a candidate whose removal pays in the whole cluster. The savings lost by that are small.
 func TestScreeningLosesLittle(t *testing.T) {
 	screenedOut, wrong := 0, 0
 	lost, found := 0.0, 0.0
@@ -114,7 +115,8 @@ func TestScreeningLosesLittle(t *testing.T) {
 	}
 }
 
-// A decision that screens candidates saves as much as one that looks at each in the whole cluster.
+// A decision that screens candidates saves at least 99.5% of what a decision saves that evaluates each of them in the whole
+// cluster.
 func TestScreenedDecisionIsAsGood(t *testing.T) {
 	screened, less := 0, 0
 	quick, slow := 0.0, 0.0
@@ -147,7 +149,8 @@ func saved(commands []model.Command) (total float64) {
 	return total
 }
 
-// What screening rejects does not pay in the whole cluster, and it rejects some nodes and not all.
+// No node that screening rejects could be removed with profit in the whole cluster. Screening rejects some nodes and accepts
+// others, so the test compares something.
 func TestScreeningAgreesWithTheWhole(t *testing.T) {
 	no, yes := 0, 0
 	for seed := range uint64(5) {

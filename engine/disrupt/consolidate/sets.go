@@ -90,7 +90,7 @@ func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 }
 
 // nextSet returns the first candidates that budgets allow to remove together, up to the bounds of a set, and the rest.
-// Candidates that budgets do not allow are in neither; singles evaluates them.
+// Candidates that budgets do not allow are in neither list; singles evaluates them.
 func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candidate) {
 	pods := 0
 	for _, c := range s.available(list) {
@@ -130,7 +130,7 @@ func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 }
 
 // combinations accepts the best of these proposals: all candidates together, or one of them. It repeats this with the
-// remaining ones.
+// remaining candidates.
 func (s *search) combinations() {
 	for list := s.available(s.candidates); len(list) > 1 && !s.st.Exhausted(); list = s.available(list) {
 		var best problem.Proposal

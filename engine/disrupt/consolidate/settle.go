@@ -24,7 +24,7 @@ const (
 // One decision for all nodes of a scale-in costs less and moves each pod once. The gap of a node is half of its
 // consolidateAfter, at most maxGap. A wait begins if a node became consolidatable less than a gap ago. It continues as
 // long as soonConsolidatable returns true, for at most eight gaps. After a wait, no other wait begins for as long as it
-// lasted. So pods that come and go all the time do not keep nodes forever.
+// lasted. Otherwise pods that start and end all the time could delay consolidation forever.
 //
 // Consolidation also waits during a staged move. Otherwise pods of another command could take the capacity that is
 // reserved for the moving pods.
@@ -65,8 +65,8 @@ func recentlyConsolidatable(st *problem.State) bool {
 // soonConsolidatable reports whether consolidation waits longer. since is when the wait began.
 //
 // Consider the nodes that are not consolidatable yet, but will be as time passes, at the latest eight gaps after since.
-// Consolidation waits if one of them will be consolidatable within its gap. It also waits if there is one, and all nodes
-// that are not consolidatable yet waste more money than the candidates.
+// Consolidation waits if one of them will be consolidatable within its gap. It also waits if there is at least one such
+// node, and all nodes that are not consolidatable yet together waste more money than the candidates.
 func soonConsolidatable(st *problem.State, since time.Time, candidates []*problem.Candidate) bool {
 	now := st.Problem.Snapshot.Now
 	next, inTime, waste := false, false, 0.0

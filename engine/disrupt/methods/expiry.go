@@ -37,9 +37,9 @@ func Expire(from *problem.State, due []*problem.Candidate) *problem.State {
 	return st
 }
 
-// expiring returns how many more nodes may be replaced because of expiry, and how many may be at a time. The limit is for a wrong
-// clock or setting, and for a controller that was off for long. It does not delay the deletion of a claim whose expireAfter has
-// passed, which has a limit of its own.
+// expiring returns the limit on simultaneous replacements because of expiry (most), and how many of them are left (free).
+// Without a limit, a wrong clock or setting, or a controller that was off for long, would replace all nodes at once. The
+// limit does not delay the deletion of a claim whose expireAfter has passed. That deletion has a limit of its own.
 func expiring(s *model.Snapshot) (free, most int) {
 	all, now := 0, 0
 	for _, n := range s.Nodes() {

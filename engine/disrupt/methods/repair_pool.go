@@ -88,7 +88,7 @@ func (h *poolHealth) countRollbacks(n *model.Node, inProgress bool, now time.Tim
 	}
 }
 
-// fail counts failures, of which the latest is that of the node.
+// fail adds failures to the count. The latest of them is of the node, at the time at.
 func (h *poolHealth) fail(failures int, node string, at time.Time) {
 	h.failures += failures
 	if h.at.IsZero() || at.After(h.at) {
@@ -97,8 +97,8 @@ func (h *poolHealth) fail(failures int, node string, at time.Time) {
 }
 
 // unhealthy reports whether a policy matches a condition of the node, and the earliest time at which a matching policy
-// allows repair. A node that is starting is not ready either, so before its initialization it is unhealthy only from
-// that time.
+// allows repair. Every node is not ready while it starts. So a node that is not initialized is unhealthy only from that
+// time.
 func unhealthy(policies *repair.Policies, n *model.Node, now time.Time) (faulty bool, at time.Time) {
 	for _, m := range policies.Matches(n.Object, n.Claim) {
 		if !faulty || m.EligibleAt.Before(at) {
@@ -108,7 +108,7 @@ func unhealthy(policies *repair.Policies, n *model.Node, now time.Time) (faulty 
 	return faulty && (n.Initialized || !now.Before(at)), at
 }
 
-// allow returns a refusal if no node of the NodePool must be repaired now, whatever the budgets allow.
+// allow returns a refusal if no node of the NodePool must be repaired now. It does not check the budgets.
 func (h *poolHealth) allow(now time.Time) model.Verdict {
 	until := h.at.Add(repair.Pause(h.failures))
 	switch {

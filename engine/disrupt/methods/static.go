@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// mostLaunches bounds how many nodes one decision launches for a static NodePool, so that a typing error in spec.replicas does
-// not exhaust memory. The next decision launches more.
+// mostLaunches is the largest number of nodes that one decision launches for a static NodePool. So a typing error in
+// spec.replicas does not exhaust memory. The next decision launches more.
 const mostLaunches = 1000
 
 // Scale brings each static NodePool to its number of replicas. Missing nodes are launched from the template, within the
@@ -90,7 +90,7 @@ func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model
 }
 
 // replaceStatic accepts a command that replaces a node of a static NodePool by one from the pool's template, or returns
-// why that is not possible. The reason of the command and its repair are those of the given one.
+// why that is not possible. The command gets its reason and its repair from the parameter of.
 func replaceStatic(st *problem.State, c *problem.Candidate, of model.Command) model.Verdict {
 	cmd, v := staticCommand(st, c, of.Reason)
 	if !v.OK() {

@@ -13,8 +13,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// Without promises, pods of marked nodes are assigned to the replacements of their node, largest first, and the rest to other
-// nodes with room. Pods of other nodes, and pending pods, are not assigned.
+// If no assignments are known, Assignments assigns the pods of marked nodes to the replacements of their node, largest pods
+// first. Pods that do not fit there are assigned to other nodes with free capacity. Pods of unmarked nodes and pending pods
+// are not assigned.
 func TestPlaces(t *testing.T) {
 	marked := []string{apiv1.ConditionTypeDisruptionReason}
 	waitFor := map[string]string{"old-a-claim": "a-new-claim", "old-b-claim": "b-new-claim,gone"}

@@ -16,13 +16,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A relay is nodes that hand over to others.
+// A relay is a cluster in which pods of some nodes move to other nodes. promises[key] is the node to which the pod with
+// that key is assigned.
 type relay struct {
 	d        model.Delta
 	promises map[string]string
 }
 
-// node adds a node with its claim, named alike.
+// node adds a node and its claim, both with this name.
 func (r *relay) node(name string, change func(*corev1.Node, *apiv1.NodeClaim)) {
 	labels := map[string]string{apiv1.NodePoolLabelKey: "p", apiv1.NodeRegisteredLabelKey: "true", apiv1.NodeInitializedLabelKey: "true"}
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
@@ -32,7 +33,8 @@ func (r *relay) node(name string, change func(*corev1.Node, *apiv1.NodeClaim)) {
 	r.d.Nodes, r.d.Claims = append(r.d.Nodes, n), append(r.d.Claims, c)
 }
 
-// closed adds a replacement that takes no pods yet.
+// closed adds a replacement of the claims in replaces that is still reserved by a taint. turn is its rank in the order of
+// opening.
 func (r *relay) closed(name, turn, replaces string) {
 	r.node(name, func(n *corev1.Node, c *apiv1.NodeClaim) {
 		n.Spec.Taints = []corev1.Taint{apiv1.StagedMoveNoScheduleTaint()}
@@ -44,7 +46,7 @@ func (r *relay) going(name string) {
 	r.node(name, func(_ *corev1.Node, c *apiv1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })
 }
 
-// reserved adds a node that has room and takes no pods yet.
+// reserved adds an existing node that is reserved by a taint for pods of the claims in from.
 func (r *relay) reserved(name, from string) {
 	r.node(name, func(n *corev1.Node, c *apiv1.NodeClaim) {
 		n.Spec.Taints = []corev1.Taint{apiv1.StagedMoveNoScheduleTaint()}
@@ -52,7 +54,7 @@ func (r *relay) reserved(name, from string) {
 	})
 }
 
-// marked adds a node that is to go, and has not begun to.
+// marked adds a node that is marked for disruption but not being deleted yet.
 func (r *relay) marked(name string) {
 	r.node(name, func(n *corev1.Node, _ *apiv1.NodeClaim) {
 		n.Spec.Taints = []corev1.Taint{apiv1.DisruptedNoScheduleTaint()}
@@ -61,7 +63,8 @@ func (r *relay) marked(name string) {
 
 func (r *relay) staying(name string) { r.node(name, func(*corev1.Node, *apiv1.NodeClaim) {}) }
 
-// pod adds a pod that is bound to a node, or pending, with a promise.
+// pod adds a pod that is bound to the node on, or is pending if on is empty. The pod is assigned to the node to, if that
+// is not empty. If ending is set, the pod is terminating.
 func (r *relay) pod(name, on, to string, ending bool) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name, UID: types.UID(name)}}
 	p.Spec.NodeName = on
@@ -77,7 +80,7 @@ func (r *relay) pod(name, on, to string, ending bool) {
 	r.promises["d/"+name] = to
 }
 
-// fresh adds a pod that no scheduler has looked at.
+// fresh adds a pending pod that no scheduler has tried yet.
 func (r *relay) fresh(name string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name, UID: types.UID(name)}}
 	r.d.Pods = append(r.d.Pods, p)
@@ -208,7 +211,7 @@ func TestDestinations(t *testing.T) {
 		t.Error(diff)
 	}
 	r.promises["d/p"] = "x"
-	// Nominations from before a pod was bound do not matter.
+	// The nominated node name of a pod that is already bound is ignored.
 	r.pod("old", "a", "", false)
 	delete(r.promises, "d/old")
 	r.d.Pods[len(r.d.Pods)-1].Status.NominatedNodeName = "other"

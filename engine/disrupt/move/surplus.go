@@ -21,9 +21,10 @@ const (
 // SurplusReplacements divides the replacements of commands that were rolled back into surplus ones, which can be
 // deleted, and used ones, which stay as ordinary nodes.
 //
-// A replacement is used if a pod ever ran on it, if it has do-not-disrupt, or if pods without a node need it. All
-// others are surplus. A replacement is also surplus if it is overdue, or if it is not registered and costs more than
-// the nodes that would be launched instead. Replacements beyond maxSingly are in neither list.
+// A replacement is used if a pod ever ran on it, or if it has do-not-disrupt. Any other replacement is surplus if it is
+// overdue. Otherwise it is used only if pods without a node need it: without it, more nodes would be launched, or fewer
+// pods would get a node. It is surplus in spite of that if it is not registered and costs more than the nodes that would
+// be launched instead. Replacements beyond maxSingly are in neither list.
 func SurplusReplacements(s *model.Snapshot, replacements []*model.Node, o pack.Options) (surplus, used []*model.Node) {
 	var idle []*model.Node
 	for _, n := range replacements {
@@ -59,7 +60,8 @@ func SurplusReplacements(s *model.Snapshot, replacements []*model.Node, o pack.O
 	return surplus, used
 }
 
-// markedAsDeleted returns the claims of marked nodes with a deletion timestamp, so that their pods need another place.
+// markedAsDeleted returns the claims of the marked nodes, and sets their deletion timestamps. A plan then treats the pods
+// of these nodes as pods that need another place.
 func markedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 	var marked []*model.Node
 	for _, n := range s.Nodes() {
@@ -71,7 +73,7 @@ func markedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 }
 
 // A shortage is the capacity that pods without a node lack: the number and price of the nodes to launch for them.
-// refused is how many pods get no node even then.
+// refused is how many pods fit on none of these nodes either.
 type shortage struct {
 	refused, launches int
 	price             float64

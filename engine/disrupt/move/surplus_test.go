@@ -14,7 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// leftovers returns a cluster in which nodes r1 to r3 were launched for nothing, with what else is there.
+// leftovers returns a cluster, after a call of change, and its nodes r1 to r3. They are replacements of commands that were
+// rolled back.
 func leftovers(t *testing.T, change func(*scenario.Cluster)) (*model.Snapshot, []*model.Node) {
 	c := scenario.Cluster{
 		Pools: []scenario.Pool{{Name: "default"}},
@@ -41,7 +42,7 @@ func leftovers(t *testing.T, change func(*scenario.Cluster)) (*model.Snapshot, [
 	return s, nodes
 }
 
-// comeUp makes the leftovers nodes that have registered and are not initialized so long after they were asked for.
+// comeUp makes r1 to r3 nodes that are registered but not initialized. Their claims were created that long ago.
 func comeUp(c *scenario.Cluster, after time.Duration) {
 	for i := range c.Nodes {
 		if n := &c.Nodes[i]; n.Name != "old" {
@@ -50,7 +51,7 @@ func comeUp(c *scenario.Cluster, after time.Duration) {
 	}
 }
 
-// start makes the leftovers instances that were launched a minute ago and have not registered.
+// start makes r1 to r3 instances that were launched a minute ago and are not registered.
 func start(c *scenario.Cluster) {
 	for i := range c.Nodes {
 		if n := &c.Nodes[i]; n.Name != "old" {
@@ -59,7 +60,7 @@ func start(c *scenario.Cluster) {
 	}
 }
 
-// Of the replacements of commands that were rolled back, as many stay as pods need.
+// Of the replacements of commands that were rolled back, only those stay that pods need.
 func TestSurplusReplacements(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*scenario.Cluster)

@@ -60,7 +60,7 @@ func (p *Problem) backoff(n *model.Node) model.Verdict {
 }
 
 // MayRepair returns a refusal if an unhealthy node must not be repaired. It does not check the pods. A registered node
-// may be repaired before it is initialized, and although it has do-not-disrupt. It must not be in a zone from which
+// may be repaired before it is initialized, and even if it has do-not-disrupt. It must not be in a zone from which
 // traffic is shifted away. Instances there are neither terminated nor rebooted, so the repair would use up budgets
 // until the shift is over.
 func (p *Problem) MayRepair(c *Candidate) model.Verdict {
@@ -144,8 +144,8 @@ func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Ve
 
 // DrainsAtOnce returns a refusal if PodDisruptionBudgets do not allow all pods of the candidate to be evicted at the
 // same time, in addition to the accepted commands. The evicted pods have no other place until the node is gone. If they
-// were evicted one after another, the first could block the eviction of the others forever. With a termination
-// deadline, there is no such check.
+// were evicted one after another, the first could block the eviction of the others forever. If the termination of the
+// node has a deadline, DrainsAtOnce checks nothing.
 func (st *State) DrainsAtOnce(c *Candidate) model.Verdict {
 	if hasDeadline(c) {
 		return model.Verdict{}

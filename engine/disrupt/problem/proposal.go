@@ -22,7 +22,7 @@ type Proposal struct {
 	Verdict model.Verdict
 }
 
-// WhatIf plans the pods of the set in cluster without the set's nodes. cluster is that of the State or derived from it.
+// WhatIf plans the pods of the set in cluster without the set's nodes. cluster is the cluster of st or derived from it.
 // The set's nodes count against limits, because they exist until their replacements are initialized. The verdict is a
 // refusal if a pod has no other place.
 func (st *State) WhatIf(cluster *model.Snapshot, set []*Candidate) Proposal {

@@ -92,8 +92,8 @@ func (st *State) expect(placements []model.Placement) {
 }
 
 // expectAssigned sets incoming of each candidate to which a pod was assigned earlier and which will have room once
-// terminating pods are gone. It also sets incoming of replacements of nodes that still exist. An assignment to a node
-// without room is stale and ignored.
+// terminating pods are gone. It also sets incoming of each replacement whose replaced node still exists. It ignores
+// assignments to nodes without room, because they are out of date.
 func (st *State) expectAssigned() {
 	s := st.Problem.Snapshot
 	for _, pod := range append(s.Pending(), s.Displaced()...) {

@@ -10,11 +10,9 @@ import (
 
 // Bounds of how long before its expiry a node is replaced.
 const (
-	// maxLead is the time allowed for the initialization of the replacement. It is a quarter of expireAfter if that is
-	// shorter.
+	// The time allowed for the initialization of the replacement is a quarter of expireAfter, at most maxLead.
 	maxLead = 15 * time.Minute
-	// maxJitter bounds the range over which replacements of equally old nodes are spread: a tenth of expireAfter, at
-	// most this.
+	// The replacements of equally old nodes are spread over a tenth of expireAfter, at most maxJitter.
 	maxJitter = 6 * time.Hour
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// A hundred nodes of one age begin to be replaced at times that are spread over a tenth of their life, six hours at most: in
-// none of ten equal parts of that more than a quarter. Each has its lead, a quarter of its life or fifteen minutes, and begins
-// at the same time whenever it is asked.
+// The replacements of a hundred claims of equal age start at different times. These times are spread over a tenth of
+// expireAfter, at most six hours: no tenth of that range has more than a quarter of them. Each replacement starts before the
+// expiry by at least the lead: a quarter of expireAfter, at most fifteen minutes. A second call returns the same time.
 func TestExpiryIsSpread(t *testing.T) {
 	for life, want := range map[time.Duration]struct{ lead, spread time.Duration }{
 		20 * time.Minute: {5 * time.Minute, 2 * time.Minute},

@@ -162,6 +162,7 @@ func FreesRoom(n *model.Node, p *model.Pod) bool {
 	return frees && !short
 }
 
-// MostExpiring returns how many of all nodes may be replaced at a time because of expiry, and how many claims may be deleted
-// within ten minutes because of it: a fifth, or 10 if that is more. A wrong clock or setting then does not end all nodes at once.
+// MostExpiring returns the limit on expiry for a cluster with a number of nodes: a fifth of them, but at least 10. At most
+// this many nodes may be replaced at the same time because of expiry, and at most this many claims may be deleted for that
+// reason within ten minutes. So a wrong clock or setting does not remove all nodes at once.
 func MostExpiring(all int) int { return max(10, all/5) }

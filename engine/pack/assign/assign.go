@@ -25,9 +25,9 @@ type Assignment struct {
 	// final is set when a pass over all classes has placed no pod. Before that, a class whose affinity selects unplaced
 	// pods of other classes is placed after these. After that, it no longer waits.
 	final bool
-	// classesDone[g]: of affinity group g, the first so many of Group.Classes have no unplaced pods.
+	// classesDone[g] is a number n for affinity group g: the first n of Group.Classes have no unplaced pods.
 	classesDone []int
-	choices     map[choiceKey][]*Choice // results of combinations
+	choices     map[choiceKey][]*Choice // cached results of the method combinations
 }
 
 // Presets restrict an assignment by what earlier assignments of the same problem have shown.
@@ -205,8 +205,8 @@ func (a *Assignment) Enter(c *compile.Class, s *compile.Stage, ch *Choice, n int
 	}
 }
 
-// isSureToCount reports whether the group is certain to count pods of the class on each node that they may get. That
-// is so unless the node affinity or taints policy of another class's spread constraint decides it.
+// isSureToCount reports whether the group is certain to count pods of the class on each node that they may get. It is
+// certain if the group has no node filter, or if its filter is the node affinity and tolerations of the class itself.
 func isSureToCount(g *compile.Group, c *compile.Class, s *compile.Stage) bool {
 	return (g.Filter.Terms == nil || g.Filter.Terms == c.Required) &&
 		(g.Filter.Tolerations == nil || g.Filter.Tolerations == s.Tolerations)

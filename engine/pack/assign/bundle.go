@@ -78,9 +78,10 @@ func mostOnNewNode(a *Assignment, r *compile.Rule) int {
 	return compile.NoLimit
 }
 
-// leaders returns the classes of which one pod may precede those of c on a node, so that it meets all their affinity
-// over the hostname. The leader must need no other pod: it has no such affinity, or it may meet it by itself and is the
-// only unplaced pod of its class. A nil leader comes last: a pod of c then comes first.
+// leaders returns the classes that can supply the leader of a bundle of c: one pod that meets all affinity over the
+// hostname of c's pods. The leader must not depend on other pods. So it has no such affinity itself, or it meets its
+// affinity by itself and is the only unplaced pod of its class. The last element is nil if no leader is needed, because a
+// pod of c may come first.
 func leaders(a *Assignment, c *compile.Class, s *compile.Stage) []*compile.Class {
 	groups, mayLead := affinityGroups(a, c, s)
 	var out []*compile.Class

@@ -189,9 +189,9 @@ func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Nee
 	return out
 }
 
-// pinned returns the node terms and tolerations of the stage, narrowed to nodes on which required spread constraints
-// count the pods. On other nodes they might not, so the number of counted pods would not be known. Spread over the
-// hostname is ignored.
+// pinned returns the node terms and tolerations of the stage, narrowed to nodes on which all required spread constraints
+// count the pods. On other nodes a constraint might not count them, so the number of counted pods would not be known.
+// Spread over the hostname is ignored.
 func (a *Assignment) pinned(c *compile.Class, s *compile.Stage) (*catalog.NodeTerms, *catalog.Tolerations) {
 	terms, tolerations := s.Terms, s.Tolerations
 	in := a.Problem.Intern

@@ -26,7 +26,7 @@ type DaemonPod struct {
 // A Presence says that a DaemonSet's pod may run on a node, by what is known of the node's labels.
 type Presence struct {
 	Index   int  // index of the DaemonSet in Snapshot.Daemons
-	Certain bool // its node selector and node affinity match, whatever values the labels get
+	Certain bool // its node selector and node affinity match for all possible values of the labels
 }
 
 // An Overhead is what the DaemonSet pods on a node use.
@@ -151,7 +151,7 @@ func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool)
 }
 
 // meets reports whether node selector and node affinity of the DaemonSet may match a node with labels that meet reqs.
-// certain says that they match whatever values the labels get. known is as in OverheadOf.
+// certain says that they match for all possible values of the labels. known is as in OverheadOf.
 func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, certain bool) {
 	if d.anywhere {
 		return true, !d.byName

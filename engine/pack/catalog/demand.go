@@ -16,7 +16,8 @@ import (
 // requirements, such as node affinity terms and volume topologies.
 const MaxAlternatives = 64
 
-// A Demand is what one pod requests, or a bundle: pods that must share a node. Equal demands share a pointer.
+// A Demand is the sum of the requests of one pod, or of a bundle: pods that must share a node. Equal demands share a
+// pointer.
 type Demand struct {
 	ID     int
 	Amount []int64 // by dimension

@@ -140,8 +140,8 @@ func classify(c *compiler) {
 	sortClasses(c)
 }
 
-// retainTerms removes the terms that are not in use: by anti-affinity of running pods (repulsions), by DaemonSets or by
-// tried ruleSets. tried is the result of shareWork.
+// retainTerms keeps the terms that anti-affinity of running pods (repulsions), DaemonSets or tried ruleSets use. It
+// removes all other terms. tried is the result of shareWork.
 func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
 	if tried == nil {
 		return

@@ -238,9 +238,9 @@ func (c *Counts) IsFirst(r *Rule) bool {
 		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].Total > 0 })
 }
 
-// GlobalMinimum returns the minimum number of the group's pods over all eligible domains, as in kube-scheduler. Domain to
-// is where the pod is to be placed. Pods that may be in a domain count there, and not in the other domains, so that the
-// skew is never underestimated. The minimum is 0
+// GlobalMinimum returns the minimum number of the group's pods over all eligible domains, as in kube-scheduler. The
+// parameter to is the domain in which the pod is to be placed. In that domain, pods that are possible count. In the other
+// domains, only pods that are certain count. So the skew is never underestimated. The minimum is 0
 //
 //   - over the hostname, because an empty node may be added;
 //   - if a node may get a value of the label that is not known yet;

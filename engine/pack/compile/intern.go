@@ -21,8 +21,8 @@ type encoder func(b []byte, i int) (out []byte, mark int)
 // perEncoder is the number of items for each goroutine of intern, at least. There are at most GOMAXPROCS goroutines.
 const perEncoder = 500
 
-// intern numbers n items. Goroutines share the work, each with its own encoder. The result does not depend on their
-// number.
+// intern numbers n items. Goroutines share the work, each with its own encoder. The result does not depend on the number
+// of goroutines.
 func intern(n int, newEncoder func() encoder) *interner {
 	parts := max(1, min(runtime.GOMAXPROCS(0), n/perEncoder))
 	all := make([]*interner, parts)

@@ -27,9 +27,9 @@ type Stage struct {
 	// of Keys.
 	Keys     []int
 	KeysText string
-	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. DaemonAffinity also excludes nodes
-	// without DaemonSet pods that meet all affinity of the stage. Daemons is nil if it excludes none, DaemonAffinity if
-	// DaemonSet pods cannot meet the affinity. See daemon.go.
+	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. It is nil if it excludes none.
+	// DaemonAffinity also excludes nodes without DaemonSet pods that meet all affinity of the stage. It is nil if DaemonSet
+	// pods cannot meet that affinity. See daemon.go.
 	Daemons, DaemonAffinity *DaemonFilter
 }
 

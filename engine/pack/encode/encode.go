@@ -15,7 +15,7 @@ import (
 // Int appends v as a varint.
 func Int(b []byte, v int64) []byte { return binary.AppendVarint(b, v) }
 
-// String appends the length of s and s.
+// String appends the length of s, then s itself.
 func String(b []byte, s string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
 	return append(b, s...)

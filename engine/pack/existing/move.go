@@ -47,7 +47,8 @@ func (a *Placement) fewWait() bool {
 }
 
 // MakeRoom places pods of the class on nodes from which it moves nominated pods to other nodes. It prefers nodes that
-// are not registered, because kube-scheduler has not bound their pods yet. It moves as few and small pods as it finds.
+// are not registered, because kube-scheduler has not bound their pods yet. See bestMove for the order in which it moves
+// pods.
 func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
 	if !a.moves || !isMovable(c) {
 		return

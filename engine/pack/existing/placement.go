@@ -201,8 +201,9 @@ func (a *Placement) meetsTerms(t *catalog.NodeTerms, i int) bool {
 	return known[i] > 0
 }
 
-// isDomainKnown reports, for node i in flight, whether it is known in which domain the group would count a pod on it,
-// if in any. It is true for all groups but those of required spread over labels that nodes share.
+// isDomainKnown reports whether it is known in which domain the group would count a pod on node i, or that the group
+// would not count the pod. Node i is in flight. The result can be false only for groups of required spread over labels
+// that nodes share.
 func (a *Placement) isDomainKnown(group, i int) bool {
 	p, g, n := a.problem, a.problem.Groups[group], a.problem.Nodes[i]
 	switch {

@@ -62,11 +62,11 @@ func drawDemands(d dice, p *scenario.Pod) {
 		}
 		v := amount(r, d.between(1, 3))
 		p.Also = with(p.Also, r, v)
-		if r != "ephemeral-storage" { // cannot be overcommitted
+		if r != "ephemeral-storage" { // requests of extended resources and huge pages must equal their limits
 			main.Resources.Limits = limit(main.Resources.Limits, r, v)
 		}
 		if r == "hugepages-2Mi" && p.CPU == "" {
-			p.CPU = "100m" // huge pages alone are not allowed
+			p.CPU = "100m" // a pod with huge pages must also request cpu or memory
 		}
 	}
 	spec.Containers = []corev1.Container{main}

@@ -62,7 +62,7 @@ func TestAdmitsAgreesWithTheScheduler(t *testing.T) {
 	})
 }
 
-// Admitted agrees with engine/require, which plans are made with and which shares no code with it.
+// Admitted agrees with engine/require, with which plans are made. The two share no code.
 func TestAdmitsAgreesWithTheAlgebra(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rs, v := drawRequirements(t, operators), drawValue(t)

@@ -91,7 +91,7 @@ func (c *count) certain(n *Node) int {
 type eligibility struct {
 	// certain and possible are indexed by node. A node that may be in several domains is possible, but not certain.
 	certain, possible []bool
-	// domains are those of the certain nodes, except nodes that are being deleted.
+	// domains are the domains of the certain nodes that are not being deleted.
 	domains map[string]bool
 }
 

@@ -19,8 +19,8 @@ type replay struct {
 type arrival struct {
 	*group
 	limits []*count // by spread constraint
-	// needs are, for each affinity term, the count of pods that all terms select. selects is true if all terms also
-	// select the pods of the arrival.
+	// needs has a count for each affinity term, in the domains of the term. It counts the pods that all affinity terms of
+	// the arrival select. selects is true if these terms also select the pods of the arrival itself.
 	needs   []*count
 	selects bool
 	avoids  []*count // by anti-affinity term
@@ -159,7 +159,7 @@ func (r *replay) run(order []*corev1.Pod) {
 }
 
 // placeRest places the pods that are not in the order, and reports those that cannot be placed. Pods with spread
-// constraints go first, because others can be placed later. Pods that need the first-pod rule go last.
+// constraints come first, because other pods can be placed later. Pods that need the first-pod rule come last.
 func (r *replay) placeRest(left map[*corev1.Pod]*arrival) {
 	var rest []*arrival
 	for _, a := range r.arrivals {

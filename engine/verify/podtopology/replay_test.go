@@ -65,7 +65,8 @@ func drawWorld(t *rapid.T) *world {
 	return w
 }
 
-// accepted reports whether a pod satisfies its rules beside the pods that are placed, counted pod by pod.
+// accepted reports whether a pod satisfies its rules together with the running pods and the placed pods. It counts pod by pod
+// and shares no code with the replay.
 func (w *world) accepted(p *corev1.Pod, placed []*corev1.Pod) bool {
 	in := func(n *Node, key string) string { return n.Labels[0].Labels()[key] }
 	each := func(f func(*corev1.Pod, *Node)) {
@@ -133,8 +134,8 @@ func (w *world) check(order []*corev1.Pod) []Violation {
 	return rules.Check(Plan{Nodes: w.nodes, Order: order})
 }
 
-// An order is accepted exactly if each pod of it satisfies its rules, counted pod by pod. Without an order, a plan is accepted only
-// if there is one.
+// Check accepts a plan with an order exactly if each pod of the order satisfies its rules among the pods before it. A simple
+// count, pod by pod, decides that. Check accepts a plan without an order only if such an order exists.
 func TestReplayAgreesWithCounting(t *testing.T) {
 	orders, without := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

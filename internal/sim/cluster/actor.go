@@ -22,8 +22,8 @@ func (r ref) compare(o ref) int {
 	return strings.Compare(r.name, o.name)
 }
 
-// reconcile compares one object, which may not exist any more, with what should be. It returns when it is due again if no
-// object changes; the zero time for never.
+// A reconcile function brings one object to its desired state. The object may not exist any more. The function returns when
+// it must be called again if no object changes; the zero time means never.
 type reconcile func(now time.Time, r ref) (time.Time, error)
 
 // An Actor calls the reconcilers of objects that changed or are due.
@@ -58,8 +58,8 @@ func (a *Actor) changed(kind, namespace, name string) {
 // maxRounds bounds one Step. Reconcilers that undo the writes of each other would never end.
 const maxRounds = 1000
 
-// Step reconciles all objects that changed or are due, in the order of their kinds, namespaces and names, until there are no
-// more. It returns when the next is due.
+// Step reconciles all objects that changed or are due, in the order of their kinds, namespaces and names. It repeats that
+// until there are no more. It returns when the next object is due.
 func (a *Actor) Step(now time.Time) (time.Time, error) {
 	for round := 0; ; round++ {
 		refs := a.take(now)
@@ -133,7 +133,7 @@ func draw(seed uint64, words ...string) float64 {
 		h.Write([]byte{0})
 		h.Write([]byte(w))
 	}
-	// The low bits of FNV are mixed best by another multiplication.
+	// FNV mixes the low bits poorly. Shifts and another multiplication mix them better.
 	x := h.Sum64()
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd

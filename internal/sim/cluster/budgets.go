@@ -39,7 +39,7 @@ func (w *Workloads) budget(now time.Time, r ref) (time.Time, error) {
 	next := forgetDisrupted(b, pods, now)
 	expected, desired, err := w.goal(b, pods)
 	if err != nil {
-		// The real controller cannot tell how many pods there should be, and allows nothing.
+		// As in kube-controller-manager, no disruption is allowed if the expected number of pods is not known.
 		b.Status.DisruptionsAllowed, b.Status.ObservedGeneration = 0, b.Generation
 		setSyncFailed(b, err, now)
 		_, err = kubeapi.UpdateStatus(w.c.server, b)
@@ -173,7 +173,7 @@ func (w *Workloads) expectedPods(pods []*corev1.Pod) (int32, error) {
 			replicas[r] = replicasOf(o.Spec.Replicas)
 		case *corev1.ReplicationController:
 			replicas[r] = replicasOf(o.Spec.Replicas)
-		case nil: // deleted
+		case nil: // the controller does not exist any more
 		default:
 			return 0, fmt.Errorf("%s %s does not implement the scale subresource", owner.Kind, owner.Name)
 		}

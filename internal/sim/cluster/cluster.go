@@ -37,13 +37,13 @@ type Cluster struct {
 	server  *kubeapi.Server
 	seed    uint64
 	latency time.Duration
-	// objects are all objects, and uids theirs. Pods are the names of pods by node, and owned those of objects by the uid of
-	// an owner.
+	// objects are all objects, and uids are the UIDs of all objects. pods has the pods of each node. owned has, for the UID of
+	// each owner, the objects with that owner.
 	objects map[ref]client.Object
 	uids    map[types.UID]bool
 	pods    map[string]map[ref]bool
 	owned   map[types.UID]map[ref]bool
-	// attachments are those of volumes by node, and claiming the pods by the claims that they use.
+	// attachments has the VolumeAttachments of each node. claiming has the pods that use each PersistentVolumeClaim.
 	attachments map[string]map[ref]bool
 	claiming    map[ref]map[ref]bool
 }
@@ -73,7 +73,7 @@ func (c *Cluster) Actors() []*Actor {
 	return []*Actor{c.Kubelets.Actor, c.Lifecycle.Actor, c.Load.Actor, c.Workloads.Actor, c.Garbage.Actor, c.Volumes.Actor}
 }
 
-// observe updates the indexes after a write and tells the actors.
+// observe updates the indexes after a write, and marks the changed objects for the actors.
 func (c *Cluster) observe(before, after client.Object) {
 	o := after
 	if o == nil {
@@ -100,7 +100,7 @@ func (c *Cluster) observe(before, after client.Object) {
 	}
 }
 
-// nodeChanged tells the actors of a change of a node that concerns its pods.
+// nodeChanged marks the pods of a node for the actors if the change of the node affects them.
 func (c *Cluster) nodeChanged(before client.Object, node *corev1.Node) {
 	old, _ := before.(*corev1.Node)
 	if old != nil && ready(old) == ready(node) && slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) && old != node &&
@@ -115,7 +115,7 @@ func (c *Cluster) nodeChanged(before client.Object, node *corev1.Node) {
 
 func sameTaint(a, b corev1.Taint) bool { return a.MatchTaint(&b) && a.Value == b.Value }
 
-// kindOf returns the kind of an object. Objects of the server carry theirs.
+// kindOf returns the kind of an object of the server, which sets the kind in every object.
 func kindOf(o client.Object) string { return o.GetObjectKind().GroupVersionKind().Kind }
 
 // index adds or removes an object.
@@ -173,7 +173,7 @@ func (c *Cluster) podsOn(node string) []*corev1.Pod {
 	return out
 }
 
-// children returns the objects of type T whose controller has a uid, by namespace and name.
+// children returns the objects of type T whose controller has the UID owner, by namespace and name.
 func children[T client.Object](c *Cluster, owner types.UID) []T {
 	var out []T
 	for _, r := range sortedRefs(c.owned[owner]) {
@@ -186,7 +186,7 @@ func children[T client.Object](c *Cluster, owner types.UID) []T {
 	return out
 }
 
-// seconds returns a time as objects carry it.
+// seconds returns a time in whole seconds, which is the resolution of times in objects.
 func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
 
 // active reports whether a pod runs or will run.
@@ -259,7 +259,7 @@ func ready(node *corev1.Node) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// duration returns the duration in an annotation, and false if there is none that can be read.
+// duration returns the duration in an annotation, and false if the annotation is missing or invalid.
 func duration(o client.Object, annotation string) (time.Duration, bool) {
 	text := strings.TrimSpace(o.GetAnnotations()[annotation])
 	d, err := time.ParseDuration(text)

@@ -23,7 +23,7 @@ import (
 // start is when tests begin.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a cluster on virtual time with a scheduler that binds pods at once.
+// world is a cluster on virtual time, with a simple scheduler that binds pods immediately.
 type world struct {
 	t      testing.TB
 	now    time.Time
@@ -71,7 +71,7 @@ func (w *world) run(d time.Duration) {
 	}
 }
 
-// settle steps the actors until nothing changes, and returns when the next is due.
+// settle steps the actors until nothing changes, and returns when the next actor is due.
 func (w *world) settle() time.Time {
 	w.t.Helper()
 	for round := 0; ; round++ {
@@ -94,7 +94,8 @@ func (w *world) settle() time.Time {
 	}
 }
 
-// schedule binds pods to the node with the fewest pods that their node affinity, its taints and their volumes allow.
+// schedule binds each pending pod to a node. Of the nodes that its node affinity, its volumes and the taints of the node
+// allow, it takes the one with the fewest pods.
 func (w *world) schedule() {
 	for _, pod := range w.podsOn("") {
 		if !active(pod) {
@@ -196,7 +197,7 @@ func (w *world) remove(o client.Object) {
 	}
 }
 
-// evict asks the server to evict a pod, and returns whether it did.
+// evict requests the eviction of a pod, and reports whether the server accepted it.
 func (w *world) evict(pod *corev1.Pod) bool {
 	w.t.Helper()
 	c, err := w.server.Client()
@@ -225,7 +226,7 @@ func (w *world) addNode(name, zone string, taints ...corev1.Taint) *corev1.Node 
 	})
 }
 
-// pods returns the pods of a workload.
+// podsOf returns the pods of a workload.
 func (w *world) podsOf(app string) []*corev1.Pod {
 	return slices.DeleteFunc(kubeapi.List[*corev1.Pod](w.server), func(p *corev1.Pod) bool { return p.Labels[appLabel] != app })
 }

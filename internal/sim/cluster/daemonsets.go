@@ -93,7 +93,8 @@ func targetNode(pod *corev1.Pod) string {
 	return ""
 }
 
-// place creates the pod of a node, or deletes those that are too many, ended, or may not continue to run.
+// place creates the pod of a node if it has none and run is true. Otherwise it deletes pods: those that have ended, all but
+// one of several, and all if remain is false.
 func (d *daemons) place(node string, run, remain bool) error {
 	pods := d.pods[node]
 	if len(pods) == 0 {
@@ -128,7 +129,7 @@ func (d *daemons) podFor(node string) *corev1.Pod {
 	return pod
 }
 
-// onNode returns an affinity that a node must satisfy besides having a name.
+// onNode returns the affinity a, restricted to the node with the name.
 func onNode(a *corev1.Affinity, node string) *corev1.Affinity {
 	fields := []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}}
 	if a == nil {
@@ -148,7 +149,7 @@ func onNode(a *corev1.Affinity, node string) *corev1.Affinity {
 	return a
 }
 
-// tolerateNodeTaints adds the tolerations that pods of DaemonSets have.
+// tolerateNodeTaints adds the tolerations that the DaemonSet controller adds to its pods.
 func tolerateNodeTaints(spec *corev1.PodSpec) {
 	add := func(key string, effect corev1.TaintEffect) {
 		t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
@@ -216,7 +217,7 @@ func (d *daemons) update(now time.Time, wanted map[string]bool) error {
 			}
 			ok, _ := available(pod, d.set.Spec.MinReadySeconds, now)
 			switch stale := pod.Labels[appsv1.ControllerRevisionHashLabelKey] != d.hash; {
-			case stale && !ok: // costs nothing
+			case stale && !ok: // maxUnavailable does not limit the deletion of unavailable pods
 				if err := d.w.delete(pod); err != nil {
 					return err
 				}

@@ -28,7 +28,7 @@ func (w *Workloads) deployment(_ time.Time, r ref) (time.Time, error) {
 	sets := children[*appsv1.ReplicaSet](w.c, d.UID)
 	for _, set := range sets {
 		if set.Status.ObservedGeneration < set.Generation || set.DeletionTimestamp != nil {
-			return time.Time{}, nil // its change comes back here
+			return time.Time{}, nil // the next change of the ReplicaSet calls this function again
 		}
 	}
 	slices.SortStableFunc(sets, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revisionOf(a), revisionOf(b)) })
@@ -134,8 +134,8 @@ func (w *Workloads) recreate(d *appsv1.Deployment, current *appsv1.ReplicaSet, o
 	return w.scale(current, replicasOf(d.Spec.Replicas))
 }
 
-// roll takes a rolling update one step further: it adds pods of the current template up to maxSurge, or removes old ones as
-// far as maxUnavailable allows.
+// roll makes one step of a rolling update: it adds pods of the current template up to maxSurge, or removes old pods as far as
+// maxUnavailable allows.
 func (w *Workloads) roll(d *appsv1.Deployment, current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) error {
 	replicas := replicasOf(d.Spec.Replicas)
 	surge, unavailable, err := margins(d, replicas)
@@ -155,8 +155,8 @@ func (w *Workloads) roll(d *appsv1.Deployment, current *appsv1.ReplicaSet, old [
 		return w.scale(current, mine+min(replicas+surge-total, replicas-mine))
 	}
 	least := replicas - unavailable
-	unhealthy := total - least - (mine - current.Status.AvailableReplicas) // how many old pods that are not available may go
-	healthy := totalAvailable - least                                      // and how many that are
+	unhealthy := total - least - (mine - current.Status.AvailableReplicas) // how many unavailable old pods may be removed
+	healthy := totalAvailable - least                                      // how many available old pods may be removed
 	if unhealthy <= 0 {
 		return nil
 	}
@@ -172,7 +172,8 @@ func (w *Workloads) roll(d *appsv1.Deployment, current *appsv1.ReplicaSet, old [
 	return w.forget(d, old)
 }
 
-// margins returns how many pods more and how many available pods fewer than the replicas a rolling update may have.
+// margins returns maxSurge and maxUnavailable of a rolling update as numbers of pods: how many pods more than the replicas
+// may exist, and how many fewer may be available.
 func margins(d *appsv1.Deployment, replicas int32) (surge, unavailable int32, err error) {
 	rolling := d.Spec.Strategy.RollingUpdate
 	if rolling == nil {
@@ -191,7 +192,7 @@ func margins(d *appsv1.Deployment, replicas int32) (surge, unavailable int32, er
 	return surge, min(unavailable, replicas), nil
 }
 
-// forget deletes the oldest ReplicaSets without pods that are over the limit of the history.
+// forget deletes the oldest ReplicaSets without pods, so that at most revisionHistoryLimit of them remain.
 func (w *Workloads) forget(d *appsv1.Deployment, old []*appsv1.ReplicaSet) error {
 	limit := 10
 	if l := d.Spec.RevisionHistoryLimit; l != nil {

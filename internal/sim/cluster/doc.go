@@ -1,4 +1,4 @@
-// Package cluster simulates what a node autoscaler meets in a cluster and does not own: kubelets, the controllers of
+// Package cluster simulates the parts of a cluster with which a node autoscaler interacts: kubelets, the controllers of
 // kube-controller-manager, volumes, and users who scale their workloads.
 //
 // Everything is an Actor over the API server of package kubeapi:
@@ -11,9 +11,10 @@
 //   - Volumes provisions volumes where the scheduler selected a node, and attaches them.
 //   - Load changes the replicas of Deployments over time.
 //
-// An actor holds keys of objects that changed, and times at which others are due. It looks at no other object, so a Step
-// without changes is cheap. Its state besides the API server is what a kubelet or a controller would have in memory. Times
-// that vary are drawn from the seed and the uid of the object, so an additional object does not change those of others.
+// An actor holds the keys of objects that changed, and the times at which other objects are due. It reads no further
+// objects, so a Step without changes is cheap. Besides the objects in the API server, it has only the state that a kubelet
+// or a controller would have in memory. Times that vary are drawn from the seed and the uid of the object. So an additional
+// object does not change the times of other objects.
 //
 // Simplifications: ReplicaSets adopt no pods, a Deployment that is scaled during a rollout does not scale old ReplicaSets in
 // proportion, Jobs have no indexes, and owners are always deleted in the background. Claims in use can be deleted, and an

@@ -34,7 +34,7 @@ func (g *Garbage) observe(r ref, before, after client.Object) {
 	}
 }
 
-// object deletes an object without owners.
+// object deletes an object if it has owner references and none of the owners exists any more.
 func (g *Garbage) object(_ time.Time, r ref) (time.Time, error) {
 	o := g.c.objects[r]
 	if o == nil || len(o.GetOwnerReferences()) == 0 || o.GetDeletionTimestamp() != nil {

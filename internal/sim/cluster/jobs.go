@@ -17,7 +17,7 @@ const (
 	lastBackoff  = 10 * time.Minute
 )
 
-// failures are the failed pods of a Job since the last that succeeded.
+// failures has the number of pods of a Job that have failed since a pod last succeeded, and the time of the last failure.
 type failures struct {
 	count int
 	last  time.Time
@@ -58,7 +58,7 @@ func (w *Workloads) job(now time.Time, r ref) (time.Time, error) {
 	return next, err
 }
 
-// tracked reports whether a Job has still to count a pod.
+// tracked reports whether the pod is not counted yet in the status of its Job.
 func tracked(pod *corev1.Pod) bool {
 	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
 }
@@ -154,7 +154,7 @@ func (w *Workloads) advance(now time.Time, job *batchv1.Job, running []*corev1.P
 	if n := job.Spec.Completions; n != nil {
 		want, complete = min(parallelism, *n-job.Status.Succeeded), job.Status.Succeeded >= *n
 	} else if job.Status.Succeeded > 0 {
-		want = 0 // a work queue: the remaining pods end by themselves
+		want = 0 // a Job without completions creates no more pods once one has succeeded
 	}
 	var deadline time.Time
 	if s := job.Spec.ActiveDeadlineSeconds; s != nil {

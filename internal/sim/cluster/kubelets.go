@@ -24,7 +24,8 @@ const (
 	RunsFor = "sim/runs-for"
 	// FailsAfter is the time after which the containers of a started pod fail.
 	FailsAfter = "sim/fails-after"
-	// EndsAfter is the time that the containers take to end when they are told to. Default and maximum: their grace period.
+	// EndsAfter is the time that the containers take to end after the signal to terminate. Default and maximum: their grace
+	// period.
 	EndsAfter = "sim/ends-after"
 )
 
@@ -59,7 +60,7 @@ func (k *Kubelets) Kill(node string) error {
 	return k.change(node, func(s *kubelet) { s.killed = true })
 }
 
-// SetCondition makes a kubelet that runs, or a problem detector on its node, report a condition.
+// SetCondition makes a running kubelet, or a problem detector on its node, report a condition.
 func (k *Kubelets) SetCondition(node string, kind corev1.NodeConditionType, status corev1.ConditionStatus) error {
 	return k.change(node, func(s *kubelet) { s.conditions[kind] = status })
 }
@@ -69,7 +70,7 @@ func (k *Kubelets) MakeNotReady(node string) error {
 	return k.SetCondition(node, corev1.NodeReady, corev1.ConditionFalse)
 }
 
-// Restore starts a kubelet again that was stopped, and ends what SetCondition began.
+// Restore starts a stopped kubelet again. Conditions that SetCondition set become healthy again.
 func (k *Kubelets) Restore(node string) error {
 	return k.change(node, func(s *kubelet) {
 		s.killed = false
@@ -79,7 +80,7 @@ func (k *Kubelets) Restore(node string) error {
 	})
 }
 
-// change changes the state of the kubelet of a node, and has its node and pods looked at in the next Step.
+// change changes the state of the kubelet of a node, and marks the node and its pods for the next Step.
 func (k *Kubelets) change(name string, f func(*kubelet)) error {
 	node, ok := kubeapi.Find[*corev1.Node](k.c.server, "", name)
 	if !ok {
@@ -90,7 +91,7 @@ func (k *Kubelets) change(name string, f func(*kubelet)) error {
 	return nil
 }
 
-// wake marks a node and its pods.
+// wake marks a node and its pods for the next Step.
 func (k *Kubelets) wake(name string) {
 	k.changed("Node", "", name)
 	for r := range k.c.pods[name] {
@@ -108,7 +109,7 @@ func (k *Kubelets) of(node *corev1.Node) *kubelet {
 	return s
 }
 
-// silent reports whether a node has no kubelet that runs.
+// silent reports whether the node has no running kubelet.
 func (k *Kubelets) silent(node *corev1.Node) bool {
 	return k.of(node).killed || node.Annotations[kwokNode] == ""
 }
@@ -156,7 +157,7 @@ func healthy(kind corev1.NodeConditionType) corev1.ConditionStatus {
 	if slices.Contains(pressures, kind) || kind == corev1.NodeNetworkUnavailable {
 		return corev1.ConditionFalse
 	}
-	return "" // of a problem detector: the condition is removed
+	return "" // a condition of a problem detector is removed when it is healthy
 }
 
 // report writes the conditions that a kubelet reports, if they differ from those of its node.

@@ -108,9 +108,9 @@ func TestDeadNode(t *testing.T) {
 			t.Error("a pod was not evicted after 300 s")
 		}
 	}
-	w.wantReady("web", 2) // on b
+	w.wantReady("web", 2) // both pods run on node b
 	w.run(time.Hour)
-	find[*corev1.Pod](w, "default", dead[0].Name) // nothing ends it
+	find[*corev1.Pod](w, "default", dead[0].Name) // it remains, because only a kubelet ends the containers of a pod
 	w.remove(find[*corev1.Node](w, "", "a"))
 	w.run(time.Minute)
 	if n := len(w.podsOf("web")); n != 2 {
@@ -123,7 +123,7 @@ func TestNodeRecovers(t *testing.T) {
 		name string
 		fail func(k *Kubelets) error
 		want corev1.ConditionStatus
-		pods int // after five minutes and a half
+		pods int // number of pods after five minutes and a half
 	}{
 		{"killed", func(k *Kubelets) error { return k.Kill("a") }, corev1.ConditionUnknown, 0},
 		{"not ready", func(k *Kubelets) error { return k.MakeNotReady("a") }, corev1.ConditionFalse, 0},
@@ -170,7 +170,8 @@ func TestNoExecuteEvictsAtOnce(t *testing.T) {
 	}
 }
 
-// A machine that is stopped takes the annotation off its node, which has no kubelet from then on.
+// When a machine is stopped, the annotation of its node is removed. From then on the node has no kubelet: it becomes
+// unready, and deleted pods remain until the annotation is back.
 func TestStoppedMachine(t *testing.T) {
 	w := newWorld(t, 1)
 	w.addNode("a", "z1")
@@ -195,7 +196,7 @@ func TestStoppedMachine(t *testing.T) {
 	w.wantReady("web", 1)
 }
 
-// A new node of the name of a dead one has a kubelet.
+// A new node with the name of a node whose kubelet was killed has a running kubelet.
 func TestSameNameAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	old := w.addNode("a", "z1")

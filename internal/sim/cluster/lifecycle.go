@@ -25,7 +25,7 @@ const (
 type NodeLifecycle struct {
 	*Actor
 	c *Cluster
-	// since is when a pod was seen first on a node with a NoExecute taint that has no time, or on a node that was deleted.
+	// since is when a pod was first seen on a node that was deleted, or on a node with a NoExecute taint without TimeAdded.
 	since map[types.UID]time.Time
 }
 
@@ -104,7 +104,8 @@ var taintsOf = []struct {
 	{corev1.NodeNetworkUnavailable, corev1.ConditionTrue, corev1.TaintNodeNetworkUnavailable, false},
 }
 
-// wantedTaints returns the taints that a node should have. Taints of others keep their order and come first.
+// wantedTaints returns the taints that a node should have. Taints that do not follow from its conditions come first, in
+// their order.
 func wantedTaints(now time.Time, node *corev1.Node) []corev1.Taint {
 	var want []corev1.Taint
 	at := seconds(now)
@@ -175,7 +176,7 @@ func (l *NodeLifecycle) pod(now time.Time, r ref) (time.Time, error) {
 	return at, nil
 }
 
-// first returns when a pod was seen first in a state that ends after a time.
+// first returns the time in l.since at which the pod was first seen, which is now if there is none.
 func (l *NodeLifecycle) first(pod types.UID, now time.Time) time.Time {
 	if _, known := l.since[pod]; !known {
 		l.since[pod] = now

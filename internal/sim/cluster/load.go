@@ -13,14 +13,14 @@ import (
 
 // A Curve is how the demand for replicas of a Deployment changes over time.
 type Curve struct {
-	// Base is the mean number of replicas, and Amplitude the part of it by which a sine wave with a Period changes it. Default
-	// period: 1 hour.
+	// Base is the mean number of replicas. A sine wave adds and subtracts up to Amplitude times Base. Period is the length of
+	// the wave, 1 hour by default.
 	Base      float64
 	Amplitude float64
 	Period    time.Duration
-	// Noise is the largest part of the demand by which it is changed at random in each interval.
+	// Noise is the largest random change of the demand in each interval, as a share of the demand.
 	Noise float64
-	// SpikeChance is the probability that demand multiplies by SpikeFactor for one SpikeLength. Default length: 5 minutes.
+	// SpikeChance is the probability that demand is multiplied by SpikeFactor in a period of SpikeLength, 5 minutes by default.
 	SpikeChance, SpikeFactor float64
 	SpikeLength              time.Duration
 	// Min and Max bound the replicas. Default: 0, and no upper bound.
@@ -61,8 +61,8 @@ func (c Curve) Demand(seed uint64, name string, since time.Duration) float64 {
 	return max(0, d)
 }
 
-// Load changes the replicas of Deployments over time, as a horizontal autoscaler does: at once when demand rises, and only
-// after a while when it falls.
+// Load changes the replicas of Deployments over time, as a HorizontalPodAutoscaler does: immediately when demand rises, and
+// only after Curve.Stabilize when it falls.
 type Load struct {
 	*Actor
 	c      *Cluster
@@ -77,7 +77,7 @@ type scaler struct {
 	recent  []decision // the last ones, oldest first
 }
 
-// decision is a number of replicas that the demand called for.
+// decision is the number of replicas that the demand required at a time.
 type decision struct {
 	at       time.Time
 	replicas int32
@@ -98,7 +98,7 @@ func (l *Load) Scale(namespace, name string, curve Curve) {
 // Stop ends Scale. The Deployment keeps its replicas.
 func (l *Load) Stop(namespace, name string) { delete(l.scaled, ref{"Deployment", namespace, name}) }
 
-// tolerance is the part of the replicas by which demand may differ before a scaler acts.
+// tolerance is the share of the current replicas by which demand may differ without a change of the replicas.
 const tolerance = 0.1
 
 // deployment sets the replicas of a Deployment when the next decision is due.
@@ -129,7 +129,7 @@ func (l *Load) deployment(now time.Time, r ref) (time.Time, error) {
 	return s.nextAt, nil
 }
 
-// decide returns the replicas for a demand: the highest number that demand called for in the last while.
+// decide returns the replicas for a demand: the highest number that demand required within Curve.Stabilize.
 func (s *scaler) decide(demand float64, current int32, now time.Time) int32 {
 	wanted := current
 	if current == 0 || math.Abs(demand/float64(current)-1) > tolerance {

@@ -34,7 +34,7 @@ func TestLoadFollowsDemand(t *testing.T) {
 	}
 }
 
-// Replicas are removed only when demand has been lower for a while.
+// Replicas are removed only after demand has been lower for the stabilization time of five minutes.
 func TestLoadStabilizes(t *testing.T) {
 	s := &scaler{curve: Curve{Stabilize: 5 * time.Minute}.withDefaults()}
 	now, current := start, int32(10)
@@ -116,7 +116,7 @@ func TestSameSeedSameWrites(t *testing.T) {
 	}
 }
 
-// Whatever the order in which actors react, workloads become what they should be.
+// Workloads reach their desired state for any order in which actors react to changes.
 func TestLatencyChangesNoResult(t *testing.T) {
 	for seed := range uint64(10) {
 		w := newWorldWith(t, Options{Seed: seed, Latency: 3 * time.Second})
@@ -148,7 +148,7 @@ func TestLatencyChangesNoResult(t *testing.T) {
 	}
 }
 
-// BenchmarkTwoHours is two virtual hours of a cluster of 40 nodes and about 300 pods.
+// BenchmarkTwoHours simulates two virtual hours of a cluster of 40 nodes and about 300 pods.
 func BenchmarkTwoHours(b *testing.B) {
 	for range b.N {
 		w := newWorld(b, 1)

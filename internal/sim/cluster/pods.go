@@ -8,7 +8,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
-// pod takes a pod of a node whose kubelet runs one stage further.
+// pod moves a pod to the next stage of its life (start, run, end), if the kubelet of its node runs.
 func (k *Kubelets) pod(now time.Time, r ref) (time.Time, error) {
 	pod, ok := kubeapi.Find[*corev1.Pod](k.c.server, r.namespace, r.name)
 	if !ok || pod.Spec.NodeName == "" {

@@ -24,7 +24,8 @@ type ordinals struct {
 	parallel bool
 }
 
-// statefulSet creates, deletes and updates the pods of a StatefulSet, one at a time and in order unless they are parallel.
+// statefulSet creates, deletes and updates the pods of a StatefulSet. It changes one pod at a time and in order, unless the
+// podManagementPolicy is Parallel.
 func (w *Workloads) statefulSet(now time.Time, r ref) (time.Time, error) {
 	set, ok := kubeapi.Find[*appsv1.StatefulSet](w.c.server, r.namespace, r.name)
 	if !ok || set.DeletionTimestamp != nil {
@@ -71,8 +72,8 @@ func (s *ordinals) healthy(pod *corev1.Pod, now time.Time) bool {
 	return ok
 }
 
-// fill creates missing pods and deletes ended ones. It reports whether all pods are healthy. In order, it stops at the first
-// pod that is not.
+// fill creates missing pods and deletes ended ones. It reports whether all pods are healthy. Unless the policy is Parallel,
+// it stops at the first pod that is not healthy.
 func (s *ordinals) fill(now time.Time) (done bool, err error) {
 	done = true
 	for n := range s.replicas {
@@ -132,7 +133,7 @@ func (s *ordinals) numbers(least int) []int {
 	return out
 }
 
-// trim deletes pods whose number is too high, from the highest. It reports whether there are none.
+// trim deletes pods whose number is too high, the highest first. It reports whether no such pod exists.
 func (s *ordinals) trim(_ time.Time) (done bool, err error) {
 	surplus := s.numbers(s.replicas)
 	for _, n := range surplus {
@@ -148,7 +149,8 @@ func (s *ordinals) trim(_ time.Time) (done bool, err error) {
 	return len(surplus) == 0, nil
 }
 
-// update deletes the pod with the highest number that has an older template, if all others above it are healthy.
+// update deletes one pod with an older template: the one with the highest number. All pods with higher numbers must be
+// healthy.
 func (s *ordinals) update(now time.Time) error {
 	if s.set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return nil

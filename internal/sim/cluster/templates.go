@@ -43,7 +43,7 @@ func Deployment(namespace, name string, replicas int32, template corev1.PodTempl
 	}
 }
 
-// StatefulSet returns a StatefulSet whose pods have one volume each of a StorageClass; none if that is empty.
+// StatefulSet returns a StatefulSet. Each of its pods has one volume of the StorageClass class, or none if class is empty.
 func StatefulSet(namespace, name string, replicas int32, template corev1.PodTemplateSpec, class string) *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},

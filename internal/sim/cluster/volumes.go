@@ -25,9 +25,9 @@ type Volumes struct {
 	*Actor
 	c     *Cluster
 	limit int32
-	// unused is when an attachment was seen first without a pod.
+	// unused is when an attachment was first seen without a pod that uses its volume.
 	unused map[types.UID]time.Time
-	// provisioned is when the volume of a claim exists.
+	// provisioned is when the volume of a claim will exist, by the UID of the claim.
 	provisioned map[types.UID]time.Time
 }
 
@@ -80,7 +80,7 @@ func (v *Volumes) attachmentsOf(node string) {
 	}
 }
 
-// waiting marks the attachments of a volume that other nodes have to release first.
+// waiting marks all attachments of a volume. One of them may wait until the volume is detached from another node.
 func (v *Volumes) waiting(pv string) {
 	for _, set := range v.c.attachments {
 		for r := range set {
@@ -267,7 +267,7 @@ func (v *Volumes) used(a *storagev1.VolumeAttachment) bool {
 	})
 }
 
-// elsewhere reports whether a volume that one node can use at a time is attached to another one.
+// elsewhere reports whether the volume is attached to another node, although only one node can use it at a time.
 func (v *Volumes) elsewhere(a *storagev1.VolumeAttachment) bool {
 	pv, ok := kubeapi.Find[*corev1.PersistentVolume](v.c.server, "", *a.Spec.Source.PersistentVolumeName)
 	if !ok || slices.Contains(pv.Spec.AccessModes, corev1.ReadWriteMany) || slices.Contains(pv.Spec.AccessModes, corev1.ReadOnlyMany) {

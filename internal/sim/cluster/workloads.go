@@ -30,7 +30,7 @@ type Workloads struct {
 	budgets map[ref]labels.Selector
 	// daemons are the DaemonSets.
 	daemons map[ref]bool
-	// failures are those of Jobs.
+	// failures are the recent failures of each Job, by its UID.
 	failures map[types.UID]failures
 }
 
@@ -58,7 +58,7 @@ func (w *Workloads) observe(before, after client.Object) {
 		if owner := metav1.GetControllerOf(version); owner != nil {
 			w.changed(owner.Kind, version.GetNamespace(), owner.Name)
 			if set, ok := w.c.objects[ref{owner.Kind, version.GetNamespace(), owner.Name}].(*appsv1.ReplicaSet); ok && after == nil {
-				w.ownerOf(set) // it may wait for the end of the pods of older ReplicaSets
+				w.ownerOf(set) // the Deployment may wait until the pods of older ReplicaSets are gone
 			}
 		}
 		if pod, ok := version.(*corev1.Pod); ok {
@@ -91,7 +91,7 @@ func (w *Workloads) observe(before, after client.Object) {
 	}
 }
 
-// ownerOf marks the controller of an object.
+// ownerOf marks the controller of an object for the next Step.
 func (w *Workloads) ownerOf(o client.Object) {
 	if owner := metav1.GetControllerOf(o); owner != nil {
 		w.changed(owner.Kind, o.GetNamespace(), owner.Name)
@@ -154,8 +154,8 @@ func setLabel(o metav1.Object, key, value string) {
 	o.SetLabels(m)
 }
 
-// available reports whether a pod has been ready for a number of seconds. If it has not, at is when it will have been; the
-// zero time if it is not ready.
+// available reports whether a pod has been ready for minReadySeconds. at is the time at which that is or was so. It is zero
+// if the pod is not ready.
 func available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (ok bool, at time.Time) {
 	isReady, since := podReady(pod)
 	if !isReady {

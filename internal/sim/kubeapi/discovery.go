@@ -46,8 +46,8 @@ func (s *Server) discover(r *Request) ([]byte, bool) {
 	return body, err == nil
 }
 
-// Describes reports whether a request is for what the server has, not for objects. Such requests may be served at any time,
-// from any goroutine.
+// Describes reports whether a request is about the server and not about objects: discovery, version or access review. Such
+// requests may be served at any time, from any goroutine.
 func (s *Server) Describes(r *Request) bool {
 	_, ok := s.discover(r)
 	return ok

@@ -12,13 +12,13 @@
 //   - discovery, /version and access reviews, which allow everything.
 //
 // It has no authentication, quotas, webhooks, server-side apply, pagination or metadata-only answers. Namespaces need not
-// exist, and of kinds of Kubernetes only what controllers observe gets defaults or is validated. Dependents of deleted owners are
-// deleted by package cluster, whatever the propagation policy says.
+// exist. Objects of Kubernetes' own kinds get defaults and are validated only in what controllers observe. Package cluster
+// deletes the dependents of deleted owners, and ignores the propagation policy.
 //
 // Parts of a simulation that are not under test write typed objects with Create, Update, UpdateStatus and Delete, and follow
-// writes with OnWrite. Each request is one step: Server.Serve does all of it
-// before it returns, and nothing happens between requests. Time comes from Config.Now. Names and uids come from
-// Config.Seed, so the same requests in the same order give the same objects.
+// writes with OnWrite. Each request is one step: Server.Serve does all of it before it returns, and nothing happens between
+// requests. Time comes from Config.Now. Names and uids come from Config.Seed, so the same requests in the same order give
+// the same objects.
 //
 // A Server is safe for use by one goroutine at a time.
 package kubeapi

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// bind puts a pod on a node, as kube-scheduler asks for.
+// bind serves the subresource binding: it puts the pod on the node that the request names.
 func (s *Server) bind(t target, r *Request) (int, []byte, error) {
 	e, err := t.table.get(t.key)
 	if err != nil {
@@ -155,7 +155,7 @@ func success(code int) (int, []byte, error) {
 	return code, body, err
 }
 
-// defaults sets what kube-apiserver and its admission plugins set on new objects, as far as controllers look at it.
+// defaults sets those fields of new objects that kube-apiserver and its admission plugins set and controllers read.
 func (s *Server) defaults(o client.Object) {
 	switch o := o.(type) {
 	case *corev1.Pod:
@@ -182,7 +182,8 @@ func with(m map[string]string, k, v string) map[string]string {
 	return m
 }
 
-// notReadyFor is how long a pod tolerates that its node is not ready or not reachable, unless it says so itself.
+// notReadyFor is how long, in seconds, a pod tolerates that its node is not ready or unreachable, unless it has tolerations
+// for that.
 var notReadyFor = int64(300)
 
 func (s *Server) podDefaults(pod *corev1.Pod) {
@@ -241,7 +242,7 @@ func (s *Server) time() metav1.Time { return metav1.NewTime(s.cfg.Now().Truncate
 
 func seconds(n int64) time.Duration { return time.Duration(min(n, 1<<32)) * time.Second }
 
-// letters are those of the suffixes of generated names.
+// letters are the characters that suffixes of generated names may have.
 const letters = "bcdfghjklmnpqrstvwxz2456789"
 
 func (s *Server) suffix() string {

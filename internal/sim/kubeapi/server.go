@@ -47,9 +47,9 @@ type Server struct {
 	written []func(before, after client.Object)
 }
 
-// OnWrite has f called after each change with the object before and after it. Before is nil for a new object and after is
-// nil for one that was removed. F may change neither, and may not write to the server. Several functions are called in the
-// order in which they were added.
+// OnWrite adds a function that is called after each change with the object before and after the change. before is nil for a
+// new object, and after is nil for a removed one. f must not modify them, and must not write to the server. Several functions
+// are called in the order in which they were added.
 func (s *Server) OnWrite(f func(before, after client.Object)) { s.written = append(s.written, f) }
 
 // New makes a server without objects.
@@ -114,7 +114,7 @@ type Response struct {
 	Watch *Watch
 }
 
-// target is what the path of a request names.
+// target is what the path of a request identifies: a kind, an object of it, and a subresource. The last two may be empty.
 type target struct {
 	table       *table
 	key         key
@@ -183,7 +183,7 @@ func (s *Server) dispatch(t target, r *Request) (code int, body []byte, err erro
 	return http.StatusOK, body, err
 }
 
-// failure returns the answer that tells an error.
+// failure returns the response for an error.
 func failure(err error) Response {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -378,7 +378,7 @@ func TestDeleteAllOf(t *testing.T) {
 	}
 }
 
-// The typed functions do what requests do.
+// Create, Update, UpdateStatus and Delete have the same effects as the requests of a client.
 func TestTypedWrites(t *testing.T) {
 	f := newFixture(t)
 	var writes []string

@@ -30,14 +30,14 @@ type table struct {
 	kind    Kind
 	server  *Server
 	objects map[key]*entry
-	order   []*entry // by namespace and name; nil if it must be made anew
-	// changes are the last ones, oldest first, and dropped is the version of the newest that was dropped.
+	order   []*entry // by namespace and name; nil if it must be sorted again
+	// changes are the most recent changes, oldest first. Older ones are dropped: dropped is the version of the newest of them.
 	changes []change
 	dropped uint64
 	watches []*Watch
 }
 
-// change is one write. Before is nil for a new object, after for one that is gone.
+// change is one write. before is nil if the object is new, and after is nil if the object was removed.
 type change struct {
 	before, after *entry
 	version       uint64
@@ -90,7 +90,7 @@ func (t *table) list(namespace string, q url.Values) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// store makes object the current version of its key, or removes the key if object is nil, and tells the watches.
+// store makes object the current version of its key, or removes the key if object is nil. It adds the event to the watches.
 func (t *table) store(k key, object client.Object) (*entry, error) {
 	before := t.objects[k]
 	t.server.version++

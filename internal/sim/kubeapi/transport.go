@@ -40,7 +40,7 @@ func HTTP(r *http.Request, resp Response, body io.ReadCloser, now time.Time) *ht
 	}
 }
 
-// direct carries out requests at once, in the caller's goroutine.
+// direct is an HTTP transport that carries out requests immediately, in the caller's goroutine.
 type direct struct{ server *Server }
 
 // RoundTrip implements http.RoundTripper. It cannot watch.
@@ -57,7 +57,8 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return HTTP(r, resp, nil, d.server.cfg.Now()), nil
 }
 
-// RestConfig returns how to reach the server through a transport; nil carries out requests at once, in the caller's goroutine.
+// RestConfig returns a client configuration that uses the transport. With a nil transport, requests are carried out
+// immediately, in the caller's goroutine.
 func (s *Server) RestConfig(transport http.RoundTripper) *rest.Config {
 	if transport == nil {
 		transport = direct{s}

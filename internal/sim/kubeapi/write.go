@@ -191,7 +191,7 @@ func (s *Server) update(t target, r *Request, old *entry, o client.Object) (*ent
 	return t.table.store(t.key, o)
 }
 
-// keepIdentity sets the metadata that clients cannot change to that of the object before.
+// keepIdentity sets the metadata of o that clients cannot change to the values in before, the object before the write.
 func keepIdentity(o, before client.Object) {
 	o.SetUID(before.GetUID())
 	o.SetCreationTimestamp(before.GetCreationTimestamp())
@@ -218,13 +218,15 @@ func firstNewFinalizer(o, before client.Object) string {
 	return ""
 }
 
-// ended reports whether an object that is being deleted waits for nothing but its finalizers. A pod also waits for its kubelet.
+// ended reports whether only finalizers delay the removal of an object that is being deleted. A pod is also delayed by its
+// kubelet, as long as it has a grace period.
 func ended(o client.Object) bool {
 	grace := o.GetDeletionGracePeriodSeconds()
 	return grace == nil || *grace == 0
 }
 
-// remove deletes an object: at once, or, if it has finalizers or is a pod on a node, by a mark.
+// remove deletes an object. If it has finalizers or is a pod on a node, it gets a deletion timestamp. Otherwise it is removed
+// immediately.
 func (s *Server) remove(t target, r *Request) ([]byte, error) {
 	old, err := t.table.get(t.key)
 	if err != nil {
@@ -353,7 +355,7 @@ func (s *Server) admit(ctx context.Context, t *table, o, before client.Object) (
 	return s.strict(t, admitted)
 }
 
-// loose returns a typed object as a tree of values.
+// loose returns a typed object as an unstructured one.
 func loose(t *table, o client.Object) (*unstructured.Unstructured, error) {
 	o.GetObjectKind().SetGroupVersionKind(t.kind.GroupVersionKind)
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
@@ -366,7 +368,7 @@ func loose(t *table, o client.Object) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: m}, nil
 }
 
-// strict returns a tree of values as a typed object.
+// strict returns an unstructured object as a typed one.
 func (s *Server) strict(t *table, u *unstructured.Unstructured) (client.Object, error) {
 	o, err := s.cfg.Scheme.New(t.kind.GroupVersionKind)
 	if err != nil {
@@ -378,7 +380,7 @@ func (s *Server) strict(t *table, u *unstructured.Unstructured) (client.Object, 
 	return o.(client.Object), nil
 }
 
-// copyStatus makes the status of to that of from, which has the same type.
+// copyStatus replaces the status of an object with a copy of the status of another object of the same type.
 func copyStatus(to, from client.Object) {
 	if f := statusOf(to); f.IsValid() {
 		f.Set(statusOf(from.DeepCopyObject().(client.Object)))

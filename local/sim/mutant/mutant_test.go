@@ -50,7 +50,7 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
-// Edits whose old text is missing, or is there twice, are refused.
+// Apply returns an error for an edit whose old text does not occur in the file, or occurs twice.
 func TestRottenMutants(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("package a\n\nvar x, y = 1, 1\n"), 0o644); err != nil {
@@ -76,7 +76,7 @@ type checker struct {
 	imports types.Importer
 }
 
-// newChecker lists what the packages of the mutants import, with the files of the compiler for it.
+// newChecker lists the packages that the changed packages import, and the export data files of the compiler for them.
 func newChecker(t *testing.T, all []Mutant) *checker {
 	packages := map[string]bool{}
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}

@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
-// A scheduler that has followed all changes must bind the same pods as one that begins with their result. If it does not, its
-// index is wrong, or it has missed that a change helps a pod.
+// A new scheduler binds no pods that the running scheduler has left pending. If it did, the index of the running one would be
+// wrong, or the running one would have missed that a change makes a pod schedulable.
 func TestFollowsChanges(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestFollowsChanges(t *testing.T) {
 				c.bindClaims()
 				c.step()
 				if i%10 != 9 {
-					continue // a missed change shows later
+					continue // every tenth change is enough, because pods remain pending after a missed change
 				}
 				before := c.places()
 				c.restart(seed)
@@ -44,7 +44,7 @@ func TestFollowsChanges(t *testing.T) {
 	}
 }
 
-// bindClaims does what a driver and the volume controller do for the claims that have a node.
+// bindClaims creates and binds a volume for each claim with a selected node, as a CSI driver and the volume controller do.
 func (c *cluster) bindClaims() {
 	c.t.Helper()
 	for _, o := range kubeapi.List[*corev1.PersistentVolumeClaim](c.server) {
@@ -58,7 +58,7 @@ func (c *cluster) bindClaims() {
 	}
 }
 
-// change does one thing at random, and says what.
+// change makes one random change of the objects, and describes it.
 func (c *cluster) change(r *rand.Rand, i int) string {
 	pods, nodes := kubeapi.List[*corev1.Pod](c.server), kubeapi.List[*corev1.Node](c.server)
 	what := r.IntN(10)

@@ -44,7 +44,7 @@ func TestNominatedPodsKeepTheirCapacity(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := newCluster(t, 1)
 			c.create(node("n", "2", "z"))
-			// The pod is not tried yet, and its nomination counts.
+			// The node selector makes the nominated pod unschedulable, so only its nomination reserves capacity.
 			c.create(pod("nominated", "2", func(p *corev1.Pod) {
 				p.Spec.NodeSelector = map[string]string{"not": "there"}
 			}))
@@ -85,7 +85,7 @@ func TestFailedAttemptClearsNomination(t *testing.T) {
 	}
 }
 
-// A nomination that is written after the attempt stays until there is a reason for another attempt.
+// A nomination that is written after a failed attempt is not cleared before the next attempt, which needs an event.
 func TestNominationToFutureNode(t *testing.T) {
 	c := newCluster(t, 1)
 	c.create(node("n", "1", "z"), pod("p", "2"))
@@ -101,7 +101,8 @@ func TestNominationToFutureNode(t *testing.T) {
 	c.wantPlaces("p=future")
 }
 
-// The end of a nomination helps pods of no higher priority only: others do not have to leave its capacity free.
+// When a nomination ends, only pods of equal or lower priority are tried again. For pods of higher priority, the nomination
+// reserved no capacity.
 func TestEndOfNominationOfLowerPriority(t *testing.T) {
 	c := newCluster(t, 1)
 	c.create(node("n", "2", "z"), pod("high", "4", priority(1)),
@@ -127,13 +128,13 @@ func TestUnschedulableCondition(t *testing.T) {
 	since := c.wantCondition("p", corev1.PodReasonUnschedulable, message)
 	version := c.pod("p").ResourceVersion
 
-	// The next attempt says the same, and writes nothing.
+	// If the next attempt has the same result, the condition is not written again.
 	c.now = c.now.Add(5 * time.Minute)
 	c.step()
 	if got := c.pod("p").ResourceVersion; got != version {
 		t.Errorf("the condition was written again: version %s, want %s", got, version)
 	}
-	// Another reason is written, and the time stays that of the first.
+	// If the message differs, it is written. The transition time remains, because the status is still False.
 	c.create(node("too-small", "1", "z"))
 	c.now = c.now.Add(5 * time.Minute)
 	c.step()
@@ -147,7 +148,7 @@ func TestUnschedulableCondition(t *testing.T) {
 	c.wantPlaces("p=fits")
 }
 
-// A filter that limits the nodes before they are looked at gives one reason for all others.
+// If a plugin restricts the candidates to named nodes before filtering, the message has one reason for all other nodes.
 func TestUnschedulableOnNamedNode(t *testing.T) {
 	c := newCluster(t, 1)
 	c.create(node("named", "1", "z"), node("a", "8", "z"), node("b", "8", "z"), pod("p", "2", func(p *corev1.Pod) {

@@ -39,7 +39,7 @@ func added[T client.Object](s *Scheduler, objects []T) {
 	}
 }
 
-// observe brings the index and the queue up to date with a write.
+// observe updates the index and the queue after a write.
 func (s *Scheduler) observe(before, after client.Object) {
 	o := after
 	if o == nil {
@@ -55,7 +55,7 @@ func (s *Scheduler) observe(before, after client.Object) {
 	}
 }
 
-// typed returns an object as what it is, nil for nil.
+// typed returns an object as one of type T, nil for nil.
 func typed[T client.Object](o client.Object) T {
 	t, _ := o.(T)
 	return t
@@ -68,7 +68,7 @@ func (s *Scheduler) fail(err error) {
 	}
 }
 
-// happened makes the pods ready that an event may help.
+// happened makes those pods ready that may be schedulable after the event.
 func (s *Scheduler) happened(event fwk.ClusterEvent, before, after any) {
 	s.queue.happened(s.profile.hints, event, before, after, everyPriority)
 }
@@ -90,10 +90,10 @@ func (s *Scheduler) observeNode(before, after *corev1.Node) {
 	}
 }
 
-// running reports whether a pod takes part of a node.
+// running reports whether a pod is bound to a node and uses resources there.
 func running(pod *corev1.Pod) bool { return pod != nil && pod.Spec.NodeName != "" && !ended(pod) }
 
-// pending reports whether the scheduler is to find a node for a pod.
+// pending reports whether the scheduler must find a node for a pod.
 func pending(pod *corev1.Pod) bool {
 	return pod != nil && pod.Spec.NodeName == "" && pod.Spec.SchedulerName == corev1.DefaultSchedulerName && !ended(pod)
 }
@@ -130,7 +130,7 @@ func (s *Scheduler) observePod(before, after *corev1.Pod) {
 // updated observes a new version of a pod on a node.
 func (s *Scheduler) updated(before, after *corev1.Pod) {
 	for _, event := range framework.PodSchedulingPropertiesChange(after, before) {
-		// The general event says that nothing changed that decisions depend on, but for the beginning of a deletion.
+		// The general event Update means that nothing changed on which decisions depend, except if the deletion of the pod began.
 		if event.ActionType != fwk.Update || before.DeletionTimestamp == nil && after.DeletionTimestamp != nil {
 			s.changed = true
 			s.happened(event, before, after)
@@ -175,7 +175,7 @@ func (s *Scheduler) gone(pod *corev1.Pod) {
 	s.queue.drop(pod.UID)
 }
 
-// vacated makes ready the pods that gain from a nomination that ended: those that had to leave its capacity free.
+// vacated makes ready the pods for which an ended nomination had reserved capacity: pods of at most the same priority.
 func (s *Scheduler) vacated(pod *corev1.Pod) {
 	s.queue.happened(s.profile.hints, framework.EventAssignedPodDelete, pod, nil, corev1helpers.PodPriority(pod))
 }
@@ -203,7 +203,7 @@ func (s *Scheduler) observeOther(before, after, o client.Object) {
 	}
 }
 
-// untyped returns an object as queueing hints take it.
+// untyped returns an object as an argument of queueing hints, which need an untyped nil for no object.
 func untyped(o client.Object) any {
 	if o == nil {
 		return nil
@@ -211,8 +211,8 @@ func untyped(o client.Object) any {
 	return o
 }
 
-// storeOf returns where objects of a kind are kept, and their name in events, "" if they cause none. It returns nil for kinds
-// that no plugin looks up.
+// storeOf returns the store for objects of a kind, and the resource of their events, "" if they cause no events. The store is
+// nil for kinds that no plugin reads.
 func (s *Scheduler) storeOf(o client.Object) (cache.Store, fwk.EventResource) {
 	core, storage, apps := s.profile.informers.Core().V1(), s.profile.informers.Storage().V1(), s.profile.informers.Apps().V1()
 	switch o.(type) {

@@ -95,7 +95,7 @@ func (p *profile) feasible(ctx context.Context, state fwk.CycleState, pod *corev
 	return passed, err
 }
 
-// filter returns the nodes that pass the filters, and adds to fit why the others do not.
+// filter returns the nodes that pass the filters. It adds to fit the reasons why the other nodes do not pass.
 func (p *profile) filter(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo, fit *framework.FitError,
 ) ([]fwk.NodeInfo, error) {

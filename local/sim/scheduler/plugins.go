@@ -25,11 +25,11 @@ import (
 // leftOut are the default plugins that a Scheduler does not run.
 var leftOut = []string{names.DefaultPreemption, names.DynamicResources}
 
-// profile is the plugins of kube-scheduler and what they read.
+// profile has the plugins of kube-scheduler, and the client, cache and informers that the plugins read.
 type profile struct {
 	framework framework.Framework
 	client    kubernetes.Interface
-	// cache follows the API server; snapshot is what the plugins see of it during an attempt.
+	// cache follows the API server; snapshot is the copy of cache that the plugins read during an attempt.
 	cache    cache.Cache
 	snapshot *cache.Snapshot
 	// informers are never started. The plugins read their stores, which Scheduler.observe fills.
@@ -37,24 +37,25 @@ type profile struct {
 	hints     []hint
 }
 
-// A hint says whether an event may help a pod that a plugin rejected.
+// A hint decides whether a pod that a plugin rejected may be schedulable after an event.
 type hint struct {
 	plugin string
 	event  fwk.ClusterEvent
 	fn     fwk.QueueingHintFn
 }
 
-// quiet is the context of all calls of the plugins. It discards what they log.
+// quiet returns the context of all calls of the plugins. It discards their log messages.
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
 
 // newProfile makes the default profile over a server. The plugins find the pods that are nominated to a node by nominator.
 func newProfile(server *kubeapi.Server, nominator fwk.PodNominator) (*profile, error) {
-	metrics.Register() // the first call does it for the process
+	metrics.Register() // only the first call in a process has an effect
 	client, err := kubernetes.NewForConfig(server.RestConfig(nil))
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	// The framework and the cache start goroutines that publish metrics until their context ends. It has ended.
+	// The framework and the cache start goroutines that publish metrics until their context is done. Here it is done from the
+	// start.
 	ended, end := context.WithCancel(quiet())
 	end()
 	p := &profile{

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// firstBackoff and longestBackoff are how long a pod waits after an error: the time doubles with each.
+	// firstBackoff is how long a pod waits after an error. The wait doubles with each further error, up to longestBackoff.
 	firstBackoff, longestBackoff = time.Second, 10 * time.Second
-	// flushAfter is how long a rejected pod waits if no event may help it.
+	// flushAfter is how long a rejected pod waits for the next attempt if no event makes it ready before.
 	flushAfter = 5 * time.Minute
 )
 
@@ -27,7 +27,7 @@ type entry struct {
 	pod *corev1.Pod
 	// info is pod as the filters need it, nil until it is needed.
 	info fwk.PodInfo
-	// ready is true if the pod is to be tried at once, else it is tried at the time retry.
+	// ready is true if the pod must be tried immediately. Otherwise it is tried at the time retry.
 	ready bool
 	retry time.Time
 	// rejectors are the plugins that rejected the pod. If there are none, any event makes the pod ready.
@@ -152,8 +152,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// happened makes the entries ready that an event may help: those of at most a priority that a plugin rejected whose hint says
-// so.
+// happened makes entries ready after an event. An entry becomes ready if the priority of its pod is at most `most`, and if the
+// hint of a plugin that rejected the pod says that the event may make it schedulable.
 func (q *queue) happened(hints []hint, event fwk.ClusterEvent, before, after any, most int32) {
 	var matching []hint
 	for _, h := range hints {
@@ -180,7 +180,7 @@ func (h hint) helps(e *entry, before, after any) bool {
 	return err != nil || answer == fwk.Queue
 }
 
-// NominatedPodsForNode implements fwk.PodNominator. The order is that of the names.
+// NominatedPodsForNode implements fwk.PodNominator. The pods are ordered by name.
 func (q *queue) NominatedPodsForNode(node string) []fwk.PodInfo {
 	if len(q.nominated[node]) == 0 {
 		return nil

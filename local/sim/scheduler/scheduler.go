@@ -26,7 +26,7 @@ type Scheduler struct {
 	queue   *queue
 	// waits are the pods whose claims are being bound, in the order in which their nodes were chosen.
 	waits []*wait
-	// changed is true if an object changed after the last Step that did something, which said that next is the next one.
+	// changed is true if an object changed after the last Step that did something. next is the result of that Step.
 	changed bool
 	next    time.Time
 	// broken is the first error of the index, which a bug causes. No Step does anything afterwards.
@@ -35,8 +35,8 @@ type Scheduler struct {
 
 var _ sim.Actor = (*Scheduler)(nil)
 
-// New makes a scheduler for the pods of a server that have the default scheduler. The seed decides between nodes of the same
-// score.
+// New returns a scheduler for the pods of a server whose schedulerName is that of the default scheduler. The seed decides
+// between nodes of equal scores.
 func New(server *kubeapi.Server, seed uint64) (*Scheduler, error) {
 	s := &Scheduler{server: server, seed: seed, queue: newQueue(), changed: true}
 	var err error
@@ -60,7 +60,7 @@ func (s *Scheduler) Step(now time.Time) (time.Time, error) {
 	if err := s.finishWaits(ctx, now); err != nil {
 		return time.Time{}, err
 	}
-	// An attempt may make other pods ready, so all that are due are looked up until there are none.
+	// An attempt may make other pods ready, so this repeats until no pod is due.
 	for due := s.queue.due(now); len(due) > 0 && s.broken == nil; due = s.queue.due(now) {
 		for _, e := range due {
 			if err := s.try(ctx, e, now); err != nil {
@@ -85,7 +85,7 @@ func (s *Scheduler) try(ctx context.Context, e *entry, now time.Time) error {
 	if err != nil {
 		return s.refuse(ctx, e, err, now)
 	}
-	// Until the pod is bound, the index has it on the node.
+	// The pod is assumed to be on the node until it is bound, so that the next attempts count it there.
 	assumed := e.pod.DeepCopy()
 	assumed.Spec.NodeName = node
 	if err := s.profile.cache.AssumePod(klog.FromContext(ctx), assumed); err != nil {

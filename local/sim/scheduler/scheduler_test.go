@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/sim/scheduler"
 )
 
-// A cluster is an API server with a scheduler, at a time that the test moves.
+// A cluster is an API server with a scheduler. The test sets the time.
 type cluster struct {
 	t      testing.TB
 	server *kubeapi.Server
@@ -101,7 +101,7 @@ func (c *cluster) wantPlaces(want string) {
 	}
 }
 
-// nominate writes a nomination, as another program does.
+// nominate writes the nomination of a pod, as a program other than the scheduler does.
 func (c *cluster) nominate(pod, node string) {
 	c.t.Helper()
 	p := c.pod(pod).DeepCopy()
@@ -117,7 +117,7 @@ func list(cpu string) corev1.ResourceList {
 	}
 }
 
-// node returns a node in a zone, with as many GiB as cpus.
+// node returns a node in a zone, with one GiB of memory for each cpu.
 func node(name, cpu, zone string, change ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: zone},
@@ -264,7 +264,7 @@ func TestSpread(t *testing.T) {
 	for _, p := range kubeapi.List[*corev1.Pod](c.server) {
 		zones[p.Spec.NodeName]++
 	}
-	// The fifth pod may be one more than the two of the full zone.
+	// Node b is full with two pods. maxSkew allows three pods on node a, so the fifth pod is bound there.
 	if want := map[string]int{"a": 3, "b": 2}; !maps.Equal(zones, want) {
 		t.Errorf("pods per node are %v, want %v", zones, want)
 	}
@@ -361,7 +361,7 @@ func TestIdleStepsAreFree(t *testing.T) {
 	}
 }
 
-// All goroutines must have ended for the bubble to end.
+// A scheduler works in a testing/synctest bubble. The bubble ends only if the scheduler leaves no goroutine behind.
 func TestInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 1)

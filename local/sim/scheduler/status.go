@@ -11,7 +11,7 @@ import (
 	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// setUnscheduled makes the condition PodScheduled false. It changes nothing if the condition says the same already.
+// setUnscheduled sets the condition PodScheduled to False. It changes nothing if the condition is the same already.
 func setUnscheduled(status *corev1.PodStatus, generation int64, reason, message string, now time.Time) {
 	c := corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
@@ -29,7 +29,7 @@ func setUnscheduled(status *corev1.PodStatus, generation int64, reason, message 
 	*old = c
 }
 
-// writeStatus patches the status of a pod. It writes nothing if nothing differs.
+// writeStatus patches the status of a pod. It writes nothing if the status is unchanged.
 func (s *Scheduler) writeStatus(ctx context.Context, pod *corev1.Pod, status *corev1.PodStatus) error {
 	if err := schedutil.PatchPodStatus(ctx, s.profile.client, pod.Name, pod.Namespace, &pod.Status, status); err != nil {
 		return fmt.Errorf("patch status: %w", err)

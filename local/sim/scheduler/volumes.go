@@ -24,16 +24,18 @@ const bindTimeout = 10 * time.Minute
 // A wait is a pod whose node is chosen and whose claims are not bound.
 type wait struct {
 	entry *entry
-	// assumed is the pod with its node, which the index has.
+	// assumed is the pod with its chosen node. The index counts it on that node.
 	assumed  *corev1.Pod
 	deadline time.Time
 	claims   []reservation
 }
 
-// A reservation is a claim that is being bound, and the volume that is reserved for it, "" if its driver makes one.
+// A reservation is a claim that is being bound, and the volume that is reserved for it. The volume is "" if the CSI driver
+// creates one.
 type reservation struct{ claim, volume string }
 
-// unbound returns the claims of a pod that are not bound. After the filters all of them are to be bound once a node is chosen.
+// unbound returns the claims of a pod that are not bound. A pod that passes the filters has only such unbound claims as are
+// bound after its node is chosen.
 func (s *Scheduler) unbound(pod *corev1.Pod) []*corev1.PersistentVolumeClaim {
 	var claims []*corev1.PersistentVolumeClaim
 	for i := range pod.Spec.Volumes {
@@ -58,7 +60,8 @@ func bound(c *corev1.PersistentVolumeClaim) bool {
 	return c.Spec.VolumeName != "" && metav1.HasAnnotation(c.ObjectMeta, volumehelpers.AnnBindCompleted)
 }
 
-// await chooses the volumes of an assumed pod, or has them made, and nominates the pod to its node until they are bound.
+// await chooses existing volumes for the claims of an assumed pod, or requests new ones. The pod is nominated to its node
+// until all claims are bound.
 func (s *Scheduler) await(
 	ctx context.Context, e *entry, assumed *corev1.Pod, claims []*corev1.PersistentVolumeClaim, now time.Time,
 ) error {
@@ -74,8 +77,8 @@ func (s *Scheduler) await(
 	return s.writeStatus(ctx, e.pod, status)
 }
 
-// chooseVolumes gives each claim the smallest existing volume that fits, small claims first. The others are annotated with
-// the node, so that their driver makes a volume.
+// chooseVolumes reserves for each claim the smallest existing volume that fits, small claims first. Claims without such a
+// volume are annotated with the node, so that their CSI driver creates a volume.
 func (s *Scheduler) chooseVolumes(ctx context.Context, w *wait, claims []*corev1.PersistentVolumeClaim) error {
 	node, ok := kubeapi.Find[*corev1.Node](s.server, "", w.assumed.Spec.NodeName)
 	if !ok {
@@ -145,7 +148,7 @@ func (s *Scheduler) prebind(ctx context.Context, volume *corev1.PersistentVolume
 	return nil
 }
 
-// finishWaits binds the pods whose claims are bound, and gives up those whose claims will not be.
+// finishWaits binds the pods whose claims are bound. It ends the attempt for pods whose claims cannot be bound any more.
 func (s *Scheduler) finishWaits(ctx context.Context, now time.Time) error {
 	for _, w := range slices.Clone(s.waits) {
 		done, cause := s.progress(w)
@@ -187,7 +190,8 @@ func (s *Scheduler) progress(w *wait) (done bool, err error) {
 	return done, nil
 }
 
-// possible returns why a claim cannot be bound for a node, nil if it still can. Reserved is the volume that is reserved for it.
+// possible returns why a claim cannot be bound for a node, nil if it still can. reserved is the volume that is reserved for
+// the claim.
 func (s *Scheduler) possible(claim *corev1.PersistentVolumeClaim, reserved string, node *corev1.Node) error {
 	name := reserved
 	if reserved == "" {
@@ -216,7 +220,7 @@ func reachable(volume *corev1.PersistentVolume, node *corev1.Node) error {
 	return nil
 }
 
-// release ends the wait of an entry without a binding. Its node has room for other pods again.
+// release ends the wait of an entry without a binding. The capacity of its node is available to other pods again.
 func (s *Scheduler) release(e *entry) {
 	w := e.waiting
 	s.forgetWait(w)

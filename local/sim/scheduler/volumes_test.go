@@ -27,7 +27,7 @@ func claim(name, class string) *corev1.PersistentVolumeClaim {
 	return c
 }
 
-// volume returns a volume of the size of claims that nodes of a zone can use.
+// volume returns a volume with the size that the claims of the tests request. Only nodes of the zone can use it.
 func volume(name, class, zone string) *corev1.PersistentVolume {
 	v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	v.Spec = corev1.PersistentVolumeSpec{
@@ -69,7 +69,7 @@ func (c *cluster) update(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// bindClaim does what the volume controller does at the end.
+// bindClaim completes the binding of a claim to a volume, as the volume controller does.
 func (c *cluster) bindClaim(name, volume string) {
 	c.t.Helper()
 	o := c.claim(name)
@@ -95,7 +95,7 @@ func waiting(t *testing.T) (*cluster, string) {
 
 func TestWaitsForClaims(t *testing.T) {
 	c, on := waiting(t)
-	// The waiting pod takes its part of the node, whatever the priority of others.
+	// Pods of higher priority do not get the capacity of the node that the waiting pod uses.
 	c.create(pod("q", "2", priority(1)), pod("r", "2", priority(1)))
 	c.step()
 	other := map[string]string{"a": "b", "b": "a"}[on]
@@ -108,7 +108,7 @@ func TestWaitsForClaims(t *testing.T) {
 	c.wantPlaces("p=" + on + " q=" + other + " r=")
 }
 
-// A pod that waits on the node of its nomination counts once.
+// A pod that waits for its claims on the node to which it is nominated counts only once on that node.
 func TestNominatedPodWaitsForClaims(t *testing.T) {
 	c := newCluster(t, 1)
 	c.create(node("n", "4", "z"), class("fast", "disks.example.com"), claim("data", "fast"), pod("p", "2", mount("data")))
@@ -174,7 +174,7 @@ func TestChoosesExistingVolume(t *testing.T) {
 	c.wantPlaces("p=b")
 }
 
-// Small claims come first, so that the large volumes are left for the large ones.
+// Volumes are chosen for small claims first, so that large volumes remain for large claims.
 func TestChoosesSmallestVolume(t *testing.T) {
 	c := newCluster(t, 1)
 	sized := func(list corev1.ResourceList, size string) { list[corev1.ResourceStorage] = resource.MustParse(size) }
@@ -241,7 +241,7 @@ func TestGivesUpClaims(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, on := waiting(t)
-			// It would take the place of p.
+			// One of these pods gets the other node. The second one is bound to the node of p when p gives it up.
 			c.create(pod("q", "2"), pod("r", "2"))
 			c.step()
 			test.change(c, on)

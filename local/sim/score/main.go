@@ -41,11 +41,12 @@ type options struct {
 	list string
 }
 
-// A score is what came of one mutant.
+// A score is the result for one mutant.
 type score struct {
 	Mutant string `json:"mutant"`
 	Caught bool   `json:"caught"`
-	// Rule is the invariant that was violated, Story or Seed with which. Seeds is how many were played; stories are played first.
+	// Rule is the invariant that was violated. Story or Seed is the scenario in which it was violated. Seeds is the number of
+	// seeds that were played after the stories.
 	Rule  string `json:"rule,omitempty"`
 	Story string `json:"story,omitempty"`
 	Seed  uint64 `json:"seed,omitempty"`

@@ -16,18 +16,18 @@ import (
 
 // A player builds and runs the tests of the simulation.
 type player struct {
-	// root is that of the repository, dir the folder for builds.
+	// root is the root folder of the repository, and dir the folder for builds.
 	root, dir string
-	// rules are the invariants that the product violates without a mutant, by seed; empty for none.
+	// rules[seed] is the invariant that the product violates without a mutant, empty for none. It has the seeds played so far.
 	rules map[uint64]string
 }
 
-// newPlayer returns a player. The working directory is that of the module local.
+// newPlayer returns a player. The working directory must be the folder of the module local.
 func newPlayer(dir string) *player {
 	return &player{root: "..", dir: dir, rules: map[uint64]string{}}
 }
 
-// product returns the tests of the product without a mutant, and builds them the first time.
+// product returns the path of the test binary of the product without a mutant. The first call builds it.
 func (p *player) product(ctx context.Context) (string, error) {
 	binary := filepath.Join(p.dir, "product.test")
 	if _, err := os.Stat(binary); err == nil {
@@ -36,7 +36,7 @@ func (p *player) product(ctx context.Context) (string, error) {
 	return binary, p.build(ctx, binary, "")
 }
 
-// build builds the tests of the simulation with an overlay, if it is not empty.
+// build builds the test binary of the simulation. If overlay is not empty, it is the file for the flag -overlay.
 func (p *player) build(ctx context.Context, binary, overlay string) error {
 	args := []string{"test", "-c", "-ldflags=-s -w", "-o", binary}
 	if overlay != "" {
@@ -49,7 +49,7 @@ func (p *player) build(ctx context.Context, binary, overlay string) error {
 	return nil
 }
 
-// A finding is the first violation, or what was played if there is none.
+// A finding is the first violation of a run, and the number of seeds played until then.
 type finding struct {
 	seed    uint64
 	story   string // empty for a seed
@@ -61,10 +61,10 @@ type finding struct {
 // crashed is the rule for simulations that end without a result: a panic outside of a reconcile, or a deadlock.
 const crashed = "simulation-ends"
 
-// storyFails is the rule for a story with another number of launches, terminations or disruptions than it says, or a panic in it.
+// storyFails is the rule for a story that panics, or whose launches, terminations or disruptions are not as many as it says.
 const storyFails = "story-fails"
 
-// patience is how long one simulation may take at most, in real time. A mutant may make the product do work without end.
+// patience is the longest real time that one simulation may take. A mutant may make the product loop endlessly.
 const patience = 20 * time.Minute
 
 // stories plays the stories until one violates an invariant.
@@ -77,7 +77,7 @@ func (p *player) play(ctx context.Context, binary string, seed, seeds uint64) (f
 	return p.run(ctx, binary, "TestSeeds", seed, seeds)
 }
 
-// run runs a test.
+// run runs a test of the binary on the given seeds, and returns its first violation.
 func (p *player) run(ctx context.Context, binary, test string, seed, seeds uint64) (finding, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
