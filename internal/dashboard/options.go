@@ -52,7 +52,7 @@ type Options struct {
 // Rates and bounds.
 const (
 	// tick is the shortest time between two computations of the fleet.
-	tick = 250 * time.Millisecond
+	tick = 500 * time.Millisecond
 	// idleTick is the same while no page is open. It is also the time between two moments of the history.
 	idleTick = 15 * time.Second
 	// pendingTick is the shortest time between two computations of the pending pods.

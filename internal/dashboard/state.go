@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -154,19 +155,17 @@ func (s *state) tellFleet() {
 
 // tellChanges passes the changes of the fleet to the readers, or the whole fleet if most of it has changed.
 func (s *state) tellChanges(changes view.Changes) {
-	if all := len(s.fleet.Tiles()); all > 100 && len(changes.Tiles) > all/2 {
+	if all := s.fleet.Len(); all > 100 && len(changes.Tiles) > all/2 {
 		s.hub.Publish(s.snapshotMessage())
 		return
 	}
+	// The order of the fields is that of the encoding: the list of owners is known only after the nodes.
 	var owners view.Owners
-	nodes := view.AppendNodes(nil, changes.Tiles, &owners)
-	s.hub.Publish(message(s.version, struct {
-		Type    string          `json:"type"`
-		Version uint64          `json:"version"`
-		Owners  []string        `json:"owners"`
-		Nodes   json.RawMessage `json:"nodes"`
-		Gone    []string        `json:"gone"`
-	}{"fleet", s.version, owners.List(), nodes, append([]string{}, changes.Gone...)}))
+	b := strconv.AppendUint([]byte(`{"type":"fleet","version":`), s.version, 10)
+	b = view.AppendNodes(append(b, `,"nodes":`...), changes.Tiles, &owners)
+	b = append(append(b, `,"owners":`...), encode(owners.List())...)
+	b = append(append(b, `,"gone":`...), encode(append([]string{}, changes.Gone...))...)
+	s.hub.Publish(stream.NewMessage(s.version, append(b, '}')))
 }
 
 // summary returns the strip.
