@@ -57,8 +57,8 @@ func IDOf(n *model.Node) string {
 // NewTile returns the tile of a node.
 func NewTile(n *model.Node, price Price, f Fate) *Tile { return newTile(n, price, f, &known{}) }
 
-// newTile returns the tile of a node. The owners of pods that the last version of the node has too are those of its tile,
-// because finding the owner of a pod costs more than the rest of it.
+// newTile returns the tile of a node. Owners and kinds of pods that the last version of the node has too are those of its
+// tile, because finding them costs more than the rest.
 func newTile(n *model.Node, price Price, f Fate, last *known) *Tile {
 	node := nodeOf(n, price, f)
 	t := &Tile{ID: node.ID, pods: make([]podOf, len(n.Pods)), sums: sumsOf(n, &node, price)}
@@ -72,11 +72,11 @@ func newTile(n *model.Node, price Price, f Fate, last *known) *Tile {
 		for at < len(pods) && pods[at].Key < p.Key {
 			at++
 		}
-		t.pods[i] = podOf{share: share(p.Requests, n.Allocatable), kind: kindOf(p, blocker)}
-		if at < len(pods) && pods[at] == p {
-			t.pods[i].owner = last.tile.pods[at].owner
+		if at < len(pods) && pods[at] == p && last.fate.pod == blocker {
+			t.pods[i] = last.tile.pods[at]
+			t.pods[i].share = share(p.Requests, n.Allocatable)
 		} else {
-			t.pods[i].owner = unique.Make(OwnerOf(p))
+			t.pods[i] = podOf{unique.Make(OwnerOf(p)), share(p.Requests, n.Allocatable), kindOf(p, blocker)}
 		}
 	}
 	head, err := json.Marshal(&node)
