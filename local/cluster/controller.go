@@ -122,7 +122,7 @@ func (c *Cluster) release() chart.Release {
 	values := map[string]any{"settings": map[string]any{
 		"provider": c.state.Settings.Provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(),
 		"featureGates": gateValues(c.state.Settings.FeatureGates),
-	}}
+	}, "controller": map[string]any{"dashboard": map[string]any{"enabled": true}}}
 	return chart.Release{
 		Name: ControllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
 		Values: util.CoalesceTables(values, runtime.DeepCopyJSON(c.options.Values)),
