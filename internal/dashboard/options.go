@@ -53,8 +53,8 @@ type Options struct {
 	Info       view.Info
 	// Metrics may be nil.
 	Metrics *telemetry.DashboardMetrics
-	Clock      stream.Clock
-	Log        logr.Logger
+	Clock   stream.Clock
+	Log     logr.Logger
 }
 
 // Rates and bounds.

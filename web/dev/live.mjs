@@ -155,10 +155,6 @@ export class LiveCluster {
     return this.url;
   }
 
-  async strip() {
-    return (await (await fetch(this.url + "api/v1/fleet/strip")).json()).strip;
-  }
-
   /** Waits until the condition holds for what path of the API answers. */
   async until(what, path, holds, seconds = 240) {
     for (let i = 0; i < seconds; i++) {
@@ -173,7 +169,7 @@ export class LiveCluster {
   async furnish(say = () => {}) {
     const bound = (n) => (fleet) => fleet.nodes.reduce((sum, x) => sum + x.pods.filter((p) => p[1] !== 1).length, 0) >= n;
     say("no capacity for some spot offerings, and a reservation");
-    for (const offer of ["c7i.*/us-east-1b/spot", "m7i.*/us-east-1b/spot", "c7i.2xlarge/us-east-1a/spot", "c6a.*/us-east-1c/spot", "m6i.4xlarge/*/spot", "c7a.*/us-east-1a/spot"]) await this.local("aws", "ice", offer);
+    for (const offer of ["c6i.*/*/spot", "c7i.*/us-east-1a/spot", "c7i.*/us-east-1b/spot", "m7i.*/us-east-1f/spot", "m6a.*/us-east-1b/spot", "m6a.*/us-east-1d/spot", "c6a.*/us-east-1a/spot", "r6i.4xlarge/us-east-1c/spot"]) await this.local("aws", "ice", offer);
     await this.local("aws", "reserve", "r6i.2xlarge/us-east-1a", "--count", "3", "--tag", "purpose=search", "--targeted");
     say("workloads of six namespaces");
     await this.apply(...around);
