@@ -65,7 +65,7 @@ export class Cluster {
   }
 
   strip() {
-    const s = { nodes: 0, nodesComing: 0, podsPending: this.nodes.size ? 26 : 0, podsBound: 0, requested: { cpu: 0, memory: 0, gpu: 0 }, allocatable: { cpu: 0, memory: 0, gpu: 0 }, coming: { cpu: 0, memory: 0, gpu: 0 }, dollarsPerHour: 0, listPerHour: 0, floorPerHour: 0, unpriced: 0, spotShare: null, lastDecision: this.episodes?.[0]?.time ?? null, leader: true, leaderName: "" };
+    const s = { nodes: 0, nodesComing: 0, podsPending: this.nodes.size ? 25 : 0, podsBound: 0, requested: { cpu: 0, memory: 0, gpu: 0 }, allocatable: { cpu: 0, memory: 0, gpu: 0 }, coming: { cpu: 0, memory: 0, gpu: 0 }, dollarsPerHour: 0, listPerHour: 0, floorPerHour: 0, unpriced: 0, spotShare: null, lastDecision: this.episodes?.[0]?.time ?? null, leader: true, leaderName: "" };
     let spot = 0;
     for (const n of this.nodes.values()) {
       s.nodes++;
@@ -158,7 +158,7 @@ export class Cluster {
       { pod: "data/db-2", owner: "data/StatefulSet/db", count: 1, requested: { cpu: 2, memory: 16 * Gi, gpu: 0 }, outcome: "refused", reason: "volume data-db-2 is in zone eu-west-1d, where no NodePool launches nodes", fix: "add eu-west-1d to requirement topology.kubernetes.io/zone of NodePool default", pools: pools([["default", "volume", "volume data-db-2 is in zone eu-west-1d", "add eu-west-1d to requirement topology.kubernetes.io/zone"]]), underWay: [], since: iso(start - 4000000) },
       { pod: "shop/web-7d4b9-x2x7q", owner: "shop/Deployment/web", count: 14, requested: { cpu: 0.5, memory: Gi, gpu: 0 }, outcome: "new", reason: "fits on a new node of NodePool default, with 13 other pods", fix: "", pools: [], underWay: coming.slice(0, 2), since: iso(start - 22000) },
       { pod: "search/index-5", owner: "search/Deployment/index", count: 5, requested: { cpu: 1, memory: 2 * Gi, gpu: 0 }, outcome: "existing", reason: "there is room on node ip-10-0-3-7", fix: "", pools: [], underWay: [], since: iso(start - 3000) },
-      { pod: "ml/notebook-0", owner: "ml/StatefulSet/notebook", count: 3, requested: { cpu: 2, memory: 8 * Gi, gpu: 0 }, devices: [{ class: "gpu.example.com", count: 1 }], outcome: "refused", reason: "uses spec.resourceClaims (dynamic resource allocation), which is not supported", fix: "", pools: pools([["", "invalid", "uses spec.resourceClaims (dynamic resource allocation), which is not supported", ""]]), underWay: [], since: iso(start - 60000) },
+      { pod: "ml/notebook-0", owner: "ml/StatefulSet/notebook", count: 2, requested: { cpu: 2, memory: 8 * Gi, gpu: 0 }, devices: [{ class: "gpu.example.com", count: 1 }], outcome: "refused", reason: "uses spec.resourceClaims (dynamic resource allocation), which is not supported", fix: "", pools: pools([["", "invalid", "uses spec.resourceClaims (dynamic resource allocation), which is not supported", ""]]), underWay: [], since: iso(start - 60000) },
     ];
     return groups.map((g) => ({ devices: [], ...g }));
   }
@@ -229,7 +229,7 @@ export class Cluster {
       interruptions: [..."abcde"].map((c, i) => ({ time: iso(start - i * 53e5 - 4e5), node: `ip-10-0-3-${i + 7}`, type: ["m7a.xlarge", "c7a.2xlarge"][i % 2], zone: zones[i % 3], kind: ["SpotInterruption", "SpotInterruption", "RebalanceRecommendation", "ScheduledChange", "SpotInterruption"][i] })),
       refused, reservations: [{ id: "cr-0a1b2c3d4e5f60718", type: "m7a.4xlarge", zone: "eu-west-1a", total: 6, used: 4 }, { id: "cr-0f9e8d7c6b5a40312", type: "g5.2xlarge", zone: "eu-west-1b", total: 2, used: 2 }],
       spot: zones.map((zone) => { const mine = [...this.nodes.values()].filter((n) => n.zone === zone && n.capacityType === "spot"); return { zone, nodes: mine.length, dollarsPerHour: mine.reduce((s, n) => s + (n.dollarsPerHour ?? 0), 0) }; }),
-      devices: { problem: "", classes: [{ class: "gpu.example.com", met: 6, unmet: 3, uncounted: 0, podsBound: 3, podsPending: 3, reason: "uses spec.resourceClaims (dynamic resource allocation), which is not supported" }, { class: "", met: 0, unmet: 0, uncounted: 1, podsBound: 0, podsPending: 1, reason: "" }] },
+      devices: { problem: "", classes: [{ class: "gpu.example.com", met: 6, unmet: 2, uncounted: 0, podsBound: 3, podsPending: 2, reason: "uses spec.resourceClaims (dynamic resource allocation), which is not supported" }, { class: "", met: 0, unmet: 0, uncounted: 1, podsBound: 0, podsPending: 1, reason: "" }] },
     };
   }
 

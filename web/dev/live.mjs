@@ -187,10 +187,12 @@ export class LiveCluster {
     await this.scale("analytics", "query", 4);
     await this.until("consolidated", "decisions", ({ episodes }) => episodes.some((e) => e.kind === "disruption" && e.state === "done" && e.removedNodes > 0), 360);
     await this.until("found its costs", "cost", (c) => c.blocked?.length > 0);
-    say("more pods: the page shows nodes that come");
-    await this.scale("shop", "web", 30);
-    await this.until("placed the new pods", "fleet", bound(80));
-    await pause(60);
+    say("more pods, while most spot capacity is gone");
+    for (const offer of ["c*.*/us-east-1a/spot", "m*.*/us-east-1b/spot", "c7i.*/*/spot", "m6a.*/*/spot", "m7i.*/us-east-1f/spot"]) await this.local("aws", "ice", offer);
+    await this.scale("shop", "web", 40);
+    await this.scale("shop", "cart", 16);
+    await this.until("placed the new pods", "fleet", bound(100));
+    await this.until("been refused offerings", "capacity", (c) => c.refused.some((r) => r.capacityType === "spot"), 60);
   }
 
   /** Starts nodes that are still coming when the next picture is taken. */

@@ -29,7 +29,7 @@ export function makeChart(element: HTMLElement, width: number, time: number[], v
     {
       width,
       height: 190,
-      padding: [8, 18, 0, 0],
+      padding: [8, 34, 0, 0],
       cursor: { sync: { key: "trends" }, points: { size: 6 }, drag: { x: true, y: false } },
       legend: { show: true, live: true },
       scales: { y: { range: (_, min, max) => [Math.min(0, min ?? 0), (max ?? 1) > 0 ? (max ?? 1) * 1.08 : 1] } },

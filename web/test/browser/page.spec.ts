@@ -292,10 +292,7 @@ test("a cluster without anything says what to do", async ({ page }) => {
 
 test("a standby replica says who decides, and shows what only the leader knows as unknown", async ({ page, watch }) => {
   watch.expected.push(/status of 503/);
-  const fleet = await (await page.request.get("api/v1/history")).json();
-  const strip = { ...fleet.strip, floorPerHour: null, lastDecision: null, leader: false, leaderName: "karpenter-abc" };
-  const stream = `data: ${JSON.stringify({ type: "snapshot", version: 1, strip, fleet: fleet.fleet })}\n\ndata: ${JSON.stringify({ type: "pending", version: 1, groups: [] })}\n\n`;
-  await page.route("**/api/v1/stream", (route) => route.fulfill({ contentType: "text/event-stream", body: stream }));
+  await page.setExtraHTTPHeaders({ "X-Standby": "karpenter-abc" });
   await page.route("**/api/v1/decisions*", (route) => route.fulfill({ json: { episodes: [] } }));
   await page.route("**/api/v1/cost*", (route) => route.fulfill({ status: 503, json: { error: "costs are not known yet, or another replica is the leader", fix: "open the dashboard of the leader" } }));
   await page.route("**/api/v1/capacity", async (route) => route.fulfill({ json: { ...(await (await route.fetch()).json()), interruptions: [] } }));
