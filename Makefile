@@ -115,7 +115,7 @@ bench-dashboard: web/node_modules ## first view, frames and CPU of the dashboard
 # Set by hand for a cluster that runs: make dashboard-screenshots DASHBOARD_URL=http://127.0.0.1:8080/
 DASHBOARD_URL ?=
 
-dashboard-screenshots: web/node_modules bin/karpenter bin/karpenter-local ## pictures of each view for docs/dashboard.md, of a live cluster that it starts, or of DASHBOARD_URL; six minutes
+dashboard-screenshots: web/node_modules bin/karpenter bin/karpenter-local ## pictures of each view for docs/dashboard.md, of a live cluster that it starts, or of DASHBOARD_URL; seven minutes
 	@cd web && node dev/screenshots.mjs '$(CURDIR)/bin/karpenter-local' ../docs/images '$(DASHBOARD_URL)'
 
 licences:

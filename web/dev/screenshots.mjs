@@ -10,7 +10,7 @@ import { shrink } from "./png.mjs";
 
 const [program, out, given] = process.argv.slice(2);
 const largest = 150_000;
-const heights = { capacity: 1000, phone: 780 };
+const heights = { capacity: 1060, phone: 780 };
 const directory = given ? null : mkdtempSync(join(tmpdir(), "dashboard-"));
 const cluster = given ? null : new LiveCluster(program, directory);
 let browser = null;
@@ -36,16 +36,16 @@ try {
     ["pending", "light", 1280, "#/pending"],
     ["decisions", "dark", 1280, `#/decisions?episode=${id(episode?.id ?? "")}&at=${id(earlier)}`],
     ["pools", "light", 1280, "#/pools?pool=" + id(pool?.name ?? "")],
+    ["trends", "light", 1280, "#/trends"],
     ["cost", "light", 1280, "#/cost"],
     ["whatif", "dark", 1280, "#/whatif"],
-    ["trends", "light", 1280, "#/trends"],
     ["fleet-light", "light", 1280, "#/fleet?node=" + id(node?.id ?? "")],
     ["fleet", "dark", 1280, "#/fleet"],
     ["phone", "dark", 390, "#/fleet"],
   ];
   for (const [name, colorScheme, width, hash] of pictures) {
     if (name === "fleet") await cluster?.grow();
-    if (name === "trends") await cluster?.until("kept trends", "trends", (t) => t.time.length > 8, 600);
+    if (name === "trends") await cluster?.until("kept trends", "trends", (t) => t.time.length > 6, 600);
     const page = await browser.newPage({ viewport: { width, height: heights[name] ?? 760 }, colorScheme, reducedMotion: "reduce" });
     await page.goto(url + hash);
     await page.locator("main .busy").waitFor({ state: "detached" });
