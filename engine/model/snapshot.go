@@ -115,6 +115,25 @@ func (s *Snapshot) EachNode() iter.Seq[*Node] {
 	}
 }
 
+// NodeChanges returns the nodes of s that old does not have in the same version, and the nodes of old that s does not have
+// in the same version, both in random order. A node that was only changed is in both lists. The work is proportional to the
+// parts of the snapshots that differ, which are few if s was made of old by a small Delta.
+func (s *Snapshot) NodeChanges(old *Snapshot) (now, before []*Node) {
+	s.derived.nodes.differing(old.derived.nodes, func(new, former map[string]*Node) {
+		for k, n := range new {
+			if former[k] != n {
+				now = append(now, n)
+			}
+		}
+		for k, n := range former {
+			if new[k] != n {
+				before = append(before, n)
+			}
+		}
+	})
+	return now, before
+}
+
 // NodeByName returns the node with the name, or else the claim that has the name or is annotated with it.
 func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	if o, ok := s.raw.nodes.get(name); ok {

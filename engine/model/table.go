@@ -145,3 +145,23 @@ func (t *table[V]) remove(by *token, key string) {
 		t.size--
 	}
 }
+
+// differing calls f with the entries of each shard that the two tables do not share. A small edit shares most shards.
+func (t table[V]) differing(old table[V], f func(now, then map[string]V)) {
+	if t.shards == old.shards {
+		return
+	}
+	var none [shards]shard[V]
+	now, then := &none, &none
+	if t.shards != nil {
+		now = t.shards
+	}
+	if old.shards != nil {
+		then = old.shards
+	}
+	for i := range shards {
+		if now[i].owner != then[i].owner {
+			f(now[i].entries, then[i].entries)
+		}
+	}
+}

@@ -88,6 +88,7 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 | ClusterRole of the core | reads NodePools, NodeClaims, pods, nodes, volumes, namespaces, DaemonSets, LimitRanges and PDBs |
 | | with ` + "`settings.featureGates.nodeOverlay`" + `: reads NodeOverlays and writes their status |
 | | with ` + "`settings.ignoreDRARequests: false`" + ` or a gate of dynamic resources: reads ResourceSlices |
+| | with ` + "`controller.dashboard.enabled`" + `: lists ResourceClaims and ResourceClaimTemplates |
 | | with ` + "`settings.featureGates.capacityBuffer`" + `: reads CapacityBuffers, PodTemplates, workloads and ResourceQuotas |
 | | with ` + "`settings.schedulerConfig`" + `: reads Services, and the workloads that own pods |
 | | writes NodeClaims, nodes, events and the status of NodePools and CapacityBuffers; evicts and deletes pods |

@@ -3,7 +3,9 @@ package dashboard_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"io/fs"
+	"math"
 	"net/http"
 	"os"
 	"path"
@@ -52,10 +54,11 @@ func TestStandby(t *testing.T) {
 	fleet, _, _ := generated(t, 3, 10)
 	o := fleet.Options()
 	o.Decisions, o.Latest, o.Costs, o.Leader = nil, nil, nil, func() bool { return false }
+	o.LeaderName = func(context.Context) (string, error) { return "karpenter-abc", nil }
 	server := serve(t, o)
 	_, body := ask(t, server.Handler(), "GET /api/v1/history")
 	h := decode[view.History](t, body)
-	if h.Strip.Leader || h.Strip.FloorPerHour != nil || h.Strip.LastDecision != nil || h.Strip.DollarsPerHour == nil || len(h.Fleet.Nodes) != 3 {
+	if h.Strip.Leader || h.Strip.LeaderName != "karpenter-abc" || h.Strip.FloorPerHour != nil || h.Strip.LastDecision != nil || h.Strip.DollarsPerHour == nil || len(h.Fleet.Nodes) != 3 {
 		t.Errorf("%s", body)
 	}
 	if response, body := ask(t, server.Handler(), "GET /api/v1/cost"); response.StatusCode != http.StatusServiceUnavailable {
@@ -223,6 +226,33 @@ func TestLargeWhatIf(t *testing.T) {
 		response, body := ask(t, server.Handler(), request, "Content-Type", "application/json")
 		if response.StatusCode != want || decode[view.Error](t, body).Fix == "" {
 			t.Errorf("%.60s: %s %s, want %d", request, response.Status, body, want)
+		}
+	}
+}
+
+// The lower bound before a change is that of the strip, and no lower bound is above the price.
+func TestLowerBoundsAgree(t *testing.T) {
+	fleet, server, clock := generated(t, 40, 600)
+	for range 3 {
+		fleet.Step(50)
+		clock.Step(time.Minute)
+		fleet.Decide()
+		server.Refresh(t.Context())
+		_, body := ask(t, server.Handler(), "GET /api/v1/history?at=0s")
+		strip := decode[view.History](t, body).Strip
+		response, body := ask(t, server.Handler(), `POST /api/v1/whatif {"prices":{"std2.64":9}}`, "Content-Type", "application/json")
+		if response.StatusCode != http.StatusOK {
+			t.Fatal(body)
+		}
+		w := decode[view.WhatIf](t, body)
+		if strip.FloorPerHour == nil || w.Before.FloorPerHour == nil || w.After.FloorPerHour == nil {
+			t.Fatalf("unknown: %+v, %+v", strip, w.Before)
+		}
+		if math.Abs(*strip.FloorPerHour-*w.Before.FloorPerHour) > 1e-5 {
+			t.Errorf("the strip has %v, what-if %v", *strip.FloorPerHour, *w.Before.FloorPerHour)
+		}
+		if *w.Before.FloorPerHour > w.Before.DollarsPerHour+1e-6 || *w.After.FloorPerHour > w.After.DollarsPerHour+1e-6 {
+			t.Errorf("a lower bound is above the price: %+v, %+v", w.Before, w.After)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"encoding/json"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -46,6 +47,13 @@ func FuzzWhatIf(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
+	for _, manifests := range hostile {
+		body, err := json.Marshal(view.WhatIfRequest{Manifests: manifests})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(body))
+	}
 	_, server, _ := generated(f, 3, 30)
 	h := server.Handler()
 	f.Fuzz(func(t *testing.T, body string) {
@@ -64,4 +72,20 @@ func FuzzWhatIf(f *testing.F) {
 			}
 		}
 	})
+}
+
+// hostile are manifests of extreme sizes, numbers and structures.
+var hostile = []string{
+	"a: &a [x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d]",
+	strings.Repeat("[", 5000), strings.Repeat("---\n", 5000), "apiVersion: v1\nkind: Pod\nmetadata: {name: \"" + strings.Repeat("x", 70_000) + "\"}",
+	"!!binary aGVsbG8=", "? {a: b}\n: c", "\xff\xfe", "{apiVersion: v1, kind: List, items: [null, 1, {kind: Pod}]}",
+	"{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: n}, spec: {containers: [{name: c, image: x, resources: {requests: {cpu: 9223372036854775807, memory: 9Ei, nvidia.com/gpu: 1e18}}}]}}",
+	"{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: n}, spec: {containers: [{name: c, image: x, resources: {requests: {cpu: -1, memory: 0.0000001}}}]}}",
+	"{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: n}, spec: {replicas: 2147483647, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: x}]}}}}",
+	"{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: n}, spec: {parallelism: 2147483647, completions: -5, template: {spec: {containers: [{name: c, image: x}], restartPolicy: Never}}}}",
+	"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d, namespace: n}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: x, resources: {requests: {cpu: 1M}}}]}}}}",
+	"{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: default}, spec: {weight: 101, limits: {cpu: -1}, disruption: {budgets: [{nodes: '200%', schedule: '* * * * *', duration: 1h}]}, template: {spec: {nodeClassRef: {group: a, kind: b, name: c}, requirements: [{key: karpenter.sh/capacity-type, operator: Gt, values: ['x']}]}}}}",
+	"{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: default}, spec: {replicas: 9999999999, template: {spec: {nodeClassRef: {group: a, kind: b, name: c}, requirements: []}}}}",
+	"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: v, namespace: n}, spec: {volumeName: v, resources: {requests: {storage: 1Ei}}}}",
+	"{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: p, namespace: n}, spec: {minAvailable: '9999999%', maxUnavailable: -1, selector: {matchExpressions: [{key: '', operator: Foo}]}}}",
 }

@@ -56,9 +56,15 @@ func (s *Server) pools(*http.Request) (any, error) {
 	return map[string]any{"pools": view.PoolsOf(now.snapshot, now.prices, s.state.Pack.Labels)}, nil
 }
 
-func (s *Server) capacity(*http.Request) (any, error) {
+func (s *Server) capacity(r *http.Request) (any, error) {
 	now := s.state.now()
-	return view.CapacityOf(now.snapshot, now.prices, s.state.Decisions.Snapshot()), nil
+	out := view.CapacityOf(now.snapshot, now.prices, s.state.Decisions.Snapshot())
+	if out.Devices = view.DevicesOf(now.snapshot, view.Claims{}, nil); len(out.Devices.Classes) > 0 { // a pod has claims
+		read := s.state.listClaims(r.Context())
+		out.Devices = view.DevicesOf(now.snapshot, read.claims, s.state.now().groups)
+		out.Devices.Problem = read.problem
+	}
+	return out, nil
 }
 
 // cost returns what nodes cost. Without a ledger, which only the leader has, only the nodes that are kept are known.

@@ -15,6 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/dashboard/view"
 	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/ledger"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // A Cluster is the observed cluster.
@@ -33,6 +34,9 @@ type Options struct {
 	WithTypes func(context.Context, *model.Snapshot) *model.Snapshot
 	// TypesOf returns the instance types of a NodePool that need not exist, for what-if.
 	TypesOf func(context.Context, *apiv1.NodePool) ([]*model.InstanceType, error)
+	// Claims reads the ResourceClaims and ResourceClaimTemplates of the cluster. It is called only while pods have some. nil
+	// means that they cannot be read.
+	Claims func(context.Context) (view.Claims, error)
 	// Decisions, Latest and Costs may be nil.
 	Decisions *decisions.Log
 	Latest    *decisions.Latest
@@ -42,17 +46,21 @@ type Options struct {
 	Pack    pack.Options
 	Disrupt disrupt.Options
 	Spread  func(context.Context) func(*model.Pod) []corev1.TopologySpreadConstraint
-	// Leader reports whether this replica decides.
-	Leader func() bool
-	Info   view.Info
-	Clock  stream.Clock
-	Log    logr.Logger
+	// Leader reports whether this replica decides. LeaderName returns the name of the pod that does, empty if there is none;
+	// it may be nil. It is called only on replicas that do not decide.
+	Leader     func() bool
+	LeaderName func(context.Context) (string, error)
+	Info       view.Info
+	// Metrics may be nil.
+	Metrics *telemetry.DashboardMetrics
+	Clock   stream.Clock
+	Log     logr.Logger
 }
 
 // Rates and bounds.
 const (
 	// tick is the shortest time between two computations of the fleet.
-	tick = 250 * time.Millisecond
+	tick = 500 * time.Millisecond
 	// idleTick is the same while no page is open. It is also the time between two moments of the history.
 	idleTick = 15 * time.Second
 	// pendingTick is the shortest time between two computations of the pending pods.
@@ -60,6 +68,10 @@ const (
 	// typesTick is the time after which instance types are listed again, newPoolTick if a NodePool has none.
 	typesTick   = 30 * time.Second
 	newPoolTick = 5 * time.Second
+	// leaderTick is the time after which a replica that does not decide looks up who does.
+	leaderTick = 15 * time.Second
+	// claimsTick is the time after which ResourceClaims are read again.
+	claimsTick = 10 * time.Second
 	// maxReaders is the number of streams at the same time.
 	maxReaders = 50
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -24,6 +25,10 @@ type state struct {
 	types   map[string][]*model.InstanceType
 	typesAt time.Time
 	prices  view.Prices
+	devices devices
+	// leader is the name of the pod that decides, looked up at leaderAt; empty if it is this one or not known.
+	leader   string
+	leaderAt time.Time
 	// seen is what the fleet was computed of, at computedAt.
 	seen       seen
 	computedAt time.Time
@@ -39,6 +44,8 @@ type state struct {
 	trends  history.Trends
 	// first is the message of the version with which a stream begins.
 	first *stream.Message
+	// used is what the metrics have already.
+	used stream.Use
 	// changed is true if the fleet has changed since the last moment.
 	changed bool
 }
@@ -48,6 +55,7 @@ type seen struct {
 	cluster, outcome, log uint64
 	typesAt               time.Time
 	leader                bool
+	leaderName            string
 }
 
 // pending are the groups of pending pods and their JSON.
@@ -58,6 +66,13 @@ type pending struct {
 	at      time.Time
 	cluster uint64
 	outcome uint64
+}
+
+// devices are the ResourceClaims that were read at the time, or why they were not.
+type devices struct {
+	claims  view.Claims
+	problem string
+	at      time.Time
 }
 
 func newState(o Options) *state { return &state{Options: o, hub: stream.New(maxReaders)} }
@@ -83,13 +98,34 @@ func (s *state) step(ctx context.Context) {
 		return
 	}
 	s.listTypes(ctx)
+	s.findLeader(ctx)
+	s.mu.Lock()
+	claims := s.pending.pender.Devices && s.hub.Len() > 0
+	s.mu.Unlock()
+	if claims {
+		s.listClaims(ctx)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.measure()
 	if s.hub.Len() == 0 && s.Clock.Since(s.computedAt) < idleTick {
 		return
 	}
 	s.refresh()
 	s.sample()
+}
+
+// measure sets the metrics. The caller holds mu.
+func (s *state) measure() {
+	if s.Metrics == nil {
+		return
+	}
+	use := s.hub.Use()
+	s.Metrics.Pages.WithLabelValues().Set(float64(use.Readers))
+	s.Metrics.DroppedPagesTotal.WithLabelValues().Add(float64(use.Dropped - s.used.Dropped))
+	s.Metrics.SentBytesTotal.WithLabelValues().Add(float64(use.Sent - s.used.Sent))
+	s.Metrics.SnapshotAgeSeconds.WithLabelValues().Set(s.Clock.Since(s.computedAt).Seconds())
+	s.used = use
 }
 
 // listTypes lists the instance types if they are old, without holding the lock: the cloud may be slow.
@@ -112,11 +148,56 @@ func (s *state) listTypes(ctx context.Context) {
 	s.types, s.typesAt, s.prices = types, s.Clock.Now(), view.PricesOf(types)
 }
 
+// findLeader looks up who decides if this replica does not, without holding the lock.
+func (s *state) findLeader(ctx context.Context) {
+	s.mu.Lock()
+	due := s.leaderAt.IsZero() || s.Clock.Since(s.leaderAt) >= leaderTick
+	s.mu.Unlock()
+	name := ""
+	switch {
+	case s.Options.Leader() || s.LeaderName == nil:
+	case !due:
+		return
+	default:
+		var err error
+		if name, err = s.LeaderName(ctx); err != nil {
+			s.Log.Error(err, "look up the leader for the dashboard")
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leader, s.leaderAt = name, s.Clock.Now()
+}
+
+// listClaims reads the ResourceClaims if they are old, without holding the lock, and returns them.
+func (s *state) listClaims(ctx context.Context) devices {
+	s.mu.Lock()
+	last := s.devices
+	s.mu.Unlock()
+	if !last.at.IsZero() && s.Clock.Since(last.at) < claimsTick {
+		return last
+	}
+	next := devices{at: s.Clock.Now(), problem: "they are not read here"}
+	if s.Claims != nil {
+		var err error
+		next.problem = ""
+		if next.claims, err = s.Claims(ctx); err != nil {
+			next.problem = err.Error()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.devices = next
+	s.pending.pender.Claims = next.claims
+	s.computedAt, s.pending.at, s.pending.cluster = time.Time{}, time.Time{}, 0 // the groups are computed again
+	return next
+}
+
 // refresh computes what has changed and passes it to the readers. The caller holds mu.
 func (s *state) refresh() {
 	outcome := s.Latest.Get()
 	now := seen{
-		cluster: s.Cluster.Version(), outcome: outcome.Version, log: s.Decisions.Version(), typesAt: s.typesAt, leader: s.Leader(),
+		cluster: s.Cluster.Version(), outcome: outcome.Version, log: s.Decisions.Version(), typesAt: s.typesAt, leader: s.Leader(), leaderName: s.leader,
 	}
 	if s.snapshot != nil && now == s.seen && s.pending.cluster == now.cluster && s.pending.outcome == now.outcome {
 		s.computedAt = s.Clock.Now()
@@ -154,19 +235,17 @@ func (s *state) tellFleet() {
 
 // tellChanges passes the changes of the fleet to the readers, or the whole fleet if most of it has changed.
 func (s *state) tellChanges(changes view.Changes) {
-	if all := len(s.fleet.Tiles()); all > 100 && len(changes.Tiles) > all/2 {
+	if all := s.fleet.Len(); all > 100 && len(changes.Tiles) > all/2 {
 		s.hub.Publish(s.snapshotMessage())
 		return
 	}
+	// The order of the fields is that of the encoding: the list of owners is known only after the nodes.
 	var owners view.Owners
-	nodes := view.AppendNodes(nil, changes.Tiles, &owners)
-	s.hub.Publish(message(s.version, struct {
-		Type    string          `json:"type"`
-		Version uint64          `json:"version"`
-		Owners  []string        `json:"owners"`
-		Nodes   json.RawMessage `json:"nodes"`
-		Gone    []string        `json:"gone"`
-	}{"fleet", s.version, owners.List(), nodes, append([]string{}, changes.Gone...)}))
+	b := strconv.AppendUint([]byte(`{"type":"fleet","version":`), s.version, 10)
+	b = view.AppendNodes(append(b, `,"nodes":`...), changes.Tiles, &owners)
+	b = append(append(b, `,"owners":`...), encode(owners.List())...)
+	b = append(append(b, `,"gone":`...), encode(append([]string{}, changes.Gone...))...)
+	s.hub.Publish(stream.NewMessage(s.version, append(b, '}')))
 }
 
 // summary returns the strip.
@@ -183,7 +262,7 @@ func (s *state) summary() view.Strip {
 	if e, ok := s.Decisions.Find(func(*decisions.Episode) bool { return true }); ok {
 		strip.LastDecision = &e.Time
 	}
-	strip.Leader = s.seen.leader
+	strip.Leader, strip.LeaderName = s.seen.leader, s.seen.leaderName
 	return strip
 }
 

@@ -178,6 +178,10 @@ func TestHeartbeat(t *testing.T) {
 	p := open(t, web.URL, false)
 	clock.Step(5 * time.Second)
 	server.Refresh(t.Context())
+	for p.read() != "pending" { // the devices that pods claim are read once a page is open
+	}
+	clock.Step(time.Second)
+	server.Refresh(t.Context())
 	for !clock.HasWaiters() {
 	}
 	clock.Step(10 * time.Second)

@@ -20,6 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/dashboard/view"
+	"github.com/karpenter-go/karpenter/internal/ledger"
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
@@ -29,9 +30,7 @@ const (
 	// mostGiven bounds the prices and the nodes of a request, mostAdded the pods of its workloads.
 	mostGiven = 1000
 	mostAdded = 5000
-	// mostPods is the number of pods up to which the lower bound is computed, mostNodes the number of nodes up to which
-	// disruption is.
-	mostPods  = 20_000
+	// mostNodes is the number of nodes up to which disruption and the lower bound, which is a part of it, are computed.
 	mostNodes = 2000
 	// mostTries bounds the alternatives that consolidation packs.
 	mostTries = 1000
@@ -141,7 +140,7 @@ func (t *try) clock() time.Time { return t.server.state.Clock.Now() }
 // disrupt returns the next decision of disruption, nil if there are too many nodes.
 func (t *try) disrupt(run *offline.Run) *offline.Disruption {
 	if nodes := len(run.Snapshot.Nodes()); nodes > mostNodes {
-		t.warn(fmt.Sprintf("consolidation is not part of the answer, because there are more than %d nodes", mostNodes))
+		t.warn(fmt.Sprintf("consolidation and the lower bound are not part of the answer, because there are more than %d nodes", mostNodes))
 		return nil
 	}
 	o := t.server.state.Disrupt
@@ -155,7 +154,8 @@ func (t *try) warn(text string) {
 	}
 }
 
-// side returns the summary of a run and the decision of disruption after it.
+// side returns the summary of a run and the decision of disruption after it. The lower bound is that of the strip for the
+// nodes that are there, and that of the plan for those to launch.
 func (t *try) side(run *offline.Run, d *offline.Disruption) view.WhatIfSide {
 	out := view.WhatIfSide{DollarsPerHour: run.Plan.Price}
 	gone := map[string]bool{}
@@ -172,9 +172,7 @@ func (t *try) side(run *offline.Run, d *offline.Disruption) view.WhatIfSide {
 		}
 	}
 	out.Nodes += len(run.Plan.Nodes)
-	pods := 0
 	for n := range run.Snapshot.EachNode() {
-		pods += len(n.Pods)
 		if gone[n.Name] {
 			continue
 		}
@@ -187,11 +185,10 @@ func (t *try) side(run *offline.Run, d *offline.Disruption) view.WhatIfSide {
 	for _, r := range run.Plan.Refusals {
 		out.Pending += len(r.Pods)
 	}
-	if pods+run.Pending() <= mostPods {
-		floor := run.Floor()
+	if d != nil {
+		floor := ledger.Floor(run.Snapshot, ledger.Decision{Blocked: d.Blocked, Commands: d.Commands}) + min(run.Plan.Floor, run.Plan.Price)
+		floor = math.Round(floor*1e6) / 1e6
 		out.FloorPerHour = &floor
-	} else {
-		t.warn(fmt.Sprintf("the lower bound of the price is not computed for more than %d pods", mostPods))
 	}
 	return out
 }

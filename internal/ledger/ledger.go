@@ -118,7 +118,7 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	l.correct(&in, first || l.nodes == nil || gap > bridged)
 	l.savings.observe(s, &in, d.Commands)
 	l.predictions.observe(s, l.Metrics)
-	l.now, l.last, l.floor, l.commitments = next, s.Now, floorOf(s, &in, d), CommitmentsOf(s)
+	l.now, l.last, l.floor, l.commitments = next, s.Now, floorOf(s, in.Price, d), CommitmentsOf(s)
 	l.book.bucket(s.Now).End = s.Now
 	if s.Now.Sub(l.openedAt) >= time.Minute {
 		l.openedAt, l.opens = s.Now, Opens(s, next, false)
@@ -273,18 +273,40 @@ func Opens(s *model.Snapshot, a cost.Allocation, simulated bool) map[string]time
 	return out
 }
 
-// floorOf returns a lower bound of the price of the nodes for the running pods: the price less the waste of each node.
-func floorOf(s *model.Snapshot, in *cost.Input, d Decision) cost.Micros {
+// Floor returns a lower bound of the price of the nodes for the pods that run on them, in dollars per hour: the price of
+// each node less its waste. Nodes of a command count with the price of their replacements.
+func Floor(s *model.Snapshot, d Decision) float64 {
+	in := cost.Input{Snapshot: s}
+	return floorOf(s, in.Price, d).Dollars()
+}
+
+func floorOf(s *model.Snapshot, price func(*model.Node) (cost.Micros, bool), d Decision) cost.Micros {
 	waste := make(map[string]cost.Micros, len(d.Blocked))
 	for _, b := range d.Blocked {
 		waste[b.Node.Name] = cost.MicrosOf(b.Worth)
 	}
-	floor := cost.Micros(0)
-	for _, n := range s.Nodes() {
-		if cost.Billed(n) {
-			price, _ := in.Price(n)
-			floor += max(0, price-waste[n.Name])
+	commands := make(map[string]int, len(d.Commands))
+	removed := make([]cost.Micros, len(d.Commands)) // the price of the nodes of each command
+	for i := range d.Commands {
+		for _, n := range d.Commands[i].Nodes {
+			commands[n.Name] = i
 		}
+	}
+	floor := cost.Micros(0)
+	for n := range s.EachNode() {
+		if !cost.Billed(n) {
+			continue
+		}
+		micros, _ := price(n)
+		if i, ok := commands[n.Name]; ok {
+			removed[i] += micros
+			continue
+		}
+		floor += max(0, micros-waste[n.Name])
+	}
+	for i := range d.Commands {
+		saves := cost.MicrosOf(max(0, d.Commands[i].Saves))
+		floor += max(0, removed[i]-saves)
 	}
 	return floor
 }

@@ -7,10 +7,16 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -46,7 +52,8 @@ func (b base) serveDashboard(mgr ctrl.Manager, p Program) error {
 		TypesOf: func(ctx context.Context, pool *apiv1.NodePool) ([]*model.InstanceType, error) {
 			return cloud.InstanceTypes(ctx, pool)
 		},
-		Decisions: b.log, Latest: b.latest, Costs: b.costs, Pack: b.packing(), Disrupt: b.disruptOptions(), Clock: p.Clock, Log: p.Log.WithName("dashboard"),
+		Claims:    func(ctx context.Context) (view.Claims, error) { return claimsOf(ctx, b.Live) },
+		Decisions: b.log, Latest: b.latest, Costs: b.costs, Pack: b.packing(), Disrupt: b.disruptOptions(), Clock: p.Clock, Log: p.Log.WithName("dashboard"), Metrics: b.metrics.Dashboard,
 		Spread: func(ctx context.Context) func(*model.Pod) []corev1.TopologySpreadConstraint { return b.spread.Of(ctx) },
 		Leader: func() bool {
 			select {
@@ -55,6 +62,12 @@ func (b base) serveDashboard(mgr ctrl.Manager, p Program) error {
 			default:
 				return false
 			}
+		},
+		LeaderName: func(ctx context.Context) (string, error) {
+			if s.DisableLeaderElection {
+				return "", nil
+			}
+			return leaderOf(ctx, b.Live, s.Namespace(), s.LeaderElectionName)
 		},
 		Info: view.Info{Version: p.Version.Number, DryRun: s.Mode == settings.ModeDryRun},
 	}
@@ -99,4 +112,32 @@ func (d *dashboardServer) Start(ctx context.Context) error {
 		return fmt.Errorf("serve the dashboard: %w", err)
 	}
 	return errors.Join(runErr, closeErr)
+}
+
+// claimsOf reads the ResourceClaims and their templates. They are not watched: the dashboard alone needs them, and only while
+// pods have some.
+func claimsOf(ctx context.Context, live client.Reader) (view.Claims, error) {
+	var claims resourcev1.ResourceClaimList
+	if err := live.List(ctx, &claims); err != nil {
+		return view.Claims{}, fmt.Errorf("list ResourceClaims: %w", err)
+	}
+	var templates resourcev1.ResourceClaimTemplateList
+	if err := live.List(ctx, &templates); err != nil {
+		return view.Claims{}, fmt.Errorf("list ResourceClaimTemplates: %w", err)
+	}
+	return view.NewClaims(claims.Items, templates.Items), nil
+}
+
+// leaderOf returns the name of the pod that has the lease, empty if none has it.
+func leaderOf(ctx context.Context, live client.Reader, namespace, name string) (string, error) {
+	var lease coordinationv1.Lease
+	if err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &lease); err != nil {
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		return "", fmt.Errorf("get Lease %s/%s: %w", namespace, name, err)
+	}
+	// The identity of a replica is the name of its host, which in a pod is that of the pod, and a random part.
+	pod, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
+	return pod, nil
 }

@@ -28,6 +28,7 @@ type Metrics struct {
 	DeletionCost *DeletionCostMetrics
 	Interruption *InterruptionMetrics
 	Cost         *CostMetrics
+	Dashboard    *DashboardMetrics
 
 	declared []Declaration
 }
@@ -54,6 +55,7 @@ func NewMetrics(reg prometheus.Registerer, wellKnownLabels []string) *Metrics {
 	m.Throttle = newThrottleMetrics(d.in("throttle"))
 	m.Interruption = newInterruptionMetrics(d.in("interruption"))
 	m.Cost = newCostMetrics(d)
+	m.Dashboard = newDashboardMetrics(d.in("dashboard"))
 	return m
 }
 

@@ -134,7 +134,7 @@ func (c *Cluster) release() chart.Release {
 		"provider": provider, "clusterName": Name, "clusterEndpoint": c.Endpoint(), "providerAddress": c.providerAddress(),
 		"providerNodeClasses": classes, "managementKubeconfig": c.options.Management,
 		"featureGates": gateValues(c.state.Settings.FeatureGates),
-	}}
+	}, "controller": map[string]any{"dashboard": map[string]any{"enabled": true}}}
 	return chart.Release{
 		Name: ControllerName, Namespace: Namespace, Kubernetes: kubernetesVersion,
 		Values: util.CoalesceTables(values, runtime.DeepCopyJSON(c.options.Values)),

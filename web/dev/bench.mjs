@@ -1,4 +1,5 @@
-// How fast the dashboard is at scale: node dev/bench.mjs DASHDEMO NODES PODS. Prints a table; nothing is asserted.
+// How fast the dashboard is at scale: node dev/bench.mjs DASHDEMO NODES PODS. Prints the
+// table of docs/bench.md; nothing is asserted.
 import { readFileSync } from "node:fs";
 import { get } from "node:http";
 import { chromium } from "@playwright/test";
@@ -23,15 +24,15 @@ const wait = (s) => new Promise((done) => setTimeout(done, s * 1000));
 try {
   const idle = cpu(demo.pid);
   await wait(seconds);
-  rows.push(["CPU of the server without viewers, with the work of the generator", `${(((cpu(demo.pid) - idle) / seconds) * 100).toFixed(1)}% of a core`]);
+  rows.push(["CPU of the server without pages, with the work of the generator", "", `${(((cpu(demo.pid) - idle) / seconds) * 100).toFixed(1)}% of a core`]);
 
   let bytes = 0;
   const open = Array.from({ length: viewers }, () => get(demo.url + "api/v1/stream", { headers: { "Accept-Encoding": "gzip" } }, (r) => r.on("data", (d) => (bytes += d.length))));
   await wait(3);
   const [before, sent] = [cpu(demo.pid), bytes];
   await wait(seconds);
-  rows.push([`CPU of the server with ${viewers} viewers, with the work of the generator`, `${(((cpu(demo.pid) - before) / seconds) * 100).toFixed(1)}% of a core`]);
-  rows.push(["bytes to each viewer", `${((bytes - sent) / viewers / seconds / 1024).toFixed(1)} KiB/s`]);
+  rows.push([`CPU of the server with ${viewers} pages, with the work of the generator`, "under 5%", `${(((cpu(demo.pid) - before) / seconds) * 100).toFixed(1)}% of a core`]);
+  rows.push(["bytes to each page", "", `${((bytes - sent) / viewers / seconds / 1024).toFixed(1)} KiB/s`]);
   for (const request of open) request.destroy();
 
   const browser = await chromium.launch({ executablePath: chromiumPath(), args: ["--no-sandbox"] });
@@ -57,7 +58,7 @@ try {
       look();
     })));
   }
-  rows.push(["first view: from the start of the navigation until tiles are drawn, median of 5", ms(quantile(firsts, 0.5))]);
+  rows.push(["first view: from the start of the navigation until tiles are drawn, median of 5", "under 1,000 ms", ms(quantile(firsts, 0.5))]);
   const measure = async (name, action) => {
     await page.evaluate(() => window.bench.reset());
     const client = await page.context().newCDPSession(page);
@@ -68,9 +69,11 @@ try {
     await action();
     const busy = (await script()) - from;
     const { work, gaps, long } = await page.evaluate(() => window.bench);
-    rows.push([`${name}: work of the page in a frame, 50th, 95th, 99th percentile`, [0.5, 0.95, 0.99].map((q) => ms(quantile(work, q))).join(", ")]);
-    rows.push([`${name}: time between frames, 50th, 95th percentile`, [0.5, 0.95].map((q) => ms(quantile(gaps, q))).join(", ")]);
-    rows.push([`${name}: tasks over 50 ms; main thread busy`, `${long.length}; ${((busy / (Date.now() - began)) * 1e5).toFixed(0)}%`]);
+    rows.push([`${name}: work of the page in a frame, 50th, 95th, 99th percentile`, "95th under 16.7 ms", [0.5, 0.95, 0.99].map((q) => ms(quantile(work, q))).join(", ")]);
+    // The display has 60 frames a second, so a frame that is not late comes 16.7 ms after the one before, give or take the timer.
+    const late = gaps.filter((gap) => gap > 25).length;
+    rows.push([`${name}: frames, and those that came late`, "", `${gaps.length}, ${((100 * late) / Math.max(1, gaps.length)).toFixed(1)}%`]);
+    rows.push([`${name}: tasks over 50 ms; main thread busy`, "", `${long.length}; ${((busy / (Date.now() - began)) * 1e5).toFixed(0)}%`]);
   };
   await measure("updates", () => wait(seconds));
   const scroll = () => page.evaluate((s) => new Promise((done) => {
@@ -94,5 +97,5 @@ try {
 } finally {
   demo.stop();
 }
-console.log(`\n${nodes} nodes, ${pods} pods, 100 changes of pods a second, 1280 × 800, Chromium without a GPU\n`);
-for (const [name, value] of rows) console.log(`| ${name} | ${value} |`);
+console.log(`\n| ${Number(nodes).toLocaleString("en-US")} nodes, ${Number(pods).toLocaleString("en-US")} pods, 100 changes of pods a second | Target | Measured |\n|---|---|---|`);
+for (const [name, target, value] of rows) console.log(`| ${name} | ${target} | ${value} |`);

@@ -65,7 +65,7 @@ export class Cluster {
   }
 
   strip() {
-    const s = { nodes: 0, nodesComing: 0, podsPending: this.nodes.size ? 23 : 0, podsBound: 0, requested: { cpu: 0, memory: 0, gpu: 0 }, allocatable: { cpu: 0, memory: 0, gpu: 0 }, coming: { cpu: 0, memory: 0, gpu: 0 }, dollarsPerHour: 0, listPerHour: 0, floorPerHour: 0, unpriced: 0, spotShare: null, lastDecision: this.episodes?.[0]?.time ?? null, leader: true };
+    const s = { nodes: 0, nodesComing: 0, podsPending: this.nodes.size ? 25 : 0, podsBound: 0, requested: { cpu: 0, memory: 0, gpu: 0 }, allocatable: { cpu: 0, memory: 0, gpu: 0 }, coming: { cpu: 0, memory: 0, gpu: 0 }, dollarsPerHour: 0, listPerHour: 0, floorPerHour: 0, unpriced: 0, spotShare: null, lastDecision: this.episodes?.[0]?.time ?? null, leader: true, leaderName: "" };
     let spot = 0;
     for (const n of this.nodes.values()) {
       s.nodes++;
@@ -153,12 +153,14 @@ export class Cluster {
     if (!this.nodes.size) return [];
     const pools = (rules) => rules.map(([pool, rule, reason, fix]) => ({ pool, rule, reason, fix }));
     const coming = [...this.nodes.values()].filter((n) => n.state === "launching").map((n) => n.id);
-    return [
+    const groups = [
       { pod: "ml/train-0", owner: "ml/Job/train", count: 3, requested: { cpu: 8, memory: 64 * Gi, gpu: 1 }, outcome: "refused", reason: 'NodePool "gpu": limit nvidia.com/gpu of 8 is used up', fix: "raise spec.limits of NodePool gpu to nvidia.com/gpu: 11", pools: pools([["gpu", "limit", "limit nvidia.com/gpu of 8 is used up", "raise spec.limits to nvidia.com/gpu: 11"], ["default", "requirement", "no allowed instance type has nvidia.com/gpu", "add g or gr to requirement karpenter.k8s.aws/instance-category"], ["arm", "requirement", "no allowed instance type has nvidia.com/gpu", ""], ["spot-batch", "taint", "does not tolerate taint workload=batch:NoSchedule", "tolerate it"]]), underWay: [], since: iso(start - 900000) },
       { pod: "data/db-2", owner: "data/StatefulSet/db", count: 1, requested: { cpu: 2, memory: 16 * Gi, gpu: 0 }, outcome: "refused", reason: "volume data-db-2 is in zone eu-west-1d, where no NodePool launches nodes", fix: "add eu-west-1d to requirement topology.kubernetes.io/zone of NodePool default", pools: pools([["default", "volume", "volume data-db-2 is in zone eu-west-1d", "add eu-west-1d to requirement topology.kubernetes.io/zone"]]), underWay: [], since: iso(start - 4000000) },
       { pod: "shop/web-7d4b9-x2x7q", owner: "shop/Deployment/web", count: 14, requested: { cpu: 0.5, memory: Gi, gpu: 0 }, outcome: "new", reason: "fits on a new node of NodePool default, with 13 other pods", fix: "", pools: [], underWay: coming.slice(0, 2), since: iso(start - 22000) },
       { pod: "search/index-5", owner: "search/Deployment/index", count: 5, requested: { cpu: 1, memory: 2 * Gi, gpu: 0 }, outcome: "existing", reason: "there is room on node ip-10-0-3-7", fix: "", pools: [], underWay: [], since: iso(start - 3000) },
+      { pod: "ml/notebook-0", owner: "ml/StatefulSet/notebook", count: 2, requested: { cpu: 2, memory: 8 * Gi, gpu: 0 }, devices: [{ class: "gpu.example.com", count: 1 }], outcome: "refused", reason: "uses spec.resourceClaims (dynamic resource allocation), which is not supported", fix: "", pools: pools([["", "invalid", "uses spec.resourceClaims (dynamic resource allocation), which is not supported", ""]]), underWay: [], since: iso(start - 60000) },
     ];
+    return groups.map((g) => ({ devices: [], ...g }));
   }
 
   answer(path, query, body) {
@@ -168,7 +170,7 @@ export class Cluster {
     if (path === "decisions") return [200, { episodes: this.episodes }];
     if (path.startsWith("nodes/")) return this.node(decodeURIComponent(path.slice(6)));
     if (path === "pools") return [200, { pools: empty ? [] : pools.map((p) => this.pool(p)) }];
-    if (path === "capacity") return [200, empty ? { interruptions: [], refused: [], reservations: [], spot: [] } : this.capacity()];
+    if (path === "capacity") return [200, empty ? { interruptions: [], refused: [], reservations: [], spot: [], devices: { problem: "", classes: [] } } : this.capacity()];
     if (path === "cost") return [200, this.cost(query.get("by") ?? "pool")];
     if (path === "trends") return [200, this.trends()];
     if (path === "history") {
@@ -227,7 +229,7 @@ export class Cluster {
       interruptions: [..."abcde"].map((c, i) => ({ time: iso(start - i * 53e5 - 4e5), node: `ip-10-0-3-${i + 7}`, type: ["m7a.xlarge", "c7a.2xlarge"][i % 2], zone: zones[i % 3], kind: ["SpotInterruption", "SpotInterruption", "RebalanceRecommendation", "ScheduledChange", "SpotInterruption"][i] })),
       refused, reservations: [{ id: "cr-0a1b2c3d4e5f60718", type: "m7a.4xlarge", zone: "eu-west-1a", total: 6, used: 4 }, { id: "cr-0f9e8d7c6b5a40312", type: "g5.2xlarge", zone: "eu-west-1b", total: 2, used: 2 }],
       spot: zones.map((zone) => { const mine = [...this.nodes.values()].filter((n) => n.zone === zone && n.capacityType === "spot"); return { zone, nodes: mine.length, dollarsPerHour: mine.reduce((s, n) => s + (n.dollarsPerHour ?? 0), 0) }; }),
-      dra: [{ driver: "gpu.nvidia.com", deviceClass: "gpu.nvidia.com", requested: 9, allocated: 6, pending: 3 }],
+      devices: { problem: "", classes: [{ class: "gpu.example.com", met: 6, unmet: 2, uncounted: 0, podsBound: 3, podsPending: 2, reason: "uses spec.resourceClaims (dynamic resource allocation), which is not supported" }, { class: "", met: 0, unmet: 0, uncounted: 1, podsBound: 0, podsPending: 1, reason: "" }] },
     };
   }
 

@@ -29,7 +29,9 @@ createServer(async (request, response) => {
   }
   if (path === "/api/v1/stream") {
     response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
-    const send = (message) => response.write(`data: ${JSON.stringify(message)}\n\n`);
+    // A request with this header gets what a replica that does not decide sends.
+    const standby = request.headers["x-standby"] ? { floorPerHour: null, lastDecision: null, leader: false, leaderName: request.headers["x-standby"] } : {};
+    const send = (message) => response.write(`data: ${JSON.stringify(message.strip ? { ...message, strip: { ...message.strip, ...standby } } : message)}\n\n`);
     send(cluster.snapshot());
     send({ type: "pending", version: 1, groups: cluster.pending() });
     clients.add(send);

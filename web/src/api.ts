@@ -30,8 +30,9 @@ export interface Strip {
   /** Share of spot nodes by price, 0 to 1; null without nodes. */
   spotShare: number | null;
   lastDecision: string | null;
-  /** False if this replica does not decide. */
+  /** False if this replica does not decide. leaderName is then the pod that does, empty if it is not known. */
   leader: boolean;
+  leaderName: string;
 }
 
 export type NodeState = "launching" | "registered" | "initialized" | "drifted" | "disrupting" | "draining" | "unmanaged";
@@ -79,12 +80,27 @@ export interface NodeDetail {
   taints: string[];
 }
 
+/** Devices of one DeviceClass; class is empty and count null if they are not known. */
+export interface DeviceRequest {
+  class: string;
+  count: number | null;
+}
+
+/** Demand for devices by dynamic resource allocation. */
+export interface Devices {
+  /** Why ResourceClaims could not be read, empty if they were. */
+  problem: string;
+  classes: { class: string; met: number; unmet: number; uncounted: number; podsBound: number; podsPending: number; reason: string }[];
+}
+
 /** A group of equal pending pods. */
 export interface PendingGroup {
   pod: string;
   owner: string;
   count: number;
   requested: Amounts;
+  /** Devices that the ResourceClaims of one pod request. */
+  devices: DeviceRequest[];
   /** unknown: no plan has these pods yet, or this replica is not the leader. */
   outcome: "existing" | "new" | "refused" | "unknown";
   reason: string;
@@ -149,6 +165,7 @@ export interface Capacity {
   refused: { zone: string; family: string; capacityType: string; types: string[]; until: string | null; reason: string }[];
   reservations: { id: string; type: string; zone: string; total: number; used: number }[];
   spot: { zone: string; nodes: number; dollarsPerHour: number | null }[];
+  devices: Devices;
 }
 
 /** The same JSON as `karpenter cost -o json`. */
@@ -180,7 +197,7 @@ export interface Trends {
   memory: (number | null)[];
 }
 
-/** POST /api/v1/whatif. Manifests are YAML of NodePools, node classes and workloads that are added or replaced. */
+/** POST /api/v1/whatif. Manifests are YAML of NodePools and workloads that are added or replaced. */
 export interface WhatIfRequest {
   manifests: string;
   withoutNodes: string[];
@@ -191,7 +208,7 @@ export interface WhatIfRequest {
 export interface WhatIfSide {
   nodes: number;
   dollarsPerHour: number;
-  /** null if there are too many pods to compute it. */
+  /** null if there are too many nodes to compute it. */
   floorPerHour: number | null;
   pending: number;
   evictions: number;

@@ -32,6 +32,7 @@ export function plural(n: number, one: string, many = one + "s"): string {
 export function dollars(value: number | null | undefined): string {
   if (missing(value)) return unknown;
   const size = Math.abs(value);
+  if (size > 0 && size < 0.00005) return (value < 0 ? "−" : "") + "<$0.0001";
   const text = digits(size, size === 0 ? 0 : size < 1 ? 4 : size < 1000 ? 2 : 0);
   return (value < 0 ? "−$" : "$") + text;
 }
@@ -88,6 +89,11 @@ export function memory(bytes: number | null | undefined): string {
     unit++;
   }
   return new Intl.NumberFormat("en-US", { maximumFractionDigits: value < 10 ? 1 : 0 }).format(value) + units[unit];
+}
+
+/** "2 × gpu.example.com, all of fpga.example.com", the devices that ResourceClaims request. */
+export function devices(list: { class: string; count: number | null }[]): string {
+  return list.map((d) => (d.class ? (d.count === null ? d.class : `${count(d.count)} × ${d.class}`) : "devices of an unknown class")).join(", ");
 }
 
 /** "2 cpu, 4Gi memory", without what is 0. */

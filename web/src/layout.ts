@@ -91,7 +91,8 @@ export function arrange(nodes: Iterable<FleetNode>, by: Grouping, size: Size, wi
   const columns = Math.max(1, Math.floor((room + tile.gap) / (tile.width + tile.gap)));
   // Large tiles stretch to fill the row.
   if (size === "large" || size === "medium") tile.width = Math.floor((room - (columns - 1) * tile.gap) / columns);
-  if (tile.width > tileMetrics[size].width * 1.4) tile.width = Math.floor(tileMetrics[size].width * 1.4);
+  // A single column is as wide as a phone at most.
+  if (columns > 1 && tile.width > tileMetrics[size].width * 1.4 || tile.width > tileMetrics[size].width * 2) tile.width = Math.floor(tileMetrics[size].width * 1.4);
 
   const all: FleetNode[] = [];
   const groups: Group[] = [];

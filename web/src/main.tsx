@@ -54,6 +54,14 @@ function Banner() {
       </div>
     );
   }
+  if (strip.value && !strip.value.leader) {
+    const { leaderName } = strip.value;
+    return (
+      <div class="banner banner-past" role="status">
+        <span><b>Standby replica.</b> Decisions, costs, the lower bound and why pods have no node are known to the leader only{leaderName ? <>. Open the dashboard of pod <code>{leaderName}</code></> : ""}.</span>
+      </div>
+    );
+  }
   if (at && view.value !== "decisions") {
     return (
       <div class="banner banner-past" role="status">

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/decisions"
@@ -95,21 +96,45 @@ func (f *Fleet) scaleIn() {
 	f.log.Note(m.claim.Name, decisions.EffectTerminated, decisions.ClaimObject(m.claim.Name), "")
 }
 
-// Decide draws why nodes are kept, plans for the pending pods as if there were no nodes, and charges the costs.
+// mostDecided is the number of nodes up to which disruption is decided. What-if decides up to this number too.
+const mostDecided = 2000
+
+// Decide decides about the nodes and the pending pods with the engine, and charges the costs. In larger fleets it draws why
+// nodes are kept, and plans for the pending pods as if there were no nodes.
 func (f *Fleet) Decide() {
-	s := f.cluster.Snapshot()
+	s := f.withTypes(f.cluster.Snapshot())
+	o := pack.Options{Labels: apiv1.CoreLabels()}
+	if len(s.Nodes()) <= mostDecided {
+		d := disrupt.Decide(s, disrupt.Options{Pack: o, MaxWhatIfs: tries}, disrupt.Cursor{})
+		f.latest.Disruption(decisions.Outcome{Blocked: d.Blocked, Commands: d.Commands, Proposed: d.Proposed, Headroom: d.Stats.Headroom})
+		f.costs.Observe(s, ledger.Decision{Blocked: d.Blocked, Commands: d.Commands, Headroom: d.Stats.Headroom})
+		f.latest.Plan(pack.Solve(s, o).Refusals)
+		return
+	}
+	blocked := drawn(s)
+	f.latest.Disruption(decisions.Outcome{Blocked: blocked})
+	f.costs.Observe(s, ledger.Decision{Blocked: blocked})
+	d := model.Delta{Types: map[string][]*model.InstanceType{}}
+	for _, p := range s.Pools() {
+		d.Pools = append(d.Pools, p.Object)
+		d.Types[p.Name] = f.types
+	}
+	for _, p := range s.Pending() {
+		d.Pods = append(d.Pods, p.Object)
+	}
+	f.latest.Plan(pack.Solve(model.Compile(d).At(s.Now), o).Refusals)
+}
+
+// tries bounds the alternatives that consolidation packs, as in what-if.
+const tries = 1000
+
+// drawn returns a reason for each node, without a decision.
+func drawn(s *model.Snapshot) []model.Blocked {
 	verdicts := []model.Verdict{
 		{Rule: model.RulePrice, Subject: "no cheaper instance type holds the pods of the node"},
 		{Rule: model.RuleRecent, By: 30e9}, {Rule: model.RuleBudget, Key: pools[0], Subject: "10%"},
 		{Rule: model.RuleNoPlace, Subject: "its pods fit on no other node"},
 	}
-	types := map[string][]*model.InstanceType{}
-	var d model.Delta
-	for _, p := range s.Pools() {
-		types[p.Name] = f.types
-		d.Pools = append(d.Pools, p.Object)
-	}
-	s = s.Apply(model.Delta{Types: types})
 	var blocked []model.Blocked
 	for i, n := range s.Nodes() {
 		if n.Pool == "" || n.Deleting || n.Disrupted() {
@@ -123,11 +148,5 @@ func (f *Fleet) Decide() {
 		}
 		blocked = append(blocked, model.Blocked{Node: n, Verdict: v, Worth: s.PriceOf(n) * float64(i%5) / 20})
 	}
-	f.latest.Disruption(decisions.Outcome{Blocked: blocked})
-	f.costs.Observe(s, ledger.Decision{Blocked: blocked})
-	d.Types = types
-	for _, p := range s.Pending() {
-		d.Pods = append(d.Pods, p.Object)
-	}
-	f.latest.Plan(pack.Solve(model.Compile(d).At(s.Now), pack.Options{Labels: apiv1.CoreLabels()}).Refusals)
+	return blocked
 }

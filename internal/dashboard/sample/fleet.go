@@ -159,31 +159,47 @@ func (f *Fleet) bindPod() bool {
 	return false
 }
 
-// addPending adds a pending pod. Some fit on no node.
+// addPending adds a pending pod. Some fit on no node, and some of these because they claim devices.
 func (f *Fleet) addPending() {
 	namespace, kind, owner, requests := f.workload()
-	if f.random.IntN(4) == 0 {
+	switch f.random.IntN(8) {
+	case 0, 1:
 		owner, requests = "training", requestsOf(2000, 8192, 16)
+	case 2:
+		f.AddClaiming()
+		return
 	}
 	pod := f.newPod("", namespace, kind, owner, requests)
 	f.waiting = append(f.waiting, pod)
 	f.cluster.Set(pod)
 }
 
+// AddClaiming adds a pending pod that claims devices.
+func (f *Fleet) AddClaiming() {
+	pod := f.newPod("", claimNamespace, "StatefulSet", "notebook", requestsOf(2000, 8192, 0))
+	claimDevices(pod)
+	f.waiting = append(f.waiting, pod)
+	f.cluster.Set(pod)
+}
+
+// withTypes returns the snapshot with the instance types of the NodePools.
+func (f *Fleet) withTypes(s *model.Snapshot) *model.Snapshot {
+	types := map[string][]*model.InstanceType{}
+	for _, p := range s.Pools() {
+		types[p.Name] = f.types
+	}
+	return s.Apply(model.Delta{Types: types})
+}
+
 // Options returns the options of a dashboard of the cluster.
 func (f *Fleet) Options() dashboard.Options {
 	return dashboard.Options{
-		Cluster: Cluster{f.cluster},
-		WithTypes: func(_ context.Context, s *model.Snapshot) *model.Snapshot {
-			types := map[string][]*model.InstanceType{}
-			for _, p := range s.Pools() {
-				types[p.Name] = f.types
-			}
-			return s.Apply(model.Delta{Types: types})
-		},
+		Cluster:   Cluster{f.cluster},
+		WithTypes: func(_ context.Context, s *model.Snapshot) *model.Snapshot { return f.withTypes(s) },
 		TypesOf:   func(context.Context, *apiv1.NodePool) ([]*model.InstanceType, error) { return f.types, nil },
 		Decisions: f.log, Latest: f.latest, Costs: f.costs, Pack: pack.Options{Labels: apiv1.CoreLabels()},
 		Leader: func() bool { return true }, Clock: f.clock,
-		Info: view.Info{Cluster: "sample", Version: "sample", Region: "sample"},
+		Claims: func(context.Context) (view.Claims, error) { return claims(), nil },
+		Info:   view.Info{Cluster: "sample", Version: "sample", Region: "sample"},
 	}
 }

@@ -8,6 +8,7 @@ package stream
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 )
 
 // Bounds of one reader: unread messages and their bytes. A single message may be larger, because a reader that reads
@@ -27,6 +28,17 @@ type Hub struct {
 	mu      sync.Mutex // guards the rest
 	readers map[*Reader]bool
 	dropped uint64
+
+	sent atomic.Uint64 // bytes that were written
+}
+
+// Use is how much the Hub is used.
+type Use struct {
+	// Readers is the number of readers now.
+	Readers int
+	// Dropped is how many readers were dropped because they were too slow, Sent how many bytes were written, since the
+	// start.
+	Dropped, Sent uint64
 }
 
 // New returns a Hub for at most limit readers at the same time.
@@ -51,11 +63,11 @@ func (h *Hub) Len() int {
 	return len(h.readers)
 }
 
-// Dropped returns how many readers were dropped because they were too slow.
-func (h *Hub) Dropped() uint64 {
+// Use returns how much the Hub is used.
+func (h *Hub) Use() Use {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.dropped
+	return Use{len(h.readers), h.dropped, h.sent.Load()}
 }
 
 // Subscribe adds a reader, whose first messages are those given.

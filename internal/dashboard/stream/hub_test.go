@@ -34,8 +34,8 @@ func TestSlowReaderIsDropped(t *testing.T) {
 		h.Publish(NewMessage(uint64(i+2), []byte(`{}`)))
 		got += len(quick.Take())
 	}
-	if got != 2*maxUnread || h.Len() != 1 || h.Dropped() != 1 {
-		t.Errorf("the quick reader got %d messages, %d readers are left, %d were dropped", got, h.Len(), h.Dropped())
+	if got != 2*maxUnread || h.Len() != 1 || h.Use().Dropped != 1 {
+		t.Errorf("the quick reader got %d messages, %d readers are left, %d were dropped", got, h.Len(), h.Use().Dropped)
 	}
 	<-slow.Wake()
 	if _, open := <-slow.Wake(); open || len(slow.Take()) != 0 {

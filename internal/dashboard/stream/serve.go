@@ -29,7 +29,7 @@ func Serve(w http.ResponseWriter, r *http.Request, c Clock, reader *Reader) {
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // proxies must not collect events
-	out := sink{w: w, control: http.NewResponseController(w), clock: c, packs: AcceptsGzip(r)}
+	out := sink{hub: reader.hub, w: w, control: http.NewResponseController(w), clock: c, packs: AcceptsGzip(r)}
 	h.Add("Vary", "Accept-Encoding")
 	if out.packs {
 		h.Set("Content-Encoding", "gzip")
@@ -69,6 +69,7 @@ func AcceptsGzip(r *http.Request) bool {
 
 // A sink writes to one client.
 type sink struct {
+	hub     *Hub
 	w       http.ResponseWriter
 	control *http.ResponseController
 	clock   Clock
@@ -95,6 +96,7 @@ func (s *sink) send(messages ...*Message) bool {
 }
 
 func (s *sink) write(data []byte) bool {
-	_, err := s.w.Write(data)
+	n, err := s.w.Write(data)
+	s.hub.sent.Add(uint64(n))
 	return err == nil
 }

@@ -1,8 +1,8 @@
 package view
 
 import (
-	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +23,11 @@ func createdAt(n *model.Node) time.Time {
 // concurrently.
 type Fleeter struct {
 	known map[string]*known
-	tiles []*Tile // in the order of their IDs; nil if it has to be made
+	// tiles are all tiles in the order of their IDs. shared is true if a caller of Tiles may have the list.
+	tiles  []*Tile
+	shared bool
+	// last is the snapshot of the last round.
+	last  *model.Snapshot
 	fates map[string]Fate
 	// outcome is the version of the decisions that fates are of.
 	outcome uint64
@@ -41,77 +45,113 @@ type known struct {
 	round uint64
 }
 
-// Changes are the tiles that a round has made anew, and the IDs of those that are gone.
+// Changes are the tiles that a round has made anew, and the IDs of those that are gone, both in the order of their IDs.
 type Changes struct {
 	Tiles []*Tile
 	Gone  []string
 }
 
-// Update makes the tiles of a snapshot. It returns the changes since the last call.
+// Update makes the tiles of a snapshot. It returns the changes since the last call. If neither the decisions nor the prices
+// have changed, it looks only at the nodes that have.
 func (f *Fleeter) Update(s *model.Snapshot, prices Prices, o decisions.Outcome) Changes {
 	if f.known == nil {
 		f.known = map[string]*known{}
 	}
-	same := f.fates != nil && f.outcome == o.Version && f.edition == prices.edition
+	same := f.last != nil && f.outcome == o.Version && f.edition == prices.edition
 	if f.fates == nil || f.outcome != o.Version {
 		f.fates, f.outcome = FatesOf(o), o.Version
 	}
 	f.edition = prices.edition
 	f.round++
 	var out Changes
-	for n := range s.EachNode() {
-		id := IDOf(n)
-		k := f.known[id]
-		if same && k != nil && k.node == n {
-			k.round = f.round
-			continue
+	if same {
+		now, before := s.NodeChanges(f.last)
+		for _, n := range now {
+			f.update(n, prices, &out)
 		}
-		price, fate := prices.Of(n), f.fates[n.Name]
-		if k != nil && k.node == n && k.fate == fate.shown() && k.price.same(price) {
-			k.round = f.round
-			continue
+		for _, n := range before {
+			f.remove(n, &out)
 		}
-		if k == nil {
-			k = &known{}
-			f.known[id] = k
-			f.tiles = nil
+	} else {
+		for n := range s.EachNode() {
+			f.update(n, prices, &out)
 		}
-		*k = known{node: n, price: price, fate: fate.shown(), tile: NewTile(n, price, fate), round: f.round}
-		out.Tiles = append(out.Tiles, k.tile)
-	}
-	for id, k := range f.known {
-		if k.round != f.round {
-			delete(f.known, id)
-			out.Gone = append(out.Gone, id)
+		for id, k := range f.known {
+			if k.round != f.round {
+				delete(f.known, id)
+				out.Gone = append(out.Gone, id)
+			}
 		}
 	}
-	slices.Sort(out.Gone)
-	if len(out.Tiles)+len(out.Gone) > 0 {
-		f.tiles = nil
-	}
+	f.last = s
 	slices.SortFunc(out.Tiles, byID)
+	slices.Sort(out.Gone)
+	f.merge(out)
 	return out
 }
 
-func byID(a, b *Tile) int {
-	switch {
-	case a.ID < b.ID:
-		return -1
-	case a.ID > b.ID:
-		return 1
+// update makes the tile of a node anew if the node, its price or what is shown of its fate has changed.
+func (f *Fleeter) update(n *model.Node, prices Prices, out *Changes) {
+	id := IDOf(n)
+	k := f.known[id]
+	price, fate := prices.Of(n), f.fates[n.Name]
+	if k != nil && k.node == n && k.fate == fate.shown() && k.price.same(price) {
+		k.round = f.round
+		return
 	}
-	return 0
+	if k == nil {
+		k = &known{}
+		f.known[id] = k
+	}
+	*k = known{node: n, price: price, fate: fate.shown(), tile: newTile(n, price, fate, k), round: f.round}
+	out.Tiles = append(out.Tiles, k.tile)
 }
+
+// remove removes the tile of a version of a node, unless it is now that of another version.
+func (f *Fleeter) remove(n *model.Node, out *Changes) {
+	id := IDOf(n)
+	if k := f.known[id]; k != nil && k.node == n {
+		delete(f.known, id)
+		out.Gone = append(out.Gone, id)
+	}
+}
+
+func byID(a, b *Tile) int { return strings.Compare(a.ID, b.ID) }
+
+// merge applies the changes to the list of tiles. A list that a caller may have is not changed.
+func (f *Fleeter) merge(c Changes) {
+	if len(c.Tiles)+len(c.Gone) == 0 {
+		return
+	}
+	if f.shared {
+		f.tiles, f.shared = slices.Clone(f.tiles), false
+	}
+	var added []*Tile
+	for _, t := range c.Tiles {
+		if i, found := slices.BinarySearchFunc(f.tiles, t, byID); found {
+			f.tiles[i] = t
+		} else {
+			added = append(added, t)
+		}
+	}
+	if len(c.Gone) > 0 {
+		f.tiles = slices.DeleteFunc(f.tiles, func(t *Tile) bool {
+			_, gone := slices.BinarySearch(c.Gone, t.ID)
+			return gone
+		})
+	}
+	if len(added) > 0 {
+		f.tiles = append(f.tiles, added...)
+		slices.SortFunc(f.tiles, byID)
+	}
+}
+
+// Len returns the number of tiles.
+func (f *Fleeter) Len() int { return len(f.tiles) }
 
 // Tiles returns all tiles in the order of their IDs. The list is shared and must not be changed.
 func (f *Fleeter) Tiles() []*Tile {
-	if f.tiles == nil {
-		f.tiles = make([]*Tile, 0, len(f.known))
-		for k := range maps.Values(f.known) {
-			f.tiles = append(f.tiles, k.tile)
-		}
-		slices.SortFunc(f.tiles, byID)
-	}
+	f.shared = true
 	return f.tiles
 }
 
@@ -120,8 +160,8 @@ func (f *Fleeter) Strip() Strip {
 	out := Strip{}
 	var price, list, spot float64
 	managed, priced := 0, 0
-	for _, k := range f.known {
-		t := &k.tile.sums
+	for _, tile := range f.tiles {
+		t := &tile.sums
 		out.Nodes++
 		out.PodsBound += t.bound
 		if t.coming {

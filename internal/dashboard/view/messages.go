@@ -40,8 +40,9 @@ type Strip struct {
 	// SpotShare is the share of spot nodes in DollarsPerHour, 0 to 1.
 	SpotShare    *float64   `json:"spotShare"`
 	LastDecision *time.Time `json:"lastDecision"`
-	// Leader is false if another replica decides.
-	Leader bool `json:"leader"`
+	// Leader is false if another replica decides. LeaderName is then the name of its pod, empty if it is not known.
+	Leader     bool   `json:"leader"`
+	LeaderName string `json:"leaderName"`
 }
 
 // A NodeState is the state of a node.
@@ -190,9 +191,11 @@ type PendingGroup struct {
 	Owner     string  `json:"owner"`
 	Count     int     `json:"count"`
 	Requested Amounts `json:"requested"`
-	Outcome   string  `json:"outcome"`
-	Reason    string  `json:"reason"`
-	Fix       string  `json:"fix"`
+	// Devices are the devices that the ResourceClaims of one pod request.
+	Devices []DeviceRequest `json:"devices"`
+	Outcome string          `json:"outcome"`
+	Reason  string          `json:"reason"`
+	Fix     string          `json:"fix"`
 	// Pools has the first rule that refuses the pods, by NodePool.
 	Pools []PoolRefusal `json:"pools"`
 	// UnderWay are the names of the NodeClaims or nodes for the pods.

@@ -28,6 +28,9 @@ type Pender struct {
 	// refused are the explained refusals, and of maps the pods to their refusals.
 	refused []explained
 	of      map[string]int
+	// Devices is true if a pod of the last groups has ResourceClaims. They are looked up in Claims.
+	Devices bool
+	Claims  Claims
 }
 
 type explained struct {
@@ -41,11 +44,18 @@ func (p *Pender) Groups(s *model.Snapshot, o decisions.Outcome, labels apiv1.Lab
 		p.explain(s, o, labels)
 	}
 	groups := map[groupKey]*PendingGroup{}
+	p.Devices = false
 	for _, pod := range s.Pending() {
 		if pod.Virtual() {
 			continue
 		}
 		key := groupKey{owner: OwnerOf(pod), requested: amountsOf(pod.Requests), outcome: OutcomeUnknown}
+		devices := []DeviceRequest{}
+		if ClaimsDevices(pod) {
+			p.Devices = true
+			devices = p.Claims.Of(pod)
+			key.devices = keyOf(devices)
+		}
 		target, known := s.NodeByName(s.PromiseOf(pod))
 		refusal, refused := p.of[pod.Key]
 		switch {
@@ -59,7 +69,7 @@ func (p *Pender) Groups(s *model.Snapshot, o decisions.Outcome, labels apiv1.Lab
 		g := groups[key]
 		if g == nil {
 			g = &PendingGroup{
-				Pod: pod.Key, Owner: key.owner, Requested: key.requested, Outcome: key.outcome, Pools: []PoolRefusal{}, UnderWay: []string{},
+				Pod: pod.Key, Owner: key.owner, Requested: key.requested, Outcome: key.outcome, Devices: devices, Pools: []PoolRefusal{}, UnderWay: []string{},
 			}
 			groups[key] = g
 		}
@@ -80,6 +90,7 @@ type groupKey struct {
 	requested Amounts
 	outcome   string
 	refusal   int
+	devices   string
 }
 
 func (p *Pender) finish(s *model.Snapshot, groups map[groupKey]*PendingGroup) []PendingGroup {

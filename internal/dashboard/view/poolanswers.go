@@ -61,6 +61,8 @@ type Capacity struct {
 	Refused       []RefusedOffer `json:"refused"`
 	Reservations  []Reservation  `json:"reservations"`
 	Spot          []SpotZone     `json:"spot"`
+	// Devices is the demand for devices by dynamic resource allocation.
+	Devices Devices `json:"devices"`
 }
 
 // An Interruption is a notice of the cloud that was acted on.

@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unique"
@@ -54,12 +55,29 @@ func IDOf(n *model.Node) string {
 }
 
 // NewTile returns the tile of a node.
-func NewTile(n *model.Node, price Price, f Fate) *Tile {
+func NewTile(n *model.Node, price Price, f Fate) *Tile { return newTile(n, price, f, &known{}) }
+
+// newTile returns the tile of a node. Owners and kinds of pods that the last version of the node has too are those of its
+// tile, because finding them costs more than the rest.
+func newTile(n *model.Node, price Price, f Fate, last *known) *Tile {
 	node := nodeOf(n, price, f)
 	t := &Tile{ID: node.ID, pods: make([]podOf, len(n.Pods)), sums: sumsOf(n, &node, price)}
 	blocker := f.shown().pod
+	var pods []*model.Pod
+	if last.node != nil {
+		pods = last.node.Pods
+	}
+	at := 0 // both lists of pods are in the order of their keys
 	for i, p := range n.Pods {
-		t.pods[i] = podOf{unique.Make(OwnerOf(p)), share(p.Requests, n.Allocatable), kindOf(p, blocker)}
+		for at < len(pods) && pods[at].Key < p.Key {
+			at++
+		}
+		if at < len(pods) && pods[at] == p && last.fate.pod == blocker {
+			t.pods[i] = last.tile.pods[at]
+			t.pods[i].share = share(p.Requests, n.Allocatable)
+		} else {
+			t.pods[i] = podOf{unique.Make(OwnerOf(p)), share(p.Requests, n.Allocatable), kindOf(p, blocker)}
+		}
 	}
 	head, err := json.Marshal(&node)
 	if err != nil {
@@ -211,6 +229,11 @@ func appendThousandths(b []byte, v uint16) []byte {
 
 // AppendNodes appends the JSON list of the tiles.
 func AppendNodes(b []byte, tiles []*Tile, o *Owners) []byte {
+	size := 2
+	for _, t := range tiles {
+		size += len(t.head) + 16*len(t.pods) + 3
+	}
+	b = slices.Grow(b, size)
 	b = append(b, '[')
 	for i, t := range tiles {
 		if i > 0 {

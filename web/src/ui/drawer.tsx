@@ -4,7 +4,7 @@ import type { NodeDetail } from "../api";
 import { age, amounts, clock, count, cpu, dollars, memory, percent, perHour, plural, share, shortName } from "../format";
 import { past, shownFleet } from "../replay";
 import { link, params, set } from "../router";
-import { now } from "../store";
+import { now, strip } from "../store";
 import { Badge, CapacityMark, Copy, Failed, Meter, Value } from "./parts";
 import { useResource } from "./use";
 
@@ -46,10 +46,11 @@ const causeTexts: Record<string, string> = { workload: "workloads" };
 function Detail({ d, then }: { d: NodeDetail; then: boolean }) {
   const total = d.cost.reduce((sum, c) => sum + Math.max(0, c.dollarsPerHour), 0);
   const t = now.value;
+  const standby = strip.value?.leader === false;
   return (
     <>
-      <Part title={d.stays.rule ? "Why it stays" : "What will be done"}>
-        <p>{d.stays.reason || "No rule keeps this node, and no disruption reason applies."}</p>
+      <Part title={d.stays.rule || standby ? "Why it stays" : "What will be done"}>
+        <p>{d.stays.reason || (standby ? "Not known here: this replica is a standby, and the leader decides." : "No rule keeps this node, and no disruption reason applies.")}</p>
         {(d.stays.wastePerHour ?? 0) > 0 && <p class="muted">wastes up to {perHour(d.stays.wastePerHour)}</p>}
         <Fix text={d.stays.fix} />
         {d.node.state !== "unmanaged" && <p><a href={link({ without: d.node.id, node: undefined, q: undefined, at: undefined }, "whatif")}>What if it were removed?</a></p>}

@@ -74,7 +74,7 @@ export function StripBar() {
           sub={s.listPerHour === null ? "list price unknown" : <>of {perHour(s.listPerHour)} list</>} />
         <Cell label="Spot share" value={<Value text={percent(s.spotShare)} />} sub="by price" />
         <Cell label="Last decision" value={<Value text={q ? unknown : rough(s.lastDecision, now.value)} title={q ? "not shown for an earlier moment" : undefined} />}
-          sub={s.leader ? "ago" : "not the leader"} href={link({}, "decisions")} />
+          sub={!s.leader ? "standby" : q ? "not kept" : s.lastDecision ? "ago" : "none yet"} href={link({}, "decisions")} />
       </dl>
       <button type="button" class="strip-more" aria-expanded={more} aria-controls="strip" onClick={() => setMore(!more)}>{more ? "Less" : "More"}</button>
     </section>

@@ -2,17 +2,9 @@ import type { Capacity } from "../api";
 import { age, clock, count, duration, instant, perHour, plural } from "../format";
 import { link, params } from "../router";
 import { matchText, parseQuery } from "../search";
-import { now } from "../store";
+import { now, strip } from "../store";
 import { Badge, CapacityMark, Failed, Loading, Meter, Section, Value } from "../ui/parts";
 import { useResource } from "../ui/use";
-
-interface Dra {
-  driver: string;
-  deviceClass: string;
-  requested: number;
-  allocated: number;
-  pending: number;
-}
 
 function HeatMap({ refused }: { refused: Capacity["refused"] }) {
   const zones = [...new Set(refused.map((r) => r.zone))].sort();
@@ -48,7 +40,7 @@ function HeatMap({ refused }: { refused: Capacity["refused"] }) {
 }
 
 export function CapacityView() {
-  const { data, failure, reload } = useResource<Capacity & { dra?: Dra[] }>("capacity", 10);
+  const { data, failure, reload } = useResource<Capacity>("capacity", 10);
   if (!data) return failure ? <Failed failure={failure} retry={reload} /> : <Loading what="capacity" />;
   const query = parseQuery(params.value.q ?? "");
   const t = now.value;
@@ -86,13 +78,31 @@ export function CapacityView() {
                 <tbody>{interruptions.map((i, n) => <tr key={n}><td title={age(i.time, t) + " ago"}>{clock(i.time, t)}</td><td><Badge kind="interruption">{i.kind}</Badge></td><td><code>{i.node}</code></td><td>{i.type}</td><td>{i.zone}</td></tr>)}</tbody>
               </table>
             </div>
-          ) : <p class="muted calm">{data.interruptions.length ? "None matches the search." : "No interruption was announced."}</p>}
+          ) : <p class="muted calm">{data.interruptions.length ? "None matches the search." : strip.value?.leader === false ? "Not known here: only the leader acts on interruptions." : "No interruption was announced."}</p>}
         </Section>
-        {data.dra && data.dra.length > 0 && (
-          <Section title="Devices by ResourceClaims">
-            <div class="table-scroll" tabIndex={0} role="region" aria-label="Devices by ResourceClaims">
-              <table class="plain"><thead><tr><th>DeviceClass</th><th>Driver</th><th class="number">Requested</th><th class="number">Allocated</th><th class="number">Pending</th></tr></thead>
-                <tbody>{data.dra.map((d) => <tr key={d.driver + d.deviceClass}><td>{d.deviceClass}</td><td>{d.driver}</td><td class="number">{count(d.requested)}</td><td class="number">{count(d.allocated)}</td><td class="number">{count(d.pending)}</td></tr>)}</tbody></table>
+        {data.devices.classes.length > 0 && (
+          <Section title="Devices" note="dynamic resource allocation: what ResourceClaims request">
+            {data.devices.problem && <p class="muted calm">DeviceClasses are not known: {data.devices.problem}</p>}
+            <div class="table-scroll" tabIndex={0} role="region" aria-label="Devices">
+              <table class="plain">
+                <thead><tr><th>DeviceClass</th><th class="number">Requested</th><th class="number">Allocated</th><th class="number">Not allocated</th><th class="number">Pods bound</th><th class="number">Pods pending</th><th>Why they are pending</th></tr></thead>
+                <tbody>
+                  {data.devices.classes.map((d) => {
+                    const known = d.met + d.unmet > 0 || d.uncounted === 0;
+                    return (
+                      <tr key={d.class}>
+                        <td>{d.class ? <code>{d.class}</code> : <Value text="—" />}</td>
+                        <td class="number"><Value text={known ? count(d.met + d.unmet) : "—"} />{known && d.uncounted > 0 && "+"}</td>
+                        <td class="number"><Value text={known ? count(d.met) : "—"} /></td>
+                        <td class="number"><Value text={known ? count(d.unmet) : "—"} /></td>
+                        <td class="number">{count(d.podsBound)}</td>
+                        <td class="number">{d.podsPending ? <a href={link({ q: d.class }, "pending")}>{count(d.podsPending)}</a> : "0"}</td>
+                        <td>{d.reason || <span class="muted">{d.podsPending ? "not planned yet" : ""}</span>}</td>
+                      </tr>
+                    );
+                  })}
+                </tbody>
+              </table>
             </div>
           </Section>
         )}

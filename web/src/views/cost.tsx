@@ -42,7 +42,7 @@ export function CostView() {
   const rows = data.rows.filter((r) => matchText(query, r.key));
   const most = Math.max(...data.rows.map((r) => r.dollarsPerHour), 0);
   const parts = [["work", "workloads", work], ["idle", "idle", idle], ["over", "overhead", data.overhead.dollarsPerHour]] as const;
-  const best = data.blocked?.[0];
+  const best = data.blocked?.find((b) => b.fix && b.dollarsPerHour > 0); // rules that time alone ends have no change that helps
   const from = data.since && !data.since.startsWith("0001-") ? data.since : "";
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Cost">
@@ -58,7 +58,7 @@ export function CostView() {
         </figure>
         {best && (
           <section class="best" aria-label="The one change that frees the most">
-            <div><span class="kind">The one change that frees the most</span><h2>{best.fix || best.reason}</h2><p class="muted">{best.reason}. {plural(best.nodes, "node")} {best.nodes === 1 ? "stays" : "stay"} for it.</p></div>
+            <div><span class="kind">The one change that frees the most</span><h2>{best.fix}</h2><p class="muted">{best.reason}. {plural(best.nodes, "node")} {best.nodes === 1 ? "stays" : "stay"} for it.</p></div>
             <div class="best-number"><b class="huge good">up to {perHour(best.dollarsPerHour)}</b><a href={link({ q: "kept:" + best.rule }, "fleet")}>Show the nodes</a></div>
           </section>
         )}

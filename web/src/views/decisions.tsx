@@ -4,7 +4,7 @@ import { age, change, clock, count, dollars, instant, perHour, plural, shortName
 import { loadMoments, moments, past, pastFailure } from "../replay";
 import { link, params, set } from "../router";
 import { matchText, parseQuery } from "../search";
-import { episodes, live, mergeEpisodes, now } from "../store";
+import { episodes, live, mergeEpisodes, now, strip } from "../store";
 import { Badge, Blank, CapacityMark, Failed, Loading, Value, VirtualList } from "../ui/parts";
 import { Drawer, Fix } from "../ui/drawer";
 import { useResource, useWide } from "../ui/use";
@@ -177,7 +177,7 @@ export function DecisionsView() {
         </div>
         {shown.length ? (
           <VirtualList class="episodes" role="listbox" label="Decisions, newest first" rowHeight={56} items={shown} keyOf={(e) => e.id} active={p.episode ?? ""} onOpen={(id) => set({ episode: id, node: undefined })} row={(e) => <EpisodeRow e={e} />} />
-        ) : <Blank title={all.length ? "No decision matches" : "No decision yet"} text={all.length ? undefined : "Decisions appear when pods are pending or nodes can be removed."} />}
+        ) : <Blank title={all.length ? "No decision matches" : strip.value?.leader === false ? "Decisions are not known here" : "No decision yet"} text={all.length ? undefined : strip.value?.leader === false ? "This replica is a standby. The leader keeps the decision log." : "Decisions appear when pods are pending or nodes can be removed."} />}
       </div>
       {(wide || p.at) && (
         <section class="replayed" aria-label="Fleet at the chosen moment">

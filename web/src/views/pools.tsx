@@ -11,6 +11,7 @@ import { week } from "../week";
 const dayName = (t: number) => new Date(t).toLocaleDateString("en-GB", { weekday: "short", day: "numeric" });
 
 function limitText(l: Pool["limits"][number]): string {
+  if (l.resource === "memory") return `${memory(l.used)} of ${memory(l.limit)} memory`;
   return l.text.includes(l.resource) ? l.text : `${l.text} ${l.resource}`;
 }
 

@@ -122,7 +122,7 @@ export function WhatIfView() {
             <button type="button" class="button small" onClick={() => edit({ manifests: workload })}>A workload</button>
             <span class="spacer" /><Copy text={form.manifests} label="Copy YAML" />
           </div>
-          <label class="labelled">Manifests, YAML of NodePools, node classes or workloads
+          <label class="labelled">Manifests, YAML of NodePools or workloads
             <textarea spellcheck={false} rows={10} value={form.manifests} placeholder="Paste manifests here, or start from a NodePool." onInput={(e) => edit({ manifests: e.currentTarget.value })} />
           </label>
           <label class="labelled">Prices<input class="field" value={form.prices} placeholder="m7a.large=0.05, c7a.xlarge/eu-west-1a/spot=0.04" spellcheck={false} onInput={(e) => edit({ prices: e.currentTarget.value })} /></label>

@@ -271,7 +271,7 @@ test("a cluster without anything says what to do", async ({ page }) => {
   const amounts = { cpu: 0, memory: 0, gpu: 0 };
   const strip = {
     nodes: 0, nodesComing: 0, podsPending: 0, podsBound: 0, requested: amounts, allocatable: amounts, coming: amounts, dollarsPerHour: null, listPerHour: null,
-    floorPerHour: null, unpriced: 0, spotShare: null, lastDecision: null, leader: true,
+    floorPerHour: null, unpriced: 0, spotShare: null, lastDecision: null, leader: true, leaderName: "",
   };
   const stream = `data: ${JSON.stringify({ type: "snapshot", version: 1, strip, fleet: { nodes: [], owners: [] } })}\n\ndata: ${JSON.stringify({ type: "pending", version: 1, groups: [] })}\n\n`;
   await page.route("**/api/v1/stream", (route) => route.fulfill({ contentType: "text/event-stream", body: stream }));
@@ -288,6 +288,33 @@ test("a cluster without anything says what to do", async ({ page }) => {
   await expect(cell(page, "Cost")).toHaveText("—");
   await expect(cell(page, "CPU")).toHaveText("—");
   await expect(cell(page, "Spot share")).toHaveText("—");
+});
+
+test("a standby replica says who decides, and shows what only the leader knows as unknown", async ({ page, watch }) => {
+  watch.expected.push(/status of 503/);
+  await page.setExtraHTTPHeaders({ "X-Standby": "karpenter-abc" });
+  await page.route("**/api/v1/decisions*", (route) => route.fulfill({ json: { episodes: [] } }));
+  await page.route("**/api/v1/cost*", (route) => route.fulfill({ status: 503, json: { error: "costs are not known yet, or another replica is the leader", fix: "open the dashboard of the leader" } }));
+  await page.route("**/api/v1/capacity", async (route) => route.fulfill({ json: { ...(await (await route.fetch()).json()), interruptions: [] } }));
+  for (const [view, text] of [["fleet", "karpenter-abc"], ["decisions", "Decisions are not known here"], ["cost", "another replica is the leader"], ["capacity", "Not known here"]]) {
+    await open(page, "#/" + view);
+    await expect(page.getByText(text).first()).toBeVisible();
+    await axe(page);
+  }
+  await expect(cell(page, "vs lower bound")).toHaveText("—");
+  await expect(cell(page, "Last decision")).toHaveText("—");
+});
+
+test("devices that pods claim are shown with what they lack, and unknown ones as unknown", async ({ page }) => {
+  await open(page, "#/capacity");
+  const rows = page.getByRole("region", { name: "Devices" }).getByRole("row");
+  await expect(rows.nth(1)).toContainText("gpu.example.com");
+  await expect(rows.nth(1)).toContainText("not supported");
+  await expect(rows.nth(2)).toContainText("—");
+  await rows.nth(1).getByRole("link").click();
+  const group = page.getByRole("listitem").filter({ hasText: "ml/notebook-0" });
+  await expect(group).toContainText("1 × gpu.example.com");
+  await expect(group.getByRole("button", { name: /NodePool/ })).toHaveCount(0);
 });
 
 test("one view that fails says so, and the others work", async ({ page, watch }) => {
