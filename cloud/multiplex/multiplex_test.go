@@ -102,7 +102,8 @@ func TestTypesLackLabelsOfOthers(t *testing.T) {
 	}
 }
 
-// A part that fails hides neither the instances of others nor its own: they are not found gone.
+// If one part fails, List returns the instances of the others. Get of an instance of that part returns its
+// error and not ErrNotFound.
 func TestOneFails(t *testing.T) {
 	a, b, open := &part{name: "a", prefix: "a://"}, &part{name: "b", prefix: "b://", err: errors.New("does not answer")}, &part{name: "open"}
 	p, err := New(a, b, open)
@@ -124,7 +125,7 @@ func TestOneFails(t *testing.T) {
 	}
 }
 
-// Each part repairs its own nodes by its own rules.
+// The repair policies of a part apply only to its own nodes.
 func TestRepairIsOfThePart(t *testing.T) {
 	p, err := New(&part{name: "a"}, &part{name: "long"})
 	if err != nil {
