@@ -17,8 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A metric has the cost of each rule that blocks nodes. Here a node of $0.40 is blocked whose pod is worth half of a node of
-// $0.10.
+// The metric BlockedDollarsPerHour has, for each rule, the waste of the nodes that the rule blocks. The test has a blocked node
+// with a price of $0.40 per hour. Its pod needs half of a node that costs $0.10.
 func TestBlockedDollars(t *testing.T) {
 	w := newDearWorld(t)
 	w.Options.Paused = true
