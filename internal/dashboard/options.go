@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/ledger"
 )
 
-// A Cluster is the observed cluster.
+// A Cluster is the observed cluster; observe.Cluster implements it.
 type Cluster interface {
 	// Version grows with each change.
 	Version() uint64
@@ -26,14 +26,14 @@ type Cluster interface {
 	Synced() bool
 }
 
-// Options are what the dashboard reads.
+// Options are the sources and settings of the dashboard.
 type Options struct {
 	Cluster Cluster
 	// WithTypes returns the snapshot with the instance types of its NodePools.
 	WithTypes func(context.Context, *model.Snapshot) *model.Snapshot
-	// TypesOf returns the instance types of a NodePool that need not exist, for what-if.
+	// TypesOf returns the instance types of a NodePool, for what-ifs. The NodePool need not exist in the cluster.
 	TypesOf func(context.Context, *apiv1.NodePool) ([]*model.InstanceType, error)
-	// Decisions, Latest and Costs may be nil.
+	// Decisions, Latest and Costs are those of the controllers. Each may be nil.
 	Decisions *decisions.Log
 	Latest    *decisions.Latest
 	Costs     *ledger.Ledger
@@ -42,24 +42,25 @@ type Options struct {
 	Pack    pack.Options
 	Disrupt disrupt.Options
 	Spread  func(context.Context) func(*model.Pod) []corev1.TopologySpreadConstraint
-	// Leader reports whether this replica decides.
+	// Leader reports whether this replica is the leader, which makes the decisions.
 	Leader func() bool
 	Info   view.Info
 	Clock  stream.Clock
 	Log    logr.Logger
 }
 
-// Rates and bounds.
+// Intervals and bounds.
 const (
-	// tick is the shortest time between two computations of the fleet.
+	// tick is the minimum time between two computations of the fleet.
 	tick = 250 * time.Millisecond
-	// idleTick is the same while no page is open. It is also the time between two moments of the history.
+	// idleTick is the minimum time between two computations of the fleet while no page is open. It is also the minimum time
+	// between two moments of the history.
 	idleTick = 15 * time.Second
-	// pendingTick is the shortest time between two computations of the pending pods.
+	// pendingTick is the minimum time between two computations of the pending pods.
 	pendingTick = time.Second
-	// typesTick is the time after which instance types are listed again, newPoolTick if a NodePool has none.
+	// typesTick is the interval at which instance types are listed again. It is newPoolTick while a NodePool has none.
 	typesTick   = 30 * time.Second
 	newPoolTick = 5 * time.Second
-	// maxReaders is the number of streams at the same time.
+	// maxReaders is the maximum number of open streams.
 	maxReaders = 50
 )

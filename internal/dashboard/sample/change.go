@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/ledger"
 )
 
-// Step makes n changes of pods. One pod in two hundred changes is a scale-up: a node is launched for pending pods.
+// Step makes n changes of pods. One change in two hundred is a scale-up: a node is launched for pending pods.
 func (f *Fleet) Step(n int) {
 	for range n {
 		switch f.random.IntN(200) {
@@ -30,7 +30,7 @@ func (f *Fleet) Step(n int) {
 	}
 }
 
-// endPod removes a random pod that no DaemonSet owns.
+// endPod removes a random pod that does not belong to a DaemonSet.
 func (f *Fleet) endPod() {
 	m := f.machines[f.random.IntN(len(f.machines))]
 	if len(m.pods) <= 2 {
@@ -43,7 +43,7 @@ func (f *Fleet) endPod() {
 	f.cluster.Remove(pod)
 }
 
-// scaleUp launches a node, makes those ready that were launched before, and binds a pending pod.
+// scaleUp launches a node, makes the nodes ready that were launched before, and binds a pending pod.
 func (f *Fleet) scaleUp() {
 	for _, m := range f.machines {
 		if m.node != nil && m.node.Labels[apiv1.NodeInitializedLabelKey] == "" {
@@ -95,7 +95,8 @@ func (f *Fleet) scaleIn() {
 	f.log.Note(m.claim.Name, decisions.EffectTerminated, decisions.ClaimObject(m.claim.Name), "")
 }
 
-// Decide draws why nodes are kept, plans for the pending pods as if there were no nodes, and charges the costs.
+// Decide generates random reasons for keeping nodes, plans the pending pods as if the cluster had no nodes, and charges the
+// costs.
 func (f *Fleet) Decide() {
 	s := f.cluster.Snapshot()
 	verdicts := []model.Verdict{

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// createdAt returns the creation time of the claim, or of the node without one.
+// createdAt returns the creation time of the claim, or that of the node if there is no claim.
 func createdAt(n *model.Node) time.Time {
 	if n.Claim != nil {
 		return n.Claim.CreationTimestamp.UTC()
@@ -19,20 +19,20 @@ func createdAt(n *model.Node) time.Time {
 	return n.Object.CreationTimestamp.UTC()
 }
 
-// A Fleeter keeps the tiles of a fleet, and makes anew only those whose nodes have changed. It must not be used
-// concurrently.
+// A Fleeter stores the tiles of a fleet. It computes only the tiles of nodes that have changed. It must not be
+// used concurrently.
 type Fleeter struct {
 	known map[string]*known
-	tiles []*Tile // in the order of their IDs; nil if it has to be made
+	tiles []*Tile // in the order of their IDs; nil if they must be computed
 	fates map[string]Fate
-	// outcome is the version of the decisions that fates are of.
+	// outcome is the version of the decisions from which fates was computed.
 	outcome uint64
-	// edition is that of the prices.
+	// edition identifies the prices from which the tiles were computed.
 	edition *edition
 	round   uint64
 }
 
-// A known is a tile and what it was made of.
+// A known is a tile, and the values from which it was computed.
 type known struct {
 	node  *model.Node
 	price Price
@@ -41,13 +41,13 @@ type known struct {
 	round uint64
 }
 
-// Changes are the tiles that a round has made anew, and the IDs of those that are gone.
+// Changes are the tiles that an Update has computed, and the IDs of the tiles that it has removed.
 type Changes struct {
 	Tiles []*Tile
 	Gone  []string
 }
 
-// Update makes the tiles of a snapshot. It returns the changes since the last call.
+// Update computes the tiles of a snapshot. It returns the changes since the last call.
 func (f *Fleeter) Update(s *model.Snapshot, prices Prices, o decisions.Outcome) Changes {
 	if f.known == nil {
 		f.known = map[string]*known{}
