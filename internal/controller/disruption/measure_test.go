@@ -105,8 +105,8 @@ func TestRedisruptionsAreCounted(t *testing.T) {
 	}
 }
 
-// The labels of metrics about a consolidation are those that dashboards use: the policy of the NodePool in snake case, except for
-// moves, and the consolidation type of the decision.
+// The labels of metrics about a consolidation have the values that dashboards use. The policy of the NodePool is in snake case, but it
+// is as in the API for the metric of moves.
 func TestConsolidationIsCounted(t *testing.T) {
 	w := newDearWorld(t)
 	registry := prometheus.NewRegistry()
