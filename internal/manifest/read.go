@@ -117,7 +117,7 @@ var extensions = []string{".yaml", ".yml", ".json"}
 func filesOf(p string) ([]string, error) {
 	info, err := os.Stat(p)
 	if err != nil {
-		return nil, err // it names the operation and the file
+		return nil, err // the error names the operation and the file
 	}
 	if !info.IsDir() {
 		return []string{p}, nil
