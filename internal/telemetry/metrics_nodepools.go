@@ -7,9 +7,9 @@ type NodePoolMetrics struct {
 	// Limit and Usage (resource_type, nodepool), in base units: cores, bytes, counts.
 	Limit *prometheus.GaugeVec
 	Usage *prometheus.GaugeVec
-	// CostTotal (nodepool), in US dollars an hour.
+	// CostTotal has the label nodepool. Its unit is US dollars per hour.
 	CostTotal *prometheus.GaugeVec
-	// CostTrackerErrorsTotal (nodepool).
+	// CostTrackerErrorsTotal has the label nodepool.
 	CostTrackerErrorsTotal *prometheus.CounterVec
 	// AllowedDisruptions and NodesConsumingBudgets (nodepool, reason).
 	AllowedDisruptions    *prometheus.GaugeVec
