@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/wire"
 )
 
-// An UnreachableError means that the provider cannot be reached or does not answer.
+// An UnreachableError means that the provider cannot be reached or does not answer in time.
 type UnreachableError struct {
 	Provider string
 	Err      error
@@ -31,7 +31,8 @@ func (e *UnreachableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// call makes one call. It waits for one of the calls that the provider takes at the same time, and ends at the deadline.
+// call makes one call of the provider. If the maximum number of concurrent calls is reached, it waits for another call to
+// end. It returns an error when limit has passed.
 func call[Q, A any](
 	ctx context.Context, p *Provider, method string, limit time.Duration,
 	f func(context.Context, Q, ...grpc.CallOption) (A, error), request Q,
@@ -55,16 +56,16 @@ func call[Q, A any](
 		p.config.Metrics.called(p.name(), method, status.Code(err), p.config.Clock.Since(start))
 	}
 	if ctx.Err() != nil && err != nil {
-		return answer, ctx.Err() // the caller has given up; that says nothing about the provider
+		return answer, ctx.Err() // the caller has cancelled the call, which says nothing about the provider
 	}
-	// A launch may take long without any fault of the provider.
+	// A launch may take longer than its deadline although the provider works.
 	if !(method == "CreateInstance" && status.Code(err) == codes.DeadlineExceeded) {
 		p.heard(ctx, err)
 	}
 	return answer, p.said(err)
 }
 
-// said returns the error of a call for people.
+// said converts the error of a call to one that is shown to users.
 func (p *Provider) said(err error) error {
 	switch status.Code(err) {
 	case codes.OK:
@@ -75,7 +76,7 @@ func (p *Provider) said(err error) error {
 	return fmt.Errorf("provider %s: %s: %s", p.name(), status.Code(err), wire.Text(status.Convert(err).Message()))
 }
 
-// name returns the name of the provider, its address as long as the name is not known.
+// name returns the name of the provider, or its address while the name is not known.
 func (p *Provider) name() string {
 	if p.info == nil {
 		return p.config.Address
@@ -83,7 +84,7 @@ func (p *Provider) name() string {
 	return p.info.Name
 }
 
-// checked counts a Rejection and logs it. It returns err.
+// checked returns err. If it is a Rejection, checked also counts and logs it.
 func (p *Provider) checked(err error) error {
 	var r *wire.Rejection
 	if errors.As(err, &r) {
@@ -93,16 +94,16 @@ func (p *Provider) checked(err error) error {
 	return err
 }
 
-// A health is whether the provider answers.
+// A health records whether the provider answers.
 type health struct {
 	mu sync.Mutex // guards all below
-	// since is since when the provider does not answer, if down.
+	// since is the time since which the provider does not answer. It is valid if down is true.
 	down  bool
 	since time.Time
 	cause string
 }
 
-// heard notes the result of a call.
+// heard records the result of a call.
 func (p *Provider) heard(ctx context.Context, err error) {
 	code := status.Code(err)
 	down := code == codes.Unavailable || code == codes.DeadlineExceeded
@@ -129,14 +130,15 @@ func (p *Provider) heard(ctx context.Context, err error) {
 	}
 }
 
-// silent returns since when the provider does not answer and why. ok is false if it answers.
+// silent returns the time since which the provider does not answer, and the cause. ok is false if the provider answers.
 func (p *Provider) silent() (since time.Time, cause string, ok bool) {
 	p.health.mu.Lock()
 	defer p.health.mu.Unlock()
 	return p.health.since, p.health.cause, p.health.down
 }
 
-// tokenOf returns the identity of the launch of a claim. It is stored before the first call, as the UID of the claim.
+// tokenOf returns the token that identifies the launch of a claim: the UID of the claim. So every call for the claim has
+// the same token.
 func tokenOf(claim *apiv1.NodeClaim) string { return string(claim.UID) }
 
 // manifest returns the claim as JSON.
