@@ -1,4 +1,5 @@
-// Pictures for the manual: node dev/screenshots.mjs DASHDEMO DIRECTORY [URL]. Without a URL, the real server with generated data.
+// Takes the pictures for the manual: node dev/screenshots.mjs DASHDEMO DIRECTORY [URL]. Without a URL it starts the real server
+// with generated data.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { chromium } from "@playwright/test";
 import { chromiumPath, startDemo } from "./demo.mjs";
@@ -12,7 +13,7 @@ const browser = await chromium.launch({ executablePath: chromiumPath(), args: ["
 mkdirSync(out, { recursive: true });
 try {
   const api = async (path) => (await fetch(new URL("api/v1/" + path, url))).json();
-  // The slider and the trends need a while.
+  // Waits until the server has data for the slider and the trends.
   for (let i = 0; i < 90 && demo && ((await api("history")).moments?.length ?? 0) < 5; i++) await new Promise((done) => setTimeout(done, 1000));
   const history = await api("history");
   const { episodes } = await api("decisions?limit=50");

@@ -1,4 +1,4 @@
-// Charts over time. Loaded only when a view shows one.
+// Charts of values over time. The browser loads this file only when a view shows a chart.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
@@ -16,7 +16,7 @@ export interface Colors {
   font: string;
 }
 
-/** Hours and minutes, and seconds if the axis is short. */
+/** A time (seconds since 1970) as hours and minutes, with or without seconds. */
 function timeText(v: number, seconds: boolean): string {
   return new Date(v * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: seconds ? "2-digit" : undefined });
 }
