@@ -587,7 +587,8 @@ type RepairPolicy struct {
 	Toleration *durationpb.Duration `protobuf:"bytes,4,opt,name=toleration,proto3" json:"toleration,omitempty"`
 	// The longest time for which the node is drained. If absent, it is the terminationGracePeriod of the NodeClaim.
 	TerminationGracePeriod *durationpb.Duration `protobuf:"bytes,5,opt,name=termination_grace_period,json=terminationGracePeriod,proto3" json:"termination_grace_period,omitempty"`
-	// 0 to 100. If several policies match, the one with the highest priority is used.
+	// 0 to 100, the highest first. It decides which node is repaired first, and which of several matching policies applies to
+	// a node.
 	Priority      uint32       `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
 	Action        RepairAction `protobuf:"varint,7,opt,name=action,proto3,enum=karpenter.cloud.v1.RepairAction" json:"action,omitempty"`
 	unknownFields protoimpl.UnknownFields
