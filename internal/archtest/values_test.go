@@ -15,13 +15,13 @@ var solver = []string{"engine/pack", "engine/binpack"}
 var withinCall = map[string]bool{
 	"topology.Book":      true, // numbers the selectors of one plan
 	"buffer.Quotas":      true, // counts the capacity that one decision gives to buffers
-	"nodematch.Index":    true, // label sets and selectors of one check
+	"nodematch.Index":    true, // has the label sets and selectors of one check
 	"nodematch.LabelSet": true, // records which selectors of one check match it
-	"podtopology.Rules":  true, // rules of the pods of one check
+	"podtopology.Rules":  true, // has the rules of the pods of one check
 	"budget.NodePools":   true, // counts the nodes that one decision disrupts
 	"budget.PDBs":        true, // counts the pods that one decision evicts
-	"problem.State":      true, // what one decision has accepted so far
-	"problem.Stats":      true, // what one decision has counted
+	"problem.State":      true, // has what one decision has accepted so far
+	"problem.Stats":      true, // has what one decision has counted
 }
 
 func TestEngineKeepsNoState(t *testing.T) {
