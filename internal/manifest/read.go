@@ -171,7 +171,7 @@ func cut(sources []*source) ([]*document, Errors) {
 	return docs, errs
 }
 
-// expand replaces lists by their items.
+// expand replaces each document that is a List of Kubernetes by the items of the list.
 func expand(docs []*document) ([]*document, Errors) {
 	out := make([]*document, 0, len(docs))
 	var errs Errors
