@@ -12,7 +12,7 @@ import (
 // NodeMetrics are the metrics of nodes. The gauges have the labels resource_type (except CurrentLifetimeSeconds),
 // node_name, phase, managed and one for each of WellKnown.
 type NodeMetrics struct {
-	// CreatedTotal and TerminatedTotal (nodepool, zone).
+	// CreatedTotal and TerminatedTotal have the labels nodepool and zone.
 	CreatedTotal    *prometheus.CounterVec
 	TerminatedTotal *prometheus.CounterVec
 	// DrainedTotal has the label nodepool.
