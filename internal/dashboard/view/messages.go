@@ -134,7 +134,7 @@ type Chosen struct {
 	Episode  string `json:"episode"`
 	Decision string `json:"decision"`
 	Options  int    `json:"options"`
-	// Considered are the cheapest of these types, at current prices.
+	// Considered are the cheapest types that the decision could have chosen, at current prices.
 	Considered []Considered `json:"considered"`
 }
 
