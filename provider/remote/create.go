@@ -186,8 +186,8 @@ func (p *Provider) describe(i *cloud.Instance, m *cloudv1.Instance, kinds []*clo
 	}
 }
 
-// Owners records which claim got which instance. So a response with the instance of another claim is detected. It may be
-// lost, because every call has the token of its claim.
+// Owners records which claim got which instance. So a response with the instance of another claim is detected. The
+// record is lost in a restart. That is safe, because every call has the token of its claim.
 type owners struct {
 	mu sync.Mutex // guards of
 	of map[string]owner
