@@ -11,19 +11,19 @@ var ErrNotFound = errors.New("instance not found")
 // ErrRebootNotSupported means that the cloud cannot reboot instances. Reboot returns it, possibly wrapped.
 var ErrRebootNotSupported = errors.New("rebooting instances is not supported")
 
-// A RebootError means that the instance cannot be rebooted, however often that is tried.
+// A RebootError means that the instance cannot be rebooted. A repeated call would fail, too.
 type RebootError struct {
-	Err error // what the cloud said
+	Err error // the error of the cloud
 }
 
 func (e *RebootError) Error() string { return fmt.Sprintf("reboot refused: %v", e.Err) }
 
 func (e *RebootError) Unwrap() error { return e.Err }
 
-// An InsufficientCapacityError means that nothing that a claim allows can be had now. It is no fault: the claim is given
-// up and its pods are planned again, without the offerings that the provider now knows to be out.
+// An InsufficientCapacityError means that no offering that the claim allows has capacity now. It is not a fault. The
+// claim is deleted, and its pods are planned again without the offerings that the provider knows to have no capacity.
 type InsufficientCapacityError struct {
-	Err error // what the cloud said
+	Err error // the error of the cloud
 }
 
 func (e *InsufficientCapacityError) Error() string {
@@ -32,7 +32,7 @@ func (e *InsufficientCapacityError) Error() string {
 
 func (e *InsufficientCapacityError) Unwrap() error { return e.Err }
 
-// A NodeClassNotReadyError means that the node class is missing, going, or not resolved.
+// A NodeClassNotReadyError means that the node class does not exist, is being deleted, or is not resolved.
 type NodeClassNotReadyError struct {
 	Err error
 }
@@ -43,10 +43,11 @@ func (e *NodeClassNotReadyError) Error() string {
 
 func (e *NodeClassNotReadyError) Unwrap() error { return e.Err }
 
-// A LaunchError is a failed launch that may succeed later, with what belongs in the claim's condition Launched.
+// A LaunchError is a failed launch that may succeed later. It has the reason and the message for the claim's
+// condition Launched.
 type LaunchError struct {
 	Reason  string // a condition reason, CamelCase
-	Message string // one sentence for people
+	Message string // one sentence for users
 	Err     error
 }
 
@@ -54,7 +55,8 @@ func (e *LaunchError) Error() string { return fmt.Sprintf("launch failed: %s: %v
 
 func (e *LaunchError) Unwrap() error { return e.Err }
 
-// Kind returns the name of the typed error in err's chain as metrics label it, or "unknown" for any other error.
+// Kind returns the name of the typed error in err's chain, or "unknown" for any other error. The name is a label
+// value in metrics.
 func Kind(err error) string {
 	var capacity *InsufficientCapacityError
 	var class *NodeClassNotReadyError

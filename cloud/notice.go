@@ -8,14 +8,15 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Notice and NoticeKind are the engine's own: a provider reads its cloud's messages into them, and the engine decides what
-// becomes of the claims.
+// Notice and NoticeKind are types of the engine. A provider converts the messages of its cloud to them, and the engine
+// decides how the claims react.
 type (
 	Notice     = model.Notice
 	NoticeKind = model.NoticeKind
 )
 
-// A Notifier is a Provider whose cloud gives notice of instances that go away or have gone bad.
+// A Notifier is a Provider whose cloud sends notices about instances that will be terminated or are
+// unhealthy.
 type Notifier interface {
 	Provider
 	// NoticeSources returns where notices come from. The result never changes.
@@ -28,19 +29,19 @@ type Notifier interface {
 
 // A NoticeSource delivers notices: a queue, or a status that is polled.
 type NoticeSource interface {
-	// Name is the name in logs and metrics of the controller that carries the notices out.
+	// Name is the name of the controller that handles the notices, in logs and metrics.
 	Name() string
-	// Receive waits for notices, or looks for them once, and returns what there is. It is not called again before the batch
-	// has been dealt with. After an error it is called again, later each time.
+	// Receive waits for notices, or checks for them once, and returns those that there are. It is not called again before
+	// the batch has been handled. After an error it is called again after a delay, which grows with each error.
 	Receive(ctx context.Context) (NoticeBatch, error)
 }
 
 // A NoticeBatch is the notices that arrived together.
 type NoticeBatch struct {
 	Notices []Notice
-	// Acknowledge, if not nil, is called once all that the notices call for was tried. Failed are the notices for which that did
-	// not succeed; of several about one instance the most urgent one. The source delivers them again. Acknowledge is not
-	// called if nothing could be tried at all.
+	// Acknowledge, if not nil, is called after the actions for all notices of the batch were tried. failed has the notices
+	// whose action did not succeed; of several such notices about one instance, only the most urgent one. The source delivers
+	// these again. If no action could be tried, Acknowledge is not called.
 	Acknowledge func(ctx context.Context, failed []Notice) error
 	// Next is the wait until the next Receive, longer than zero.
 	Next time.Duration

@@ -2,7 +2,7 @@ package cloud
 
 import "context"
 
-// An Overlay returns types as the user's NodeOverlays correct them for the named pool: other prices, more resources. The
-// types handed in are not changed. A provider applies it before it picks what to launch; what InstanceTypes returns is
-// without overlays, its callers lay them on.
+// An Overlay returns the types with the changes of NodeOverlays for the named pool: other prices and additional
+// resources. It does not change the given types. InstanceTypes returns types without overlays, and its callers apply
+// them. A provider applies them before it chooses what to launch.
 type Overlay func(ctx context.Context, pool string, types []*InstanceType) ([]*InstanceType, error)

@@ -1,9 +1,10 @@
 package cloud
 
-// A Pricer is a Provider whose prices are old when it starts, because it ships with a table of prices or keeps none.
+// A Pricer is a Provider that has no current prices when it starts. It then has the prices of a shipped table, or
+// none.
 type Pricer interface {
 	Provider
-	// PricesCurrent reports whether the prices of InstanceTypes were refreshed since the start, or could not be for so long
-	// that waiting helps no more. It must return at once.
+	// PricesCurrent reports whether the prices of InstanceTypes have been refreshed since the start. It also returns true
+	// if the refresh has failed for so long that waiting for it is no longer useful. It must return at once.
 	PricesCurrent() bool
 }

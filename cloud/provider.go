@@ -12,20 +12,21 @@ import (
 	"github.com/karpenter-go/karpenter/engine/repair"
 )
 
-// InstanceType and Offering are the engine's own: a provider fills in what the engine decides on.
+// InstanceType and Offering are types of the engine. A provider fills them in, and the engine decides by
+// them.
 type (
 	InstanceType = model.InstanceType
 	Offering     = model.Offering
 	RepairPolicy = repair.Policy
 )
 
-// What a RepairPolicy does to the node.
+// The values of RepairPolicy.Action: what is done to the node.
 const (
 	RebootNode  = repair.RebootNode
 	ReplaceNode = repair.ReplaceNode
 )
 
-// A Provider launches, lists and ends instances on one cloud.
+// A Provider launches, lists and terminates instances in one cloud.
 type Provider interface {
 	// Name is the provider's short name, a label value in metrics, in lower case.
 	Name() string
@@ -60,25 +61,28 @@ type Provider interface {
 	Reboot(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error
 	// Get returns the instance, or ErrNotFound. It asks the cloud, not a cache.
 	Get(ctx context.Context, providerID string) (*Instance, error)
-	// List returns all instances of this cluster that have not ended, those being ended included, in ID order.
+	// List returns all instances of this cluster that have not terminated, in ID order. It includes those that
+	// are being terminated.
 	List(ctx context.Context) ([]*Instance, error)
 
 	// Drift returns why the claim's instance no longer matches its node class, or "" if it does.
 	Drift(ctx context.Context, claim *apiv1.NodeClaim) (DriftReason, error)
-	// Registered is called with the claim's node before it is declared registered. A wait longer than zero holds it back
-	// and says when to ask again; labels are added to claim and node.
+	// Registered is called with the claim's node before the node is registered. If wait is longer than zero, the node is
+	// not registered yet, and Registered is called again after that time. The labels are added to the claim and the
+	// node.
 	Registered(ctx context.Context, claim *apiv1.NodeClaim) (wait time.Duration, labels map[string]string, err error)
 }
 
-// Facts are what is fixed about a provider.
+// Facts are the properties of a provider that do not change.
 type Facts struct {
-	// Labels are the labels that the provider gives meaning to, merged with the core ones.
+	// Labels are the rules for the labels that the provider defines, together with those of Karpenter itself.
 	Labels apiv1.LabelRules
 	// NodeClasses are the kinds that a pool may refer to; the first is the default.
 	NodeClasses []schema.GroupVersionKind
 	// RepairPolicies say which node conditions are repaired, and how. Without any there is no node repair.
 	RepairPolicies []RepairPolicy
-	// LegacyRepairPolicies are those of --legacy-node-repair. nil means the policies of RepairPolicies that replace.
+	// LegacyRepairPolicies are the policies that apply with --legacy-node-repair. nil means those of RepairPolicies
+	// whose action is ReplaceNode.
 	LegacyRepairPolicies []RepairPolicy
 	// LaunchTimeouts is how long a launch may take, by kind of node class, MinLaunchTimeout to MaxLaunchTimeout. It counts from
 	// the creation of the claim. Create must return by then, because a claim without an instance is deleted. Its node must join
@@ -135,12 +139,12 @@ type Instance struct {
 	ImageID  string
 	// Labels are those that follow from the instance: type, zone, capacity type, and so on.
 	Labels map[string]string
-	// Annotations are for the claim: what the provider needs later to recognise drift.
+	// Annotations are written to the claim. The provider needs them later to detect drift.
 	Annotations map[string]string
 	// Capacity and Allocatable are what the node is expected to report; empty when the instance was only listed.
 	Capacity, Allocatable corev1.ResourceList
 	// Created is when the instance was launched.
 	Created time.Time
-	// Ending means that the instance is being ended or has ended.
+	// Ending is true if the instance is being terminated or has terminated.
 	Ending bool
 }

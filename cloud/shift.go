@@ -2,10 +2,10 @@ package cloud
 
 import "context"
 
-// A Shifter is a Provider that knows of zones from which the cluster's traffic is shifted away. It launches nothing there,
-// and instances there do not end. Nodes there are not disrupted voluntarily.
+// A Shifter is a Provider that knows the zones from which the traffic of the cluster is shifted away. It launches no
+// instances there, and does not terminate instances there. Nodes in these zones are not disrupted voluntarily.
 type Shifter interface {
 	Provider
-	// ShiftedZones returns the zones as nodes have them in the label topology.kubernetes.io/zone.
+	// ShiftedZones returns these zones, as values of the node label topology.kubernetes.io/zone.
 	ShiftedZones(ctx context.Context) []string
 }

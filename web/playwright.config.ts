@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { defineConfig } from "@playwright/test";
 
-// DASHBOARD_URL is the page of a controller. Without it the tests run against generated data.
+// DASHBOARD_URL is the address of the dashboard of a controller. If it is not set, the tests run against generated data.
 const url = process.env.DASHBOARD_URL;
 const chromium = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 const port = 5199;

@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-// The names of the files have no hashes, so that the committed assets change only in content.
+// The built files have no hashes in their names, so that a new build changes only the content of the committed files.
 export default defineConfig({
   base: "./",
   build: {

@@ -142,8 +142,8 @@ func Set(o Object, c metav1.Condition, now time.Time) (changed bool) {
 	return updateRoot(o, now) || changed
 }
 
-// CopyChanged sets in to each condition of is that was does not have or has
-// with other values. It does not change the other conditions of to.
+// CopyChanged copies those conditions of the object is to the object to that the object was lacks or has with
+// other values. It does not change the other conditions of to.
 func CopyChanged(to, was, is Object) {
 	for _, c := range is.GetConditions() {
 		if old := Get(was, c.Type); old == nil || *old != c {

@@ -53,21 +53,21 @@ const (
 
 // Reasons of NodeClaim conditions.
 const (
-	// ReasonRebootRequested: of Rebooting, True, until the cloud accepts the reboot.
+	// ReasonRebootRequested is the reason of Rebooting=True until the cloud accepts the reboot.
 	ReasonRebootRequested = "RebootRequested"
-	// ReasonRebootIssued: of Rebooting, True, until the node is ready again.
+	// ReasonRebootIssued is the reason of Rebooting=True from then on, until the node is ready again.
 	ReasonRebootIssued = "RebootIssued"
-	// ReasonRebootSucceeded and ReasonRebootFailed: of Rebooting, False.
+	// ReasonRebootSucceeded and ReasonRebootFailed are the reasons of Rebooting=False.
 	ReasonRebootSucceeded = "RebootSucceeded"
 	ReasonRebootFailed    = "RebootFailed"
-	// ReasonRebooting: of Initialized, Unknown, while the node boots again.
+	// ReasonRebooting is the reason of Initialized=Unknown while the node boots again.
 	ReasonRebooting = "Rebooting"
-	// ReasonDraining: of Drained, while Unknown.
+	// ReasonDraining is the reason of Drained=Unknown.
 	ReasonDraining = "Draining"
-	// ReasonAwaitingVolumeDetachment: of VolumesDetached, while Unknown.
+	// ReasonAwaitingVolumeDetachment is the reason of VolumesDetached=Unknown.
 	ReasonAwaitingVolumeDetachment = "AwaitingVolumeDetachment"
-	// ReasonTerminationGracePeriodElapsed: of VolumesDetached, False.
+	// ReasonTerminationGracePeriodElapsed is the reason of VolumesDetached=False.
 	ReasonTerminationGracePeriodElapsed = "TerminationGracePeriodElapsed"
-	// ReasonConsistencyCheckFailed: of ConsistentStateFound, False.
+	// ReasonConsistencyCheckFailed is the reason of ConsistentStateFound=False.
 	ReasonConsistencyCheckFailed = "ConsistencyCheckFailed"
 )

@@ -27,7 +27,7 @@ func (p *NodePool) Hash() string {
 		ZeroNil:         true,
 	})
 	if err != nil {
-		// The library can hash all fields of the type.
+		// An error cannot occur, because the library can hash all fields of the type.
 		panic(fmt.Sprintf("hash template of nodepool %s: %v", p.Name, err))
 	}
 	return strconv.FormatUint(sum, 10)

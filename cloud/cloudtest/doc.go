@@ -1,7 +1,8 @@
-// Package cloudtest is the suite that every cloud.Provider must pass. It states the contract as tests: launches happen
-// once, also across a crash; claims get what they asked for; shortages are told as such and remembered; nothing outlives
-// its context.
+// Package cloudtest is the test suite that every cloud.Provider must pass. Among others it checks: a claim is launched
+// once, also if the process crashes during the launch; the instance meets the claim's requirements; a lack of capacity
+// is reported with its error type and remembered; calls return when their context ends.
 //
-// A provider's test gives Run a function that opens a fresh world: a cloud without instances and an API server with one
-// pool and its node class, ready to use. docs/providers.md walks through writing one.
+// A test of a provider calls Run with a function. The function opens a new world for each check: a cloud without
+// instances, and an API server with one NodePool and its node class, ready to use. docs/providers.md explains how to
+// write such a test.
 package cloudtest

@@ -10,39 +10,45 @@ import (
 	"github.com/karpenter-go/karpenter/cloud/conformance"
 )
 
-// A Harness is one world and the hands on it. Functions end the test if they fail.
+// A Harness gives the checks access to one world: a cloud and an API server. Its functions end the test if
+// they fail.
 type Harness struct {
-	// Provider starts a provider in this world, as a new process would. The one before is not used any more.
+	// Provider starts a provider in this world, as a new process would. The provider that it started before
+	// is not used any more.
 	Provider func(t *testing.T) cloud.Provider
-	// Pool is stored, and its node class is ready.
+	// Pool is the NodePool for the claims of the checks. It is stored in the API server, and its node class
+	// is ready.
 	Pool *apiv1.NodePool
-	// Store stores a new claim and brings it up to date with what was stored: UID and all.
+	// Store stores a new claim in the API server, and updates claim to the stored object, with its UID.
 	Store func(t *testing.T, claim *apiv1.NodeClaim)
-	// Load reads the claim as it is stored now.
+	// Load reads the claim with the name from the API server.
 	Load func(t *testing.T, name string) *apiv1.NodeClaim
-	// Launched writes to the stored claim's status what a controller does after a launch.
+	// Launched writes the result of a launch to the status of the stored claim, as a controller does.
 	Launched func(t *testing.T, name string, i *cloud.Instance)
-	// Alive returns how many instances there are that have not begun to end, as seen from outside the provider.
+	// Alive returns the number of instances whose termination has not begun. It asks the cloud, not the
+	// provider.
 	Alive func(t *testing.T) int
 
-	// NamesNodes means that Create returns the name of the node. Other clouds leave it empty.
+	// NamesNodes is true if Create returns the name of the node. Other clouds leave it empty.
 	NamesNodes bool
 	// Exhaust takes all capacity of an offering away. Nil if the cloud cannot run out.
 	Exhaust func(t *testing.T, o Offering)
-	// Reboots returns how often the instance was rebooted, as seen from outside. Nil if the cloud cannot reboot instances.
+	// Reboots returns how often the instance was rebooted. It asks the cloud, not the provider. Nil if the cloud cannot
+	// reboot instances.
 	Reboots func(t *testing.T, providerID string) int
-	// LoseAnswer makes launches happen without their answer ever coming back, until the next Provider. Nil if that cannot be.
+	// LoseAnswer makes launches happen without a response to the provider, until Provider is called again. Nil if the cloud
+	// cannot do that.
 	LoseAnswer func(t *testing.T)
 }
 
 // An Offering names a type, a zone and a capacity type.
 type Offering = conformance.Offering
 
-// patience bounds how long anything may take. It is no assertion about speed: it only keeps a hanging test from hanging
-// the suite.
+// patience bounds each call of a provider, so that a call that hangs does not hang the suite. It is not an assertion
+// about speed.
 const patience = 30 * time.Second
 
-// Run opens a fresh world for each check of the suite and runs it.
+// Run opens a new world for each check of the suite and runs the check in it.
 func Run(t *testing.T, open func(t *testing.T) *Harness) {
 	for _, check := range conformance.Checks() {
 		t.Run(check.Name, func(t *testing.T) {
@@ -57,7 +63,7 @@ func Run(t *testing.T, open func(t *testing.T) *Harness) {
 	}
 }
 
-// world returns the harness as the checks use it. Its functions end the test if they fail.
+// world returns the harness in the form that the checks use. Its functions end the test if they fail.
 func (h *Harness) world(t *testing.T) *conformance.World {
 	w := &conformance.World{
 		Provider: func() cloud.Provider { return h.Provider(t) }, Pool: h.Pool,

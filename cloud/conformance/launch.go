@@ -51,7 +51,8 @@ func testRequests(t *T, h *World) {
 	}
 }
 
-// The name is asked for by claims whose pods are nominated to it. It is the same whenever the provider tells it.
+// Create returns the name of the node for a claim to whose node pods are nominated, if the cloud knows it in advance. Get and
+// later calls of Create return the same name. Nodes of different claims have different names.
 func testNodeName(t *T, h *World) {
 	p := h.Provider()
 	names := map[string]string{}
@@ -108,7 +109,7 @@ func testMany(t *T, h *World) {
 func testRestart(t *T, h *World) {
 	claims := h.claims(t, 5)
 	before := createAll(t, h.Provider(), claims)
-	for n := range 2 { // a controller had noted these
+	for n := range 2 { // as a controller that stored the result of the launch
 		h.Launched(claims[n].Name, &cloud.Instance{ProviderID: before[n]})
 	}
 	p := h.Provider()
@@ -156,8 +157,8 @@ func testCrash(t *T, h *World) {
 	h.wantAlive(t, len(claims))
 }
 
-// loseAll creates claims whose answers are lost, and returns when the cloud has launched them. The provider must not be used
-// after that.
+// loseAll creates claims whose responses are lost, and returns when the cloud has launched their instances. The provider
+// must not be used afterwards.
 func (h *World) loseAll(t *T, claims []*apiv1.NodeClaim) {
 	p := h.Provider()
 	h.LoseAnswer()
@@ -201,7 +202,7 @@ func testExhausted(t *T, h *World) {
 	if offered(t, p, h.Pool, o) {
 		t.Errorf("%v is still on offer", o)
 	}
-	create(t, p, h.claim(t, "b", in(corev1.LabelInstanceTypeStable, o.Type))) // from another zone or capacity type
+	create(t, p, h.claim(t, "b", in(corev1.LabelInstanceTypeStable, o.Type))) // uses another zone or capacity type
 	h.wantAlive(t, 1)
 }
 
@@ -232,12 +233,12 @@ func testCancelled(t *T, h *World) {
 	if _, err := p.Create(ctx, c); err == nil {
 		t.Error("create with a cancelled context succeeded")
 	}
-	// Only that these calls return is checked. Their results do not matter.
+	// The check only requires that these calls return. Their results do not matter.
 	_, _ = p.InstanceTypes(ctx, h.Pool)
 	_, _ = p.List(ctx)
 	_, _ = p.Get(ctx, "none")
 	_ = p.Delete(ctx, c)
-	create(t, p, c) // the cancelled calls must not affect it
+	create(t, p, c) // the cancelled calls must not affect this one
 	h.wantAlive(t, 1)
 }
 
@@ -258,7 +259,7 @@ func create(t *T, p cloud.Provider, c *apiv1.NodeClaim) *cloud.Instance {
 	return i
 }
 
-// createAll creates all at once and returns their provider ids in the order of claims.
+// createAll calls Create for all claims concurrently and returns their provider IDs in the order of claims.
 func createAll(t *T, p cloud.Provider, claims []*apiv1.NodeClaim) []string {
 	ids, errs := make([]string, len(claims)), make([]error, len(claims))
 	var wg sync.WaitGroup
@@ -290,7 +291,7 @@ func (h *World) wantAlive(t *T, want int) {
 	}
 }
 
-// waitAlive returns when so many instances are alive.
+// waitAlive waits until the number of instances that are alive is want.
 func (h *World) waitAlive(t *T, want int) {
 	ctx := t.bounded()
 	for h.Alive() != want {

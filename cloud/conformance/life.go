@@ -44,7 +44,7 @@ func testTypes(t *T, h *World) {
 		t.Error("types are not in name order")
 	}
 	known := p.Facts().Labels.WellKnown
-	bought := []string{apiv1.NodePoolLabelKey} // comes from the pool
+	bought := []string{apiv1.NodePoolLabelKey} // instance types lack this label, because it comes from the NodePool
 	for _, it := range types {
 		for key := range known {
 			if !it.Requirements.Has(key) && !slices.Contains(bought, key) {
@@ -145,7 +145,7 @@ func testDeleteUnnoted(t *T, h *World) {
 	c := h.claim(t, "a")
 	create(t, h.Provider(), c)
 	p := h.Provider()
-	c = h.Load(c.Name) // as stored: the launch may be recorded, the status is not
+	c = h.Load(c.Name) // the annotations may record the launch, but the status is empty
 	if err := p.Delete(t.bounded(), c); err != nil {
 		t.Fatalf("delete: %v", err)
 	}
@@ -153,7 +153,7 @@ func testDeleteUnnoted(t *T, h *World) {
 	h.wantAlive(t, 0)
 }
 
-// gone repeats Delete until the instance is not found.
+// gone repeats Delete until it returns ErrNotFound.
 func (h *World) gone(t *T, p cloud.Provider, c *apiv1.NodeClaim) {
 	ctx := t.bounded()
 	for {

@@ -1,7 +1,8 @@
-// Package conformance is the contract with a cloud as a list of checks: launches happen once, also across a crash; claims
-// get what they asked for; shortages are told as such and remembered; nothing outlives its context.
+// Package conformance states the contract with a cloud as a list of checks. Among others it checks: a claim is launched
+// once, also if the process crashes during the launch; the instance meets the claim's requirements; a lack of capacity is
+// reported with its error type and remembered; calls return when their context ends.
 //
-// The checks run in tests (package cloudtest) and in a program, against a provider that is already running.
+// The checks run in tests (package cloudtest), and in a program against a provider that is already running.
 package conformance
 
 import (
@@ -16,34 +17,38 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// A World is a cloud and an API server, and how a check looks into them. One that cannot go on panics or ends its
-// goroutine.
+// A World gives the checks access to a cloud and an API server. A function that cannot continue panics or ends
+// its goroutine.
 type World struct {
-	// Provider starts a provider in this world, as a new process would. The one before is not used any more.
+	// Provider starts a provider in this world, as a new process would. The provider that it started before
+	// is not used any more.
 	Provider func() cloud.Provider
-	// Pool is stored, and its node class is ready.
+	// Pool is the NodePool for the claims of the checks. It is stored in the API server, and its node class
+	// is ready.
 	Pool *apiv1.NodePool
-	// Store stores a new claim and brings it up to date with what was stored: UID and all.
+	// Store stores a new claim in the API server, and updates claim to the stored object, with its UID.
 	Store func(claim *apiv1.NodeClaim)
-	// Load reads the claim as it is stored now.
+	// Load reads the claim with the name from the API server.
 	Load func(name string) *apiv1.NodeClaim
-	// Launched writes to the stored claim's status what a controller does after a launch.
+	// Launched writes the result of a launch to the status of the stored claim, as a controller does.
 	Launched func(name string, i *cloud.Instance)
-	// Alive returns how many instances there are that have not begun to end.
+	// Alive returns the number of instances whose termination has not begun.
 	Alive func() int
-	// Bounded returns a context that ends after a while. It bounds how long anything may take, and is no assertion about
+	// Bounded returns a context that ends after the longest time that a call may take. It is not an assertion about
 	// speed.
 	Bounded func(context.Context) (context.Context, context.CancelFunc)
 
-	// NamesNodes is whether Create returns the name of the node; nil means either.
+	// NamesNodes is whether Create returns the name of the node. Nil means that it is not known and not
+	// checked.
 	NamesNodes *bool
 	// Exhaust takes all capacity of an offering away. Nil if the cloud cannot run out.
 	Exhaust func(Offering)
-	// CanReboot is whether the cloud can reboot instances. Reboots returns how often an instance was rebooted; nil if that
-	// cannot be seen.
+	// CanReboot is whether the cloud can reboot instances. Reboots returns how often an instance was rebooted; it is nil
+	// if that number is not known.
 	CanReboot bool
 	Reboots   func(providerID string) int
-	// LoseAnswer makes launches happen without their answer ever coming back, until the next Provider. Nil if that cannot be.
+	// LoseAnswer makes launches happen without a response to the provider, until Provider is called again. Nil if the cloud
+	// cannot do that.
 	LoseAnswer func()
 }
 
@@ -57,7 +62,7 @@ type Check struct {
 	test func(t *T, h *World)
 }
 
-// Checks returns all checks in their order.
+// Checks returns all checks in the order in which they run.
 func Checks() []Check {
 	return []Check{
 		{"facts are complete", testFacts},
@@ -84,13 +89,13 @@ func Checks() []Check {
 
 // A Result is what a check has found.
 type Result struct {
-	// Failures are the breaches of the rule, none if it is kept.
+	// Failures describe how the rule was broken. The list is empty if it was not.
 	Failures []string
-	// Skipped is why the check does not apply, empty if it does.
+	// Skipped is the reason why the check does not apply, empty if it applies.
 	Skipped string
 }
 
-// Run runs the check in the world.
+// Run runs the check in the world and returns its result.
 func (c Check) Run(ctx context.Context, h *World) (r Result) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,33 +121,33 @@ type T struct {
 	result *Result
 }
 
-// stopped ends a check that cannot go on.
+// stopped is the value of the panic that ends a check early.
 type stopped struct{}
 
-// bounded returns a context for one call.
+// bounded returns a context for one call. It ends when the call has taken too long.
 func (t *T) bounded() context.Context {
 	ctx, cancel := t.limit(t.ctx)
 	t.ends = append(t.ends, cancel)
 	return ctx
 }
 
-// Errorf notes a breach.
+// Errorf records a failure of the check.
 func (t *T) Errorf(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.result.Failures = append(t.result.Failures, fmt.Sprintf(format, args...))
 }
 
-// Error notes a breach.
+// Error records a failure of the check.
 func (t *T) Error(args ...any) { t.Errorf("%s", fmt.Sprint(args...)) }
 
-// Fatalf notes a breach after which the check cannot go on.
+// Fatalf records a failure of the check and ends it.
 func (t *T) Fatalf(format string, args ...any) {
 	t.Errorf(format, args...)
 	panic(stopped{})
 }
 
-// Fatal notes a breach after which the check cannot go on.
+// Fatal records a failure of the check and ends it.
 func (t *T) Fatal(args ...any) {
 	t.Error(args...)
 	panic(stopped{})

@@ -1,7 +1,8 @@
-// Package multiplex makes one cloud.Provider of several, so that NodePools with different node classes are planned together.
+// Package multiplex combines several cloud.Providers into one, so that NodePools with different node classes are planned
+// together.
 //
-// A call about a NodePool or a NodeClaim goes to the provider of its node class, a call about a provider ID to the provider
-// whose prefix it has. A provider that fails affects its own NodePools only.
+// A call about a NodePool or a NodeClaim goes to the provider of its node class. A call about a provider ID goes to the
+// provider with the prefix of that ID. The failure of one provider affects only its own NodePools.
 package multiplex
 
 import (
@@ -23,14 +24,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Provider implements cloud.Provider with other providers, its parts.
+// A Provider implements cloud.Provider by calls of other providers, which are its parts.
 type Provider struct {
 	parts []cloud.Provider
 	facts cloud.Facts
 
 	mu sync.Mutex // guards completed
-	// completed are the instance types of a part with the labels of the other parts, by the types that the part returned.
-	// It may be lost.
+	// completed has copies of the instance types of a part, to which the labels of the other parts were added as absent.
+	// The key is the type that the part returned. It is a cache, and its loss does no harm.
 	completed map[*cloud.InstanceType]*cloud.InstanceType
 }
 
@@ -41,8 +42,8 @@ var (
 	_ cloud.Pricer   = (*Provider)(nil)
 )
 
-// New returns the provider of the parts. It returns an error if two of them have the same name, the same kind of node class,
-// or provider IDs that cannot be told apart.
+// New returns a provider that consists of the parts. It returns an error if two parts have the same name, the same kind of
+// node class, or provider IDs that cannot be told apart.
 func New(parts ...cloud.Provider) (*Provider, error) {
 	p := &Provider{parts: parts, completed: map[*cloud.InstanceType]*cloud.InstanceType{}}
 	p.facts.Labels, p.facts.LaunchTimeouts = apiv1.CoreLabels(), map[schema.GroupKind]time.Duration{}
@@ -78,7 +79,7 @@ func New(parts ...cloud.Provider) (*Provider, error) {
 	return p, errors.Join(errs...)
 }
 
-// legacy returns the policies of a part for --legacy-node-repair.
+// legacy returns the repair policies of a part that apply with --legacy-node-repair.
 func legacy(f cloud.Facts) []cloud.RepairPolicy {
 	if f.LegacyRepairPolicies != nil {
 		return f.LegacyRepairPolicies
@@ -86,7 +87,8 @@ func legacy(f cloud.Facts) []cloud.RepairPolicy {
 	return slices.DeleteFunc(slices.Clone(f.RepairPolicies), func(p cloud.RepairPolicy) bool { return p.Action != cloud.ReplaceNode })
 }
 
-// limited returns the policies for the nodes of a part. These have the label of one of its node classes.
+// limited returns the policies, restricted to the nodes of a part. These nodes have the label of one of its
+// kinds of node class.
 func limited(f cloud.Facts, policies []cloud.RepairPolicy) []cloud.RepairPolicy {
 	var out []cloud.RepairPolicy
 	for _, kind := range f.NodeClasses {
@@ -98,7 +100,7 @@ func limited(f cloud.Facts, policies []cloud.RepairPolicy) []cloud.RepairPolicy 
 	return out
 }
 
-// Name implements cloud.Provider: the names of the parts.
+// Name implements cloud.Provider. It consists of the names of the parts.
 func (p *Provider) Name() string {
 	names := make([]string, len(p.parts))
 	for n, part := range p.parts {
@@ -118,7 +120,7 @@ func (p *Provider) NameOf(ref *apiv1.NodeClassReference) string {
 // Facts implements cloud.Provider.
 func (p *Provider) Facts() cloud.Facts { return p.facts }
 
-// of returns the part of a node class, nil if no part has its kind.
+// of returns the part with the kind of the node class, nil if there is none.
 func (p *Provider) of(ref *apiv1.NodeClassReference) cloud.Provider {
 	for _, part := range p.parts {
 		if part.Facts().Manages(ref) {
@@ -128,7 +130,7 @@ func (p *Provider) of(ref *apiv1.NodeClassReference) cloud.Provider {
 	return nil
 }
 
-// partOf returns the part of a claim.
+// partOf returns the part to which the claim's node class belongs.
 func (p *Provider) partOf(claim *apiv1.NodeClaim) (cloud.Provider, error) {
 	if part := p.of(claim.Spec.NodeClassRef); part != nil {
 		return part, nil
@@ -136,7 +138,8 @@ func (p *Provider) partOf(claim *apiv1.NodeClaim) (cloud.Provider, error) {
 	return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("no provider has node classes like %v", claim.Spec.NodeClassRef)}
 }
 
-// InstanceTypes implements cloud.Provider. A type lacks the well-known labels that only other parts have.
+// InstanceTypes implements cloud.Provider. Well-known labels that only other parts have are marked as absent
+// on its types.
 func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*cloud.InstanceType, error) {
 	part := p.of(pool.Spec.Template.Spec.NodeClassRef)
 	if part == nil {
@@ -149,10 +152,12 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 	return p.complete(types, p.facts.Labels.WellKnown.Difference(part.Facts().Labels.WellKnown)), nil
 }
 
-// maxCompleted bounds the types that are kept. Prices change, and with them the types.
+// maxCompleted bounds the number of cached types. Types change whenever prices change, so the cache would
+// grow without a bound.
 const maxCompleted = 20_000
 
-// complete returns the types with DoesNotExist for the labels. The same type gives the same result.
+// complete returns copies of the types that do not have the labels in lacking. It returns the same copy for
+// the same type.
 func (p *Provider) complete(types []*cloud.InstanceType, lacking sets.Set[string]) []*cloud.InstanceType {
 	if len(lacking) == 0 {
 		return types
@@ -264,8 +269,9 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance,
 	return nil, fmt.Errorf("instance %s: %w", providerID, cloud.ErrNotFound)
 }
 
-// List implements cloud.Provider. It returns an error only if all parts fail: an instance that a list lacks is looked up by
-// Get before it counts as gone, and that part fails then too.
+// List implements cloud.Provider. It returns an error only if all parts fail. The instances of a part that fails are then
+// missing from the list. They do not count as gone, because Get is called for missing instances, and Get of that part fails
+// as well.
 func (p *Provider) List(ctx context.Context) ([]*cloud.Instance, error) {
 	var all []*cloud.Instance
 	var errs []error
@@ -320,7 +326,8 @@ func (p *Provider) MarkUnavailable(claim *apiv1.NodeClaim, capacityType string) 
 	}
 }
 
-// ShiftedZones implements cloud.Shifter. Zones of different clouds have different names.
+// ShiftedZones implements cloud.Shifter. It joins the zones of all parts, because zones of different clouds
+// have different names.
 func (p *Provider) ShiftedZones(ctx context.Context) []string {
 	zones := map[string]bool{}
 	for _, part := range p.parts {
@@ -333,7 +340,8 @@ func (p *Provider) ShiftedZones(ctx context.Context) []string {
 	return slices.Sorted(maps.Keys(zones))
 }
 
-// PricesCurrent implements cloud.Pricer: a plan compares the prices of all parts.
+// PricesCurrent implements cloud.Pricer. It is true only if the prices of all parts are current, because a
+// plan compares them.
 func (p *Provider) PricesCurrent() bool {
 	return !slices.ContainsFunc(p.parts, func(part cloud.Provider) bool {
 		pricer, ok := part.(cloud.Pricer)

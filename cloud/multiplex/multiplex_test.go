@@ -112,7 +112,8 @@ func TestTypesLackLabelsOfOthers(t *testing.T) {
 	}
 }
 
-// A part that fails hides neither the instances of others nor its own: they are not found gone.
+// If one part fails, List returns the instances of the others. Get of an instance of that part returns its
+// error and not ErrNotFound.
 func TestOneFails(t *testing.T) {
 	a, b, open := &part{name: "a", prefix: "a://"}, &part{name: "b", prefix: "b://", err: errors.New("does not answer")}, &part{name: "open"}
 	p, err := New(a, b, open)

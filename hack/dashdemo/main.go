@@ -52,7 +52,8 @@ func run() error {
 	return nil
 }
 
-// change changes the fleet ten times per second, and decides anew every ten seconds, until the context is done.
+// change changes the fleet ten times per second until the context is done. Every ten seconds it computes the
+// decisions again.
 func change(ctx context.Context, fleet *sample.Fleet, rate int) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()

@@ -29,7 +29,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	key, err := signingKey(*signKey) // a relative path is that of the caller
+	key, err := signingKey(*signKey) // before Chdir, so that a relative path is relative to the caller's directory
 	if err == nil {
 		err = os.Chdir(*root)
 	}

@@ -9,27 +9,28 @@ import (
 	"testing"
 )
 
-// wallClock are the functions of package time that read or wait for the machine's clock.
+// wallClock are the functions of package time that read the machine's clock or wait for it.
 var wallClock = map[string]bool{
 	"Now": true, "Since": true, "Until": true, "Sleep": true, "After": true, "AfterFunc": true, "Tick": true,
 	"NewTimer": true, "NewTicker": true,
 }
 
-// wallContexts are the functions of package context that wait for it.
+// wallContexts are the functions of package context that wait for the machine's clock.
 var wallContexts = map[string]bool{
 	"WithTimeout": true, "WithTimeoutCause": true, "WithDeadline": true, "WithDeadlineCause": true,
 }
 
-// timeless are the trees that get the time from others, their tests included.
+// timeless are the trees whose code and tests must not use the machine's clock.
 var timeless = []string{
 	"engine", "api", "cloud", "internal/observe", "internal/act", "internal/controller", "internal/workers", "internal/singleton",
 	"internal/timeout",
 }
 
-// clocked are the trees that get the time from others, but for their tests.
+// clocked are the trees whose code must not use the machine's clock. Their tests may use it, except in
+// timeless trees.
 var clocked = append([]string{"provider", "internal"}, timeless...)
 
-// mayReadClock are what of those trees may use the machine's clock.
+// mayReadClock are the exceptions: trees below clocked that may use the machine's clock, with the reason.
 var mayReadClock = map[string]string{
 	"internal/awsemu": "is a server of its own, and its clients measure it by theirs",
 	"internal/sim":    "runs in a testing/synctest bubble, whose time is virtual",
@@ -44,8 +45,9 @@ func TestNoWallClock(t *testing.T) {
 	}.check(t, wallClockUses)
 }
 
-// wallClockUses returns where a file of a clocked tree uses the machine's clock. In a timeless tree tests count too: a test
-// that reads the clock is slow or flaky one day. A test may bound a call that could hang with a context.
+// wallClockUses returns the lines where a file of a clocked tree uses the machine's clock. In a timeless tree it also
+// checks tests, because tests that read the clock are slow or flaky. Tests may use contexts with a timeout, to bound a call
+// that could hang.
 func wallClockUses(s source) []string {
 	forTests := s.test() || importedAs(s, "testing") != ""
 	if !s.in(timeless...) && (forTests || !s.in(clocked...)) || mayRead(s.name) {
@@ -63,7 +65,7 @@ func mayRead(name string) bool {
 	return anyWithin(name, slices.Collect(maps.Keys(mayReadClock)))
 }
 
-// uses returns where a file uses one of the given functions of a package of the standard library.
+// uses returns the lines where a file uses one of the given functions of a package of the standard library.
 func uses(s source, imported string, functions map[string]bool) []string {
 	name := importedAs(s, imported)
 	if name == "" {
@@ -81,7 +83,8 @@ func uses(s source, imported string, functions map[string]bool) []string {
 	return places
 }
 
-// importedAs returns the name under which the file knows a package, "" if it does not import it.
+// importedAs returns the name by which the file refers to an imported package, "" if it does not import the
+// package.
 func importedAs(s source, importPath string) string {
 	for _, spec := range s.file.Imports {
 		if p, err := strconv.Unquote(spec.Path.Value); err != nil || p != importPath {
@@ -103,7 +106,7 @@ func TestNoGoroutinesInControllers(t *testing.T) {
 	}.check(t, goStatements)
 }
 
-// goStatements returns the go statements of a controller, tests not counted.
+// goStatements returns the lines with go statements in a file of a controller. It returns none for a test.
 func goStatements(s source) []string {
 	if s.test() || !s.in("internal/controller") {
 		return nil
@@ -118,7 +121,8 @@ func goStatements(s source) []string {
 	return places
 }
 
-// A panic of a goroutine that nothing recovers ends the process, and with it all controllers.
+// Code of the controllers does not import errgroup, because a panic in a goroutine of errgroup ends the
+// process and all its controllers.
 func TestPanicsAreRecovered(t *testing.T) {
 	rule{
 		must: "what runs at once in the controller survives a panic",
@@ -127,7 +131,8 @@ func TestPanicsAreRecovered(t *testing.T) {
 	}.check(t, errgroups)
 }
 
-// errgroups returns the imports of errgroup in code of the controller. The emulator and tests of providers are programs of their own.
+// errgroups returns the imports of errgroup in code that runs in the controller. It does not check the emulator and tests of
+// providers, which are separate programs.
 func errgroups(s source) []string {
 	if s.test() || !s.in("engine") && !s.in("internal") && !s.in("provider") && !s.in("cloud") || s.in("internal/awsemu") || s.in("cloud/cloudtest") {
 		return nil
@@ -140,7 +145,7 @@ func errgroups(s source) []string {
 	return nil
 }
 
-// Sleeping tests are slow and flaky, wherever they are.
+// No test calls time.Sleep, because tests that sleep are slow and flaky.
 func TestNoSleepInTests(t *testing.T) {
 	rule{
 		must: "tests do not sleep",
@@ -151,7 +156,7 @@ func TestNoSleepInTests(t *testing.T) {
 
 func sleepingTests(s source) []string {
 	if !s.test() || s.in(timeless...) {
-		return nil // those are TestNoWallClock's business
+		return nil // TestNoWallClock checks tests of timeless trees
 	}
 	return uses(s, "time", map[string]bool{"Sleep": true})
 }

@@ -8,13 +8,15 @@ import (
 	"testing"
 )
 
-// cloudless are the trees that know no cloud by name.
+// cloudless are the trees whose code must not name a cloud.
 var cloudless = []string{"engine", "cloud", "internal/observe", "internal/act", "internal/controller"}
 
-// cloudName finds the name of a cloud, or of what only one cloud has, in code and in comments.
+// cloudName matches the name of a cloud, or of something that only one cloud has. It is used on code and on
+// comments.
 var cloudName = regexp.MustCompile(`(?i)\b(aws|amazon|eks|ec2\w*|kwok\w*|azure|gcp|gke)\b`)
 
-// ofKubernetes are names of clouds that are part of Kubernetes' own API: drivers and provisioners of volumes.
+// ofKubernetes are names of volume drivers and provisioners that contain the name of a cloud. They are
+// allowed, because they are part of the API of Kubernetes.
 var ofKubernetes = []string{
 	"ebs.csi.aws.com", "kubernetes.io/aws-ebs", "pd.csi.storage.gke.io", "kubernetes.io/azure-disk", "disk.csi.azure.com",
 	"kubernetes.io/azure-file", "file.csi.azure.com",

@@ -14,7 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// reasonPackages hold the reasons of events, as constants whose names begin with the prefix.
+// reasonPackages are the packages that declare the reasons of events. The reasons are constants whose names
+// begin with the given prefix.
 var reasonPackages = map[string]string{"internal/telemetry": "Event", "engine/interruption": "Reason"}
 
 func TestEvents(t *testing.T) {
@@ -27,7 +28,7 @@ func TestEvents(t *testing.T) {
 
 func TestEventMistakesSeen(t *testing.T) { seesMistakes(t, "events", eventMistakes) }
 
-// documentedReasons is the set of the reasons in the table.
+// documentedReasons returns the names of the reasons in telemetry.Reasons.
 func documentedReasons() map[string]bool {
 	known := map[string]bool{}
 	for _, r := range telemetry.Reasons() {
@@ -36,8 +37,9 @@ func documentedReasons() map[string]bool {
 	return known
 }
 
-// eventMistakes returns the events, as literals or as calls of a method Event, with a constant reason that is not in the table, or
-// a message that begins with a small letter or ends with a stop. Values that are no constants are not checked.
+// eventMistakes returns the events, as literals or as calls of a method Event, that have a constant reason that is not in
+// telemetry.Reasons, or a message that begins with a small letter or ends with a full stop. It does not check values that are
+// not constants.
 func eventMistakes(t *testing.T, pattern string) []string {
 	t.Helper()
 	known := documentedReasons()
@@ -91,7 +93,7 @@ func fieldOf(c *ast.CompositeLit, name string) ast.Expr {
 	return nil
 }
 
-// undocumentedReasons returns the constants of reasonPackages that are not in the table.
+// undocumentedReasons returns the constants of reasonPackages that are not in telemetry.Reasons.
 func undocumentedReasons(t *testing.T) []string {
 	t.Helper()
 	known := documentedReasons()

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A rule is what must hold, why, and what to do where it does not.
+// A rule is a requirement on the source: what must hold, the reason, and how to fix a place where it does not
+// hold.
 type rule struct{ must, why, fix string }
 
 // report fails the test for each of the places where the rule does not hold, in order.

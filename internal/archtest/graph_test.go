@@ -19,7 +19,7 @@ type listed struct {
 	Standard   bool
 }
 
-// folder is the path from root of one of our packages, "" for one of others.
+// folder returns the path of the package relative to root, "" for a package of another module.
 func (p listed) folder() string {
 	folder, ours := strings.CutPrefix(p.ImportPath, modulePath+"/")
 	if !ours {
@@ -28,11 +28,12 @@ func (p listed) folder() string {
 	return folder
 }
 
-// forTests reports whether the package exists for tests: it imports testing outside of its own tests.
+// forTests reports whether the package is a helper for tests: its own code, and not only its tests, imports
+// testing.
 func (p listed) forTests() bool { return slices.Contains(p.Imports, "testing") }
 
-// graph is every package that the root module and hack build, without tests, by import path. Packages that do not compile
-// are listed as far as they can be read.
+// graph has every package that the root module and the module hack build, without tests, by import path. If a package
+// does not compile, it has the imports that can be read.
 var graph = sync.OnceValues(func() (map[string]listed, error) {
 	packages := map[string]listed{}
 	for _, module := range []string{".", "hack"} {
@@ -80,7 +81,8 @@ func packages(t *testing.T) map[string]listed {
 	return g
 }
 
-// chain returns the shortest way of imports from one package to one whose path begins with prefix, "" if there is none.
+// chain returns the shortest chain of imports from one package to one whose path begins with prefix, "" if there is
+// none.
 func chain(g map[string]listed, from, prefix string) string {
 	before := map[string]string{from: ""}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {

@@ -14,14 +14,14 @@ import (
 	gopackages "golang.org/x/tools/go/packages"
 )
 
-// reservedLogKeys are those that the logger and controller-runtime write themselves. Most JSON parsers keep the last of equal
-// keys, so that an attribute of that name replaces what every line has.
+// reservedLogKeys are the keys that the logger and controller-runtime write themselves. An attribute with such a key would
+// replace the value of the logger, because most JSON parsers keep the last one of several equal keys.
 var reservedLogKeys = []string{
 	"message", "msg", "level", "time", "ts", "logger", "caller", "source", "commit", "error", "err", "stacktrace",
 	"namespace", "name", "controller", "controllerGroup", "controllerKind", "reconcileID",
 }
 
-// kebabCase matches keys of values that are not objects.
+// kebabCase matches valid keys of values that are not objects.
 var kebabCase = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 func TestLogLines(t *testing.T) {
@@ -76,7 +76,8 @@ func logMistakes(t *testing.T, pattern string) []string {
 	})
 }
 
-// wrongLogKey says what is wrong with a key, "" if nothing is. A key that is no constant is a kind.
+// wrongLogKey returns the mistake in a key, "" if there is none. A key that is not a constant is assumed to
+// be a kind.
 func wrongLogKey(key string, value types.Type, method string) string {
 	switch {
 	case key == "error" && method == "Info":
@@ -93,7 +94,8 @@ func wrongLogKey(key string, value types.Type, method string) string {
 	return ""
 }
 
-// wrongLogMessage says what is wrong with a message, of which the beginning or all may be known.
+// wrongLogMessage returns the mistake in a message, "" if there is none. begins is the constant beginning of
+// the message, and whole the whole message. Each is empty if it is not known.
 func wrongLogMessage(begins, whole string) string {
 	switch {
 	case len(begins) > 1 && unicode.IsUpper(rune(begins[0])) && unicode.IsLower(rune(begins[1])):
@@ -104,7 +106,7 @@ func wrongLogMessage(begins, whole string) string {
 	return ""
 }
 
-// constantText is the value of a constant string, "" for anything else.
+// constantText returns the value of a constant string, "" for any other expression.
 func constantText(info *types.Info, e ast.Expr) string {
 	if v := info.Types[e].Value; v != nil && v.Kind() == constant.String {
 		return constant.StringVal(v)
@@ -112,7 +114,8 @@ func constantText(info *types.Info, e ast.Expr) string {
 	return ""
 }
 
-// leadingText is the constant that the string begins with: of a sum its first part, of fmt.Sprintf its format.
+// leadingText returns the constant with which a string begins, "" if it is not known. For a sum that is the
+// first operand. For a call of fmt.Sprintf it is the format.
 func leadingText(info *types.Info, e ast.Expr) string {
 	if text := constantText(info, e); text != "" {
 		return text

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A room is a tree of packages on the map, and the rooms that it may look into. Every package belongs to the room with the
-// longest name that it lies in, and may always import that room.
+// A room is a tree of packages, with the trees that it may import. A package belongs to the room with the longest path
+// that contains the package. It may always import packages of its own room.
 type room struct {
 	tree string
 	may  []string
@@ -23,10 +23,10 @@ var engineRooms = []string{
 	"engine/nominate", "engine/launchbackoff", "engine/interruption", "engine/deletioncost", "engine/cost",
 }
 
-// below is what everything at the edge may know.
+// below are the rooms that most packages below internal may import.
 var below = append([]string{"api", "cloud", "internal/telemetry", "internal/tracing", "internal/timeout", "internal/parallel"}, engineRooms...)
 
-// rooms is the map. Arrows point down only: a room is listed after those that it may import.
+// rooms has all rooms. Imports point down only: a room is listed after the rooms that it may import.
 var rooms = []room{
 	{"api", nil, "types are the ground that all stands on"},
 	{"engine/units", nil, "how amounts are printed depends on no decision"},
@@ -151,7 +151,7 @@ func roomOf(folder string) (room, bool) {
 	return best, found
 }
 
-// Every import between our packages is an arrow of the map.
+// Every import between packages of this project is allowed by rooms.
 func TestArrows(t *testing.T) {
 	for _, p := range packages(t) {
 		if p.folder() == "" {
@@ -189,7 +189,8 @@ func badArrows(p listed, from room) []string {
 	return places
 }
 
-// Packages made for tests are imported by tests only; this graph has no tests in it.
+// Only tests import packages that are made for tests. The graph contains no tests, so no other package of it
+// may import such a package.
 func TestTestSupportStaysOut(t *testing.T) {
 	g := packages(t)
 	var places []string

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// program is the package that the product is built from.
+// program is the main package of the product.
 const program = modulePath + "/cmd/karpenter"
 
 // testModules are the modules that only tests of the product import, and what for. The program links none of them.
@@ -95,7 +95,8 @@ func reached(g map[string]listed, from string) []string {
 	return all
 }
 
-// unneeded returns the modules that are required directly although no linked package is of them and no test imports them.
+// unneeded returns the modules that are required directly although no linked package belongs to them and no test imports
+// them.
 func unneeded(requirements []requirement, linked []string) []string {
 	var places []string
 	for _, r := range requirements {
@@ -108,7 +109,7 @@ func unneeded(requirements []requirement, linked []string) []string {
 	return places
 }
 
-// isOfTests reports whether an import path is of one of testModules.
+// isOfTests reports whether an import path belongs to one of testModules.
 func isOfTests(imported string) bool {
 	for module := range testModules {
 		if within(imported, module) {

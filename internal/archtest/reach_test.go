@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// forbidden lists, for trees, what they must never reach, directly or through others. A new rule is a new line.
+// forbidden lists, for trees of packages, the packages that they must not import, directly or through others. A
+// new rule is a new line.
 var forbidden = []struct {
 	trees  []string
-	except []string // trees inside them that are free
+	except []string // trees inside these trees to which the rule does not apply
 	forbid []string
 	why    string
 }{
@@ -68,8 +69,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// reported reports whether a package that p imports, and that the same rule covers, reaches prefix: then one failure, at the
-// end of the chain, is enough.
+// reported reports whether p imports another package of the trees that reaches prefix. The failure is then reported for that
+// package, so that each chain of imports has one failure.
 func reported(g map[string]listed, p listed, prefix string, trees []string) bool {
 	for _, imported := range p.Imports {
 		folder := listed{ImportPath: imported}.folder()
@@ -89,7 +90,8 @@ func anyWithin(folder string, trees []string) bool {
 	return false
 }
 
-// engineMay is what the engine may import besides the standard library and our own packages.
+// engineMay are the packages that the engine may import besides the standard library and packages of this
+// project.
 var engineMay = []struct{ prefix, why string }{
 	{"k8s.io/api", "types of Kubernetes' objects"},
 	{"k8s.io/apimachinery", "quantities, selectors, sets and names that those types are made of"},
@@ -100,8 +102,8 @@ var engineMay = []struct{ prefix, why string }{
 	{"gonum.org/v1/gonum", "linear programs"},
 }
 
-// engineMustNot is what of the standard library the engine must not import: what reads or changes the world, or makes two
-// runs differ.
+// engineMustNot are the packages of the standard library that the engine must not import, with the reason. They read or
+// change the environment of the process, or make two runs differ.
 var engineMustNot = map[string]string{
 	"os": "reads the world", "os/exec": "changes the world", "os/signal": "listens to the world", "os/user": "reads the world",
 	"io/ioutil": "reads the world", "log": "says things", "log/slog": "says things", "net": "reads the world",
@@ -126,14 +128,14 @@ func TestEngineWhitelist(t *testing.T) {
 	}
 }
 
-// engineObjection returns why the engine must not import a package, "" if it may.
+// engineObjection returns the reason why the engine must not import a package, "" if it may.
 func engineObjection(imported string) string {
 	if why, banned := engineMustNot[imported]; banned {
 		return imported + " " + why + "; the engine is a pure function"
 	}
 	first, _, _ := strings.Cut(imported, "/")
 	if !strings.Contains(first, ".") || strings.HasPrefix(imported, modulePath+"/") {
-		return "" // the standard library; our own packages are TestArrows' business
+		return "" // the standard library is allowed; TestArrows checks packages of this project
 	}
 	for _, m := range engineMay {
 		if imported == m.prefix || strings.HasPrefix(imported, m.prefix+"/") {

@@ -10,7 +10,7 @@ import (
 	gopackages "golang.org/x/tools/go/packages"
 )
 
-// deciders are the controllers that decide for the cluster as a whole.
+// deciders are the controllers that make decisions about the whole cluster.
 var deciders = []string{"internal/controller/provision", "internal/controller/disruption", "internal/controller/stagedmove"}
 
 func TestOneReader(t *testing.T) {
@@ -27,7 +27,7 @@ func TestDirectReadsSeen(t *testing.T) {
 	})
 }
 
-// directReads returns where packages of the folders read with a client.
+// directReads returns the lines where packages in the folders read with a client.
 func directReads(t *testing.T, pattern string, folders []string) []string {
 	t.Helper()
 	return inspect(t, pattern, func(p *gopackages.Package, n ast.Node) string {

@@ -17,14 +17,14 @@ import (
 
 const modulePath = "github.com/karpenter-go/karpenter"
 
-// root is the top of the checkout; tests run in their package's folder.
+// root is the root of the checkout, relative to the folder of this package, in which its tests run.
 const root = "../.."
 
-// tracked lists the files under version control by their slash-separated paths from root, but for links and for files
+// tracked lists the files under version control by their slash-separated paths from root. It omits links, and files
 // that are deleted and not yet committed. Without git (an unpacked archive) it lists all files.
 var tracked = sync.OnceValues(func() ([]string, error) {
-	// go test caches results by the files that a test looks at, and cannot know what git looks at: the index changes with
-	// every file that is added.
+	// go test caches the result of a test by the files that the test reads, but does not know the files that git reads.
+	// git changes the index with every file that is added, so the test reads the index.
 	_, _ = os.Stat(filepath.Join(root, ".git", "index"))
 	out, err := exec.Command("git", "-C", root, "ls-files", "-z").Output()
 	if err != nil {
@@ -89,17 +89,17 @@ func read(t *testing.T, name string) []byte {
 
 // A source is one parsed Go file.
 type source struct {
-	name string // from root
+	name string // path from root
 	set  *token.FileSet
 	file *ast.File
 }
 
 func (s source) test() bool { return strings.HasSuffix(s.name, "_test.go") }
 
-// folder is the package's path from root.
+// folder returns the path of the package from root.
 func (s source) folder() string { return path.Dir(s.name) }
 
-// at is name:line of a node.
+// at returns the position of a node as file:line.
 func (s source) at(n ast.Node) string {
 	p := s.set.Position(n.Pos())
 	return p.String()
@@ -115,14 +115,15 @@ func within(folder, tree string) bool {
 	return folder == tree || strings.HasPrefix(folder, tree+"/")
 }
 
-// parseSource parses text as the file name.
+// parseSource parses the text of the file with this name.
 func parseSource(name string, text []byte) (source, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	return source{name: name, set: set, file: file}, err
 }
 
-// goSources parses all Go files that are not generated, of all modules. A file that does not parse is left to the compiler.
+// goSources parses all Go files of all modules, except generated ones. It omits files that cannot be parsed, because the
+// compiler reports them.
 func goSources(t *testing.T) []source {
 	t.Helper()
 	var sources []source
@@ -139,13 +140,13 @@ func goSources(t *testing.T) []source {
 	return sources
 }
 
-// isGo reports whether name is Go source that the go tool would build; it ignores testdata and vendored web assets.
+// isGo reports whether name is a Go file that the go command builds. It excludes testdata and vendored web assets.
 func isGo(name string) bool {
 	return strings.HasSuffix(name, ".go") && !strings.Contains("/"+name, "/testdata/") &&
 		!strings.Contains("/"+name, "/node_modules/")
 }
 
-// check runs one check over all sources and reports what it finds.
+// check calls find for all sources, and reports the places that it returns.
 func (r rule) check(t *testing.T, find func(source) []string) {
 	t.Helper()
 	var places []string

@@ -13,7 +13,7 @@ var (
 	namedTest    = regexp.MustCompile("`(Test[A-Za-z]+)`")
 )
 
-// Every numbered rule of CONTRIBUTING.md names a test of this package that is there.
+// Every numbered rule of CONTRIBUTING.md names an existing test of this package.
 func TestRulesHaveTests(t *testing.T) {
 	known := map[string]bool{}
 	for _, s := range goSources(t) {
@@ -31,7 +31,7 @@ func TestRulesHaveTests(t *testing.T) {
 	}.report(t, rulesWithoutTests(text, known))
 }
 
-// rulesWithoutTests returns the numbered rules of a text that name no test, or one that is not known.
+// rulesWithoutTests returns the numbered rules of a text that name no test, or a test that is not in known.
 func rulesWithoutTests(text string, known map[string]bool) []string {
 	var places []string
 	begins := numberedRule.FindAllStringIndex(text, -1)

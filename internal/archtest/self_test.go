@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The checks see the mistakes that they are made for, and let good code pass.
+// Each check finds the mistake in a piece of code that is made for it, and accepts correct code.
 func TestChecksSeeMistakes(t *testing.T) {
 	long := strings.Repeat("\n", maxLines+1)
 	for _, tt := range []struct {

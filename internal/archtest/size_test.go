@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Sizes in the engine that cannot be met by cutting one object into more files.
+// The maximum sizes of types in the engine. Distributing a type over more files does not reduce them.
 const (
 	maxTypeFields   = 15
 	maxTypeMethods  = 30
@@ -67,7 +67,7 @@ func TestEngineSizes(t *testing.T) {
 	}
 }
 
-// typeOf returns the type of folder.Type.
+// typeOf returns the name of the type in a text of the form folder.Type.
 func typeOf(name string) string { return path.Ext(name)[1:] }
 
 // receiverOf returns the type of a method's receiver, empty for a function.
@@ -85,7 +85,7 @@ func receiverOf(f *ast.FuncDecl) string {
 	return fmt.Sprint(x)
 }
 
-// fieldsOf returns how many fields a struct has, and the types of its package that it embeds.
+// fieldsOf returns the number of fields of a struct, and the types of its own package that it embeds.
 func fieldsOf(t *ast.TypeSpec) (n int, embedded []string) {
 	st, ok := t.Type.(*ast.StructType)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// aliases are the names under which packages are imported everywhere.
+// aliases are the names under which all files must import these packages.
 var aliases = map[string]string{
 	"k8s.io/api/core/v1":                   "corev1",
 	"k8s.io/apimachinery/pkg/apis/meta/v1": "metav1",
@@ -31,7 +31,7 @@ func TestImportAliases(t *testing.T) {
 // bareVersion matches the name of an API version.
 var bareVersion = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
-// wrongAliases returns the imports of a file under another name than the table's, or under a version alone.
+// wrongAliases returns the imports of a file whose name is not the one in aliases, or is only a version.
 func wrongAliases(s source) []string {
 	var places []string
 	for _, spec := range s.file.Imports {
@@ -45,7 +45,7 @@ func wrongAliases(s source) []string {
 		}
 		want, fixed := aliases[importPath]
 		group := strings.HasPrefix(importPath, "k8s.io/api/") || strings.Contains(importPath, "/apis/") ||
-			strings.HasPrefix(importPath, modulePath+"/api/") // elsewhere /v2 is a module's major version
+			strings.HasPrefix(importPath, modulePath+"/api/") // in other paths, /v2 is the major version of a module
 		switch {
 		case name == "_" || name == ".":
 		case fixed && name != want:
@@ -58,7 +58,7 @@ func wrongAliases(s source) []string {
 }
 
 func TestPackageComments(t *testing.T) {
-	folders := map[string]bool{} // whether one of its files says what the package does
+	folders := map[string]bool{} // true if a file of the folder has a package comment
 	names := map[string]string{}
 	for _, s := range goSources(t) {
 		if s.test() {
@@ -80,7 +80,7 @@ func TestPackageComments(t *testing.T) {
 	}.report(t, places)
 }
 
-// saysWhatItDoes reports whether the file has the package's comment.
+// saysWhatItDoes reports whether the file has a package comment.
 func saysWhatItDoes(s source) bool {
 	begin := "Package " + s.file.Name.Name + " "
 	if s.file.Name.Name == "main" {
@@ -89,7 +89,7 @@ func saysWhatItDoes(s source) bool {
 	return strings.HasPrefix(s.file.Doc.Text(), begin)
 }
 
-// maxLines is the most lines of a Go file.
+// maxLines is the maximum number of lines of a Go file.
 const maxLines = 600
 
 func TestFileLength(t *testing.T) {
@@ -107,7 +107,7 @@ func tooLong(s source) []string {
 	return nil
 }
 
-// emptyNames say nothing about what is inside.
+// emptyNames are names of packages and files that do not describe their contents.
 var emptyNames = []string{"util", "utils", "helper", "helpers", "common", "types", "misc", "base", "manager", "shared"}
 
 func TestNames(t *testing.T) {
@@ -126,7 +126,7 @@ func emptyName(s source) []string {
 	return nil
 }
 
-// maxFunction is the most lines of a function, its signature and closing brace included.
+// maxFunction is the maximum number of lines of a function, including its signature and closing brace.
 const maxFunction = 60
 
 func TestFunctionLength(t *testing.T) {
@@ -137,7 +137,7 @@ func TestFunctionLength(t *testing.T) {
 	}.check(t, longFunctions)
 }
 
-// longFunctions returns the functions of a file, tests not counted, that are too long.
+// longFunctions returns the functions of a file that are too long. It returns none for a test.
 func longFunctions(s source) []string {
 	if s.test() {
 		return nil
@@ -155,12 +155,12 @@ func longFunctions(s source) []string {
 	return places
 }
 
-// lines is how many lines a node has.
+// lines returns the number of lines of a node.
 func (s source) lines(n ast.Node) int {
 	return s.set.Position(n.End()).Line - s.set.Position(n.Pos()).Line + 1
 }
 
-// tableLines is how many lines of a function are inside composite literals.
+// tableLines returns the number of lines of a function that are inside composite literals.
 func tableLines(s source, f *ast.FuncDecl) int {
 	total := 0
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -168,7 +168,7 @@ func tableLines(s source, f *ast.FuncDecl) int {
 		if ok {
 			total += s.lines(table) - 1
 		}
-		return !ok // what is inside is counted with it
+		return !ok // a literal inside this one is already counted
 	})
 	return total
 }

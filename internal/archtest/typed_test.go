@@ -12,7 +12,7 @@ import (
 	gopackages "golang.org/x/tools/go/packages"
 )
 
-// loaded returns the packages of a pattern with their types, each pattern once.
+// loaded returns the packages of a pattern with their types. It loads each pattern only once.
 var loaded = func() func(pattern string) ([]*gopackages.Package, error) {
 	var mu sync.Mutex // guards known
 	known := map[string][]*gopackages.Package{}
@@ -32,8 +32,8 @@ var loaded = func() func(pattern string) ([]*gopackages.Package, error) {
 	}
 }()
 
-// inspect returns what check finds at the nodes of the packages of a pattern, with the places. Tests and packages made for
-// tests are left out.
+// inspect calls check for each node of the packages that match a pattern, and returns the mistakes that it finds with
+// their positions. It omits tests and packages that are made for tests.
 func inspect(t *testing.T, pattern string, check func(*gopackages.Package, ast.Node) string) []string {
 	t.Helper()
 	dir, err := filepath.Abs(root)
@@ -72,7 +72,8 @@ func inspect(t *testing.T, pattern string, check func(*gopackages.Package, ast.N
 	return places
 }
 
-// seesMistakes fails unless the check finds exactly the lines of testdata that are marked with what it is to say of them.
+// seesMistakes fails the test unless the check reports exactly the mistakes in testdata/<name>. The comment "// want" in
+// a line there has the expected message about that line.
 func seesMistakes(t *testing.T, name string, check func(*testing.T, string) []string) {
 	t.Helper()
 	folder := "internal/archtest/testdata/" + name

@@ -7,20 +7,21 @@ import (
 	"testing"
 )
 
-// solver are the trees whose values live within one call of pack.Solve: its phases build them step by step.
+// solver are the trees whose types may have methods that change them. Their values exist only during one call
+// of pack.Solve.
 var solver = []string{"engine/pack", "engine/binpack"}
 
-// withinCall are types with methods that change them, and that live within one decision.
+// withinCall are further types with methods that change them. Their values exist only during one decision.
 var withinCall = map[string]bool{
 	"topology.Book":      true, // numbers the selectors of one plan
-	"buffer.Quotas":      true, // counts what the buffers of one look at the cluster are given
-	"nodematch.Index":    true, // label sets and selectors of one check
-	"nodematch.LabelSet": true, // keeps which selectors of one check match it
-	"podtopology.Rules":  true, // rules of the pods of one check
+	"buffer.Quotas":      true, // counts the capacity that one decision gives to buffers
+	"nodematch.Index":    true, // has the label sets and selectors of one check
+	"nodematch.LabelSet": true, // records which selectors of one check match it
+	"podtopology.Rules":  true, // has the rules of the pods of one check
 	"budget.NodePools":   true, // counts the nodes that one decision disrupts
 	"budget.PDBs":        true, // counts the pods that one decision evicts
-	"problem.State":      true, // what one decision has accepted so far
-	"problem.Stats":      true, // what one decision has counted
+	"problem.State":      true, // has what one decision has accepted so far
+	"problem.Stats":      true, // has what one decision has counted
 }
 
 func TestEngineKeepsNoState(t *testing.T) {
@@ -32,8 +33,8 @@ func TestEngineKeepsNoState(t *testing.T) {
 	}.check(t, keptState)
 }
 
-// keptState returns where a file of the engine keeps state between calls: exported methods that assign to fields of their
-// receiver, assignments to variables of the package, and types of package sync outside functions.
+// keptState returns the places where a file of the engine could keep state between calls: exported methods that assign to
+// fields of their receiver, assignments to package variables, and types of package sync outside functions.
 func keptState(s source) []string {
 	if s.test() || !s.in("engine") || s.in("engine/scenario") {
 		return nil
@@ -68,7 +69,8 @@ func keptState(s source) []string {
 	return places
 }
 
-// assignments returns where f assigns to one of the variables, or, being an exported method, to a field of its receiver.
+// assignments returns the places where f assigns to one of the variables or, if f is an exported method, to a field of
+// its receiver.
 func assignments(s source, f *ast.FuncDecl, globals map[string]bool) []string {
 	receiver := ""
 	if f.Recv != nil && f.Name.IsExported() && !s.in(solver...) && len(f.Recv.List[0].Names) > 0 {
@@ -131,7 +133,8 @@ func localNames(f *ast.FuncDecl) map[string]bool {
 	return names
 }
 
-// rootOf returns the variable that x is or lies in, and whether it lies in it.
+// rootOf returns the variable at the start of the expression x. field is true if x is a field or an element
+// of that variable, or what it points to.
 func rootOf(x ast.Expr) (root *ast.Ident, field bool) {
 	for {
 		switch e := x.(type) {

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// worded are the packages whose string literals users read: command lines, findings and errors about their input.
+// worded are the packages whose string literals users read: the command line, findings, and errors about input.
 var worded = []string{
 	"cmd/karpenter/cli", "internal/manifest", "internal/lint", "internal/convert", "internal/doctor", "internal/migrate",
 	"provider/aws/doctor", "local/cli",
 }
 
-// metaphors are words for which Kubernetes or plain English has a better one.
+// metaphors are words for which Kubernetes or plain English has a better word.
 var metaphors = []struct{ pattern, instead string }{
 	{`c[ao]mes? up`, "started, joined"},
 	{`goes|gone|let go|goes away|going away`, "removed, deleted, terminated"},
@@ -88,7 +88,7 @@ func compileWords() []*regexp.Regexp {
 	return out
 }
 
-// done are the words by which a warning of convert says what was changed, so that nothing has to be done by hand.
+// done matches warnings of convert that state what was changed. Such a warning needs no fix by the user.
 var done = regexp.MustCompile(`\b(removed|converted|renamed|interpreted|moved|set to|added)\b`)
 
 // Every error and warning of lint, doctor and convert has a fix.

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Every exported type of the engine is named with a noun that docs/words.md defines.
+// The last word in the name of every exported type of the engine is defined in docs/words.md.
 func TestNounsAreDefined(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "words.md"))
 	if err != nil {
@@ -24,7 +24,7 @@ func TestNounsAreDefined(t *testing.T) {
 	}.check(t, func(s source) []string { return undefinedNouns(s, defined) })
 }
 
-// definedWords returns the words in bold type, without the plural s.
+// definedWords returns the words in bold type in a text, without the plural s.
 func definedWords(text string) map[string]bool {
 	out := map[string]bool{}
 	for _, m := range regexp.MustCompile(`\*\*([^*]+)\*\*`).FindAllStringSubmatch(text, -1) {

@@ -11,10 +11,10 @@ import (
 	gopackages "golang.org/x/tools/go/packages"
 )
 
-// The one package that writes claims and nodes.
+// writer is the only package that may write NodeClaims and Nodes.
 const writer = "internal/act"
 
-// mayWrite are the trees that write nodes and are no part of the controllers.
+// mayWrite are the exceptions: trees that write Nodes and do not belong to the controllers, with the reason.
 var mayWrite = map[string]string{
 	writer:            "is the writer",
 	"internal/awsemu": "plays the kubelet and the cloud controller of its machines, which write nodes in a real cluster",
@@ -31,8 +31,8 @@ func TestOneWriter(t *testing.T) {
 
 func TestDirectWritesSeen(t *testing.T) { seesMistakes(t, "writes", directWrites) }
 
-// directWrites returns where packages other than the writer call a client's methods that write, for a claim, a node, or an
-// object whose kind the compiler cannot tell. Packages made for tests may write what they like.
+// directWrites returns the calls of a client's write methods outside of package writer, for a NodeClaim, a Node, or an
+// object whose kind the compiler does not know. It does not check packages that are made for tests.
 func directWrites(t *testing.T, pattern string) []string {
 	t.Helper()
 	return inspect(t, pattern, func(p *gopackages.Package, n ast.Node) string {
@@ -44,10 +44,10 @@ func directWrites(t *testing.T, pattern string) []string {
 	})
 }
 
-// writeMethods are the methods of clients that write the object they are given.
+// writeMethods are the methods of clients that write the object that they are given.
 var writeMethods = []string{"Create", "Update", "Patch", "Apply", "Delete", "DeleteAllOf", "UpdateStatus", "ApplyStatus", "DeleteCollection"}
 
-// directWrite says what a call writes, "" if it writes neither a claim nor a node.
+// directWrite describes what a call writes, "" if it writes neither a NodeClaim nor a Node.
 func directWrite(info *types.Info, call *ast.CallExpr) string {
 	selector, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || !slices.Contains(writeMethods, selector.Sel.Name) {

@@ -96,7 +96,7 @@ func tagSpecs(f wire.Form) world.Tags {
 	return out
 }
 
-// one returns the single value that an item has for a filter.
+// one returns the values with which a filter is compared, for an item that has exactly one value.
 func one(value string) ([]string, bool) { return []string{value}, true }
 
 // boolText returns a boolean as text of EC2's filters.

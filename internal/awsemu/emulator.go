@@ -194,7 +194,7 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // An answer is an HTTP response.
 type answer struct {
 	status int
-	code   string // of an error, for the record
+	code   string // error code, which is written to the record of the call; empty without an error
 	header map[string]string
 	body   []byte
 }

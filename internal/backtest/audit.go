@@ -14,9 +14,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// An auditEvent is what is read of an event of audit.k8s.io/v1.
+// An auditEvent has the fields of an event of audit.k8s.io/v1 that are read.
 type auditEvent struct {
-	// Message has the event, in lines that a log service wrapped.
+	// Message has the whole event as text, if a log service has wrapped it.
 	Message string `json:"message"`
 
 	Kind      string `json:"kind"`
@@ -38,17 +38,18 @@ type auditReader struct {
 	in     *lines
 	bad    *mistakes
 	shapes map[string]int32
-	// live is the index in trace.Pods of the pod with a key that was not deleted.
+	// live has, by the keys of pods, the indexes in trace.Pods of the pods that have not ended.
 	live  map[string]int
-	seen  map[string]bool // keys of pods that began
+	seen  map[string]bool // keys of the pods that were added or have ended
 	trace Trace
 
 	first, last                            int64
 	events, bare, daemons, volumes, unread int
 }
 
-// readAudit reads an audit log. Pods exist from the creation on, until they are deleted or evicted or have finished. A pod
-// whose creation is before the log exists from its first line on, if a later event has the pod.
+// readAudit reads an audit log. A pod exists from its creation until it is deleted or evicted or has finished. If the
+// creation of a pod is not in the log, the pod exists from the first line of the log on. Such a pod is known only if a
+// later event has it as an object.
 func readAudit(in *lines, bad *mistakes) (*Trace, error) {
 	r := &auditReader{in: in, bad: bad, shapes: map[string]int32{}, live: map[string]int{}, seen: map[string]bool{}, first: never}
 	if err := in.each(bad, r.line); err != nil {
@@ -135,20 +136,21 @@ func (r *auditReader) begin(p *corev1.Pod, namespace string, at int64) {
 		return
 	}
 	key := p.Namespace + "/" + p.Name
-	if i, ok := r.live[key]; ok { // its deletion is not in the log
+	if i, ok := r.live[key]; ok { // the log lacks the deletion of the earlier pod
 		r.trace.Pods[i].Deleted = at
 	}
 	r.live[key], r.seen[key] = len(r.trace.Pods), true
 	r.trace.Pods = append(r.trace.Pods, Pod{Shape: r.shape(p), Created: at, Deleted: never})
 }
 
-// end ends a pod. p is the pod if the event has it: a pod without creation existed before the log.
+// end records the end of a pod. p is the pod if the event has it as an object, otherwise nil. If the creation of p is not
+// in the log, p existed before the log.
 func (r *auditReader) end(namespace, name string, at int64, p *corev1.Pod) {
 	key := namespace + "/" + name
 	i, ok := r.live[key]
 	if !ok {
 		if p == nil || len(p.Spec.Containers) == 0 || r.seen[key] {
-			return // it is not known, or has ended already
+			return // the pod is not known, or has ended already
 		}
 		p.Namespace = namespace
 		r.seen[key] = true
@@ -161,7 +163,8 @@ func (r *auditReader) end(namespace, name string, at int64, p *corev1.Pod) {
 	delete(r.live, key)
 }
 
-// counts reports whether the pod is replayed. Pods of DaemonSets and static pods belong to nodes.
+// counts reports whether the pod is replayed. Pods of DaemonSets and static pods are not, because they run on their node
+// only.
 func (r *auditReader) counts(p *corev1.Pod) bool {
 	m := model.NewPod(p)
 	if m.Daemon() || m.Mirror() {
@@ -171,7 +174,7 @@ func (r *auditReader) counts(p *corev1.Pod) bool {
 	return len(p.Spec.Containers) > 0
 }
 
-// shape returns the number of the pod's shape.
+// shape returns the index of the pod's shape, and adds the shape if it is new.
 func (r *auditReader) shape(p *corev1.Pod) int32 {
 	t := r.template(p)
 	text, err := json.Marshal(t)
@@ -190,7 +193,7 @@ func (r *auditReader) shape(p *corev1.Pod) int32 {
 	return n
 }
 
-// template returns what decisions depend on: not the name, the node, images and status.
+// template returns the parts of the pod on which decisions depend. It omits the name, the node, the images and the status.
 func (r *auditReader) template(p *corev1.Pod) *corev1.Pod {
 	t := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Labels: p.Labels, OwnerReferences: p.OwnerReferences}}
 	for k, v := range p.Annotations {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Comparison is what several policies made of the same trace. It is also the JSON output.
+// A Comparison has the results of several policies for the same trace. Its JSON is the output of the command.
 type Comparison struct {
 	Begin time.Time `json:"begin"`
 	End   time.Time `json:"end"`
@@ -14,8 +14,8 @@ type Comparison struct {
 	Policies []Result `json:"policies"`
 }
 
-// Compare replays the trace under each policy, several at a time. progress is called now and then with the replayed
-// share of all, from 0 to 1.
+// Compare replays the trace under each policy, several policies at a time. It calls progress from time to time with
+// the replayed share of all policies, from 0 to 1.
 func Compare(t *Trace, policies []Policy, s Settings, progress func(done float64)) Comparison {
 	out := Comparison{Begin: t.Begin, End: t.End, Policies: make([]Result, len(policies))}
 	var mu sync.Mutex // guards done

@@ -34,7 +34,7 @@ const (
 	columnCount
 )
 
-// columnNames are the headers of each column. Those after the first are used by public traces.
+// columnNames are the accepted headers of each column. The first is our own; the others are used by public traces.
 var columnNames = [columnCount][]string{
 	colName:      {"name", "pod", "pod_name"},
 	colNamespace: {"namespace"},
@@ -49,7 +49,7 @@ var columnNames = [columnCount][]string{
 	colDeleted:   {"deletion", "deletion_time", "deleted"},
 }
 
-// Largest amounts of one pod.
+// The largest amounts that one pod may request.
 const (
 	maxMilli = 1_000_000_000 // a million cores
 	maxBytes = 1 << 50
@@ -58,7 +58,7 @@ const (
 	hugeMilli = 1_000_000
 )
 
-// A csvShape is what pods of a CSV file may differ in.
+// A csvShape has the properties in which pods of a CSV file may differ.
 type csvShape struct {
 	namespace, owner                       string
 	milli, memory /* bytes */, gpus, share int64
@@ -68,11 +68,11 @@ type csvShape struct {
 type csvReader struct {
 	in     *lines
 	bad    *mistakes
-	at     [columnCount]int // index in a line, -1 for a column that the file lacks
+	at     [columnCount]int // index of each column in a line, -1 for a column that the file lacks
 	width  int
 	shapes map[csvShape]int32
 	trace  Trace
-	// huge is the first line with more cores than a machine has.
+	// huge is the number of the first line with more cores than any machine has, 0 if there is none.
 	huge int
 }
 
@@ -136,7 +136,7 @@ func (r *csvReader) header() error {
 	return r.bad.err()
 }
 
-// row reads one pod.
+// row reads the pod in one line.
 func (r *csvReader) row(line []byte) {
 	cells, err := fields(line)
 	if err != nil {
@@ -187,19 +187,19 @@ func (r *csvReader) row(line []byte) {
 	r.trace.Pods = append(r.trace.Pods, p)
 }
 
-// shape returns the number of the shape.
+// shape returns the index of the shape in the trace, and adds the shape if it is new.
 func (r *csvReader) shape(s csvShape) int32 {
 	if n, ok := r.shapes[s]; ok {
 		return n
 	}
 	n := int32(len(r.trace.Shapes))
-	s.namespace, s.owner = strings.Clone(s.namespace), strings.Clone(s.owner) // the line is no longer needed
+	s.namespace, s.owner = strings.Clone(s.namespace), strings.Clone(s.owner) // the buffer of the line is used again
 	r.shapes[s] = n
 	r.trace.Shapes = append(r.trace.Shapes, Shape{Template: s.template(n), GPUs: s.gpus, Share: s.share})
 	return n
 }
 
-// template returns a pod of the shape. Without an owner, all pods of a shape have the same one.
+// template returns a pod of the shape with index n. If the file has no owner, all pods of the shape get the same owner.
 func (s csvShape) template(n int32) *corev1.Pod {
 	owner := s.owner
 	if owner == "" {
@@ -227,10 +227,11 @@ func (r *csvReader) cell(cells []string, c column) string {
 	return strings.TrimSpace(cells[r.at[c]])
 }
 
-// title returns the name of the column in messages.
+// title returns the name of the column for messages.
 func (r *csvReader) title(c column) string { return columnNames[c][0] }
 
-// amount returns the amount in the column quantity, or, in units, that in the column number.
+// amount returns an amount in its smallest unit. It is read from the column number, in multiples of unit, or else from the
+// column quantity. It may be at most most.
 func (r *csvReader) amount(cells []string, quantity, number column, unit, most int64, of func(*resource.Quantity) int64) int64 {
 	if v := r.cell(cells, number); v != "" {
 		f, err := strconv.ParseFloat(v, 64)
@@ -270,7 +271,7 @@ func (r *csvReader) count(v string, c column, most int64) int64 {
 	return int64(f)
 }
 
-// time returns milliseconds since 1970 of seconds or of a time as in RFC 3339.
+// time parses a number of seconds since 1970, or a time as in RFC 3339. It returns milliseconds since 1970.
 func (r *csvReader) time(v string, c column) int64 {
 	if f, err := strconv.ParseFloat(v, 64); err == nil {
 		if f >= 0 && f <= lastTime/1000 {

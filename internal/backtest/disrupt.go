@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A command is a decision of disruption that is being carried out: its nodes are deleted once its replacements have
+// A command is a decision of disruption that is being carried out. Its nodes are deleted once its replacements have
 // joined.
 type command struct {
 	nodes        []*node
@@ -68,7 +68,7 @@ func (w *world) disrupt() {
 	}
 }
 
-// mark marks a node for disruption, which excludes new pods.
+// mark marks a node for disruption, so that no more pods are bound to it.
 func (w *world) mark(n *node, c *model.Command, replacements []string) {
 	n.status = marked
 	n.object.Spec.Taints = append(slices.Clone(n.object.Spec.Taints), apiv1.DisruptedNoScheduleTaint())
@@ -80,7 +80,7 @@ func (w *world) mark(n *node, c *model.Command, replacements []string) {
 	w.wrote(n)
 }
 
-// unmark takes a command for a node back.
+// unmark removes the mark of a node whose disruption is cancelled.
 func (w *world) unmark(n *node) {
 	n.status = stays
 	n.object.Spec.Taints = slices.DeleteFunc(slices.Clone(n.object.Spec.Taints), func(t corev1.Taint) bool { return t.Key == apiv1.DisruptedTaintKey })
@@ -91,8 +91,8 @@ func (w *world) unmark(n *node) {
 	w.wrote(n)
 }
 
-// advance deletes the nodes of commands whose replacements have joined, if the commands still hold, and drains nodes that
-// are deleted. It reports whether a node is draining.
+// advance deletes the nodes of the commands whose replacements have joined, unless the disruption of a node is no longer
+// valid. Then it drains the deleted nodes. It reports whether pods remain on one of them.
 func (w *world) advance() bool {
 	var due []*node
 	w.commands = slices.DeleteFunc(w.commands, func(c *command) bool {
@@ -124,8 +124,8 @@ func (w *world) advance() bool {
 	return w.drain()
 }
 
-// drain evicts the pods of nodes that are deleted, as far as PodDisruptionBudgets allow, and terminates nodes without
-// pods. It reports whether such a node is left.
+// drain evicts pods from the deleted nodes, as far as PodDisruptionBudgets allow, and terminates those nodes that
+// have no pods left. It reports whether pods remain on one of them.
 func (w *world) drain() bool {
 	var leaving []*node
 	for _, n := range w.nodes {
@@ -159,7 +159,7 @@ type evictor struct {
 	taken budget.Taken
 }
 
-// begin reads the PodDisruptionBudgets. Pods that wait for a node are not healthy, so they count as taken.
+// begin reads the PodDisruptionBudgets. Pods that wait for a node are not healthy, so they count as disrupted.
 func (e *evictor) begin() {
 	s := e.look()
 	e.pdbs = budget.PDBsOf(s)
@@ -168,8 +168,8 @@ func (e *evictor) begin() {
 	}
 }
 
-// allowed reports whether PodDisruptionBudgets allow the eviction of the pod, and counts it if they do. If ask is false,
-// it is counted in any case.
+// allowed reports whether PodDisruptionBudgets allow the eviction of the pod. If they do, the pod counts as disrupted.
+// If ask is false, it counts as disrupted in any case.
 func (e *evictor) allowed(s *model.Snapshot, p *pod, ask bool) bool {
 	m, ok := s.Pod(p.key)
 	if e.pdbs == nil || !ok {
@@ -187,7 +187,7 @@ func (e *evictor) allowed(s *model.Snapshot, p *pod, ask bool) bool {
 func (e *evictor) drain(n *node) {
 	s := e.look()
 	state := drain.State{Now: e.time()}
-	state.Deadline, _ = drain.Deadline(n.claim) // the replay writes no such annotation
+	state.Deadline, _ = drain.Deadline(n.claim) // the replay does not write the annotation with the deadline
 	for _, p := range n.pods {
 		state.Pods = append(state.Pods, p.object)
 	}
@@ -200,7 +200,7 @@ func (e *evictor) drain(n *node) {
 	for _, x := range d.Delete {
 		e.evict(n.pods[x.Pod.Namespace+"/"+x.Pod.Name])
 	}
-	if d.Drained() { // the pods that are left end with the node
+	if d.Drained() { // the remaining pods end together with the node
 		for _, x := range d.Spared {
 			if p := n.pods[x.Pod.Namespace+"/"+x.Pod.Name]; p != nil {
 				e.evict(p)
@@ -209,7 +209,7 @@ func (e *evictor) drain(n *node) {
 	}
 }
 
-// evict removes a pod from its node. Its owner creates it anew.
+// evict removes a pod from its node. The owner of the pod creates a new pod.
 func (w *world) evict(p *pod) {
 	to := w.promises[p.key]
 	w.remove(p)

@@ -13,7 +13,7 @@ import (
 )
 
 // NewPolicy returns the policy of the case: its NodePools and the objects on which decisions depend, without nodes and
-// pods. The warnings are sentences for users about what the replay leaves out.
+// pods. The warnings are sentences for users about objects that the replay ignores.
 func NewPolicy(name string, c *offline.Case, p pack.Options, d disrupt.Options) (policy Policy, warnings []string) {
 	p.Labels = c.Labels
 	if len(c.Spread.Constraints) > 0 {
@@ -36,7 +36,7 @@ func NewPolicy(name string, c *offline.Case, p pack.Options, d disrupt.Options) 
 		warnings = append(warnings, "policy "+name+": static NodePools are not replayed: "+strings.Join(static, ", "))
 	}
 	o.PDBs = nil
-	for _, b := range c.Delta.PDBs { // without a status the engine computes it from the pods
+	for _, b := range c.Delta.PDBs { // without a status, the engine computes the status from the pods
 		b = b.DeepCopy()
 		b.Status = policyv1.PodDisruptionBudgetStatus{}
 		o.PDBs = append(o.PDBs, b)

@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// maxLine is the longest line in bytes. Events of an audit log have a whole object and its answer.
+// maxLine is the maximum length of a line in bytes. Events of an audit log have whole objects of requests and responses.
 const maxLine = 16 << 20
 
 // Read reads a trace: a CSV file with a line for each pod, or an audit log of Kubernetes as JSON lines. file is its name
-// in messages. progress is called now and then with the number of lines so far; it may be nil.
+// in messages. progress, which may be nil, is called from time to time with the number of lines that were read.
 func Read(file string, r io.Reader, progress func(lines int)) (*Trace, error) {
 	in := &lines{r: bufio.NewReaderSize(r, 1<<20), progress: progress}
 	first, err := in.peek()
@@ -31,7 +31,7 @@ func Read(file string, r io.Reader, progress func(lines int)) (*Trace, error) {
 	return readCSV(in, bad)
 }
 
-// lines reads one line after another.
+// lines reads a text line by line.
 type lines struct {
 	r        *bufio.Reader
 	number   int
@@ -39,10 +39,10 @@ type lines struct {
 	progress func(lines int)
 }
 
-// peek returns the first byte that is no white space, 0 at the end.
+// peek returns the first byte that is not white space, 0 at the end. It does not consume that byte.
 func (l *lines) peek() (byte, error) {
 	if mark, err := l.r.Peek(3); err == nil && bytes.Equal(mark, []byte("\ufeff")) {
-		_, _ = l.r.Discard(3) // of what was peeked
+		_, _ = l.r.Discard(3) // the byte order mark
 	}
 	for {
 		b, err := l.r.ReadByte()
@@ -62,7 +62,7 @@ func (l *lines) peek() (byte, error) {
 	}
 }
 
-// each calls read for each line until there are as many mistakes as are reported. It returns the mistakes as an error.
+// each calls read for each line. It ends early when bad has maxMistakes mistakes, and returns the mistakes as an error.
 func (l *lines) each(bad *mistakes, read func(line []byte)) error {
 	for !bad.full() {
 		line, err := l.next()

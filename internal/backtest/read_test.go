@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Columns of public traces and of our own are read, with seconds or times.
+// The columns of public traces and of our own format are read, with times in seconds or as text.
 func TestReadCSV(t *testing.T) {
 	for _, text := range []string{
 		"name,cpu,memory,gpu,gpu_milli,creation,deletion\na,1500m,2Gi,1,460,60,120\nb,2,1024Mi,0,,61,\n",
@@ -31,7 +31,7 @@ func TestReadCSV(t *testing.T) {
 	}
 }
 
-// Numbers that are probably thousandths of cores are told.
+// Read warns about numbers of cores that are probably thousandths of cores.
 func TestReadHugeCPU(t *testing.T) {
 	got, err := Read("t.csv", strings.NewReader("cpu,memory,creation\n2,1Gi,0\n1500,1Gi,0\n"), nil)
 	if err != nil || len(got.Warnings) != 1 || !strings.HasPrefix(got.Warnings[0], "t.csv:3: cpu is in cores") {
@@ -39,7 +39,7 @@ func TestReadHugeCPU(t *testing.T) {
 	}
 }
 
-// A mistake names file, line, field and a correction, and all mistakes are told at once.
+// A mistake is reported with file, line, field and a correction, and all mistakes are reported at once.
 func TestReadMistakes(t *testing.T) {
 	const head = "name,cpu_milli,memory,gpu,gpu_milli,creation,deletion\n"
 	for _, tt := range []struct{ text, want string }{
@@ -71,7 +71,7 @@ func TestReadMistakes(t *testing.T) {
 	}
 }
 
-// manyLines is a reader of a CSV file with so many lines, which does not exist as a whole.
+// manyLines is a reader that generates a CSV file of left lines, so that the file is never in memory as a whole.
 type manyLines struct {
 	left int
 	buf  bytes.Buffer
@@ -105,7 +105,7 @@ func TestReadManyLines(t *testing.T) {
 	}
 }
 
-// The longest line is bounded.
+// A line that is longer than maxLine is an error.
 func TestReadLongLine(t *testing.T) {
 	_, err := Read("t.csv", io.MultiReader(strings.NewReader("name,"), strings.NewReader(strings.Repeat("x", maxLine+1))), nil)
 	if err == nil || !strings.Contains(err.Error(), "longer than 16 MiB") {
@@ -113,7 +113,7 @@ func TestReadLongLine(t *testing.T) {
 	}
 }
 
-// Periods without pods and of too many days are refused.
+// Cut returns an error for a period without pods, or of too many days.
 func TestCut(t *testing.T) {
 	for _, tt := range []struct {
 		from   time.Time
@@ -134,7 +134,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// audit is an event about a pod, as a line.
+// audit returns a line of an audit log: an event about a pod.
 func audit(second int, verb, sub, name, object string) string {
 	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","verb":%q,`+
 		`"objectRef":{"resource":"pods","namespace":"shop","name":%q,"subresource":%q},"responseStatus":{"code":200},`+
@@ -180,7 +180,7 @@ func TestReadAudit(t *testing.T) {
 	}
 }
 
-// No input makes the reader panic, and what it accepts can be cut and has no pod that ends before it begins.
+// No input makes the reader panic. An accepted trace can be cut, and none of its pods ends before it begins.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("name,cpu,memory,creation,deletion\na,1,1Gi,0,10\n"))
 	f.Add([]byte(audit(20, "create", "", "a", auditPod("a", ""))))
@@ -198,6 +198,6 @@ func FuzzRead(f *testing.F) {
 				t.Fatal("a shape without containers")
 			}
 		}
-		_ = trace.Cut(time.Time{}, time.Hour) // may refuse the period
+		_ = trace.Cut(time.Time{}, time.Hour) // an error is allowed: the period may have no pods
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Replay replays the trace, which was cut, under the policy. progress is called now and then with the replayed share of
-// the period, from 0 to 1; it may be nil.
+// Replay replays a trace under the policy. The trace must have been cut. progress, which may be nil, is called from
+// time to time with the replayed share of the period, from 0 to 1.
 func Replay(t *Trace, p Policy, s Settings, progress func(done float64)) Result {
 	r := begin(t, p, s)
 	for step := 0; r.now < r.end; step++ {
@@ -24,8 +24,8 @@ func Replay(t *Trace, p Policy, s Settings, progress func(done float64)) Result 
 	return r.result()
 }
 
-// begin returns the replay at the beginning of the period. The pods that exist then are on nodes that are ready, and have
-// not waited.
+// begin returns the replay at the beginning of the period. The pods that exist then are bound to ready nodes, and their
+// wait is not counted.
 func begin(t *Trace, p Policy, s Settings) *replay {
 	w := newWorld(t, p, s)
 	w.tally.alive = make([]*pod, len(t.Pods))
@@ -38,21 +38,21 @@ func begin(t *Trace, p Policy, s Settings) *replay {
 	return r
 }
 
-// A replay is a world and the part of the trace that is still to come.
+// A replay is a world and the part of the trace that is not replayed yet.
 type replay struct {
 	*world
 	trace      *Trace
 	begin, end int64
-	created    int   // the number of pods that were created
-	deletions  []int // pods by the time of their deletion
-	deleted    int   // the number of deletions so far
-	decide     int64 // when disruption is decided next
-	decided    int64 // when it was decided last
-	sample     int64 // when the lower bound is computed next
+	created    int   // number of pods that were created so far
+	deletions  []int // indexes of the pods that are deleted, in the order of their deletion
+	deleted    int   // number of deletions so far
+	decide     int64 // time of the next decision of disruption
+	decided    int64 // time of the last decision of disruption
+	sample     int64 // time of the next computation of the lower bound
 	draining   bool
 }
 
-// deletions returns the pods that are deleted, in the order of their deletion.
+// deletions returns the indexes of the pods that are deleted within the period, in the order of their deletion.
 func deletions(t *Trace) []int {
 	var out []int
 	for i, p := range t.Pods {
@@ -64,7 +64,7 @@ func deletions(t *Trace) []int {
 	return out
 }
 
-// createUntil creates the pods of the trace whose time has come.
+// createUntil creates the pods that the trace creates up to the time at.
 func (r *replay) createUntil(at int64) {
 	for r.created < len(r.trace.Pods) && r.trace.Pods[r.created].Created <= at {
 		p := &r.trace.Pods[r.created]
@@ -77,7 +77,7 @@ func (r *replay) createUntil(at int64) {
 	}
 }
 
-// step brings the world to the time now.
+// step changes the world to its state at the time now.
 func (r *replay) step() {
 	r.join()
 	for r.deleted < len(r.deletions) && r.trace.Pods[r.deletions[r.deleted]].Deleted <= r.now {
@@ -101,15 +101,15 @@ func (r *replay) step() {
 	}
 }
 
-// idle is the interval in milliseconds between decisions of disruption while nothing changes. Time alone can make a node
-// due: windows of budgets open, and nodes expire.
+// idle is the interval in milliseconds between decisions of disruption while the cluster does not change. A decision may
+// then differ only because of the time: for example, a disruption budget becomes active, or a node expires.
 const idle = 10 * 60 * 1000
 
-// delete removes a pod of the trace.
+// delete removes the pod with the number from the cluster.
 func (r *replay) delete(number int) {
 	p := r.tally.alive[number]
 	if p == nil {
-		return // it was created and deleted in one step
+		return // the pod was created and deleted in the same step
 	}
 	if p.node == nil {
 		r.waiting = slices.DeleteFunc(r.waiting, func(o *pod) bool { return o == p })
@@ -119,10 +119,10 @@ func (r *replay) delete(number int) {
 	r.tally.alive[number] = nil
 }
 
-// samples is how often the lower bound is computed at least.
+// samples is the minimum number of computations of the lower bound in a period.
 const samples = 24
 
-// floor adds the lower bound of the price until the next sample.
+// floor computes the lower bound of the price per hour, and charges it for the time until the next computation.
 func (r *replay) floor() {
 	until := min(r.now+max(r.settings.Step.Milliseconds(), min(r.settings.Sample.Milliseconds(), (r.end-r.begin)/samples)), r.end)
 	o := r.policy.Options.Pack
@@ -131,7 +131,7 @@ func (r *replay) floor() {
 	r.sample = until
 }
 
-// next returns the time of the next step: that of the next event, rounded up to whole steps.
+// next returns the time of the next step: the time of the next event, rounded up to whole steps.
 func (r *replay) next() int64 {
 	step := r.settings.Step.Milliseconds()
 	at := min(r.decide, r.sample)
@@ -166,20 +166,20 @@ func compareRefs(a, b model.Ref) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Key, b.Key))
 }
 
-// A tally is what is counted during a replay.
+// A tally has the results that are counted during a replay.
 type tally struct {
-	// alive are the pods by their number in the trace.
+	// alive has the existing pods, indexed by their number in the trace.
 	alive []*pod
-	// quiet is true while pods are bound that existed before.
+	// quiet is true while the pods that exist at the beginning of the period are bound. Their waits do not count.
 	quiet bool
-	// waits are how long pods waited for a node, in milliseconds.
+	// waits are the times for which pods waited for a node, in milliseconds.
 	waits                                []int64
 	neverBound                           int
 	dollars, floor                       float64
 	launched, peak, evictions, disrupted int
 }
 
-// bound records how long the pod has waited. A pod that is bound in the step in which it was created has not waited.
+// bound records how long the pod has waited. A pod that is bound in the step of its creation has not waited.
 func (t *tally) bound(p *pod, now int64) {
 	switch {
 	case t.quiet:
@@ -201,32 +201,34 @@ func (t *tally) charge(n *node, now int64) {
 	t.dollars += n.price * float64(now-n.launched) / hour
 }
 
-// A Result is what a policy made of the trace. It is also the JSON output.
+// A Result is the result of replaying the trace under one policy. Its JSON is part of the output of the command.
 type Result struct {
 	Policy string `json:"policy"`
-	// Dollars is the price of all nodes from launch to termination. Floor is a lower bound for the pods, sampled.
+	// Dollars is the price of all nodes from launch to termination. Floor is a lower bound of the price for the same pods,
+	// computed at intervals.
 	Dollars float64 `json:"dollars"`
 	Floor   float64 `json:"floorDollars"`
-	// Evictions is how many pods disruption evicted, Disrupted from how many nodes.
+	// Evictions is the number of pods that disruption evicted, Disrupted the number of nodes from which it evicted them.
 	Evictions int     `json:"evictions"`
 	Disrupted int     `json:"nodesDisrupted"`
 	Pending   Pending `json:"pendingSeconds"`
-	// Pods is how many pods existed. Unbound is how many of them were deleted, or left at the end, without a node.
+	// Pods is the number of pods that existed. Unbound is how many of them were never bound to a node until they were
+	// deleted or the period ended.
 	Pods    int `json:"pods"`
 	Unbound int `json:"podsWithoutNode"`
-	// Launched is how many nodes were launched, Peak how many existed at most.
+	// Launched is the number of launched nodes, Peak the largest number of nodes at one time.
 	Launched int `json:"nodesLaunched"`
 	Peak     int `json:"nodesAtMost"`
 }
 
-// Pending is how long pods waited for a node, in seconds.
+// Pending describes how long pods waited for a node, in seconds.
 type Pending struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
 	Max float64 `json:"max"`
 }
 
-// result ends the replay: nodes that are left are charged until the end.
+// result ends the replay. The remaining nodes are charged until the end of the period.
 func (r *replay) result() Result {
 	for _, n := range r.nodes {
 		r.tally.charge(n, r.end)

@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// twoTypes are two instance types, the larger of which is a little cheaper by the core.
+// twoTypes are two instance types. The larger one has the lower price per core.
 const twoTypes = `[
  {"name":"small","arch":"amd64","allocatable":{"cpu":"2","memory":"8Gi","pods":"20"},
   "offerings":[{"zone":"a","capacityType":"on-demand","price":0.10},{"zone":"b","capacityType":"on-demand","price":0.10}]},
@@ -31,7 +31,7 @@ spec:
   disruption: {consolidateAfter: 5m, budgets: [{nodes: 100%}]}
 `
 
-// small returns the policy of the manifests with the two types.
+// small returns the policy of the manifests with twoTypes.
 func small(t testing.TB, manifests string) Policy {
 	t.Helper()
 	set, err := manifest.Read(t.Context(), []string{manifest.Stdin}, manifest.Options{Stdin: strings.NewReader(manifests)})
@@ -65,9 +65,9 @@ func replayed(t testing.TB, p Policy, csv string, s Settings) Result {
 
 const header = "name,cpu,memory,creation,deletion\n"
 
-// A small story whose bill is computed by hand. One pod runs from the beginning to the end, on a node of its own. A
-// second pod of the same size needs another node from 600 s on, which boots for a minute. The pod ends at 4200 s. The node
-// is quiet for consolidateAfter at 4500 s, and disruption is decided every 600 s.
+// The bill of a small trace equals the bill that is computed by hand. One pod runs from the beginning to the end on a node
+// of its own. A second pod of the same size is created after 600 s and needs another node, which boots for a minute. This
+// pod ends at 4200 s. consolidateAfter of its node has elapsed at 4500 s, and disruption is decided every 600 s.
 func TestReplayBill(t *testing.T) {
 	got := replayed(t, small(t, pool), header+"a,1500m,1Gi,0,\nb,1500m,1Gi,600,4200\n", DefaultSettings())
 	want := Result{
@@ -77,18 +77,18 @@ func TestReplayBill(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	// There is a sample each five minutes, and the linear relaxation may use fractions of the larger type. The second pod
-	// exists at the samples from 600 s to 3900 s.
+	// The lower bound is computed every five minutes. It is a linear relaxation, so it may use fractions of the larger
+	// type. The second pod counts from 600 s to 3900 s.
 	if floor := 0.36 / 8 * 1.5 * (24 + 12) / 12; math.Abs(got.Floor-floor) > 1e-3 {
 		t.Errorf("the lower bound is %v, want %v", got.Floor, floor)
 	}
 }
 
-// Pods that are evicted run again elsewhere: three pods of a half-empty fleet fit on fewer nodes, and none is lost.
+// Evicted pods are bound again: the three pods on half-empty nodes move to fewer nodes, and no pod is lost.
 func TestReplayConsolidates(t *testing.T) {
 	var csv strings.Builder
 	csv.WriteString(header)
-	for i := range 16 { // two large nodes; most pods end after ten minutes
+	for i := range 16 { // as many as fill two large nodes; most of them end after ten minutes
 		end := ""
 		if i%5 != 0 {
 			end = "600"
@@ -108,7 +108,7 @@ func TestReplayConsolidates(t *testing.T) {
 	}
 }
 
-// A PodDisruptionBudget without allowed disruptions keeps the pods where they are.
+// Pods whose PodDisruptionBudget allows no disruption are not evicted.
 func TestReplayHonoursBudgets(t *testing.T) {
 	pdb := "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: all, namespace: default}\nspec: {maxUnavailable: 0, selector: {}}\n"
 	csv := header + "a,1,1Gi,0,\nb,7,1Gi,0,600\n"
@@ -120,7 +120,7 @@ func TestReplayHonoursBudgets(t *testing.T) {
 	}
 }
 
-// A pod that fits nowhere is counted, and others are not delayed by it.
+// A pod that fits on no node is counted as unbound. It does not delay other pods.
 func TestReplayRefusals(t *testing.T) {
 	got := replayed(t, small(t, pool), header+"a,1,1Gi,10,\nhuge,100,1Gi,10,\n", DefaultSettings())
 	if got.Unbound != 1 || got.Pending.P50 != 60 || got.Pending.Max != 7190 {
@@ -128,7 +128,7 @@ func TestReplayRefusals(t *testing.T) {
 	}
 }
 
-// Shares of accelerators are whole ones without slices. With slices several pods share one.
+// Without slices, a pod with a share of an accelerator uses a whole one. With slices, several pods share an accelerator.
 func TestReplaySlices(t *testing.T) {
 	csv := "name,cpu,memory,num_gpu,gpu_milli,creation,deletion\n"
 	for i := range 8 {
@@ -144,7 +144,8 @@ func TestReplaySlices(t *testing.T) {
 	}
 }
 
-// The same input gives the same result, and at each step all pods are in one place and no node is overfull.
+// The same input gives the same result. At each step, every pod is either on one node or waiting, and no node has more pods
+// than fit.
 func TestReplayLaws(t *testing.T) {
 	p := policyOf(t, "current", fmt.Sprintf(nodePool, 17))
 	trace := traceOf(t, day(20, 3))
@@ -181,8 +182,8 @@ func TestReplayLaws(t *testing.T) {
 	}
 }
 
-// Constraints of pods in an audit log hold: pods with anti-affinity to each other are on different nodes in the zone that
-// they select, and evicted pods too.
+// Constraints of pods in an audit log are respected, also after an eviction: pods with anti-affinity to each other run on
+// different nodes, in the zone that they select.
 func TestReplayConstraints(t *testing.T) {
 	const spec = `"spec":{"nodeSelector":{"topology.kubernetes.io/zone":"b"},"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":` +
 		`[{"labelSelector":{"matchLabels":{"app":"db"}},"topologyKey":"kubernetes.io/hostname"}]}},`

@@ -10,11 +10,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// retry is the interval after which a plan is made again for pods that the last one refused.
+// retry is the interval after which pods that the last plan refused are planned again.
 const retry = 5 * time.Minute
 
-// schedule binds waiting pods: to the node that was planned for them, once it has joined. Other pods without further
-// constraints are bound to the node with the best score. The rest is left to the next plan.
+// schedule binds waiting pods. A pod with a planned node is bound to that node once the node has joined. Other pods
+// are bound to the node with the best score, if only resources and taints decide where they may run. The remaining
+// pods are left to the next plan.
 func (w *world) schedule() {
 	var kept []*pod
 	for _, p := range w.waiting {
@@ -51,7 +52,8 @@ func (n *node) fits(p *pod) bool {
 	return true
 }
 
-// best returns the node with the highest score among those with room, the first one of equal scores.
+// best returns the node with the highest score among those with room for the pod. Of equal scores, it returns the node that
+// was launched first.
 func (w *world) best(p *pod) (found *node) {
 	most := math.Inf(-1)
 	for _, n := range w.nodes {
@@ -70,7 +72,7 @@ func tolerates(p *corev1.Pod, n *corev1.Node) bool {
 	return !untolerated
 }
 
-// score is the sum of kube-scheduler's scores LeastAllocated and BalancedAllocation of cpu and memory.
+// score returns the sum of kube-scheduler's scores LeastAllocated and BalancedAllocation for cpu and memory.
 func (n *node) score(p *pod) float64 {
 	used := func(name corev1.ResourceName) float64 {
 		if n.room[name] <= 0 {
@@ -82,7 +84,7 @@ func (n *node) score(p *pod) float64 {
 	return 100*(1-(cpu+memory)/2) + 100*(1-math.Abs(cpu-memory)/2)
 }
 
-// provision makes a plan, if a pod waits for which none was made, and launches its nodes.
+// provision makes a plan and launches its nodes, if there is a waiting pod that no plan has considered yet.
 func (w *world) provision(boot time.Duration) {
 	due := false
 	for _, p := range w.waiting {

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Policy is the NodePools and options under which a trace is replayed.
+// A Policy has the NodePools and options under which a trace is replayed.
 type Policy struct {
 	Name string
 	// Objects are the NodePools with their instance types, and objects on which decisions depend, such as DaemonSets and
@@ -23,17 +23,19 @@ type Policy struct {
 	Options disrupt.Options
 }
 
-// Settings are the same for all policies of a comparison.
+// Settings are the parameters of a replay that are equal for all policies of a comparison.
 type Settings struct {
-	// Step is the interval of the virtual clock: pods of one step are planned together.
+	// Step is the interval of the virtual clock. Pods that are created in the same step are planned together.
 	Step time.Duration
 	// Boot is the time from the launch of a node until it accepts pods.
 	Boot time.Duration
 	// Disrupt is the interval between decisions of disruption.
 	Disrupt time.Duration
-	// Sample is the longest interval at which the lower bound is computed. It is computed 24 times at least.
+	// Sample is the maximum interval between computations of the lower bound. The lower bound is computed at least 24
+	// times.
 	Sample time.Duration
-	// Slices is how many pods may share an accelerator, at least 1. A pod then requests a number of slices.
+	// Slices is the number of slices of an accelerator, at least 1. If it is more than 1, several pods may share an
+	// accelerator, and a pod requests a number of slices.
 	Slices int64
 }
 
@@ -66,8 +68,8 @@ func (s Settings) Validate() error {
 // gpuResource is the resource of the accelerators of a trace.
 const gpuResource = corev1.ResourceName("nvidia.com/gpu")
 
-// usable returns the types and offerings that the NodePool can launch, which are a small part of a catalogue. Each
-// accelerator counts as several slices.
+// usable returns the types and offerings that the NodePool can launch, usually a small part of all. The capacity
+// for accelerators is multiplied by slices.
 func usable(pool *model.Pool, types []*model.InstanceType, slices int64) []*model.InstanceType {
 	var out []*model.InstanceType
 	for _, t := range types {
@@ -92,9 +94,9 @@ func usable(pool *model.Pool, types []*model.InstanceType, slices int64) []*mode
 	return out
 }
 
-// competitive returns the types that a plan for pods without label requirements may choose: each with its cheapest
-// offering of each capacity type, without types that another one replaces at the same price or less with at least as much
-// of each resource, which uses no more of the limits of the NodePool. Such a type is never part of a cheapest plan. If the
+// competitive returns the types that a plan for pods without label requirements may choose. Each has its cheapest offering
+// of each capacity type only. A type is omitted if another type can replace it: one that costs no more, has at least as
+// much of each resource, and uses no more of the NodePool's limits. A cheapest plan never needs such a type. If the
 // NodePool has minValues, all types are kept.
 func competitive(pool *model.Pool, types []*model.InstanceType) []*model.InstanceType {
 	for r := range pool.Requirements.All() {
@@ -121,9 +123,9 @@ func cheapestOfEach(offerings []model.Offering) []model.Offering {
 	return slices.CompactFunc(sorted, func(a, b model.Offering) bool { return a.CapacityType == b.CapacityType })
 }
 
-// replaces reports whether a has as much of each resource as b, and an offering of each capacity type of b that is not
-// dearer, and if it has no larger capacity of the limited resources. Of two types that replace each other, the first by
-// name replaces the second.
+// replaces reports whether a can replace b: it has at least as much of each resource, an offering of each capacity type
+// of b that is not more expensive, and no larger capacity of the limited resources. Of two types that can replace each
+// other, only the first by name replaces the second.
 func replaces(a, b *model.InstanceType, limits model.Resources) bool {
 	for name := range limits {
 		if a.Capacity[name] > b.Capacity[name] {
@@ -153,7 +155,7 @@ func times(r model.Resources, slices int64) model.Resources {
 	return out
 }
 
-// request returns how many slices one pod of the shape requests. A share is rounded up to whole slices.
+// request returns the number of slices that one pod of the shape requests. A share is rounded up to whole slices.
 func (s *Shape) request(slices int64) int64 {
 	return s.GPUs * ((s.Share*slices + 999) / 1000)
 }

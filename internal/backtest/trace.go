@@ -19,7 +19,7 @@ type Trace struct {
 	// Shapes are the different kinds of pods in the trace. Pods of one shape are equal in all that decisions depend on: they differ
 	// in their times, and may differ in name, node, images and status. Pod.Shape is an index of Shapes.
 	Shapes []Shape
-	// Pods are in the order in which they were read, and in that of their creation after Cut.
+	// Pods are in the order in which they were read. After Cut, they are in the order of their creation.
 	Pods []Pod
 	// Begin is the start of the replayed period, and End its end. They are zero before Cut.
 	Begin, End time.Time
@@ -30,7 +30,7 @@ type Trace struct {
 	logged [2]time.Time
 }
 
-// A Shape is what the pods with the same properties have in common.
+// A Shape has the common properties of equal pods.
 type Shape struct {
 	// Template is the pod without name and node.
 	Template *corev1.Pod
@@ -42,11 +42,11 @@ type Shape struct {
 type Pod struct {
 	Shape   int32
 	Created int64
-	// Deleted is never for a pod that was not deleted.
+	// Deleted is the constant never if the pod was not deleted.
 	Deleted int64
 }
 
-// never is the deletion time of a pod that was not deleted.
+// never is the value of Deleted for a pod that was not deleted.
 const never = math.MaxInt64
 
 // lastTime is the end of the year 9999 in milliseconds since 1970, the latest time of a trace.
@@ -55,8 +55,8 @@ const lastTime = 253_402_300_799_999
 // MaxPeriod is the longest period that is replayed.
 const MaxPeriod = 366 * 24 * time.Hour
 
-// Cut keeps the pods that exist between begin and begin + length, and sorts them by creation. If begin is zero, the
-// period begins with the first pod. A length of 0 is until the last creation or deletion.
+// Cut keeps only the pods that exist between begin and begin + length, and sorts them by creation. If begin is
+// zero, the period begins with the first pod. If length is 0, it ends with the last creation or deletion.
 func (t *Trace) Cut(begin time.Time, length time.Duration) error {
 	if len(t.Pods) == 0 {
 		return errors.New("the trace has no pods")
@@ -68,7 +68,7 @@ func (t *Trace) Cut(begin time.Time, length time.Duration) error {
 			last = max(last, p.Deleted)
 		}
 	}
-	if !t.logged[1].IsZero() { // the log goes on after the last creation
+	if !t.logged[1].IsZero() { // the log may have events after the last creation
 		last = max(last, t.logged[1].UnixMilli())
 	}
 	from := first
@@ -99,7 +99,7 @@ func (t *Trace) Cut(begin time.Time, length time.Duration) error {
 
 func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
-// maxMistakes is the number of mistakes after which reading ends.
+// maxMistakes is the number of mistakes after which the rest of the file is not read.
 const maxMistakes = 20
 
 // Mistakes are errors in a trace, each with file, line, field and a correction.

@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A world is the replayed cluster at one time.
+// A world is the state of the replayed cluster at one time.
 type world struct {
 	settings Settings
 	policy   Policy
@@ -26,7 +26,7 @@ type world struct {
 	// nodes are in the order of their launch.
 	nodes  []*node
 	byName map[string]*node
-	// live are the pods that exist, by key. waiting are those without a node, in order of creation.
+	// live are the existing pods, by key. waiting are those of them without a node, in the order of creation.
 	live     map[string]*pod
 	waiting  []*pod
 	promises map[string]string
@@ -36,46 +36,46 @@ type world struct {
 	tally    tally
 }
 
-// A shape is a Shape as the replay uses it.
+// A shape is a Shape in the form that the replay uses.
 type shape struct {
 	template *corev1.Pod
 	requests model.Resources
-	// plain is true if only resources and taints decide on which nodes the pod may run.
+	// plain is true if only resources and taints decide to which nodes the pod can be bound.
 	plain bool
 }
 
-// A pod is one pod that exists. An evicted pod is created anew with another key.
+// A pod is one existing pod. After an eviction, it is created again with another key.
 type pod struct {
 	key    string
 	shape  *shape
 	object *corev1.Pod
 	node   *node
-	// since is when it began to wait. fresh is true until the scheduler has tried it once.
+	// since is the time since which the pod has waited. fresh is true until the scheduler has tried it for the first time.
 	since int64
 	fresh bool
-	// refused is when a plan refused it last, 0 if none did.
+	// refused is the time at which a plan last refused the pod, 0 if none did.
 	refused int64
-	made    int // how often it was created
-	number  int // in the trace
+	made    int // number of times the pod was created
+	number  int // number of the pod in the trace
 }
 
-// A node is a node that was launched and not terminated.
+// A node is an existing node: it was launched and is not terminated.
 type node struct {
 	name   string
 	claim  *apiv1.NodeClaim
 	object *corev1.Node
-	// free is what pods may still request, less what DaemonSets take.
+	// free are the resources that pods can still request, after those of DaemonSets are subtracted.
 	free     model.Resources
-	room     model.Resources // free of the empty node
+	room     model.Resources // value of free for the node without pods
 	pods     map[string]*pod
 	price    float64
 	launched int64
-	up       int64 // when it joins
+	up       int64 // time at which the node joins
 	joined   bool
 	status   nodeStatus
 }
 
-// A nodeStatus says how far the disruption of a node is.
+// A nodeStatus is the progress of the disruption of a node.
 type nodeStatus uint8
 
 const (
@@ -84,15 +84,15 @@ const (
 	draining
 )
 
-// state collects changes between snapshots.
+// state has the changes since the last snapshot.
 type state struct {
 	snapshot *model.Snapshot
 	pods     map[string]*corev1.Pod // changed
 	nodes    map[string]*node       // changed
 	gone     map[model.Ref]bool
-	// changed is true if anything has changed since the last decision of disruption.
+	// changed is true if something has changed since the last decision of disruption.
 	changed bool
-	// freed is true if capacity became free since the scheduler ran last.
+	// freed is true if capacity was released since the scheduler last ran.
 	freed bool
 }
 
@@ -184,7 +184,7 @@ func (w *world) look() *model.Snapshot {
 	return s.snapshot.At(w.time()).WithPromises(w.promises)
 }
 
-// create creates a pod that waits for a node.
+// create adds a pod that waits for a node. made is the number of times that it was created, including this one.
 func (w *world) create(number int, s *shape, made int) *pod {
 	p := &pod{shape: s, since: w.now, fresh: true, made: made, number: number}
 	name := fmt.Sprintf("pod-%09d", number)
@@ -208,7 +208,7 @@ func (w *world) setPod(p *pod) {
 	delete(w.state.gone, model.Ref{Kind: model.KindPod, Key: p.key})
 }
 
-// remove removes a pod. The caller removes it from waiting.
+// remove removes a pod from the cluster. The caller removes it from waiting.
 func (w *world) remove(p *pod) {
 	if n := p.node; n != nil {
 		n.free = n.free.Plus(p.shape.requests)
@@ -247,7 +247,7 @@ func (w *world) touch(n *node) {
 
 func (w *world) wrote(n *node) { w.state.nodes[n.name], w.state.changed = n, true }
 
-// launch launches a planned node, which joins after the time to boot.
+// launch launches a planned node. The node joins after the duration boot.
 func (w *world) launch(r *model.PlannedNode, boot time.Duration) *node {
 	w.tally.launched++
 	t := r.Options[0]
@@ -299,7 +299,7 @@ func (w *world) end(n *node) {
 	w.state.changed = true
 }
 
-// join makes the nodes join whose time to boot has elapsed.
+// join makes those nodes join whose boot time has elapsed.
 func (w *world) join() {
 	for _, n := range w.nodes {
 		if n.joined || w.now < n.up {

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/dashboard/view"
 )
 
-// A problem is an answer that is no success. Each has a fix.
+// A problem is an error response. It has the text of the error and a fix.
 type problem struct {
 	status    int
 	text, fix string
@@ -20,20 +20,20 @@ type problem struct {
 
 func (p problem) Error() string { return p.text }
 
-// refuse answers with a problem.
+// refuse writes a problem as the response.
 func refuse(w http.ResponseWriter, p problem) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(p.status)
-	_, _ = w.Write(encode(view.Error{Error: p.text, Fix: p.fix})) // a client that is gone is no failure
+	_, _ = w.Write(encode(view.Error{Error: p.text, Fix: p.fix})) // an error means that the client has disconnected
 }
 
-// RBACPrefix comes before the paths of the dashboard in nonResourceURLs, because the API server itself has paths below
-// /api/v1.
+// RBACPrefix precedes the paths of the dashboard in nonResourceURLs of RBAC rules. Without a prefix, rules for the API
+// server's own paths below /api/v1 would apply to the dashboard, too.
 const RBACPrefix = "/dashboard"
 
-// Refuse answers a request that authentication does not let pass with a status.
+// Refuse writes the response to a request that authentication rejects with the status.
 func Refuse(w http.ResponseWriter, status int) {
 	p := problem{status, strings.ToLower(http.StatusText(status)), ""}
 	switch status {
@@ -47,10 +47,10 @@ func Refuse(w http.ResponseWriter, status int) {
 	refuse(w, p)
 }
 
-// raw is JSON that is encoded already.
+// raw is JSON text that needs no encoding.
 type raw []byte
 
-// gzipFrom is the size from which an answer is compressed.
+// gzipFrom is the minimum size in bytes of a response that is compressed.
 const gzipFrom = 1400
 
 // answering returns the handler that writes what f returns as JSON.
@@ -74,7 +74,7 @@ func (s *Server) answering(f func(*http.Request) (any, error)) http.Handler {
 	})
 }
 
-// write writes JSON, compressed if the client accepts it and it is large.
+// write writes a JSON response. It is compressed if it is large and the client accepts that.
 func write(w http.ResponseWriter, r *http.Request, data []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
@@ -87,5 +87,5 @@ func write(w http.ResponseWriter, r *http.Request, data []byte) {
 		}
 	}
 	h.Set("Content-Length", strconv.Itoa(len(data)))
-	_, _ = w.Write(data) // a client that is gone is no failure
+	_, _ = w.Write(data) // an error means that the client has disconnected
 }

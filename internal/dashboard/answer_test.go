@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/dashboard/view"
 )
 
-// Every answer that is no success is JSON with an error and a fix.
+// Every error response is JSON with an error and a fix.
 func TestProblems(t *testing.T) {
 	_, server, _ := generated(t, 3, 10)
 	for request, want := range map[string]int{
@@ -35,7 +35,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// Until all objects are listed, there are no data, because a part of them would be wrong.
+// Until all objects are listed, requests for data are refused, because incomplete data would be wrong. The page itself is
+// served.
 func TestNotSynced(t *testing.T) {
 	fleet, _, _ := generated(t, 3, 10)
 	o := fleet.Options()
@@ -49,7 +50,8 @@ func TestNotSynced(t *testing.T) {
 	}
 }
 
-// A replica that does not decide shows the fleet and says so. What only the leader knows is null.
+// A replica that is not the leader shows the fleet and reports that it is not the leader. Values that only the leader knows
+// are null.
 func TestStandby(t *testing.T) {
 	fleet, _, _ := generated(t, 3, 10)
 	o := fleet.Options()
@@ -66,7 +68,7 @@ func TestStandby(t *testing.T) {
 	}
 }
 
-// Authentication restricts the data. The files of the page have none, and a browser cannot send a token for them.
+// Requests for data need authentication. The files of the page do not, because a browser cannot send a token for them.
 func TestAuthentication(t *testing.T) {
 	fleet, _, _ := generated(t, 3, 10)
 	protect := func(next http.Handler) http.Handler {
@@ -96,7 +98,8 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// Without authentication, other web sites get nothing: neither by a request of a browser, nor under a name of their own.
+// Without authentication, other web sites cannot read data: neither by a request that a browser sends for them, nor by a
+// host name that they resolve to a local address.
 func TestOtherSites(t *testing.T) {
 	_, server, _ := generated(t, 3, 10)
 	for host, want := range map[string]int{
@@ -112,8 +115,8 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// The files of the page are served with their types and the policy that forbids other sources, are not sent again if the browser
-// has them, and are small. They name no other site.
+// The files of the page have the right content types and a policy that forbids other sources. They are small, refer to no other
+// site, and are not sent again to a browser that has them.
 func TestAssets(t *testing.T) {
 	_, server, _ := generated(t, 3, 10)
 	h := server.Handler()
@@ -132,7 +135,7 @@ func TestAssets(t *testing.T) {
 			}
 		}
 		if path.Ext(name) == ".sha256" {
-			return nil // a record, which is not served
+			return nil // a file that records how the page was built; it is not served
 		}
 		response, body := ask(t, h, "GET /"+name, "Accept-Encoding", "gzip")
 		total += len(body)
@@ -164,7 +167,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// The history has moments while the fleet changes, and no more of them while it does not.
+// Moments are added to the history while the fleet changes, and only then.
 func TestHistory(t *testing.T) {
 	fleet, server, clock := generated(t, 10, 100)
 	for range 5 {
@@ -191,7 +194,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Only one what-if is computed at a time; another one is told to come again.
+// Only one what-if is computed at a time. Another request gets an error that says to try again.
 func TestOneWhatIf(t *testing.T) {
 	fleet, _, _ := generated(t, 3, 10)
 	o := fleet.Options()

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// answers returns what is answered at each path.
+// answers returns the function that computes the response, by method and path.
 func (s *Server) answers() map[string]func(*http.Request) (any, error) {
 	return map[string]func(*http.Request) (any, error){
 		"GET /api/v1/info":       s.info,
@@ -58,7 +58,7 @@ func (s *Server) pending(*http.Request) (any, error) {
 	return map[string]any{"groups": s.state.now().groups}, nil
 }
 
-// The number of episodes that are returned by default and at most.
+// The default and the maximum number of episodes in a response.
 const (
 	someEpisodes = 200
 	mostEpisodes = decisions.MaxEpisodes
@@ -116,8 +116,8 @@ func (s *Server) history(r *http.Request) (any, error) {
 	return raw(append(b, '}')), nil
 }
 
-// timeOf returns a parameter of the query: a time in RFC 3339, or a duration before now, such as 24h. It is the zero time
-// without the parameter.
+// timeOf returns a time in the query: in RFC 3339, or as a duration before now, such as 24h. It returns the zero time if
+// the query lacks the parameter.
 func timeOf(r *http.Request, name string, now time.Time) (time.Time, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -133,7 +133,7 @@ func timeOf(r *http.Request, name string, now time.Time) (time.Time, error) {
 		"use a time such as 2026-01-05T12:00:00Z, or a duration such as 24h"}
 }
 
-// numberOf returns a parameter of the query from 1 to most.
+// numberOf returns a number from 1 to most in the query. It returns without if the query lacks the parameter.
 func numberOf(r *http.Request, name string, without, most int) (int, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

@@ -107,6 +107,6 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(data)))
 	if r.Method == http.MethodGet {
-		_, _ = w.Write(data) // a client that is gone is no failure
+		_, _ = w.Write(data) // an error means that the client has disconnected
 	}
 }

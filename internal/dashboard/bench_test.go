@@ -35,7 +35,7 @@ func BenchmarkViewers(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstView measures the fleet of 5,000 nodes and 100,000 pods, encoded and compressed.
+// BenchmarkFirstView measures the time for encoding and compressing the fleet of 5,000 nodes and 100,000 pods.
 func BenchmarkFirstView(b *testing.B) {
 	_, server, _ := generated(b, 5000, 100_000)
 	h := server.Handler()

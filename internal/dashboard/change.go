@@ -75,7 +75,7 @@ func (t *try) applyManifests(ctx context.Context, s *model.Snapshot) (*model.Sna
 	return s.Apply(d), nil
 }
 
-// used returns how many objects of the set have a kind that changes the answer.
+// used returns the number of objects in the set that have an effect on the answer.
 func used(set *manifest.Set) int {
 	return len(manifest.Of[*apiv1.NodePool](set)) + len(manifest.Of[*corev1.Pod](set)) + len(manifest.Of[*appsv1.Deployment](set)) +
 		len(manifest.Of[*appsv1.ReplicaSet](set)) + len(manifest.Of[*appsv1.StatefulSet](set)) + len(manifest.Of[*batchv1.Job](set)) +
@@ -83,7 +83,7 @@ func used(set *manifest.Set) int {
 		len(manifest.Of[*corev1.Namespace](set)) + len(manifest.Of[*corev1.PersistentVolumeClaim](set)) + len(manifest.Of[*corev1.PersistentVolume](set))
 }
 
-// pools returns the NodePools of the manifests as they would be in the cluster, with their instance types.
+// pools returns the NodePools of the manifests in the form that they would have in the cluster, with their instance types.
 func (t *try) pools(ctx context.Context, s *model.Snapshot, set *manifest.Set) (d model.Delta, err error) {
 	d.Types = map[string][]*model.InstanceType{}
 	for _, p := range manifest.Of[*apiv1.NodePool](set) {
@@ -106,8 +106,8 @@ func (t *try) pools(ctx context.Context, s *model.Snapshot, set *manifest.Set) (
 	return d, nil
 }
 
-// replace removes from the cluster the pods of workloads that the manifests have. Pods whose requests do not change stay, as far
-// as the workload has so many pods.
+// replace removes the pods of those workloads from the cluster that the manifests replace. A pod whose requests do not change
+// stays, if the new number of replicas allows it.
 func replace(s *model.Snapshot, set *manifest.Set, d *model.Delta) {
 	wanted := map[string][]*corev1.Pod{}
 	for _, o := range manifest.Of[*appsv1.Deployment](set) {
@@ -128,7 +128,7 @@ func replace(s *model.Snapshot, set *manifest.Set, d *model.Delta) {
 			others = append(others, o)
 		}
 	}
-	taken := map[string]int{} // how many pods of a workload stay
+	taken := map[string]int{} // number of pods that stay, by workload
 	for _, p := range s.Pods() {
 		owner := view.OwnerOf(p)
 		pods, ok := wanted[owner]
@@ -159,7 +159,7 @@ func replace(s *model.Snapshot, set *manifest.Set, d *model.Delta) {
 	d.Gone = kept
 }
 
-// sameRequests reports whether the pod requests what the other one would.
+// sameRequests reports whether the requests of the pod equal those of the other pod.
 func sameRequests(p *model.Pod, o *corev1.Pod) bool {
 	want := model.NewPod(o).Requests
 	if len(want) != len(p.Requests) {

@@ -1,10 +1,10 @@
 // Package dashboard serves the dashboard: its JSON, its stream of changes, and its page.
 //
-// It only reads. Every view is made of a Snapshot of the observed cluster, of what the controllers decided last, of the
-// decision log and of the ledger of costs, so it shows what was decided and decides nothing. What-if uses the solver of the
-// controllers on a copy.
+// It makes no decisions and changes nothing. Every view is computed from a Snapshot of the observed cluster, the last
+// decisions of the controllers, the decision log and the ledger of costs. A what-if uses the solver of the controllers on a
+// copy of the snapshot.
 //
-// The fleet is computed again when something has changed, at most every tick, and not at all if no page is open, except
-// for the history and the trends. Nodes that have not changed are not computed again, and a message is encoded once for
-// all pages. All state is in memory and may be lost.
+// The fleet is computed again when something has changed, at most once per tick. While no page is open, it is computed only
+// for the history and the trends. Nodes that have not changed are not computed again, and a message is encoded once for all
+// pages. All state is in memory and may be lost.
 package dashboard

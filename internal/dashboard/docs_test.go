@@ -11,7 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// docs/api.md has every path and every field of the JSON. The fields of episodes are in docs/decisions.md.
+// docs/api.md describes every path and every field of the JSON, except the fields of episodes, which docs/decisions.md
+// describes.
 func TestDocumented(t *testing.T) {
 	data, err := os.ReadFile("../../docs/api.md")
 	if err != nil {
@@ -40,7 +41,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// addFields adds the names of the JSON fields of a type and of those in it.
+// addFields adds the names of the JSON fields of a type, and of the types of its fields.
 func addFields(fields map[string]bool, t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:

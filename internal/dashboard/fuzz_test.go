@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/dashboard/view"
 )
 
-// Whatever the path and the query are, the answer is JSON, and no failure of the server.
+// For any path and query, the response is JSON and its status is no server error.
 func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{"decisions?since=24h&limit=3", "history?at=2026-01-05T12:00:00Z", "cost?by=pool,zone&since=1h", "nodes/x%00y", "manifests?kind=NodePool&name=default", "decisions?since=9999999h", "cost?since=2562047h47m16s"} {
 		f.Add(seed)
@@ -36,7 +36,7 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// Whatever the body of a what-if is, the answer is a result, or an error with a fix.
+// For any body of a what-if, the response is a result, or an error with a fix.
 func FuzzWhatIf(f *testing.F) {
 	for _, seed := range []string{
 		`{"withoutNodes":["x"]}`, `{"prices":{"std2.8":0.1,"a/b/c":2}}`, `{"prices":{"std2.8":1e400}}`, `{"manifests":"a: b"}`, `{"manifests":"- 1"}`, `[]`, `null`, `{"manifests":"\u0000"}`,

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/ledger"
 )
 
-// node returns one node, by its ID or name.
+// node returns the details of one node, which is identified by its ID or name.
 func (s *Server) node(r *http.Request) (any, error) {
 	now := s.state.now()
 	id := r.PathValue("id")
@@ -39,7 +39,7 @@ func launches(e *decisions.Episode, claim string) bool {
 	return false
 }
 
-// node returns the node whose tile has the ID, or else the node with the name.
+// node returns the node whose tile has the ID. If there is none, it returns the node with that name.
 func (p present) node(id string) (*model.Node, bool) {
 	if c, ok := p.snapshot.Claim(id); ok {
 		for n := range p.snapshot.EachNode() {
@@ -67,7 +67,8 @@ func (s *Server) capacity(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// cost returns what nodes cost. Without a ledger, which only the leader has, only the nodes that are kept are known.
+// cost returns the costs of nodes. It returns an error if they are not known: on a replica that is not the leader, and in
+// the first minute.
 func (s *Server) cost(r *http.Request) (any, error) {
 	q := ledger.Query{Now: s.state.Clock.Now()}
 	var err error
@@ -85,7 +86,7 @@ func (s *Server) cost(r *http.Request) (any, error) {
 	return view.Cost{Report: s.state.Costs.Save().Report(q), Blocked: view.BlockedOf(s.state.now().outcome.Blocked)}, nil
 }
 
-// manifest returns a NodePool as YAML, as a user would write it.
+// manifest returns a NodePool as YAML, without the fields that only the API server and controllers write.
 func (s *Server) manifest(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	if kind := q.Get("kind"); kind != "NodePool" {
@@ -111,7 +112,7 @@ func (s *Server) manifest(r *http.Request) (any, error) {
 	return map[string]string{"yaml": string(text)}, nil
 }
 
-// written returns the annotations without those that programs write.
+// written returns the annotations except those that programs write.
 func written(annotations map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range annotations {

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A Cluster is the observed cluster.
+// A Cluster is the observed cluster; observe.Cluster implements it.
 type Cluster interface {
 	// Version grows with each change.
 	Version() uint64
@@ -27,12 +27,12 @@ type Cluster interface {
 	Synced() bool
 }
 
-// Options are what the dashboard reads.
+// Options are the sources and settings of the dashboard.
 type Options struct {
 	Cluster Cluster
 	// WithTypes returns the snapshot with the instance types of its NodePools.
 	WithTypes func(context.Context, *model.Snapshot) *model.Snapshot
-	// TypesOf returns the instance types of a NodePool that need not exist, for what-if.
+	// TypesOf returns the instance types of a NodePool, for what-ifs. The NodePool need not exist in the cluster.
 	TypesOf func(context.Context, *apiv1.NodePool) ([]*model.InstanceType, error)
 	// Claims reads the ResourceClaims and ResourceClaimTemplates of the cluster. It is called only while pods have some. nil
 	// means that they cannot be read.
@@ -57,15 +57,15 @@ type Options struct {
 	Log     logr.Logger
 }
 
-// Rates and bounds.
+// Intervals and bounds.
 const (
 	// tick is the shortest time between two computations of the fleet.
 	tick = 500 * time.Millisecond
 	// idleTick is the same while no page is open. It is also the time between two moments of the history.
 	idleTick = 15 * time.Second
-	// pendingTick is the shortest time between two computations of the pending pods.
+	// pendingTick is the minimum time between two computations of the pending pods.
 	pendingTick = time.Second
-	// typesTick is the time after which instance types are listed again, newPoolTick if a NodePool has none.
+	// typesTick is the interval at which instance types are listed again. It is newPoolTick while a NodePool has none.
 	typesTick   = 30 * time.Second
 	newPoolTick = 5 * time.Second
 	// leaderTick is the time after which a replica that does not decide looks up who does.

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// policy is the Content-Security-Policy: the page loads nothing from anywhere else, and no other page shows it in a frame.
+// policy is the Content-Security-Policy of the page. The page can load resources only from its own server, and other pages
+// cannot embed it in a frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// secure sets the headers that protect the page, and refuses requests that other web pages make a browser send.
+// secure sets headers that protect the page. It also refuses requests that a browser sends on behalf of another web site.
 func (s *Server) secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -31,8 +32,8 @@ func (s *Server) secure(next http.Handler) http.Handler {
 	})
 }
 
-// localName reports whether the host of a request is an address, or a name that only exists within a machine or a cluster. A
-// web site whose name is made to resolve to a local address (DNS rebinding) has another one.
+// localName reports whether the host of a request is an IP address, or a name that exists only within a machine or a
+// cluster. The host name of a web site that resolves its name to a local address (DNS rebinding) is neither.
 func localName(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

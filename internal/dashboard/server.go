@@ -8,14 +8,15 @@ import (
 // A Server serves the dashboard.
 type Server struct {
 	state *state
-	// trying has a value while a what-if is computed.
+	// trying has room for one value. A what-if puts a value into it while it is computed.
 	trying chan struct{}
 	assets map[string]asset
-	// protect restricts who may read the data; nil allows everyone who reaches the port.
+	// protect wraps the handler of data with the authentication; nil allows every client that reaches the port.
 	protect func(http.Handler) http.Handler
 }
 
-// New returns a Server. If protect is not nil, it decides which requests for data pass; the files of the page have none.
+// New returns a Server. If protect is not nil, it decides which requests for data are allowed. The files of the page need
+// no authentication.
 func New(o Options, protect func(http.Handler) http.Handler) (*Server, error) {
 	files, err := loadAssets()
 	if err != nil {
@@ -24,10 +25,10 @@ func New(o Options, protect func(http.Handler) http.Handler) (*Server, error) {
 	return &Server{state: newState(o), trying: make(chan struct{}, 1), assets: files, protect: protect}, nil
 }
 
-// Run computes the fleet until the context is done. It must run while the Handler is served.
+// Run updates the fleet until the context is done. It must run while the Handler is served.
 func (s *Server) Run(ctx context.Context) error { return s.state.run(ctx) }
 
-// Refresh computes what has changed, as Run does at each tick.
+// Refresh updates the fleet once, as Run does at each tick.
 func (s *Server) Refresh(ctx context.Context) { s.state.step(ctx) }
 
 // Handler returns the handler of all paths.
@@ -50,7 +51,7 @@ func (s *Server) Handler() http.Handler {
 	return s.secure(all)
 }
 
-// ready refuses requests while the caches of the process are not filled.
+// ready refuses requests until the caches of the process are complete.
 func (s *Server) ready(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.state.Cluster.Synced() {

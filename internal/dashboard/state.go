@@ -15,13 +15,13 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// A state has what is shown now, and of the past.
+// A state has the current data of the dashboard and its history.
 type state struct {
 	Options
 	hub *stream.Hub
 
 	mu sync.Mutex // guards the rest
-	// types are the instance types by NodePool, listed at typesAt.
+	// types are the instance types by NodePool. typesAt is when they were listed.
 	types   map[string][]*model.InstanceType
 	typesAt time.Time
 	prices  view.Prices
@@ -42,7 +42,7 @@ type state struct {
 	log     *decisions.Subscription
 	moments history.Moments
 	trends  history.Trends
-	// first is the message of the version with which a stream begins.
+	// first caches the message with the whole fleet, with which a stream begins.
 	first *stream.Message
 	// used is what the metrics have already.
 	used stream.Use
@@ -50,7 +50,7 @@ type state struct {
 	changed bool
 }
 
-// seen are the versions of everything that the fleet is computed of.
+// seen has the versions of all data from which the fleet is computed.
 type seen struct {
 	cluster, outcome, log uint64
 	typesAt               time.Time
@@ -58,7 +58,7 @@ type seen struct {
 	leaderName            string
 }
 
-// pending are the groups of pending pods and their JSON.
+// pending has the groups of pending pods and their JSON.
 type pending struct {
 	pender  view.Pender
 	groups  []view.PendingGroup
@@ -77,7 +77,7 @@ type devices struct {
 
 func newState(o Options) *state { return &state{Options: o, hub: stream.New(maxReaders)} }
 
-// run computes what has changed until the context is done.
+// run updates the fleet at each tick until the context is done.
 func (s *state) run(ctx context.Context) error {
 	defer s.hub.Close()
 	ticker := s.Clock.NewTicker(tick)
@@ -92,7 +92,7 @@ func (s *state) run(ctx context.Context) error {
 	}
 }
 
-// step is one tick.
+// step executes one tick.
 func (s *state) step(ctx context.Context) {
 	if !s.Cluster.Synced() {
 		return
@@ -233,7 +233,7 @@ func (s *state) tellFleet() {
 	}
 }
 
-// tellChanges passes the changes of the fleet to the readers, or the whole fleet if most of it has changed.
+// tellChanges publishes the changes of the fleet, or the whole fleet if most nodes have changed.
 func (s *state) tellChanges(changes view.Changes) {
 	if all := s.fleet.Len(); all > 100 && len(changes.Tiles) > all/2 {
 		s.hub.Publish(s.snapshotMessage())
@@ -266,12 +266,12 @@ func (s *state) summary() view.Strip {
 	return strip
 }
 
-// equalStrips compares the JSON of two strips, because they have pointers.
+// equalStrips compares the JSON of two strips, because their fields are pointers.
 func equalStrips(a, b view.Strip) bool {
 	return slices.Equal(encode(a), encode(b))
 }
 
-// tellPending computes the groups of pending pods, at most every pendingTick.
+// tellPending computes the groups of pending pods and publishes changes, at most once per pendingTick.
 func (s *state) tellPending() {
 	p := &s.pending
 	if p.json != nil && (s.Clock.Since(p.at) < pendingTick || p.cluster == s.seen.cluster && p.outcome == s.seen.outcome) {
@@ -290,10 +290,10 @@ func (s *state) tellPending() {
 	}
 }
 
-// logBuffer is how many changes of the decision log may be unread. If there are more, the log ends the subscription.
+// logBuffer is the maximum number of unread changes of the decision log. If there are more, the log ends the subscription.
 const logBuffer = 1000
 
-// tellEpisodes passes the episodes that have changed to the readers.
+// tellEpisodes publishes the episodes that have changed.
 func (s *state) tellEpisodes() {
 	if s.Decisions == nil {
 		return
@@ -306,7 +306,7 @@ func (s *state) tellEpisodes() {
 	for more := true; more; {
 		select {
 		case c, open := <-s.log.Changes():
-			if !open { // too many changes: the readers get the episodes of the last ones only
+			if !open { // the subscription has ended because of too many changes; only the newest episodes are published
 				_, s.log = s.Decisions.Subscribe(logBuffer)
 			} else if !seen[c.ID] {
 				seen[c.ID] = true
@@ -327,7 +327,7 @@ func (s *state) tellEpisodes() {
 	}
 }
 
-// sample adds to the history and the trends. The caller holds mu.
+// sample adds the current values to the trends and the history, if they are due. The caller holds mu.
 func (s *state) sample() {
 	now := s.snapshot.Now
 	if s.trends.Due(now) {
@@ -339,7 +339,7 @@ func (s *state) sample() {
 	}
 }
 
-// subscribe adds a reader of the stream, which begins with the present.
+// subscribe adds a reader of the stream. The stream begins with the whole fleet and the pending pods.
 func (s *state) subscribe() (*stream.Reader, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -374,12 +374,12 @@ func message(version uint64, v any) *stream.Message { return stream.NewMessage(v
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return []byte("null") // only infinite numbers, which no view has
+		return []byte("null") // an error occurs only for infinite numbers, which no view has
 	}
 	return data
 }
 
-// A present is what the views are made of.
+// A present has the current data from which responses are computed.
 type present struct {
 	snapshot *model.Snapshot
 	outcome  decisions.Outcome
@@ -388,7 +388,7 @@ type present struct {
 	groups   []view.PendingGroup
 }
 
-// now returns the present, which is at most a tick old.
+// now returns the current data, which is at most one tick old.
 func (s *state) now() present {
 	s.mu.Lock()
 	defer s.mu.Unlock()

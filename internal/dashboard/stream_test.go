@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/dashboard/view"
 )
 
-// A page is what a browser keeps of the stream.
+// A page has the data that a browser builds from the stream.
 type page struct {
 	t       *testing.T
 	body    io.Closer
@@ -27,7 +27,7 @@ type page struct {
 	strip   view.Strip
 	nodes   map[string]string // by ID: the node with the names of owners
 	groups  []view.PendingGroup
-	seen    map[string]int // messages by type
+	seen    map[string]int // number of messages by type
 }
 
 // open connects to the stream. It reads the messages with which each stream begins.
@@ -67,7 +67,7 @@ func open(t *testing.T, url string, packed bool) *page {
 	return p
 }
 
-// read applies the next message and returns its type.
+// read reads and applies the next message, and returns its type.
 func (p *page) read() string {
 	p.t.Helper()
 	for {
@@ -117,7 +117,7 @@ func (p *page) apply(data string) string {
 	return m.Type
 }
 
-// named returns the nodes as texts with the names of owners, by ID.
+// named returns the nodes as text, by ID. Indexes of owners are replaced by their names.
 func named(f view.Fleet) map[string]string {
 	out := map[string]string{}
 	for _, n := range f.Nodes {
@@ -132,8 +132,8 @@ func named(f view.Fleet) map[string]string {
 	return out
 }
 
-// A page that applies all messages has the fleet, the strip and the groups that are served, whether the stream is
-// compressed or not, and after it connects again.
+// The data of a page that applies all messages equal the fleet, the strip and the groups that are served. This
+// holds for compressed and other streams, and after the page has connected again.
 func TestStreamIsComplete(t *testing.T) {
 	fleet, server, clock := generated(t, 30, 400)
 	web := httptest.NewServer(server.Handler())
@@ -170,7 +170,7 @@ func TestStreamIsComplete(t *testing.T) {
 	}
 }
 
-// If nothing changes, nothing is sent but comments, so that the page knows that it is connected.
+// If nothing changes, only comments are sent. They show the page that it is connected.
 func TestHeartbeat(t *testing.T) {
 	_, server, clock := generated(t, 3, 10)
 	web := httptest.NewServer(server.Handler())
@@ -213,7 +213,7 @@ func TestLimitOfStreams(t *testing.T) {
 		t.Errorf("%s: %s", response.Status, body)
 	}
 	_ = pages[0].body.Close()
-	for try := 0; ; try++ { // the server notices that the client is gone
+	for try := 0; ; try++ { // until the server has noticed that the client has disconnected
 		r, err := http.Get(web.URL + "/api/v1/stream") //nolint:noctx // it ends with the server
 		if err != nil {
 			t.Fatal(err)

@@ -24,23 +24,24 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Bounds of a what-if. Solvers are bounded by counts, so these bound its time and memory.
+// Bounds of a what-if. The engine bounds its work by counts, so these bounds limit the time and memory of a what-if.
 const (
 	mostBody = 512 << 10
-	// mostGiven bounds the prices and the nodes of a request, mostAdded the pods of its workloads.
+	// mostGiven is the maximum number of prices and of nodes in a request. mostAdded is the maximum number of pods of its
+	// workloads.
 	mostGiven = 1000
 	mostAdded = 5000
 	// mostNodes is the number of nodes up to which disruption and the lower bound, which is a part of it, are computed.
 	mostNodes = 2000
-	// mostTries bounds the alternatives that consolidation packs.
+	// mostTries is the maximum number of plans that consolidation makes for its proposals.
 	mostTries = 1000
-	// highest is the highest price in dollars per hour.
+	// highest is the highest accepted price in dollars per hour.
 	highest = 1e6
-	// mostRows bounds the lists of the answer.
+	// mostRows is the maximum length of the lists in the answer.
 	mostRows = 200
 )
 
-// whatIf computes the effect of a change. Only one is computed at a time, because it needs a core.
+// whatIf computes the effect of a change. Only one what-if is computed at a time, because it uses a whole core.
 func (s *Server) whatIf(r *http.Request) (any, error) {
 	request, err := readWhatIf(r)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Server) whatIf(r *http.Request) (any, error) {
 	return t.run(r.Context())
 }
 
-// readWhatIf reads and checks the body.
+// readWhatIf reads and validates the body of a request.
 func readWhatIf(r *http.Request) (view.WhatIfRequest, error) {
 	var out view.WhatIfRequest
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
@@ -96,7 +97,7 @@ type try struct {
 	warnings []string
 }
 
-// run computes the fleet without and with the change.
+// run computes the fleet with and without the change.
 func (t *try) run(ctx context.Context) (any, error) {
 	s := t.now.snapshot
 	changed, err := t.apply(ctx, s)
@@ -118,7 +119,7 @@ func (t *try) run(ctx context.Context) (any, error) {
 	before := offline.Decide(s, options, t.clock)
 	change := before.Change(offline.Alteration{Snapshot: changed, Gone: gone})
 	after := offline.Decide(change.Snapshot, options, t.clock)
-	if err := ctx.Err(); err != nil { // the client is gone
+	if err := ctx.Err(); err != nil { // the client has disconnected
 		return nil, fmt.Errorf("compute what-if: %w", err)
 	}
 	disrupted := []*offline.Disruption{t.disrupt(before), t.disrupt(after)}
@@ -134,7 +135,7 @@ func (t *try) run(ctx context.Context) (any, error) {
 	return out, nil
 }
 
-// clock returns the current time. Decisions are timed with it, and the answer does not contain the durations.
+// clock returns the current time. It is used to measure the duration of decisions, which is not part of the answer.
 func (t *try) clock() time.Time { return t.server.state.Clock.Now() }
 
 // disrupt returns the next decision of disruption, nil if there are too many nodes.
@@ -193,7 +194,7 @@ func (t *try) side(run *offline.Run, d *offline.Disruption) view.WhatIfSide {
 	return out
 }
 
-// launches returns the nodes that are launched after the change, equal ones together.
+// launches returns the nodes that would be launched after the change. Equal nodes are one entry.
 func (t *try) launches(run *offline.Run, d *offline.Disruption) []view.WhatIfLaunch {
 	out := []view.WhatIfLaunch{}
 	index := map[[4]string]int{}
@@ -221,7 +222,7 @@ func (t *try) launches(run *offline.Run, d *offline.Disruption) []view.WhatIfLau
 	return out[:min(len(out), mostRows)]
 }
 
-// removals returns the nodes that the change removes, and those that disruption removes after it.
+// removals returns the nodes that the change removes, and those that disruption would remove after it.
 func (t *try) removals(s *model.Snapshot, change offline.Changed, gone []string, d *offline.Disruption) []view.WhatIfRemoval {
 	out := []view.WhatIfRemoval{}
 	seen := map[string]bool{}
@@ -247,7 +248,7 @@ func (t *try) removals(s *model.Snapshot, change offline.Changed, gone []string,
 	return out
 }
 
-// refusals returns the pods without a node after the change.
+// refusals returns the pods that would have no node after the change.
 func (t *try) refusals(run *offline.Run) []view.WhatIfRefusal {
 	out := []view.WhatIfRefusal{}
 	e := explain.New(run.Snapshot, run.Options.Labels)

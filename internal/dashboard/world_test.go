@@ -33,7 +33,7 @@ func (still) Version() uint64             { return 1 }
 func (c still) Snapshot() *model.Snapshot { return c.s }
 func (c still) Synced() bool              { return !c.unsynced }
 
-// optionsOf returns the options of a dashboard of a scenario, with the decisions of the engine about it.
+// optionsOf returns the options of a dashboard for a scenario, with the decisions of the engine for it.
 func optionsOf(t *testing.T, c *scenario.Cluster) dashboard.Options {
 	t.Helper()
 	s, err := c.Snapshot()
@@ -64,7 +64,7 @@ func optionsOf(t *testing.T, c *scenario.Cluster) dashboard.Options {
 	return o
 }
 
-// serve returns a server that has computed the fleet once.
+// serve returns a server whose fleet was computed once.
 func serve(t testing.TB, o dashboard.Options) *dashboard.Server {
 	t.Helper()
 	server, err := dashboard.New(o, nil)
@@ -83,7 +83,7 @@ func generated(t testing.TB, nodes, pods int) (*sample.Fleet, *dashboard.Server,
 	return fleet, serve(t, fleet.Options()), clock
 }
 
-// ask sends a request to the handler, and returns the status and the body.
+// ask sends a request to the handler, and returns the response and its body.
 func ask(t testing.TB, h http.Handler, request string, header ...string) (*http.Response, string) {
 	t.Helper()
 	method, rest, _ := strings.Cut(request, " ")
@@ -112,7 +112,7 @@ func decode[T any](t testing.TB, text string) (v T) {
 	return v
 }
 
-// askHost requests the fleet under the name of a host.
+// askHost requests the fleet with the given host name.
 func askHost(t testing.TB, h http.Handler, host string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/fleet", nil)
@@ -125,7 +125,7 @@ func askHost(t testing.TB, h http.Handler, host string) *http.Response {
 // typesOf is the type of Options.TypesOf.
 type typesOf = func(context.Context, *apiv1.NodePool) ([]*model.InstanceType, error)
 
-// waiting returns f, which tells when it begins and waits for the end.
+// waiting returns a function like f that first sends to begun and then waits for end.
 func waiting(f typesOf, begun chan<- bool, end <-chan bool) typesOf {
 	return func(ctx context.Context, p *apiv1.NodePool) ([]*model.InstanceType, error) {
 		begun <- true

@@ -6,10 +6,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// An Outcome is what the controllers decided last. Its values are shared and must not be changed. They belong to the
-// snapshots of the decisions, which are older than the present one.
+// An Outcome has the last decisions of the controllers. Its values are shared and must not be changed. They refer to
+// the snapshots of these decisions, which may be older than the current one.
 type Outcome struct {
-	// Version grows with each change. It is 0 before the first decision.
+	// Version increases with each change. It is 0 before the first decision.
 	Version uint64
 	// Planned is true after the first plan of provisioning. Refusals are the pods that the last plan has no node for.
 	Planned  bool
@@ -20,11 +20,11 @@ type Outcome struct {
 	Blocked   []model.Blocked
 	Commands  []model.Command
 	Proposed  []model.Command
-	// Headroom is the room that capacity buffers reserve, by node name.
+	// Headroom is the capacity that capacity buffers reserve, by node name.
 	Headroom map[string]model.Resources
 }
 
-// Latest has the newest Outcome, for readers that show it. A nil Latest takes everything and has nothing. It is safe for
+// Latest stores the newest Outcome for the dashboard. A nil Latest ignores all calls and has no Outcome. It is safe for
 // concurrent use.
 type Latest struct {
 	mu      sync.Mutex // guards outcome

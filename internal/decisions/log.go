@@ -129,7 +129,7 @@ func (l *Log) insert(x *entry) {
 	maps.Copy(l.nodes, x.nodes)
 	data, err := json.Marshal(&x.Episode)
 	if err != nil {
-		data = nil // only NaN and infinite prices, which no catalogue has
+		data = nil // an error occurs only for NaN and infinite prices, which no catalogue has
 	}
 	x.encoded, x.size = data, len(data)
 	l.entries = append(l.entries, x)

@@ -34,7 +34,7 @@ func (l *Log) Encode() (string, uint64) {
 		if x.encoded == nil {
 			data, err := json.Marshal(&x.Episode)
 			if err != nil {
-				break // only NaN and infinite prices, which no catalogue has
+				break // an error occurs only for NaN and infinite prices, which no catalogue has
 			}
 			x.encoded = data
 		}

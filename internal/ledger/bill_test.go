@@ -31,7 +31,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
-// market answers as EC2 does about the prices of an emulated account.
+// market answers requests for prices with the prices of an emulated account, as EC2 does.
 type market struct{ *world.World }
 
 func (m market) GetProducts(context.Context, *pricing.GetProductsInput, ...func(*pricing.Options)) (*pricing.GetProductsOutput, error) {
@@ -56,7 +56,7 @@ func (m market) DescribeSpotPriceHistory(
 	return out, nil
 }
 
-// account is an emulated account with the NodeClaims of its instances, on a clock that the test moves.
+// account is an emulated account with the NodeClaims of its instances. The test moves its clock.
 type account struct {
 	t       *testing.T
 	world   *world.World
@@ -66,8 +66,8 @@ type account struct {
 	claims  []*apiv1.NodeClaim // in order of launch
 	nodes   map[string]*corev1.Node
 	pods    map[string][]*corev1.Pod // by node
-	ends    map[string]time.Time     // when the instance is terminated, by claim
-	reacted map[string]time.Time     // when the controller sees that it is gone
+	ends    map[string]time.Time     // time at which the instance is terminated, by claim
+	reacted map[string]time.Time     // time at which the controller detects the termination
 	dice    *rand.Rand
 	n       int
 }
@@ -113,7 +113,7 @@ func newAccount(t *testing.T) *account {
 	return a
 }
 
-// refresh does what the controller does once an hour.
+// refresh updates the prices, as the controller does once an hour.
 func (a *account) refresh() {
 	a.t.Helper()
 	if err := a.book.Refresh(a.t.Context(), a.clock.Now()); err != nil {
@@ -121,7 +121,7 @@ func (a *account) refresh() {
 	}
 }
 
-// launch starts an instance that lives so long, with its claim. The node joins later.
+// launch launches an instance with its claim. The instance is terminated after life. Its node joins later.
 func (a *account) launch(life time.Duration) {
 	a.t.Helper()
 	it := a.base[a.dice.IntN(len(a.base))]
@@ -158,13 +158,13 @@ func (a *account) image() string {
 	return ""
 }
 
-// set sets a condition, at the time of the controller, which is a second late and in whole seconds.
+// set sets a condition. Its time is that of the controller, which is a second late and in whole seconds.
 func (a *account) set(c *apiv1.NodeClaim, condition string) {
 	at := metav1.NewTime(a.clock.Now().Add(time.Second).Truncate(time.Second))
 	c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, LastTransitionTime: at})
 }
 
-// step moves the account and its claims to the present: nodes join after 40 seconds, instances end.
+// step updates the account and its claims to the current time: nodes join after 40 seconds, and instances end.
 func (a *account) step() {
 	a.t.Helper()
 	now := a.clock.Now()
@@ -263,7 +263,7 @@ func TestLedgerAgreesWithTheBill(t *testing.T) {
 		}
 		l.Observe(a.snapshot(), ledger.Decision{})
 	}
-	// The last hour is left to the prices: what changed in it is not known yet.
+	// Changes of prices in the last hour are not known yet, so the prices are refreshed before the comparison.
 	a.refresh()
 	a.clock.Step(time.Second)
 	a.step()
@@ -293,7 +293,7 @@ func TestLedgerAgreesWithTheBill(t *testing.T) {
 	}
 }
 
-// restarted returns a new ledger with what the old one has stored.
+// restarted returns a new ledger that was restored from the stored data of l.
 func restarted(t *testing.T, l *ledger.Ledger) *ledger.Ledger {
 	t.Helper()
 	text, err := l.Save().Encode()

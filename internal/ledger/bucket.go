@@ -9,10 +9,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/cost"
 )
 
-// Other is the name of namespaces, owners and labels beyond the bound of keys.
+// Other is the name for all namespaces, owners and labels that exceed the maximum number of keys.
 const Other = "other"
 
-// Bounds of the keys in one bucket: while it is filled, and when it is complete.
+// The maximum number of keys in one bucket: while amounts are added, and after it is complete.
 const (
 	maxKeys  = 1000
 	keptKeys = 250
@@ -20,7 +20,7 @@ const (
 
 // A Bucket has the dollars of one period, by key.
 type Bucket struct {
-	// Start is the begin of the period, End until when amounts were added.
+	// Start is the beginning of the period. End is the time up to which amounts were added.
 	Start, End time.Time
 	Dollars    map[cost.Key]float64
 }
@@ -32,7 +32,7 @@ type tier struct {
 	list []*Bucket
 }
 
-// A Book has the amounts of the last month. The zero Book must not be used; see newBook.
+// A Book has the amounts of the last month. Use newBook, because the zero Book has no tiers.
 type Book struct {
 	tiers []tier
 }
@@ -45,18 +45,19 @@ func newBook() *Book {
 	}}
 }
 
-// add adds dollars to the bucket of the time at. Times before the last bucket count into the last bucket.
+// add adds dollars to the bucket that contains the time at. If at is before the last bucket, they are added to the last
+// bucket.
 func (b *Book) add(at time.Time, k cost.Key, dollars float64) {
 	b.bucket(at).add(k, dollars)
 }
 
-// next returns the end of the bucket of the time at.
+// next returns the end of the bucket that contains the time at.
 func (b *Book) next(at time.Time) time.Time {
 	step := b.tiers[0].step
 	return at.Truncate(step).Add(step)
 }
 
-// bucket returns the bucket of the time at, and makes it if it is new.
+// bucket returns the bucket that contains the time at, and creates it if necessary.
 func (b *Book) bucket(at time.Time) *Bucket {
 	t := &b.tiers[0]
 	start := at.Truncate(t.step)
@@ -71,7 +72,7 @@ func (b *Book) bucket(at time.Time) *Bucket {
 	return fresh
 }
 
-// push appends a bucket to the tier. The oldest buckets beyond the bound move to the next tier.
+// push appends a bucket to tier i. If the tier has too many buckets, the oldest ones are added to the next tier.
 func (b *Book) push(i int, fresh *Bucket) {
 	t := &b.tiers[i]
 	if n := len(t.list); n > 0 && fresh.Start.Truncate(t.step).Equal(t.list[n-1].Start) {
@@ -102,7 +103,7 @@ func (b *Bucket) add(k cost.Key, dollars float64) {
 	b.Dollars[k] += dollars
 }
 
-// coarse returns k with Other for namespace, owner and label, of which there may be any number.
+// coarse returns k with Other as namespace, owner and label, because the number of their values is not bounded.
 func coarse(k cost.Key) cost.Key {
 	if k.Namespace != "" {
 		k.Namespace, k.Owner = Other, Other
@@ -123,8 +124,8 @@ func (b *Bucket) merge(o *Bucket) {
 	b.compact()
 }
 
-// compact adds all amounts but the keptKeys largest to coarse keys, to bound the number of keys. Keys of idle capacity and
-// overhead have no pods and are their own coarse keys, so they stay.
+// compact bounds the number of keys. It keeps the keptKeys largest amounts, and adds all others to their coarse keys. Keys
+// of idle capacity and overhead have no namespace, owner and label, so compact does not change them.
 func (b *Bucket) compact() {
 	if len(b.Dollars) <= keptKeys {
 		return
@@ -142,7 +143,7 @@ func (b *Bucket) compact() {
 	}
 }
 
-// Begin returns the begin of the oldest bucket, zero if there is none.
+// Begin returns the beginning of the oldest bucket, zero if there is none.
 func (b *Book) Begin() time.Time {
 	for i := len(b.tiers) - 1; i >= 0; i-- {
 		if len(b.tiers[i].list) > 0 {
@@ -152,7 +153,8 @@ func (b *Book) Begin() time.Time {
 	return time.Time{}
 }
 
-// Sum returns the amounts of the time from since on, by key. Of a bucket that began earlier, the share of the time counts.
+// Sum returns the amounts since the given time, by key. If a bucket begins before that time, a proportional part of its
+// amounts is included.
 func (b *Book) Sum(since time.Time) map[cost.Key]float64 {
 	out := map[cost.Key]float64{}
 	for _, t := range b.tiers {

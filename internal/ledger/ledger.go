@@ -15,23 +15,23 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A Decision is what disruption decided about a snapshot.
+// A Decision is the decision of disruption for a snapshot.
 type Decision struct {
 	Blocked  []model.Blocked
 	Commands []model.Command
-	// Headroom is the room that capacity buffers reserve, by node name.
+	// Headroom is the capacity that capacity buffers reserve, by node name.
 	Headroom map[string]model.Resources
 }
 
 // A Ledger adds up costs. It is safe for concurrent use.
 type Ledger struct {
-	// Label is the key of a pod label by which costs are added up too, empty for none.
+	// Label is the key of a pod label by which costs are also added up; empty for none.
 	Label string
-	// Metrics takes the sums; nil means none.
+	// Metrics receives the sums; nil means none.
 	Metrics *telemetry.CostMetrics
 
 	mu sync.Mutex // guards the rest
-	// last is the time of the last observation, zero before the first one; begin is since when amounts are known.
+	// last is the time of the last observation, zero before the first one. begin is the time since which amounts are known.
 	last, begin time.Time
 	now         cost.Allocation
 	floor       cost.Micros
@@ -41,8 +41,8 @@ type Ledger struct {
 	savings     savings
 	predictions Predictions
 	shown       shown
-	begun       bool // observations are taken
-	// opens is when budgets open next, by NodePool, as computed at openedAt.
+	begun       bool // true after Begin
+	// opens is, by NodePool, the next time at which its disruption budgets allow disruption. It was computed at openedAt.
 	opens    map[string]time.Time
 	openedAt time.Time
 }
@@ -52,22 +52,24 @@ func New(m *telemetry.CostMetrics, label string) *Ledger {
 	return &Ledger{Metrics: m, Label: label, book: newBook(), nodes: map[types.UID]billed{}}
 }
 
-// Begin makes the ledger take observations. Before that it waits for Restore.
+// Begin makes Observe take effect. Before that, Observe does nothing, because the stored ledger may have to be restored
+// first.
 func (l *Ledger) Begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begun = true
 }
 
-// Charged returns the time up to which costs are charged, zero before the first observation, and the price per hour then.
+// Charged returns the time up to which costs are charged, and the price per hour at that time. The time is zero before the
+// first observation.
 func (l *Ledger) Charged() (until time.Time, total cost.Micros) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last, l.now.Total
 }
 
-// Floor returns the lower bound of the price of the nodes for their pods, in dollars per hour. ok is false before the first
-// observation.
+// Floor returns a lower bound of the price per hour in dollars for the capacity that the running pods need. ok is false
+// before the first observation.
 func (l *Ledger) Floor() (dollars float64, ok bool) {
 	if l == nil {
 		return 0, false
@@ -77,18 +79,18 @@ func (l *Ledger) Floor() (dollars float64, ok bool) {
 	return l.floor.Dollars(), !l.last.IsZero()
 }
 
-// A billed is what is known of a node that is paid for.
+// A billed has the data of a node that is charged.
 type billed struct {
-	key   cost.Key // place of the node, without kind
+	key   cost.Key // key of the node's costs, without the kind
 	price cost.Micros
-	// known is false while the price is not known, initialized while the node is not.
+	// known is true if the price is known, initialized if the node is initialized.
 	known, initialized bool
 }
 
-// bridged is the longest time between two observations, such as for a restart, that is charged.
+// bridged is the maximum time between two observations that is charged. A restart of the controller may take that long.
 const bridged = time.Hour
 
-// Observe charges the time since the last observation, and takes the rates of this one. A nil Ledger does nothing.
+// Observe charges the time since the last observation, and stores the rates of this snapshot. A nil Ledger does nothing.
 func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	if l == nil {
 		return
@@ -106,11 +108,11 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	case first:
 		l.begin, l.last = s.Now, s.Now
 	case gap > bridged:
-		l.last = s.Now // nothing is known about the time between
+		l.last = s.Now // the rates of the time in between are not known
 	case gap <= 0:
 		return
 	default:
-		if l.nodes == nil { // restored: the rates of the past are those of the present
+		if l.nodes == nil { // after Restore the earlier rates are not known, so the current ones are used
 			l.now = next
 		}
 		l.charge(l.now.Parts, gap, s.Now)
@@ -126,7 +128,7 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	l.publish()
 }
 
-// charge adds the rates for a time that ends now, in pieces that end with buckets.
+// charge charges the rates for the duration d that ends at now. It splits the duration at the ends of buckets.
 func (l *Ledger) charge(parts []cost.Part, d time.Duration, now time.Time) {
 	for from := now.Add(-d); from.Before(now); {
 		to := l.book.next(from)
@@ -150,9 +152,9 @@ func (l *Ledger) put(at time.Time, k cost.Key, dollars float64) {
 	l.shown.add(k, dollars)
 }
 
-// correct charges the amounts that the rates of the previous snapshot did not contain. These are the costs of nodes that have
-// started or ended since, and differences to prices that were valid before they were known. If quiet is true, it charges
-// nothing and only records the nodes.
+// correct charges amounts that the rates of the previous snapshot did not contain: the costs of nodes that have started or
+// ended since, and the difference to prices that were valid before they were known. If quiet is true, it only records the
+// nodes.
 func (l *Ledger) correct(in *cost.Input, quiet bool) {
 	s := in.Snapshot
 	seen := make(map[types.UID]billed, len(l.nodes))
@@ -184,17 +186,17 @@ func (l *Ledger) correct(in *cost.Input, quiet bool) {
 	l.nodes = seen
 }
 
-// move adds a price for a time.
+// move charges a price for the duration d that ends at now.
 func (l *Ledger) move(now time.Time, k cost.Key, price cost.Micros, d time.Duration) {
 	l.put(now, k, price.Dollars()*max(0, d).Hours())
 }
 
-// reprice charges the difference to the earlier price for the time since when the new price is valid.
+// reprice charges the difference between the new and the previous price, from the time at which the new price became valid.
 func (l *Ledger) reprice(in *cost.Input, n *model.Node, before billed) {
 	now := in.Snapshot.Now
 	price, _ := in.Price(n)
 	since := later(in.Snapshot.PricedSince(n), later(launchedAt(n), l.begin))
-	if !before.known { // nothing was charged at all
+	if !before.known { // without a price, nothing was charged
 		since = later(launchedAt(n), l.begin)
 	} else if in.Snapshot.PricedSince(n).IsZero() {
 		return
@@ -228,7 +230,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// launchedAt returns when the instance of the node was launched.
+// launchedAt returns the time at which the instance of the node was launched.
 func launchedAt(n *model.Node) time.Time {
 	if c := condition.Get(n.Claim, apiv1.ConditionTypeLaunched); c != nil {
 		return c.LastTransitionTime.Time
@@ -236,8 +238,8 @@ func launchedAt(n *model.Node) time.Time {
 	return n.Claim.CreationTimestamp.Time
 }
 
-// endedAt returns the time from which the instance of the claim is not billed. This is when its termination was requested. If
-// the claim does not exist any more, the time is not known: the middle between the last observation and now is returned.
+// endedAt returns the time at which the billing of the claim's instance ends: when its termination was requested. If the
+// claim does not exist any more, that time is not known, and endedAt returns the middle between the last observation and now.
 func (l *Ledger) endedAt(s *model.Snapshot, uid types.UID) time.Time {
 	for _, c := range s.Claims() {
 		if c.UID != uid {
@@ -250,8 +252,8 @@ func (l *Ledger) endedAt(s *model.Snapshot, uid types.UID) time.Time {
 	return l.last.Add(s.Now.Sub(l.last) / 2)
 }
 
-// Opens returns, by NodePool, when the schedules of the budgets next allow the disruption of idle nodes that the budgets keep now.
-// simulated is the field of disrupt.Options with this name.
+// Opens returns, by NodePool, the next time at which the schedules of its budgets allow the disruption of idle nodes that the
+// budgets block now. simulated is the field of disrupt.Options with this name.
 func Opens(s *model.Snapshot, a cost.Allocation, simulated bool) map[string]time.Time {
 	out := map[string]time.Time{}
 	var budgets *budget.NodePools

@@ -20,12 +20,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// at is the time of a test after some minutes.
+// at returns the time that is the given number of minutes after the start of a test.
 func at(minutes float64) time.Time {
 	return scenario.Epoch().Add(time.Duration(minutes * float64(time.Minute)))
 }
 
-// snapshot returns the snapshot of a cluster at a time.
+// snapshot returns the snapshot of a scenario at a time.
 func snapshot(t *testing.T, c scenario.Cluster, now time.Time) *model.Snapshot {
 	t.Helper()
 	s, err := c.Snapshot()
@@ -39,7 +39,7 @@ func twoTypes() []scenario.Type {
 	return []scenario.Type{{Name: "big", CPU: "8", Memory: "32Gi", Price: 0.50}, {Name: "small", CPU: "2", Memory: "8Gi", Price: 0.25}}
 }
 
-// A replacement is one action: what it saved is measured once the old node is gone.
+// The replacement of a node is one action. Its saving is measured once the old node no longer exists.
 func TestSavings(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	l := ledger.New(telemetry.NewMetrics(reg, nil).Cost, "")
@@ -50,7 +50,7 @@ func TestSavings(t *testing.T) {
 	first := snapshot(t, c, at(0))
 	n, _ := first.NodeByName("old")
 	pool, _ := first.Pool("default")
-	// The decision expects a node for $0.08; it will cost $0.25.
+	// The decision expects the new node to cost $0.08 per hour. It will cost $0.25.
 	small := first.Types("default")[1]
 	command := model.Command{
 		Reason: apiv1.DisruptionReasonUnderutilized, Method: "single", Nodes: []*model.Node{n}, Saves: 0.32,
@@ -108,7 +108,7 @@ func TestCancelledSavings(t *testing.T) {
 	}
 }
 
-// The number of keys is bounded; what is beyond goes to "other", and nothing is lost.
+// The number of keys is bounded. Further amounts are added to the key "other", and the sum of all amounts is right.
 func TestKeysAreBounded(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	l := ledger.New(telemetry.NewMetrics(reg, nil).Cost, "")
@@ -142,7 +142,8 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// Buckets of five minutes become hours and days, and the sum stays. Dollars since a time are a share of the bucket.
+// Buckets of five minutes are merged into hours and days without a change of the sum. For a time within a bucket, a
+// proportional part of the bucket counts.
 func TestPeriods(t *testing.T) {
 	l := ledger.New(nil, "")
 	l.Begin()
@@ -175,7 +176,7 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-// A restart is bridged, a long pause is not charged.
+// The time of a short restart is charged. That of a long pause is not.
 func TestRestart(t *testing.T) {
 	c := scenario.Cluster{
 		Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(), Nodes: []scenario.Node{{Name: "n", Pool: "default", Type: "small"}},
@@ -194,13 +195,13 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Plans are compared with what happened: the node of a pod, the allocatable resources of a node.
+// Two kinds of predictions are compared with the result: the node of a pod, and the allocatable resources of a node.
 func TestPredictions(t *testing.T) {
 	l := ledger.New(nil, "")
 	l.Begin()
 	c := scenario.Cluster{
 		Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(),
-		Nodes:   []scenario.Node{{Name: "n", Pool: "default", Type: "small", Joining: true}, {Name: "m", Type: "small"}}, // m is not managed
+		Nodes:   []scenario.Node{{Name: "n", Pool: "default", Type: "small", Joining: true}, {Name: "m", Type: "small"}}, // m has no NodePool
 		Pods:    []scenario.Pod{{Name: "a", CPU: "1"}, {Name: "b", CPU: "1"}},
 		Promise: map[string]string{"default/a": "n", "default/b": "n"},
 	}
@@ -209,7 +210,7 @@ func TestPredictions(t *testing.T) {
 	c.Nodes[0].Pods, c.Nodes[1].Pods = []scenario.Pod{{Name: "a", CPU: "1"}}, []scenario.Pod{{Name: "b", CPU: "1"}}
 	s := snapshot(t, c, at(1))
 	claim, _ := s.Claim("n-claim")
-	other := claim.DeepCopy() // the claim promised a tenth more memory than the node has
+	other := claim.DeepCopy() // its claim predicts a tenth more memory than the node has
 	memory := other.Status.Allocatable[corev1.ResourceMemory]
 	memory.Set(memory.Value() * 11 / 10)
 	other.Status.Allocatable = corev1.ResourceList{"cpu": other.Status.Allocatable["cpu"], "memory": memory}

@@ -13,14 +13,14 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// The quantities of new nodes that are predicted.
+// The quantities of new nodes for which predictions are compared with the result.
 const (
 	QuantityCPU    = "cpu"
 	QuantityMemory = "memory"
 	QuantityBoot   = "boot"
 )
 
-// An Error has the relative errors of predictions of one quantity since the start.
+// An Error has the relative errors of all predictions of one quantity since the start.
 type Error struct {
 	Count int `json:"count"`
 	// Mean is the mean of the absolute relative errors, Bias that of the signed ones: positive if predictions are too low.
@@ -34,19 +34,20 @@ func (e *Error) add(ratio float64) {
 	e.Bias += (ratio - e.Bias) / float64(e.Count)
 }
 
-// Predictions compare plans with what happened, since the start.
+// Predictions compares plans with their results since the start of the process.
 type Predictions struct {
 	Errors map[string]*Error `json:"errors,omitempty"`
-	// Hits is how many pods were bound to the node for which they were planned, Misses how many to another.
+	// Hits is the number of pods that were bound to the node for which they were planned, Misses the number of those bound
+	// to another node.
 	Hits   int `json:"placementHits"`
 	Misses int `json:"placementMisses"`
 
-	starting map[types.UID]bool       // claims that were not initialized at the last call
+	starting map[types.UID]bool       // claims that were not initialized at the last call of observe
 	boots    map[string]time.Duration // smoothed time from launch to initialized, by NodePool
-	promises map[string]string        // node or claim by key of the pods that were not bound
+	promises map[string]string        // planned node or claim of pods that were not bound at the last call, by the key of the pod
 }
 
-// observe compares nodes that became initialized, and pods that were bound, since the last call. m may be nil.
+// observe compares the nodes that became initialized, and the pods that were bound, since the last call. m may be nil.
 func (p *Predictions) observe(s *model.Snapshot, m *telemetry.CostMetrics) {
 	if p.Errors == nil {
 		p.Errors, p.boots = map[string]*Error{}, map[string]time.Duration{}

@@ -7,19 +7,19 @@ import (
 	"github.com/karpenter-go/karpenter/engine/cost"
 )
 
-// Bounds of the series: namespaces and NodePools beyond the first ones are "other".
+// The maximum number of namespaces and NodePools with series of their own. The series of all others is "other".
 const (
 	maxNamespaces = 50
 	maxPools      = 200
 )
 
-// shown is what was published. Counters cannot fall, so corrections below zero are subtracted from later amounts.
+// shown has what was published. Counters cannot decrease, so a negative correction is subtracted from later amounts.
 type shown struct {
 	namespaces, pools map[string]bool
 	due               map[cost.Key]float64
 }
 
-// name returns the name itself while fewer than most are known, else Other.
+// name returns text if it is known, or if fewer than most names are known. Otherwise it returns Other.
 func name(known *map[string]bool, text string, most int) string {
 	if *known == nil {
 		*known = map[string]bool{}
@@ -31,7 +31,7 @@ func name(known *map[string]bool, text string, most int) string {
 	return text
 }
 
-// add notes an amount that is to be published.
+// add records an amount that is to be published.
 func (v *shown) add(k cost.Key, dollars float64) {
 	if v.due == nil {
 		v.due = map[cost.Key]float64{}
@@ -83,7 +83,7 @@ func (l *Ledger) publishRates() {
 	for k, rate := range rates {
 		m.DollarsPerHour.WithLabelValues(k.Pool, k.CapacityType, string(k.Kind), string(k.Cause)).Set(rate.Dollars())
 	}
-	names := make([]string, 0, len(namespaces)) // the dearest get a series of their own first
+	names := make([]string, 0, len(namespaces)) // the most expensive namespaces are the first to get their own series
 	for n := range namespaces {
 		names = append(names, n)
 	}

@@ -10,20 +10,22 @@ import (
 	"github.com/karpenter-go/karpenter/engine/cost"
 )
 
-// A Query is what a report is about.
+// A Query describes a report.
 type Query struct {
-	// Since is from when amounts count. The zero time, and times before the ledger began, mean its begin.
+	// Since is the time from which amounts are counted. The zero time, and times before the beginning of the ledger, stand
+	// for that beginning.
 	Since time.Time
-	// Now is the time up to which rates are charged after the ledger was stored, at most staleAfter. Zero means not at all.
+	// Now is the time up to which the rates of a stored ledger are charged, but at most staleAfter after it was stored. The
+	// zero time means that they are not charged.
 	Now time.Time
-	// By are the fields of the rows; empty means namespaces.
+	// By has the fields by which rows are grouped; if it is empty, rows are grouped by namespace.
 	By []cost.Field
 }
 
-// staleAfter is how long the rates of a stored ledger are taken as those of the present.
+// staleAfter is the age up to which the rates of a stored ledger count as current.
 const staleAfter = 10 * time.Minute
 
-// A Money is a price per hour, and dollars since the begin of the report.
+// A Money is a price per hour, and an amount of dollars since the beginning of the report.
 type Money struct {
 	DollarsPerHour float64 `json:"dollarsPerHour"`
 	Dollars        float64 `json:"dollars"`
@@ -39,7 +41,7 @@ func (m *Money) add(rate cost.Micros, dollars float64) {
 // and Overhead of the report do.
 type Row struct {
 	Key string `json:"key"`
-	// Values are the values of the fields of which Key is made.
+	// Values are the values of the fields that make up Key.
 	Values []string `json:"values,omitempty"`
 	Money
 	Idle     *Money `json:"idle,omitempty"`
@@ -50,11 +52,12 @@ type Row struct {
 type CauseRow struct {
 	Cause cost.Cause `json:"cause"`
 	Money
-	// Opens is when the disruption budget that keeps nodes opens next by its schedule, by NodePool.
+	// Opens is, by NodePool, the next time at which the schedule of the disruption budget that keeps the nodes allows
+	// disruption.
 	Opens map[string]time.Time `json:"opens,omitempty"`
 }
 
-// A Saving is the sum of the actions of one day, reason and decision.
+// A Saving is the sum of the actions with the same day, reason and decision.
 type Saving struct {
 	Day      string  `json:"day"`
 	Reason   string  `json:"reason"`
@@ -67,7 +70,7 @@ type Saving struct {
 	Cancelled int `json:"cancelled,omitempty"`
 }
 
-// A Report is what nodes cost. Rows, Idle and Overhead add up to the total.
+// A Report has the costs of nodes. The sum of Rows, Idle and Overhead is the total.
 type Report struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
@@ -88,7 +91,7 @@ type Report struct {
 	Predictions *Predictions `json:"predictions,omitempty"`
 }
 
-// None is the key of pods without a value, such as a missing label.
+// None is the key of pods that lack a value, such as a label.
 const None = "(none)"
 
 // Report adds up the amounts.
@@ -102,7 +105,7 @@ func (s Saved) Report(q Query) Report {
 	}
 	b := builder{by: q.By, rows: map[string]*Row{}, idle: map[cost.Cause]*Money{}, overhead: map[cost.Cause]*Money{}}
 	sums := s.book().Sum(q.Since)
-	for _, k := range slices.SortedFunc(maps.Keys(sums), cost.Key.Compare) { // sums of floating-point numbers depend on their order
+	for _, k := range slices.SortedFunc(maps.Keys(sums), cost.Key.Compare) { // the order affects rounding
 		b.add(k, 0, sums[k])
 	}
 	lag := q.Now.Sub(s.Until)
@@ -170,7 +173,7 @@ func (b *builder) row(k cost.Key) *Row {
 	for i, f := range b.by {
 		values[i] = cmp.Or(f.Of(k), None)
 		if f == cost.ByOwner && k.Owner != "" && slices.Contains(b.by, cost.ByNamespace) {
-			values[i] = k.Owner // the namespace is in the key already
+			values[i] = k.Owner // the key has the namespace, too
 		}
 	}
 	key := strings.Join(values, " ")
@@ -188,7 +191,7 @@ func (b *builder) row(k cost.Key) *Row {
 	return r
 }
 
-// finish writes the sums to the report, the largest first.
+// finish writes the sums to the report, with the largest first.
 func (b *builder) finish(out *Report) {
 	for _, r := range b.rows {
 		out.Rows = append(out.Rows, *r)
@@ -222,7 +225,7 @@ func of(sums map[cost.Cause]*Money, c cost.Cause) *Money {
 	return sums[c]
 }
 
-// savings returns the actions that began since a time, newest last, and their sums by day, reason and decision.
+// savings returns the actions that began since a time, the newest last, and their sums by day, reason and decision.
 func (s Saved) savings(since time.Time) (sums []Saving, actions []Action) {
 	index := map[[3]string]int{}
 	for _, a := range s.Actions {

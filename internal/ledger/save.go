@@ -16,15 +16,15 @@ const (
 	// MapName is the name of the ConfigMap, MapKey the key of its binary data.
 	MapName = "karpenter-cost"
 	MapKey  = "ledger.json.gz"
-	// maxEncoded is the largest encoded ledger. A ConfigMap holds 1 MiB.
+	// maxEncoded is the maximum size of an encoded ledger in bytes. A ConfigMap can have 1 MiB.
 	maxEncoded = 900 << 10
-	// maxDecoded bounds what is read from the ConfigMap, which other users may have changed.
+	// maxDecoded bounds the decoded size of the ConfigMap, because other users may have changed it.
 	maxDecoded = 64 << 20
 )
 
-// A Saved is a Ledger as it is stored, and what reports are made of.
+// A Saved is the stored form of a Ledger. Reports are computed from it.
 type Saved struct {
-	// Begin is since when amounts are known, Until the time up to which they are charged.
+	// Begin is the time since which amounts are known. Until is the time up to which they are charged.
 	Begin time.Time `json:"begin"`
 	Until time.Time `json:"until"`
 	// Rates are the prices per hour at Until, Floor the lower bound of their sum.
@@ -38,7 +38,7 @@ type Saved struct {
 	Opens map[string]time.Time `json:"opens,omitempty"`
 	// Label is the key of the label by which amounts are added up.
 	Label string `json:"label,omitempty"`
-	// Tiers are the buckets of a Book, without those that are too many for a ConfigMap.
+	// Tiers are the buckets of a Book, without those that do not fit in a ConfigMap.
 	Tiers       [][]savedBucket `json:"tiers"`
 	Actions     []Action        `json:"actions,omitempty"`
 	Predictions Predictions     `json:"predictions"`
@@ -66,7 +66,7 @@ func unpackKey(f [8]string) cost.Key {
 	}
 }
 
-// Save returns the ledger for storing. Rates beyond a bound of keys are those of coarse keys.
+// Save returns the ledger in its stored form. If the rates have too many keys, some are added up under coarse keys.
 func (l *Ledger) Save() Saved {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,8 +101,8 @@ func (p *Predictions) copy() Predictions {
 	return out
 }
 
-// few keeps the maxKeys largest parts as they are. It adds the others up under their coarse keys, whose parts come in
-// addition. The result is in key order if parts were added up.
+// few keeps the maxKeys largest parts. It adds up the others under their coarse keys. If it adds up parts, the result
+// is in the order of keys.
 func few(parts []cost.Part) []cost.Part {
 	if len(parts) <= maxKeys {
 		return slices.Clone(parts)
@@ -124,7 +124,7 @@ func few(parts []cost.Part) []cost.Part {
 	return out
 }
 
-// Encode returns the content of the ConfigMap. If it is too large, the oldest buckets are left out.
+// Encode returns the data for the ConfigMap. If they are too large, the oldest buckets are omitted.
 func (s Saved) Encode() ([]byte, error) {
 	for {
 		var b bytes.Buffer
@@ -141,7 +141,8 @@ func (s Saved) Encode() ([]byte, error) {
 	}
 }
 
-// dropOldest removes a quarter of the buckets of the last tier that has several, and reports whether there was one.
+// dropOldest removes a quarter of the buckets of the last tier that has more than one, and reports whether there is such a
+// tier.
 func (s *Saved) dropOldest() bool {
 	for i := len(s.Tiers) - 1; i >= 0; i-- {
 		if n := len(s.Tiers[i]); n > 1 {
@@ -153,7 +154,7 @@ func (s *Saved) dropOldest() bool {
 	return false
 }
 
-// Decode returns what was encoded.
+// Decode is the inverse of Encode.
 func Decode(data []byte) (Saved, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -170,8 +171,8 @@ func Decode(data []byte) (Saved, error) {
 	return s, nil
 }
 
-// Restore continues a stored ledger. It must be called before the first Observe. Actions that were running are dropped. If their
-// nodes are still marked for disruption, Observe begins them again.
+// Restore continues a stored ledger. It must be called before the first Observe. It drops actions that were not complete. If
+// their nodes are still marked for disruption, Observe begins these actions again.
 func (l *Ledger) Restore(s Saved) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +190,7 @@ func (l *Ledger) Restore(s Saved) {
 	}
 }
 
-// book returns the buckets.
+// book returns the stored buckets as a Book.
 func (s Saved) book() *Book {
 	b := newBook()
 	for i, list := range s.Tiers {

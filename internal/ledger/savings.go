@@ -17,14 +17,14 @@ const (
 	Cancelled = "cancelled"
 )
 
-// An Action is a command of disruption that was begun, and what it saved.
+// An Action is a command of disruption that has begun, with its savings.
 type Action struct {
 	Begun    time.Time `json:"begun"`
 	Ended    time.Time `json:"ended,omitzero"`
 	Reason   string    `json:"reason"`
 	Decision string    `json:"decision"`
 	State    string    `json:"state"`
-	// Nodes are the names of the removed nodes, Replacements those of the claims in their place.
+	// Nodes are the names of the removed nodes. Replacements are the names of the claims that replace them.
 	Nodes        []string `json:"nodes"`
 	Replacements []string `json:"replacements,omitempty"`
 	// Before is the price of the nodes when the command was decided. After is the price of the replacements once the nodes
@@ -35,9 +35,9 @@ type Action struct {
 	// Evictions is the number of pods that had to move.
 	Evictions int `json:"evictions"`
 
-	// claims are the claims of the nodes that are not gone yet, by name.
+	// claims are the names of the claims whose nodes still exist.
 	claims map[string]bool
-	told   bool // whether metrics have it
+	told   bool // true if the action was added to the metrics
 }
 
 // Realized returns the saving in dollars per hour that was measured, zero until the action is done.
@@ -48,13 +48,13 @@ func (a *Action) Realized() float64 {
 	return a.Before - a.After
 }
 
-// maxActions is how many actions are kept, the newest ones.
+// maxActions is the number of stored actions. The oldest are removed.
 const maxActions = 200
 
-// savings follows commands.
+// savings follows the commands of disruption.
 type savings struct {
 	actions []*Action
-	// decided are the commands of the last decisions by node name. They become actions when the nodes are marked.
+	// decided has the commands of the last decisions, by node name. A command becomes an action when its nodes are marked.
 	decided map[string]decided
 }
 
@@ -64,7 +64,7 @@ type decided struct {
 	before  cost.Micros // price of all nodes of the command
 }
 
-// undecided is how long a decided command is kept whose nodes are not marked.
+// undecided is the time after which a command is dropped whose nodes were not marked.
 const undecided = 5 * time.Minute
 
 // observe begins an action for each node that was marked for disruption since the last call. It ends the actions whose nodes do
@@ -86,7 +86,7 @@ func (v *savings) observe(s *model.Snapshot, in *cost.Input, commands []model.Co
 	v.note(s, in, commands)
 }
 
-// note keeps the commands that were just decided.
+// note stores the commands of the current decision.
 func (v *savings) note(s *model.Snapshot, in *cost.Input, commands []model.Command) {
 	if v.decided == nil {
 		v.decided = map[string]decided{}
@@ -105,7 +105,7 @@ func (v *savings) note(s *model.Snapshot, in *cost.Input, commands []model.Comma
 	}
 }
 
-// running returns the action about the claim that is not done.
+// running returns the running action that removes the node of the claim, nil if there is none.
 func (v *savings) running(claim string) *Action {
 	for _, a := range v.actions {
 		if _, its := a.claims[claim]; its {
@@ -146,15 +146,15 @@ func (v *savings) open(s *model.Snapshot, in *cost.Input, n *model.Node) {
 	v.actions = append(v.actions, a)
 }
 
-// fresh returns those of the claims that are not replacements in another action. Pods of several commands may move to one new node.
-// The price of this node must count in one action only.
+// fresh returns those claims that are no replacements in another action. Pods of several commands may move to one new node, and
+// the price of this node must count in one action only.
 func (v *savings) fresh(claims []string) []string {
 	return slices.DeleteFunc(claims, func(name string) bool {
 		return slices.ContainsFunc(v.actions, func(a *Action) bool { return slices.Contains(a.Replacements, name) })
 	})
 }
 
-// follow closes the action if its nodes are gone, or if none of them is marked.
+// follow ends the action if its nodes no longer exist, or if none of them is marked any more.
 func (v *savings) follow(s *model.Snapshot, in *cost.Input, a *Action) {
 	left, marked := 0, 0
 	for name := range a.claims {
@@ -185,11 +185,11 @@ func (v *savings) follow(s *model.Snapshot, in *cost.Input, a *Action) {
 	a.claims = nil
 }
 
-// byClaim returns the node of the claim.
+// byClaim returns the node of the claim with the name.
 func byClaim(s *model.Snapshot, claim string) (*model.Node, bool) {
 	n, ok := s.NodeByName(claim)
 	return n, ok && n.Claim != nil && n.Claim.Name == claim
 }
 
-// reason returns the reason as the metrics of disruption have it.
+// reason returns the reason in the form of the metrics of disruption.
 func (a *Action) reason() string { return strings.ToLower(a.Reason) }

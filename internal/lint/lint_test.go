@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the want sections of the goldens")
 
-// someTypes are twenty types of three families in two zones, the tenth family spot only.
+// someTypes returns twenty instance types of four families in two zones. The types of the family p9 are only available as spot.
 func someTypes(region string, _ *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	var list []*model.InstanceType
 	for _, family := range []string{"m5", "c6i", "r7g", "p9"} {

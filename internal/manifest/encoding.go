@@ -6,8 +6,8 @@ import (
 	"unicode/utf16"
 )
 
-// UTF8 returns text in UTF-8. Text in UTF-16 is recognised by its byte order mark: PowerShell writes the output of kubectl in
-// it. Other text is returned as it is.
+// UTF8 returns text in UTF-8. It converts text in UTF-16, the encoding in which PowerShell writes the output of kubectl. It
+// recognises UTF-16 by its byte order mark. Other text is returned unchanged.
 func UTF8(text []byte) []byte {
 	var order binary.ByteOrder
 	switch {

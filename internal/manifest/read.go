@@ -117,7 +117,7 @@ var extensions = []string{".yaml", ".yml", ".json"}
 func filesOf(p string) ([]string, error) {
 	info, err := os.Stat(p)
 	if err != nil {
-		return nil, err // it names the operation and the file
+		return nil, err // the error names the operation and the file
 	}
 	if !info.IsDir() {
 		return []string{p}, nil
@@ -171,7 +171,7 @@ func cut(sources []*source) ([]*document, Errors) {
 	return docs, errs
 }
 
-// expand replaces lists by their items.
+// expand replaces each document that is a List of Kubernetes by the items of the list.
 func expand(docs []*document) ([]*document, Errors) {
 	out := make([]*document, 0, len(docs))
 	var errs Errors

@@ -60,7 +60,7 @@ func (l *limits) admit(spec *corev1.PodSpec, namespace string) {
 		l.wrap(spec, l.runtimes[*r])
 	}
 	if spec.HostNetwork || len(l.ranges[namespace]) > 0 {
-		own(spec) // equal pods share their containers, but may be in other namespaces
+		own(spec) // equal pods share their containers, and the defaults of their namespaces may differ
 	}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {

@@ -45,15 +45,14 @@ type assembly struct {
 	claims map[string]bool
 	class  string
 	limits limits
-	// most is how many pods workloads may have together; 0 means that only each one is bounded.
+	// most is the maximum number of pods of all workloads together. 0 means that there is only a maximum for each object.
 	most int
 	off  Off
 	errs manifest.Errors
 }
 
-// Additions builds the part of a Case that is no capacity: pods, those of workloads, which are all pending, DaemonSets,
-// PodDisruptionBudgets, namespaces and volumes. Workloads may have at most most pods together. The error is a
-// manifest.Errors.
+// Additions builds a Case of objects that add no capacity: pods, DaemonSets, PodDisruptionBudgets, namespaces and
+// volumes. All pods of workloads are pending, and there are at most most of them. The error is a manifest.Errors.
 func Additions(set *manifest.Set, now time.Time, most int) (*Case, error) {
 	a := &assembly{
 		Case: &Case{Now: now, Leave: map[string]model.Verdict{}, Warnings: slices.Clone(set.Warnings)},

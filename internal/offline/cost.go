@@ -6,9 +6,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/ledger"
 )
 
-// Costs returns what the nodes cost per hour, without history. label is the key of a pod label by which costs are
-// added up; empty means none. usage is what pods use, by pod key; it may be nil. simulated is the option Simulate with
-// which d was made.
+// Costs returns the costs of the nodes per hour, without history. label is the key of a pod label by which costs are
+// added up; empty means none. usage has the resources that pods use, by pod key; it may be nil. simulated is the
+// option Simulate with which d was made.
 func (r *Run) Costs(d *Disruption, label string, usage map[string]model.Resources, simulated bool) ledger.Saved {
 	a := cost.Allocate(cost.Input{
 		Snapshot: r.Snapshot, Causes: cost.CausesOf(d.Blocked, d.Commands), Usage: usage, Headroom: d.Stats.Headroom, Label: label,

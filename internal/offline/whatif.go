@@ -16,8 +16,8 @@ import (
 // A WhatIf is the difference that a change would make. It is also the JSON output. Prices are in dollars per hour, lists
 // are never null.
 type WhatIf struct {
-	// Before and After are the prices of all nodes without and with the change, after the next plan, and after nodes that
-	// the change makes drifted are replaced.
+	// Before and After are the prices of all nodes without and with the change. Both include the next plan. After also
+	// includes the replacement of nodes that have drifted because of the change.
 	Before float64 `json:"dollarsPerHourBefore"`
 	After  float64 `json:"dollarsPerHourAfter"`
 	// Drifted are nodes that no longer match their NodePool.
@@ -25,7 +25,7 @@ type WhatIf struct {
 	// Lost are the instance types that no NodePool may launch any more, and Won those that only the change allows.
 	Lost []string `json:"typesLost"`
 	Won  []string `json:"typesWon"`
-	// Launches are the nodes that would be launched, Moved the pods that would go to existing nodes.
+	// Launches are the nodes that would be launched. Moved is the number of pods that would be placed on existing nodes.
 	Launches []NodeResult `json:"launches"`
 	Moved    int          `json:"movedToExisting"`
 	// Evictions is how many pods would be evicted.
@@ -96,7 +96,7 @@ type Changed struct {
 	Snapshot *model.Snapshot
 	// Drifted are nodes that no longer match their NodePool. They are removed.
 	Drifted []DriftResult
-	// Evictions is how many pods the removed nodes run that have to move.
+	// Evictions is the number of pods on removed nodes that have to move.
 	Evictions int
 }
 
@@ -156,8 +156,9 @@ func allowedTypes(s *model.Snapshot) map[string]bool {
 	return out
 }
 
-// Adopt gives a NodePool of a manifest what the API server and the controller would give it: the status and identity of the
-// stored one with its name, which is nil if there is none, and its hash. A new one counts as ready.
+// Adopt sets the fields of a NodePool of a manifest that the API server and the controller would set: status, identity and
+// hash. They are copied from stored, the stored NodePool with the same name. If stored is nil, the NodePool counts as
+// ready.
 func Adopt(p, stored *apiv1.NodePool) {
 	if stored != nil {
 		p.Status, p.UID, p.CreationTimestamp = stored.Status, stored.UID, stored.CreationTimestamp
@@ -208,7 +209,7 @@ func without(s *model.Snapshot, names []string) (*model.Snapshot, int) {
 	return s.Apply(d), evicted
 }
 
-// pendingAgain returns the pod as its owner would create it anew.
+// pendingAgain returns the pending pod that the owner of p creates when p is deleted.
 func pendingAgain(p *model.Pod) *corev1.Pod {
 	object := *p.Object
 	object.Spec.NodeName = ""

@@ -71,7 +71,7 @@ func (b base) serveDashboard(mgr ctrl.Manager, p Program) error {
 		},
 		Info: view.Info{Version: p.Version.Number, DryRun: s.Mode == settings.ModeDryRun},
 	}
-	o.Disrupt.Repair = nil // its policies have the state of the controller
+	o.Disrupt.Repair = nil // repair policies contain state of the controller and must not be shared
 	server, err := dashboard.New(o, protect)
 	if err != nil {
 		return fmt.Errorf("make dashboard: %w", err)

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/cloud/multiplex"
 )
 
-// Join returns one provider with the clouds and controllers of all.
+// Join combines providers into one with all their clouds and controllers.
 func Join(all ...Provider) (Provider, error) {
 	if len(all) == 1 {
 		return all[0], nil

@@ -62,18 +62,18 @@ type Env struct {
 	Log     logr.Logger
 }
 
-// A Clock is what the program takes its time from.
+// A Clock is the clock of the program.
 type Clock interface {
 	clock.WithTicker
 	clock.WithDelayedExecution
 }
 
-// A Program is what to run.
+// A Program has the settings and dependencies of Run.
 type Program struct {
 	Settings *settings.Settings
 	Rest     *rest.Config
 	Log      logr.Logger
-	// Panics has the panics that were counted by Log; nil if it counts none.
+	// Panics counts the panics that Log has logged; nil if Log does not count them.
 	Panics *telemetry.Panics
 	// Version is shown in logs, metrics and the user agent.
 	Version Version
@@ -81,18 +81,19 @@ type Program struct {
 	Provider func(ctx context.Context, env Env) (Provider, error)
 	// Instead, if not nil, returns the controllers that run instead of those of Karpenter, besides those of the provider.
 	Instead func(Env, Provider) []Controller
-	// Decisions is where the decision log is written, as JSON lines; nil means nowhere.
+	// Decisions is the output of the decision log, as JSON lines; nil means none.
 	Decisions io.Writer
-	// Tracer makes spans; nil makes none.
+	// Tracer creates spans; nil creates none.
 	Tracer *tracing.Tracer
-	// Metrics takes the metrics; nil means the registry that the manager serves.
+	// Metrics is the registry for the metrics; nil means the registry that the manager serves.
 	Metrics prometheus.Registerer
-	// Clock is the time of the process; nil means the time of the machine.
+	// Clock is the clock of the process; nil means the machine's clock.
 	Clock Clock
-	// Manager changes the options of the manager; nil leaves them. Simulations run several programs in one process, without
-	// ports.
+	// Manager changes the options of the manager; nil means no change. Simulations use it to run several programs without
+	// ports in one process.
 	Manager func(*ctrl.Options)
-	// Made gets what was made, before it is started; nil is not called. Simulations count the entries of its caches.
+	// Made, if not nil, is called with the provider and the controllers before they are started. Simulations use it to
+	// count the entries of their caches.
 	Made func(Env, Provider, []Controller)
 }
 
@@ -150,7 +151,7 @@ func Run(ctx context.Context, p Program) error {
 		}
 		return start(ctx, mgr, p, provider, append(p.Instead(env, provider), provider.Controllers...))
 	}
-	env.Clock = now // until here env.Clock is the local clock, for the provider: times of the cloud do not come from the API server
+	env.Clock = now // the provider keeps the local clock, because times of the cloud do not come from the API server
 	all, err := controllers(ctx, mgr, p, env, f, provider, log)
 	if err != nil {
 		return err
@@ -224,7 +225,7 @@ func newManager(ctx context.Context, p Program) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-// serves returns an error unless the caches are filled and the API server serves Karpenter's kinds.
+// serves returns an error unless the caches are complete and the API server serves the kinds of Karpenter.
 func serves(ctx context.Context, mgr ctrl.Manager) error {
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return errors.New("caches are not filled yet")

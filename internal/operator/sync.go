@@ -7,10 +7,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// endable is a cache. Its wait for the first lists of all informers ends with the process.
+// endable is a cache whose wait for the first lists of all informers ends when the process is to end.
 //
-// The manager waits for its caches before it stops. If the API server does not answer, that is for ever, and the manager
-// computes without a pause: https://github.com/kubernetes-sigs/controller-runtime/pull/3440.
+// The manager waits for its caches before it stops. Without this type, it would wait for ever if the API server does not
+// answer, and use a whole core meanwhile: https://github.com/kubernetes-sigs/controller-runtime/pull/3440.
 type endable struct {
 	cache.Cache
 	process context.Context

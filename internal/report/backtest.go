@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/backtest"
 )
 
-// Backtest renders a comparison of policies, a line for each.
+// Backtest renders a comparison of policies, one line for each policy.
 func (s Style) Backtest(c backtest.Comparison) string {
 	var b strings.Builder
 	pods := 0
@@ -33,7 +33,7 @@ func (s Style) Backtest(c backtest.Comparison) string {
 	return b.String()
 }
 
-// waited prints a time to wait in seconds.
+// waited formats a waiting time, which is in seconds.
 func waited(seconds float64) string {
 	return units.Period(time.Duration(seconds * float64(time.Second)).Round(time.Second))
 }

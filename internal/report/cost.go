@@ -21,7 +21,8 @@ const (
 	keyWidth  = 40
 )
 
-// Cost renders what nodes cost. wide shows all rows, the idle capacity and overhead of each row, and each action.
+// Cost renders the costs of nodes. If wide is true, it shows all rows, the idle capacity and overhead of each row, and each
+// action.
 func (s Style) Cost(r ledger.Report, wide bool) string {
 	var b strings.Builder
 	s.costHead(&b, r)
@@ -194,7 +195,7 @@ func CostCSV(w io.Writer, r ledger.Report) error {
 	fields := strings.Split(r.By, ",")
 	write := func(kind, cause string, values []string, m ledger.Money) {
 		line := append([]string{kind, cause}, values...)
-		_ = out.Write(append(line, number(m.DollarsPerHour), number(m.Dollars))) // Error has it
+		_ = out.Write(append(line, number(m.DollarsPerHour), number(m.Dollars))) // Error returns the error of Write
 	}
 	_ = out.Write(append(append([]string{"kind", "cause"}, fields...), "dollars_per_hour", "dollars"))
 	for _, x := range r.Rows {

@@ -31,5 +31,5 @@ func rebootBuckets() []float64 { return prometheus.ExponentialBuckets(10, 2, 8) 
 // to its disruption of pods.
 func scoreBuckets() []float64 { return []float64{.1, .25, .33, .5, 1, 2, 5, 10} }
 
-// ratioBuckets are the buckets of relative errors.
+// ratioBuckets returns the bounds of histograms of relative errors.
 func ratioBuckets() []float64 { return []float64{0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1} }

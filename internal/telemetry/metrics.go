@@ -8,10 +8,10 @@ import (
 )
 
 // Metrics has all metrics of the controllers. Each field has the name of its metric: NodeClaims.CreatedTotal is
-// karpenter_nodeclaims_created_total. The comments of the fields give the labels in parentheses, in the order of
-// WithLabelValues.
+// karpenter_nodeclaims_created_total. The comment of a field has its labels, in the order of
+// WithLabelValues. docs/metrics.md says what each metric means.
 type Metrics struct {
-	// BuildInfo is 1 for the running build (version, goversion, goarch, commit).
+	// BuildInfo is always 1. Its labels version, goversion, goarch and commit describe the running build.
 	BuildInfo *prometheus.GaugeVec
 	// RecoveredPanicsTotal has no labels; see Panics.
 	RecoveredPanicsTotal *prometheus.CounterVec

@@ -8,7 +8,7 @@ type ClusterStateMetrics struct {
 	NodeCount           *prometheus.GaugeVec
 	Synced              *prometheus.GaugeVec
 	UnsyncedTimeSeconds *prometheus.GaugeVec
-	// UtilizationPercent (resource_type), 0 to 100.
+	// UtilizationPercent has the label resource_type and values from 0 to 100.
 	UtilizationPercent *prometheus.GaugeVec
 	// ClockOffsetSeconds has no labels.
 	ClockOffsetSeconds *prometheus.GaugeVec
@@ -29,10 +29,10 @@ func newClusterStateMetrics(d declarer) *ClusterStateMetrics {
 
 // CloudMetrics are the metrics of calls to the cloud provider.
 type CloudMetrics struct {
-	// DurationSeconds (controller, method, provider).
+	// DurationSeconds has the labels controller, method and provider.
 	DurationSeconds *prometheus.HistogramVec
-	// ErrorsTotal (controller, method, provider, error, nodepool): error is cloud.Kind of the error; nodepool is the
-	// NodePool of the object in the call, empty if there is none.
+	// ErrorsTotal has the labels controller, method, provider, error and nodepool. The value of error is cloud.Kind of the error.
+	// The value of nodepool is the NodePool of the object in the call, or empty if it has none.
 	ErrorsTotal *prometheus.CounterVec
 }
 

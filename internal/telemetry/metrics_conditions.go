@@ -9,20 +9,20 @@ import (
 // StatusMetrics are the metrics of status conditions and of the deletion of objects of one kind. The labels in Extra depend on
 // the kind. They are the last ones in the order of WithLabelValues.
 type StatusMetrics struct {
-	// TransitionSeconds (type, status, to_status, Extra): the time that a condition had its status before the status
+	// TransitionSeconds (labels type, status, to_status and Extra) is the time that a condition had its status before the status
 	// changed to to_status.
 	TransitionSeconds *prometheus.HistogramVec
-	// TransitionsTotal (type, status, reason, Extra).
+	// TransitionsTotal has the labels type, status, reason and Extra.
 	TransitionsTotal *prometheus.CounterVec
-	// Count (namespace, name, type, status, reason, Extra) is 1 for each condition of each object.
+	// Count (labels namespace, name, type, status, reason and Extra) is 1 for each condition of each object.
 	Count *prometheus.GaugeVec
-	// CurrentStatusSeconds (namespace, name, type, status, reason, Extra): the time since the last change of the
+	// CurrentStatusSeconds (labels namespace, name, type, status, reason and Extra) is the time since the last change of the
 	// condition's status.
 	CurrentStatusSeconds *prometheus.GaugeVec
-	// TerminationCurrentTimeSeconds (namespace, name, Extra): the time since the deletion timestamp of an object that
+	// TerminationCurrentTimeSeconds (labels namespace, name and Extra) is the time since the deletion timestamp of an object that
 	// still exists.
 	TerminationCurrentTimeSeconds *prometheus.GaugeVec
-	// TerminationDurationSeconds (Extra): the time from the deletion timestamp until the object no longer existed.
+	// TerminationDurationSeconds (labels Extra) is the time from the deletion timestamp until the object no longer existed.
 	TerminationDurationSeconds *prometheus.HistogramVec
 
 	// Extra is nodepool and nodeclass. For AnyKind it is nodepool, nodeclass, group and kind.

@@ -6,10 +6,10 @@ import "github.com/prometheus/client_golang/prometheus"
 // kind is workload, idle or overhead. The label cause is the reason of idle capacity or the sort of overhead; it is empty for
 // workloads.
 type CostMetrics struct {
-	// DollarsPerHour and DollarsTotal (nodepool, capacity_type, kind, cause).
+	// DollarsPerHour and DollarsTotal have the labels nodepool, capacity_type, kind and cause.
 	DollarsPerHour *prometheus.GaugeVec
 	DollarsTotal   *prometheus.CounterVec
-	// NamespaceDollarsPerHour and NamespaceDollarsTotal (namespace) are about workloads. The value for namespaces beyond the
+	// NamespaceDollarsPerHour and NamespaceDollarsTotal (label namespace) are about workloads. The value for namespaces beyond the
 	// first 50 is "other".
 	NamespaceDollarsPerHour *prometheus.GaugeVec
 	NamespaceDollarsTotal   *prometheus.CounterVec
@@ -22,10 +22,10 @@ type CostMetrics struct {
 	// SavingsPlanned and SavingsRealized (reason, decision) are sums since the start, in dollars per hour.
 	SavingsPlanned  *prometheus.GaugeVec
 	SavingsRealized *prometheus.GaugeVec
-	// ActionsTotal (reason, decision, result) and ActionEvictionsTotal (reason, decision).
+	// ActionsTotal has the labels reason, decision and result. ActionEvictionsTotal has the labels reason and decision.
 	ActionsTotal         *prometheus.CounterVec
 	ActionEvictionsTotal *prometheus.CounterVec
-	// PredictionErrorRatio (quantity) and PredictedPlacementsTotal (result).
+	// PredictionErrorRatio has the label quantity. PredictedPlacementsTotal has the label result.
 	PredictionErrorRatio     *prometheus.HistogramVec
 	PredictedPlacementsTotal *prometheus.CounterVec
 }

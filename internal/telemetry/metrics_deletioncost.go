@@ -5,9 +5,9 @@ import "github.com/prometheus/client_golang/prometheus"
 // DeletionCostMetrics are the metrics of the annotation controller.kubernetes.io/pod-deletion-cost, which Karpenter
 // sets on pods.
 type DeletionCostMetrics struct {
-	// NodesWithPendingAnnotationWrites (nodepool).
+	// NodesWithPendingAnnotationWrites has the label nodepool.
 	NodesWithPendingAnnotationWrites *prometheus.GaugeVec
-	// PodAnnotationWritesTotal (result): result is one of the Write constants.
+	// PodAnnotationWritesTotal has the label result. Its value is one of the Write constants.
 	PodAnnotationWritesTotal *prometheus.CounterVec
 }
 

@@ -4,25 +4,27 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // DisruptionMetrics are the metrics of voluntary disruption.
 type DisruptionMetrics struct {
-	// DecisionEvaluationDurationSeconds (reason, consolidation_type).
+	// DecisionEvaluationDurationSeconds has the labels reason and consolidation_type.
 	DecisionEvaluationDurationSeconds *prometheus.HistogramVec
-	// DecisionsTotal (decision, reason, consolidation_type).
+	// DecisionsTotal has the labels decision, reason and consolidation_type.
 	DecisionsTotal *prometheus.CounterVec
-	// DecisionsByNodepoolTotal (nodepool, decision, reason, consolidation_type).
+	// DecisionsByNodepoolTotal has the labels nodepool, decision, reason and consolidation_type.
 	DecisionsByNodepoolTotal *prometheus.CounterVec
-	// TerminateFirstDecisionsTotal (nodepool, reason, terminate_first_reason).
+	// TerminateFirstDecisionsTotal has the labels nodepool, reason and terminate_first_reason.
 	TerminateFirstDecisionsTotal *prometheus.CounterVec
-	// EligibleNodes (reason).
+	// EligibleNodes has the label reason.
 	EligibleNodes *prometheus.GaugeVec
-	// ConsolidationTimeoutsTotal and FailedValidationsTotal (consolidation_type).
+	// ConsolidationTimeoutsTotal and FailedValidationsTotal have the label consolidation_type.
 	ConsolidationTimeoutsTotal *prometheus.CounterVec
 	FailedValidationsTotal     *prometheus.CounterVec
-	// QueueFailuresTotal (decision, reason, consolidation_type).
+	// QueueFailuresTotal has the labels decision, reason and consolidation_type.
 	QueueFailuresTotal *prometheus.CounterVec
-	// ConsolidationScore and ConsolidationMovesTotal (decision, nodepool, policy); policy is as in the API.
+	// ConsolidationScore and ConsolidationMovesTotal have the labels decision, nodepool and policy. The value of policy is the
+	// NodePool's consolidationPolicy.
 	ConsolidationScore      *prometheus.HistogramVec
 	ConsolidationMovesTotal *prometheus.CounterVec
-	// BlockedDollarsPerHour (nodepool, rule) and the next two counters (nodepool) do not exist in upstream Karpenter.
+	// BlockedDollarsPerHour has the labels nodepool and rule. The next two counters have the label nodepool. The three metrics do
+	// not exist in upstream Karpenter.
 	BlockedDollarsPerHour *prometheus.GaugeVec
 	RedisruptionsTotal    *prometheus.CounterVec
 	PodsMovedTotal        *prometheus.CounterVec

@@ -4,20 +4,20 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // NodeClaimMetrics are the metrics of NodeClaims.
 type NodeClaimMetrics struct {
-	// CreatedTotal (reason, nodepool, min_values_relaxed).
+	// CreatedTotal has the labels reason, nodepool and min_values_relaxed.
 	CreatedTotal *prometheus.CounterVec
-	// TerminatedTotal (nodepool, capacity_type, zone).
+	// TerminatedTotal has the labels nodepool, capacity_type and zone.
 	TerminatedTotal *prometheus.CounterVec
-	// DisruptedTotal (reason, nodepool, capacity_type, consolidation_policy, termination_mode); reason is one of the
-	// Disrupted constants, consolidation_policy is converted by SnakeCase.
+	// DisruptedTotal has the labels reason, nodepool, capacity_type, consolidation_policy and termination_mode. The value of
+	// reason is one of the Disrupted constants. The value of consolidation_policy is in snake case, as by SnakeCase.
 	DisruptedTotal *prometheus.CounterVec
-	// UnhealthyDisruptedTotal (condition, nodepool, capacity_type, image_id, termination_mode); condition is converted
-	// by SnakeCase.
+	// UnhealthyDisruptedTotal has the labels condition, nodepool, capacity_type, image_id and termination_mode. The value of
+	// condition is in snake case, as by SnakeCase.
 	UnhealthyDisruptedTotal *prometheus.CounterVec
-	// InstanceTerminationDurationSeconds (nodepool): the time from the request to terminate an instance until it no
+	// InstanceTerminationDurationSeconds (label nodepool) is the time from the request to terminate an instance until it no
 	// longer existed.
 	InstanceTerminationDurationSeconds *prometheus.HistogramVec
-	// TerminationDurationSeconds (nodepool): the time from the deletion timestamp of the NodeClaim until it no longer
+	// TerminationDurationSeconds (label nodepool) is the time from the deletion timestamp of the NodeClaim until it no longer
 	// existed.
 	TerminationDurationSeconds *prometheus.HistogramVec
 }

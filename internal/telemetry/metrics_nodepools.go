@@ -4,14 +4,14 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // NodePoolMetrics are the metrics of NodePools.
 type NodePoolMetrics struct {
-	// Limit and Usage (resource_type, nodepool), in base units: cores, bytes, counts.
+	// Limit and Usage have the labels resource_type and nodepool. The units are cores, bytes and counts.
 	Limit *prometheus.GaugeVec
 	Usage *prometheus.GaugeVec
-	// CostTotal (nodepool), in US dollars an hour.
+	// CostTotal has the label nodepool. Its unit is US dollars per hour.
 	CostTotal *prometheus.GaugeVec
-	// CostTrackerErrorsTotal (nodepool).
+	// CostTrackerErrorsTotal has the label nodepool.
 	CostTrackerErrorsTotal *prometheus.CounterVec
-	// AllowedDisruptions and NodesConsumingBudgets (nodepool, reason).
+	// AllowedDisruptions and NodesConsumingBudgets have the labels nodepool and reason.
 	AllowedDisruptions    *prometheus.GaugeVec
 	NodesConsumingBudgets *prometheus.GaugeVec
 }

@@ -12,19 +12,19 @@ import (
 // NodeMetrics are the metrics of nodes. The gauges have the labels resource_type (except CurrentLifetimeSeconds),
 // node_name, phase, managed and one for each of WellKnown.
 type NodeMetrics struct {
-	// CreatedTotal and TerminatedTotal (nodepool, zone).
+	// CreatedTotal and TerminatedTotal have the labels nodepool and zone.
 	CreatedTotal    *prometheus.CounterVec
 	TerminatedTotal *prometheus.CounterVec
-	// DrainedTotal (nodepool).
+	// DrainedTotal has the label nodepool.
 	DrainedTotal *prometheus.CounterVec
-	// TerminationDurationSeconds (nodepool): the time from the deletion timestamp of the node until it no longer
+	// TerminationDurationSeconds (label nodepool) is the time from the deletion timestamp of the node until it no longer
 	// existed.
 	TerminationDurationSeconds *prometheus.SummaryVec
-	// LifetimeDurationSeconds (nodepool): the time from the creation of the node until it no longer existed.
+	// LifetimeDurationSeconds (label nodepool) is the time from the creation of the node until it no longer existed.
 	LifetimeDurationSeconds *prometheus.HistogramVec
 
-	// RebootsTotal and RebootDurationSeconds (result): result is one of the Reboot constants. The duration starts with
-	// the request for the reboot.
+	// RebootsTotal and RebootDurationSeconds have the label result. Its value is one of the Reboot constants. The duration starts
+	// with the request for the reboot.
 	RebootsTotal          *prometheus.CounterVec
 	RebootDurationSeconds *prometheus.HistogramVec
 	// RebootRecoveryDurationSeconds is the time of a successful reboot from the acceptance of the request by the cloud until the

@@ -6,7 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // namespace. The series exists until the pod reaches the state in the name, such as bound. The metrics of binding also have the
 // label dynamic_resources: whether the pod has ResourceClaims.
 type PodMetrics struct {
-	// State is 1 for each pod (PodStateLabels).
+	// State is 1 for each pod. It has the labels PodStateLabels.
 	State *prometheus.GaugeVec
 
 	StartupDurationSeconds             *prometheus.SummaryVec
@@ -21,11 +21,11 @@ type PodMetrics struct {
 	ProvisioningUnboundTimeSeconds             *prometheus.GaugeVec
 	ProvisioningSchedulingUndecidedTimeSeconds *prometheus.GaugeVec
 
-	// DrainedTotal (reason): reason is one of the Disrupted constants.
+	// DrainedTotal has the label reason. Its value is one of the Disrupted constants.
 	DrainedTotal *prometheus.CounterVec
-	// EvictionRequestsTotal (code): code is the HTTP status of the API server's response.
+	// EvictionRequestsTotal has the label code. Its value is the HTTP status of the API server's response.
 	EvictionRequestsTotal *prometheus.CounterVec
-	// DisruptionInitiatedTotal (DisruptionLabels).
+	// DisruptionInitiatedTotal has the labels DisruptionLabels.
 	DisruptionInitiatedTotal *prometheus.CounterVec
 }
 

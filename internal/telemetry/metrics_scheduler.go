@@ -5,35 +5,37 @@ import "github.com/prometheus/client_golang/prometheus"
 // SchedulerMetrics are the metrics of the solver (package pack), which assigns pods to nodes, for provisioning and for
 // simulations of disruption.
 type SchedulerMetrics struct {
-	// SchedulingDurationSeconds (controller).
+	// SchedulingDurationSeconds has the label controller.
 	SchedulingDurationSeconds *prometheus.HistogramVec
-	// QueueDepth and UnfinishedWorkSeconds (controller, scheduling_id) have a series for each running call of the solver. The
-	// series is deleted when the call ends.
+	// QueueDepth and UnfinishedWorkSeconds (labels controller and scheduling_id) have a series for each running call of the
+	// solver. The series is deleted when the call ends.
 	QueueDepth            *prometheus.GaugeVec
 	UnfinishedWorkSeconds *prometheus.GaugeVec
 	// IgnoredPodsCount has no labels.
 	IgnoredPodsCount *prometheus.GaugeVec
-	// UnschedulablePodsCount (controller).
+	// UnschedulablePodsCount has the label controller.
 	UnschedulablePodsCount *prometheus.GaugeVec
-	// UnschedulablePodsByRuleCount (rule) divides UnschedulablePodsCount by the rule that the nearest NodePool breaks.
+	// UnschedulablePodsByRuleCount (label rule) divides UnschedulablePodsCount by the rule that the nearest NodePool breaks.
 	UnschedulablePodsByRuleCount *prometheus.GaugeVec
-	// PendingPodsByEffectiveZoneCount (controller, zone): zone is a name, ZoneFlexible or ZoneNone.
+	// PendingPodsByEffectiveZoneCount has the labels controller and zone. The value of zone is the name of a zone, ZoneFlexible or
+	// ZoneNone.
 	PendingPodsByEffectiveZoneCount *prometheus.GaugeVec
-	// NominationsTotal (action): NominationWritten or NominationCleared.
+	// NominationsTotal has the label action. Its value is NominationWritten or NominationCleared.
 	NominationsTotal *prometheus.CounterVec
-	// NominatedPodsBoundTotal (scheduler, node): node is BoundAsNominated or BoundElsewhere.
+	// NominatedPodsBoundTotal has the labels scheduler and node. The value of node is BoundAsNominated or BoundElsewhere.
 	NominatedPodsBoundTotal *prometheus.CounterVec
-	// ReplannedPodsTotal (controller) counts the pods that were not bound to the node on which the solver had placed
+	// ReplannedPodsTotal (label controller) counts the pods that were not bound to the node on which the solver had placed
 	// them.
 	ReplannedPodsTotal *prometheus.CounterVec
-	// UnusableLaunchesTotal (nodepool) counts the new nodes that could not run the pods for which they were launched.
+	// UnusableLaunchesTotal (label nodepool) counts the new nodes that could not run the pods for which they were launched.
 	UnusableLaunchesTotal *prometheus.CounterVec
-	// LaunchedDollarsPerHourTotal (namespace) counts prices of new nodes, divided equally among the pods they were launched for.
+	// LaunchedDollarsPerHourTotal (label namespace) counts prices of new nodes. A price is divided equally among the pods for
+	// which the node was launched.
 	LaunchedDollarsPerHourTotal *prometheus.CounterVec
-	// PlanFaultsTotal (controller, fault) counts the plans of the solver that violate a scheduling rule, and panics of
+	// PlanFaultsTotal (labels controller and fault) counts the plans of the solver that violate a scheduling rule, and panics of
 	// the solver. The pods and nodes concerned are removed from the plan.
 	PlanFaultsTotal *prometheus.CounterVec
-	// BackoffPodsCount (controller) is the number of pods for which the next launch is delayed, because the nodes
+	// BackoffPodsCount (label controller) is the number of pods for which the next launch is delayed, because the nodes
 	// launched before could not run them.
 	BackoffPodsCount *prometheus.GaugeVec
 }

@@ -5,10 +5,10 @@ import "github.com/prometheus/client_golang/prometheus"
 // ThrottleMetrics are the metrics of limits and pauses that apply to the whole cluster. They do not exist in upstream
 // Karpenter.
 type ThrottleMetrics struct {
-	// Paused (action) is 1 while the action, launches or disruption, is paused.
+	// Paused (label action) is 1 while the action, launches or disruption, is paused.
 	Paused *prometheus.GaugeVec
-	// HeldBack (action: launches, replacements, static) is the number of nodes that the last decision did not launch because of a
-	// pause or limit: nodes for pending pods, replacements, and nodes of static NodePools.
+	// HeldBack is the number of nodes that the last decision did not launch because of a pause or limit. The label action is
+	// launches (nodes for pending pods), replacements (of disrupted nodes) or static (nodes of static NodePools).
 	HeldBack *prometheus.GaugeVec
 }
 

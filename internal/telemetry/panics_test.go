@@ -33,7 +33,7 @@ func TestPanicsAreCounted(t *testing.T) {
 	want(1)
 	log.Error(errors.New("run batch CreateFleet: panic: nil map"), "batch failed")
 	want(2)
-	log.Error(errors.New("panic: nil map [recovered]"), "Reconciler error") // counted by controller-runtime
+	log.Error(errors.New("panic: nil map [recovered]"), "Reconciler error") // not counted, because controller-runtime counts it
 	log.Error(errors.New("connection refused"), "failed to refresh prices")
 	log.Info("panic: no error")
 	want(2)

@@ -13,7 +13,7 @@ type Reason struct {
 	Name string
 	// Type is Normal or Warning.
 	Type string
-	// Objects has the kinds of the objects of such events.
+	// Objects has the kinds of the objects that events with this reason are about.
 	Objects string
 	// Dedupe is the minimum time between two equal events, unless Event.For is set; 0 stands for DefaultDedupe.
 	Dedupe time.Duration

@@ -37,7 +37,7 @@ type Data struct {
 	Controller *offline.Controller `json:"controller,omitempty"`
 }
 
-// A Node is a row of nodes.
+// A Node is a row in the table of nodes.
 type Node struct {
 	Name         string `json:"name"`
 	Pool         string `json:"pool"`
@@ -63,7 +63,7 @@ type Node struct {
 	Created      time.Time `json:"created"`
 }
 
-// A Pool is a row of NodePools.
+// A Pool is a row in the table of NodePools.
 type Pool struct {
 	Name           string                `json:"name"`
 	Nodes          int                   `json:"nodes"`

@@ -240,7 +240,7 @@ func age(d time.Duration) string {
 // barCells is the number of cells of a bar, without the percentage.
 const barCells = 5
 
-// bar returns a bar for a share, with the percentage. Full nodes are good.
+// bar returns a bar for a share, with the percentage. High shares are highlighted as good.
 func bar(share float64) cell {
 	part := min(max(share, 0), 1)
 	full := int(part*barCells + 0.5)

@@ -16,7 +16,7 @@ import (
 // A daemonSet is a DaemonSet of the snapshot, with the properties on which the engine's rule for DaemonSets depends.
 type daemonSet struct {
 	key  string
-	pod  *corev1.Pod // its pod, on any node
+	pod  *corev1.Pod // the pod of the DaemonSet, which may be on any node
 	info fwk.PodInfo
 	// uncertain means that something other than its node selector, tolerations and requests may keep its pod off a node.
 	uncertain bool

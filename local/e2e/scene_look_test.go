@@ -88,8 +88,8 @@ func (a about) matches(e *corev1.Event) bool {
 		e.Reason == a.reason && strings.Contains(by, "karpenter")
 }
 
-// awaitEvent waits for such an event with all words in its message. Events about cluster-scoped objects are in the default
-// namespace.
+// awaitEvent waits for an event that a describes and whose message has all words. Events about cluster-scoped
+// objects are in the default namespace.
 func (s *scene) awaitEvent(a about, words ...string) {
 	s.t.Helper()
 	var events corev1.EventList
@@ -109,7 +109,7 @@ func (s *scene) awaitEvent(a about, words ...string) {
 	}, s.eventsOf(a.kind))
 }
 
-// events returns the number of such events.
+// events returns the number of events that a describes.
 func (s *scene) events(a about) (n int) {
 	s.t.Helper()
 	var events corev1.EventList

@@ -15,7 +15,7 @@ func TestConformance(t *testing.T) {
 	conform(t, func(t *testing.T, w *world) cloud.Provider { return w.start(t) })
 }
 
-// The provider also passes it from another process: behind a socket.
+// The provider also passes the suite when it is called over a socket, as a provider in another process is.
 func TestConformanceOverSocket(t *testing.T) {
 	conform(t, func(t *testing.T, w *world) cloud.Provider { return remotetest.Over(t, w.start(t), w.kube) })
 }

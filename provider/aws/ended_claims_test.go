@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws"
 )
 
-// hastyClock makes the timer fire at once by which a deletion waits for a fleet call.
+// hastyClock is a clock whose timers fire at once. So a deletion does not wait for a pending fleet call.
 type hastyClock struct{ clock.RealClock }
 
 func (c hastyClock) NewTimer(d time.Duration) clock.Timer {

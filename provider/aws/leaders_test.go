@@ -43,7 +43,7 @@ func TestPausedLeaderLaunchesNothing(t *testing.T) {
 func TestNewLeaderFindsInstanceOfSameCall(t *testing.T) {
 	w := newWorld(t)
 	last := w.start(t)
-	w.stop = func() {} // both processes run
+	w.stop = func() {} // start does not stop the first process, so that two processes run
 	w.store(t, w.claim("one"))
 	stale := w.load(t, "one")
 	w.clock = ahead{}

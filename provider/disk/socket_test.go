@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/remotetest"
 )
 
-// What a socket costs: the same calls in the process and over a socket.
+// BenchmarkSocket compares the same calls in the process and over a socket.
 func BenchmarkSocket(b *testing.B) {
 	for _, place := range []string{"in process", "over socket"} {
 		b.Run(place, func(b *testing.B) {
@@ -52,7 +52,7 @@ func BenchmarkSocket(b *testing.B) {
 	}
 }
 
-// classes is a cluster that has every class.
+// classes is a reader for which every node class exists.
 type classes struct{ client.Reader }
 
 func (classes) Get(_ context.Context, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {

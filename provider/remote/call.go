@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/wire"
 )
 
-// An UnreachableError means that the provider cannot be reached or does not answer.
+// An UnreachableError means that the provider cannot be reached or does not answer in time.
 type UnreachableError struct {
 	Provider string
 	Err      error
@@ -64,7 +64,7 @@ func call[Q, A any](
 		p.config.Metrics.called(p.name(), method, status.Code(err), p.config.Clock.Since(start))
 	}
 	if ctx.Err() != nil && err != nil {
-		return answer, ctx.Err() // the caller has given up; that says nothing about the provider
+		return answer, ctx.Err() // the caller has cancelled the call, which says nothing about the provider
 	}
 	// A launch may take long without any fault of the provider.
 	if !(method == createMethod && status.Code(err) == codes.DeadlineExceeded) {
@@ -73,7 +73,7 @@ func call[Q, A any](
 	return answer, p.said(err)
 }
 
-// said returns the error of a call for people.
+// said converts the error of a call to one that is shown to users.
 func (p *Provider) said(err error) error {
 	switch status.Code(err) {
 	case codes.OK:
@@ -84,7 +84,7 @@ func (p *Provider) said(err error) error {
 	return fmt.Errorf("provider %s: %s: %s", p.name(), status.Code(err), wire.Text(status.Convert(err).Message()))
 }
 
-// name returns the name of the provider, its address as long as the name is not known.
+// name returns the name of the provider, or its address while the name is not known.
 func (p *Provider) name() string {
 	if p.info == nil {
 		return p.config.Address
@@ -92,7 +92,7 @@ func (p *Provider) name() string {
 	return p.info.Name
 }
 
-// checked counts a Rejection and logs it. It returns err.
+// checked returns err. If it is a Rejection, checked also counts and logs it.
 func (p *Provider) checked(err error) error {
 	var r *wire.Rejection
 	if errors.As(err, &r) {
@@ -102,16 +102,16 @@ func (p *Provider) checked(err error) error {
 	return err
 }
 
-// A health is whether the provider answers.
+// A health records whether the provider answers.
 type health struct {
 	mu sync.Mutex // guards all below
-	// since is since when the provider does not answer, if down.
+	// since is the time since which the provider does not answer. It is valid if down is true.
 	down  bool
 	since time.Time
 	cause string
 }
 
-// heard notes the result of a call.
+// heard records the result of a call.
 func (p *Provider) heard(ctx context.Context, err error) {
 	code := status.Code(err)
 	down := code == codes.Unavailable || code == codes.DeadlineExceeded
@@ -138,14 +138,15 @@ func (p *Provider) heard(ctx context.Context, err error) {
 	}
 }
 
-// silent returns since when the provider does not answer and why. ok is false if it answers.
+// silent returns the time since which the provider does not answer, and the cause. ok is false if the provider answers.
 func (p *Provider) silent() (since time.Time, cause string, ok bool) {
 	p.health.mu.Lock()
 	defer p.health.mu.Unlock()
 	return p.health.since, p.health.cause, p.health.down
 }
 
-// tokenOf returns the identity of the launch of a claim. It is stored before the first call, as the UID of the claim.
+// tokenOf returns the token that identifies the launch of a claim: the UID of the claim. So every call for the claim has
+// the same token.
 func tokenOf(claim *apiv1.NodeClaim) string { return string(claim.UID) }
 
 // manifest returns the claim as JSON.

@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// firstWait and lastWait are the waits before a stream that ended is opened again.
+	// firstWait and lastWait bound the wait before a stream that has ended is opened again. The wait doubles each time.
 	firstWait = time.Second
 	lastWait  = 30 * time.Second
-	// unused is how long a stream is kept open that nothing reads.
+	// unused is the time after which a stream is closed whose catalogue is not read.
 	unused = 10 * time.Minute
-	// priceWait is how long consolidation waits for prices.
+	// priceWait is the maximum time for which consolidation waits for current prices.
 	priceWait = 10 * time.Minute
 )
 
-// A shelfKey identifies a catalogue: what the provider is asked for.
+// A shelfKey identifies a catalogue by the values in the request for it.
 type shelfKey struct {
 	class                     apiv1.NodeClassReference
 	json                      string
@@ -43,24 +43,25 @@ type shelf struct {
 	open map[shelfKey]*catalogue
 }
 
-// A catalogue has the instance types of one node class, as the stream sends them.
+// A catalogue has the instance types of one node class that the provider has sent on a stream.
 type catalogue struct {
 	cancel context.CancelFunc
 
 	mu      sync.Mutex // guards all below
 	used    time.Time
 	current []*cloud.InstanceType // in name order, as of the last commit
-	failure error                 // what the last commit said instead
-	known   bool                  // there was a commit
-	ended   error                 // why the stream ended; nil while it is open
+	failure error                 // the failure in the last commit, if it had one
+	known   bool                  // true after the first commit
+	ended   error                 // the reason why the stream ended; nil while it is open
 	changed chan struct{}         // closed and replaced with each change of known, failure and ended
 	shifted []string
-	// outdated is since when the prices are outdated, zero if they are not.
+	// outdated is the time since which the prices are outdated, zero if they are current.
 	outdated time.Time
 }
 
-// InstanceTypes implements cloud.Provider. The types are those of the last commit of the stream, without what launches have
-// shown to be exhausted. If the provider does not answer for a minute, its node classes are not ready.
+// InstanceTypes implements cloud.Provider. The types are those of the last commit of the stream. Offerings that launches
+// have found to be exhausted are not available. If the provider has not answered for a minute, its node classes are not
+// ready.
 func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*cloud.InstanceType, error) {
 	spec := pool.Spec.Template.Spec
 	return p.types(ctx, spec.NodeClassRef, spec.Taints, spec.StartupTaints)
@@ -98,7 +99,7 @@ func (p *Provider) types(ctx context.Context, ref *apiv1.NodeClassReference, tai
 	return p.shortages.apply(list, p.config.Clock.Now()), nil
 }
 
-// gone returns a NodeClassNotReadyError if the provider has not answered for longer than the grace, nil otherwise.
+// gone returns a NodeClassNotReadyError if the provider has not answered for longer than grace, otherwise nil.
 func (p *Provider) gone() error {
 	since, cause, down := p.silent()
 	if !down || p.config.Clock.Since(since) < grace {
@@ -108,7 +109,8 @@ func (p *Provider) gone() error {
 		p.Name(), since.UTC().Format(time.RFC3339), cause)}
 }
 
-// catalogue returns the catalogue of the key, and opens its stream if there is none. It closes streams that nothing reads.
+// catalogue returns the catalogue of the key, and opens its stream if there is none. It closes the streams of other
+// catalogues that have not been read for the time unused.
 func (p *Provider) catalogue(key shelfKey) *catalogue {
 	now := p.config.Clock.Now()
 	p.shelf.mu.Lock()
@@ -139,7 +141,8 @@ func (c *catalogue) idle(now time.Time) bool {
 	return now.Sub(c.used) > unused
 }
 
-// wait returns the current types. Without any it waits for the first commit, but not for a stream that has ended.
+// wait returns the current types. Before the first commit it waits for it, at most firstTypes. If the stream has ended
+// without a commit, it returns an error.
 func (c *catalogue) wait(ctx context.Context, p *Provider) ([]*cloud.InstanceType, error) {
 	bounded, cancel := timeout.Context(ctx, p.config.Clock, firstTypes)
 	defer cancel()
@@ -166,7 +169,7 @@ func (c *catalogue) wait(ctx context.Context, p *Provider) ([]*cloud.InstanceTyp
 	}
 }
 
-// follow keeps a stream open until ctx is done.
+// follow opens the stream, and opens it again whenever it has ended, until ctx is done.
 func (p *Provider) follow(ctx context.Context, key shelfKey, c *catalogue) {
 	pause := firstWait
 	for {
@@ -227,13 +230,13 @@ func (p *Provider) read(ctx context.Context, key shelfKey, c *catalogue) (commit
 	}
 }
 
-// A draft is a catalogue while it is sent.
+// A draft has the instance types of the messages since the last commit.
 type draft struct {
 	types     map[string]*cloud.InstanceType
 	offerings int
 }
 
-// apply makes the changes of a message.
+// apply applies the changes in a message to the draft.
 func (d *draft) apply(m *cloudv1.WatchCatalogueResponse, info *wire.Info) error {
 	if m.GetReset_() {
 		clear(d.types)
@@ -292,7 +295,7 @@ func (c *catalogue) commit(d draft, m *cloudv1.WatchCatalogueResponse, now time.
 	c.tell()
 }
 
-// end notes that the stream has ended. The types of the last commit stay in use.
+// end records that the stream has ended. The types of the last commit stay in use.
 func (c *catalogue) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -300,13 +303,14 @@ func (c *catalogue) end(err error) {
 	c.tell()
 }
 
-// tell wakes all that wait. The caller holds mu.
+// tell wakes all waiting callers of wait. The caller holds mu.
 func (c *catalogue) tell() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// pricesCurrent reports whether no catalogue waits for prices.
+// pricesCurrent reports whether all catalogues have current prices. A catalogue whose prices are outdated for priceWait
+// counts as current.
 func (s *shelf) pricesCurrent(now time.Time) bool {
 	for _, c := range s.all() {
 		c.mu.Lock()

@@ -25,7 +25,7 @@ const (
 	reasonRejected    = "ProviderAnswerRejected"
 )
 
-// maxCandidates is the number of offerings that a launch may choose from.
+// maxCandidates is the maximum number of offerings in the request for a launch.
 const maxCandidates = 100
 
 // Create implements cloud.Provider. The token of the launch is the UID of the claim, so a repeated call returns the
@@ -48,7 +48,7 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	if err != nil {
 		return nil, err
 	}
-	// Without candidates the call is made all the same: an earlier one may have launched an instance.
+	// Without candidates, the call is made nevertheless, because an earlier call may have launched an instance.
 	request := &cloudv1.CreateInstanceRequest{
 		Token: tokenOf(claim), Candidates: p.candidates(claim, kinds), NodeClaimJson: text, NodeClassJson: class,
 	}
@@ -71,7 +71,8 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	return i, nil
 }
 
-// candidates returns the offerings that the claim allows and that hold its requests, the cheapest first, by name if equal.
+// candidates returns the offerings that the claim allows and that are large enough for its requests. They are sorted by
+// price, then by name.
 func (p *Provider) candidates(claim *apiv1.NodeClaim, kinds []*cloud.InstanceType) []*cloudv1.OfferingKey {
 	type candidate struct {
 		name     string
@@ -101,7 +102,8 @@ func (p *Provider) candidates(claim *apiv1.NodeClaim, kinds []*cloud.InstanceTyp
 	return out
 }
 
-// failed returns the error of a failed launch, and notes what is exhausted: what the provider names, or all candidates.
+// failed returns the error of a failed launch. If it is a lack of capacity, it records the exhausted offerings: those that
+// the provider names, or all candidates.
 func (p *Provider) failed(f *cloudv1.Failure, candidates []*cloudv1.OfferingKey) error {
 	if f.GetKind() != cloudv1.FailureKind_FAILURE_KIND_INSUFFICIENT_CAPACITY {
 		return wire.ReadFailure(f)
@@ -117,8 +119,8 @@ func (p *Provider) failed(f *cloudv1.Failure, candidates []*cloudv1.OfferingKey)
 	return wire.ReadFailure(f)
 }
 
-// accept checks that the instance is one of this claim and what the claim asks for, and adds what the catalogue says of its
-// type.
+// accept checks that the instance belongs to the claim and meets its requirements. It adds the facts about the instance's
+// type that are in the catalogue.
 func (p *Provider) accept(m *cloudv1.Instance, claim *apiv1.NodeClaim, kinds []*cloud.InstanceType) (*cloud.Instance, error) {
 	i, err := p.info.ReadInstance(m)
 	if err != nil {
@@ -184,8 +186,8 @@ func (p *Provider) describe(i *cloud.Instance, m *cloudv1.Instance, kinds []*clo
 	}
 }
 
-// Owners are the claims to which instances were given. They find an answer about the instance of another claim. They may
-// be lost: the provider is asked with the token of each claim anyway.
+// Owners records which claim got which instance. So a response with the instance of another claim is detected. The
+// record is lost in a restart. That is safe, because every call has the token of its claim.
 type owners struct {
 	mu sync.Mutex // guards of
 	of map[string]owner
@@ -197,7 +199,8 @@ type owner struct {
 	name string
 }
 
-// take notes that the instance is that of the claim. taken is true if it is that of another one.
+// take records that the instance belongs to the claim. taken is true if it already belongs to another claim, whose name is
+// other.
 func (o *owners) take(providerID string, claim *apiv1.NodeClaim) (other string, taken bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

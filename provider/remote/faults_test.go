@@ -32,10 +32,10 @@ func bubble(t *testing.T, s *scripted, test func(t *testing.T, p cloudProvider, 
 	})
 }
 
-// passed waits in the virtual time of a bubble. Streams and connections are opened again meanwhile.
+// passed waits until d has passed in the virtual time of a bubble. Meanwhile, streams and connections are opened again.
 func passed(d time.Duration) { <-time.After(d) }
 
-// cloudProvider is what the tests use of the client.
+// cloudProvider has the methods of the client that the tests use.
 type cloudProvider interface{ cloud.Provider }
 
 func TestTypesAndCreate(t *testing.T) {
@@ -54,12 +54,12 @@ func TestTypesAndCreate(t *testing.T) {
 	})
 }
 
-// A provider that dies in the middle of a launch: the launch is told as failed, and repeated with the same token.
+// If the provider ends during a launch, the launch fails with an error. The repeated launch has the same token.
 func TestDiesInCreate(t *testing.T) {
 	launched := map[string]int{}
 	entered := make(chan struct{}, 1)
 	s := &scripted{create: func(ctx context.Context, r *cloudv1.CreateInstanceRequest) (*cloudv1.CreateInstanceResponse, error) {
-		launched[r.GetToken()] = 1 // the cloud has the machine, the answer never comes
+		launched[r.GetToken()] = 1 // the cloud has launched the machine, but there is no response
 		entered <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -89,7 +89,7 @@ func TestDiesInCreate(t *testing.T) {
 	})
 }
 
-// A provider that hangs: a launch ends with its context, reads end at their deadline, and no other call is held up.
+// If a launch hangs, other calls are not delayed. The launch ends with its context.
 func TestHangs(t *testing.T) {
 	s := &scripted{
 		create: func(ctx context.Context, _ *cloudv1.CreateInstanceRequest) (*cloudv1.CreateInstanceResponse, error) {
@@ -193,7 +193,8 @@ func TestCatalogueNeverComes(t *testing.T) {
 	})
 }
 
-// A provider that is gone: its catalogue is used for a minute, then its NodePools get no nodes, and both end with its return.
+// After a provider has ended, its catalogue is used for a minute. Then its NodePools are not usable. When the provider runs
+// again, they are usable.
 func TestGoneAndBack(t *testing.T) {
 	bubble(t, &scripted{}, func(t *testing.T, p cloudProvider, l *line) {
 		usable := func() error {
@@ -224,7 +225,7 @@ func TestGoneAndBack(t *testing.T) {
 	})
 }
 
-// Deltas: a price changes, a type goes and another one comes.
+// Changes of a catalogue are applied: a price changes, one type is removed and another one is added.
 func TestDeltas(t *testing.T) {
 	s := &scripted{catalogue: func(stream grpc.ServerStreamingServer[cloudv1.WatchCatalogueResponse]) error {
 		return sendAndWait(stream,
@@ -257,7 +258,7 @@ func TestDeltas(t *testing.T) {
 	})
 }
 
-// An exhausted offering is not planned with until retry_after has passed.
+// An exhausted offering is unavailable until retry_after has passed.
 func TestExhausted(t *testing.T) {
 	key := &cloudv1.OfferingKey{InstanceType: "small", Zone: "b", CapacityType: "on-demand"}
 	s := &scripted{create: func(context.Context, *cloudv1.CreateInstanceRequest) (*cloudv1.CreateInstanceResponse, error) {
@@ -288,7 +289,7 @@ func TestExhausted(t *testing.T) {
 	})
 }
 
-// Lies about the catalogue are rejected as a whole.
+// If one instance type is invalid, the whole message is rejected.
 func TestLiesAboutTypes(t *testing.T) {
 	for name, lie := range map[string]func(m *cloudv1.InstanceType){
 		"negative price":        func(m *cloudv1.InstanceType) { m.Offerings[0].Price = -1 },
@@ -330,7 +331,7 @@ func TestLiesAboutTypes(t *testing.T) {
 	}
 }
 
-// Ten million types are not read to their end.
+// A catalogue with far too many types is rejected before all of them are read.
 func TestTenMillionTypes(t *testing.T) {
 	sent := 0
 	s := &scripted{catalogue: func(stream grpc.ServerStreamingServer[cloudv1.WatchCatalogueResponse]) error {
@@ -359,7 +360,7 @@ func TestTenMillionTypes(t *testing.T) {
 	})
 }
 
-// Lies about a launch are told as such, and the claim gets no instance.
+// An invalid response to a launch is an error, and the claim gets no instance.
 func TestLiesAboutInstances(t *testing.T) {
 	for name, lie := range map[string]func(i *cloudv1.Instance){
 		"instance of another claim": func(i *cloudv1.Instance) { i.ProviderId = "script://uid-first" },
@@ -399,7 +400,7 @@ func TestLiesAboutInstances(t *testing.T) {
 	}
 }
 
-// Lies about what there is are errors, so that no claim is thought to have lost its instance.
+// An invalid response about existing instances is an error, so that no claim counts as having lost its instance.
 func TestLiesAboutLists(t *testing.T) {
 	one := func(id string) *cloudv1.Instance { return &cloudv1.Instance{ProviderId: id} }
 	endless := &cloudv1.ListInstancesResponse{Instances: []*cloudv1.Instance{one("script://a")}, NextPageToken: "again"}

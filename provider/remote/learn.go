@@ -18,7 +18,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/wire"
 )
 
-// learn reads what is fixed about the provider: from the provider, or else as it was stored at the last start.
+// learn returns the facts about the provider that do not change. They come from the provider or, if it does not answer,
+// from the ConfigMap of an earlier start.
 func (p *Provider) learn(ctx context.Context) (*wire.Info, error) {
 	bounded, cancel := timeout.Context(ctx, p.config.Clock, StartPatience)
 	defer cancel()
@@ -50,7 +51,7 @@ func (p *Provider) learn(ctx context.Context) (*wire.Info, error) {
 		info, known := p.stored(ctx)
 		if !known {
 			if last != nil {
-				err = last // the last call ended with the time, and its error does not have the cause
+				err = last // the last call ended at the deadline, so its error does not have the cause
 			}
 			return nil, fmt.Errorf("connect to provider at %s: %w", p.config.Address, err)
 		}
@@ -66,7 +67,7 @@ func (p *Provider) ask(ctx context.Context) (*cloudv1.GetInfoResponse, error) {
 // configMap is the name of the ConfigMap with the facts about providers, by address.
 const configMap = "karpenter-providers"
 
-// field returns the key of the provider in the ConfigMap: its address in the characters that a key may have.
+// field returns the key of the provider in the ConfigMap: its address, with characters replaced that a key must not have.
 func (p *Provider) field() string {
 	out := []byte(p.config.Address)
 	for n, b := range out {
@@ -78,7 +79,7 @@ func (p *Provider) field() string {
 	return string(out[max(0, len(out)-200):])
 }
 
-// stored returns the facts of the last start. They are checked like those of the provider.
+// stored returns the facts that an earlier start has stored. They are checked like those of the provider.
 func (p *Provider) stored(ctx context.Context) (*wire.Info, bool) {
 	if p.config.Namespace == "" {
 		return nil, false
@@ -97,7 +98,7 @@ func (p *Provider) stored(ctx context.Context) (*wire.Info, bool) {
 	return info, err == nil
 }
 
-// store writes the facts to the ConfigMap. A failure is logged: the next start then needs the provider.
+// store writes the facts to the ConfigMap. A failure is only logged. The next start then needs a running provider.
 func (p *Provider) store(ctx context.Context, message *cloudv1.GetInfoResponse) {
 	if p.config.Namespace == "" {
 		return
@@ -133,10 +134,11 @@ func (p *Provider) write(ctx context.Context, text string) error {
 	return p.config.Client.Patch(ctx, m, client.MergeFrom(before))
 }
 
-// served returns an error if the API server does not serve a kind of node class: controllers could not watch it.
+// served returns an error if the API server does not serve a kind of node class, because controllers could not watch that
+// kind.
 func (p *Provider) served(ctx context.Context) error {
 	if p.config.Client == nil {
-		return nil // nothing is watched
+		return nil // no kind is watched
 	}
 	mapper := p.config.Client.RESTMapper()
 	for _, k := range p.info.Facts.NodeClasses {
@@ -151,7 +153,7 @@ func (p *Provider) served(ctx context.Context) error {
 func (p *Provider) changed(m *cloudv1.GetInfoResponse) bool {
 	now, used := proto.Clone(m).(*cloudv1.GetInfoResponse), proto.Clone(p.first).(*cloudv1.GetInfoResponse)
 	for _, m := range []*cloudv1.GetInfoResponse{now, used} {
-		m.Version, m.MaxConcurrentCalls = "", 0 // these may change
+		m.Version, m.MaxConcurrentCalls = "", 0 // these facts may change
 	}
 	return !proto.Equal(now, used)
 }

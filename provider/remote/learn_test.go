@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote"
 )
 
-// The first start needs the provider. Later ones use what it said last.
+// The first start needs a running provider. Later starts can use the facts that were stored at the last one.
 func TestStartWithoutProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scheme := runtime.NewScheme()
@@ -50,7 +50,7 @@ func TestStartWithoutProvider(t *testing.T) {
 	})
 }
 
-// Lies about what is fixed end the start.
+// If the facts about a provider are invalid, the start fails.
 func TestLiesAboutFacts(t *testing.T) {
 	for name, lie := range map[string]func(m *cloudv1.GetInfoResponse){
 		"no name":            func(m *cloudv1.GetInfoResponse) { m.Name = "" },

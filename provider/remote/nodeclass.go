@@ -21,8 +21,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/wire"
 )
 
-// Classes are the node classes as JSON, as the controller Status saw them last. A class that is not there is read from
-// the API server.
+// Classes caches the node classes as JSON, in the state in which the controller Status last read them. A class that is
+// not in the cache is read from the API server.
 type classes struct {
 	mu    sync.Mutex // guards known
 	known map[classKey]string
@@ -34,8 +34,8 @@ type classKey struct {
 	name string
 }
 
-// class returns the node class as JSON, empty for providers that read it themselves. It returns a NodeClassNotReadyError
-// if the class is missing or being deleted.
+// class returns the node class as JSON. It is empty for providers that read node classes themselves. class returns a
+// NodeClassNotReadyError if the node class does not exist or is being deleted.
 func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (string, error) {
 	if p.info.Has(cloudv1.Capability_CAPABILITY_CLUSTER_ACCESS) {
 		return "", nil
@@ -75,7 +75,7 @@ func (p *Provider) kindOf(gk schema.GroupKind) schema.GroupVersionKind {
 	return gk.WithVersion("")
 }
 
-// classText returns a class as JSON without what changes although its configuration does not.
+// classText returns a class as JSON, without the parts that change although the configuration does not.
 func classText(class *unstructured.Unstructured) (string, error) {
 	short := class.DeepCopy()
 	short.SetManagedFields(nil)
@@ -91,8 +91,8 @@ func classText(class *unstructured.Unstructured) (string, error) {
 // statusEvery is the interval at which a node class is validated again.
 const statusEvery = 30 * time.Second
 
-// A Status is the controller that asks the provider whether the node classes of one kind are valid, and writes their
-// condition Ready. Providers with access to the cluster have a controller of their own instead.
+// A Status is a controller that validates the node classes of one kind by calls of the provider, and writes their
+// condition Ready. Providers with access to the cluster have their own controllers for that.
 type Status struct {
 	provider *Provider
 	kind     schema.GroupVersionKind
@@ -152,7 +152,7 @@ func (s *Status) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		condition.SetTrue(object, conditionValid, now)
 	case errors.As(err, new(*UnreachableError)):
 		if p.gone() == nil {
-			return ctrl.Result{RequeueAfter: statusEvery / 6}, nil // it may answer again before anything has to change
+			return ctrl.Result{RequeueAfter: statusEvery / 6}, nil // the provider may answer before that is necessary
 		}
 		condition.SetFalse(object, conditionValid, reasonUnreachable, err.Error(), now)
 	case errors.As(err, new(*cloud.NodeClassNotReadyError)):
@@ -163,7 +163,7 @@ func (s *Status) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{RequeueAfter: statusEvery}, client.IgnoreNotFound(p.patchStatus(ctx, before, class))
 }
 
-// conditionValid is the condition of a node class that sums up what the provider says of it.
+// conditionValid is the condition of a node class with the result of its validation by the provider.
 const conditionValid = "Valid"
 
 func (p *Provider) validate(ctx context.Context, class string) error {

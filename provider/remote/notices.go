@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// noticeWait is how long Receive waits for notices.
+	// noticeWait is the maximum time for which Receive waits for notices.
 	noticeWait = 20 * time.Second
-	// soon is the wait between two calls of Receive.
+	// soon is the pause between two calls of Receive.
 	soon = time.Millisecond
 )
 
-// Notices is the source of the provider's notices. A batch that was not acknowledged when the stream ended is sent again
-// by the provider, so what is in memory may be lost.
+// Notices is the source of the provider's notices. State in memory may be lost, because the provider sends a batch again
+// that was not acknowledged when the stream ended.
 type notices struct {
 	provider *Provider
 	mu       sync.Mutex // guards stream
@@ -124,7 +124,8 @@ func (n *notices) drop(s *noticeStream) {
 	}
 }
 
-// batch reads a batch. Notices that are invalid are counted and left out: they would be invalid again.
+// batch converts a batch. Invalid notices are counted and omitted, because they would be invalid again if the provider
+// repeated them.
 func (n *notices) batch(s *noticeStream, m *cloudv1.WatchNoticesResponse) (cloud.NoticeBatch, error) {
 	if len(m.GetNotices()) > wire.MaxNotices {
 		n.drop(s)
@@ -158,10 +159,10 @@ func (n *notices) batch(s *noticeStream, m *cloudv1.WatchNoticesResponse) (cloud
 	return out, nil
 }
 
-// unavailableFor is how long an offering is not planned with after a notice.
+// unavailableFor is the time for which an offering counts as unavailable after a notice.
 const unavailableFor = 3 * time.Minute
 
-// MarkUnavailable implements cloud.Notifier. The provider is told in the background.
+// MarkUnavailable implements cloud.Notifier. The provider is called in the background.
 func (p *Provider) MarkUnavailable(claim *apiv1.NodeClaim, capacityType string) {
 	p.shortages.add([]*cloudv1.OfferingKey{{
 		InstanceType: claim.Labels[corev1.LabelInstanceTypeStable], Zone: claim.Labels[corev1.LabelTopologyZone], CapacityType: capacityType,

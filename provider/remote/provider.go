@@ -29,9 +29,9 @@ import (
 
 // Config has the dependencies and settings of a Provider.
 type Config struct {
-	// Address is unix:///path of a socket, or host:port.
+	// Address is unix:///path for a socket, or host:port.
 	Address string
-	// TLS is how a provider at host:port is authenticated. It is not used for a socket.
+	// TLS authenticates a provider at host:port. It is not used for a socket.
 	TLS *tls.Config
 	// Client reads NodePools from a cache. Reader reads node classes from the API server.
 	Client client.Client
@@ -42,21 +42,21 @@ type Config struct {
 	Metrics *Metrics
 	// Overlay applies NodeOverlays to instance types before candidates are chosen. It may be nil.
 	Overlay cloud.Overlay
-	// Namespace is where the facts about the provider are stored. If it is empty, they are not.
+	// Namespace is the namespace in which the facts about the provider are stored. If it is empty, they are not stored.
 	Namespace string
-	// Dial connects to the address; nil means by the network.
+	// Dial connects to the address; nil means the network of the machine.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
 // Times of the protocol.
 const (
-	// StartPatience is how long Connect waits for a provider that it has never reached.
+	// StartPatience is the maximum time for which Connect waits for a provider that was never reached before.
 	StartPatience = 30 * time.Second
-	// firstTypes is how long InstanceTypes waits for the first catalogue of a node class.
+	// firstTypes is the maximum time for which InstanceTypes waits for the first catalogue of a node class.
 	firstTypes = 5 * time.Second
-	// grace is how long the last catalogue of a provider that does not answer is used.
+	// grace is the time for which the last catalogue is used while the provider does not answer.
 	grace = time.Minute
-	// pulse is the interval at which it is checked that the provider answers.
+	// pulse is the interval of checks that the provider answers.
 	pulse = 15 * time.Second
 	// shortCall bounds calls about one object, longCall those about many. createCall bounds launches, which have an
 	// earlier deadline of their callers: the launch timeout.
@@ -78,7 +78,7 @@ type Provider struct {
 	slots  chan struct{} // bounds the calls at the same time
 	starts chan struct{} // bounds the launches among them
 
-	// running ends the goroutines of streams, which wait counts.
+	// running is the context of the goroutines that read streams. wait counts these goroutines.
 	running context.Context //nolint:containedctx // streams outlive the calls that open them
 	stop    context.CancelFunc
 	wait    sync.WaitGroup
@@ -98,8 +98,8 @@ var (
 	_ cloud.Pricer   = (*Provider)(nil)
 )
 
-// Connect connects to a provider and reads what is fixed about it. If the provider cannot be reached, the facts of its last
-// connection are used; without any, Connect returns an error. The provider ends with ctx.
+// Connect connects to a provider and reads the facts about it. If the provider cannot be reached, the facts that were
+// stored at its last connection are used. If there are none, Connect returns an error. The provider ends with ctx.
 func Connect(ctx context.Context, c Config) (*Provider, error) {
 	conn, err := dial(c)
 	if err != nil {
@@ -124,7 +124,7 @@ func Connect(ctx context.Context, c Config) (*Provider, error) {
 	return p, nil
 }
 
-// dial makes the connection. gRPC connects at the first call, and again after a failure with growing waits.
+// dial creates the connection. gRPC connects at the first call. After a failure it connects again, with increasing waits.
 func dial(c Config) (*grpc.ClientConn, error) {
 	trust := insecure.NewCredentials()
 	if !strings.HasPrefix(c.Address, "unix:") && c.Dial == nil {
@@ -153,7 +153,7 @@ func dial(c Config) (*grpc.ClientConn, error) {
 	return conn, nil
 }
 
-// Close ends all streams and the connection, and waits for that.
+// Close ends all streams and the connection, and returns when they have ended.
 func (p *Provider) Close() {
 	p.stop()
 	p.wait.Wait()
@@ -166,7 +166,7 @@ func (p *Provider) Name() string { return p.info.Name }
 // Facts implements cloud.Provider.
 func (p *Provider) Facts() cloud.Facts { return p.info.Facts }
 
-// Info returns what is fixed about the provider.
+// Info returns the facts about the provider.
 func (p *Provider) Info() *wire.Info { return p.info }
 
 // Get implements cloud.Provider.
@@ -188,7 +188,7 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance,
 	return i, p.checked(err)
 }
 
-// listPage is the number of instances of a page. maxPages bounds the pages of a list.
+// listPage is the number of instances in one page of a list. maxPages is the maximum number of pages of a list.
 const (
 	listPage = 1_000
 	maxPages = 10_000
@@ -277,7 +277,7 @@ func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.Dri
 	class, err := p.class(ctx, claim.Spec.NodeClassRef)
 	var missing *cloud.NodeClassNotReadyError
 	if errors.As(err, &missing) {
-		return "", nil // there is nothing to compare with
+		return "", nil // without a node class there is nothing to compare
 	}
 	if err != nil {
 		return "", err

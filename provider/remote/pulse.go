@@ -14,18 +14,19 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/wire"
 )
 
-// A Pulse checks at intervals that the provider answers, and publishes events on its NodePools when it stops to answer.
+// A Pulse checks at intervals that the provider answers. When it stops answering, the Pulse publishes events on its
+// NodePools.
 type Pulse struct {
 	provider *Provider
 }
 
-// Pulse returns the check of the provider.
+// Pulse returns the controller that checks the provider.
 func (p *Provider) Pulse() *Pulse { return &Pulse{provider: p} }
 
-// Name is its name in logs.
+// Name is the name of the controller in logs.
 func (c *Pulse) Name() string { return "provider." + c.provider.Name() }
 
-// Register adds the check to mgr. It runs on the leader.
+// Register adds the controller to mgr. It runs on the leader.
 func (c *Pulse) Register(mgr ctrl.Manager) error {
 	if err := mgr.Add(manager.RunnableFunc(c.Run)); err != nil {
 		return fmt.Errorf("set up %s: %w", c.Name(), err)
@@ -33,7 +34,8 @@ func (c *Pulse) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Run checks the provider until ctx is done. Facts that change are reported once: they are used after a restart.
+// Run checks the provider until ctx is done. A change of the facts is reported once, because the new facts are used only
+// after a restart.
 func (c *Pulse) Run(ctx context.Context) error {
 	p := c.provider
 	told, reported := false, false
@@ -63,7 +65,8 @@ func (c *Pulse) Run(ctx context.Context) error {
 	}
 }
 
-// facts compares the facts of an answer with those in use. It returns why the answer is rejected, empty if it is not.
+// facts compares the facts in a response with those in use. It returns the reason if the response is rejected, otherwise
+// "".
 func (c *Pulse) facts(ctx context.Context, m *cloudv1.GetInfoResponse, reported *bool) (fault string) {
 	p := c.provider
 	if _, err := wire.ReadInfo(m); err != nil {
@@ -77,7 +80,7 @@ func (c *Pulse) facts(ctx context.Context, m *cloudv1.GetInfoResponse, reported 
 	return ""
 }
 
-// tell publishes an event on each NodePool of the provider and reports whether it could.
+// tell publishes an event on each NodePool of the provider. It returns false if the NodePools could not be listed.
 func (c *Pulse) tell(ctx context.Context, fault string) bool {
 	p := c.provider
 	var pools apiv1.NodePoolList

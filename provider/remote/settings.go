@@ -13,9 +13,10 @@ import (
 
 // Settings are the settings of providers in other processes.
 type Settings struct {
-	// Addresses are those of the providers: unix:///path, or host:port.
+	// Addresses are the addresses of the providers: unix:///path or host:port.
 	Addresses []string
-	// CAFile, CertFile and KeyFile are PEM files for TLS: the certificates that sign those of providers, and the client's own.
+	// CAFile, CertFile and KeyFile are PEM files for TLS: the certificates of the authorities that sign those of providers,
+	// and the client's own certificate and key.
 	CAFile, CertFile, KeyFile string
 
 	flags     *pflag.FlagSet
@@ -84,7 +85,8 @@ func CheckAddress(address string) error {
 	return nil
 }
 
-// TLS returns how providers at host:port are authenticated. Without a CA file the certificates of the system are used.
+// TLS returns the configuration by which providers at host:port are authenticated. Without a CA file, the certificates of
+// the system are used.
 func (s *Settings) TLS() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.CAFile != "" {
@@ -104,7 +106,7 @@ func (s *Settings) TLS() (*tls.Config, error) {
 		if _, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile); err != nil {
 			return nil, fmt.Errorf("--%s (%s): %w", flagCert, envCert, err)
 		}
-		// The files are read again for each connection, since certificates are renewed.
+		// The files are read again for each connection, because certificates are renewed.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			c, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
 			return &c, err

@@ -16,16 +16,17 @@ func keyOf(k *cloudv1.OfferingKey) offeringKey {
 	return offeringKey{k.GetInstanceType(), k.GetZone(), k.GetCapacityType(), k.GetReservationId()}
 }
 
-// maxShortages bounds the shortages that are remembered.
+// maxShortages is the maximum number of stored shortages.
 const maxShortages = 50_000
 
-// Shortages are the offerings that launches have shown to be exhausted. After a restart the next launch shows it again.
+// Shortages are the offerings that launches have found to be exhausted. They are lost in a restart. Then another launch
+// finds the same.
 type shortages struct {
 	mu    sync.Mutex // guards until
 	until map[offeringKey]time.Time
 }
 
-// add notes that the offerings are exhausted until the time.
+// add records that the offerings are exhausted until the time.
 func (s *shortages) add(keys []*cloudv1.OfferingKey, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +37,8 @@ func (s *shortages) add(keys []*cloudv1.OfferingKey, until time.Time) {
 	}
 }
 
-// apply returns the types with exhausted offerings as not available. Types without any are the given ones.
+// apply returns the types with the exhausted offerings as not available. A type without exhausted offerings is returned
+// unchanged.
 func (s *shortages) apply(types []*cloud.InstanceType, now time.Time) []*cloud.InstanceType {
 	s.mu.Lock()
 	defer s.mu.Unlock()

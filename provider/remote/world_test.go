@@ -20,7 +20,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote"
 )
 
-// A scripted provider answers as a test wants. Methods without a script launch and find nothing.
+// A scripted provider calls functions of the test for its responses. Methods without such a function launch instances and
+// find none.
 type scripted struct {
 	cloudv1.UnimplementedProviderServiceServer
 
@@ -92,7 +93,7 @@ func instance(r *cloudv1.CreateInstanceRequest) *cloudv1.Instance {
 	return &cloudv1.Instance{ProviderId: "script://" + r.GetToken(), Token: r.GetToken(), Offering: r.GetCandidates()[0]}
 }
 
-// A line is a connection that a test can cut.
+// A line is a connection that a test can interrupt.
 type line struct {
 	mu       sync.Mutex // guards all below
 	listener *bufconn.Listener
@@ -100,7 +101,7 @@ type line struct {
 	done     chan error
 }
 
-// start starts the provider. Without it, connections are refused.
+// start starts the provider. While none runs, connections are refused.
 func (l *line) start(s *scripted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +133,7 @@ func (l *line) dial(ctx context.Context, _ string) (net.Conn, error) {
 	return listener.DialContext(ctx)
 }
 
-// connect starts the provider and connects to it. The caller ends both before its bubble ends.
+// connect starts the provider and connects to it. The caller must end both before the bubble ends.
 func connect(t *testing.T, s *scripted) (*remote.Provider, *line) {
 	t.Helper()
 	l := &line{}

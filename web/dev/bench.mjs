@@ -13,7 +13,7 @@ const rows = [];
 const quantile = (list, q) => (list.length ? list.toSorted((a, b) => a - b)[Math.min(list.length - 1, Math.floor(q * list.length))] : NaN);
 const ms = (v) => v.toFixed(1) + " ms";
 
-/** Seconds of CPU that a process has used. */
+/** CPU time that a process has used, in seconds. */
 function cpu(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
   return (Number(fields[11]) + Number(fields[12])) / 100;

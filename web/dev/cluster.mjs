@@ -1,4 +1,4 @@
-// A generated cluster that changes. The numbers repeat from run to run.
+// A generated cluster that changes. The random numbers are the same in each run.
 let seed = 7;
 const random = () => {
   seed = (seed * 1664525 + 1013904223) >>> 0;

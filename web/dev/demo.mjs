@@ -18,7 +18,7 @@ export async function startDemo(program, args) {
     try {
       if ((await fetch(url + "api/v1/info")).ok) break;
     } catch {
-      // not yet
+      // The server does not listen yet.
     }
     if (i > 600 || child.exitCode !== null) throw new Error(`${program} does not serve`);
     await new Promise((done) => setTimeout(done, 100));

@@ -1,4 +1,4 @@
-// Makes a PNG small: 256 colours by median cut, and the best compression.
+// Makes a PNG file smaller: it reduces the picture to 256 colours (median cut) and uses the best compression.
 import { crc32, deflateSync, inflateSync } from "node:zlib";
 
 function* chunks(png) {
@@ -9,7 +9,9 @@ function* chunks(png) {
   }
 }
 
-/** Pixels of a PNG without interlacing, with 8 bits for red, green, blue and perhaps alpha. */
+/**
+ * Returns the pixels of a PNG file. It must have no interlacing, and 8 bits for each of red, green, blue and optionally alpha.
+ */
 function decode(png) {
   const data = [];
   let width = 0;
@@ -65,7 +67,7 @@ function palette(pixels, size) {
   const list = [];
   const index = new Map();
   for (const { colors } of boxes) {
-    // The most frequent colour stands for its box, so that areas keep their exact colour.
+    // A box of similar colours is replaced by its most frequent colour, so that large areas keep their exact colour.
     list.push(colors.reduce((best, c) => (counts.get(c) > counts.get(best) ? c : best)));
     for (const c of colors) index.set(c, list.length - 1);
   }

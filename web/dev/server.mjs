@@ -1,6 +1,6 @@
 // A server with generated data, for work on the page without a cluster. It is not shipped.
 //   node dev/server.mjs [-nodes 40] [-pods 20] [-port 5173] [-empty]
-// With -api http://127.0.0.1:8099/ the data are those of a controller there.
+// With -api http://127.0.0.1:8099/ it forwards the requests for data to the controller at that address.
 import { createServer, request as forward } from "node:http";
 import { readFile } from "node:fs/promises";
 import { extname, join } from "node:path";

@@ -1,4 +1,5 @@
-// Pictures of every view at two widths in both themes, to look at: node dev/shots.mjs URL DIRECTORY [views] [widths] [themes]
+// Takes pictures of each view, to check them by eye, by default at two widths in both themes: node dev/shots.mjs URL DIRECTORY
+// [views] [widths] [themes]
 import { mkdirSync } from "node:fs";
 import { chromium } from "@playwright/test";
 

@@ -17,17 +17,19 @@ export interface Strip {
   nodesComing: number;
   podsPending: number;
   podsBound: number;
-  /** requested ≤ allocatable of nodes that are there; coming is allocatable of nodes in flight. */
+  /**
+   * requested and allocatable are sums over the nodes that have joined. coming is what the nodes that have not joined will add.
+   */
   requested: Amounts;
   allocatable: Amounts;
   coming: Amounts;
   dollarsPerHour: number | null;
-  /** Price of the same nodes on demand, without commitments. */
+  /** On-demand price of the same nodes, without discounts for commitments. */
   listPerHour: number | null;
-  /** Lower bound on the price of any nodes for all pods. */
+  /** Lower bound of the price: no set of nodes on which all pods fit is cheaper. */
   floorPerHour: number | null;
   unpriced: number;
-  /** Share of spot nodes by price, 0 to 1; null without nodes. */
+  /** Share of spot nodes in the price of all nodes, 0 to 1; null if there are no nodes. */
   spotShare: number | null;
   lastDecision: string | null;
   /** False if this replica does not decide. leaderName is then the pod that does, empty if it is not known. */
@@ -37,9 +39,9 @@ export interface Strip {
 
 export type NodeState = "launching" | "registered" | "initialized" | "drifted" | "disrupting" | "draining" | "unmanaged";
 
-/** A tile of the fleet. */
+/** A node or NodeClaim, which is a tile in the view Fleet. */
 export interface FleetNode {
-  /** Unique and stable: the name of the NodeClaim, or of the node without one. */
+  /** Name of the NodeClaim, or of the node if it has no NodeClaim. It is unique and never changes. */
   id: string;
   name: string;
   pool: string;
@@ -51,7 +53,7 @@ export interface FleetNode {
   allocatable: Amounts;
   requested: Amounts;
   dollarsPerHour: number | null;
-  /** Rule that keeps the node; empty if nothing does. */
+  /** The rule because of which the node is not removed; empty if there is none or it is not known. */
   keptBy: string;
   created: string;
   /** Pods as blocks: [dominant share of the node 0..1, kind, index into Fleet.owners]. kind: 0 workload, 1 DaemonSet, 2 blocks disruption. */
@@ -66,11 +68,14 @@ export interface Fleet {
 
 export interface NodeDetail {
   node: FleetNode;
-  /** Owners of node.pods. */
+  /** Names of the owners to which the indices in node.pods refer. */
   owners: string[];
   claim: string;
   conditions: { of: "NodeClaim" | "Node"; type: string; status: string; reason: string; message: string; since: string }[];
-  /** Why this type was chosen, and what else was considered, from the episode that launched it; empty if it is not kept any more. */
+  /**
+   * Why this instance type was chosen, and which others were considered, by the decision that launched the node; empty if that is
+   * no longer stored.
+   */
   chosen: { episode: string; decision: string; options: number; considered: { type: string; zone: string; capacityType: string; dollarsPerHour: number | null; reason: string }[] };
   /** Why the node stays, or what will be done with it, and the smallest change that lets it go. */
   stays: { rule: string; reason: string; fix: string; wastePerHour: number | null };
@@ -105,14 +110,14 @@ export interface PendingGroup {
   outcome: "existing" | "new" | "refused" | "unknown";
   reason: string;
   fix: string;
-  /** By NodePool: the first rule that refuses. */
+  /** For each NodePool, the first rule that refuses the pods. */
   pools: { pool: string; rule: string; reason: string; fix: string }[];
-  /** What is under way: names of NodeClaims. */
+  /** Names of the NodeClaims and nodes on which the pods will run, if there are any. */
   underWay: string[];
   since: string;
 }
 
-/** An episode; the same JSON as `karpenter timeline -o json`. */
+/** A decision with what happened because of it (an episode). It is the same JSON as that of `karpenter timeline -o json`. */
 export interface Episode {
   id: string;
   time: string;
@@ -161,7 +166,10 @@ export interface Pool {
 
 export interface Capacity {
   interruptions: { time: string; node: string; type: string; zone: string; kind: string }[];
-  /** Refused offerings: zone × family, with the types and when the back-off ends, null if that is not known. */
+  /**
+   * What the cloud refused to launch, by zone and instance family. until is when it may be tried again, or null if that is not
+   * known.
+   */
   refused: { zone: string; family: string; capacityType: string; types: string[]; until: string | null; reason: string }[];
   reservations: { id: string; type: string; zone: string; total: number; used: number }[];
   spot: { zone: string; nodes: number; dollarsPerHour: number | null }[];
@@ -181,11 +189,13 @@ export interface Cost {
   rows: { key: string; dollarsPerHour: number; dollars: number; idle?: { dollarsPerHour: number; dollars: number }; overhead?: { dollarsPerHour: number; dollars: number } }[];
   idle: { cause: string; dollarsPerHour: number; dollars: number; opens?: Record<string, string> }[];
   overhead: { dollarsPerHour: number; dollars: number };
-  /** The one change that frees most: nodes that are kept by one rule, with its fix. */
+  /**
+   * For each rule because of which nodes are not removed: how many nodes, what they waste, and a fix. The largest waste is first.
+   */
   blocked?: { rule: string; nodes: number; dollarsPerHour: number; reason: string; fix: string }[];
 }
 
-/** Equal steps of time; null where nothing is known. */
+/** Values over time, in equal steps of time; null where nothing is known. */
 export interface Trends {
   /** Unix seconds. */
   time: number[];
@@ -224,7 +234,10 @@ export interface WhatIf {
   warnings: string[];
 }
 
-/** GET /api/v1/stream: server-sent events, one JSON object each. The first is of type "snapshot". "fleet" replaces or removes single nodes. */
+/**
+ * GET /api/v1/stream returns server-sent events. Each is one JSON object. The first has type "snapshot"; "fleet" replaces or
+ * removes single nodes.
+ */
 export type Message =
   | { type: "snapshot"; version: number; strip: Strip; fleet: Fleet }
   | { type: "strip"; version: number; strip: Strip }
@@ -232,7 +245,7 @@ export type Message =
   | { type: "pending"; version: number; groups: PendingGroup[] }
   | { type: "episode"; version: number; episode: Episode };
 
-/** GET /api/v1/history?at=TIME: the fleet at that moment; moments lists those that are kept. */
+/** GET /api/v1/history?at=TIME returns the fleet at that time. moments has all times of which the controller stores the fleet. */
 export interface History {
   at: string;
   moments: string[];
@@ -240,7 +253,7 @@ export interface History {
   fleet: Fleet;
 }
 
-/** GET /api/v1/info. Empty if not known. */
+/** GET /api/v1/info returns facts about the controller. A text is empty if it is not known. */
 export interface Info {
   cluster: string;
   version: string;
@@ -248,7 +261,7 @@ export interface Info {
   region: string;
 }
 
-/** Every error has this body. */
+/** The body of each response with an error. */
 export interface ApiError {
   error: string;
   fix: string;

@@ -1,4 +1,4 @@
-// Charts over time. Loaded only when a view shows one.
+// Charts of values over time. The browser loads this file only when a view shows a chart.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 

@@ -1,4 +1,4 @@
-// Requests to the controller: JSON, and the stream of changes with back-off.
+// Requests to the controller: JSON, and the stream of changes, which is opened again after a failure.
 import type { ApiError, Message } from "./api";
 import { backoff, EventParser } from "./events";
 
@@ -9,7 +9,7 @@ let token = "";
 try {
   token = sessionStorage.getItem(tokenKey) ?? "";
 } catch {
-  // Without storage the token lasts until the page is closed.
+  // If the browser forbids storage, the token lasts until the page is closed.
 }
 
 export function setToken(value: string): void {
@@ -18,11 +18,11 @@ export function setToken(value: string): void {
     if (token) sessionStorage.setItem(tokenKey, token);
     else sessionStorage.removeItem(tokenKey);
   } catch {
-    // as above
+    // The token lasts until the page is closed.
   }
 }
 
-/** What the controller refused, or that it cannot be reached (status 0). */
+/** A request failed: the controller answered with an HTTP status, or it cannot be reached (status 0). */
 export class Failure extends Error {
   constructor(readonly status: number, message: string, readonly fix: string) {
     super(message);
@@ -44,7 +44,7 @@ async function request(path: string, init: RequestInit = {}): Promise<Response> 
   try {
     body = await response.json();
   } catch {
-    // A proxy may answer with a page of its own.
+    // The response is not JSON if it is the page of a proxy.
   }
   throw new Failure(response.status, body.error || `The controller answered ${response.status}.`, body.fix || "");
 }
@@ -63,13 +63,13 @@ export async function post<T>(path: string, body: unknown, signal?: AbortSignal)
   return response.json();
 }
 
-/** Silence after which the stream counts as broken. The controller sends a comment more often than that. */
+/** Milliseconds without data after which the stream counts as broken. The controller sends a comment more often. */
 const silence = 40_000;
 
 export interface StreamEvents {
   message(message: Message): void;
   open(): void;
-  /** retryAt is 0 if there is no further attempt by itself. */
+  /** Called when the stream ends. retryAt is the time of the next attempt, or 0 if only retry makes one. */
   lost(failure: Failure, retryAt: number): void;
 }
 
@@ -93,7 +93,7 @@ export class Stream {
     this.abort?.abort();
   }
 
-  /** Tries at once, as after a new token or a click. */
+  /** Connects at once, for example after the user has entered a token. */
   retry(): void {
     clearTimeout(this.timer);
     this.abort?.abort();

@@ -1,6 +1,9 @@
-// Server-sent events from chunks of text, and the delay before a connection is tried again. Pure.
+// Parses server-sent events, and computes the delay before the page connects again. Nothing here does input or output.
 
-/** Delay before the next attempt: half a second, doubled up to 15 s, with up to a quarter more so that viewers spread. */
+/**
+ * Delay before the next attempt: half a second, doubled each time up to 15 s, plus up to a quarter so that not all viewers
+ * connect at once.
+ */
 export function backoff(attempt: number, random: number): number {
   return Math.min(15_000, 500 * 2 ** Math.min(attempt, 8)) * (1 + random / 4);
 }

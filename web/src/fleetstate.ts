@@ -1,17 +1,23 @@
-// The nodes of a fleet, and how changes are applied to them. Pure.
+// The nodes of a fleet, and the functions that apply changes to them.
 import type { Fleet, FleetNode } from "./api";
 
-/** Nodes with one table of owners. version grows with each change; shape grows when nodes come, go or change group. */
+/**
+ * Nodes, with one list of the owners of their pods. version grows with each change. shape grows if nodes are added, removed or
+ * change group.
+ */
 export class FleetState {
   readonly nodes = new Map<string, FleetNode>();
   readonly owners: string[] = [];
   version = 0;
   shape = 0;
-  /** Nodes that were added, for the animation; by time. */
+  /** When nodes were added in the last seconds, by the id of the node. The animation of new tiles uses it. */
   readonly added = new Map<string, number>();
   private readonly numbers = new Map<string, number>();
 
-  /** Makes the indices of a message's owners those of this fleet. */
+  /**
+   * Pods refer to owners by index. This function changes the indices into the message's list to indices into the list of this
+   * fleet.
+   */
   private intern(owners: string[], nodes: FleetNode[]): void {
     const to = new Int32Array(owners.length);
     owners.forEach((owner, i) => {
@@ -36,7 +42,7 @@ export class FleetState {
     this.shape++;
   }
 
-  /** Applies a delta, and returns how many nodes came and went. */
+  /** Adds, replaces and removes nodes, and returns how many were added and removed. */
   apply(owners: string[], nodes: FleetNode[], gone: string[], now: number): { came: number; went: number } {
     this.intern(owners, nodes);
     let came = 0;

@@ -11,11 +11,11 @@ import { Atlas, readPalette, type Look, type Palette } from "./tiles";
 export interface View {
   fleet: FleetState;
   by: Grouping;
-  /** Undefined chooses by the number of nodes. */
+  /** Chooses the size of the tiles from the number of nodes and the width of the canvas. */
   size: (nodes: number, width: number) => Size;
   query: Query;
   selected: string;
-  /** Node with the keyboard focus, if the fleet has it. */
+  /** The node whose tile has the keyboard focus; empty if the focus is elsewhere. */
   focused: string;
 }
 
@@ -87,7 +87,7 @@ export class FleetCanvas {
     this.canvas.style.height = this.height + "px";
     if (this.frame) cancelAnimationFrame(this.frame);
     this.frame = 0;
-    this.draw(performance.now()); // now, since resizing clears the canvas
+    this.draw(performance.now()); // at once, because resizing has cleared the canvas
   }
 
   schedule(): void {
@@ -97,7 +97,7 @@ export class FleetCanvas {
     });
   }
 
-  /** Lays out anew if nodes came, went or changed group, or if the view changed. */
+  /** Makes a new layout if nodes were added, were removed or changed their group, or if the view has changed. */
   private prepare(view: View): Layout {
     const { fleet, query } = view;
     const searching = query.terms.length > 0;

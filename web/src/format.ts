@@ -1,4 +1,4 @@
-// Texts of amounts. A value that is not known is an em dash, never 0.
+// Texts of amounts. The text of a value that is not known is an em dash, never 0.
 
 export const unknown = "—";
 
@@ -18,17 +18,17 @@ function missing(value: number | null | undefined): value is null | undefined {
   return value === null || value === undefined || !Number.isFinite(value);
 }
 
-/** Count with thousands separators. */
+/** A count with separators for thousands. */
 export function count(value: number | null | undefined): string {
   return missing(value) ? unknown : grouped.format(Math.round(value));
 }
 
-/** "1 node", "2 nodes". */
+/** A number with its noun: "1 node", "2 nodes". */
 export function plural(n: number, one: string, many = one + "s"): string {
   return `${count(n)} ${n === 1 ? one : many}`;
 }
 
-/** Dollars: four digits after the point below one dollar, so that small instance types differ. */
+/** A price in dollars. Below one dollar it has four digits after the point, so that prices of small instance types differ. */
 export function dollars(value: number | null | undefined): string {
   if (missing(value)) return unknown;
   const size = Math.abs(value);
@@ -41,7 +41,7 @@ export function perHour(value: number | null | undefined): string {
   return missing(value) ? unknown : dollars(value) + "/h";
 }
 
-/** Dollars of a month of 730 hours. */
+/** The price of a month of 730 hours, from the price of an hour. */
 export function perMonth(value: number | null | undefined): string {
   if (missing(value)) return unknown;
   const month = Math.abs(value * 730);
@@ -58,7 +58,7 @@ export function change(value: number | null | undefined, text: (v: number) => st
 /** A share of 0 to 1 in percent. Shares that are not 0 are never shown as 0%, and those below 1 never as 100%. */
 export function percent(share: number | null | undefined, places = 0): string {
   if (missing(share)) return unknown;
-  // Sums of amounts are a little off.
+  // A sum of fractions may differ from 1 by a rounding error.
   const value = Math.abs(share - 1) < 1e-9 ? 100 : share * 100;
   const step = 10 ** -places;
   if (value > 0 && value < step / 2) return "<" + digits(step, places) + "%";
@@ -117,7 +117,7 @@ export function duration(ms: number): string {
   return d < 7 && h % 24 ? `${d} d ${h % 24} h` : `${d} d`;
 }
 
-/** Zero times of the API mean that nothing is known. */
+/** A time of the API in milliseconds; null if it is not known. The zero time of Go (year 1) also means that it is not known. */
 export function instant(time: string | null | undefined): number | null {
   if (!time || time.startsWith("0001-")) return null;
   const ms = Date.parse(time);
@@ -129,17 +129,17 @@ export function age(time: string | null | undefined, now: number): string {
   return ms === null ? unknown : duration(now - ms);
 }
 
-/** A duration as Go writes it, without units that are 0: 10h of 10h0m0s. */
+/** A duration as Go writes it, but without units that are 0: 10h for 10h0m0s. */
 export function goDuration(text: string): string {
   return text.replace(/(?<=[hm])0[ms](?=$|\d)/g, "");
 }
 
-/** An age in its largest unit alone. */
+/** An age in its largest unit only. */
 export function rough(time: string | null | undefined, now: number): string {
   return age(time, now).split(" ").slice(0, 2).join(" ");
 }
 
-/** 14:05:10 of today, otherwise 24 Nov 14:05, in the time zone of the browser. */
+/** A time of today as 14:05:10, any other as 24 Nov 14:05, in the time zone of the browser. */
 export function clock(time: string | number | null | undefined, now: number, seconds = true): string {
   const ms = typeof time === "number" ? time : instant(time);
   if (ms === null) return unknown;
@@ -149,13 +149,13 @@ export function clock(time: string | number | null | undefined, now: number, sec
   return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" }) + " " + hm.slice(0, 5);
 }
 
-/** The part of a node's name that tells it from others. */
+/** A node's name without its domain: ip-10-0-0-1 for ip-10-0-0-1.ec2.internal. */
 export function shortName(name: string): string {
   const dot = name.indexOf(".");
   return dot > 0 ? name.slice(0, dot) : name;
 }
 
-/** The family of an instance type: m7a of m7a.large, c-4x of c-4x-amd64-linux. */
+/** The family of an instance type: m7a for m7a.large, c for c-4x-amd64-linux. */
 export function family(type: string): string {
   const dot = type.indexOf(".");
   if (dot > 0) return type.slice(0, dot);

@@ -1,4 +1,4 @@
-// Where the tiles of the fleet are. Pure: nodes and a width in, rectangles out.
+// Computes the places of the tiles of the fleet from the nodes and the width of the view. The functions have no state.
 import type { FleetNode } from "./api";
 
 export const groupings = ["pool", "zone", "type", "capacity", "state"] as const;
@@ -13,7 +13,7 @@ export interface Metrics {
   gap: number;
 }
 
-/** In CSS pixels. */
+/** The sizes of tiles in CSS pixels. */
 export const tileMetrics: Record<Size, Metrics> = {
   large: { width: 196, height: 104, gap: 10 },
   medium: { width: 126, height: 66, gap: 7 },
@@ -25,7 +25,10 @@ export const headerHeight = 38;
 export const groupGap = 18;
 export const padding = 16;
 
-/** Larger tiles have more text; many nodes get smaller tiles, so that most are visible. */
+/**
+ * Chooses the size of the tiles. Larger tiles have more text, but with many nodes the tiles are smaller, so that most are
+ * visible.
+ */
 export function sizeFor(nodes: number, width: number): Size {
   const roomy = width >= 700 ? 1 : 0.4;
   if (nodes <= 60 * roomy) return "large";
@@ -45,10 +48,10 @@ export function groupKey(node: FleetNode, by: Grouping): string {
 
 export interface Group {
   key: string;
-  /** Indices into Layout.nodes: first, and one after the last. */
+  /** The nodes of the group are those of Layout.nodes from index start to index end - 1. */
   start: number;
   end: number;
-  /** Top of the header. */
+  /** The y coordinate of the top of the header. */
   y: number;
   height: number;
 }
@@ -57,7 +60,7 @@ export interface Layout {
   nodes: FleetNode[];
   groups: Group[];
   columns: number;
-  /** Width of the tiles, with gaps between but not around. */
+  /** The x coordinate of the first column. */
   left: number;
   tile: Metrics;
   width: number;
@@ -71,7 +74,7 @@ export interface Rect {
   height: number;
 }
 
-/** Oldest nodes first within a group, so that tiles keep their places when nodes are added. */
+/** Sorts the nodes of a group by age, the oldest first, so that tiles keep their places when nodes are added. */
 function before(a: FleetNode, b: FleetNode): number {
   return a.created < b.created ? -1 : a.created > b.created ? 1 : a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
 }
@@ -89,7 +92,7 @@ export function arrange(nodes: Iterable<FleetNode>, by: Grouping, size: Size, wi
   const tile = { ...tileMetrics[size] };
   const room = Math.max(tile.width, width - 2 * padding);
   const columns = Math.max(1, Math.floor((room + tile.gap) / (tile.width + tile.gap)));
-  // Large tiles stretch to fill the row.
+  // Large and medium tiles are stretched so that they fill the row.
   if (size === "large" || size === "medium") tile.width = Math.floor((room - (columns - 1) * tile.gap) / columns);
   // A single column is as wide as a phone at most.
   if (columns > 1 && tile.width > tileMetrics[size].width * 1.4 || tile.width > tileMetrics[size].width * 2) tile.width = Math.floor(tileMetrics[size].width * 1.4);
@@ -133,7 +136,7 @@ export function groupOf(layout: Layout, index: number): Group | undefined {
   return undefined;
 }
 
-/** Groups and ranges of tiles that are visible between top and bottom. */
+/** The groups that are visible between the y coordinates top and bottom, and for each the indices of its visible tiles. */
 export function visible(layout: Layout, top: number, bottom: number): { group: Group; start: number; end: number }[] {
   const found = [];
   const row = layout.tile.height + layout.tile.gap;
@@ -157,7 +160,7 @@ export function visible(layout: Layout, top: number, bottom: number): { group: G
   return found;
 }
 
-/** The tile at a point, or -1. */
+/** The index of the tile at a point, or -1 if there is none. */
 export function hit(layout: Layout, x: number, y: number): number {
   for (const { group } of visible(layout, y, y)) {
     const { tile, columns, left } = layout;
@@ -174,7 +177,7 @@ export function hit(layout: Layout, x: number, y: number): number {
 
 export type Move = "left" | "right" | "up" | "down" | "home" | "end" | "pageup" | "pagedown";
 
-/** The tile to which a key moves the focus. Up and down keep the column across groups. */
+/** The index of the tile to which a key moves the focus. Up and down stay in the column, also into another group. */
 export function move(layout: Layout, index: number, to: Move, page = 5): number {
   const last = layout.nodes.length - 1;
   if (last < 0) return -1;
@@ -208,8 +211,8 @@ export function move(layout: Layout, index: number, to: Move, page = 5): number 
 }
 
 /**
- * Rectangles whose areas are in proportion to values, in their order, within a rectangle (squarified treemap).
- * Writes x, y, width, height per value into out.
+ * Divides a rectangle into one rectangle for each value, in the order of the values (squarified treemap). The areas are in
+ * proportion to the values. For each value, x, y, width and height are written into out.
  */
 export function squarify(values: number[], x: number, y: number, width: number, height: number, out: Float32Array): void {
   let total = 0;

@@ -73,7 +73,7 @@ function Banner() {
   return null;
 }
 
-/** The controller wants to know who asks. */
+/** Asks for a token, because the controller requires authentication, or says that the user may not see the cluster. */
 function SignIn({ message, fix, denied }: { message: string; fix: string; denied: boolean }) {
   const [value, setValue] = useState("");
   return (

@@ -1,4 +1,4 @@
-// The fleet at an earlier moment, if the address names one.
+// Fetches the fleet at an earlier moment if the address of the page has one.
 import { effect, signal } from "@preact/signals";
 import type { History } from "./api";
 import { Failure, get } from "./client";
@@ -6,7 +6,7 @@ import { params } from "./router";
 import { FleetState } from "./fleetstate";
 import { connection, fleetVersion, live, strip } from "./store";
 
-/** Moments that the controller keeps, oldest first; null until they were asked for. */
+/** The moments of which the controller stores the fleet, oldest first; null until they were fetched. */
 export const moments = signal<string[] | null>(null);
 export const past = signal<{ at: string; history: History; fleet: FleetState } | null>(null);
 export const pastFailure = signal<Failure | null>(null);
@@ -47,13 +47,13 @@ effect(() => {
   else void load(at);
 });
 
-/** Asks which moments are kept. */
+/** Fetches the moments. */
 export async function loadMoments(): Promise<void> {
   try {
     moments.value = (await get<History>("history")).moments;
   } catch (error) {
     if (!(error instanceof Failure)) return;
-    if (error.status === 404) moments.value = []; // nothing is kept yet
+    if (error.status === 404) moments.value = []; // the controller has stored no moment yet
     else pastFailure.value = error;
   }
 }
@@ -69,7 +69,7 @@ export function shownStrip() {
   return then && params.value.at ? then.history.strip : strip.value;
 }
 
-/** True before the first snapshot. */
+/** True until the first snapshot has arrived. */
 export function waiting(): boolean {
   return strip.value === null && connection.value.state !== "live";
 }

@@ -5,7 +5,7 @@ export type View = (typeof views)[number];
 
 export interface Route {
   view: View;
-  /** Only values that are not the default. */
+  /** Parameters by key. A parameter that has its default value is missing. */
   params: Record<string, string>;
 }
 
@@ -36,12 +36,12 @@ function rank(key: string): number {
   return i < 0 ? order.length : i;
 }
 
-/** Slashes and colons stay readable. */
+/** Encodes a value for the address, but leaves slashes, colons and commas readable. */
 function encode(value: string): string {
   return encodeURIComponent(value).replace(/%2F/g, "/").replace(/%3A/g, ":").replace(/%2C/g, ",");
 }
 
-/** What stays when the view changes: the moment and the search. Selections belong to their view. */
+/** Returns the route of another view. The moment and the search stay, but selections belong to one view and are dropped. */
 export function changeView(route: Route, view: View): Route {
   const params: Record<string, string> = {};
   for (const key of ["at", "q"]) if (route.params[key]) params[key] = route.params[key];

@@ -1,4 +1,5 @@
-// The current route as a signal. Selecting something adds an entry to the history; typing in the search replaces it.
+// The current route as a signal. A selection adds an entry to the history of the browser. Typing in the search changes the last
+// entry.
 import { computed, signal } from "@preact/signals";
 import { changeParams, changeView, formatRoute, parseRoute, type View } from "./route";
 

@@ -44,7 +44,7 @@ function text(node: FleetNode): string {
   return t;
 }
 
-/** Which of the owners each term matches; made once per search, since nodes share their owners. */
+/** For each term, which owners of pods it matches. It is computed once for a search, because many pods have the same owner. */
 export function matchOwners(query: Query, owners: string[]): Uint8Array[] {
   return query.terms.map(({ key, value }) => {
     const hit = new Uint8Array(owners.length);

@@ -1,4 +1,4 @@
-// What is known of the cluster: the fleet by node, the strip, pending pods, episodes, and the state of the connection.
+// What the page knows about the cluster: its nodes, the summary, pending pods, decisions, and the state of the connection.
 import { batch, signal } from "@preact/signals";
 import type { Episode, Message, PendingGroup, Strip } from "./api";
 import { Failure, Stream } from "./client";
@@ -11,20 +11,20 @@ export type Connection =
   | { state: "token" | "denied"; failure: Failure };
 
 export const live = new FleetState();
-/** Grows with each change of the fleet. Views read it and then the fleet. */
+/** Grows with each change of live. A view reads it before live, so that it is drawn again after each change. */
 export const fleetVersion = signal(0);
 export const strip = signal<Strip | null>(null);
 export const pending = signal<PendingGroup[] | null>(null);
 export const episodes = signal<Episode[] | null>(null);
 export const connection = signal<Connection>({ state: "connecting" });
-/** When the last message arrived; 0 before the first. */
+/** When the last message of the stream arrived; 0 if there was none yet. */
 export const lastMessage = signal(0);
-/** For screen readers. */
+/** The text that screen readers speak when it changes. */
 export const announcement = signal("");
-/** The time, for ages; moves once a second while the page is visible. */
+/** The current time, from which ages are computed. It changes once a second while the page is visible. */
 export const now = signal(Date.now());
 
-/** Episodes that are kept in the page. */
+/** The largest number of episodes that the page stores. */
 const maxEpisodes = 1000;
 
 export function addEpisode(episode: Episode): void {
@@ -40,7 +40,7 @@ export function addEpisode(episode: Episode): void {
   episodes.value = next.slice(0, maxEpisodes);
 }
 
-/** An answer to a request never replaces what the stream has said since. */
+/** Adds episodes that a request returned. An episode that the stream has sent is newer and is not replaced. */
 export function mergeEpisodes(list: Episode[]): void {
   const known = new Map(list.map((e) => [e.id, e]));
   for (const e of episodes.value ?? []) known.set(e.id, e);

@@ -37,7 +37,7 @@ export function readPalette(element: Element): Palette {
   };
 }
 
-/** The largest requested share of a resource; null without allocatable amounts. */
+/** The requested share of the resource of which the largest share is requested; null if no allocatable amount is known. */
 export function fullness(node: FleetNode): number | null {
   const { allocatable: a, requested: r } = node;
   if (a.cpu <= 0 && a.memory <= 0) return null;
@@ -49,7 +49,7 @@ export interface Look {
   tile: Metrics;
   palette: Palette;
   ratio: number;
-  /** By owner: 1 if the search names it. */
+  /** For each owner of pods, 1 if the search matches it. null if it matches no owner. */
   matched: Uint8Array | null;
 }
 
@@ -57,7 +57,10 @@ type Context = CanvasRenderingContext2D;
 
 const rects = new Float32Array(4 * 512);
 
-/** Pods as blocks: workloads from the largest on, then DaemonSets. Their area is their dominant share of the node. */
+/**
+ * Draws pods as blocks: workloads from the largest on, then DaemonSets. The area of a block is the pod's dominant share of the
+ * node.
+ */
 function drawBlocks(c: Context, node: FleetNode, look: Look, x: number, y: number, width: number, height: number, gap: number): void {
   const { palette } = look;
   c.fillStyle = palette.free;
@@ -102,7 +105,10 @@ function drawBlocks(c: Context, node: FleetNode, look: Look, x: number, y: numbe
   });
 }
 
-/** Spot is a hollow diamond, on-demand a filled circle, reserved a filled square; other capacity types have no mark. */
+/**
+ * Draws a hollow diamond for spot, a filled circle for on-demand, and a filled square for reserved. Other capacity types have no
+ * mark.
+ */
 export function drawCapacityMark(c: Context, type: string, x: number, y: number, r: number, color: string): void {
   c.fillStyle = c.strokeStyle = color;
   c.lineWidth = 1.5;
@@ -151,7 +157,7 @@ function right(c: Context, text: string, x: number, y: number): number {
   return w;
 }
 
-/** The end of a name tells nodes apart, so the beginning is cut. */
+/** Shortens a name to a width. It cuts the beginning, because the names of nodes differ at the end. */
 function fitEnd(c: Context, text: string, width: number): string {
   if (c.measureText(text).width <= width) return text;
   let cut = text;
@@ -178,7 +184,7 @@ function drawFrame(c: Context, node: FleetNode, palette: Palette, width: number,
   c.setLineDash([]);
 }
 
-/** A triangle in the corner of small tiles for states in which the node will go. */
+/** Draws a triangle in the corner of a small tile if the node is in a state after which it will be removed. */
 function drawCorner(c: Context, node: FleetNode, palette: Palette, width: number, r: number): void {
   if (node.state !== "drifted" && node.state !== "disrupting" && node.state !== "draining") return;
   c.fillStyle = palette.states[node.state];
@@ -282,8 +288,8 @@ interface Slot {
 }
 
 /**
- * Bitmaps of tiles, those that were used longest ago are given up first. All tiles of a frame are prepared before the first is copied:
- * a browser copies a whole canvas when it is drawn to after it was drawn from.
+ * Bitmaps of tiles. The bitmap that was not used for the longest time is dropped first. All tiles of a frame are drawn into their
+ * bitmaps before the first bitmap is copied, because a browser copies a whole canvas if it is changed after it was copied from.
  */
 export class Atlas {
   private look: Look | null = null;
@@ -294,7 +300,7 @@ export class Atlas {
   private h = 0;
   private need = 0;
 
-  /** Starts a frame that needs so many bitmaps. A new look drops all. */
+  /** Starts a frame that needs this number of bitmaps. If the look has changed, all bitmaps are dropped. */
   begin(look: Look, need: number): void {
     const old = this.look;
     this.need = need;
@@ -324,7 +330,7 @@ export class Atlas {
 
   private take(): Slot {
     if (!this.free.length) {
-      // The oldest bitmap is given up, unless the frame needs so many that it may be one of them.
+      // The oldest bitmap is used for another node, unless this frame may need it.
       if (this.slots.size > Math.max(64, this.need * 2)) {
         const [id, slot] = this.slots.entries().next().value!;
         this.slots.delete(id);
@@ -335,7 +341,7 @@ export class Atlas {
     return this.free.pop()!;
   }
 
-  /** Draws the bitmap of a node if it has none that is current. */
+  /** Draws the bitmap of a node, unless it has one and has not changed since. */
   prepare(node: FleetNode): void {
     const look = this.look!;
     let slot = this.slots.get(node.id);

@@ -1,7 +1,7 @@
-// Budgets on a calendar of a week. Pure: windows in, bars by day out.
+// Turns the times in which disruption budgets apply into bars for each day of a week. The functions have no state.
 
 export interface Bar {
-  /** Index of the budget. */
+  /** Index of the budget in the list of budgets. */
   budget: number;
   /** Hours since midnight, 0 to 24. */
   from: number;
@@ -15,7 +15,9 @@ export interface Day {
 
 const hour = 3_600_000;
 
-/** The day of the given time and the six after it, in the time zone of the browser, each with the windows that are in it. */
+/**
+ * Returns the day of now and the six days after it, in the time zone of the browser, each with the parts of windows on that day.
+ */
 export function week(budgets: { windows: [string, string][] }[], now: number): Day[] {
   const days: Day[] = [];
   for (let d = 0; d < 7; d++) {

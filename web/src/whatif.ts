@@ -1,11 +1,11 @@
-// What the form of What-if becomes as a request. Pure.
+// Turns the form of the view What-if into a request.
 import type { WhatIfRequest } from "./api";
 
 export interface Form {
   manifests: string;
-  /** Names, separated by commas or spaces. */
+  /** Names of the nodes to remove, separated by commas or spaces. */
   without: string;
-  /** TYPE=DOLLARS or TYPE/ZONE/CAPACITYTYPE=DOLLARS, separated by commas, spaces or lines. */
+  /** Changed prices: TYPE=DOLLARS or TYPE/ZONE/CAPACITYTYPE=DOLLARS, separated by commas, spaces or line ends. */
   prices: string;
 }
 

@@ -20,20 +20,21 @@ const (
 	ReasonSecurityGroupsNotFound         = "SecurityGroupsNotFound"
 	ReasonPlacementGroupResolutionFailed = "PlacementGroupResolutionFailed"
 	ReasonPlacementGroupNotFound         = "PlacementGroupNotFound"
-	// ReasonNotResolved: of any condition that is Unknown: a call of AWS has
-	// failed, or has given no result yet. The message has the error.
+	// ReasonNotResolved is the reason of any condition that is Unknown because a
+	// call of AWS has failed, or has given no result yet. The message has the error.
 	ReasonNotResolved = "NotResolved"
-	// ReasonRoleNotFound: of InstanceProfileReady: the role in spec.role does not exist.
+	// ReasonRoleNotFound is the reason of InstanceProfileReady if the role in
+	// spec.role does not exist.
 	ReasonRoleNotFound = "RoleNotFound"
-	// ReasonInvalidUserData: of ValidationSucceeded: spec.userData does not
-	// have the format of the AMI family.
+	// ReasonInvalidUserData is the reason of ValidationSucceeded if spec.userData
+	// does not have the format of the AMI family.
 	ReasonInvalidUserData = "InvalidUserData"
-	// ReasonReservationsNotListed: of CapacityReservationsReady, True: the call
-	// that lists capacity reservations fails. The reservations that were listed
-	// last are used.
+	// ReasonReservationsNotListed is the reason of CapacityReservationsReady=True
+	// while the call that lists capacity reservations fails. The reservations that
+	// were listed last are used.
 	ReasonReservationsNotListed = "ReservationsNotListed"
-	// ReasonReservedCapacityDisabled: of CapacityReservationsReady, True: the
-	// feature gate ReservedCapacity is off, so no reservations are read.
+	// ReasonReservedCapacityDisabled is the reason of CapacityReservationsReady=True
+	// while the feature gate ReservedCapacity is off, so no reservations are read.
 	ReasonReservedCapacityDisabled = "ReservedCapacityDisabled"
 )
 

@@ -64,7 +64,7 @@ func sdkLog(env operator.Env) logging.Logger {
 	})
 }
 
-// A teller passes the provider's events to the recorder, which drops repetitions.
+// A teller passes the events of the provider to the recorder, which drops repeated events.
 type teller struct {
 	events telemetry.Recorder
 }

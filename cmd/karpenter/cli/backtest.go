@@ -32,7 +32,8 @@ type backtesting struct {
 	trace    string
 	from     string
 	duration time.Duration
-	// policies are NAME=FILE, consolidations NAME=POLICY[,AFTER].
+	// policies are the values of --policy, each as NAME=FILE. consolidations are those of --consolidation,
+	// each as NAME=POLICY[,AFTER].
 	policies, consolidations []string
 }
 

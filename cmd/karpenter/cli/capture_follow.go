@@ -17,23 +17,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A follower writes the creation and the end of each pod as a line, for backtest. The lines are events of an audit log,
-// with the fields that backtest reads. Pods that exist at the beginning are created then.
+// A follower writes a line for the creation and a line for the end of each pod. The lines are events of an audit log,
+// with the fields that the command backtest reads. Pods that exist at the beginning count as created at that time.
 type follower struct {
 	pods  client.WithWatch
 	clock clock.PassiveClock
 	out   io.Writer
-	// alive are the pods that were written as created and not as ended.
+	// alive are the pods whose creation was written, and whose end was not written yet.
 	alive map[types.UID]*corev1.Pod
 	// failed is the error of a line that could not be written, which ends the capture.
 	failed error
 }
 
-// again is the time after which a follower reads all pods again, if a watch has failed or was ended.
+// again is the delay after which a follower lists all pods again, if a watch has failed or has ended.
 const again = 5 * time.Second
 
-// follow writes events until ctx is cancelled. An error before the first list ends it. Later errors are given to tell, and
-// it begins again with a list, which shows the pods that have come and gone.
+// follow writes events until ctx is cancelled. It returns an error that occurs before the first list. Later errors are
+// passed to tell, and follow then lists the pods again, which shows the pods that were created or deleted in the meantime.
 func (f *follower) follow(ctx context.Context, tell func(error)) error {
 	for begun := false; ; {
 		err := f.round(ctx)
@@ -73,7 +73,7 @@ func (f *follower) round(ctx context.Context) error {
 		pod, ok := e.Object.(*corev1.Pod)
 		switch {
 		case e.Type == watch.Error:
-			return nil // such as an expired resource version; the next round lists
+			return nil // for example, the resource version expired; the next round lists again
 		case !ok:
 			continue
 		case e.Type == watch.Deleted:

@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/backtest"
 )
 
-// aWatch is a client whose list and watch are given.
+// aWatch is a client whose methods List and Watch return prepared results.
 type aWatch struct {
 	client.WithWatch
 	list   []corev1.Pod
@@ -43,12 +43,13 @@ func followedPod(name string, phase corev1.PodPhase) corev1.Pod {
 	return p
 }
 
-// failing is a full disk.
+// failing is a writer whose writes fail, as on a full disk.
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
-// What a follower writes is a trace: pods that were there, came, finished, and vanished between two watches.
+// The lines that a follower writes can be read as a trace. They include pods that existed at the beginning,
+// pods that were created, pods that finished, and pods that were deleted between two watches.
 func TestFollow(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	var out bytes.Buffer

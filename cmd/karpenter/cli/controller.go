@@ -81,7 +81,7 @@ func (p providers) validateOne(name string) error {
 	return nil
 }
 
-// open makes the providers that core.Provider names, and one of all if they are several.
+// open creates the providers that core.Provider names. If there are several, it combines them into one.
 func (p providers) open(ctx context.Context, env operator.Env, core *settings.Settings) (operator.Provider, error) {
 	var all []operator.Provider
 	for _, name := range core.Providers() {
@@ -94,7 +94,7 @@ func (p providers) open(ctx context.Context, env operator.Env, core *settings.Se
 	return operator.Join(all...)
 }
 
-// openOne makes the providers with one name, which are several for ProviderRemote.
+// openOne creates the providers with one name. For ProviderRemote these may be several.
 func (p providers) openOne(ctx context.Context, env operator.Env, core *settings.Settings, name string) ([]operator.Provider, error) {
 	if name == settings.ProviderRemote {
 		return newRemotes(ctx, env, core, p.remote)
@@ -115,7 +115,8 @@ func (p providers) openOne(ctx context.Context, env operator.Env, core *settings
 // lastSpans bounds the time for exporting the last spans when the controller ends.
 const lastSpans = 5 * time.Second
 
-// runProgram runs the controllers of Karpenter, or those that instead returns.
+// runProgram runs the controllers of Karpenter. If instead is not nil, it runs the controllers that instead
+// returns.
 func runProgram(
 	ctx context.Context, version operator.Version, core *settings.Settings, clouds providers,
 	instead func(operator.Env, operator.Provider) []operator.Controller,

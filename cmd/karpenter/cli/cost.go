@@ -24,7 +24,7 @@ type costing struct {
 	solver
 	by, label, output string
 	since             time.Duration
-	// now is true if the stored ledger of the controller is ignored.
+	// now is true if only current prices are shown, without the ledger that the controller has stored.
 	now bool
 }
 

@@ -25,7 +25,7 @@ type progress struct {
 	shown bool   // a line is on the terminal
 }
 
-// newProgress starts a progress. Call end when the command ends.
+// newProgress starts to show the progress of a command. The command must call end when it ends.
 func newProgress(w io.Writer) *progress {
 	p := &progress{w: w, terminal: isTerminal(w), quit: make(chan struct{}), began: time.Now()}
 	p.done.Go(func() {

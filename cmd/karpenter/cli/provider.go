@@ -191,7 +191,7 @@ func printLine(w io.Writer, l check.Line) {
 	}
 }
 
-// printReport prints the summary, or all as JSON. It returns an error if a check has failed.
+// printReport prints the summary, or the whole report as JSON. It returns an error if a check has failed.
 func printReport(w io.Writer, r check.Report, out output) error {
 	if out == asJSON {
 		encoder := json.NewEncoder(w)

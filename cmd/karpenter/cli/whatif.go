@@ -104,7 +104,8 @@ func (w *whatIf) apply(cmd *cobra.Command, l *liveState, a *offline.Alteration) 
 	return nil
 }
 
-// adoptPool puts the pool of a file in place of the stored one with its name, see offline.Adopt.
+// adoptPool replaces the stored pool with the name of p by p. If there is none, it adds p. offline.Adopt
+// completes p with the fields that only the server sets.
 func adoptPool(p *apiv1.NodePool, pools *[]*apiv1.NodePool) {
 	i := slices.IndexFunc(*pools, func(have *apiv1.NodePool) bool { return have.Name == p.Name })
 	if i < 0 {

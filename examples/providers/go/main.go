@@ -1,5 +1,6 @@
-// Command go is a provider in another process, in one file: a cloud whose machines exist only in its memory. It is
-// the tutorial of docs/providers.md. A real provider replaces the map by calls to its cloud.
+// Command go is a provider that runs in a process of its own, in one file. Its cloud has machines that exist only
+// in its memory. docs/providers.md explains it step by step. A real provider calls the API of its cloud instead of
+// changing the map.
 //
 //	go run ./examples/providers/go -listen /tmp/toy.sock
 //	karpenter provider check unix:///tmp/toy.sock
@@ -26,7 +27,7 @@ import (
 func main() {
 	path := flag.String("listen", "/tmp/toy.sock", "path of the socket")
 	flag.Parse()
-	listener, err := net.Listen("unix", *path) // another host needs TLS: grpc.Creds
+	listener, err := net.Listen("unix", *path) // over a network, TLS is needed: grpc.Creds
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func main() {
 	log.Fatal(server.Serve(listener))
 }
 
-// The kind of node classes. Its CustomResourceDefinition is in crds.yaml.
+// The API group, version and kind of the node classes. Their CustomResourceDefinition is in crds.yaml.
 const (
 	group   = "toy.example.com"
 	kind    = "ToyNodeClass"
@@ -46,7 +47,8 @@ const (
 // images are those from which machines can be started.
 var images = []string{"debian-13", "flatcar-4"}
 
-// prefix is how provider IDs begin. Nodes must have the same in spec.providerID.
+// prefix is the prefix of provider IDs. The field spec.providerID of the nodes must have the same value as
+// the provider ID.
 const prefix = "toy://"
 
 // A machine is one instance.
@@ -56,8 +58,8 @@ type machine struct {
 	created      time.Time
 }
 
-// A toy is the cloud. Methods that are not here answer that they are not implemented. That is allowed, because GetInfo names
-// no capability.
+// A toy is the cloud and its provider. For methods that it does not define, the embedded type returns an error. That is
+// allowed, because GetInfo lists no capability that needs these methods.
 type toy struct {
 	cloudv1.UnimplementedProviderServiceServer
 
@@ -65,7 +67,7 @@ type toy struct {
 	machines map[string]*machine // by provider ID
 }
 
-// GetInfo says what never changes.
+// GetInfo returns the facts about the provider that never change.
 func (t *toy) GetInfo(context.Context, *cloudv1.GetInfoRequest) (*cloudv1.GetInfoResponse, error) {
 	return &cloudv1.GetInfoResponse{
 		Name: "toy", Version: "1.0.0", ProviderIdPrefixes: []string{prefix},
@@ -85,7 +87,7 @@ func types() []*cloudv1.InstanceType {
 				{Key: "kubernetes.io/os", Operator: "In", Values: []string{"linux"}},
 			},
 			Capacity:    map[string]string{"cpu": fmt.Sprint(cpu), "memory": fmt.Sprintf("%dGi", 4*cpu), "pods": "110"},
-			Allocatable: map[string]string{"cpu": fmt.Sprintf("%dm", 1000*cpu-100)}, // what the kubelet keeps is taken off
+			Allocatable: map[string]string{"cpu": fmt.Sprintf("%dm", 1000*cpu-100)}, // less the CPU of the kubelet
 		}
 		for _, zone := range []string{"left", "right"} {
 			t.Offerings = append(t.Offerings, &cloudv1.Offering{
@@ -111,7 +113,7 @@ func (t *toy) WatchCatalogue(request *cloudv1.WatchCatalogueRequest, stream grpc
 	return nil
 }
 
-// imageOf returns the image of a node class, or why nothing can be launched from it.
+// imageOf returns the image of a node class, or the reason why no machine can be launched from the class.
 func imageOf(class string) (string, *cloudv1.Failure) {
 	var read struct {
 		Spec struct{ Image string }
@@ -126,7 +128,8 @@ func imageOf(class string) (string, *cloudv1.Failure) {
 	return read.Spec.Image, nil
 }
 
-// ValidateNodeClass says whether machines can be launched from a class. Karpenter writes it to the condition Ready.
+// ValidateNodeClass returns whether machines can be launched from a class. Karpenter writes the result to the
+// condition Ready.
 func (t *toy) ValidateNodeClass(_ context.Context, request *cloudv1.ValidateNodeClassRequest) (*cloudv1.ValidateNodeClassResponse, error) {
 	_, why := imageOf(request.GetNodeClassJson())
 	return &cloudv1.ValidateNodeClassResponse{Failure: why}, nil
@@ -149,7 +152,7 @@ func (t *toy) CreateInstance(_ context.Context, request *cloudv1.CreateInstanceR
 		}
 		t.machines[id] = &machine{
 			token: request.GetToken(), image: image, created: time.Now(),
-			offering: request.GetCandidates()[0], // the cheapest one with capacity: this cloud never runs out
+			offering: request.GetCandidates()[0], // the cheapest one with capacity; here every offering has capacity
 		}
 	}
 	return &cloudv1.CreateInstanceResponse{Instance: t.instance(id)}, nil
@@ -163,7 +166,7 @@ func (t *toy) instance(id string) *cloudv1.Instance {
 	}
 }
 
-// notFound is the answer about a machine that does not exist.
+// notFound is the failure for a machine that does not exist.
 func notFound(id string) *cloudv1.Failure {
 	return &cloudv1.Failure{Kind: cloudv1.FailureKind_FAILURE_KIND_NOT_FOUND, Message: id + " does not exist"}
 }
@@ -181,7 +184,7 @@ func (t *toy) DeleteInstance(_ context.Context, request *cloudv1.DeleteInstanceR
 	return &cloudv1.DeleteInstanceResponse{}, nil
 }
 
-// GetInstance asks the cloud, not a cache.
+// GetInstance returns the state of the machine in the cloud. A provider must not answer from a cache.
 func (t *toy) GetInstance(_ context.Context, request *cloudv1.GetInstanceRequest) (*cloudv1.GetInstanceResponse, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -192,7 +195,7 @@ func (t *toy) GetInstance(_ context.Context, request *cloudv1.GetInstanceRequest
 	return &cloudv1.GetInstanceResponse{Instance: t.instance(id)}, nil
 }
 
-// ListInstances returns all machines of the cluster. A large cloud sends pages.
+// ListInstances returns all machines of the cluster. A provider with many machines returns them in pages.
 func (t *toy) ListInstances(context.Context, *cloudv1.ListInstancesRequest) (*cloudv1.ListInstancesResponse, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,7 +206,8 @@ func (t *toy) ListInstances(context.Context, *cloudv1.ListInstancesRequest) (*cl
 	return answer, nil
 }
 
-// CheckDrift compares a machine with its class. The reason becomes that of the condition Drifted, and the node is replaced.
+// CheckDrift compares a machine with its class. If they differ, Karpenter writes the returned reason to the condition
+// Drifted and replaces the node.
 func (t *toy) CheckDrift(_ context.Context, request *cloudv1.CheckDriftRequest) (*cloudv1.CheckDriftResponse, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

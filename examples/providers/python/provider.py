@@ -85,7 +85,7 @@ def types():
                 new("Requirement", key="kubernetes.io/os", operator="In", values=["linux"]),
             ],
             capacity={"cpu": str(cpu), "memory": f"{4 * cpu}Gi", "pods": "110"},
-            allocatable={"cpu": f"{1000 * cpu - 100}m"},  # what the kubelet keeps is taken off
+            allocatable={"cpu": f"{1000 * cpu - 100}m"},  # without what the kubelet reserves for itself
             offerings=[
                 new("Offering", zone=zone, capacity_type="on-demand", price=0.04 * cpu, available=True)
                 for zone in ("left", "right")

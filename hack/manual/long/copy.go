@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Copy makes the directory to a git repository with the files of from, including uncommitted ones, without ignored
-// ones. A file that exists in to is written only if it differs, and removed if from does not have it. Build results in
-// to are kept.
+// Copy makes the directory to a git repository that has the files of the directory from. It copies uncommitted files,
+// too, but no ignored ones. It writes a file only if it differs, and removes files that the directory from does not
+// have. Build results in the directory to are kept.
 func Copy(ctx context.Context, from, to string) error {
 	files, err := listed(ctx, from)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator"
 )
 
-// programs are what the manual may ask of a reader's machine, beside our own.
+// programs are the programs, besides those of this project, that commands of the manual may run on a reader's
+// machine.
 var programs = []string{"make", "kubectl", "helm", "aws", "skopeo", "bash", "curl", "grep", "head", "tail", "sed", "basename", "envsubst",
 	"go", "set", "export", ".", "cd", "cat", "bin/bench", "bin/karpenter-local"}
 

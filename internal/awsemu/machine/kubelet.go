@@ -82,7 +82,7 @@ func (k Kubelet) withDefaults(m Machine) Kubelet {
 	return k
 }
 
-// eniPods returns the number of pods that the addresses of the default network card are sufficient for.
+// eniPods returns the number of pods for which the addresses of the default network card are sufficient.
 func eniPods(m Machine) int {
 	if m.Type.DefaultCard >= len(m.Type.Cards) {
 		return 110

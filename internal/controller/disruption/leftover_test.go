@@ -24,8 +24,8 @@ func (o *colony) waitsFor(name string) []string {
 	return status.ReplacedBy(o.claim(name))
 }
 
-// failOne begins to replace node-0 by two nodes. It calls comes with the claim of one replacement and deletes the claim of the
-// other, so that the command is rolled back. It returns the name of the replacement that is left.
+// failOne begins to replace node-0 by two nodes. It passes the claim of one replacement to the function comes and deletes the
+// claim of the other, so that the command is rolled back. It returns the name of the remaining replacement.
 func (o *colony) failOne(comes func(*apiv1.NodeClaim)) (left string) {
 	o.t.Helper()
 	o.boots = time.Hour // no node is initialized unless the test does it

@@ -17,8 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// A metric has the cost of each rule that blocks nodes. Here a node of $0.40 is blocked whose pod is worth half of a node of
-// $0.10.
+// The metric BlockedDollarsPerHour has, for each rule, the waste of the nodes that the rule blocks. The test has a blocked node
+// with a price of $0.40 per hour. Its pod needs half of a node that costs $0.10.
 func TestBlockedDollars(t *testing.T) {
 	w := newDearWorld(t)
 	w.Options.Paused = true
@@ -105,8 +105,8 @@ func TestRedisruptionsAreCounted(t *testing.T) {
 	}
 }
 
-// The labels of metrics about a consolidation are those that dashboards use: the policy of the NodePool in snake case, except for
-// moves, and the consolidation type of the decision.
+// The labels of metrics about a consolidation have the values that dashboards use. The policy of the NodePool is in snake case, but it
+// is as in the API for the metric of moves.
 func TestConsolidationIsCounted(t *testing.T) {
 	w := newDearWorld(t)
 	registry := prometheus.NewRegistry()

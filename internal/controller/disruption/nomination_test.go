@@ -72,7 +72,7 @@ func TestStaleNominationIsCleared(t *testing.T) {
 	w.want(1, 1, 1)
 }
 
-// An invalid nomination that is written after the mark and never cleared does not prevent the disruption either.
+// If an invalid nomination is written after a node was marked, and is never cleared, the node is disrupted all the same.
 func TestStaleNominationOfOthers(t *testing.T) {
 	w := newEmptyWorld(t)
 	w.pass(pause)

@@ -92,7 +92,8 @@ func TestConditionChanges(t *testing.T) {
 	}
 }
 
-// Changes of an object that is older than the controller may be old. A younger object may have changed between two events.
+// At the first reconcile of an object that is older than the controller, no change is reported, because the change may be
+// old. For a younger object, the change is reported.
 func TestFirstSight(t *testing.T) {
 	for name, tt := range map[string]struct {
 		created int

@@ -98,7 +98,8 @@ func (w *world) pods() *Pods {
 	return &Pods{Client: w, Clock: w.clock, Metrics: w.metrics.Pods, Timeline: NewTimeline(w.metrics.Pods)}
 }
 
-// A pod is pending, a round finds no node for it, the next round finds one, it is bound, and it becomes ready.
+// The metrics of a pod are correct in each stage: it is pending, a round finds no node for it, the next round finds one, it
+// is bound, and it becomes ready.
 func TestPodTimes(t *testing.T) {
 	w := newWorld(t, aPod(), &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 	c := w.pods()

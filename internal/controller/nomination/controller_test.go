@@ -215,7 +215,8 @@ func TestNominationsFollowPromises(t *testing.T) {
 	}
 }
 
-// After a restart, promises are lost. The field manager on the pod shows who wrote its nomination.
+// If nominations are switched off, the controller clears its own nominations and keeps those of kube-scheduler. After a
+// restart it has no promises in memory, and knows by the field manager who wrote a nomination.
 func TestSwitchedOff(t *testing.T) {
 	w := newWorld(t)
 	w.promise("n")

@@ -34,7 +34,8 @@ func (a another) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*cl
 	return a.Cloud.InstanceTypes(ctx, pool)
 }
 
-// NodePools of two clouds are one plan: the price decides, or the weight, and a cloud that fails leaves its pods to the other.
+// NodePools of two clouds are used in one plan. The weight of the NodePools, or else the price, decides which cloud
+// launches a node. If one cloud fails, the other one launches the nodes.
 func TestTwoClouds(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -38,7 +38,7 @@ func TestIgnoredNominations(t *testing.T) {
 				}
 				return nominate.Tally{}
 			}
-			w.pend("web", 32, 1) // as many as fill four nodes
+			w.pend("web", 32, 1) // as many pods as fill four nodes
 			w.reconcile()
 			w.clock.Step(time.Second)
 			w.reconcile()

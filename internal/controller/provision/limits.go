@@ -20,7 +20,7 @@ func (c *Controller) withinLimits(ctx context.Context, s *model.Snapshot, plan *
 			continue
 		}
 		plan.Price -= n.Price()
-		plan.Floor = 0 // the floor is for all planned nodes
+		plan.Floor = 0 // the lower bound was computed for all planned nodes
 	}
 	if postponed := len(plan.Nodes) - len(kept); postponed > 0 {
 		ctrl.LoggerFrom(ctx).Info("launch postponed, another plan uses up the limits of the nodepool", "nodes", postponed)

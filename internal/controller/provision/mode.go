@@ -40,7 +40,7 @@ func (c *Controller) holdBack(s *model.Snapshot, plan *model.Plan) (told, unappr
 		plan.Price -= n.Price()
 	}
 	if len(kept) < len(plan.Nodes) {
-		plan.Nodes, plan.Floor = kept, 0 // the floor is for all planned nodes
+		plan.Nodes, plan.Floor = kept, 0 // the lower bound was computed for all planned nodes
 	}
 	return told, unapproved
 }

@@ -17,7 +17,7 @@ func (c *Controller) slow(plan *model.Plan, now time.Time) []model.PlannedNode {
 	if bounded && len(plan.Nodes) > left {
 		nodes := byImportance(plan.Nodes)
 		plan.Nodes, held = nodes[:left:left], nodes[left:]
-		plan.Floor = 0 // the floor is for all planned nodes
+		plan.Floor = 0 // the lower bound was computed for all planned nodes
 		for i := range held {
 			plan.Price -= held[i].Price()
 		}

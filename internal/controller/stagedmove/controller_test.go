@@ -144,8 +144,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// When as many pods were created as have left, the next node is opened at once. A pod that is not replaced delays it by at most
-// pause. DaemonSet pods are not waited for.
+// When as many new pods were created as have left, the next node is opened at once. A pod that is not replaced delays that by
+// at most pause. DaemonSet pods do not count.
 func TestSuccessors(t *testing.T) {
 	w := newWorld(t)
 	w.add("third", 3)

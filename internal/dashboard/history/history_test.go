@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/dashboard/view"
 )
 
-// tiles returns tiles of n nodes. Those of the same number and seed are the same.
+// tiles returns the tiles of n nodes. Calls with equal arguments return equal tiles.
 func tiles(t *testing.T, n int) []*view.Tile {
 	t.Helper()
 	c := scenario.Cluster{Types: []scenario.Type{{Name: "m", CPU: "2", Memory: "8Gi"}}, Pools: []scenario.Pool{{Name: "p"}}}
@@ -27,8 +27,8 @@ func tiles(t *testing.T, n int) []*view.Tile {
 	return out
 }
 
-// The number, the bytes and the age of moments are bounded. The newest and the oldest that is kept are there, and moments are
-// closer to each other the younger they are.
+// The number, the bytes and the age of moments are bounded. The newest moment and the oldest one within the bounds are kept.
+// The time between two moments grows with their age.
 func TestMomentsAreBounded(t *testing.T) {
 	start := scenario.Epoch()
 	fleet := tiles(t, 500)
@@ -69,7 +69,7 @@ func TestMomentsAreBounded(t *testing.T) {
 	}
 }
 
-// Moments in which no node has changed share their tiles, so they cost only the list.
+// Moments between which no node has changed share their tiles, so each of them needs memory only for its list.
 func TestMomentsShareTiles(t *testing.T) {
 	fleet := tiles(t, 100)
 	var m Moments
@@ -81,7 +81,7 @@ func TestMomentsShareTiles(t *testing.T) {
 	}
 }
 
-// A time gets the last moment before it; a time before all gets the first.
+// At returns the last moment before a time. For a time before all moments, it returns the first.
 func TestAt(t *testing.T) {
 	var m Moments
 	if _, ok := m.At(scenario.Epoch()); ok {

@@ -1,7 +1,7 @@
-// Package history keeps what the dashboard shows of the past: moments of the fleet, and trends.
+// Package history stores past states for the dashboard: moments of the fleet, and trends.
 //
-// Both are bounded, and are lost on restart: they are for the eyes of users, and no decision reads them. The ledger of
-// costs and the decision log, which are stored, have what matters.
+// Both are bounded and are lost on a restart. That does no harm, because no decision reads them. Costs and decisions
+// are also in the ledger and the decision log, which are stored.
 package history
 
 import (
@@ -25,13 +25,13 @@ type Moment struct {
 	At    time.Time
 	Strip view.Strip
 	Tiles []*view.Tile
-	// bytes is the size of the list, and of the tiles that the moment before does not have.
+	// bytes is the size of the list of tiles, and of those tiles that the previous moment does not have.
 	bytes int
 }
 
-// Moments are moments of the fleet. They share the tiles of nodes that do not change between them. If there are too many,
-// some are removed so that the time between two moments is proportional to their age. The zero value is empty. It must not
-// be used concurrently.
+// Moments are the stored moments of the fleet. They share the tiles of nodes that do not change between them. If there are
+// too many moments, some are removed, so that the time between two moments is roughly proportional to their age. The zero
+// value is empty. It must not be used concurrently.
 type Moments struct {
 	list  []Moment
 	bytes int
@@ -49,7 +49,7 @@ func (m *Moments) Add(at time.Time, strip view.Strip, tiles []*view.Tile) {
 	}
 }
 
-// measure sets the size of the moment with the index.
+// measure sets the size of the moment with index i.
 func (m *Moments) measure(i int) {
 	x := &m.list[i]
 	size := 8*len(x.Tiles) + 300
@@ -69,7 +69,7 @@ func (m *Moments) measure(i int) {
 	x.bytes = size
 }
 
-// remove removes the moment with the index.
+// remove removes the moment with index i.
 func (m *Moments) remove(i int) {
 	m.bytes -= m.list[i].bytes
 	m.list = slices.Delete(m.list, i, i+1)
@@ -78,8 +78,8 @@ func (m *Moments) remove(i int) {
 	}
 }
 
-// densest returns the index of the moment whose neighbours are closest to each other, in relation to its age. The newest
-// moment is excluded.
+// densest returns the index of the moment whose two neighbours are closest to each other in time, relative to its age.
+// It never returns the first and the last moment.
 func (m *Moments) densest() int {
 	newest := m.list[len(m.list)-1].At
 	best, least := 0, math.Inf(1)
@@ -92,7 +92,7 @@ func (m *Moments) densest() int {
 	return best
 }
 
-// Bytes returns about how much memory the moments use.
+// Bytes returns an estimate of the memory that the moments use.
 func (m *Moments) Bytes() int { return m.bytes }
 
 // Times returns the times of the moments, oldest first.

@@ -6,13 +6,13 @@ import (
 	"github.com/karpenter-go/karpenter/internal/dashboard/view"
 )
 
-// Step is the time between two samples of trends, and maxSamples how many are kept: a day.
+// Step is the time between two samples of trends. maxSamples is the maximum number of stored samples: those of a day.
 const (
 	Step       = time.Minute
 	maxSamples = 24 * 60
 )
 
-// Trends are samples of the strip at equal steps. The zero value is empty. It must not be used concurrently.
+// Trends are samples of the strip at a fixed interval, Step. The zero value is empty. It must not be used concurrently.
 type Trends struct {
 	samples []sample
 }
@@ -22,7 +22,7 @@ type sample struct {
 	dollars, floor, nodes, pending, cpu, memory *float64
 }
 
-// Add adds a sample. It is ignored if the step has one already.
+// Add adds a sample, unless there is one for the same step.
 func (t *Trends) Add(now time.Time, s view.Strip) {
 	x := sample{
 		at: now.Truncate(Step).Unix(), dollars: s.DollarsPerHour, floor: s.FloorPerHour, nodes: number(s.Nodes), pending: number(s.PodsPending),
@@ -37,7 +37,7 @@ func (t *Trends) Add(now time.Time, s view.Strip) {
 	t.samples = append(t.samples, x)
 }
 
-// Due reports whether the step of the time has no sample yet.
+// Due reports whether there is no sample yet for the step that contains the time.
 func (t *Trends) Due(now time.Time) bool {
 	n := len(t.samples)
 	return n == 0 || t.samples[n-1].at < now.Truncate(Step).Unix()
@@ -56,7 +56,7 @@ func share(used, have float64) *float64 {
 	return &v
 }
 
-// View returns the samples. Steps that were left out, such as while the process was stopped, are null.
+// View returns the samples. Steps without a sample are null, for example those in which the process did not run.
 func (t *Trends) View() view.Trends {
 	out := view.Trends{
 		Time: []int64{}, DollarsPerHour: []*float64{}, FloorPerHour: []*float64{}, Nodes: []*float64{}, Pending: []*float64{},

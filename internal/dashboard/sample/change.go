@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/ledger"
 )
 
-// Step makes n changes of pods. One pod in two hundred changes is a scale-up: a node is launched for pending pods.
+// Step makes n changes of pods. One change in two hundred is a scale-up: a node is launched for pending pods.
 func (f *Fleet) Step(n int) {
 	for range n {
 		switch f.random.IntN(200) {
@@ -31,7 +31,7 @@ func (f *Fleet) Step(n int) {
 	}
 }
 
-// endPod removes a random pod that no DaemonSet owns.
+// endPod removes a random pod that does not belong to a DaemonSet.
 func (f *Fleet) endPod() {
 	m := f.machines[f.random.IntN(len(f.machines))]
 	if len(m.pods) <= 2 {
@@ -44,7 +44,7 @@ func (f *Fleet) endPod() {
 	f.cluster.Remove(pod)
 }
 
-// scaleUp launches a node, makes those ready that were launched before, and binds a pending pod.
+// scaleUp launches a node, makes the nodes ready that were launched before, and binds a pending pod.
 func (f *Fleet) scaleUp() {
 	for _, m := range f.machines {
 		if m.node != nil && m.node.Labels[apiv1.NodeInitializedLabelKey] == "" {

@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe"
 )
 
-// A Cluster is an observe.Cluster that has listed everything.
+// A Cluster is an observe.Cluster whose first lists are complete.
 type Cluster struct{ *observe.Cluster }
 
 // Synced returns true.
@@ -43,7 +43,7 @@ type Fleet struct {
 	number   int
 }
 
-// New generates a cluster with a number of nodes and pods, of which a thousandth is pending.
+// New generates a cluster with this number of nodes and pods. One pod in a thousand is pending.
 func New(c stream.Clock, nodes, pods int, seed uint64) *Fleet {
 	f := &Fleet{
 		cluster: observe.New(c), log: decisions.New(c, nil), latest: &decisions.Latest{}, costs: ledger.New(nil, ""), clock: c,
@@ -137,7 +137,7 @@ func (f *Fleet) workload() (namespace, kind, owner string, requests corev1.Resou
 	return namespace, kind, owner, requestsOf(int64(100+50*(i%13)), int64(128+128*(i%17)), 0)
 }
 
-// bindPod adds a pod to a random node on which it fits; to none after many attempts.
+// bindPod adds a pod to a random node on which it fits. It returns false if it finds no such node after many attempts.
 func (f *Fleet) bindPod() bool {
 	namespace, kind, owner, requests := f.workload()
 	need := model.RequestsOf(requests)

@@ -49,7 +49,8 @@ type machine struct {
 	pods  []*corev1.Pod
 }
 
-// newMachine returns a node of a type in a stage of its life: 0 is ready, 1 joined, 2 launched.
+// newMachine returns a node of the type. stage is 0 for a node that is ready, 1 for one that has joined, and 2 for one that
+// is only launched.
 func (f *Fleet) newMachine(pool string, t *model.InstanceType, o model.Offering, stage int, created time.Time) *machine {
 	f.number++
 	name := fmt.Sprintf("%s-%05d", pool, f.number)
@@ -96,7 +97,7 @@ func (f *Fleet) newMachine(pool string, t *model.InstanceType, o model.Offering,
 	return m
 }
 
-// newPod returns a pod of a workload, which is pending if node is empty.
+// newPod returns a pod of a workload. It is pending if node is empty.
 func (f *Fleet) newPod(node, namespace, kind, owner string, requests corev1.ResourceList) *corev1.Pod {
 	f.number++
 	name := fmt.Sprintf("%s-%06d", owner, f.number)

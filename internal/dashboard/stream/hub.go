@@ -1,8 +1,8 @@
-// Package stream passes messages to the readers of the dashboard, and writes them as server-sent events.
+// Package stream distributes messages to the clients of the dashboard, and writes them as server-sent events.
 //
-// A message is encoded and compressed once for all readers. Each reader has a bounded buffer. A reader that is too slow is
-// dropped: its stream ends, and it connects again and gets a snapshot. So a slow reader delays nothing and uses no more
-// memory than its buffer.
+// A message is encoded and compressed once for all clients. Each client has a Reader with a bounded buffer. If a client is
+// too slow, its Reader is dropped: the stream ends, and the client connects again and gets a snapshot. So a slow client
+// delays no other one and uses no more memory than its buffer.
 package stream
 
 import (
@@ -11,17 +11,17 @@ import (
 	"sync/atomic"
 )
 
-// Bounds of one reader: unread messages and their bytes. A single message may be larger, because a reader that reads
-// nothing but snapshots of a large fleet is no slow reader.
+// Bounds of the unread messages of one reader: their number and their bytes. A single message may be larger than the
+// bytes, so that the snapshot of a large fleet can be sent.
 const (
 	maxUnread = 64
 	maxBytes  = 8 << 20
 )
 
-// ErrFull is returned if there are too many readers.
+// ErrFull is the error of Subscribe if the maximum number of readers is reached.
 var ErrFull = errors.New("too many readers of the stream")
 
-// A Hub passes messages to readers. It is safe for concurrent use.
+// A Hub distributes messages to readers. It is safe for concurrent use.
 type Hub struct {
 	limit int
 
@@ -41,7 +41,7 @@ type Use struct {
 	Dropped, Sent uint64
 }
 
-// New returns a Hub for at most limit readers at the same time.
+// New returns a Hub with at most limit readers at the same time.
 func New(limit int) *Hub { return &Hub{limit: limit, readers: map[*Reader]bool{}} }
 
 // A Reader has the unread messages of one client.
@@ -70,7 +70,7 @@ func (h *Hub) Use() Use {
 	return Use{len(h.readers), h.dropped, h.sent.Load()}
 }
 
-// Subscribe adds a reader, whose first messages are those given.
+// Subscribe adds a reader. Its first messages are the given ones.
 func (h *Hub) Subscribe(first ...*Message) (*Reader, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,7 +85,7 @@ func (h *Hub) Subscribe(first ...*Message) (*Reader, error) {
 	return r, nil
 }
 
-// Publish passes a message to all readers.
+// Publish adds a message to the unread messages of all readers.
 func (h *Hub) Publish(m *Message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,7 +18,7 @@ func text(r *Reader) string {
 	return strings.Join(all, "")
 }
 
-// A reader that does not read is dropped. The others get all messages, and its memory is free.
+// A reader that does not read is dropped, and its memory is released. The other readers get all messages.
 func TestSlowReaderIsDropped(t *testing.T) {
 	h := New(3)
 	slow, err := h.Subscribe(NewMessage(1, []byte(`{"first":true}`)))
@@ -41,7 +41,7 @@ func TestSlowReaderIsDropped(t *testing.T) {
 	if _, open := <-slow.Wake(); open || len(slow.Take()) != 0 {
 		t.Error("the slow reader is open, or has messages")
 	}
-	slow.Close() // a second time does no harm
+	slow.Close() // a second call changes nothing
 }
 
 // The bytes of unread messages are bounded, whatever their number. One message may be larger.
@@ -82,7 +82,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// The compressed messages of any sequence form one gzip stream.
+// The compressed forms of any sequence of messages form one gzip stream.
 func TestPackedMessagesFollowEachOther(t *testing.T) {
 	var all []*Message
 	for i := range 20 {
@@ -98,7 +98,7 @@ func TestPackedMessagesFollowEachOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(r)
-		if !errors.Is(err, io.ErrUnexpectedEOF) { // the stream has no end
+		if !errors.Is(err, io.ErrUnexpectedEOF) { // the stream has no end, because it is still open
 			t.Errorf("error is %v", err)
 		}
 		if !bytes.Equal(got, plain) {

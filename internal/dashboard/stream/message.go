@@ -14,8 +14,8 @@ type Message struct {
 	packed  func() []byte
 }
 
-// NewMessage returns the event with the JSON object as its data. The JSON must not contain line breaks, which no encoded
-// JSON does. The version is the ID of the event.
+// NewMessage returns an event whose data is the JSON object. The JSON must not contain line breaks; encoded JSON
+// contains none. The ID of the event is version.
 func NewMessage(version uint64, json []byte) *Message {
 	event := make([]byte, 0, len(json)+40)
 	event = append(event, "id: "...)
@@ -30,7 +30,7 @@ func NewMessage(version uint64, json []byte) *Message {
 // Version returns the ID of the event.
 func (m *Message) Version() uint64 { return m.version }
 
-// Comment returns a comment, which readers ignore. It shows that the connection works.
+// Comment returns a comment, which clients ignore. It shows that the connection works.
 func Comment() *Message { return newMessage([]byte(": \n\n")) }
 
 func newMessage(event []byte) *Message {
@@ -42,18 +42,18 @@ func newMessage(event []byte) *Message {
 // Data returns the event as text.
 func (m *Message) Data() []byte { return m.event }
 
-// gzipHeader begins a stream of gzip without name and time.
+// gzipHeader is the start of a gzip stream without a name and a time.
 var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255}
 
-// pack returns the event as complete blocks of a deflate stream, which do not refer to anything before them and end at a
-// byte. So the blocks of several messages can follow each other in the stream of any reader.
+// pack returns the event as complete blocks of a deflate stream. They refer to no earlier data and end at a byte
+// boundary, so the blocks of several messages can be concatenated in any stream.
 func pack(event []byte) []byte {
 	var b bytes.Buffer
 	w, _ := packers.Get().(*flate.Writer)
 	w.Reset(&b)
 	defer packers.Put(w)
 	if _, err := w.Write(event); err != nil {
-		return nil // a buffer accepts every write
+		return nil // writes to a buffer do not fail
 	}
 	if err := w.Flush(); err != nil {
 		return nil
@@ -61,7 +61,7 @@ func pack(event []byte) []byte {
 	return b.Bytes()
 }
 
-// packers are compressors that are not in use, because each needs several hundred kB.
+// packers are unused compressors. They are reused, because each needs several hundred kB.
 var packers = sync.Pool{New: func() any {
 	w, err := flate.NewWriter(nil, flate.BestSpeed)
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 const (
 	// heartbeat is the time without a message after which a comment is sent.
 	heartbeat = 10 * time.Second
-	// writeTime bounds one write. A client that accepts nothing for so long is disconnected.
+	// writeTime is the maximum duration of one write. After that, the client is disconnected.
 	writeTime = 20 * time.Second
 )
 
-// A Clock is what streams take their time from.
+// A Clock is the clock of streams.
 type Clock interface {
 	clock.WithTicker
 	clock.WithDelayedExecution
 }
 
-// Serve writes the messages of the reader as server-sent events until the client is gone or the reader has ended. The
+// Serve writes the messages of the reader as server-sent events, until the client disconnects or the reader ends. The
 // stream is compressed if the client accepts that.
 func Serve(w http.ResponseWriter, r *http.Request, c Clock, reader *Reader) {
 	defer reader.Close()
@@ -79,7 +79,8 @@ type sink struct {
 // send writes messages and flushes them. It returns false if the client does not accept them within writeTime.
 func (s *sink) send(messages ...*Message) bool {
 	late := s.clock.AfterFunc(writeTime, func() {
-		// A deadline in the past ends the write. The clock of deadlines is that of the machine.
+		// A deadline in the past aborts the write. Deadlines are compared with the machine's clock, so the deadline cannot
+		// be a time of the Clock.
 		_ = s.control.SetWriteDeadline(time.Unix(1, 0))
 	})
 	defer late.Stop()

@@ -13,10 +13,10 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// mostInterruptions bounds the interruptions.
+// mostInterruptions is the maximum number of interruptions.
 const mostInterruptions = 200
 
-// CapacityOf returns what the cloud took away or refuses, and what is reserved. episodes are oldest first.
+// CapacityOf returns the interruptions, the offerings without capacity, and the reservations. episodes are oldest first.
 func CapacityOf(s *model.Snapshot, prices Prices, episodes []decisions.Episode) Capacity {
 	return Capacity{
 		Interruptions: interruptionsOf(episodes), Refused: refusedOf(s), Reservations: reservationsOf(s), Spot: spotOf(s, prices),
@@ -81,7 +81,8 @@ func addRefused(types map[offer]map[string]bool, t *model.InstanceType, allowed 
 	}
 }
 
-// FamilyOf returns the family of an instance type: its name up to the first dot, or else without its last part.
+// FamilyOf returns the family of an instance type: its name up to the first dot. If there is no dot, it is the name without
+// its last part.
 func FamilyOf(name string) string {
 	if family, _, ok := strings.Cut(name, "."); ok {
 		return family
@@ -118,7 +119,7 @@ func reservationsOf(s *model.Snapshot) []Reservation {
 	}
 	out := make([]Reservation, 0, len(byID))
 	for _, r := range byID {
-		r.Total += r.Used // what is left, and what this cluster uses
+		r.Total += r.Used // the total is the free capacity and that which this cluster uses
 		out = append(out, *r)
 	}
 	slices.SortFunc(out, func(a, b Reservation) int { return cmp.Compare(a.ID, b.ID) })

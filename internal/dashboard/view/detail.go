@@ -16,10 +16,10 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// mostConsidered bounds the types that a node's launch could choose from.
+// mostConsidered is the maximum number of types in NodeDetail.Considered.
 const mostConsidered = 20
 
-// DetailOf returns everything that is known of a node. launch is the episode that launched it, nil if it is not known.
+// DetailOf returns the details of a node. launch is the episode that launched it, nil if it is not known.
 func DetailOf(s *model.Snapshot, n *model.Node, prices Prices, o decisions.Outcome, launch *decisions.Episode) NodeDetail {
 	price, fate := prices.Of(n), FatesOf(o)[n.Name]
 	out := NodeDetail{
@@ -58,7 +58,7 @@ func DetailOf(s *model.Snapshot, n *model.Node, prices Prices, o decisions.Outco
 	return out
 }
 
-// pay adds the price of the node to its pods and causes.
+// pay sets the prices in the detail: those of the pods, and those of the causes.
 func (d *NodeDetail) pay(s *model.Snapshot, n *model.Node, price float64, o decisions.Outcome) {
 	in := cost.Input{Snapshot: s, Causes: cost.CausesOf(o.Blocked, o.Commands), Headroom: o.Headroom}
 	micros := cost.MicrosOf(price)
@@ -94,7 +94,7 @@ func conditionsOf(n *model.Node) []Condition {
 	return out
 }
 
-// chosenOf returns why the node has its type.
+// chosenOf returns the reasons for the type of the node.
 func chosenOf(s *model.Snapshot, n *model.Node, price Price, launch *decisions.Episode) Chosen {
 	out := Chosen{Considered: []Considered{}}
 	if launch != nil {
@@ -151,7 +151,7 @@ func considered(t *model.InstanceType, n *model.Node, reqs require.Set, price Pr
 	return x
 }
 
-// byPrice orders prices, unknown ones last.
+// byPrice compares two prices; an unknown price comes last.
 func byPrice(a, b *float64) int {
 	switch {
 	case a == nil && b == nil:

@@ -1,5 +1,5 @@
-// Package view has the JSON that the dashboard shows, and the pure functions that make it of a Snapshot and of what the
-// controllers decided last.
+// Package view has the types of the JSON that the dashboard shows. Its pure functions compute them from a Snapshot and
+// the last decisions of the controllers.
 //
 // docs/api.md describes each field. A value that is not known is null and never 0. Lists are never null.
 package view

@@ -8,9 +8,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// A Fate is what disruption decided about a node. The zero Fate is of a node without a decision.
+// A Fate is the last decision of disruption about a node. The zero Fate means that there is none.
 type Fate struct {
-	// Rule is the word of the rule that keeps the node.
+	// Rule is the name of the rule that keeps the node, Verdict its details.
 	Rule    string
 	Verdict model.Verdict
 	Blocked bool
@@ -21,7 +21,7 @@ type Fate struct {
 	Withheld bool
 }
 
-// FatesOf returns the fates of an outcome by node name.
+// FatesOf returns the fates in an outcome, by node name.
 func FatesOf(o decisions.Outcome) map[string]Fate {
 	out := make(map[string]Fate, len(o.Blocked))
 	for i := range o.Blocked {
@@ -50,7 +50,7 @@ func (f Fate) shown() shown {
 	return shown{rule: f.Rule, pod: f.pod()}
 }
 
-// pod returns the key of the pod that the verdict names as what blocks disruption, empty if it names none.
+// pod returns the key of the pod that blocks the disruption, as the verdict names it, empty if it names none.
 func (f Fate) pod() string {
 	if f.Verdict.Rule != model.RuleAnnotation && f.Verdict.Rule != model.RulePDB {
 		return ""
@@ -62,7 +62,7 @@ func (f Fate) pod() string {
 	return strings.TrimSuffix(f.Verdict.Subject[i+len("pod "):], ")")
 }
 
-// Stays returns the fate as text.
+// Stays returns the fate in the form of the JSON.
 func (f Fate) Stays(n *model.Node) Stays {
 	switch {
 	case n.Pool == "":

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// createdAt returns the creation time of the claim, or of the node without one.
+// createdAt returns the creation time of the claim, or that of the node if there is no claim.
 func createdAt(n *model.Node) time.Time {
 	if n.Claim != nil {
 		return n.Claim.CreationTimestamp.UTC()
@@ -19,8 +19,8 @@ func createdAt(n *model.Node) time.Time {
 	return n.Object.CreationTimestamp.UTC()
 }
 
-// A Fleeter keeps the tiles of a fleet, and makes anew only those whose nodes have changed. It must not be used
-// concurrently.
+// A Fleeter stores the tiles of a fleet. It computes only the tiles of nodes that have changed. It must not be
+// used concurrently.
 type Fleeter struct {
 	known map[string]*known
 	// tiles are all tiles in the order of their IDs. shared is true if a caller of Tiles may have the list.
@@ -29,14 +29,14 @@ type Fleeter struct {
 	// last is the snapshot of the last round.
 	last  *model.Snapshot
 	fates map[string]Fate
-	// outcome is the version of the decisions that fates are of.
+	// outcome is the version of the decisions from which fates was computed.
 	outcome uint64
-	// edition is that of the prices.
+	// edition identifies the prices from which the tiles were computed.
 	edition *edition
 	round   uint64
 }
 
-// A known is a tile and what it was made of.
+// A known is a tile, and the values from which it was computed.
 type known struct {
 	node  *model.Node
 	price Price

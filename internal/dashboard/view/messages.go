@@ -22,17 +22,17 @@ func (a *Amounts) add(b Amounts) {
 
 // A Strip is the summary of the fleet.
 type Strip struct {
-	// Nodes is the number of all nodes, NodesComing of those among them that are not initialized.
+	// Nodes is the number of all nodes. NodesComing is the number of those that are not initialized.
 	Nodes       int `json:"nodes"`
 	NodesComing int `json:"nodesComing"`
 	PodsPending int `json:"podsPending"`
 	PodsBound   int `json:"podsBound"`
-	// Requested and Allocatable are those of nodes that are initialized, Coming is the allocatable amount of the others.
+	// Requested and Allocatable are the sums over the initialized nodes. Coming is the allocatable sum of the other nodes.
 	Requested   Amounts `json:"requested"`
 	Allocatable Amounts `json:"allocatable"`
 	Coming      Amounts `json:"coming"`
-	// DollarsPerHour is the price of the nodes of NodePools. Nodes without a known price are not in it: Unpriced is their
-	// number. ListPerHour is the price of the same nodes if all were on demand.
+	// DollarsPerHour is the price of the nodes of NodePools. It does not include nodes whose price is not known; Unpriced
+	// is their number. ListPerHour is the on-demand price of the same nodes.
 	DollarsPerHour *float64 `json:"dollarsPerHour"`
 	ListPerHour    *float64 `json:"listPerHour"`
 	FloorPerHour   *float64 `json:"floorPerHour"`
@@ -48,7 +48,7 @@ type Strip struct {
 // A NodeState is the state of a node.
 type NodeState string
 
-// The states. The first that applies is shown, from the last to the first.
+// The states. If several apply, the node has the one that is last in this list.
 const (
 	Initialized NodeState = "initialized"
 	Drifted     NodeState = "drifted"
@@ -61,7 +61,7 @@ const (
 
 // A FleetNode is a node of the fleet.
 type FleetNode struct {
-	// ID is unique and does not change: the name of the NodeClaim, or of the node without one.
+	// ID is unique and never changes. It is the name of the NodeClaim, or of the node if there is no NodeClaim.
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
 	Pool         string    `json:"pool"`
@@ -74,15 +74,15 @@ type FleetNode struct {
 	Requested    Amounts   `json:"requested"`
 
 	DollarsPerHour *float64 `json:"dollarsPerHour"`
-	// KeptBy is the rule that keeps the node, empty if none does or if that is not known.
+	// KeptBy is the rule that keeps the node. It is empty if no rule does, or if that is not known.
 	KeptBy  string    `json:"keptBy"`
 	Created time.Time `json:"created"`
-	// Pods are the pods of the node, see Tile.
+	// Pods has a Block for each pod of the node.
 	Pods []Block `json:"pods"`
 }
 
-// A Block is a pod of a node: its dominant share of the allocatable amounts, its BlockKind, and the index of its owner in
-// the list of owners of the message.
+// A Block is a pod of a node as three numbers: its dominant share of the node's allocatable resources, its BlockKind, and
+// the index of its owner in the list of owners of the message.
 type Block [3]float64
 
 // A BlockKind is how a pod is shown.
@@ -95,17 +95,17 @@ const (
 	BlockingPod // the pod blocks disruption of its node
 )
 
-// A Fleet is all nodes.
+// A Fleet has all nodes.
 type Fleet struct {
 	Nodes []FleetNode `json:"nodes"`
 	// Owners are the owners of pods, as namespace/Kind/name.
 	Owners []string `json:"owners"`
 }
 
-// A NodeDetail is everything that is known of one node.
+// A NodeDetail has all data about one node.
 type NodeDetail struct {
 	Node FleetNode `json:"node"`
-	// Owners is the list that the blocks of Node refer to.
+	// Owners is the list of owners for the blocks of Node.
 	Owners     []string          `json:"owners"`
 	Claim      string            `json:"claim"`
 	Conditions []Condition       `json:"conditions"`
@@ -128,18 +128,18 @@ type Condition struct {
 	Since   time.Time `json:"since"`
 }
 
-// Chosen is why a node has its type.
+// Chosen explains why a node has its type.
 type Chosen struct {
-	// Episode is the ID of the decision that launched the node, Decision its sentence. Both are empty if the decision log
-	// does not have it any more. Options is how many types the launch could choose from.
+	// Episode is the ID of the decision that launched the node, Decision its sentence. Both are empty if the decision is
+	// no longer in the decision log. Options is the number of types from which the launch could choose.
 	Episode  string `json:"episode"`
 	Decision string `json:"decision"`
 	Options  int    `json:"options"`
-	// Considered are the cheapest of these types, at the prices of now.
+	// Considered are the cheapest types that the decision could have chosen, at current prices.
 	Considered []Considered `json:"considered"`
 }
 
-// A Considered is a type that the launch of a node could choose.
+// A Considered is a type from which the launch of a node could choose.
 type Considered struct {
 	Type           string   `json:"type"`
 	Zone           string   `json:"zone"`
@@ -148,7 +148,7 @@ type Considered struct {
 	Reason         string   `json:"reason"`
 }
 
-// Stays is why a node is kept, or what will be done with it.
+// Stays describes why a node is kept, or the decision to remove it.
 type Stays struct {
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
@@ -163,7 +163,8 @@ type PodRow struct {
 	Namespace string `json:"namespace"`
 	Owner     string `json:"owner"`
 	Daemon    bool   `json:"daemon"`
-	// Blocks is why the pod blocks disruption of its node, empty if it does not or if that is not known.
+	// Blocks is the reason why the pod blocks the disruption of its node. It is empty if the pod does not, or if that is
+	// not known.
 	Blocks    string  `json:"blocks"`
 	Requested Amounts `json:"requested"`
 	// DollarsPerHour is the pod's share of the price of the node.
@@ -178,15 +179,15 @@ type CauseCost struct {
 
 // Outcomes of a PendingGroup.
 const (
-	OutcomeExisting = "existing" // the pods go to a node that is there
-	OutcomeNew      = "new"      // the pods go to a node that is launched
-	OutcomeRefused  = "refused"  // no node is found
-	OutcomeUnknown  = "unknown"  // no plan has the pods yet
+	OutcomeExisting = "existing" // the pods fit on an existing node
+	OutcomeNew      = "new"      // the pods get a node that is launched
+	OutcomeRefused  = "refused"  // no node fits the pods
+	OutcomeUnknown  = "unknown"  // no plan has considered the pods yet
 )
 
-// A PendingGroup is a group of equal pending pods.
+// A PendingGroup has equal pending pods.
 type PendingGroup struct {
-	// Pod is the first one, as namespace/name.
+	// Pod is the first of the pods, as namespace/name.
 	Pod       string  `json:"pod"`
 	Owner     string  `json:"owner"`
 	Count     int     `json:"count"`
@@ -198,13 +199,14 @@ type PendingGroup struct {
 	Fix     string          `json:"fix"`
 	// Pools has the first rule that refuses the pods, by NodePool.
 	Pools []PoolRefusal `json:"pools"`
-	// UnderWay are the names of the NodeClaims or nodes for the pods.
+	// UnderWay are the names of the NodeClaims or nodes on which the pods are placed.
 	UnderWay []string `json:"underWay"`
 	// Since is when the first of the pods became pending.
 	Since time.Time `json:"since"`
 }
 
-// A PoolRefusal is why a NodePool launches no node for pods. Pool is empty if the reason is about the pods themselves.
+// A PoolRefusal is the reason why a NodePool launches no node for the pods. Pool is empty if the reason concerns the pods
+// themselves.
 type PoolRefusal struct {
 	Pool   string `json:"pool"`
 	Rule   string `json:"rule"`
@@ -215,14 +217,14 @@ type PoolRefusal struct {
 // An Episode is a decision with its effects.
 type Episode = decisions.Episode
 
-// A Cost is what nodes cost over a time.
+// A Cost has the cost of nodes over a period.
 type Cost struct {
 	ledger.Report
-	// Blocked has the nodes that are kept, by rule, the most waste first.
+	// Blocked has the waste of nodes that are kept, by rule, with the largest waste first.
 	Blocked []Blocked `json:"blocked"`
 }
 
-// A Blocked is the sum of the nodes that one rule keeps. Reason and Fix are those of the node with the largest waste.
+// A Blocked is the sum over the nodes that one rule keeps. Reason and Fix are those of the node with the largest waste.
 type Blocked struct {
 	Rule           string  `json:"rule"`
 	Nodes          int     `json:"nodes"`
@@ -231,7 +233,7 @@ type Blocked struct {
 	Fix            string  `json:"fix"`
 }
 
-// Trends are values at equal steps of time; null where nothing is known.
+// Trends are values at equal intervals. A value is null if it is not known.
 type Trends struct {
 	// Time is in Unix seconds.
 	Time           []int64    `json:"time"`
@@ -244,9 +246,9 @@ type Trends struct {
 	Memory []*float64 `json:"memory"`
 }
 
-// Messages of the stream, by type.
+// The messages of the stream.
 type (
-	// SnapshotMessage replaces everything that the reader has.
+	// SnapshotMessage replaces all data of the client.
 	SnapshotMessage struct {
 		Type    string `json:"type"` // snapshot
 		Version uint64 `json:"version"`
@@ -259,7 +261,7 @@ type (
 		Version uint64 `json:"version"`
 		Strip   Strip  `json:"strip"`
 	}
-	// FleetMessage replaces single nodes and removes others. Owners is the list that its nodes refer to.
+	// FleetMessage replaces some nodes and removes others. Owners is the list of owners for its nodes.
 	FleetMessage struct {
 		Type    string      `json:"type"` // fleet
 		Version uint64      `json:"version"`
@@ -281,7 +283,7 @@ type (
 	}
 )
 
-// History is the fleet at an earlier moment. Moments are those that are kept.
+// History is the fleet at an earlier moment. Moments are the times of all stored moments.
 type History struct {
 	At      time.Time   `json:"at"`
 	Moments []time.Time `json:"moments"`
@@ -289,13 +291,13 @@ type History struct {
 	Fleet   Fleet       `json:"fleet"`
 }
 
-// An Error is the body of every answer that is no success.
+// An Error is the body of every error response.
 type Error struct {
 	Error string `json:"error"`
 	Fix   string `json:"fix"`
 }
 
-// Info is what does not change while the process runs. Texts that are not known are empty.
+// Info has data that do not change while the process runs. A text that is not known is empty.
 type Info struct {
 	Cluster string `json:"cluster"`
 	Version string `json:"version"`

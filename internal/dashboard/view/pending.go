@@ -15,17 +15,17 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// Bounds of the pending groups, and of the nodes under way of one group.
+// The maximum number of pending groups, and of the nodes in UnderWay of one group.
 const (
 	maxGroups   = 300
 	maxUnderWay = 20
 )
 
-// A Pender groups the pending pods. It explains each refusal once, because explanations are the most expensive part. It
-// must not be used concurrently.
+// A Pender groups the pending pods. It stores the explanation of each refusal, because explanations are the most
+// expensive part. It must not be used concurrently.
 type Pender struct {
 	outcome uint64
-	// refused are the explained refusals, and of maps the pods to their refusals.
+	// refused are the refusals with their explanations. of has the index of the refusal of each pod.
 	refused []explained
 	of      map[string]int
 	// Devices is true if a pod of the last groups has ResourceClaims. They are looked up in Claims.
@@ -38,7 +38,7 @@ type explained struct {
 	pools       []PoolRefusal
 }
 
-// Groups returns the groups of pending pods, refused ones first. Of many groups, the first maxGroups are returned.
+// Groups returns the groups of pending pods, at most maxGroups of them. Groups of refused pods come first.
 func (p *Pender) Groups(s *model.Snapshot, o decisions.Outcome, labels apiv1.LabelRules) []PendingGroup {
 	if p.of == nil || p.outcome != o.Version {
 		p.explain(s, o, labels)
@@ -84,7 +84,7 @@ func (p *Pender) Groups(s *model.Snapshot, o decisions.Outcome, labels apiv1.Lab
 	return p.finish(s, groups)
 }
 
-// A groupKey is what equal pods have in common.
+// A groupKey has the properties by which pods are grouped.
 type groupKey struct {
 	owner     string
 	requested Amounts
@@ -136,7 +136,7 @@ func newNodes(s *model.Snapshot, names []string) string {
 	return text
 }
 
-// explain explains the refusals of the last plan.
+// explain computes the explanations of the refusals in the last plan.
 func (p *Pender) explain(s *model.Snapshot, o decisions.Outcome, labels apiv1.LabelRules) {
 	p.outcome, p.refused, p.of = o.Version, nil, map[string]int{}
 	e := explain.New(s, labels)
@@ -163,7 +163,8 @@ func explainedOf(e *explain.Explainer, r model.Refusal) explained {
 	return x
 }
 
-// pendingSince returns when the scheduler first found no node for the pod, or else when the pod was created.
+// pendingSince returns the time at which the scheduler first found no node for the pod. If that is not known, it returns
+// the creation time of the pod.
 func pendingSince(p *model.Pod) time.Time {
 	since := p.Object.CreationTimestamp.UTC()
 	if c := model.PodCondition(p.Object, corev1.PodScheduled); c.LastTransitionTime.After(since) {

@@ -7,7 +7,8 @@ type Pool struct {
 	Name   string `json:"name"`
 	Weight int32  `json:"weight"`
 	Ready  bool   `json:"ready"`
-	// Problem is why the NodePool launches nothing, Fix the change that helps.
+	// Problem is the reason why the NodePool launches no nodes, Fix the change that helps. Both are empty if there is no
+	// problem.
 	Problem        string    `json:"problem"`
 	Fix            string    `json:"fix"`
 	Nodes          int       `json:"nodes"`
@@ -21,7 +22,7 @@ type Pool struct {
 	Unhealthy      int       `json:"unhealthy"`
 }
 
-// A Limit is a limit of a NodePool. Text has both amounts as quantities.
+// A Limit is a limit of a NodePool. Text has the used and the maximum amount as quantities.
 type Limit struct {
 	Resource string  `json:"resource"`
 	Used     float64 `json:"used"`
@@ -35,10 +36,11 @@ type Budget struct {
 	Reasons  []string `json:"reasons"`
 	Schedule string   `json:"schedule"`
 	Duration string   `json:"duration"`
-	// Allowed is how many nodes the budget alone allows to be disrupted now, null while it is not active.
+	// Allowed is the number of nodes whose disruption the budget allows now, without regard to other budgets. It is null
+	// while the budget is not active.
 	Allowed *int `json:"allowed"`
-	// Windows are the times of the next seven days in which the budget is active, begin and end. There are none without a
-	// schedule: the budget is then always active.
+	// Windows are the periods of the next seven days in which the budget is active, each with begin and end. The list is
+	// empty for a budget without a schedule, which is always active.
 	Windows [][2]time.Time `json:"windows"`
 }
 
@@ -55,7 +57,7 @@ type TypeRow struct {
 	Nodes          int      `json:"nodes"`
 }
 
-// Capacity is what the cloud took away or refuses, and what is reserved.
+// Capacity has the interruptions, the offerings without capacity, and the reservations.
 type Capacity struct {
 	Interruptions []Interruption `json:"interruptions"`
 	Refused       []RefusedOffer `json:"refused"`
@@ -65,7 +67,7 @@ type Capacity struct {
 	Devices Devices `json:"devices"`
 }
 
-// An Interruption is a notice of the cloud that was acted on.
+// An Interruption is a notice of the cloud to which Karpenter reacted.
 type Interruption struct {
 	Time time.Time `json:"time"`
 	Node string    `json:"node"`
@@ -74,18 +76,19 @@ type Interruption struct {
 	Kind string    `json:"kind"`
 }
 
-// A RefusedOffer is a group of offerings that cannot be launched now, by zone, family of types and capacity type.
+// A RefusedOffer is a group of offerings that cannot be launched now. The offerings have the same zone, family of types and
+// capacity type.
 type RefusedOffer struct {
 	Zone         string   `json:"zone"`
 	Family       string   `json:"family"`
 	CapacityType string   `json:"capacityType"`
 	Types        []string `json:"types"`
-	// Until is when they are tried again, null if that is not known.
+	// Until is the time from which the offerings are tried again, null if that is not known.
 	Until  *time.Time `json:"until"`
 	Reason string     `json:"reason"`
 }
 
-// A Reservation is reserved capacity of the cloud. Used are the nodes of this cluster in it.
+// A Reservation is reserved capacity of the cloud. Used is the number of nodes of this cluster in it.
 type Reservation struct {
 	ID    string `json:"id"`
 	Type  string `json:"type"`
@@ -103,14 +106,15 @@ type SpotZone struct {
 
 // A WhatIfRequest is a change whose effect is computed. Nothing is applied.
 type WhatIfRequest struct {
-	// Manifests is YAML of NodePools and workloads that are added or replaced.
+	// Manifests is YAML text with NodePools and workloads. They are added, or replace those of the same name.
 	Manifests    string   `json:"manifests"`
 	WithoutNodes []string `json:"withoutNodes"`
-	// Prices are dollars per hour by instance type, or by type/zone/capacityType.
+	// Prices are prices in dollars per hour. The key is an instance type, or type/zone/capacityType.
 	Prices map[string]float64 `json:"prices"`
 }
 
-// A WhatIfSide is the fleet without or with the change, after the next plan and the next disruption.
+// A WhatIfSide is a summary of the fleet with or without the change. The next plan and the next decision of disruption are
+// carried out first.
 type WhatIfSide struct {
 	Nodes          int      `json:"nodes"`
 	DollarsPerHour float64  `json:"dollarsPerHour"`

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Bounds of a NodePool: instance types, and windows of one budget.
+// The maximum numbers of instance types of a NodePool, and of windows of one budget.
 const (
 	mostTypes   = 100
 	mostWindows = 200
@@ -53,7 +53,7 @@ func PoolsOf(s *model.Snapshot, prices Prices, labels apiv1.LabelRules) []Pool {
 	return out
 }
 
-// count sets what depends on the nodes of the NodePool.
+// count sets the fields that depend on the nodes of the NodePool.
 func (p *Pool) count(nodes []*model.Node, prices Prices) {
 	sum, priced := 0.0, 0
 	for _, n := range nodes {

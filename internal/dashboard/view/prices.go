@@ -7,10 +7,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Prices are the prices of nodes, by their instance types. The zero value knows none.
+// Prices has the prices of nodes by their instance types. In the zero value, no price is known.
 type Prices struct {
 	pools map[string]map[string]*model.InstanceType
-	// edition identifies the lists of types of which the prices were made.
+	// edition identifies the instance types from which the prices were computed.
 	edition *edition
 }
 
@@ -29,8 +29,8 @@ func PricesOf(types map[string][]*model.InstanceType) Prices {
 	return p
 }
 
-// A Price is the price of a node in dollars per hour, nil if it is not known. List is its price on demand. It is the price
-// itself if the type is not sold on demand.
+// A Price has the price of a node in dollars per hour, and its on-demand price. Both are nil if the price is not known.
+// List equals Own if the type is not sold on demand.
 type Price struct{ Own, List *float64 }
 
 // same reports whether both prices are equal.
@@ -63,7 +63,8 @@ func (p Prices) Of(n *model.Node) Price {
 	return Price{Own: &own, List: &list}
 }
 
-// onDemand returns the price of the type on demand in the zone, or the lowest one of another zone.
+// onDemand returns the on-demand price of the type in the zone. If there is none, it returns the lowest one of the other
+// zones.
 func onDemand(t *model.InstanceType, zone string) (price float64, ok bool) {
 	for _, o := range t.Offerings {
 		switch {

@@ -2,5 +2,5 @@ package view
 
 import "math"
 
-// round returns v with at most six decimals. Sums in different orders then are equal.
+// round rounds v to six decimals. Without rounding, sums of the same numbers in different orders could differ.
 func round(v float64) float64 { return math.Round(v*1e6) / 1e6 }

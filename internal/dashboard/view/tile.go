@@ -16,8 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A Tile is a FleetNode in a form that is small and quickly written. It is immutable, so that fleets of different moments
-// share the tiles of nodes that have not changed.
+// A Tile is a FleetNode in a compact form that is fast to encode. It is immutable, so moments of the history share the
+// tiles of nodes that have not changed.
 type Tile struct {
 	ID string
 	// head is the JSON of the node up to the list of its pods.
@@ -27,14 +27,14 @@ type Tile struct {
 	sums sums
 }
 
-// A podOf is a pod of a tile. Share is in thousandths of the allocatable amount.
+// A podOf is a pod of a tile. share is in thousandths of the allocatable amount.
 type podOf struct {
 	owner unique.Handle[string]
 	share uint16
 	kind  BlockKind
 }
 
-// sums is what a tile adds to the strip.
+// sums has the contributions of a tile to the strip.
 type sums struct {
 	coming                 bool
 	managed, priced, spot  bool
@@ -43,7 +43,7 @@ type sums struct {
 	bound                  int
 }
 
-// Bytes returns about how much memory the tile uses.
+// Bytes returns an estimate of the memory that the tile uses.
 func (t *Tile) Bytes() int { return 200 + len(t.ID) + len(t.head) + 16*len(t.pods) }
 
 // IDOf returns the ID of the tile of a node.
@@ -81,7 +81,7 @@ func newTile(n *model.Node, price Price, f Fate, last *known) *Tile {
 	}
 	head, err := json.Marshal(&node)
 	if err != nil {
-		head = []byte(`{"pods":[]}`) // only infinite prices, which no offering has
+		head = []byte(`{"pods":[]}`) // an error occurs only for infinite prices, which no offering has
 	}
 	t.head = head[:len(head)-len("]}")]
 	return t
@@ -139,7 +139,7 @@ func kindOf(p *model.Pod, blocker string) BlockKind {
 	return WorkloadPod
 }
 
-// amountsOf converts amounts to those of the dashboard.
+// amountsOf converts resources to Amounts.
 func amountsOf(r model.Resources) Amounts {
 	a := Amounts{CPU: float64(r[corev1.ResourceCPU]) / 1000, Memory: r[corev1.ResourceMemory]}
 	for name, v := range r {
@@ -155,8 +155,8 @@ func isGPU(name corev1.ResourceName) bool {
 	return strings.HasSuffix(string(name), "/gpu")
 }
 
-// share returns the largest share of an allocatable amount that is requested, in thousandths, at most 1000. Numbers of pods
-// do not count.
+// share returns the dominant share of the requests: the largest quotient of a requested and an allocatable amount, in
+// thousandths, at most 1000. It ignores the number of pods.
 func share(requests, allocatable model.Resources) uint16 {
 	most := 0.0
 	for name, v := range requests {
@@ -167,7 +167,7 @@ func share(requests, allocatable model.Resources) uint16 {
 	return uint16(math.Round(min(most, 1) * 1000))
 }
 
-// Owners numbers the owners of the tiles of one message.
+// Owners assigns an index to each owner of the pods in one message.
 type Owners struct {
 	index map[unique.Handle[string]]int
 	list  []string
@@ -186,7 +186,7 @@ func (o *Owners) of(h unique.Handle[string]) int {
 	return i
 }
 
-// List returns the owners in the order of their numbers.
+// List returns the owners in the order of their indexes.
 func (o *Owners) List() []string {
 	if o.list == nil {
 		return []string{}
@@ -194,7 +194,7 @@ func (o *Owners) List() []string {
 	return o.list
 }
 
-// Append appends the JSON of the tile's FleetNode. Owners that are new are added to o.
+// Append appends the JSON of the tile's FleetNode to b. New owners are added to o.
 func (t *Tile) Append(b []byte, o *Owners) []byte {
 	b = append(b, t.head...)
 	for i, p := range t.pods {
@@ -256,7 +256,7 @@ func AppendFleet(b []byte, tiles []*Tile) []byte {
 func appendJSON(b []byte, v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return append(b, "null"...) // only infinite numbers, which no view has
+		return append(b, "null"...) // an error occurs only for infinite numbers, which no view has
 	}
 	return append(b, data...)
 }

@@ -1,8 +1,8 @@
-// Package guard decides who may get paths of the metrics port and of the dashboard. A TokenReview of the API server
-// returns the user of a bearer token. A SubjectAccessReview returns whether this user may get the path. So RBAC rules with
+// Package guard decides which users may read the metrics port and the dashboard. A TokenReview by the API server returns
+// the user of a bearer token. A SubjectAccessReview returns whether this user may get the path. So RBAC rules with
 // nonResourceURLs grant access.
 //
-// Accepted tokens are kept in memory for a minute. After a restart they are reviewed again.
+// Accepted tokens are stored in memory for a minute. After a restart they are reviewed again.
 package guard
 
 import (
@@ -25,22 +25,22 @@ import (
 )
 
 const (
-	// life is how long an accepted request is accepted again without a review.
+	// life is the time for which an accepted request is accepted again without a review.
 	life = time.Minute
-	// most is the maximum number of accepted requests that are remembered.
+	// most is the maximum number of accepted requests that are stored.
 	most = 1000
-	// perSecond and burst bound the reviews. Requests with wrong tokens must not load the API server.
+	// perSecond and burst limit the rate of reviews, so that requests with wrong tokens do not load the API server.
 	perSecond, burst = 5, 20
 )
 
-// A Guard lets requests pass that the API server allows. It is safe for concurrent use.
+// A Guard lets only those requests pass that the API server allows. It is safe for concurrent use.
 type Guard struct {
 	tokens  authenticationclient.TokenReviewInterface
 	reviews authorizationclient.SubjectAccessReviewInterface
 	clock   clock.PassiveClock
-	// Refuse answers requests that do not pass. It is set before the first request.
+	// Refuse writes the response to a request that is not allowed. It is set before the first request.
 	Refuse func(w http.ResponseWriter, status int)
-	// Prefix comes before the path of a request in the rules of RBAC. It is set before the first request.
+	// Prefix precedes the path of a request in RBAC rules. It is set before the first request.
 	Prefix string
 
 	mu       sync.Mutex // guards accepted
@@ -68,11 +68,12 @@ func New(config *rest.Config, httpClient *http.Client, c clock.PassiveClock) (*G
 	return &Guard{tokens: tokens.TokenReviews(), reviews: reviews.SubjectAccessReviews(), clock: c, accepted: map[request]time.Time{}, Refuse: refuse}, nil
 }
 
-// refuse answers with the text of the status.
+// refuse writes the text of the status as the response.
 func refuse(w http.ResponseWriter, status int) { http.Error(w, http.StatusText(status), status) }
 
-// Protect returns a handler that calls next for allowed requests. The answer to other requests is 401 if the API server does
-// not accept the token or there is none, 403 if the user may not get the path, and 503 if the API server does not answer.
+// Protect returns a handler that calls next for allowed requests. Other requests get one of these statuses: 401 if there is
+// no token or the API server does not accept it, 403 if the user may not get the path, and 503 if the API server does not
+// answer.
 func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, err := g.check(r)
@@ -87,7 +88,7 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 	})
 }
 
-// check returns the status of a request, and why it could not be checked.
+// check returns the status for a request. The error is the reason why the request could not be checked.
 func (g *Guard) check(r *http.Request) (int, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
@@ -105,7 +106,7 @@ func (g *Guard) check(r *http.Request) (int, error) {
 	return status, err
 }
 
-// review asks the API server.
+// review sends the reviews to the API server and returns the status for the request.
 func (g *Guard) review(ctx context.Context, token string, r request) (int, error) {
 	who, err := g.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
@@ -139,7 +140,7 @@ func (g *Guard) known(r request) bool {
 	return ok && g.clock.Now().Before(until)
 }
 
-// remember stores an accepted request. If there are too many, all others are forgotten, which costs reviews only.
+// remember stores an accepted request. If there are too many, it first removes all of them, which only causes more reviews.
 func (g *Guard) remember(r request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// An authority is an API server that accepts two tokens. Only the user of one may get /metrics.
+// An authority is an API server that accepts two tokens. Only one of their users may get /metrics.
 type authority struct {
 	mu      sync.Mutex
 	reviews int
@@ -54,8 +54,8 @@ func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Only users whose token the API server accepts, and whom it allows to get the path, get metrics. An accepted token is reviewed
-// again after a minute. While the API server does not answer, only tokens that were accepted before are served.
+// A user gets metrics only if the API server accepts the user's token and allows the user to get the path. An accepted token is
+// reviewed again after a minute. While the API server does not answer, only tokens that were accepted before are accepted.
 func TestWhoMayGetMetrics(t *testing.T) {
 	api := &authority{}
 	server := httptest.NewServer(api)
@@ -108,7 +108,7 @@ func TestWhoMayGetMetrics(t *testing.T) {
 	}
 }
 
-// Accepted requests do not take more and more memory.
+// The memory for accepted requests is bounded.
 func TestAcceptedRequestsAreBounded(t *testing.T) {
 	g := &Guard{clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), accepted: map[request]time.Time{}, Refuse: refuse}
 	for i := range 3 * most {

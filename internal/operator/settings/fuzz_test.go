@@ -2,7 +2,8 @@ package settings
 
 import "testing"
 
-// FuzzTexts reads the two settings that are texts with a structure.
+// FuzzTexts reads arbitrary feature gates and scheduler configurations. Reading them never
+// panics, and the same text always gives the same gates.
 func FuzzTexts(f *testing.F) {
 	for _, text := range []string{
 		"", "NodeRepair=true,NodeOverlay=false", "NodeRepair", "=", ",,", "NodeRepair=true,NodeRepair=false", "podTopologySpread: {defaultConstraints: null}",

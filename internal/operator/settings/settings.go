@@ -120,7 +120,7 @@ const (
 	ProviderAWS        = "aws"
 	ProviderKWOK       = "kwok"
 	ProviderClusterAPI = "clusterapi"
-	// ProviderRemote are providers in other processes.
+	// ProviderRemote is the name for all providers in other processes.
 	ProviderRemote = "remote"
 )
 

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// load runs the whole way from a command line and an environment.
+// load reads settings from a command line and an environment in the same steps as the program.
 func load(t *testing.T, env map[string]string, args ...string) (*Settings, error) {
 	t.Helper()
 	for _, name := range variables() {
@@ -145,7 +145,8 @@ func TestErrorsAreReportedTogether(t *testing.T) {
 	}
 }
 
-// A variable that cannot be read is reported once, and the default that is left is not judged.
+// If an environment variable cannot be parsed, there is one error about it, and none about the default that is used
+// instead.
 func TestUnreadIsReportedOnce(t *testing.T) {
 	_, err := load(t, map[string]string{"BATCH_IDLE_DURATION": "1", "BATCH_MAX_DURATION": "500ms"})
 	const want = `--batch-idle-duration (BATCH_IDLE_DURATION): "1" is not a duration: use for example 1s`

@@ -47,7 +47,8 @@ func (s *Settings) complete(getenv func(string) string) {
 	}
 }
 
-// warnAboutDashboard adds warnings about a dashboard that others can reach.
+// warnAboutDashboard adds a warning if the dashboard can be reached from other machines. With authentication, the tokens of the
+// users are not encrypted. Without authentication, everybody can read it.
 func (s *Settings) warnAboutDashboard() {
 	address := net.ParseIP(s.DashboardBindAddress)
 	switch {

@@ -21,7 +21,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/state"
 )
 
-// patience bounds a failure; nothing is asserted about speed.
+// patience bounds the wait for one condition. The tests do not check speed.
 const patience = 4 * time.Minute
 
 // here is the cluster of all tests, without a controller.
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// run starts a command of the program with the rights of an administrator. It is killed when the test ends, or by the
+// run starts a command of karpenter with the rights of an administrator. It is killed when the test ends, or by the
 // returned function.
 func run(t *testing.T, args ...string) (kill func()) {
 	t.Helper()
@@ -109,10 +109,11 @@ spec:
   disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 5s}
 `
 
-// AWS and simulated nodes, each in a process of its own: the weight decides first, then the price; consolidation moves the
-// pods from one cloud to the other; and when one cloud is gone, the other one takes its pods.
+// AWS and simulated nodes are provided by processes of their own. The NodePool with the higher weight is used first.
+// Without weights, the cheaper cloud is used, and consolidation moves the pods to it. If one cloud does not answer, new
+// pods get nodes of the other one.
 func TestTwoCloudsBehindSockets(t *testing.T) {
-	dir, err := os.MkdirTemp("", "clouds") // the name of a socket is short
+	dir, err := os.MkdirTemp("", "clouds") // in the system's directory, because the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestTwoCloudsBehindSockets(t *testing.T) {
 	killHollow := run(t, "provider", "serve", "--provider=kwok", "--listen="+hollow)
 	run(t, "controller", "--provider=remote", "--provider-address="+ec2+","+hollow)
 
-	// The quickstart, as it is: its NodePool has the higher weight.
+	// The NodePool of the quickstart has the higher weight. The quickstart is applied unchanged.
 	demo, err := here.Local(t, "", "demo")
 	if err != nil || !strings.Contains(demo, "10 of 10 Running") {
 		t.Fatalf("the quickstart over a socket: %v\n%s", err, demo)
@@ -140,7 +141,7 @@ func TestTwoCloudsBehindSockets(t *testing.T) {
 	scale(t, 12)
 	await(t, 12, "default")
 
-	// Without the weight the price decides, and the nodes of AWS are replaced by the cheaper ones.
+	// Without the weight, the price decides. The nodes of AWS are replaced by the cheaper ones.
 	before := pool.DeepCopy()
 	pool.Spec.Weight = nil
 	if err := here.Patch(t.Context(), pool, client.MergeFrom(before)); err != nil {
@@ -149,7 +150,7 @@ func TestTwoCloudsBehindSockets(t *testing.T) {
 	scale(t, 16)
 	await(t, 16, "hollow")
 
-	// The cheaper cloud is gone: new pods get nodes of the other one.
+	// The provider of the cheaper cloud is killed. New pods get nodes of the other cloud.
 	killHollow()
 	scale(t, 60)
 	here.Poll(t, func(ctx context.Context) string {

@@ -14,11 +14,12 @@ import (
 // web is the source of the page with its tests.
 const web = "../../../web"
 
-// browsers are the names of the programs that can show the page.
+// browsers are the names of the browsers with which the page can be tested.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
 
-// prepare returns the path of a browser, and installs what the tests of the page need: the packages that web/package-lock.json names,
-// and Debian's Chromium if this is root or continuous integration. It skips the test if one of them cannot be had.
+// prepare returns the path of a browser. It installs what the tests of the page need: the packages in web/package-lock.json,
+// and Debian's Chromium if the user is root or the test runs in continuous integration. If one of them cannot be installed, it
+// skips the test.
 func prepare(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -66,7 +67,7 @@ func lookUp() string {
 	return ""
 }
 
-// installPackages installs the packages of the page, unless they are there and as old as the lock file at most.
+// installPackages installs the packages of the page, unless they are installed and not older than the lock file.
 func installPackages(ctx context.Context) error {
 	lock, err := os.Stat(filepath.Join(web, "package-lock.json"))
 	if err != nil {
@@ -83,7 +84,7 @@ func installPackages(ctx context.Context) error {
 	return nil
 }
 
-// node runs a script of web/package.json with more environment, and fails the test if it fails.
+// node runs a script of web/package.json with additional environment variables. If the script fails, the test fails.
 func node(t *testing.T, script string, env ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "npm", "run", "--silent", script)

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// assets are what the controller serves. They are committed.
+// assets is the directory of the committed files that the controller serves.
 const assets = "../../../internal/dashboard/assets"
 
-// A build of the page gives the committed assets.
+// A new build of the page equals the committed assets.
 func TestAssets(t *testing.T) {
 	prepare(t)
 	built := t.TempDir()
@@ -34,13 +34,13 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// The parts of the page that need no browser.
+// The unit tests of the page, which need no browser, pass.
 func TestUnits(t *testing.T) {
 	prepare(t)
 	node(t, "unit")
 }
 
-// Every view, state, key and address of the page, with generated data.
+// The tests of the page in a browser pass with generated data. They cover every view, state, key and address.
 func TestPage(t *testing.T) {
 	browser := prepare(t)
 	node(t, "browser", "CHROMIUM="+browser)

@@ -26,7 +26,8 @@ import (
 
 var binaries = flag.String("binaries", "../../../bin", "where karpenter-local and karpenter are")
 
-// The page shows a scale-up by itself, says why, replays it, and finds the controller again after a restart.
+// During a scale-up, the page shows the new nodes without a reload, explains them, and replays them from the history. After
+// a restart of the controller, it connects again.
 func TestLive(t *testing.T) {
 	browser := prepare(t)
 	c, kube := start(t)
@@ -62,7 +63,7 @@ func start(t *testing.T) (*cluster.Cluster, client.Client) {
 	return c, kube
 }
 
-// furnish makes a NodePool of small nodes that stay.
+// furnish creates a NodePool of small nodes that are never disrupted.
 func furnish(t *testing.T, kube client.Client) {
 	t.Helper()
 	class := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
@@ -82,7 +83,7 @@ func furnish(t *testing.T, kube client.Client) {
 	}
 }
 
-// A steer changes the cluster when the tests in the browser ask for it.
+// A steer is an HTTP handler by which the tests in the browser change the cluster.
 type steer struct {
 	cluster *cluster.Cluster
 	kube    client.Client
@@ -105,7 +106,7 @@ func (s steer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// workload makes a Deployment of the given name, replicas and cpu of each pod.
+// workload creates a Deployment. The request has its name, its replicas and the cpu of each pod.
 func (s steer) workload(r *http.Request) error {
 	q := r.URL.Query()
 	replicas, err := strconv.ParseInt(q.Get("replicas"), 10, 32)

@@ -77,7 +77,7 @@ func (r *replica) run(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.metrics, r.ended = fmt.Sprintf("https://127.0.0.1:%d/metrics", metrics), make(chan struct{})
-	r.cmd = exec.Command(filepath.Join(*binaries, "karpenter"), "controller", "--provider=aws") //nolint:gosec,noctx // it outlives a call
+	r.cmd = exec.Command(filepath.Join(*binaries, "karpenter"), "controller", "--provider=aws") //nolint:gosec,noctx // the process runs longer than this function
 	r.cmd.Env = append(append(os.Environ(), strings.Fields(string(aws))...),
 		"KUBECONFIG="+here.Cluster.Dir().ControllerKubeconfig(), "SYSTEM_NAMESPACE="+cluster.Namespace, "LEADER_ELECTION_NAMESPACE="+cluster.Namespace,
 		"METRICS_PORT="+strconv.Itoa(metrics), "HEALTH_PROBE_PORT="+strconv.Itoa(health), "METRICS_TLS=true", "METRICS_AUTHENTICATION=true",

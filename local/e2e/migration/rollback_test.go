@@ -37,7 +37,7 @@ var harmlessKeys = []string{"ext.karpenter.sh/launch", apiv1.NodeNameAnnotationK
 
 // The state that this project's controller leaves is valid for upstream. Upstream's schemas accept the objects. They have no
 // finalizer that only this project removes. By upstream's rules, nodes and instances are managed and not drifted. Upstream sets
-// its hashes on the claims. When this project's controller starts again later, no node is replaced either.
+// its hashes on the claims. When this project's controller starts again later, it replaces no node.
 func TestRollbackToUpstream(t *testing.T) {
 	p := here
 	class := upstreamClass()

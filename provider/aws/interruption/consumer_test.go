@@ -337,7 +337,7 @@ func TestQueueMissing(t *testing.T) {
 	}
 }
 
-// hospital answers DescribeInstanceStatus by filter.
+// hospital implements DescribeInstanceStatus. It has the statuses of instances by filter.
 type hospital map[string][]ec2types.InstanceStatus
 
 func (h hospital) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {

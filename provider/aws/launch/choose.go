@@ -26,7 +26,7 @@ const (
 	maxConfigs = 50
 )
 
-// A Choice has the types and offerings that a fleet call may launch for a claim.
+// A Choice has the types and offerings that a fleet call for a claim may use.
 type Choice struct {
 	CapacityType string
 	Tenancy      string

@@ -32,9 +32,9 @@ const (
 
 // A sight is the observed memory of nodes with an instance type and an image.
 type sight struct {
-	// Bytes is the least memory of such a node.
+	// Bytes is the least memory of a node of this type and image.
 	Bytes int64 `json:"bytes"`
-	// Seen is when such a node was observed last.
+	// Seen is when a node of this type and image was observed last.
 	Seen time.Time `json:"seen"`
 }
 

@@ -1,4 +1,4 @@
-// Package check runs the conformance suite against a provider that is already running, for those who write one.
+// Package check runs the conformance suite against a provider that is already running. It is for developers of providers.
 //
 // NodeClaims and the node class exist only in memory, unless the provider reads them from its own cluster. Then the check needs
 // that cluster. The provider must have no instances, and those that it launches meanwhile are ended.
@@ -29,11 +29,11 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote"
 )
 
-// Options are what to check.
+// Options are the inputs of Run.
 type Options struct {
-	// Connect returns a new connection to the provider. classes has the node class.
+	// Connect returns a new connection to the provider. classes is a reader that has the node class.
 	Connect func(ctx context.Context, classes client.Reader) (*remote.Provider, error)
-	// Class is a node class to launch from; nil means the example of the provider.
+	// Class is the node class for the launches; nil means the example that the provider offers.
 	Class *unstructured.Unstructured
 	// Cluster has the NodeClaims of a provider with access to the cluster, and Pool is a NodePool there whose node class is
 	// ready. No controller may run in the cluster.
@@ -63,7 +63,7 @@ type Line struct {
 	Check string `json:"check"`
 	// Result is ok, failed or skipped.
 	Result string `json:"result"`
-	// Problems are what is wrong, or why the check was skipped.
+	// Problems are the failures of the check, or the reason why it was skipped.
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -73,12 +73,12 @@ type Report struct {
 	Version      string   `json:"version"`
 	NodeClasses  []string `json:"nodeClasses"`
 	Capabilities []string `json:"capabilities"`
-	// Missing are the parts of the protocol that the provider leaves out.
+	// Missing are the parts of the protocol that the provider does not implement, with the consequences.
 	Missing []string `json:"missing"`
 	Lines   []Line   `json:"checks"`
 }
 
-// Failed returns how many checks have failed.
+// Failed returns the number of failed checks.
 func (r Report) Failed() (n int) {
 	for _, l := range r.Lines {
 		if l.Result == "failed" {
@@ -88,7 +88,7 @@ func (r Report) Failed() (n int) {
 	return n
 }
 
-// An AccessError means that the provider cannot be checked without its cluster.
+// An AccessError means that the provider reads objects of its cluster, so that it cannot be checked without the cluster.
 type AccessError struct{ Provider string }
 
 func (e *AccessError) Error() string {
@@ -96,7 +96,7 @@ func (e *AccessError) Error() string {
 		" while no controller runs", e.Provider)
 }
 
-// leftOut says what happens without a capability.
+// leftOut has the consequence of a missing capability.
 var leftOut = map[cloudv1.Capability]string{
 	cloudv1.Capability_CAPABILITY_REBOOT:       "reboot: unhealthy nodes are replaced",
 	cloudv1.Capability_CAPABILITY_DRIFT:        "drift: nodes are not replaced when their node class changes",
@@ -104,7 +104,7 @@ var leftOut = map[cloudv1.Capability]string{
 	cloudv1.Capability_CAPABILITY_NOTICES:      "notices: nodes whose instances are reclaimed are not drained before",
 }
 
-// Run checks a provider. The error is about the connection or the node class; what is wrong is in the report.
+// Run checks a provider. The error is about the connection or the node class. Failures of checks are in the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Patience == 0 {
 		o.Patience = 30 * time.Second
@@ -154,7 +154,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return r, nil
 }
 
-// classOf returns the node class to launch from.
+// classOf returns the node class for the launches.
 func classOf(given *unstructured.Unstructured, p *remote.Provider) (*unstructured.Unstructured, error) {
 	if given != nil {
 		return given, nil
@@ -176,7 +176,7 @@ func classOf(given *unstructured.Unstructured, p *remote.Provider) (*unstructure
 	return nil, errors.New("the provider has no example of a node class: give one with --filename")
 }
 
-// one runs a check in a world of its own, and ends what it has launched.
+// one runs a check in a world of its own, and terminates the instances that it has launched.
 func one(ctx context.Context, o Options, check conformance.Check, class *unstructured.Unstructured, reboots bool) Line {
 	m := &memory{class: class, claims: map[string]*apiv1.NodeClaim{}, check: o, ctx: ctx}
 	defer m.close()
@@ -239,7 +239,7 @@ func (m *memory) world(reboots bool) *conformance.World {
 	}
 }
 
-// provider opens another connection, as a restarted controller does.
+// provider opens another connection, as a restarted controller would.
 func (m *memory) provider() cloud.Provider {
 	p, err := m.check.Connect(m.ctx, m)
 	if err != nil {
@@ -250,7 +250,7 @@ func (m *memory) provider() cloud.Provider {
 	return &losing{Provider: p, lost: &m.lost}
 }
 
-// A losing provider launches instances without an answer while lost is true.
+// A losing provider launches instances without returning the response while lost is true.
 type losing struct {
 	*remote.Provider
 	lost *atomic.Bool
@@ -282,7 +282,7 @@ func (m *memory) store(c *apiv1.NodeClaim) {
 		return
 	}
 	m.uids++
-	// The UID is new in each run, so that tokens are.
+	// The UID differs in each run, so that the tokens derived from it differ, too.
 	c.UID = types.UID(fmt.Sprintf("check-%x-%d", m.check.Clock.Now().UnixNano(), m.uids))
 	m.claims[c.Name] = c.DeepCopy()
 }
@@ -334,7 +334,7 @@ const (
 	pause = 100 * time.Millisecond
 )
 
-// end ends the instances of all claims.
+// end terminates the instances of all claims.
 func (m *memory) end(r *conformance.Result) {
 	if len(m.claims) == 0 {
 		return
@@ -376,5 +376,5 @@ func (m *memory) Get(_ context.Context, key client.ObjectKey, o client.Object, _
 	return nil
 }
 
-// List implements client.Reader. There is nothing to list.
+// List implements client.Reader. It returns no objects.
 func (m *memory) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }

@@ -26,7 +26,7 @@ func TestToyInGo(t *testing.T) {
 	passes(t, "ToyNodeClass.toy.example.com/v1", func(path string) []string { return []string{program, "-listen", path} })
 }
 
-// So does the one in Python.
+// The toy provider in Python passes all checks.
 func TestToyInPython(t *testing.T) {
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		if exec.CommandContext(t.Context(), python, "-c", "import grpc, google.protobuf").Run() == nil {
@@ -39,10 +39,10 @@ func TestToyInPython(t *testing.T) {
 	t.Skip("no python3 with the packages grpc and google.protobuf: apt install python3-grpcio python3-protobuf")
 }
 
-// passes runs a provider and all checks against it.
+// passes runs a provider and fails the test unless it passes all checks.
 func passes(t *testing.T, class string, command func(path string) []string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "toy") // the name of a socket is short
+	dir, err := os.MkdirTemp("", "toy") // in the system's directory, because the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}

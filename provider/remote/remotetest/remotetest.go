@@ -1,5 +1,5 @@
-// Package remotetest puts a socket between a provider and its test. So the tests of a provider also show that the protocol
-// carries all that the provider does.
+// Package remotetest connects a provider to its test by a socket. So the tests of a provider also check that the protocol
+// supports all that the provider does.
 package remotetest
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/serve"
 )
 
-// Over serves the provider on a socket and returns a client of it. Both end with the test.
+// Over serves the provider on a socket and returns a client of it. Both are closed when the test ends.
 func Over(t testing.TB, p cloud.Provider, reader client.Reader) *remote.Provider {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "remote") // the name of a socket is short
+	dir, err := os.MkdirTemp("", "remote") // in the system's directory, because the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/wire"
 )
 
-// chunk is the number of instance types of a message.
+// chunk is the maximum number of instance types in one message.
 const chunk = 200
 
 // WatchCatalogue implements the service.
@@ -39,7 +39,7 @@ func (s *Server) WatchCatalogue(request *cloudv1.WatchCatalogueRequest, stream g
 	}
 	sent := sender{provider: s.config.Provider, stream: stream, types: map[string]*cloud.InstanceType{}}
 	for {
-		stale := s.staleness() // before the types are read, so that no change is missed
+		stale := s.staleness() // read before the types, so that no change is missed
 		if err := sent.send(stream.Context(), pool); err != nil {
 			return err
 		}
@@ -60,11 +60,11 @@ type sender struct {
 	provider cloud.Provider
 	stream   grpc.ServerStreamingServer[cloudv1.WatchCatalogueResponse]
 	begun    bool
-	types    map[string]*cloud.InstanceType // as they were sent
+	types    map[string]*cloud.InstanceType // the types in the state in which they were sent
 	last     *cloudv1.WatchCatalogueResponse
 }
 
-// send reads the instance types and sends what has changed.
+// send reads the instance types and sends the changes.
 func (s *sender) send(ctx context.Context, pool *apiv1.NodePool) error {
 	list, err := s.provider.InstanceTypes(ctx, pool)
 	if ctx.Err() != nil {
@@ -76,7 +76,7 @@ func (s *sender) send(ctx context.Context, pool *apiv1.NodePool) error {
 	case errors.As(err, &unready):
 		end.Failure = wire.WriteFailure(err)
 	case err != nil && s.last != nil:
-		return nil // the types that were sent stay in use
+		return nil // the client continues to use the types that were sent
 	case err != nil:
 		end.Failure = &cloudv1.Failure{Message: err.Error()}
 	}
@@ -99,13 +99,14 @@ func (s *sender) send(ctx context.Context, pool *apiv1.NodePool) error {
 	return s.stream.Send(end)
 }
 
-// same reports whether what else a commit says is as in the last one.
+// same reports whether the other fields of a commit equal those of the last commit.
 func (s *sender) same(m *cloudv1.WatchCatalogueResponse) bool {
 	return (m.GetFailure() == nil) == (s.last.GetFailure() == nil) && m.GetFailure().GetMessage() == s.last.GetFailure().GetMessage() &&
 		m.GetPricesOutdated() == s.last.GetPricesOutdated() && slices.Equal(m.GetShiftedZones(), s.last.GetShiftedZones())
 }
 
-// changes adds to end what differs from what was sent. All full parts but the last are sent at once.
+// changes adds the changes since the last call to end. If there are too many for one message, it sends the first ones at
+// once.
 func (s *sender) changes(list []*cloud.InstanceType, end *cloudv1.WatchCatalogueResponse) error {
 	now := make(map[string]*cloud.InstanceType, len(list))
 	for _, t := range list {
@@ -134,7 +135,8 @@ func (s *sender) changes(list []*cloud.InstanceType, end *cloudv1.WatchCatalogue
 	return nil
 }
 
-// compare returns the offerings of t with other terms than in old. whole is true if more has changed.
+// compare returns the offerings of t whose terms differ from those in old. whole is true if other parts of the type have
+// changed as well.
 func compare(old, t *cloud.InstanceType) (updates []*cloudv1.OfferingUpdate, whole bool) {
 	switch {
 	case old == t:

@@ -17,15 +17,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// A Listener is where a provider is offered.
+// A Listener describes the address at which a provider is offered.
 type Listener struct {
-	// Address is unix:///path of a socket, or host:port.
+	// Address is unix:///path for a socket, or host:port.
 	Address string
-	// CertFile and KeyFile are the certificate for host:port, and ClientCAFile has the certificates that sign those of clients.
+	// CertFile and KeyFile are the certificate and key for host:port. ClientCAFile has the certificates of the authorities
+	// that sign client certificates.
 	CertFile, KeyFile, ClientCAFile string
 }
 
-// Credentials returns how clients are authenticated, nil for a socket, which only its owner may use.
+// Credentials returns the authentication of clients. It is nil for a socket, because only its owner may use a socket.
 func (l Listener) Credentials() (credentials.TransportCredentials, error) {
 	if strings.HasPrefix(l.Address, "unix://") {
 		return nil, nil
@@ -46,7 +47,7 @@ func (l Listener) Credentials() (credentials.TransportCredentials, error) {
 	}
 	return credentials.NewTLS(&tls.Config{
 		MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
-		// The files are read again for each connection, since certificates are renewed.
+		// The files are read again for each connection, because certificates are renewed.
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			c, err := tls.LoadX509KeyPair(l.CertFile, l.KeyFile)
 			return &c, err
@@ -54,7 +55,7 @@ func (l Listener) Credentials() (credentials.TransportCredentials, error) {
 	}), nil
 }
 
-// Listen opens the address. A socket that an earlier process has left is replaced.
+// Listen opens the address. If an earlier process has left a socket, it is replaced.
 func (l Listener) Listen(ctx context.Context) (net.Listener, error) {
 	var config net.ListenConfig
 	path, socket := strings.CutPrefix(l.Address, "unix://")
@@ -80,7 +81,7 @@ func (l Listener) Listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// A Controller serves a provider as long as its manager leads.
+// A Controller serves a provider while its manager is the leader.
 type Controller struct {
 	server   *Server
 	listener Listener
@@ -89,7 +90,7 @@ type Controller struct {
 // NewController returns a controller that serves the provider of c.
 func NewController(c Config, l Listener) *Controller { return &Controller{server: New(c), listener: l} }
 
-// Name is its name in logs.
+// Name is the name of the controller in logs.
 func (c *Controller) Name() string { return "provider.serve" }
 
 // Register adds the controller to mgr.
@@ -111,7 +112,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		return err
 	}
 	server := c.server.Register(trust)
-	stop := context.AfterFunc(ctx, server.Stop) // streams do not end by themselves, so a graceful stop would wait for clients
+	stop := context.AfterFunc(ctx, server.Stop) // a graceful stop would wait until clients close their streams
 	defer stop()
 	c.server.config.Log.Info("serving provider", "provider", c.server.config.Provider.Name(), "address", c.listener.Address)
 	if err := server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {

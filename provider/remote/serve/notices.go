@@ -15,10 +15,10 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/wire"
 )
 
-// again is the wait after a source of notices has failed.
+// again is the pause after a failure of a source of notices.
 const again = 5 * time.Second
 
-// WatchNotices implements the service. A new stream ends the one before, because a source is read by one reader.
+// WatchNotices implements the service. A new stream ends the previous one, because a source must have only one reader.
 func (s *Server) WatchNotices(stream grpc.BidiStreamingServer[cloudv1.WatchNoticesRequest, cloudv1.WatchNoticesResponse]) error {
 	notifier, ok := s.config.Provider.(cloud.Notifier)
 	if !ok || len(notifier.NoticeSources()) == 0 {
@@ -45,7 +45,7 @@ func (s *Server) WatchNotices(stream grpc.BidiStreamingServer[cloudv1.WatchNotic
 	return err
 }
 
-// takeOver ends the stream before and waits for its end.
+// takeOver ends the previous stream and waits until it has ended.
 func (s *Server) takeOver(ctx context.Context, cancel context.CancelFunc, ended chan struct{}) error {
 	s.mu.Lock()
 	before, beforeEnded := s.listening, s.listened
@@ -66,12 +66,12 @@ func (s *Server) takeOver(ctx context.Context, cancel context.CancelFunc, ended 
 // A watch is one stream of notices.
 type watch struct {
 	stream grpc.BidiStreamingServer[cloudv1.WatchNoticesRequest, cloudv1.WatchNoticesResponse]
-	mu     sync.Mutex // guards sending, and waiting: who waits for the acknowledgement of a batch
-	// waiting is by batch.
+	mu     sync.Mutex // guards calls of stream.Send, and waiting
+	// waiting has, by batch, a channel for the acknowledgement.
 	waiting map[string]chan *cloudv1.WatchNoticesRequest
 }
 
-// acknowledgements reads what the client sends until the stream ends.
+// acknowledgements reads the messages of the client until the stream ends.
 func (w *watch) acknowledgements(ctx context.Context) error {
 	for {
 		m, err := w.stream.Recv()
@@ -83,7 +83,7 @@ func (w *watch) acknowledgements(ctx context.Context) error {
 		delete(w.waiting, m.GetAcknowledgedBatch())
 		w.mu.Unlock()
 		if to == nil {
-			continue // the first message, or a batch that was acknowledged before
+			continue // the first message of the stream, or a batch that was already acknowledged
 		}
 		select {
 		case to <- m:
@@ -93,7 +93,7 @@ func (w *watch) acknowledgements(ctx context.Context) error {
 	}
 }
 
-// send sends a batch and returns its acknowledgement.
+// send sends a batch, waits for its acknowledgement and returns it.
 func (w *watch) send(ctx context.Context, batch string, list []cloud.Notice) (*cloudv1.WatchNoticesRequest, error) {
 	m := &cloudv1.WatchNoticesResponse{Batch: batch, Notices: written(list)}
 	answer := make(chan *cloudv1.WatchNoticesRequest, 1)

@@ -30,7 +30,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/serve"
 )
 
-// A noticing provider has one source of notices and instance types that change.
+// A noticing provider has one source of notices, and instance types that a test can change.
 type noticing struct {
 	cloud.Provider
 	batches      chan cloud.NoticeBatch
@@ -74,7 +74,7 @@ func (n *noticing) ShiftedZones(context.Context) []string {
 	return n.zones
 }
 
-// A source delivers the batches of a test.
+// A source returns the batches that a test has prepared.
 type source struct{ of *noticing }
 
 func (source) Name() string { return "test" }
@@ -92,7 +92,7 @@ func newNoticing() *noticing {
 	return &noticing{batches: make(chan cloud.NoticeBatch, 4), acknowledged: make(chan []cloud.Notice, 4), marked: make(chan string, 1)}
 }
 
-// Notices go over the wire, and so do their acknowledgements with what failed.
+// The client receives the notices of the provider. The provider receives the acknowledgements with the failed notices.
 func TestNotices(t *testing.T) {
 	n := newNoticing()
 	sent := []cloud.Notice{
@@ -139,7 +139,7 @@ func instanceType(name string, price float64) *cloud.InstanceType {
 	return t
 }
 
-// Changes of the catalogue arrive, after any call that may have caused them: here MarkUnavailable.
+// The client receives a change of the catalogue after a call that may have caused it, such as MarkUnavailable.
 func TestCatalogue(t *testing.T) {
 	n := newNoticing()
 	n.types = []*cloud.InstanceType{instanceType("a", 0.1), instanceType("b", 0.2)}
@@ -179,7 +179,7 @@ func types0(t *cloud.InstanceType, price float64) *cloud.InstanceType {
 	return &changed
 }
 
-// Over TCP both sides show certificates. A client without one is refused.
+// Over TCP, server and client authenticate by certificates. A client without a certificate is rejected.
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	pair := certificate(t, dir)

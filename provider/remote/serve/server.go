@@ -70,10 +70,10 @@ func New(c Config) *Server {
 	return &Server{config: c, stale: make(chan struct{})}
 }
 
-// maxStreams bounds the calls that are open on one connection.
+// maxStreams is the maximum number of open calls on one connection.
 const maxStreams = 2_000
 
-// Register returns a gRPC server with the service. Without credentials it is for a socket.
+// Register returns a gRPC server with the service. creds is nil for a socket.
 func (s *Server) Register(creds credentials.TransportCredentials) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxSendMsgSize(wire.MaxMessage), grpc.MaxConcurrentStreams(maxStreams),
@@ -89,7 +89,7 @@ func (s *Server) Register(creds credentials.TransportCredentials) *grpc.Server {
 	return server
 }
 
-// recovered makes an error of a panic, so that one bad call does not end the process.
+// recovered converts a panic to an error, so that one call does not end the process.
 func (s *Server) recovered(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
 	defer s.recover(info.FullMethod, &err)
 	return next(ctx, request)
@@ -142,7 +142,8 @@ func claimOf(text string) (*apiv1.NodeClaim, error) {
 	return claim, nil
 }
 
-// answered returns err as a failure of the contract, or else as the status of the call.
+// answered returns the failure for an error that the contract defines. For any other error it returns the status of the
+// call.
 func answered(ctx context.Context, err error) (*cloudv1.Failure, error) {
 	switch {
 	case err == nil:
@@ -154,7 +155,7 @@ func answered(ctx context.Context, err error) (*cloudv1.Failure, error) {
 		return f, nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, status.Error(codes.Unknown, err.Error()) // a deadline of the provider itself
+		return nil, status.Error(codes.Unknown, err.Error()) // the provider itself has a deadline, which is not that of the call
 	}
 	return nil, status.Error(codes.Unknown, err.Error())
 }
@@ -186,10 +187,11 @@ func (s *Server) CreateInstance(ctx context.Context, request *cloudv1.CreateInst
 	return &cloudv1.CreateInstanceResponse{Instance: wire.WriteInstance(i, request.GetToken())}, nil
 }
 
-// retryAfter is how long the client does not plan with offerings that a failure names. By then the catalogue shows them.
+// retryAfter is the time for which the client does not use the offerings that a failure names. After that time, the
+// catalogue shows that they are exhausted.
 const retryAfter = 30 * time.Second
 
-// exhausted adds to the failure the offerings that the claim allows and that the provider shows as not available.
+// exhausted adds offerings to the failure: those that the claim allows and that the catalogue shows as not available.
 func (s *Server) exhausted(ctx context.Context, claim *apiv1.NodeClaim, failure *cloudv1.Failure) {
 	pool := &apiv1.NodePool{}
 	pool.Spec.Template.Spec = apiv1.NodeClaimTemplateSpec{
@@ -240,8 +242,8 @@ func (s *Server) GetInstance(ctx context.Context, request *cloudv1.GetInstanceRe
 	return &cloudv1.GetInstanceResponse{Instance: wire.WriteInstance(i, "")}, nil
 }
 
-// ListInstances implements the service. Pages are made of the provider's list in ID order, so that an instance that ends
-// meanwhile moves no other one to a page that was already sent.
+// ListInstances implements the service. The pages follow the order of IDs. So if an instance ends between two pages, no
+// other instance is skipped.
 func (s *Server) ListInstances(ctx context.Context, request *cloudv1.ListInstancesRequest) (*cloudv1.ListInstancesResponse, error) {
 	list, err := s.config.Provider.List(ctx)
 	if failure, err := answered(ctx, err); err != nil || failure != nil {
@@ -261,7 +263,8 @@ func (s *Server) ListInstances(ctx context.Context, request *cloudv1.ListInstanc
 	return answer, nil
 }
 
-// cmpErr returns err, or the failure of a call that has none in its answer.
+// cmpErr returns err, or else an error with the message of the failure. It is used for calls whose response has no field
+// for a failure.
 func cmpErr(err error, failure *cloudv1.Failure) error {
 	if err != nil {
 		return err

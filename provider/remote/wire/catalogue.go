@@ -22,7 +22,7 @@ var operators = []require.Operator{
 	require.In, require.NotIn, require.Exists, require.DoesNotExist, require.Gt, require.Lt, require.Gte, require.Lte,
 }
 
-// readRequirements reads requirements of labels. Keys of Karpenter itself are not accepted, except for the capacity type.
+// readRequirements reads requirements on labels. Labels of Karpenter itself are rejected, except for the capacity type.
 func readRequirements(list []*cloudv1.Requirement) (require.Set, error) {
 	if err := atMost("requirements", len(list), maxRequirements); err != nil {
 		return require.Set{}, err
@@ -61,7 +61,7 @@ func writeRequirements(s require.Set) []*cloudv1.Requirement {
 	return out
 }
 
-// ReadType reads an instance type. Labels that are known and that it does not mention are labels that its nodes lack.
+// ReadType reads an instance type. Its nodes do not have those of the known labels that the message does not mention.
 func ReadType(m *cloudv1.InstanceType, known sets.Set[string]) (*cloud.InstanceType, error) {
 	name := m.GetName()
 	if name == "" || len(validation.IsValidLabelValue(name)) > 0 {
@@ -95,8 +95,8 @@ func ReadType(m *cloudv1.InstanceType, known sets.Set[string]) (*cloud.InstanceT
 	return t, nil
 }
 
-// complete returns the requirements of a type with its name, its zones and capacity types, and with DoesNotExist for the
-// known labels that it does not mention.
+// complete adds the name, the zones and the capacity types to the requirements of a type. Known labels that reqs does
+// not mention get DoesNotExist.
 func complete(t *cloud.InstanceType, reqs require.Set, known sets.Set[string]) (require.Set, error) {
 	zones, capacityTypes := sets.New[string](), sets.New[string]()
 	for _, o := range t.Offerings {
@@ -125,7 +125,7 @@ func complete(t *cloud.InstanceType, reqs require.Set, known sets.Set[string]) (
 	return reqs, nil
 }
 
-// readResources reads capacity and allocatable of a type.
+// readResources reads the capacity and the allocatable resources of a type.
 func readResources(t *cloud.InstanceType, m *cloudv1.InstanceType) error {
 	capacity, err := readQuantities(m.GetCapacity())
 	if err != nil {
@@ -210,7 +210,7 @@ func readOffering(o *cloudv1.Offering) (cloud.Offering, error) {
 	return out, readTerms(&out, o)
 }
 
-// Terms are what may change about an offering.
+// Terms are the values of an offering that may change.
 type Terms interface {
 	GetPrice() float64
 	GetAvailable() bool
@@ -254,7 +254,7 @@ func Update(t *cloud.InstanceType, u *cloudv1.OfferingUpdate) (*cloud.InstanceTy
 	return &changed, nil
 }
 
-// Matches reports whether the key names the offering.
+// Matches reports whether the key identifies the offering.
 func Matches(k *cloudv1.OfferingKey, instanceType string, o cloud.Offering) bool {
 	return k.GetInstanceType() == instanceType && k.GetZone() == o.Zone && k.GetCapacityType() == o.CapacityType &&
 		k.GetReservationId() == o.ReservationID
@@ -373,8 +373,8 @@ func writeQuantities(list corev1.ResourceList) map[string]string {
 	return out
 }
 
-// defaultRetry is how long an exhausted offering is not planned with, unless the provider says otherwise. maxRetry is the
-// longest time that it may say.
+// defaultRetry is the time for which an exhausted offering is not used, unless the provider sends another time. maxRetry
+// is the longest such time.
 const (
 	defaultRetry = 3 * time.Minute
 	maxRetry     = time.Hour

@@ -11,10 +11,10 @@ import (
 	cloudv1 "github.com/karpenter-go/karpenter/cloud/proto/karpenter/cloud/v1"
 )
 
-// maxExhausted is the number of offerings that a failure may call exhausted.
+// maxExhausted is the maximum number of exhausted offerings in a failure.
 const maxExhausted = 5_000
 
-// ReadFailure returns the error of the contract for a failure, nil for none.
+// ReadFailure returns the error of the contract that corresponds to a failure, nil for no failure.
 func ReadFailure(f *cloudv1.Failure) error {
 	if f == nil {
 		return nil
@@ -41,12 +41,12 @@ func ReadFailure(f *cloudv1.Failure) error {
 	return said
 }
 
-// A notFound is an ErrNotFound with what the provider said.
+// A notFound is an ErrNotFound with the text of the provider.
 type notFound struct{ error }
 
 func (e notFound) Is(target error) bool { return target == cloud.ErrNotFound }
 
-// ReadExhausted returns the offerings that a failure calls exhausted, and for how long.
+// ReadExhausted returns the exhausted offerings in a failure, and the time for which they are not used.
 func ReadExhausted(f *cloudv1.Failure) (list []*cloudv1.OfferingKey, wait time.Duration, err error) {
 	if err := atMost("exhausted offerings", len(f.GetExhausted()), maxExhausted); err != nil {
 		return nil, 0, err
@@ -61,7 +61,7 @@ func ReadExhausted(f *cloudv1.Failure) (list []*cloudv1.OfferingKey, wait time.D
 	return f.GetExhausted(), wait, err
 }
 
-// WriteFailure returns the failure for an error of the contract, nil if the error is of no kind that the contract knows.
+// WriteFailure returns the failure for an error of the contract, nil for any other error.
 func WriteFailure(err error) *cloudv1.Failure {
 	var (
 		capacity *cloud.InsufficientCapacityError
@@ -89,10 +89,10 @@ func WriteFailure(err error) *cloudv1.Failure {
 // RetryAfter returns a duration for a failure.
 func RetryAfter(d time.Duration) *durationpb.Duration { return durationpb.New(d) }
 
-// maxWait is the longest time for which a provider may hold back a registration at once.
+// maxWait is the longest time by which one response may delay the registration of a node.
 const maxWait = time.Hour
 
-// ReadWait reads how long a registration is held back.
+// ReadWait reads the time by which the registration of a node is delayed.
 func ReadWait(d *durationpb.Duration) (time.Duration, error) {
 	wait, err := durationOf(d)
 	if err == nil {
@@ -101,7 +101,7 @@ func ReadWait(d *durationpb.Duration) (time.Duration, error) {
 	return wait, err
 }
 
-// ReadReason reads a reason of a condition, empty for none.
+// ReadReason reads a reason of a condition. It may be empty.
 func ReadReason(text string) (string, error) {
 	if text != "" && !reason.MatchString(text) {
 		return "", Reject(InvalidName, "%s is no reason of a condition", quoted(text))
@@ -109,10 +109,10 @@ func ReadReason(text string) (string, error) {
 	return text, nil
 }
 
-// maxZones is the number of zones that may be shifted away.
+// maxZones is the maximum number of zones with a zonal shift.
 const maxZones = 1_000
 
-// ReadZones reads names of zones. Those that are no values of a label are left out.
+// ReadZones reads names of zones. Names that cannot be label values are omitted.
 func ReadZones(zones []string) []string {
 	var out []string
 	for _, z := range zones {

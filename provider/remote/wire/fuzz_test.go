@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/wire"
 )
 
-// What is accepted goes over the wire again without a change, and nothing panics or hangs.
+// An accepted instance type does not change when it is written and read again. No input causes a panic or a hang.
 func FuzzReadType(f *testing.F) {
 	seed, err := proto.Marshal(&cloudv1.InstanceType{
 		Name: "a", Capacity: map[string]string{"cpu": "4", "memory": "1.5Gi", "pods": "110"}, Allocatable: map[string]string{"cpu": "3900m"},
@@ -49,7 +49,7 @@ func FuzzReadType(f *testing.F) {
 	})
 }
 
-// No answer about facts or instances panics.
+// No response with facts or instances causes a panic.
 func FuzzReadInfo(f *testing.F) {
 	seed, err := proto.Marshal(&cloudv1.GetInfoResponse{
 		Name: "toy", NodeClassKinds: []*cloudv1.NodeClassKind{{Group: "toy.example.com", Version: "v1", Kind: "Toy"}},

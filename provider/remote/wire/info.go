@@ -20,13 +20,13 @@ const Version = "v1"
 
 type kind = schema.GroupVersionKind
 
-// Info is what is fixed about a provider.
+// Info has the facts about a provider that do not change.
 type Info struct {
 	Name, Version string
 	Facts         cloud.Facts
-	// Prefixes are the beginnings of its provider IDs. Empty means any.
+	// Prefixes are the prefixes of its provider IDs. Empty means any.
 	Prefixes []string
-	// Calls is how many calls it takes at the same time.
+	// Calls is the maximum number of concurrent calls.
 	Calls        int
 	capabilities sets.Set[cloudv1.Capability]
 	// Examples are node classes as JSON by kind.
@@ -42,7 +42,7 @@ const (
 	maxCalls     = 1_000
 )
 
-// ReadInfo reads what is fixed about a provider.
+// ReadInfo reads the facts about a provider.
 func ReadInfo(m *cloudv1.GetInfoResponse) (*Info, error) {
 	if !providerName.MatchString(m.GetName()) {
 		return nil, Reject(InvalidName, "%s is no name of a provider: use lower case letters, digits and dashes, at most 32", quoted(m.GetName()))
@@ -126,7 +126,7 @@ func kindName(s string) bool {
 	return s != "" && len(s) <= validation.LabelValueMaxLength
 }
 
-// readRules reads the rules about labels. Labels of Karpenter and of Kubernetes that all providers have are left out.
+// readRules reads the label rules. It omits labels of Karpenter and of Kubernetes that all providers have.
 func readRules(m *cloudv1.GetInfoResponse) (apiv1.LabelRules, error) {
 	rules := apiv1.LabelRules{WellKnown: sets.New[string](), KnownValues: map[string][]string{}, Aliases: map[string]string{}}
 	if err := atMost("labels", len(m.GetLabels())+len(m.GetLabelAliases())+len(m.GetRestrictedDomains()), maxLabels); err != nil {

@@ -22,7 +22,7 @@ func isOfKarpenter(key string) bool {
 	return domain == apiv1.Group || domain == apiv1.ExtGroup
 }
 
-// ReadInstance reads an instance. Labels of Karpenter itself are left out, but for the well-known ones.
+// ReadInstance reads an instance. Labels of Karpenter itself are omitted, except for well-known ones.
 func (i *Info) ReadInstance(m *cloudv1.Instance) (*cloud.Instance, error) {
 	out := &cloud.Instance{
 		ProviderID: m.GetProviderId(), NodeName: m.GetNodeName(), ImageID: m.GetImageId(), Created: timeOf(m.GetCreated()),
@@ -65,7 +65,7 @@ func (i *Info) ReadInstance(m *cloudv1.Instance) (*cloud.Instance, error) {
 	return out, nil
 }
 
-// checkProviderID checks that an ID is one of the provider.
+// checkProviderID returns an error unless the ID has a prefix of the provider.
 func (i *Info) checkProviderID(id string) error {
 	switch {
 	case id == "":
@@ -108,8 +108,8 @@ func ReadLabels(labels map[string]string) (map[string]string, error) {
 	return out, err
 }
 
-// readAnnotations reads annotations of an instance. They must be in a domain of the provider: that of one of its node
-// classes, or below it.
+// readAnnotations reads annotations of an instance. Their domain must be that of one of the provider's node classes,
+// or a subdomain of it.
 func (i *Info) readAnnotations(annotations map[string]string) (map[string]string, error) {
 	if err := atMost("annotations", len(annotations), maxAnnotations); err != nil {
 		return nil, err

@@ -15,16 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Limits of what a provider may send.
+// The limits for messages of a provider.
 const (
 	// MaxMessage is the largest message in bytes.
 	MaxMessage = 16 << 20
-	// MaxTypes is the number of instance types of a node class, and MaxOfferings that of their offerings.
+	// MaxTypes is the maximum number of instance types of a node class. MaxOfferings is the maximum number of their
+	// offerings.
 	MaxTypes     = 5_000
 	MaxOfferings = 200_000
-	// MaxInstances is the number of instances of a list.
+	// MaxInstances is the maximum number of instances in a list.
 	MaxInstances = 200_000
-	// MaxNotices is the number of notices of a batch.
+	// MaxNotices is the maximum number of notices in a batch.
 	MaxNotices = 1_000
 
 	maxOfferingsOfType = 2_000
@@ -47,7 +48,7 @@ const (
 	maxPrice = 100_000
 )
 
-// A Rejection is an answer of a provider that breaks a rule of the protocol.
+// A Rejection is the error for a message of a provider that breaks a rule of the protocol.
 type Rejection struct {
 	// Reason is the rule, a label value in metrics.
 	Reason Reason
@@ -78,7 +79,7 @@ func Reject(reason Reason, format string, args ...any) error {
 	return &Rejection{Reason: reason, Err: fmt.Errorf(format, args...)}
 }
 
-// within adds to a Rejection in which object it was found.
+// within adds the name of the object that was read to the text of a Rejection.
 func within(err error, format string, args ...any) error {
 	var r *Rejection
 	if errors.As(err, &r) {
@@ -94,7 +95,7 @@ func atMost(what string, n, most int) error {
 	return nil
 }
 
-// Text returns text for people, without control characters and of limited length.
+// Text returns text of a provider for users, without control characters and with limited length.
 func Text(s string) string {
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + "..."
@@ -107,7 +108,7 @@ func Text(s string) string {
 	}, s)
 }
 
-// quoted returns a name from a message, short enough for an error.
+// quoted returns a name from a message in a form that is short enough for an error.
 func quoted(s string) string {
 	const most = 80
 	if len(s) > most {
@@ -180,7 +181,7 @@ func checkLabelValue(key, value string) error {
 	return nil
 }
 
-// checkDuration checks a duration that a provider asks for.
+// checkDuration checks a duration in a message.
 func checkDuration(what string, d, most time.Duration) error {
 	if d < 0 || d > most {
 		return Reject(InvalidAmount, "%s %s is out of range 0 to %s", what, d, most)

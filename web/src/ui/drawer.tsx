@@ -16,7 +16,7 @@ export function Drawer({ title, kind, close, children, label }: { title: Compone
     const byKey = before?.matches?.(":focus-visible");
     if (byKey && before?.getAttribute("role") !== "listbox") heading.current?.focus();
     return () => {
-      // Not if the focus has moved to another place meanwhile, as into the search.
+      // The focus is not given back if it has moved to another place meanwhile, such as the search.
       const current = document.activeElement;
       const free = !current || current === document.body || current.closest(".drawer") !== null;
       if (byKey && free && before && document.contains(before)) before.focus();
@@ -126,7 +126,7 @@ export function NodeDrawer() {
   const id = params.value.node ?? "";
   const { fleet, past: then } = shownFleet();
   const node = fleet.nodes.get(id);
-  // Details change with the node: a delta of it fetches them again.
+  // The details are fetched again whenever the stream changes the node.
   const { data, failure, reload } = useResource<NodeDetail>(id ? "nodes/" + encodeURIComponent(id) : "", 20, node);
   const shown = node ?? data?.node;
   const close = () => set({ node: undefined });

@@ -9,7 +9,10 @@ export function Value({ text, title }: { text: string; title?: string }) {
   return text === unknown ? <span class="unknown" title={title ?? "unknown"} aria-label="unknown">{unknown}</span> : <span title={title}>{text}</span>;
 }
 
-/** Bar of a share, with an extension for what is coming. A full bar is good, so it has one colour. */
+/**
+ * A bar that shows a share, and at its end the share of nodes that are still launching. A full bar is good, so no colour warns of
+ * it.
+ */
 export function Meter({ used, coming = 0, label }: { used: number | null; coming?: number; label: string }) {
   const width = Math.max(0, Math.min(1, used ?? 0));
   return (
@@ -37,7 +40,7 @@ export function Section({ title, note, children, id }: { title: string; note?: C
   );
 }
 
-/** A state without data: a figure of empty tiles, a sentence and the next step. */
+/** What a view shows if it has no data: a picture of empty tiles, a sentence and the next step. */
 export function Blank({ title, text, action, busy }: { title: string; text?: ComponentChildren; action?: ComponentChildren; busy?: boolean }) {
   return (
     <div class={"blank" + (busy ? " busy" : "")} role={busy ? "status" : undefined}>
@@ -83,7 +86,9 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   );
 }
 
-/** The clipboard needs HTTPS or localhost; elsewhere a text area does it. */
+/**
+ * Copies a text. The clipboard API works only with HTTPS or on localhost. Otherwise a text area and the copy command are used.
+ */
 async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -115,7 +120,9 @@ export function Choice<T extends string>({ label, value, options, onChange }: {
   );
 }
 
-/** A list with rows of one height of which only the visible ones are in the document. One row is active; arrows move it. */
+/**
+ * A list whose rows have equal heights. Only the visible rows are in the document. One row is active; arrow keys choose another.
+ */
 export function VirtualList<T>({ items, rowHeight, label, role, row, active, onActive, onOpen, header, class: cls = "", keyOf }: {
   items: T[];
   rowHeight: number;

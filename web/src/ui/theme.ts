@@ -19,7 +19,7 @@ export function toggleTheme(): void {
   try {
     localStorage.setItem(key, next);
   } catch {
-    // Without storage the choice lasts until the page is closed.
+    // If the browser forbids storage, the choice lasts until the page is closed.
   }
   theme.value = next;
 }

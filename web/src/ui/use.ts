@@ -1,4 +1,5 @@
-// Data of one view: fetched when it is shown, again while it stays, and kept while it is fetched again.
+// Data of one view. They are fetched when the view is shown and again while it stays. Old data are shown until the new ones are
+// there.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Failure, get } from "../client";
 import { connection } from "../store";
@@ -9,7 +10,10 @@ export interface Resource<T> {
   reload: () => void;
 }
 
-/** An empty path fetches nothing. refresh is in seconds; a new stamp fetches again, at most once a second. */
+/**
+ * Fetches a path of the API, unless it is empty, and again every refresh seconds and when stamp changes, but at most once a
+ * second.
+ */
 export function useResource<T>(path: string, refresh = 0, stamp: unknown = ""): Resource<T> {
   const [state, setState] = useState<{ path: string; data: T | null; failure: Failure | null }>({ path: "", data: null, failure: null });
   const [again, setAgain] = useState(0);
@@ -40,7 +44,7 @@ export function useResource<T>(path: string, refresh = 0, stamp: unknown = ""): 
   return { data: mine ? state.data : null, failure: mine ? state.failure : null, reload: () => setAgain((n) => n + 1) };
 }
 
-/** True while the viewport is at least so wide. */
+/** Returns whether the viewport has at least this width. The component is drawn again when that changes. */
 export function useWide(pixels: number): boolean {
   const query = `(min-width: ${pixels}px)`;
   const [wide, setWide] = useState(() => matchMedia(query).matches);

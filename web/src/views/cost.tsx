@@ -13,7 +13,7 @@ const byTexts: Record<By, string> = { namespace: "namespace", pool: "NodePool", 
 const periods = ["1h", "24h", "168h", "720h"] as const;
 const periodTexts: Record<string, string> = { "1h": "1 hour", "24h": "24 hours", "168h": "7 days", "720h": "30 days" };
 
-/** What the causes of idle capacity mean, and what helps; the words of docs/cost.md. */
+/** For each cause of idle capacity: what it means, and what helps, in the words of docs/cost.md. */
 const causes: Record<string, [string, string]> = {
   fragmentation: ["its pods have no other place, or moving them does not pay", "smaller requests, looser constraints"],
   "node-size": ["no cheaper instance types hold its pods", "allow more types and sizes"],

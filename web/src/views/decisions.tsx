@@ -25,7 +25,7 @@ function Delta({ value }: { value: number | null }) {
   return <span class={value < 0 ? "good" : ""}>{change(value, dollars)}/h</span>;
 }
 
-/** The slider over the moments that are kept, with a tick for each episode. */
+/** The slider over the earlier moments that the controller stores, with a tick for each decision. */
 function Replay({ list }: { list: Episode[] }) {
   const [playing, setPlaying] = useState(false);
   const at = params.value.at;
@@ -38,7 +38,7 @@ function Replay({ list }: { list: Episode[] }) {
   const timer = useRef(0);
   useEffect(() => {
     if (!playing || !all?.length) return;
-    // The next step waits until the fleet of this moment is there.
+    // The next step waits until the fleet of the current moment has been fetched.
     if (at && past.value?.at !== at && !pastFailure.value) return;
     timer.current = window.setTimeout(() => {
       const next = value >= last ? 0 : value + 1;
@@ -141,7 +141,7 @@ function EpisodeDrawer({ e }: { e: Episode }) {
   );
 }
 
-/** The last moment before a decision, or the first after it if none is kept. */
+/** The last stored moment before a decision, or the first one after it if there is none before. */
 function momentBefore(e: Episode): string | undefined {
   const all = moments.value ?? [];
   const t = Date.parse(e.time);

@@ -62,7 +62,7 @@ const moves: Record<string, Move> = {
   ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down", Home: "home", End: "end", PageUp: "pageup", PageDown: "pagedown",
 };
 
-/** Tiles of a fleet on a canvas. A hidden option speaks for the tile with the focus. */
+/** Tiles of a fleet on a canvas. For screen readers, a hidden option element has the text of the tile that has the focus. */
 export function Tiles({ compact = false }: { compact?: boolean }) {
   const scroller = useRef<HTMLDivElement>(null);
   const space = useRef<HTMLDivElement>(null);
@@ -94,7 +94,7 @@ export function Tiles({ compact = false }: { compact?: boolean }) {
   useEffect(() => drawing.current!.retheme(), [theme.value]);
   useEffect(() => {
     if (!selected) return;
-    // The layout is made in the next frame.
+    // Waits for the next frame, because only then the layout is there.
     const frame = requestAnimationFrame(() => {
       const index = drawing.current!.indexOf(selected);
       if (index >= 0) drawing.current!.reveal(index);

@@ -9,7 +9,7 @@ import { Fix } from "../ui/drawer";
 import { useResource } from "../ui/use";
 import { toRequest, workload, type Form } from "../whatif";
 
-/** Longer texts do not fit into an address. */
+/** The length of the longest text that is put into the address of the page. */
 const longest = 6000;
 
 function fromAddress(): Form {

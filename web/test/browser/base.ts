@@ -3,7 +3,7 @@ import { expect, test as plain, type Page } from "@playwright/test";
 
 export const views = ["fleet", "pending", "decisions", "pools", "capacity", "cost", "whatif", "trends"];
 
-/** Messages that a test expects, as those of the browser about a controller that is away. */
+/** Messages in the console that a test expects, for example because the controller cannot be reached. */
 export interface Watch {
   expected: RegExp[];
 }
@@ -40,14 +40,17 @@ export async function loaded(page: Page): Promise<void> {
   await expect(page.locator("main .busy, main [role=status]")).toHaveCount(0);
 }
 
-/** Violations of the rules of axe, once nothing moves or fades any more: colours in between have too little contrast. */
+/**
+ * Checks the page with axe (accessibility). It first waits until all animations have ended, because a text that fades has too
+ * little contrast.
+ */
 export async function axe(page: Page): Promise<void> {
   await page.waitForFunction(() => document.getAnimations().every((a) => a.playState !== "running" || a.effect?.getComputedTiming().iterations === Infinity));
   const { violations } = await new AxeBuilder({ page }).analyze();
   expect(violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => `${n.target} ${n.any.map((a) => a.message).join(" ")}`).join(" | ")}`)).toEqual([]);
 }
 
-/** The number of the strip's cell with this label. */
+/** The number in the cell with this label in the strip, which is the summary above the views. */
 export function cell(page: Page, label: string) {
   return page.locator(".strip .cell").filter({ has: page.locator("dt", { hasText: new RegExp(`^${label}$`) }) }).locator("dd.big");
 }
@@ -56,7 +59,7 @@ export function fleet(page: Page) {
   return page.getByRole("listbox", { name: /^Nodes by/ });
 }
 
-/** How many colours the canvas has; one means that nothing is drawn. */
+/** The number of different colours in the canvas of the fleet. If it is 1, nothing has been drawn. */
 export async function colours(page: Page): Promise<number> {
   return page.locator("canvas.fleet-canvas").evaluate((canvas: HTMLCanvasElement) => {
     const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
@@ -66,7 +69,7 @@ export async function colours(page: Page): Promise<number> {
   });
 }
 
-/** Opens the drawer of the first node by keys. */
+/** Opens the details of the first node with the keyboard. */
 export async function openNode(page: Page): Promise<void> {
   await fleet(page).focus();
   await page.keyboard.press("Home");

@@ -1,4 +1,5 @@
-// The page against the controller of a real cluster. CONTROL_URL changes the cluster; the tests run in their order.
+// Tests the page against the controller of a real cluster. Requests to CONTROL_URL change the cluster. The tests run one after
+// the other.
 import { axe, cell, colours, expect, fleet, loaded, open, openNode, test, views } from "./base";
 
 test.describe.configure({ mode: "serial" });
@@ -10,7 +11,7 @@ async function steer(path: string): Promise<void> {
   if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
 }
 
-/** Fails a wait that hangs; nothing is asserted about speed beyond it. */
+/** The timeout of each wait in milliseconds. The tests do not check speed in any other way. */
 const patience = 60_000;
 
 test("a scale-up appears by itself", async ({ page }) => {

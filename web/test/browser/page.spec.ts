@@ -1,4 +1,4 @@
-// The page with generated data: every view, state, key and address.
+// Tests the page with generated data: each view, state, key and address.
 import { axe, cell, colours, expect, fleet, loaded, open, openNode, test, views } from "./base";
 
 for (const colorScheme of ["light", "dark"] as const) {
@@ -284,7 +284,7 @@ test("a cluster without anything says what to do", async ({ page }) => {
     await expect(page.getByRole("heading", { name: text })).toBeVisible();
     await axe(page);
   }
-  // What is not known is a dash, never 0.
+  // A value that is not known is shown as a dash, never as 0.
   await expect(cell(page, "Cost")).toHaveText("—");
   await expect(cell(page, "CPU")).toHaveText("—");
   await expect(cell(page, "Spot share")).toHaveText("—");

@@ -25,7 +25,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// The states of the node and its claim after each step of the termination.
+// After each step of the termination, the node and its claim have the expected state.
 func TestStateOnTheWay(t *testing.T) {
 	w := newWorld(t, leavingClaim(deadline(time.Minute)), pod("web"), attachment("a-data", "pv-data"),
 		leavingNode(func(n *corev1.Node) {
@@ -185,7 +185,7 @@ func TestNotOurs(t *testing.T) {
 		change func(*corev1.Node)
 	}{
 		{"not being deleted", func(n *corev1.Node) { n.DeletionTimestamp = nil }},
-		{"of another provider", func(n *corev1.Node) { delete(n.Labels, "example.com/testnodeclass") }}, // so is its claim
+		{"of another provider", func(n *corev1.Node) { delete(n.Labels, "example.com/testnodeclass") }}, // also its claim
 		{"without our finalizer", func(n *corev1.Node) { n.Finalizers = []string{"example.com/other"} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

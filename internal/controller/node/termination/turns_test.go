@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// turns has no node that awaits opening. A test reports an opened node by calling the functions in told.
+// turns is a Turns for which no pod waits. A test calls the functions in told to report that a node was opened.
 type turns struct{ told []func(from []string) }
 
 func (*turns) Awaiting([]*corev1.Pod) map[types.UID]bool { return nil }

@@ -122,7 +122,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// A node may have the name of a deleted node.
+// Pod events on a deleted node do not count for a new node with the same name.
 func TestNameComesAgain(t *testing.T) {
 	w := world.New(t)
 	claim := world.Joined(w.Cloud, "a")

@@ -146,7 +146,7 @@ const (
 	FailureKind_FAILURE_KIND_NODE_CLASS_NOT_READY FailureKind = 3
 	// The launch failed and may succeed later. It is repeated with the same token.
 	FailureKind_FAILURE_KIND_LAUNCH FailureKind = 4
-	// Instances cannot be rebooted.
+	// The provider cannot reboot any instance.
 	FailureKind_FAILURE_KIND_REBOOT_NOT_SUPPORTED FailureKind = 5
 	// This instance cannot be rebooted, however often that is tried.
 	FailureKind_FAILURE_KIND_REBOOT_REFUSED FailureKind = 6
@@ -330,16 +330,17 @@ type GetInfoResponse struct {
 	NodeClassKinds []*NodeClassKind `protobuf:"bytes,4,rep,name=node_class_kinds,json=nodeClassKinds,proto3" json:"node_class_kinds,omitempty"`
 	// The labels of nodes to which the provider gives a meaning, besides those of Karpenter.
 	Labels []*Label `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty"`
-	// The domains in which only these labels may be used.
+	// Domains of label keys. In these domains, NodePools may use only the labels in the field labels.
 	RestrictedDomains []string `protobuf:"bytes,6,rep,name=restricted_domains,json=restrictedDomains,proto3" json:"restricted_domains,omitempty"`
 	// Old names of labels, and the names that replace them.
 	LabelAliases map[string]string `protobuf:"bytes,7,rep,name=label_aliases,json=labelAliases,proto3" json:"label_aliases,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The beginnings of the provider IDs of instances, such as "toy://". Empty means any.
+	// The possible beginnings of the provider IDs of instances, such as "toy://". If empty, all provider IDs are accepted.
 	ProviderIdPrefixes []string        `protobuf:"bytes,8,rep,name=provider_id_prefixes,json=providerIdPrefixes,proto3" json:"provider_id_prefixes,omitempty"`
 	RepairPolicies     []*RepairPolicy `protobuf:"bytes,9,rep,name=repair_policies,json=repairPolicies,proto3" json:"repair_policies,omitempty"`
-	// The policies with --legacy-node-repair. Empty means those of repair_policies that replace the node.
+	// The policies that are used instead of repair_policies with --legacy-node-repair. If empty, the policies of
+	// repair_policies that replace the node are used.
 	LegacyRepairPolicies []*RepairPolicy `protobuf:"bytes,10,rep,name=legacy_repair_policies,json=legacyRepairPolicies,proto3" json:"legacy_repair_policies,omitempty"`
-	// How many calls Karpenter may have open at the same time, without streams. 0 means 100.
+	// How many calls Karpenter may make at the same time. Streams do not count. 0 means 100.
 	MaxConcurrentCalls uint32 `protobuf:"varint,11,opt,name=max_concurrent_calls,json=maxConcurrentCalls,proto3" json:"max_concurrent_calls,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -533,7 +534,7 @@ func (x *NodeClassKind) GetLaunchTimeout() *durationpb.Duration {
 type Label struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// All values that the label can have. Empty means any.
+	// All values that the label can have. If empty, the label can have any value.
 	KnownValues   []string `protobuf:"bytes,2,rep,name=known_values,json=knownValues,proto3" json:"known_values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -587,15 +588,16 @@ func (x *Label) GetKnownValues() []string {
 type RepairPolicy struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ConditionType string                 `protobuf:"bytes,1,opt,name=condition_type,json=conditionType,proto3" json:"condition_type,omitempty"`
-	// True, False or Unknown.
+	// The status with which the condition is a failure: True, False or Unknown.
 	ConditionStatus string `protobuf:"bytes,2,opt,name=condition_status,json=conditionStatus,proto3" json:"condition_status,omitempty"`
 	// A regular expression (RE2) that matches a part of the condition's reason. Empty means that no other policy matches.
 	ReasonRegex string `protobuf:"bytes,3,opt,name=reason_regex,json=reasonRegex,proto3" json:"reason_regex,omitempty"`
 	// How long the condition must last before the node is repaired.
 	Toleration *durationpb.Duration `protobuf:"bytes,4,opt,name=toleration,proto3" json:"toleration,omitempty"`
-	// The longest drain. Absent means the terminationGracePeriod of the NodeClaim.
+	// The longest time for which the node is drained. If absent, it is the terminationGracePeriod of the NodeClaim.
 	TerminationGracePeriod *durationpb.Duration `protobuf:"bytes,5,opt,name=termination_grace_period,json=terminationGracePeriod,proto3" json:"termination_grace_period,omitempty"`
-	// 0 to 100. The highest comes first.
+	// 0 to 100, the highest first. It decides which node is repaired first, and which of several matching policies applies to
+	// a node.
 	Priority      uint32       `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
 	Action        RepairAction `protobuf:"varint,7,opt,name=action,proto3,enum=karpenter.cloud.v1.RepairAction" json:"action,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -685,14 +687,14 @@ func (x *RepairPolicy) GetAction() RepairAction {
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  FailureKind            `protobuf:"varint,1,opt,name=kind,proto3,enum=karpenter.cloud.v1.FailureKind" json:"kind,omitempty"`
-	// What happened, one sentence for people.
+	// What happened, as one sentence for people.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// The reason of the condition Launched, CamelCase, for FAILURE_KIND_LAUNCH.
+	// Only for FAILURE_KIND_LAUNCH: the reason, in CamelCase, of the NodeClaim's condition Launched.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The offerings that have no capacity, for FAILURE_KIND_INSUFFICIENT_CAPACITY. Karpenter does not plan with them for a
-	// while.
+	// Only for FAILURE_KIND_INSUFFICIENT_CAPACITY: the offerings that have no capacity. If empty, no candidate has
+	// capacity. Karpenter does not plan with them for the time in retry_after.
 	Exhausted []*OfferingKey `protobuf:"bytes,4,rep,name=exhausted,proto3" json:"exhausted,omitempty"`
-	// How long the exhausted offerings are not planned with. Absent means three minutes.
+	// How long Karpenter does not plan with the exhausted offerings. If absent, it is three minutes.
 	RetryAfter    *durationpb.Duration `protobuf:"bytes,5,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -769,7 +771,7 @@ type OfferingKey struct {
 	InstanceType string                 `protobuf:"bytes,1,opt,name=instance_type,json=instanceType,proto3" json:"instance_type,omitempty"`
 	Zone         string                 `protobuf:"bytes,2,opt,name=zone,proto3" json:"zone,omitempty"`
 	CapacityType string                 `protobuf:"bytes,3,opt,name=capacity_type,json=capacityType,proto3" json:"capacity_type,omitempty"`
-	// The reservation of a reserved offering, empty for others.
+	// The reservation of a reserved offering. It is empty for other offerings.
 	ReservationId string `protobuf:"bytes,4,opt,name=reservation_id,json=reservationId,proto3" json:"reservation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -967,18 +969,19 @@ func (x *NodeClassRef) GetName() string {
 // Karpenter uses the result when commit is true. So a large catalogue can be sent in several messages.
 type WatchCatalogueResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All instance types that were sent before are removed.
+	// If true, all instance types that were sent before are removed.
 	Reset_  bool     `protobuf:"varint,1,opt,name=reset,proto3" json:"reset,omitempty"`
 	Removed []string `protobuf:"bytes,2,rep,name=removed,proto3" json:"removed,omitempty"`
 	// New instance types, and those that replace the one with the same name.
 	InstanceTypes []*InstanceType `protobuf:"bytes,3,rep,name=instance_types,json=instanceTypes,proto3" json:"instance_types,omitempty"`
 	// Offerings of instance types that were sent before, with another price or availability.
 	Updates []*OfferingUpdate `protobuf:"bytes,4,rep,name=updates,proto3" json:"updates,omitempty"`
-	// No instance can be launched from the node class: the NodePool has no instance types until the next commit without a
-	// failure.
+	// Why no instance can be launched from the node class. The NodePools of the node class have no instance types until the
+	// next commit without a failure.
 	Failure *Failure `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`
 	Commit  bool     `protobuf:"varint,6,opt,name=commit,proto3" json:"commit,omitempty"`
-	// The prices are older than the start of the provider and will be read soon. Consolidation waits for that.
+	// True if the prices are older than the start of the provider, which will read them soon. Consolidation waits until it is
+	// false.
 	PricesOutdated bool `protobuf:"varint,7,opt,name=prices_outdated,json=pricesOutdated,proto3" json:"prices_outdated,omitempty"`
 	// Zones from which the traffic of the cluster is shifted away.
 	ShiftedZones  []string `protobuf:"bytes,8,rep,name=shifted_zones,json=shiftedZones,proto3" json:"shifted_zones,omitempty"`
@@ -1080,7 +1083,7 @@ type InstanceType struct {
 	Requirements []*Requirement `protobuf:"bytes,2,rep,name=requirements,proto3" json:"requirements,omitempty"`
 	// The resources of the machine as quantities of Kubernetes, such as "4" or "16Gi". cpu, memory and pods must be there.
 	Capacity map[string]string `protobuf:"bytes,3,rep,name=capacity,proto3" json:"capacity,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// What is left for pods, per resource. A resource that is left out has its capacity.
+	// The allocatable resources of a node. If a resource is left out, all its capacity is allocatable.
 	Allocatable map[string]string `protobuf:"bytes,4,rep,name=allocatable,proto3" json:"allocatable,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Offerings   []*Offering       `protobuf:"bytes,5,rep,name=offerings,proto3" json:"offerings,omitempty"`
 	// How many volumes of each CSI driver can be attached.
@@ -1174,7 +1177,7 @@ func (x *InstanceType) GetDeviceTemplates() []*DeviceTemplate {
 type Requirement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte or Lte.
+	// One of In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte and Lte.
 	Operator      string   `protobuf:"bytes,2,opt,name=operator,proto3" json:"operator,omitempty"`
 	Values        []string `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1236,19 +1239,19 @@ func (x *Requirement) GetValues() []string {
 type Offering struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Zone  string                 `protobuf:"bytes,1,opt,name=zone,proto3" json:"zone,omitempty"`
-	// on-demand, spot or reserved.
+	// One of on-demand, spot and reserved.
 	CapacityType string `protobuf:"bytes,2,opt,name=capacity_type,json=capacityType,proto3" json:"capacity_type,omitempty"`
-	// Dollars per hour, 0 or more.
+	// The price in US dollars per hour, 0 or more.
 	Price     float64 `protobuf:"fixed64,3,opt,name=price,proto3" json:"price,omitempty"`
 	Available bool    `protobuf:"varint,4,opt,name=available,proto3" json:"available,omitempty"`
-	// The offering is unavailable only because its price is not known.
+	// True if the offering is unavailable only because its price is not known.
 	Unpriced bool `protobuf:"varint,5,opt,name=unpriced,proto3" json:"unpriced,omitempty"`
-	// Labels besides zone and capacity type.
+	// Other labels than zone and capacity type that nodes of this offering have.
 	Requirements  []*Requirement `protobuf:"bytes,6,rep,name=requirements,proto3" json:"requirements,omitempty"`
 	ReservationId string         `protobuf:"bytes,7,opt,name=reservation_id,json=reservationId,proto3" json:"reservation_id,omitempty"`
 	// How many instances are left in the reservation.
 	ReservationCapacity uint32 `protobuf:"varint,8,opt,name=reservation_capacity,json=reservationCapacity,proto3" json:"reservation_capacity,omitempty"`
-	// Since when the price is in force.
+	// The time from which the offering has this price.
 	PriceSince    *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=price_since,json=priceSince,proto3" json:"price_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1488,9 +1491,9 @@ func (x *DeviceTemplate) GetDevices() []*Device {
 type Device struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Attributes with values that are the same on all nodes of the type. The value is text, also of numbers and booleans.
+	// The attributes that are the same on all nodes of the type. All values are text, also numbers and booleans.
 	Attributes map[string]string `protobuf:"bytes,2,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Capacities as quantities of Kubernetes.
+	// The capacities of the device as quantities of Kubernetes.
 	Capacity      map[string]string `protobuf:"bytes,3,rep,name=capacity,proto3" json:"capacity,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1593,7 +1596,8 @@ func (x *ValidateNodeClassRequest) GetNodeClassJson() string {
 
 type ValidateNodeClassResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why no instance can be launched from the node class, FAILURE_KIND_NODE_CLASS_NOT_READY. Absent means that it is ready.
+	// Why no instance can be launched from the node class, with kind FAILURE_KIND_NODE_CLASS_NOT_READY. If absent, the node
+	// class is valid.
 	Failure       *Failure `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1642,8 +1646,8 @@ type CreateInstanceRequest struct {
 	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
 	// The offerings from which the instance may be launched, the best first. The provider uses the first with capacity.
 	Candidates []*OfferingKey `protobuf:"bytes,2,rep,name=candidates,proto3" json:"candidates,omitempty"`
-	// The NodeClaim and the node class as JSON, for what candidates do not tell: labels, taints, images, start scripts. The
-	// node class is empty for providers with CAPABILITY_CLUSTER_ACCESS.
+	// The NodeClaim and the node class as JSON. They have labels, taints, images and start scripts, for example. The node class
+	// is empty for providers with CAPABILITY_CLUSTER_ACCESS.
 	NodeClaimJson string `protobuf:"bytes,3,opt,name=node_claim_json,json=nodeClaimJson,proto3" json:"node_claim_json,omitempty"`
 	NodeClassJson string `protobuf:"bytes,4,opt,name=node_class_json,json=nodeClassJson,proto3" json:"node_class_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1763,23 +1767,23 @@ func (x *CreateInstanceResponse) GetInstance() *Instance {
 // Instance is a machine as the cloud describes it.
 type Instance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The identity that the node carries in spec.providerID.
+	// The ID of the instance. The node has the same ID in spec.providerID.
 	ProviderId string `protobuf:"bytes,1,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
-	// The token of the launch.
+	// The token of the CreateInstanceRequest with which the instance was launched.
 	Token    string       `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
 	Offering *OfferingKey `protobuf:"bytes,3,opt,name=offering,proto3" json:"offering,omitempty"`
 	// The name that the node will have, if it is known.
 	NodeName string `protobuf:"bytes,4,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	ImageId  string `protobuf:"bytes,5,opt,name=image_id,json=imageId,proto3" json:"image_id,omitempty"`
-	// Labels besides those of the offering and its instance type.
+	// Labels of the node that neither the offering nor its instance type has.
 	Labels map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Annotations of the NodeClaim in a domain of the provider, for example to recognise drift.
 	Annotations map[string]string `protobuf:"bytes,7,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// What the node is expected to report. Empty means what the catalogue says.
+	// The resources that the node is expected to report. If empty, they are those of the instance type in the catalogue.
 	Capacity    map[string]string      `protobuf:"bytes,8,rep,name=capacity,proto3" json:"capacity,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Allocatable map[string]string      `protobuf:"bytes,9,rep,name=allocatable,proto3" json:"allocatable,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Created     *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=created,proto3" json:"created,omitempty"`
-	// The instance is being ended or has ended.
+	// True if the instance is being terminated or has been terminated.
 	Ending        bool `protobuf:"varint,11,opt,name=ending,proto3" json:"ending,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1894,7 +1898,7 @@ func (x *Instance) GetEnding() bool {
 
 type DeleteInstanceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty if the answer of CreateInstance was lost. Then all instances with the token are ended.
+	// Empty if the response of CreateInstance was lost. In that case, all instances with the token are terminated.
 	ProviderId    string `protobuf:"bytes,1,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
 	Token         string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
 	NodeClaimJson string `protobuf:"bytes,3,opt,name=node_claim_json,json=nodeClaimJson,proto3" json:"node_claim_json,omitempty"`
@@ -2148,7 +2152,7 @@ func (x *ListInstancesRequest) GetPageToken() string {
 type ListInstancesResponse struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Instances []*Instance            `protobuf:"bytes,1,rep,name=instances,proto3" json:"instances,omitempty"`
-	// Empty on the last page.
+	// The page_token of the request for the next page. It is empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2201,7 +2205,7 @@ func (x *ListInstancesResponse) GetNextPageToken() string {
 type RebootInstanceRequest struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	ProviderId string                 `protobuf:"bytes,1,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
-	// All calls for one reboot have the same operation.
+	// An ID of the reboot. If a call is repeated for the same reboot, it has the same ID.
 	OperationId   string `protobuf:"bytes,2,opt,name=operation_id,json=operationId,proto3" json:"operation_id,omitempty"`
 	Token         string `protobuf:"bytes,3,opt,name=token,proto3" json:"token,omitempty"`
 	NodeClaimJson string `protobuf:"bytes,4,opt,name=node_claim_json,json=nodeClaimJson,proto3" json:"node_claim_json,omitempty"`
@@ -2382,7 +2386,7 @@ func (x *CheckDriftRequest) GetNodeClassJson() string {
 type CheckDriftResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Failure *Failure               `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"`
-	// A condition reason, CamelCase. Empty means no drift.
+	// Why the instance has drifted, in CamelCase, as the reason of a condition. It is empty if the instance has not drifted.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2495,9 +2499,9 @@ func (x *CheckRegistrationRequest) GetNodeClaimJson() string {
 type CheckRegistrationResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Failure *Failure               `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"`
-	// Longer than zero: the node is not registered yet, and the call is repeated after this time.
+	// If this is longer than zero, the node is not registered yet, and Karpenter repeats the call after this time.
 	Wait *durationpb.Duration `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`
-	// Labels for the NodeClaim and its node.
+	// Labels that Karpenter sets on the NodeClaim and its node.
 	Labels        map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2556,9 +2560,9 @@ func (x *CheckRegistrationResponse) GetLabels() map[string]string {
 
 type WatchNoticesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The batch that was dealt with. Empty in the first message.
+	// The batch that Karpenter has processed. It is empty in the first message of a call.
 	AcknowledgedBatch string `protobuf:"bytes,1,opt,name=acknowledged_batch,json=acknowledgedBatch,proto3" json:"acknowledged_batch,omitempty"`
-	// The positions of the notices in the batch that could not be dealt with. They are sent again.
+	// The positions of those notices in the batch that Karpenter could not process. The provider sends them again.
 	Failed        []uint32 `protobuf:"varint,2,rep,packed,name=failed,proto3" json:"failed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2663,11 +2667,11 @@ func (x *WatchNoticesResponse) GetNotices() []*Notice {
 type Notice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  NoticeKind             `protobuf:"varint,1,opt,name=kind,proto3,enum=karpenter.cloud.v1.NoticeKind" json:"kind,omitempty"`
-	// The provider ID, or the part of it after the last slash. Empty if the notice names a node.
+	// The provider ID of the instance, or the part of it after the last slash. It is empty if node_name is set.
 	Instance string                 `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
 	NodeName string                 `protobuf:"bytes,3,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	Time     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
-	// The node is replaced also for a kind that is otherwise only reported.
+	// True if the node must be replaced even if notices of this kind are normally only reported as events.
 	Act           bool   `protobuf:"varint,5,opt,name=act,proto3" json:"act,omitempty"`
 	Message       string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2748,7 +2752,7 @@ func (x *Notice) GetMessage() string {
 
 type MarkUnavailableRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// spot, or reserved for the reservation of the NodeClaim.
+	// The capacity type that has no capacity: spot, or reserved, which means the reservation of the NodeClaim.
 	CapacityType  string `protobuf:"bytes,1,opt,name=capacity_type,json=capacityType,proto3" json:"capacity_type,omitempty"`
 	Token         string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
 	NodeClaimJson string `protobuf:"bytes,3,opt,name=node_claim_json,json=nodeClaimJson,proto3" json:"node_claim_json,omitempty"`

@@ -44,7 +44,7 @@ const (
 // Calls may be made at the same time, and a call may be repeated. An expected failure is a Failure in the response. A
 // status other than OK means that the call itself failed; Karpenter repeats it later.
 type ProviderServiceClient interface {
-	// GetInfo returns what is fixed about the provider. Karpenter calls it first, and again after each reconnection.
+	// GetInfo returns facts about the provider that do not change while it runs. Karpenter calls it after each connection.
 	GetInfo(ctx context.Context, in *GetInfoRequest, opts ...grpc.CallOption) (*GetInfoResponse, error)
 	// WatchCatalogue sends the instance types of one node class: all of them, then changes, until the call is cancelled.
 	WatchCatalogue(ctx context.Context, in *WatchCatalogueRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchCatalogueResponse], error)
@@ -62,12 +62,12 @@ type ProviderServiceClient interface {
 	RebootInstance(ctx context.Context, in *RebootInstanceRequest, opts ...grpc.CallOption) (*RebootInstanceResponse, error)
 	// CheckDrift returns why an instance no longer matches its node class. It needs CAPABILITY_DRIFT.
 	CheckDrift(ctx context.Context, in *CheckDriftRequest, opts ...grpc.CallOption) (*CheckDriftResponse, error)
-	// CheckRegistration may hold back the registration of a node. It needs CAPABILITY_REGISTRATION.
+	// CheckRegistration can delay the registration of a node. It needs CAPABILITY_REGISTRATION.
 	CheckRegistration(ctx context.Context, in *CheckRegistrationRequest, opts ...grpc.CallOption) (*CheckRegistrationResponse, error)
 	// WatchNotices sends notices of the cloud about instances. Karpenter acknowledges each batch. A batch that was not
 	// acknowledged is sent again in the next call. It needs CAPABILITY_NOTICES.
 	WatchNotices(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WatchNoticesRequest, WatchNoticesResponse], error)
-	// MarkUnavailable tells that a notice has shown that an offering has no capacity. It needs CAPABILITY_NOTICES.
+	// MarkUnavailable tells the provider that an offering has no capacity, as a notice has shown. It needs CAPABILITY_NOTICES.
 	MarkUnavailable(ctx context.Context, in *MarkUnavailableRequest, opts ...grpc.CallOption) (*MarkUnavailableResponse, error)
 }
 
@@ -220,7 +220,7 @@ func (c *providerServiceClient) MarkUnavailable(ctx context.Context, in *MarkUna
 // Calls may be made at the same time, and a call may be repeated. An expected failure is a Failure in the response. A
 // status other than OK means that the call itself failed; Karpenter repeats it later.
 type ProviderServiceServer interface {
-	// GetInfo returns what is fixed about the provider. Karpenter calls it first, and again after each reconnection.
+	// GetInfo returns facts about the provider that do not change while it runs. Karpenter calls it after each connection.
 	GetInfo(context.Context, *GetInfoRequest) (*GetInfoResponse, error)
 	// WatchCatalogue sends the instance types of one node class: all of them, then changes, until the call is cancelled.
 	WatchCatalogue(*WatchCatalogueRequest, grpc.ServerStreamingServer[WatchCatalogueResponse]) error
@@ -238,12 +238,12 @@ type ProviderServiceServer interface {
 	RebootInstance(context.Context, *RebootInstanceRequest) (*RebootInstanceResponse, error)
 	// CheckDrift returns why an instance no longer matches its node class. It needs CAPABILITY_DRIFT.
 	CheckDrift(context.Context, *CheckDriftRequest) (*CheckDriftResponse, error)
-	// CheckRegistration may hold back the registration of a node. It needs CAPABILITY_REGISTRATION.
+	// CheckRegistration can delay the registration of a node. It needs CAPABILITY_REGISTRATION.
 	CheckRegistration(context.Context, *CheckRegistrationRequest) (*CheckRegistrationResponse, error)
 	// WatchNotices sends notices of the cloud about instances. Karpenter acknowledges each batch. A batch that was not
 	// acknowledged is sent again in the next call. It needs CAPABILITY_NOTICES.
 	WatchNotices(grpc.BidiStreamingServer[WatchNoticesRequest, WatchNoticesResponse]) error
-	// MarkUnavailable tells that a notice has shown that an offering has no capacity. It needs CAPABILITY_NOTICES.
+	// MarkUnavailable tells the provider that an offering has no capacity, as a notice has shown. It needs CAPABILITY_NOTICES.
 	MarkUnavailable(context.Context, *MarkUnavailableRequest) (*MarkUnavailableResponse, error)
 	mustEmbedUnimplementedProviderServiceServer()
 }
