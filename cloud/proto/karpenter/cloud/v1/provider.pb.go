@@ -458,7 +458,7 @@ type NodeClassKind struct {
 	Group   string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	Version string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	Kind    string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	// A node class as JSON with which instances can be launched. `karpenter provider check` uses it.
+	// A valid node class as JSON. `karpenter provider check` launches instances with it.
 	ExampleJson string `protobuf:"bytes,4,opt,name=example_json,json=exampleJson,proto3" json:"example_json,omitempty"`
 	// How long a launch may take, from the creation of the NodeClaim: one minute to two hours. Absent means five minutes.
 	LaunchTimeout *durationpb.Duration `protobuf:"bytes,5,opt,name=launch_timeout,json=launchTimeout,proto3" json:"launch_timeout,omitempty"`
