@@ -121,7 +121,8 @@ func (f *filling) fits(t *itemType) bool {
 // room returns how many more copies of t the free capacity holds, at most the number of remaining copies.
 func (f *filling) room(t *itemType) int { return vector.Copies(t.demand, f.free, t.left-t.used) }
 
-// refusesClasses reports whether no further copy of any conflict class of t can be added to the pattern.
+// refusesClasses reports whether the pattern can take no further copy of t, because f.refused excludes the conflict class of each
+// of its items. Items of one conflict class have equal counts and bounds.
 func (f *filling) refusesClasses(t *itemType) bool {
 	for i := range t.classes {
 		if f.refused[t.classes[i].number] != f.patterns {

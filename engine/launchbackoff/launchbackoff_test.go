@@ -330,7 +330,7 @@ func TestPastIsForgotten(t *testing.T) {
 }
 
 // Every launched node has a taint that the pods do not tolerate, and pods are replaced at random. There are at most 20
-// launches in an hour, and never more than six minutes without one.
+// launches in an hour, and at its end the last launch is at most LongestWait plus a minute ago.
 func TestLaunchesAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		st := newStory()

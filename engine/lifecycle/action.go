@@ -21,7 +21,8 @@ type Launch struct {
 	Deadline time.Time
 }
 
-// Register writes the labels, annotations, taints, owner and finalizer of the claim to its node, in one write.
+// Register updates the claim's node in one write: it adds labels, annotations and taints of the claim, an owner reference to the
+// claim, and the finalizer. Once the registration is complete, it removes the unregistered taint.
 type Register struct {
 	Node string
 	// Labels and Annotations are added to those of the node and replace equal keys.
@@ -71,7 +72,8 @@ type SetDeadline struct {
 	At time.Time
 }
 
-// DeleteNodes deletes nodes, in name order. Their finalizer starts a drain, and the claim stays until they are gone.
+// DeleteNodes deletes nodes, in name order. Because of their finalizer, they are drained first, and the claim stays until they are
+// gone.
 type DeleteNodes struct {
 	Names []string
 }

@@ -43,7 +43,8 @@ func (v Verdict) OK() bool { return v.Rule == RuleNone }
 // A Rule names one check.
 type Rule uint8
 
-// The rules in the order in which they are checked. Only the first broken rule is reported.
+// The rules in the order in which they are checked. Only the first broken rule is reported. Where a line names a field of Verdict,
+// such as Subject, that field has the details.
 const (
 	RuleNone        Rule = iota
 	RuleNoPool           // there is no NodePool
@@ -52,7 +53,7 @@ const (
 	RuleInvalid          // the pod is refused without planning, such as for constraints that contradict each other
 	RuleOversized        // the pod requests By of Resource, which no node can have
 	RuleTaint            // the pod does not tolerate Subject
-	RuleLabels           // node selector or affinity excludes all nodes: Subject
+	RuleLabels           // no node has the labels that the pod, or the NodePool itself, requires: Subject
 	RuleResources        // no type has enough of Resource, short By
 	RuleShape            // for each resource some type has enough, but no type has enough of all
 	RulePorts            // a host port is taken: Subject

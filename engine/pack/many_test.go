@@ -50,7 +50,8 @@ func TestManyPodsOnManyProcessors(t *testing.T) {
 	}
 }
 
-// told returns the text of a plan, line by line: price and floor, placements, then each planned node.
+// told returns what must be equal in two plans, as text: price and floor, Plan.String, each planned node with its options and
+// pods, and the pods in Plan.Order.
 func told(p *model.Plan) []string {
 	out := []string{fmt.Sprint(p.Price, " ", p.Floor), p.String()}
 	for i := range p.Nodes {

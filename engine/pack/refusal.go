@@ -168,8 +168,9 @@ var causes = map[topology.Kind]model.Cause{
 	topology.Spread: model.CauseSpread, topology.Near: model.CauseAffinity, topology.Apart: model.CauseAntiAffinity,
 }
 
-// explainCharge returns the limit that is exceeded most by the cheapest instance types that meet minValues. If the
-// limits do not matter, the verdict is OK. on is the part of a Fit for the pool.
+// explainCharge returns a limit that prevents a launch with minValues. For each reservation, and for none, it takes the cheapest
+// instance types that together meet minValues, and the limit that one of them exceeds by the largest amount. It returns the first
+// such limit. If there is none, the verdict is OK. on is the part of a Fit for the pool.
 func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *catalog.Demand) (most model.Verdict) {
 	on.Types.Each(func(i int) {
 		options := pool.Options(on.Set, demand.Amount, pool.Types[i].Reservation, nil).Types

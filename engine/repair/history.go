@@ -38,7 +38,8 @@ func History(claim *apiv1.NodeClaim, now time.Time) []Event {
 	return events
 }
 
-// Recorded returns the value of the annotation with one more repair. Repairs that no longer count are removed.
+// Recorded returns the new value of RepairHistoryAnnotationKey: the repairs of the last 24 hours in the claim's History, and
+// action at now.
 func Recorded(claim *apiv1.NodeClaim, action Action, now time.Time) string {
 	var words []string
 	for _, e := range append(History(claim, now), Event{Action: action, At: now}) {

@@ -23,7 +23,7 @@ type typeLabels struct {
 
 // An offeringLabel is a label that an offering sets. It overrides the value of the type.
 type offeringLabel struct {
-	key   int               // index in the keys
+	key   int               // index of the label in template.keys
 	value []nodematch.Value // exactly one
 }
 

@@ -127,7 +127,8 @@ func podOf(objects ...json.RawMessage) *corev1.Pod {
 	return nil
 }
 
-// begin adds a pod.
+// begin adds a pod to the trace, created at the time at. It skips pods that are not replayed (see counts). If a pod with the same
+// key is still live, that one ends at the same time.
 func (r *auditReader) begin(p *corev1.Pod, namespace string, at int64) {
 	if p.Namespace == "" {
 		p.Namespace = namespace

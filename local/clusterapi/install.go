@@ -25,8 +25,9 @@ const Namespace = metav1.NamespaceDefault
 // Zones are the failure domains of the Cluster.
 var Zones = []string{"zone-a", "zone-b", "zone-c"}
 
-// Definitions returns the CRDs of Cluster API in dir and those of the hollow providers. Only the stored version of
-// each kind is served, because no conversion webhook runs here.
+// Definitions returns the CRDs of Cluster API in dir and those of the hollow providers, which simulate
+// infrastructure and bootstrap (see the package comment). Only the stored version of each kind is served, because no conversion
+// webhook runs here.
 func Definitions(dir string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "cluster.x-k8s.io_*.yaml"))
 	if err != nil {

@@ -124,7 +124,8 @@ func TestForeignImplementation(t *testing.T) {
 	f.tellsOnce(l.context(t), t, l)
 }
 
-// The same works with an implementation that has fewer features than the emulator and differs in details: see stranger.
+// Discovery, launch templates, fleets, descriptions and terminations work with an EC2-compatible API of another vendor, see
+// stranger. It offers instance types that our table does not have.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	emulator, err := awsemu.New(awsemu.Config{

@@ -54,7 +54,7 @@ func (b Set) Each(f func(i int)) {
 // of the Tally. So one operation on words updates 64 numbers.
 type Tally []Set
 
-// Count adds one to the numbers of the types in b.
+// Count counts the set b: it adds one to the tally of each type in b.
 func (t *Tally) Count(b Set) {
 	for w, carry := range b {
 		for i := 0; carry != 0; i++ {

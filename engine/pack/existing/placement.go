@@ -169,7 +169,8 @@ func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*mode
 		}
 		d := node.Domain(a.problem.Groups[r.Group].Key)
 		if d == compile.Unsettled && node.IsNominated(a.problem.Snapshot, pods[0]) {
-			continue // an earlier plan chose the node
+			// The label has no value yet, so the rule cannot be checked. The earlier choice of this node for the pod stands.
+			continue
 		}
 		n = min(n, a.Counts.Allows(r, d, a.MayBeFirst))
 	}

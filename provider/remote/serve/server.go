@@ -46,7 +46,7 @@ type Config struct {
 	Poll time.Duration
 }
 
-// A Server implements the service for a provider.
+// A Server implements cloudv1.ProviderServiceServer by calls of a cloud.Provider.
 type Server struct {
 	cloudv1.UnimplementedProviderServiceServer
 
@@ -107,7 +107,7 @@ func (s *Server) recover(method string, err *error) {
 	}
 }
 
-// GetInfo implements the service.
+// GetInfo implements cloudv1.ProviderServiceServer.
 func (s *Server) GetInfo(_ context.Context, request *cloudv1.GetInfoRequest) (*cloudv1.GetInfoResponse, error) {
 	if !slices.Contains(request.GetProtocolVersions(), wire.Version) {
 		return nil, status.Errorf(codes.FailedPrecondition, "the provider speaks version %s of the protocol, Karpenter speaks %s",
@@ -160,7 +160,7 @@ func answered(ctx context.Context, err error) (*cloudv1.Failure, error) {
 	return nil, status.Error(codes.Unknown, err.Error())
 }
 
-// CreateInstance implements the service.
+// CreateInstance implements cloudv1.ProviderServiceServer.
 func (s *Server) CreateInstance(ctx context.Context, request *cloudv1.CreateInstanceRequest) (*cloudv1.CreateInstanceResponse, error) {
 	claim, err := claimOf(request.GetNodeClaimJson())
 	if err != nil {
@@ -216,7 +216,7 @@ func (s *Server) exhausted(ctx context.Context, claim *apiv1.NodeClaim, failure 
 	failure.RetryAfter = durationpb.New(retryAfter)
 }
 
-// DeleteInstance implements the service.
+// DeleteInstance implements cloudv1.ProviderServiceServer.
 func (s *Server) DeleteInstance(ctx context.Context, request *cloudv1.DeleteInstanceRequest) (*cloudv1.DeleteInstanceResponse, error) {
 	claim, err := claimOf(request.GetNodeClaimJson())
 	if err != nil {
@@ -229,7 +229,7 @@ func (s *Server) DeleteInstance(ctx context.Context, request *cloudv1.DeleteInst
 	return &cloudv1.DeleteInstanceResponse{Failure: failure}, nil
 }
 
-// GetInstance implements the service.
+// GetInstance implements cloudv1.ProviderServiceServer.
 func (s *Server) GetInstance(ctx context.Context, request *cloudv1.GetInstanceRequest) (*cloudv1.GetInstanceResponse, error) {
 	i, err := s.config.Provider.Get(ctx, request.GetProviderId())
 	failure, err := answered(ctx, err)
@@ -242,8 +242,8 @@ func (s *Server) GetInstance(ctx context.Context, request *cloudv1.GetInstanceRe
 	return &cloudv1.GetInstanceResponse{Instance: wire.WriteInstance(i, "")}, nil
 }
 
-// ListInstances implements the service. The pages follow the order of IDs. So if an instance ends between two pages, no
-// other instance is skipped.
+// ListInstances implements cloudv1.ProviderServiceServer. The pages follow the order of IDs. So if an instance ends between two
+// pages, no other instance is skipped.
 func (s *Server) ListInstances(ctx context.Context, request *cloudv1.ListInstancesRequest) (*cloudv1.ListInstancesResponse, error) {
 	list, err := s.config.Provider.List(ctx)
 	if failure, err := answered(ctx, err); err != nil || failure != nil {
@@ -272,7 +272,7 @@ func cmpErr(err error, failure *cloudv1.Failure) error {
 	return status.Error(codes.Unknown, failure.GetMessage())
 }
 
-// RebootInstance implements the service.
+// RebootInstance implements cloudv1.ProviderServiceServer.
 func (s *Server) RebootInstance(ctx context.Context, request *cloudv1.RebootInstanceRequest) (*cloudv1.RebootInstanceResponse, error) {
 	claim, err := claimOf(request.GetNodeClaimJson())
 	if err != nil {
@@ -285,7 +285,8 @@ func (s *Server) RebootInstance(ctx context.Context, request *cloudv1.RebootInst
 	return &cloudv1.RebootInstanceResponse{Failure: failure}, nil
 }
 
-// CheckDrift implements the service.
+// CheckDrift implements cloudv1.ProviderServiceServer. It returns why the claim's instance no longer matches its node class, or an
+// empty reason if it does.
 func (s *Server) CheckDrift(ctx context.Context, request *cloudv1.CheckDriftRequest) (*cloudv1.CheckDriftResponse, error) {
 	claim, err := claimOf(request.GetNodeClaimJson())
 	if err != nil {
@@ -302,7 +303,7 @@ func (s *Server) CheckDrift(ctx context.Context, request *cloudv1.CheckDriftRequ
 	return &cloudv1.CheckDriftResponse{Failure: failure, Reason: string(why)}, nil
 }
 
-// CheckRegistration implements the service.
+// CheckRegistration implements cloudv1.ProviderServiceServer.
 func (s *Server) CheckRegistration(ctx context.Context, request *cloudv1.CheckRegistrationRequest) (*cloudv1.CheckRegistrationResponse, error) {
 	claim, err := claimOf(request.GetNodeClaimJson())
 	if err != nil {
@@ -316,7 +317,7 @@ func (s *Server) CheckRegistration(ctx context.Context, request *cloudv1.CheckRe
 	return &cloudv1.CheckRegistrationResponse{Failure: failure, Wait: durationpb.New(wait), Labels: labels}, nil
 }
 
-// MarkUnavailable implements the service.
+// MarkUnavailable implements cloudv1.ProviderServiceServer.
 func (s *Server) MarkUnavailable(_ context.Context, request *cloudv1.MarkUnavailableRequest) (*cloudv1.MarkUnavailableResponse, error) {
 	claim, err := claimOf(request.GetNodeClaimJson())
 	if err != nil {
