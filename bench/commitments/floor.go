@@ -5,6 +5,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/binpack/lp"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -24,7 +25,7 @@ var resources = []struct {
 // where x[t] is how many nodes of offering t no commitment covers, and y[t][c] how many commitment c covers. It solves the dual.
 func Floor(types []*model.InstanceType, need, daemons model.Resources) float64 {
 	var units []float64
-	index := map[*model.Commitment]int{}
+	index := map[*commitment.Commitment]int{}
 	for _, t := range types {
 		for _, o := range t.Offerings {
 			for _, c := range o.Covers {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -31,13 +32,13 @@ func Generate(types []*model.InstanceType, usd float64, seed uint64) []*model.In
 	}
 	order := 0
 	add := func(name string, units float64, use func(t *model.InstanceType, price float64) float64) {
-		c := &model.Commitment{ID: name, Order: order, Units: int64(units)}
+		c := &commitment.Commitment{ID: name, Order: order, Units: int64(units)}
 		order++
 		for _, t := range out {
 			for k := range t.Offerings {
 				o := &t.Offerings[k]
 				if n := int64(use(t, o.Price)); n > 0 && o.CapacityType == apiv1.CapacityTypeOnDemand {
-					o.Covers = append(o.Covers, model.Cover{Commitment: c, Use: n})
+					o.Covers = append(o.Covers, commitment.Cover{Commitment: c, Use: n})
 				}
 			}
 		}

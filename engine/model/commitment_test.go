@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+
+	"github.com/karpenter-go/karpenter/engine/commitment"
 )
 
 // coverType is a type with one on-demand offering per price: zone z0, z1, ...
@@ -34,15 +36,15 @@ func coverNode(name, instanceType, zone string, age time.Duration) *corev1.Node 
 	}, Spec: corev1.NodeSpec{ProviderID: "test:///" + name}}
 }
 
-func coverOn(t *InstanceType, zone int, c *Commitment, use int64) {
+func coverOn(t *InstanceType, zone int, c *commitment.Commitment, use int64) {
 	o := &t.Offerings[zone]
-	o.Covers = append(o.Covers, Cover{c, use})
+	o.Covers = append(o.Covers, commitment.Cover{Commitment: c, Use: use})
 }
 
 func TestCoverage(t *testing.T) {
 	small, large := coverType("m.small", 0.10, 0.10), coverType("m.large", 0.20)
-	zonal := &Commitment{ID: "zonal", Order: 0, Units: 1}
-	plan := &Commitment{ID: "plan", Order: 1, Units: 300}
+	zonal := &commitment.Commitment{ID: "zonal", Order: 0, Units: 1}
+	plan := &commitment.Commitment{ID: "plan", Order: 1, Units: 300}
 	coverOn(small, 0, zonal, 1)
 	coverOn(small, 0, plan, 80)
 	coverOn(small, 1, plan, 80)
@@ -98,7 +100,7 @@ func mustNode(t *testing.T, s *Snapshot, name string) *Node {
 // A node that is being deleted is covered by what others leave. It leaves its units to new nodes.
 func TestCoverageOfEndingNodes(t *testing.T) {
 	small := coverType("m.small", 0.10)
-	coverOn(small, 0, &Commitment{ID: "ri", Units: 3}, 2)
+	coverOn(small, 0, &commitment.Commitment{ID: "ri", Units: 3}, 2)
 	ends := coverNode("ends", "m.small", "z0", 2*time.Hour)
 	ends.DeletionTimestamp = &metav1.Time{Time: time.Unix(1e9, 0)}
 	s := Compile(Delta{
@@ -124,11 +126,11 @@ func TestCoverageLaws(t *testing.T) {
 		for i := range 1 + r.IntN(4) {
 			types = append(types, coverType(fmt.Sprint("t", i), float64(1+r.IntN(100))/100, float64(1+r.IntN(100))/100))
 		}
-		var commitments []*Commitment
+		var commitments []*commitment.Commitment
 		for i := range 1 + r.IntN(3) {
-			c := &Commitment{ID: fmt.Sprint("c", i), Order: i, Units: int64(r.IntN(200))}
+			c := &commitment.Commitment{ID: fmt.Sprint("c", i), Order: i, Units: int64(r.IntN(200))}
 			if r.IntN(10) == 0 {
-				c.Units = MaxUnits
+				c.Units = commitment.MaxUnits
 			}
 			commitments = append(commitments, c)
 			for _, x := range types {
@@ -184,7 +186,7 @@ func TestCoverageLaws(t *testing.T) {
 			}
 		}
 		for _, c := range commitments {
-			c.Units = min(c.Units*2, MaxUnits)
+			c.Units = min(c.Units*2, commitment.MaxUnits)
 		}
 		if after := bill(Compile(d)); after > before+1e-6*(1+list) {
 			t.Fatalf("seed %d: with twice the units the bill rises from %v to %v", seed, before, after)

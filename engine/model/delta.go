@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+
+	"github.com/karpenter-go/karpenter/engine/commitment"
 )
 
 // A Delta is a set of changes: new or updated objects, and the keys of removed objects. Within one Delta a key is
@@ -391,7 +393,8 @@ func (e *edit) finish() *Snapshot {
 		}
 	}
 	if e.next.derived.coverage = nil; e.next.derived.committed.size > 0 {
-		e.next.derived.coverage = &lazyCoverage{}
+		next := e.next
+		next.derived.coverage = sync.OnceValue(func() *commitment.Coverage { return newCoverage(next) })
 	}
 	return e.next
 }

@@ -50,7 +50,7 @@ func (s *Snapshot) PriceOf(n *Node) float64 {
 func (s *Snapshot) Price(n *Node) (price float64, ok bool) {
 	o, ok := s.offeringOf(n)
 	if len(o.Covers) > 0 {
-		return o.Price - s.Coverage().saves(n.Name), ok
+		return o.Price - s.Coverage().Saves(n.Name), ok
 	}
 	return o.Price, ok
 }

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+
+	"github.com/karpenter-go/karpenter/engine/commitment"
 )
 
 // A Snapshot is the state of the cluster and of what the cloud offers, at one time. Decisions depend on nothing else.
@@ -50,7 +52,7 @@ type derived struct {
 	owned table[[]string]
 	// committed are the types of the pools of which commitments cover some offering. coverage is nil if there are none.
 	committed table[*typeIndex]
-	coverage  *lazyCoverage
+	coverage  func() *commitment.Coverage
 }
 
 // PromiseOf returns the name of the node or claim onto which p was planned, else of the node to which p is nominated,

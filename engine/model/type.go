@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
@@ -54,7 +55,7 @@ type Offering struct {
 	ReservationCapacity int
 	// Covers are the commitments that cover nodes of the offering, in the order in which they apply. Price is the price of
 	// a node that no commitment covers, CoveredPrice that of a node that one covers wholly: its fees.
-	Covers       []Cover
+	Covers       []commitment.Cover
 	CoveredPrice float64
 	// Commitment is the ID of the commitment that covers a planned node wholly, empty for none. See CoveredBy.
 	Commitment string

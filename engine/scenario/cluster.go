@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -116,13 +117,13 @@ type Commitment struct {
 
 // cover adds the commitment to the offerings that it covers.
 func (c Commitment) cover(order int, types []*model.InstanceType) {
-	made := &model.Commitment{ID: c.Name, Order: order, Units: c.Units}
+	made := &commitment.Commitment{ID: c.Name, Order: order, Units: c.Units}
 	for _, t := range types {
 		for i := range t.Offerings {
 			o := &t.Offerings[i]
 			use := c.Use[t.Name]
 			if use > 0 && o.CapacityType == apiv1.CapacityTypeOnDemand && (len(c.Zones) == 0 || slices.Contains(c.Zones, o.Zone)) {
-				o.Covers = append(o.Covers, model.Cover{Commitment: made, Use: use})
+				o.Covers = append(o.Covers, commitment.Cover{Commitment: made, Use: use})
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func (r Rules) plan(s *model.Snapshot, p *model.Plan, removed []*model.Node) []V
 	c.podTopology()
 	c.limits()
 	c.reservations()
-	c.commitments()
+	checkCommitments(c)
 	c.price()
 	return c.found
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// commitments checks that each commitment has enough units left for the nodes that are priced by it. It reports each node in
+// checkCommitments checks that each commitment has enough units left for the nodes that are priced by it. It reports each node in
 // excess. A plan that uses more is accepted if the bill still rises by no more than the plan says, because another
 // commitment covers the node.
-func (c *checker) commitments() {
+func checkCommitments(c *checker) {
 	used := make(map[string]int64)
 	found := c.found
 	defer func() {
-		if len(c.found) > len(found) && c.snapshot.Coverage() != nil && c.billed() {
+		if len(c.found) > len(found) && c.snapshot.Coverage() != nil && billed(c.snapshot, c.plan) {
 			c.found = found
 		}
 	}()
@@ -35,11 +35,11 @@ func (c *checker) commitments() {
 }
 
 // billed reports whether the bill rises by no more than the prices of the planned nodes.
-func (c *checker) billed() bool {
-	var added []model.Offering
+func billed(s *model.Snapshot, plan *model.Plan) bool {
+	var added []*model.Offering
 	sum := 0.0
-	for i := range c.plan.Nodes {
-		n := &c.plan.Nodes[i]
+	for i := range plan.Nodes {
+		n := &plan.Nodes[i]
 		if len(n.Options) == 0 {
 			return false
 		}
@@ -49,15 +49,15 @@ func (c *checker) billed() bool {
 		if at < 0 {
 			return false
 		}
-		added = append(added, n.Options[0].Offerings[at])
+		added = append(added, &n.Options[0].Offerings[at])
 		sum += n.Offering.Price
 	}
-	return c.snapshot.Coverage().Added(added...) <= sum+tolerance*max(1, sum)
+	return model.BillAdded(s.Coverage(), added...) <= sum+tolerance*max(1, sum)
 }
 
-// covered checks a node that is priced by a commitment: whichever option is launched, the commitment covers it with no more
+// checkCovered checks a node that is priced by a commitment: whichever option is launched, the commitment covers it with no more
 // units than planned. The options are sorted by the covered price.
-func (c *checker) covered(node string, n *model.PlannedNode, list *optionList) {
+func checkCovered(c *checker, node string, n *model.PlannedNode, list *optionList) {
 	most := n.Offering.UseOf(n.Offering.Commitment)
 	var prices []float64
 	for i, o := range list.options {

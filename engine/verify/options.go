@@ -17,7 +17,7 @@ func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
 		return
 	}
 	if n.Offering.Commitment != "" {
-		c.covered(node, n, list)
+		checkCovered(c, node, n, list)
 		return
 	}
 	first := list.options[0]

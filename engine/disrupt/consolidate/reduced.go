@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
@@ -67,7 +68,7 @@ func reduce(p *problem.Problem, cluster *model.Snapshot) *reduced {
 	change := model.Delta{Types: map[string][]*model.InstanceType{}}
 	seen := map[string][]*model.InstanceType{}
 	// The reduced cluster does not have all nodes, so the units that they use are deducted.
-	left := problem.WithUnits(cluster, func(c *model.Commitment) (int64, bool) { return cluster.Coverage().Left(c.ID), true })
+	left := problem.WithUnits(cluster, func(c *commitment.Commitment) (int64, bool) { return cluster.Coverage().Left(c.ID), true })
 	for _, pool := range p.Snapshot.Pools() {
 		key, types := poolKey(pool), p.Snapshot.Types(pool.Name)
 		if known, ok := seen[key]; ok && slices.EqualFunc(known, types, equalTypes) {
@@ -116,7 +117,7 @@ func equalTypes(a, b *model.InstanceType) bool {
 // undominated returns the types without dominated ones, in name order. A type is dominated if another one has at least
 // as much of each usual resource at no higher price. Prices are those of the cheapest offering that the pool allows.
 // Types that a commitment of open still covers are kept.
-func undominated(types []*model.InstanceType, pool *model.Pool, open *model.Coverage) []*model.InstanceType {
+func undominated(types []*model.InstanceType, pool *model.Pool, open *commitment.Coverage) []*model.InstanceType {
 	prices := map[*model.InstanceType]float64{}
 	var list []*model.InstanceType
 	for _, t := range types {
@@ -138,7 +139,7 @@ func undominated(types []*model.InstanceType, pool *model.Pool, open *model.Cove
 	var kept []*model.InstanceType
 	for _, t := range list {
 		size := amountsOf(t.Allocatable)
-		if open.Open(t) || !slices.ContainsFunc(kept, func(k *model.InstanceType) bool { return size.within(amountsOf(k.Allocatable)) }) {
+		if t.CoveredNext(open) || !slices.ContainsFunc(kept, func(k *model.InstanceType) bool { return size.within(amountsOf(k.Allocatable)) }) {
 			kept = append(kept, t)
 		}
 	}
@@ -169,7 +170,7 @@ func (r *reduced) cheaperThan(price float64) *model.Snapshot {
 	for _, pool := range r.empty.Pools() {
 		types[pool.Name] = slices.DeleteFunc(slices.Clone(r.empty.Types(pool.Name)), func(t *model.InstanceType) bool {
 			o, ok := t.Cheapest(pool.Requirements)
-			return !ok || o.Price >= price && !r.empty.Coverage().Open(t)
+			return !ok || o.Price >= price && !t.CoveredNext(r.empty.Coverage())
 		})
 	}
 	r.below[price] = r.empty.Apply(model.Delta{Types: types})

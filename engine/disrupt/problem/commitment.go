@@ -3,11 +3,12 @@ package problem
 import (
 	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // released returns by how much the bill falls when the node ends, in dollars per hour. A commitment can cover the node.
-func (p *Problem) released(c *model.Coverage, node string) float64 {
+func (p *Problem) released(c *commitment.Coverage, node string) float64 {
 	class := c.Class(node)
 	price, known := p.alone[class]
 	if !known {
@@ -34,7 +35,7 @@ func priceOfSet(cluster *model.Snapshot, set []*Candidate) float64 {
 // withoutUnitsInUse returns the instance types of all NodePools of cluster without the units of commitments that are in use
 // by nodes that it does not count: those planned for pending pods, and claims that it treats as deleted until they have joined.
 // before is the coverage with these claims. The result is nil if there are no commitments.
-func withoutUnitsInUse(before *model.Coverage, cluster *model.Snapshot, planned []model.PlannedNode) map[string][]*model.InstanceType {
+func withoutUnitsInUse(before *commitment.Coverage, cluster *model.Snapshot, planned []model.PlannedNode) map[string][]*model.InstanceType {
 	use, after := map[string]int64{}, cluster.Coverage()
 	for _, id := range after.IDs() {
 		use[id] = after.Left(id) - before.Left(id)
@@ -43,17 +44,17 @@ func withoutUnitsInUse(before *model.Coverage, cluster *model.Snapshot, planned 
 		o := planned[i].Offering
 		use[o.Commitment] += o.UseOf(o.Commitment)
 	}
-	return WithUnits(cluster, func(c *model.Commitment) (units int64, deducted bool) {
+	return WithUnits(cluster, func(c *commitment.Commitment) (units int64, deducted bool) {
 		return max(0, c.Units-use[c.ID]), c.Deducted
 	})
 }
 
 // WithUnits returns the instance types of all NodePools of s with other units of commitments, nil if s has no commitments.
-func WithUnits(s *model.Snapshot, units func(*model.Commitment) (units int64, deducted bool)) map[string][]*model.InstanceType {
+func WithUnits(s *model.Snapshot, units func(*commitment.Commitment) (units int64, deducted bool)) map[string][]*model.InstanceType {
 	if s.Coverage() == nil {
 		return nil
 	}
-	types, made := map[string][]*model.InstanceType{}, map[*model.Commitment]*model.Commitment{}
+	types, made := map[string][]*model.InstanceType{}, map[*commitment.Commitment]*commitment.Commitment{}
 	for _, p := range s.Pools() {
 		list := slices.Clone(s.Types(p.Name))
 		for i, t := range list {

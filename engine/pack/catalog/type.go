@@ -8,6 +8,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -116,7 +117,7 @@ func (t *Type) byReservation(offerings []model.Offering, known reservations) []*
 
 // byCommitment returns a copy of t for each commitment that has enough units left for an instance: with the offerings that
 // it covers, at their covered price. known has the reservations and commitments; byCommitment adds new ones.
-func (t *Type) byCommitment(offerings []model.Offering, c *model.Coverage, known reservations) (out []*Type) {
+func (t *Type) byCommitment(offerings []model.Offering, c *commitment.Coverage, known reservations) (out []*Type) {
 	byID := map[string]*Type{}
 	for _, o := range offerings {
 		for _, x := range o.Covers {

@@ -14,6 +14,7 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/provider/aws/kubelet"
 	"github.com/karpenter-go/karpenter/provider/aws/placement"
@@ -28,7 +29,7 @@ type Prices interface {
 	SpotSince(instanceType, zone string) time.Time
 	// Covers returns the commitments that cover on-demand instances of the type in the zone. fees is the price of an
 	// instance that they cover wholly.
-	Covers(instanceType, zone string) (covers []model.Cover, fees float64)
+	Covers(instanceType, zone string) (covers []commitment.Cover, fees float64)
 	// Revision returns a number that changes whenever a price changes.
 	Revision() uint64
 }

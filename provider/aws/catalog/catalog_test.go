@@ -15,6 +15,7 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
@@ -72,7 +73,7 @@ type fixedPrices struct {
 
 func (f *fixedPrices) OnDemand(name string) (float64, bool) { p, ok := f.list[name]; return p, ok }
 func (f *fixedPrices) SpotSince(_, _ string) time.Time      { return time.Time{} }
-func (f *fixedPrices) Covers(_, _ string) ([]model.Cover, float64) {
+func (f *fixedPrices) Covers(_, _ string) ([]commitment.Cover, float64) {
 	return nil, 0
 }
 

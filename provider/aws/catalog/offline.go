@@ -7,6 +7,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
@@ -102,7 +103,7 @@ func (l listPrices) OnDemand(name string) (float64, bool) {
 
 func (l listPrices) SpotSince(_, _ string) time.Time { return time.Time{} }
 
-func (l listPrices) Covers(_, _ string) ([]model.Cover, float64) { return nil, 0 }
+func (l listPrices) Covers(_, _ string) ([]commitment.Cover, float64) { return nil, 0 }
 
 func (l listPrices) Spot(name, _ string) (float64, bool) {
 	p := l[name].Spot

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
@@ -111,7 +111,7 @@ func (b *Book) SpotSince(instanceType, zone string) time.Time {
 }
 
 // Covers returns no commitments, because the price list has none.
-func (b *Book) Covers(_, _ string) (covers []model.Cover, fees float64) { return nil, 0 }
+func (b *Book) Covers(_, _ string) (covers []commitment.Cover, fees float64) { return nil, 0 }
 
 // Revision returns a number that changes whenever a price changes.
 func (b *Book) Revision() uint64 { return b.table.Load().revision }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 )
 
 // A Commitment is on-demand capacity that is paid for whether nodes use it or not. Nodes that it covers cost nothing more;
@@ -30,7 +30,7 @@ type Commitment struct {
 	Percent    float64 `json:"percent,omitempty"`
 
 	units int64
-	made  *model.Commitment
+	made  *commitment.Commitment
 }
 
 const (
@@ -84,7 +84,7 @@ func (r *Rules) prepareCommitments() []error {
 func (c *Commitment) prepare(order int) error {
 	c.units = int64(c.Instances)
 	if c.USDPerHour > 0 {
-		c.units = int64(min(math.Round(c.USDPerHour*microsPerUSD), model.MaxUnits))
+		c.units = int64(min(math.Round(c.USDPerHour*microsPerUSD), commitment.MaxUnits))
 	}
 	var err error
 	if c.Size != "" {
@@ -94,20 +94,20 @@ func (c *Commitment) prepare(order int) error {
 		}
 		c.units *= size
 	}
-	c.made = &model.Commitment{ID: c.Name, Order: order, Units: c.units}
+	c.made = &commitment.Commitment{ID: c.Name, Order: order, Units: c.units}
 	return err
 }
 
 // Covers returns the commitments that cover on-demand instances of the type in the zone, in the order in which they apply.
 // list is the list price in dollars per hour, 0 if it is not known. fees is the price of an instance that they cover wholly.
-func (r *Rules) Covers(instanceType, zone string, list float64) (covers []model.Cover, fees float64) {
+func (r *Rules) Covers(instanceType, zone string, list float64) (covers []commitment.Cover, fees float64) {
 	for i := range r.Commitments {
 		c := &r.Commitments[i]
 		if !c.Match.names(instanceType) || len(c.Zones) > 0 && !slices.Contains(c.Zones, zone) {
 			continue
 		}
 		if use := c.use(instanceType, list); use > 0 {
-			covers = append(covers, model.Cover{Commitment: c.made, Use: use})
+			covers = append(covers, commitment.Cover{Commitment: c.made, Use: use})
 		}
 	}
 	if len(covers) > 0 {
@@ -121,7 +121,7 @@ func (c *Commitment) use(instanceType string, list float64) int64 {
 	switch {
 	case c.USDPerHour > 0:
 		use := math.Round(list * (100 - c.Percent) / 100 * microsPerUSD)
-		if !(use >= 1 && use <= model.MaxUnits) {
+		if !(use >= 1 && use <= commitment.MaxUnits) {
 			return 0
 		}
 		return int64(use)

@@ -17,7 +17,7 @@ import (
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
 )
 
@@ -86,7 +86,7 @@ func (p *Paid) SpotSince(instanceType, zone string) time.Time {
 
 // Covers returns the commitments that cover on-demand instances of the type in the zone, in the order in which they apply.
 // fees is the price of an instance that they cover wholly.
-func (p *Paid) Covers(instanceType, zone string) (covers []model.Cover, fees float64) {
+func (p *Paid) Covers(instanceType, zone string) (covers []commitment.Cover, fees float64) {
 	rules := &p.state.Load().rules
 	if len(rules.Commitments) == 0 {
 		return nil, 0

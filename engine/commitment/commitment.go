@@ -1,0 +1,165 @@
+// Package commitment computes how capacity that is paid for in advance, such as reserved instances or a Savings Plan, covers nodes.
+//
+// It knows classes of nodes with equal prices and covers, and nothing of clusters. New takes the commitments and the classes. Fill
+// returns what the commitments cover for given numbers of nodes.
+package commitment
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// A Commitment is capacity that is paid for whether nodes use it or not, such as reserved instances or a Savings Plan.
+// It is measured in units. A node that it covers costs nothing more than model.Offering.CoveredPrice. Once no units are left, a
+// node costs model.Offering.Price.
+type Commitment struct {
+	// ID is its name for users. Commitments with equal IDs are one commitment.
+	ID string
+	// Order is its place among the commitments. Commitments apply in rising Order, then by ID.
+	Order int
+	// Units is how many units nodes can use at once, from 0 to MaxUnits.
+	Units int64
+	// Deducted says that the units of existing nodes are already subtracted from Units. Nodes then use none.
+	Deducted bool
+}
+
+// MaxUnits is the largest number of units of a Commitment, and the largest Cover.Use.
+const MaxUnits = 1e12
+
+// A Cover says that a commitment covers the nodes of an offering. A node uses Use units, 1 to MaxUnits.
+type Cover struct {
+	Commitment *Commitment
+	Use        int64
+}
+
+// UseOf returns the units that a node with the covers uses of the commitment with the ID, 0 if it does not cover the node.
+func UseOf(covers []Cover, id string) int64 {
+	for _, c := range covers {
+		if c.Commitment.ID == id {
+			return c.Use
+		}
+	}
+	return 0
+}
+
+// Sort sorts commitments in the order in which they apply.
+func Sort(list []*Commitment) {
+	slices.SortFunc(list, func(a, b *Commitment) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), strings.Compare(a.ID, b.ID))
+	})
+}
+
+// Whole is one node in millionths.
+const Whole = 1_000_000
+
+// A Class is the nodes of one offering. Their prices and covers are equal.
+type Class struct {
+	// Name orders classes of equal savings: instance type and zone.
+	Name string
+	// Price of a node without commitments, and by how much a commitment that covers it wholly reduces it, in dollars per hour.
+	Price, Saves float64
+	Covers       []Cover
+}
+
+// A Table has commitments and the classes that they can cover. Each commitment covers those nodes first on which one unit saves
+// most, then in the order of class names. The last node may be covered in part.
+type Table struct {
+	Commitments []*Commitment // in the order in which they apply
+	Classes     []Class
+	order       [][]place // by commitment, the classes that it can cover, in the order in which it does
+}
+
+// A place is a class that a commitment can cover, with the units that one node uses.
+type place struct {
+	class int
+	use   int64
+}
+
+// Filled is what the commitments cover for some numbers of nodes.
+type Filled struct {
+	Covered []int64   // by class, in millionths of a node
+	Left    []int64   // by commitment, in units
+	Nodes   []int64   // by commitment, what it covers in millionths of a node
+	Saved   []float64 // by commitment, in dollars per hour
+	Bill    float64   // what all nodes cost, in dollars per hour
+}
+
+// New returns the table of the commitments, which are sorted, and the classes.
+func New(commitments []*Commitment, classes []Class) *Table {
+	t := &Table{Commitments: commitments, Classes: classes}
+	for _, x := range commitments {
+		var list []place
+		for k := range classes {
+			if use := UseOf(classes[k].Covers, x.ID); use > 0 && !x.Deducted {
+				list = append(list, place{k, use})
+			}
+		}
+		slices.SortStableFunc(list, func(a, b place) int {
+			p, q := classes[a.class], classes[b.class]
+			return cmp.Or(cmp.Compare(q.Saves/float64(b.use), p.Saves/float64(a.use)), strings.Compare(p.Name, q.Name))
+		})
+		t.order = append(t.order, list)
+	}
+	return t
+}
+
+// Fill returns what the commitments cover if there are counts[k] nodes of each class k.
+func (t *Table) Fill(counts []int64) Filled {
+	n := len(t.Commitments)
+	f := Filled{Covered: make([]int64, len(counts)), Left: make([]int64, n), Nodes: make([]int64, n), Saved: make([]float64, n)}
+	for i, x := range t.Commitments {
+		left := min(max(x.Units, 0), MaxUnits)
+		for _, on := range t.order[i] {
+			part, used := Part(counts[on.class]*Whole-f.Covered[on.class], on.use, left)
+			left -= used
+			f.Covered[on.class] += part
+			f.Nodes[i] += part
+			f.Saved[i] += t.Classes[on.class].Saves * float64(part) / Whole
+		}
+		f.Left[i] = left
+	}
+	for k, count := range counts {
+		c := &t.Classes[k]
+		f.Bill += c.Price*float64(count) - float64(c.Saves*float64(f.Covered[k])/Whole)
+	}
+	return f
+}
+
+// eligible returns how many of the counted nodes the commitment at an index of Commitments could cover.
+func (t *Table) eligible(commitment int, counts []int64) (n int64) {
+	for _, on := range t.order[commitment] {
+		n += counts[on.class]
+	}
+	return n
+}
+
+// Part returns how much of open millionths of nodes, each of which uses use units, the units that are left cover, and how many of
+// the units that takes.
+func Part(open, use, left int64) (part, used int64) {
+	if used = mulDivUp(open, use, Whole); used <= left {
+		return open, used
+	}
+	return mulDiv(left, Whole, use), left
+}
+
+// mulDiv returns a*b/c rounded down, and mulDivUp rounded up. The result must fit into an int64. No amount is negative.
+func mulDiv(a, b, c int64) int64 {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	if high >= uint64(c) {
+		return 1<<63 - 1
+	}
+	q, _ := bits.Div64(high, low, uint64(c))
+	return int64(min(q, 1<<63-1))
+}
+
+func mulDivUp(a, b, c int64) int64 {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	low, carry := bits.Add64(low, uint64(c-1), 0)
+	if high += carry; high >= uint64(c) {
+		return 1<<63 - 1
+	}
+	q, _ := bits.Div64(high, low, uint64(c))
+	return int64(min(q, 1<<63-1))
+}

@@ -1,0 +1,161 @@
+package commitment
+
+import "slices"
+
+// A Node is a node that some commitment could cover. Class is the index of its class. An Ending node is being deleted.
+type Node struct {
+	Name   string
+	Class  int
+	Ending bool
+}
+
+// A Coverage is how commitments cover nodes. Nodes that are being deleted get what the others leave, because they end soon. A nil
+// Coverage has no commitments.
+type Coverage struct {
+	table   *Table
+	counts  []int64        // by class, the number of nodes
+	classOf map[string]int // by node name
+	filled  Filled
+	rank    map[string]int64 // by node name, how many nodes of its class are covered before it
+	// ending is by how much commitments reduce the prices of nodes that are being deleted, by name, in dollars per hour, and
+	// endingUse how many units these nodes use, by commitment.
+	ending    map[string]float64
+	endingUse []int64
+}
+
+// Usage is how much of a commitment nodes use.
+type Usage struct {
+	ID string
+	// Units can be used at once, and Used are in use, those of nodes that are being deleted included.
+	Units, Used int64
+	// Eligible is how many nodes it could cover, Covered how many it covers, with parts of nodes. Nodes that are being deleted
+	// do not count.
+	Eligible, Covered float64
+	// Saved is what the nodes would cost more without it, in dollars per hour.
+	Saved float64
+}
+
+// CoverNodes returns how the commitments, which are sorted, cover the nodes of the classes. Of the nodes of one class those that
+// come first in nodes are covered first.
+func CoverNodes(commitments []*Commitment, classes []Class, nodes []Node) *Coverage {
+	c := &Coverage{
+		table: New(commitments, classes), counts: make([]int64, len(classes)), classOf: map[string]int{}, rank: map[string]int64{},
+		ending: map[string]float64{},
+	}
+	for _, n := range nodes {
+		if !n.Ending {
+			c.classOf[n.Name], c.rank[n.Name] = n.Class, c.counts[n.Class]
+			c.counts[n.Class]++
+		}
+	}
+	c.filled = c.table.Fill(c.counts)
+	left := slices.Clone(c.filled.Left)
+	for _, n := range nodes {
+		if n.Ending {
+			c.end(n, left)
+		}
+	}
+	for i := range left {
+		c.endingUse = append(c.endingUse, c.filled.Left[i]-left[i])
+	}
+	return c
+}
+
+// end covers a node that is being deleted with the units that are left, and subtracts what it uses.
+func (c *Coverage) end(n Node, left []int64) {
+	class, open := &c.table.Classes[n.Class], int64(Whole)
+	for i, x := range c.table.Commitments {
+		if use := UseOf(class.Covers, x.ID); use > 0 && !x.Deducted {
+			part, used := Part(open, use, left[i])
+			left[i] -= used
+			open -= part
+		}
+	}
+	c.ending[n.Name] = class.Saves * float64(Whole-open) / Whole
+}
+
+// Left returns how many units of the commitment with the ID are left by the nodes that are not being deleted.
+func (c *Coverage) Left(id string) int64 {
+	if c != nil {
+		for i, x := range c.table.Commitments {
+			if x.ID == id {
+				return c.filled.Left[i]
+			}
+		}
+	}
+	return 0
+}
+
+// IDs returns the commitments in the order in which they apply.
+func (c *Coverage) IDs() []string {
+	if c == nil {
+		return nil
+	}
+	ids := make([]string, len(c.table.Commitments))
+	for i, x := range c.table.Commitments {
+		ids[i] = x.ID
+	}
+	return ids
+}
+
+// Has reports whether a commitment could cover the node with the name, which is not being deleted.
+func (c *Coverage) Has(node string) bool {
+	if c == nil {
+		return false
+	}
+	_, ok := c.classOf[node]
+	return ok
+}
+
+// Class returns a number that is equal for nodes of one offering. Ending one of them has the same effect on the bill as ending
+// another. A commitment can cover the node.
+func (c *Coverage) Class(node string) int { return c.classOf[node] }
+
+// Saves returns by how much commitments reduce the price of the node, in dollars per hour.
+func (c *Coverage) Saves(node string) float64 {
+	k, ok := c.classOf[node]
+	if !ok {
+		return c.ending[node]
+	}
+	covered := min(max(c.filled.Covered[k]-c.rank[node]*Whole, 0), Whole)
+	return c.table.Classes[k].Saves * float64(covered) / Whole
+}
+
+// Released returns by how much the bill falls, in dollars per hour, if the nodes end. Nodes that no commitment could cover
+// must be left out. It is less than the sum of the nodes' list prices if they leave units that no other node uses.
+func (c *Coverage) Released(nodes ...string) float64 {
+	if c == nil {
+		return 0
+	}
+	counts := slices.Clone(c.counts)
+	for _, name := range nodes {
+		if k, ok := c.classOf[name]; ok {
+			counts[k]--
+		}
+	}
+	return max(0, c.filled.Bill-c.table.Fill(counts).Bill)
+}
+
+// Added returns by how much the bill rises, in dollars per hour, if one node of each of the classes is added.
+func (c *Coverage) Added(added ...Class) float64 {
+	classes, counts := slices.Concat(c.table.Classes, added), slices.Clone(c.counts)
+	for range added {
+		counts = append(counts, 1)
+	}
+	return New(c.table.Commitments, classes).Fill(counts).Bill - c.filled.Bill
+}
+
+// Usage returns how nodes use the commitments, in the order in which they apply.
+func (c *Coverage) Usage() []Usage {
+	if c == nil {
+		return nil
+	}
+	out := make([]Usage, len(c.table.Commitments))
+	for i, x := range c.table.Commitments {
+		out[i] = Usage{
+			ID: x.ID, Units: x.Units, Used: x.Units - c.filled.Left[i] + c.endingUse[i], Saved: c.filled.Saved[i],
+			Covered: float64(c.filled.Nodes[i]) / Whole, Eligible: float64(c.table.eligible(i, c.counts)),
+		}
+	}
+	return out
+}
