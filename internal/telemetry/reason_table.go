@@ -54,7 +54,7 @@ func Reasons() []Reason {
 		{Name: EventDisruptionBlocked, Type: normal, Objects: nodeAndClaim + ", NodePool",
 			When: "the node cannot be disrupted, or the disruption budgets of the NodePool allow none now (NodePool: 1m0s)"},
 		{Name: EventUnconsolidatable, Type: normal, Objects: nodeAndClaim, Dedupe: long,
-			When: "consolidation finds no cheaper capacity for the pods of the node"},
+			When: "consolidation does not remove the node, for the reason in the message"},
 		{Name: EventConsolidationCandidate, Type: normal, Objects: nodeAndClaim,
 			When: "the node is part of a consolidation that begins"},
 		{Name: EventConsolidationRejected, Type: normal, Objects: nodeAndClaim,
