@@ -21,8 +21,10 @@ const account = "system:serviceaccount:" + cluster.Namespace + ":" + cluster.Con
 
 // unusedRights are the rights of the default chart that no test of this package needs, with the reason for each.
 var unusedRights = map[string]string{
-	"get configmaps/aws-auth":               "read when a node does not join, in clusters whose nodes are authorized by this ConfigMap",
-	"get deployments.apps/karpenter":        "for the helm test, which local/e2e/helm runs",
+	"get configmaps/aws-auth":                     "read when a node does not join, in clusters whose nodes are authorized by this ConfigMap",
+	"get deployments.apps/karpenter":              "for the helm test, which local/e2e/helm runs",
+	"list resourceclaims.resource.k8s.io":         dashboardOnly,
+	"list resourceclaimtemplates.resource.k8s.io": dashboardOnly,
 	"get nodes":                             "a node is read again after a write of it met a conflict, which does not happen in each run",
 	"patch events":                          "the second of equal events within minutes patches the first",
 	"list nodepools.karpenter.sh":           fallback,
@@ -40,6 +42,8 @@ var unusedRights = map[string]string{
 	"list nodeclaims.karpenter.sh":          fallback,
 	"list ec2nodeclasses.karpenter.k8s.aws": fallback,
 }
+
+const dashboardOnly = "the dashboard lists claims while a page is open and pods have ResourceClaims; no test of this package has such pods"
 
 const fallback = "caches list where the API server cannot stream the first list over the watch"
 
