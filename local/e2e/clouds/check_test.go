@@ -16,6 +16,9 @@ import (
 
 // provider check passes for AWS and for simulated nodes behind a socket, with NodeClaims in a real cluster.
 func TestCheckOfServedProviders(t *testing.T) {
+	if os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("takes minutes: set KARPENTER_LONG=1")
+	}
 	dir, err := os.MkdirTemp("", "clouds") // the name of a socket is short
 	if err != nil {
 		t.Fatal(err)
