@@ -1,7 +1,8 @@
 // Package commitment computes how capacity that is paid for in advance, such as reserved instances or a Savings Plan, covers nodes.
 //
-// It knows classes of nodes with equal prices and covers, and nothing of clusters. New takes the commitments and the classes. Fill
-// returns what the commitments cover for given numbers of nodes.
+// Its input is commitments, classes of nodes with equal prices and covers, and the nodes of each class. CoverNodes returns a
+// Coverage. It says what a node costs beyond commitments, by how much the bill falls if nodes end or rises if nodes are added, and
+// how many units are left. Package model makes the input from a snapshot.
 package commitment
 
 import (
@@ -51,8 +52,8 @@ func Sort(list []*Commitment) {
 	})
 }
 
-// Whole is one node in millionths.
-const Whole = 1_000_000
+// whole is one node in millionths.
+const whole = 1_000_000
 
 // A Class is the nodes of one offering. Their prices and covers are equal.
 type Class struct {
@@ -63,11 +64,11 @@ type Class struct {
 	Covers       []Cover
 }
 
-// A Table has commitments and the classes that they can cover. Each commitment covers those nodes first on which one unit saves
+// A table has commitments and the classes that they can cover. Each commitment covers those nodes first on which one unit saves
 // most, then in the order of class names. The last node may be covered in part.
-type Table struct {
-	Commitments []*Commitment // in the order in which they apply
-	Classes     []Class
+type table struct {
+	commitments []*Commitment // in the order in which they apply
+	classes     []Class
 	order       [][]place // by commitment, the classes that it can cover, in the order in which it does
 }
 
@@ -77,18 +78,18 @@ type place struct {
 	use   int64
 }
 
-// Filled is what the commitments cover for some numbers of nodes.
-type Filled struct {
-	Covered []int64   // by class, in millionths of a node
-	Left    []int64   // by commitment, in units
-	Nodes   []int64   // by commitment, what it covers in millionths of a node
-	Saved   []float64 // by commitment, in dollars per hour
-	Bill    float64   // what all nodes cost, in dollars per hour
+// filled is what the commitments cover for some numbers of nodes.
+type filled struct {
+	covered []int64   // by class, in millionths of a node
+	left    []int64   // by commitment, in units
+	nodes   []int64   // by commitment, what it covers in millionths of a node
+	saved   []float64 // by commitment, in dollars per hour
+	bill    float64   // what all nodes cost, in dollars per hour
 }
 
-// New returns the table of the commitments, which are sorted, and the classes.
-func New(commitments []*Commitment, classes []Class) *Table {
-	t := &Table{Commitments: commitments, Classes: classes}
+// newTable returns the table of the commitments, which are sorted, and the classes.
+func newTable(commitments []*Commitment, classes []Class) *table {
+	t := &table{commitments: commitments, classes: classes}
 	for _, x := range commitments {
 		var list []place
 		for k := range classes {
@@ -105,43 +106,43 @@ func New(commitments []*Commitment, classes []Class) *Table {
 	return t
 }
 
-// Fill returns what the commitments cover if there are counts[k] nodes of each class k.
-func (t *Table) Fill(counts []int64) Filled {
-	n := len(t.Commitments)
-	f := Filled{Covered: make([]int64, len(counts)), Left: make([]int64, n), Nodes: make([]int64, n), Saved: make([]float64, n)}
-	for i, x := range t.Commitments {
+// fill returns what the commitments cover if there are counts[k] nodes of each class k.
+func (t *table) fill(counts []int64) filled {
+	n := len(t.commitments)
+	f := filled{covered: make([]int64, len(counts)), left: make([]int64, n), nodes: make([]int64, n), saved: make([]float64, n)}
+	for i, x := range t.commitments {
 		left := min(max(x.Units, 0), MaxUnits)
 		for _, on := range t.order[i] {
-			part, used := Part(counts[on.class]*Whole-f.Covered[on.class], on.use, left)
+			part, used := partOf(counts[on.class]*whole-f.covered[on.class], on.use, left)
 			left -= used
-			f.Covered[on.class] += part
-			f.Nodes[i] += part
-			f.Saved[i] += t.Classes[on.class].Saves * float64(part) / Whole
+			f.covered[on.class] += part
+			f.nodes[i] += part
+			f.saved[i] += t.classes[on.class].Saves * float64(part) / whole
 		}
-		f.Left[i] = left
+		f.left[i] = left
 	}
 	for k, count := range counts {
-		c := &t.Classes[k]
-		f.Bill += c.Price*float64(count) - float64(c.Saves*float64(f.Covered[k])/Whole)
+		c := &t.classes[k]
+		f.bill += c.Price*float64(count) - float64(c.Saves*float64(f.covered[k])/whole)
 	}
 	return f
 }
 
-// eligible returns how many of the counted nodes the commitment at an index of Commitments could cover.
-func (t *Table) eligible(commitment int, counts []int64) (n int64) {
+// eligible returns how many of the counted nodes the commitment at an index of t.commitments could cover.
+func (t *table) eligible(commitment int, counts []int64) (n int64) {
 	for _, on := range t.order[commitment] {
 		n += counts[on.class]
 	}
 	return n
 }
 
-// Part returns how much of open millionths of nodes, each of which uses use units, the units that are left cover, and how many of
+// partOf returns how much of open millionths of nodes, each of which uses use units, the units that are left cover, and how many of
 // the units that takes.
-func Part(open, use, left int64) (part, used int64) {
-	if used = mulDivUp(open, use, Whole); used <= left {
+func partOf(open, use, left int64) (part, used int64) {
+	if used = mulDivUp(open, use, whole); used <= left {
 		return open, used
 	}
-	return mulDiv(left, Whole, use), left
+	return mulDiv(left, whole, use), left
 }
 
 // mulDiv returns a*b/c rounded down, and mulDivUp rounded up. The result must fit into an int64. No amount is negative.

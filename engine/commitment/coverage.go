@@ -12,10 +12,10 @@ type Node struct {
 // A Coverage is how commitments cover nodes. Nodes that are being deleted get what the others leave, because they end soon. A nil
 // Coverage has no commitments.
 type Coverage struct {
-	table   *Table
+	table   *table
 	counts  []int64        // by class, the number of nodes
 	classOf map[string]int // by node name
-	filled  Filled
+	filled  filled
 	rank    map[string]int64 // by node name, how many nodes of its class are covered before it
 	// ending is by how much commitments reduce the prices of nodes that are being deleted, by name, in dollars per hour, and
 	// endingUse how many units these nodes use, by commitment.
@@ -39,7 +39,7 @@ type Usage struct {
 // come first in nodes are covered first.
 func CoverNodes(commitments []*Commitment, classes []Class, nodes []Node) *Coverage {
 	c := &Coverage{
-		table: New(commitments, classes), counts: make([]int64, len(classes)), classOf: map[string]int{}, rank: map[string]int64{},
+		table: newTable(commitments, classes), counts: make([]int64, len(classes)), classOf: map[string]int{}, rank: map[string]int64{},
 		ending: map[string]float64{},
 	}
 	for _, n := range nodes {
@@ -48,38 +48,38 @@ func CoverNodes(commitments []*Commitment, classes []Class, nodes []Node) *Cover
 			c.counts[n.Class]++
 		}
 	}
-	c.filled = c.table.Fill(c.counts)
-	left := slices.Clone(c.filled.Left)
+	c.filled = c.table.fill(c.counts)
+	left := slices.Clone(c.filled.left)
 	for _, n := range nodes {
 		if n.Ending {
 			c.end(n, left)
 		}
 	}
 	for i := range left {
-		c.endingUse = append(c.endingUse, c.filled.Left[i]-left[i])
+		c.endingUse = append(c.endingUse, c.filled.left[i]-left[i])
 	}
 	return c
 }
 
 // end covers a node that is being deleted with the units that are left, and subtracts what it uses.
 func (c *Coverage) end(n Node, left []int64) {
-	class, open := &c.table.Classes[n.Class], int64(Whole)
-	for i, x := range c.table.Commitments {
+	class, open := &c.table.classes[n.Class], int64(whole)
+	for i, x := range c.table.commitments {
 		if use := UseOf(class.Covers, x.ID); use > 0 && !x.Deducted {
-			part, used := Part(open, use, left[i])
+			part, used := partOf(open, use, left[i])
 			left[i] -= used
 			open -= part
 		}
 	}
-	c.ending[n.Name] = class.Saves * float64(Whole-open) / Whole
+	c.ending[n.Name] = class.Saves * float64(whole-open) / whole
 }
 
 // Left returns how many units of the commitment with the ID are left by the nodes that are not being deleted.
 func (c *Coverage) Left(id string) int64 {
 	if c != nil {
-		for i, x := range c.table.Commitments {
+		for i, x := range c.table.commitments {
 			if x.ID == id {
-				return c.filled.Left[i]
+				return c.filled.left[i]
 			}
 		}
 	}
@@ -91,8 +91,8 @@ func (c *Coverage) IDs() []string {
 	if c == nil {
 		return nil
 	}
-	ids := make([]string, len(c.table.Commitments))
-	for i, x := range c.table.Commitments {
+	ids := make([]string, len(c.table.commitments))
+	for i, x := range c.table.commitments {
 		ids[i] = x.ID
 	}
 	return ids
@@ -117,8 +117,8 @@ func (c *Coverage) Saves(node string) float64 {
 	if !ok {
 		return c.ending[node]
 	}
-	covered := min(max(c.filled.Covered[k]-c.rank[node]*Whole, 0), Whole)
-	return c.table.Classes[k].Saves * float64(covered) / Whole
+	covered := min(max(c.filled.covered[k]-c.rank[node]*whole, 0), whole)
+	return c.table.classes[k].Saves * float64(covered) / whole
 }
 
 // Released returns by how much the bill falls, in dollars per hour, if the nodes end. Nodes that no commitment could cover
@@ -133,16 +133,16 @@ func (c *Coverage) Released(nodes ...string) float64 {
 			counts[k]--
 		}
 	}
-	return max(0, c.filled.Bill-c.table.Fill(counts).Bill)
+	return max(0, c.filled.bill-c.table.fill(counts).bill)
 }
 
 // Added returns by how much the bill rises, in dollars per hour, if one node of each of the classes is added.
 func (c *Coverage) Added(added ...Class) float64 {
-	classes, counts := slices.Concat(c.table.Classes, added), slices.Clone(c.counts)
+	classes, counts := slices.Concat(c.table.classes, added), slices.Clone(c.counts)
 	for range added {
 		counts = append(counts, 1)
 	}
-	return New(c.table.Commitments, classes).Fill(counts).Bill - c.filled.Bill
+	return newTable(c.table.commitments, classes).fill(counts).bill - c.filled.bill
 }
 
 // Usage returns how nodes use the commitments, in the order in which they apply.
@@ -150,11 +150,11 @@ func (c *Coverage) Usage() []Usage {
 	if c == nil {
 		return nil
 	}
-	out := make([]Usage, len(c.table.Commitments))
-	for i, x := range c.table.Commitments {
+	out := make([]Usage, len(c.table.commitments))
+	for i, x := range c.table.commitments {
 		out[i] = Usage{
-			ID: x.ID, Units: x.Units, Used: x.Units - c.filled.Left[i] + c.endingUse[i], Saved: c.filled.Saved[i],
-			Covered: float64(c.filled.Nodes[i]) / Whole, Eligible: float64(c.table.eligible(i, c.counts)),
+			ID: x.ID, Units: x.Units, Used: x.Units - c.filled.left[i] + c.endingUse[i], Saved: c.filled.saved[i],
+			Covered: float64(c.filled.nodes[i]) / whole, Eligible: float64(c.table.eligible(i, c.counts)),
 		}
 	}
 	return out

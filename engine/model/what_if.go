@@ -1,6 +1,10 @@
 package model
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // Without returns s with the nodes and their claims removed. Their reschedulable pods become pending, and their other
 // pods are removed. All other pending pods are omitted, so a plan for the result shows which capacity the pods of the
@@ -27,6 +31,26 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 		}
 	}
 	return e.finish()
+}
+
+// WithOfferings returns the instance types of all NodePools of s with changed offerings, as Delta.Types takes them. change
+// changes a copy of an offering and reports whether it did. Types without a change are shared.
+func WithOfferings(s *Snapshot, change func(*InstanceType, *Offering) bool) map[string][]*InstanceType {
+	out := map[string][]*InstanceType{}
+	for _, p := range s.Pools() {
+		types := slices.Clone(s.Types(p.Name))
+		for i, t := range types {
+			changed := *t
+			changed.Offerings = slices.Clone(t.Offerings)
+			for k := range changed.Offerings {
+				if change(t, &changed.Offerings[k]) {
+					types[i] = &changed
+				}
+			}
+		}
+		out[p.Name] = types
+	}
+	return out
 }
 
 // Calm returns s without pending pods.

@@ -223,24 +223,14 @@ func pendingAgain(p *model.Pod) *corev1.Pod {
 // WithPrices returns the snapshot with other prices. A key is the name of a type, for all its offerings, or
 // type/zone/capacityType for one.
 func WithPrices(s *model.Snapshot, prices map[string]float64) *model.Snapshot {
-	d := model.Delta{Types: map[string][]*model.InstanceType{}}
-	for _, p := range s.Pools() {
-		types := slices.Clone(s.Types(p.Name))
-		for i, t := range types {
-			changed := *t
-			changed.Offerings = slices.Clone(t.Offerings)
-			for k := range changed.Offerings {
-				o := &changed.Offerings[k]
-				price, ok := prices[t.Name+"/"+o.Zone+"/"+o.CapacityType]
-				if !ok {
-					price, ok = prices[t.Name]
-				}
-				if ok {
-					o.Price, types[i] = price, &changed
-				}
-			}
+	return s.Apply(model.Delta{Types: model.WithOfferings(s, func(t *model.InstanceType, o *model.Offering) bool {
+		price, ok := prices[t.Name+"/"+o.Zone+"/"+o.CapacityType]
+		if !ok {
+			price, ok = prices[t.Name]
 		}
-		d.Types[p.Name] = types
-	}
-	return s.Apply(d)
+		if ok {
+			o.Price = price
+		}
+		return ok
+	})})
 }

@@ -54,28 +54,18 @@ func WithUnits(s *model.Snapshot, units func(*commitment.Commitment) (units int6
 	if s.Coverage() == nil {
 		return nil
 	}
-	types, made := map[string][]*model.InstanceType{}, map[*commitment.Commitment]*commitment.Commitment{}
-	for _, p := range s.Pools() {
-		list := slices.Clone(s.Types(p.Name))
-		for i, t := range list {
-			changed := *t
-			changed.Offerings = slices.Clone(t.Offerings)
-			for k := range changed.Offerings {
-				o := &changed.Offerings[k]
-				o.Covers = slices.Clone(o.Covers)
-				for j := range o.Covers {
-					c := o.Covers[j].Commitment
-					if made[c] == nil {
-						own := *c
-						own.Units, own.Deducted = units(c)
-						made[c] = &own
-					}
-					o.Covers[j].Commitment = made[c]
-				}
+	made := map[*commitment.Commitment]*commitment.Commitment{}
+	return model.WithOfferings(s, func(_ *model.InstanceType, o *model.Offering) bool {
+		o.Covers = slices.Clone(o.Covers)
+		for i := range o.Covers {
+			c := o.Covers[i].Commitment
+			if made[c] == nil {
+				own := *c
+				own.Units, own.Deducted = units(c)
+				made[c] = &own
 			}
-			list[i] = &changed
+			o.Covers[i].Commitment = made[c]
 		}
-		types[p.Name] = list
-	}
-	return types
+		return len(o.Covers) > 0
+	})
 }

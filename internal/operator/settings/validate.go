@@ -48,7 +48,7 @@ func (s *Settings) complete(getenv func(string) string) {
 }
 
 // warnAboutDashboard adds a warning if the dashboard can be reached from other machines. With authentication, the tokens of the
-// users are not encrypted. Without authentication, everybody can read it.
+// users are not encrypted. Without authentication, any client that reaches the port can read it.
 func (s *Settings) warnAboutDashboard() {
 	address := net.ParseIP(s.DashboardBindAddress)
 	switch {
