@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
@@ -65,13 +66,13 @@ func twelve() []trouble {
 			why: "would exceed spec.limits.cpu of the NodePool", fix: "raise spec.limits.cpu of NodePool default to at least 2", rule: "limit",
 		},
 		{
-			name: "no capacity", pod: ", nodeSelector: {node.kubernetes.io/instance-type: m5.xlarge}",
-			capacity: &control.Capacity{Pool: control.Pool{Type: "m5.xlarge", Zone: "*", Capacity: "*"}},
-			why:      "no available offering for m5.xlarge", fix: "allow spot for karpenter.sh/capacity-type in NodePool default", rule: "capacity",
+			name: "no capacity", pod: ", nodeSelector: {node.kubernetes.io/instance-type: m5.2xlarge}",
+			capacity: &control.Capacity{Pool: control.Pool{Type: "m5.2xlarge", Zone: "*", Capacity: "*"}},
+			why:      "no available offering for m5.2xlarge", fix: "allow spot for karpenter.sh/capacity-type in NodePool default", rule: "capacity",
 		},
 		{
-			name: "quota", pod: ", nodeSelector: {node.kubernetes.io/instance-type: m5.xlarge}",
-			capacity: &control.Capacity{Pool: control.Pool{Type: "m5.xlarge", Zone: "*", Capacity: "on-demand"}, Code: "VcpuLimitExceeded"},
+			name: "quota", pod: ", nodeSelector: {node.kubernetes.io/instance-type: m5.4xlarge}",
+			capacity: &control.Capacity{Pool: control.Pool{Type: "m5.4xlarge", Zone: "*", Capacity: "on-demand"}, Code: "VcpuLimitExceeded"},
 			why:      "the account's quota of on-demand vCPUs for Standard instances is used up", rule: "capacity",
 			fix: "raise the quota, or allow spot for karpenter.sh/capacity-type in NodePool default",
 		},
@@ -163,7 +164,7 @@ spec:
       requirements:
       - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
       - {key: kubernetes.io/arch, operator: In, values: [amd64]}
-      - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large, m5.xlarge]}
+      - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large, m5.xlarge, m5.2xlarge, m5.4xlarge]}
 ` + x.template + x.more
 }
 
@@ -255,8 +256,12 @@ func (x trouble) checkNode(t *testing.T) {
 	node := nodes.Items[0].Name
 	var event string
 	here.Poll(t, func(ctx context.Context) string {
-		event, _ = x.event(ctx, t, "Node", node, "DisruptionBlocked", "Unconsolidatable")
-		return unless(event != "", "no event about node %s says %q", node, x.why)
+		if x.rule == "budget" { // budgets are the NodePool's, so there is one event and not one for each node
+			event, _ = x.event(ctx, t, "NodePool", "default", "DisruptionBlocked")
+		} else {
+			event, _ = x.event(ctx, t, "Node", node, "DisruptionBlocked", "Unconsolidatable")
+		}
+		return unless(event != "", "no event about node %s or its NodePool says %q", node, x.why)
 	})
 	var said struct{ Reason, Fix string }
 	karpenter(t, &said, "explain", "node", node, "-o", "json")
@@ -349,18 +354,24 @@ func clean(t *testing.T, x trouble) {
 			t.Error(err)
 		}
 	}
-	local := func(args ...string) {
-		args = append([]string{"--dir", string(here.Cluster.Dir()), "kubectl"}, args...)
-		cmd := exec.CommandContext(ctx, filepath.Join(*binaries, "karpenter-local"), args...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("kubectl %s: %v\n%s", args[3:], err, out)
+	shop := client.InNamespace("shop")
+	for _, all := range []struct {
+		object client.Object
+		opts   []client.DeleteAllOfOption
+	}{
+		{&policyv1.PodDisruptionBudget{}, []client.DeleteAllOfOption{shop}},
+		{&appsv1.ReplicaSet{}, []client.DeleteAllOfOption{shop}},
+		{&corev1.Pod{}, []client.DeleteAllOfOption{shop, client.GracePeriodSeconds(0)}},
+		{&corev1.PersistentVolumeClaim{}, []client.DeleteAllOfOption{shop}},
+		{&corev1.PersistentVolume{}, nil},
+		{&apiv1.NodePool{}, nil}, {&apiv1.NodeClaim{}, nil}, {&awsv1.EC2NodeClass{}, nil},
+		{&corev1.Event{}, []client.DeleteAllOfOption{shop}},
+		{&corev1.Event{}, []client.DeleteAllOfOption{client.InNamespace(metav1.NamespaceDefault)}},
+	} {
+		if err := here.DeleteAllOf(ctx, all.object, all.opts...); err != nil {
+			t.Errorf("delete all %T: %v", all.object, err)
 		}
 	}
-	local("delete", "pdb,replicaset,pod,pvc", "--all", "-n", "shop")
-	local("delete", "pv", "--all")
-	local("delete", "nodepool,nodeclaim", "--all")
-	local("delete", "ec2nodeclass", "--all")
-	local("delete", "events", "--all", "-A")
 	var classes awsv1.EC2NodeClassList
 	here.Await(t, &classes, func() string { return unless(len(classes.Items) == 0, "node classes are left") })
 }
