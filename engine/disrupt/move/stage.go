@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -93,7 +92,7 @@ func withSamePods(s *model.Snapshot, reserved []*model.Node) []*model.Node {
 
 // replicaSetOf returns the UID of the ReplicaSet that controls the pod, or an empty UID.
 func replicaSetOf(p *model.Pod) types.UID {
-	if owner := metav1.GetControllerOfNoCopy(p.Object); owner != nil && owner.Kind == "ReplicaSet" {
+	if owner := p.Owner(); owner != nil && owner.Kind == "ReplicaSet" {
 		return owner.UID
 	}
 	return ""
