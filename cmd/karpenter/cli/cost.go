@@ -110,7 +110,7 @@ func (x *costing) report(cmd *cobra.Command, p *progress, fields []cost.Field) (
 	}
 	q := ledger.Query{By: fields, Now: time.Now()}
 	if saved.Begin.Equal(saved.Until) {
-		q.Now = time.Time{} // no history
+		q.Now = time.Time{} // there is no history, so only prices per hour are reported
 	}
 	if x.since > 0 {
 		q.Since = time.Now().Add(-x.since)
