@@ -194,8 +194,7 @@ func TestDefaultsAreUpstreams(t *testing.T) {
 	}
 }
 
-// The chart renders with all values of upstream's chart. helm upgrade --reuse-values passes them for a release that was
-// installed with that chart.
+// The chart renders with all values of upstream's chart as values of the user.
 func TestReusedValuesRender(t *testing.T) {
 	v := map[string]any{}
 	for path, value := range upstreamDefaults(t) {
@@ -211,6 +210,20 @@ func TestReusedValuesRender(t *testing.T) {
 	set(v, []string{"settings", "ignoreDRARequests"}, true)
 	if _, err := Render(load(t, "karpenter"), release(v)); err != nil {
 		t.Error(err)
+	}
+}
+
+// helm upgrade --reuse-values replaces the default values of the chart by those of the installed chart. If that is upstream's, the
+// error states what to do instead.
+func TestValuesOfAnotherChart(t *testing.T) {
+	c := load(t, "karpenter")
+	c.Values = map[string]any{}
+	for path, value := range upstreamDefaults(t) {
+		set(c.Values, strings.Split(path, "."), value)
+	}
+	_, err := Render(c, release(map[string]any{"settings": map[string]any{"clusterName": "demo"}}))
+	if err == nil || !strings.Contains(err.Error(), "--reset-then-reuse-values") {
+		t.Errorf("error %v", err)
 	}
 }
 
