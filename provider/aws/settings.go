@@ -61,7 +61,7 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 	s := &Settings{flags: pflag.NewFlagSet("aws", pflag.ContinueOnError), ReservedCapacity: true}
 	f := s.flags
 	f.StringVar(&s.ClusterName, "cluster-name", "", "Name of the cluster; required")
-	f.StringVar(&s.ClusterEndpoint, "cluster-endpoint", "", "URL of the API server for nodes; empty means that EKS is asked")
+	f.StringVar(&s.ClusterEndpoint, "cluster-endpoint", "", "URL of the API server for nodes; empty means that it is read from EKS")
 	f.StringVar(&s.ClusterCABundle, "cluster-ca-bundle", "",
 		"Base64-encoded CA bundle of the API server for nodes; empty means the one of the controller's client")
 	flagtype.Bool(f, &s.IsolatedVPC, "isolated-vpc", false,
