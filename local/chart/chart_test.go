@@ -214,16 +214,25 @@ func TestReusedValuesRender(t *testing.T) {
 }
 
 // helm upgrade --reuse-values replaces the default values of the chart by those of the installed chart. If that is upstream's, the
-// error states what to do instead.
-func TestValuesOfAnotherChart(t *testing.T) {
-	c := load(t, "karpenter")
-	c.Values = map[string]any{}
+// values that upstream does not have are added, and the result is the same as with upstream's values as values of the user.
+func TestReuseValuesOfUpstream(t *testing.T) {
+	upstreams := map[string]any{}
 	for path, value := range upstreamDefaults(t) {
-		set(c.Values, strings.Split(path, "."), value)
+		set(upstreams, strings.Split(path, "."), value)
 	}
-	_, err := Render(c, release(map[string]any{"settings": map[string]any{"clusterName": "demo"}}))
-	if err == nil || !strings.Contains(err.Error(), "--reset-then-reuse-values") {
-		t.Errorf("error %v", err)
+	set(upstreams, []string{"settings", "clusterName"}, "demo")
+	want, err := Render(load(t, "karpenter"), release(upstreams))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reused := load(t, "karpenter")
+	reused.Values = upstreams
+	got, err := Render(reused, release(map[string]any{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rendered otherwise (-as values of the user +reused):\n%s", diff)
 	}
 }
 

@@ -50,10 +50,3 @@
 {{- fail (printf "\n\nThese values are of a chart before 1.0:\n  %s\n" (join "\n  " .)) }}
 {{- end }}
 {{- end }}
-
-{{/* After helm upgrade --reuse-values from another chart, the values of this chart are missing. Helm replaces them by those of that chart. */}}
-{{- define "karpenter.complete" -}}
-{{- if not (hasKey .Values "extraPermissions") }}
-{{- fail "\n\nThe default values of this chart are missing, as after helm upgrade --reuse-values from another chart. Use --reset-then-reuse-values, or -f with your values.\n" }}
-{{- end }}
-{{- end }}

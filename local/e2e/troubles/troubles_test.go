@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,12 +72,6 @@ func twelve() []trouble {
 			why:      "no available offering for m5.2xlarge", fix: "allow spot for karpenter.sh/capacity-type in NodePool default", rule: "capacity",
 		},
 		{
-			name: "quota", pod: ", nodeSelector: {node.kubernetes.io/instance-type: m5.4xlarge}",
-			capacity: &control.Capacity{Pool: control.Pool{Type: "m5.4xlarge", Zone: "*", Capacity: "on-demand"}, Code: "VcpuLimitExceeded"},
-			why:      "the account's quota of on-demand vCPUs for Standard instances is used up", rule: "capacity",
-			fix: "raise the quota, or allow spot for karpenter.sh/capacity-type in NodePool default",
-		},
-		{
 			name: "affinity to nothing", pod: ", affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: " +
 				"[{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: missing}}}]}}",
 			why: "no domain satisfies pod affinity over topology.kubernetes.io/zone", rule: "topology",
@@ -110,6 +105,12 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: db}}}
 			name: "a price that does not pay back", node: true, rule: "payback",
 			meta: `, annotations: {ext.karpenter.sh/eviction-cost: "100"}`,
 			why:  "within the payback period", fix: `raise annotation ext.karpenter.sh/payback-period of NodePool "default"`,
+		},
+		{ // the last, because the quota concerns all types and stays used up for some minutes
+			name: "quota", pod: ", nodeSelector: {node.kubernetes.io/instance-type: m5.4xlarge}",
+			capacity: &control.Capacity{Pool: control.Pool{Type: "m5.4xlarge", Zone: "*", Capacity: "on-demand"}, Code: "VcpuLimitExceeded"},
+			why:      "the account's quota of on-demand vCPUs for Standard instances is used up", rule: "capacity",
+			fix: "raise the quota, or allow spot for karpenter.sh/capacity-type in NodePool default",
 		},
 	}
 }
@@ -212,8 +213,9 @@ func (x trouble) checkPod(t *testing.T) {
 	var event string
 	var name string
 	here.Poll(t, func(ctx context.Context) string {
-		event, name = x.event(ctx, t, "Pod", corev1.NamespaceAll, "FailedScheduling")
-		return unless(event != "", "no event FailedScheduling about the pod says %q", x.why)
+		var err error
+		event, name, err = x.event(ctx, t, "Pod", "", "FailedScheduling")
+		return textOf(err)
 	})
 	var said struct {
 		Reasons []struct{ Why, Fix string }
@@ -256,12 +258,13 @@ func (x trouble) checkNode(t *testing.T) {
 	node := nodes.Items[0].Name
 	var event string
 	here.Poll(t, func(ctx context.Context) string {
+		var err error
 		if x.rule == "budget" { // budgets are the NodePool's, so there is one event and not one for each node
-			event, _ = x.event(ctx, t, "NodePool", "default", "DisruptionBlocked")
+			event, _, err = x.event(ctx, t, "NodePool", "default", "DisruptionBlocked")
 		} else {
-			event, _ = x.event(ctx, t, "Node", node, "DisruptionBlocked", "Unconsolidatable")
+			event, _, err = x.event(ctx, t, "Node", node, "DisruptionBlocked", "Unconsolidatable")
 		}
-		return unless(event != "", "no event about node %s or its NodePool says %q", node, x.why)
+		return textOf(err)
 	})
 	var said struct{ Reason, Fix string }
 	karpenter(t, &said, "explain", "node", node, "-o", "json")
@@ -290,25 +293,25 @@ func (x trouble) compare(t *testing.T, event, why, fix, topWhy, topFix string) {
 }
 
 // event returns the message of an event of the controller with one of the reasons that contains x.why, and the name of its
-// object.
-func (x trouble) event(ctx context.Context, t *testing.T, kind, name string, reasons ...string) (message, object string) {
+// object. If there is none, it returns the messages of the other events about such objects as an error.
+func (x trouble) event(ctx context.Context, t *testing.T, kind, name string, reasons ...string) (message, object string, err error) {
 	t.Helper()
 	var events corev1.EventList
 	if err := here.List(ctx, &events); err != nil {
 		t.Fatal(err)
 	}
+	var others []string
 	for i := range events.Items {
 		e := &events.Items[i]
-		if e.InvolvedObject.Kind != kind || name != "" && e.InvolvedObject.Name != name || !strings.Contains(e.Message, x.why) {
-			continue
-		}
-		for _, reason := range reasons {
-			if e.Reason == reason {
-				return e.Message, e.InvolvedObject.Name
-			}
+		switch {
+		case e.InvolvedObject.Kind != kind || name != "" && e.InvolvedObject.Name != name:
+		case slices.Contains(reasons, e.Reason) && strings.Contains(e.Message, x.why):
+			return e.Message, e.InvolvedObject.Name, nil
+		default:
+			others = append(others, e.Reason+": "+e.Message)
 		}
 	}
-	return "", ""
+	return "", "", fmt.Errorf("no event about %s %s says %q, there are %q", kind, name, x.why, others)
 }
 
 // missingMetric returns what is missing until the metric of the trouble has a sample with the trouble's rule.
@@ -397,6 +400,14 @@ func karpenter(t *testing.T, into any, args ...string) {
 	if err := json.NewDecoder(strings.NewReader(out)).Decode(into); err != nil {
 		t.Fatalf("karpenter %s: %v\n%s", args, err, out)
 	}
+}
+
+// textOf returns the text of an error, empty for nil.
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // unless returns the message if ok is false, otherwise an empty text.
