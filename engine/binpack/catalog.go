@@ -17,7 +17,6 @@ type catalog struct {
 	left     []int64 // the budget that is left, by budget dimension
 	total    []int64 // the whole budget, by budget dimension
 	supplies []int   // supplies[i] is the number of units left of supply i; all catalogs share the slice
-	preload  bool    // some type has a Preload
 	limited  bool    // there is a budget, or a type with a supply that is not closed
 	closed   bool    // types with a supply are not used, see closeSupplies
 }
@@ -33,7 +32,6 @@ func newCatalog(c *Catalog, index int, units []float64, supplies []int) *catalog
 	for i := range c.Types {
 		t := &c.Types[i]
 		out.scaled = append(out.scaled, vector.Scale(t.Capacity, units))
-		out.preload = out.preload || len(t.Preload) > 0
 		out.limited = out.limited || t.Supply >= 0
 	}
 	return out
@@ -125,14 +123,4 @@ func (c *catalog) leastCharge(s *offerSet, j int, options []int) []int64 {
 		}
 	}
 	return out
-}
-
-// noMorePreloaded reports whether each counter of a conflict group starts at most as high in type j as in type i.
-func (c *catalog) noMorePreloaded(j, i int) bool {
-	for _, x := range c.types[j].Preload {
-		if countOf(c.types[i].Preload, x.Group) < x.N {
-			return false
-		}
-	}
-	return true
 }

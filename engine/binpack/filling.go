@@ -69,7 +69,7 @@ func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	t := &c.catalog.types[c.typ]
 	f.pattern.catalog, f.pattern.typ = c.catalog, c.typ
 	f.free = append(b.scratch.free[:0], t.Capacity...)
-	b.scratch.conflicts.reset(t.Preload)
+	b.scratch.conflicts.reset()
 	f.open = b.sample(c)
 	b.looked += len(f.open) + 8
 	b.in.meter.spend(len(f.open) + 8)

@@ -82,20 +82,14 @@ func (p *pattern) resize() {
 
 // restricted reports whether admits can return false for some bin type.
 func (p *pattern) restricted() bool {
-	return p.catalog.preload || slices.ContainsFunc(p.parts, func(x part) bool { return x.item.Restricted })
+	return slices.ContainsFunc(p.parts, func(x part) bool { return x.item.Restricted })
 }
 
-// admits reports whether the pattern's contents may move to bin type j. Restricted items must name j in their
-// Use.Types. If an item has counts or bounds, no counter may start at a higher number in j than in the pattern's type.
+// admits reports whether the pattern's contents may move to bin type j: restricted items must name it in their Use.Types.
 func (p *pattern) admits(j int) bool {
-	hasConflicts := false
-	for _, x := range p.parts {
-		if x.item.Restricted && !x.typ.fit.byCatalog[p.catalog.index].types.Has(j) {
-			return false
-		}
-		hasConflicts = hasConflicts || x.item.hasConflicts()
-	}
-	return !hasConflicts || !p.catalog.preload || p.catalog.noMorePreloaded(j, p.typ)
+	return !slices.ContainsFunc(p.parts, func(x part) bool {
+		return x.item.Restricted && !x.typ.fit.byCatalog[p.catalog.index].types.Has(j)
+	})
 }
 
 // setCharge computes what one bin uses of the budget. It exceeds BinType.Charge if Distinct conditions require further

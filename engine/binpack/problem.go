@@ -47,7 +47,7 @@ type Item struct {
 // A Use is what an item may use in one catalog: an offer set and bin types.
 type Use struct {
 	Offers OfferSet    // NoOffers: the item must not use the catalog
-	Types  typeset.Set // bin types that hold one copy, by capacity, offers and BinType.Preload
+	Types  typeset.Set // bin types that hold one copy, by capacity and offers
 }
 
 // An OfferSet identifies a set of offers of one catalog. Catalog.Offers gives its prices and intersections.
@@ -56,8 +56,7 @@ type OfferSet int32
 // NoOffers is the empty set of offers.
 const NoOffers OfferSet = -1
 
-// A Count is a number N to add to the counter of a conflict group in a bin. Item.Counts are added for each copy in the
-// bin. BinType.Preload is added once, when the bin is opened.
+// A Count is a number N to add to the counter of a conflict group in a bin, for each copy of the item.
 type Count struct{ Group, N int }
 
 // A Bound limits the counter of a conflict group to Max in each bin that holds the item. The item's own copies are
@@ -89,8 +88,7 @@ type BinType struct {
 	// Paid says that the supply is paid for, and that another type without a supply has the same capacity. Dual prices are
 	// those of the other types, because a unit of the supply is worth what it replaces. Bins of other types are improved
 	// separately.
-	Paid    bool
-	Preload []Count // the initial counters of conflict groups in each bin of the type; rising by group
+	Paid bool
 }
 
 // Offers gives the prices, intersections and conditions of a catalog's offer sets. Solve calls it from one goroutine.

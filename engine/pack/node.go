@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/assign"
@@ -92,16 +91,6 @@ func (n *node) admits() func(typ int) bool {
 				return false
 			}
 		}
-		return n.preloadsNoMore(typ)
+		return true
 	}
-}
-
-// preloadsNoMore reports whether no spread group over the hostname counts more DaemonSet pods on an empty node of type
-// typ than on one of the planned type. Then the spread constraints allow the node's pods on type typ as well.
-func (n *node) preloadsNoMore(typ int) bool {
-	bins := n.pool.Bins().Types
-	return !slices.ContainsFunc(bins[typ].Preload, func(x binpack.Count) bool {
-		i := slices.IndexFunc(bins[n.typ].Preload, func(y binpack.Count) bool { return y.Group == x.Group })
-		return i < 0 || bins[n.typ].Preload[i].N < x.N
-	})
 }

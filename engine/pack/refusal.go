@@ -140,14 +140,15 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 }
 
 // explainDaemonAffinity returns a verdict on the first affinity rule of the stage that selects DaemonSet pods on new nodes
-// but may not be met by them. That is so if none of these DaemonSets is certain, or if DaemonSet pods cannot meet all
-// affinity of the stage. Otherwise the verdict is OK.
+// but cannot be met by them: over a label that nodes share, or if none of these DaemonSets is certain, or if DaemonSet pods
+// cannot meet all affinity of the stage over the hostname. Otherwise the verdict is OK.
 func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
 		g := p.Groups[r.Group]
 		certain := slices.ContainsFunc(g.Daemons, func(i int) bool { return p.Daemons[i].Certain })
-		if r.Kind == topology.Near && len(p.DaemonsOf(g)) > 0 && (s.DaemonAffinity == nil || !certain) {
+		met := g.Key == compile.HostKey && s.DaemonAffinity != nil && certain
+		if r.Kind == topology.Near && len(p.DaemonsOf(g)) > 0 && !met {
 			return d.topologyVerdict(r.Kind, g)
 		}
 	}
@@ -218,11 +219,7 @@ func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
 		if g.Key == compile.HostKey || !slices.ContainsFunc(d.assigned.Placed.Counts.Of(m).Limit, func(v int32) bool { return v != compile.NoLimit }) {
 			continue
 		}
-		v := model.Verdict{Rule: model.RuleTopology, Cause: model.CauseOthersAffinity, Key: p.Keys[g.Key].Label}
-		if names := p.DaemonsRepelling(m); len(names) > 0 {
-			v.Subject = daemonSets(names)
-		}
-		return v
+		return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseOthersAffinity, Key: p.Keys[g.Key].Label}
 	}
 	return model.Verdict{}
 }

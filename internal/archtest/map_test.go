@@ -42,7 +42,7 @@ var rooms = []room{
 	{"engine/pack/encode", nil, "an encoding of pods does not depend on who compares them"},
 	{"engine/pack/catalog", []string{"api", "engine/commitment", "engine/binpack/vector", "engine/model", "engine/units", "engine/require", "engine/volume", "engine/binpack", "engine/binpack/typeset", "engine/pack/encode"},
 		"what may be launched does not depend on which pods are placed"},
-	{"engine/pack/compile", []string{"api", "engine/binpack/vector", "engine/model", "engine/require", "engine/volume", "engine/topology", "engine/binpack", "engine/pack/encode", "engine/pack/catalog"},
+	{"engine/pack/compile", []string{"api", "engine/binpack/vector", "engine/model", "engine/require", "engine/volume", "engine/topology", "engine/pack/encode", "engine/pack/catalog"},
 		"a compiled problem does not know the phases that solve it"},
 	{"engine/pack/existing", []string{"api", "engine/binpack/vector", "engine/model", "engine/require", "engine/topology", "engine/pack/catalog", "engine/pack/compile"},
 		"capacity that exists is used before it is known what is launched"},

@@ -84,7 +84,7 @@ func (a *Assignment) placeClass(c *compile.Class) bool {
 // adds these pods to segments.
 func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 	if s.DaemonAffinity != nil {
-		a.spreadOver(c, s, a.DaemonAffinityChoices(c, s))
+		a.spreadOver(c, s, a.combinations(c, s, s.Keys, nil, s.DaemonAffinity))
 	}
 	if s.HasNear() {
 		for bundle(a, c, s) {
@@ -159,12 +159,6 @@ func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n,
 		r := &s.OverDomains[i]
 		key := a.Problem.Groups[r.Group].Key
 		d := ch.Domain(key)
-		if ch.DaemonAffinity && r.Kind == topology.Near {
-			if d == compile.Outside {
-				return 0, 0
-			}
-			continue // DaemonSet pods on the node meet the affinity
-		}
 		n = min(n, counts.Allows(r, d, a.MayBeFirst))
 		if r.Kind == topology.Spread && a.Problem.Keys[key].Open {
 			return 0, 0

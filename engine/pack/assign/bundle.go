@@ -28,7 +28,7 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) bool {
 	most := a.Placed.Left(c)
 	for i := range s.PerNode {
 		r := &s.PerNode[i]
-		n := mostOnNewNode(a, r)
+		n := mostOnNewNode(r)
 		if r.Kind == topology.Near || r.Soft && n < most {
 			continue // a preference must not divide a bundle
 		}
@@ -68,12 +68,12 @@ func isRequired(a *Assignment, c *compile.Class) bool {
 }
 
 // mostOnNewNode returns how many pods with the rule a new node may hold.
-func mostOnNewNode(a *Assignment, r *compile.Rule) int {
+func mostOnNewNode(r *compile.Rule) int {
 	switch {
 	case r.Kind == topology.Apart && r.Self:
 		return 1
 	case r.Kind == topology.Spread && r.Self:
-		return max(r.MaxSkew-a.Problem.Groups[r.Group].Preloaded, 0)
+		return r.MaxSkew
 	}
 	return compile.NoLimit
 }

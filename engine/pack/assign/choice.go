@@ -19,8 +19,6 @@ type Choice struct {
 	Preferred int                // index of the preferred node term in the terms of the stage
 	Terms     *catalog.NodeTerms // the node terms, with the preferred one in front
 	Fit       *catalog.Fit
-	// DaemonAffinity says that DaemonSet pods on each of the nodes meet the required affinity of the pods.
-	DaemonAffinity bool
 }
 
 // maxChoices is the largest number of choices of one class in one stage.
@@ -57,15 +55,6 @@ func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int)
 	return a.combinations(c, s, slices.Compact(keys), nil, s.Daemons)
 }
 
-// DaemonAffinityChoices returns the choices with nodes on which DaemonSet pods meet all required affinity of the class.
-// It returns nil if DaemonSet pods cannot meet it.
-func (a *Assignment) DaemonAffinityChoices(c *compile.Class, s *compile.Stage) []*Choice {
-	if s.DaemonAffinity == nil {
-		return nil
-	}
-	return a.combinations(c, s, s.Keys, nil, s.DaemonAffinity)
-}
-
 // looseChoices returns less restrictive choices, for a class whose pods get no node with any of Choices. If only
 // affinity or anti-affinity of other pods uses a key, the choices do not restrict its label: the domain is Unsettled.
 func (a *Assignment) looseChoices(c *compile.Class, s *compile.Stage) []*Choice {
@@ -98,9 +87,10 @@ func (a *Assignment) openable(c *compile.Class, s *compile.Stage) []int {
 // combinations returns choices for each combination of domains of the keys, on nodes that f admits. For the keys in
 // open, the domain is Unsettled.
 func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open []int, f *compile.DaemonFilter) []*Choice {
-	terms, tolerations := a.pinned(c, s)
+	all := f.NarrowToDaemons(s.Terms)
+	terms, tolerations := a.pinned(c, s, all)
 	k := choiceKey{
-		terms: s.Terms.ID, tolerations: s.Tolerations.ID, demand: c.Demand.ID,
+		terms: all.ID, tolerations: s.Tolerations.ID, demand: c.Demand.ID,
 		pinnedTerms: terms.ID, pinnedTolerations: tolerations.ID, keys: s.KeysText,
 	}
 	if f != nil {
@@ -117,7 +107,7 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open
 	}
 	var out []*Choice
 	a.combine(keys, nil, func(domains []int) {
-		ch := Choice{Keys: slices.Concat(keys, open), Domains: slices.Clone(domains), DaemonAffinity: f.RequiresDaemons()}
+		ch := Choice{Keys: slices.Concat(keys, open), Domains: slices.Clone(domains)}
 		for range open {
 			ch.Domains = append(ch.Domains, compile.Unsettled)
 		}
@@ -125,15 +115,11 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open
 			Terms: terms, Tolerations: tolerations, Demand: c.Demand, Ports: c.Ports, Extra: a.labelsOf(&ch), Daemons: f.Filter(),
 		}
 		from := len(out)
-		if terms != s.Terms || tolerations != s.Tolerations {
+		if terms != all || tolerations != s.Tolerations {
 			out = a.appendRotations(out, ch, needs)
 		}
 		if len(out) == from {
-			needs.Terms, needs.Tolerations = s.Terms, s.Tolerations
-			out = a.appendRotations(out, ch, needs)
-		}
-		if len(out) == from && ch.DaemonAffinity { // some of the nodes may not run the DaemonSet
-			needs.Terms = f.NarrowToDaemons(s.Terms)
+			needs.Terms, needs.Tolerations = all, s.Tolerations
 			out = a.appendRotations(out, ch, needs)
 		}
 	})
@@ -161,15 +147,7 @@ func (a *Assignment) combine(keys, chosen []int, yield func([]int)) {
 }
 
 // labelsOf returns the label requirements of nodes in the choice's domains.
-func (a *Assignment) labelsOf(ch *Choice) require.Set {
-	in := a.Problem.LabelsIn(ch.Keys, ch.Domains)
-	for i, d := range ch.Domains {
-		if k := a.Problem.Keys[ch.Keys[i]]; ch.DaemonAffinity && d == compile.Unsettled && k.MayLack {
-			in = in.With(require.New(k.Label, require.Exists)) // affinity does not count DaemonSet pods on nodes without the label
-		}
-	}
-	return in
-}
+func (a *Assignment) labelsOf(ch *Choice) require.Set { return a.Problem.LabelsIn(ch.Keys, ch.Domains) }
 
 // appendRotations appends a copy of ch for each node term that may be preferred. It omits choices that no pool can
 // launch, and those with the same fit as an earlier one.
@@ -189,11 +167,11 @@ func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Nee
 	return out
 }
 
-// pinned returns the node terms and tolerations of the stage, narrowed to nodes on which all required spread constraints
-// count the pods. On other nodes a constraint might not count them, so the number of counted pods would not be known.
-// Spread over the hostname is ignored.
-func (a *Assignment) pinned(c *compile.Class, s *compile.Stage) (*catalog.NodeTerms, *catalog.Tolerations) {
-	terms, tolerations := s.Terms, s.Tolerations
+// pinned returns terms and the tolerations of the stage, narrowed to nodes on which all required spread constraints count
+// the pods. On other nodes a constraint might not count them, so the number of counted pods would not be known. Spread over
+// the hostname is ignored.
+func (a *Assignment) pinned(c *compile.Class, s *compile.Stage, terms *catalog.NodeTerms) (*catalog.NodeTerms, *catalog.Tolerations) {
+	tolerations := s.Tolerations
 	in := a.Problem.Intern
 	for _, m := range c.Members {
 		g := a.Problem.Groups[m]

@@ -15,23 +15,16 @@ func (p *Pool) Bins() *binpack.Catalog {
 	}
 	names := p.LimitNames()
 	p.bins = &binpack.Catalog{Offers: offerAlgebra{p}}
-	for i, t := range p.Types {
+	for _, t := range p.Types {
 		b := binpack.BinType{
 			Name: t.Name + " " + t.reservationID(), Capacity: t.Room, Charge: chargeVector(t.Capacity, names),
 			Supply: supplyOf(t.Reservation), Draw: t.Draw, Paid: t.Reservation != nil && t.Reservation.Commitment,
-		}
-		if p.preload != nil {
-			b.Preload = p.preload[i]
 		}
 		p.bins.Types = append(p.bins.Types, b)
 	}
 	p.bins.Index = binpack.NewIndex(p.bins)
 	return p.bins
 }
-
-// SetPreload sets the DaemonSet pods with which a new node starts: preload[i] is how many of them each topology group
-// counts on a node of type i. It must be called before Bins.
-func (p *Pool) SetPreload(preload [][]binpack.Count) { p.preload = preload }
 
 // LimitNames returns the resources that the pool limits. Entry b of binpack.Catalog.Budget and of binpack.BinType.Charge
 // is the amount of resource b.

@@ -25,7 +25,6 @@ type Pool struct {
 	watched  []DaemonPod // the DaemonSets that Watch selected and that tolerate the pool's taints
 	sets     offerSets
 	volumes  *Volumes
-	preload  [][]binpack.Count                 // by type, see SetPreload
 	bins     *binpack.Catalog                  // result of Bins
 	options  map[*binpack.TypeOptions]*Options // results of Options, by the result of package binpack
 }

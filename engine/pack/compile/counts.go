@@ -25,9 +25,6 @@ type GroupCount struct {
 	Present, Certain []int32
 	// Limit is the largest number of the group's pods that anti-affinity of the pods in the domain allows there.
 	Limit []int32
-	// UnsettledClosed says that the group's pods must avoid nodes whose value of the label is not known yet, because of
-	// anti-affinity of DaemonSet pods.
-	UnsettledClosed bool
 	// Eligible says whether the domain has, or may get, a node on which the group counts pods. As in kube-scheduler, only
 	// eligible domains count for the global minimum.
 	Eligible []bool
@@ -274,7 +271,7 @@ func (c *Counts) Spare(group, d int) int {
 	switch {
 	case d >= 0:
 		return max(int(counts.Limit[d]-counts.Present[d]), 0)
-	case d == Unsettled && (counts.UnsettledClosed || slices.ContainsFunc(counts.Limit, func(v int32) bool { return v != NoLimit })):
+	case d == Unsettled && slices.ContainsFunc(counts.Limit, func(v int32) bool { return v != NoLimit }):
 		return 0
 	}
 	return math.MaxInt32

@@ -16,9 +16,8 @@ type DaemonFilter struct {
 	problem *Problem
 	// avoid lists DaemonSets that must not run on the node: indices in Problem.Daemons.
 	avoid []int
-	// perNode lists the spread rules over the hostname whose groups count DaemonSet pods.
-	perNode []Rule
-	// mustRun lists affinity groups. Each must count a pod of a DaemonSet that is certain to run on the node.
+	// mustRun lists affinity groups over the hostname. Each must count a pod of a DaemonSet that is certain to run on the
+	// node.
 	mustRun []int
 }
 
@@ -30,17 +29,6 @@ func (f *DaemonFilter) Number() int { return f.number }
 func (f *DaemonFilter) Admits(on []catalog.Presence) bool {
 	for _, daemon := range f.avoid {
 		if slices.ContainsFunc(on, func(x catalog.Presence) bool { return x.Index == daemon }) {
-			return false
-		}
-	}
-	for i := range f.perNode {
-		r, present := &f.perNode[i], 0
-		for _, x := range on {
-			if slices.Contains(f.problem.Daemons[x.Index].Members, r.Group) {
-				present++
-			}
-		}
-		if present > r.MaxSkew || r.Self && present == r.MaxSkew {
 			return false
 		}
 	}
@@ -60,12 +48,12 @@ func (f *DaemonFilter) Filter() catalog.PresenceFilter {
 	return f
 }
 
-// RequiresDaemons reports whether the filter requires DaemonSet pods on the node to meet affinity.
-func (f *DaemonFilter) RequiresDaemons() bool { return f != nil && len(f.mustRun) > 0 }
-
 // NarrowToDaemons narrows node terms to the nodes on which mustRun is met: for each group of mustRun, a certain
 // DaemonSet whose pods the group counts selects the node.
 func (f *DaemonFilter) NarrowToDaemons(a *catalog.NodeTerms) *catalog.NodeTerms {
+	if f == nil {
+		return a
+	}
 	in := f.problem.Intern
 	for _, group := range f.mustRun {
 		var terms []require.Set
@@ -85,18 +73,14 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 		return
 	}
 	f := DaemonFilter{problem: c.Problem}
-	near, uncounted := false, false
-	for r := range stage.Rules {
-		g := c.Groups[r.Group]
-		switch {
-		case r.Kind == topology.Near:
-			near, uncounted = true, uncounted || len(g.Daemons) == 0
+	counted := true // whether each affinity rule counts DaemonSet pods
+	for _, r := range stage.PerNode {
+		switch g := c.Groups[r.Group]; r.Kind {
+		case topology.Near:
+			counted = counted && len(g.Daemons) > 0
 			f.mustRun = append(f.mustRun, r.Group)
-		case len(g.Daemons) == 0 || g.Key != HostKey:
-		case r.Kind == topology.Apart:
-			f.avoid = append(f.avoid, g.Daemons...)
 		default:
-			f.perNode = append(f.perNode, *r)
+			f.avoid = append(f.avoid, g.Daemons...)
 		}
 	}
 	for i, d := range c.Daemons {
@@ -107,7 +91,7 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 	alone := f
 	alone.mustRun = nil
 	stage.Daemons = c.filters.intern(&alone)
-	if near && !uncounted {
+	if len(f.mustRun) > 0 && counted {
 		stage.DaemonAffinity = c.filters.intern(&f)
 	}
 }
@@ -118,14 +102,10 @@ type filterTable map[string]*DaemonFilter
 // intern returns the filter of the table that equals f, and adds f if there is none. It returns nil if f allows all
 // nodes.
 func (t filterTable) intern(f *DaemonFilter) *DaemonFilter {
-	if len(f.avoid)+len(f.perNode)+len(f.mustRun) == 0 {
+	if len(f.avoid)+len(f.mustRun) == 0 {
 		return nil
 	}
 	b := encode.Ints(encode.Int(nil, int64(len(f.avoid))), f.avoid)
-	b = encode.Int(b, int64(len(f.perNode)))
-	for _, r := range f.perNode {
-		b = append(encode.Int(encode.Int(b, int64(r.Group)), int64(r.MaxSkew)), encode.Bool(r.Self))
-	}
 	b = encode.Ints(b, f.mustRun)
 	known := t[string(b)]
 	if known == nil {
@@ -145,7 +125,6 @@ func (p *Problem) BothRequire(a, b *DaemonFilter) *DaemonFilter {
 		return a
 	}
 	return p.filters.intern(&DaemonFilter{
-		problem: p, avoid: slices.Concat(a.avoid, b.avoid), perNode: slices.Concat(a.perNode, b.perNode),
-		mustRun: slices.Concat(a.mustRun, b.mustRun),
+		problem: p, avoid: slices.Concat(a.avoid, b.avoid), mustRun: slices.Concat(a.mustRun, b.mustRun),
 	})
 }

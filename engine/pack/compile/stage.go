@@ -28,8 +28,8 @@ type Stage struct {
 	Keys     []int
 	KeysText string
 	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. It is nil if it excludes none.
-	// DaemonAffinity also excludes nodes without DaemonSet pods that meet all affinity of the stage. It is nil if DaemonSet
-	// pods cannot meet that affinity. See daemon.go.
+	// DaemonAffinity also excludes nodes without DaemonSet pods that meet all affinity of the stage over the hostname. It is
+	// nil if DaemonSet pods cannot meet that affinity. See daemon.go.
 	Daemons, DaemonAffinity *DaemonFilter
 }
 
@@ -214,12 +214,12 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 }
 
 // finishStages sets the fields of each stage that depend on all groups and DaemonSets: the keys and filters. It also
-// refuses classes whose spread counts DaemonSet pods on new nodes.
+// refuses classes by refuseDaemonRules.
 func finishStages(c *compiler) {
 	for _, s := range specs(c) {
 		for i := range s.Stages {
 			stage := &s.Stages[i]
-			dropDaemonSpreads(c, stage)
+			dropDaemonRules(c, stage)
 			stage.Keys = keysOf(c, s, stage)
 			stage.KeysText = string(encode.Ints(nil, stage.Keys))
 			filterDaemons(c, s, stage)
@@ -227,7 +227,7 @@ func finishStages(c *compiler) {
 	}
 	for _, class := range c.Classes {
 		if class.Refused.OK() && len(c.Daemons) > 0 {
-			class.Refused = refuseDaemonSpread(c, class)
+			class.Refused = refuseDaemonRules(c, class)
 		}
 	}
 }
