@@ -158,7 +158,7 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	amount := make([]int64, a.Problem.Dimensions.Len())
 	vector.Subtract(amount, c.Demand.Amount, -n)
 	needs := catalog.Needs{
-		Terms: ch.Terms, Tolerations: s.Tolerations, Ports: c.Ports, Extra: a.labelsOf(ch), Daemons: s.Daemons.Filter(),
+		Terms: ch.Terms, Tolerations: s.Tolerations, Ports: c.Ports, Extra: a.Problem.LabelsIn(ch.Keys, ch.Domains), Daemons: s.Daemons.Filter(),
 	}
 	rules := s.PerNode
 	if leader != nil {

@@ -6,7 +6,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 	"github.com/karpenter-go/karpenter/engine/pack/encode"
-	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
@@ -28,7 +27,7 @@ const maxChoices = 256
 type choiceKey struct {
 	terms, tolerations, demand, daemons int
 	pinnedTerms, pinnedTolerations      int
-	ports, keys, open                   string
+	ports, keys                         string
 }
 
 // Domain returns the domain of the key, Outside if the choice has none.
@@ -42,7 +41,7 @@ func (ch *Choice) Domain(key int) int {
 // Choices returns the choices with which the class may get new nodes. The domains of a key come in this order: an
 // unknown value, no label, values by name.
 func (a *Assignment) Choices(c *compile.Class, s *compile.Stage) []*Choice {
-	return a.combinations(c, s, s.Keys, nil, s.Daemons)
+	return a.combinations(c, s, s.Keys, s.Daemons)
 }
 
 // choicesWith is like Choices, but also chooses domains of the keys in more.
@@ -52,52 +51,19 @@ func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int)
 	}
 	keys := slices.Concat(s.Keys, more)
 	slices.Sort(keys)
-	return a.combinations(c, s, slices.Compact(keys), nil, s.Daemons)
+	return a.combinations(c, s, slices.Compact(keys), s.Daemons)
 }
 
-// looseChoices returns less restrictive choices, for a class whose pods get no node with any of Choices. If only
-// affinity or anti-affinity of other pods uses a key, the choices do not restrict its label: the domain is Unsettled.
-func (a *Assignment) looseChoices(c *compile.Class, s *compile.Stage) []*Choice {
-	open := a.openable(c, s)
-	if len(open) == 0 {
-		return nil
-	}
-	chosen := slices.DeleteFunc(slices.Clone(s.Keys), func(key int) bool { return slices.Contains(open, key) })
-	return a.combinations(c, s, chosen, open, s.Daemons)
-}
-
-// openable returns the keys of the stage that only affinity or anti-affinity of other pods uses.
-func (a *Assignment) openable(c *compile.Class, s *compile.Stage) []int {
-	var used []int
-	addKeys := func(group int) {
-		g := a.Problem.Groups[group]
-		used = append(append(used, g.Key), g.OtherKeys...)
-	}
-	for i := range s.OverDomains {
-		addKeys(s.OverDomains[i].Group)
-	}
-	for _, m := range c.Members {
-		if a.Problem.Groups[m].Kind == topology.Spread {
-			addKeys(m)
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(s.Keys), func(key int) bool { return slices.Contains(used, key) })
-}
-
-// combinations returns choices for each combination of domains of the keys, on nodes that f admits. For the keys in
-// open, the domain is Unsettled.
-func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open []int, f *compile.DaemonFilter) []*Choice {
+// combinations returns choices for each combination of domains of the keys, on nodes that f admits.
+func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int, f *compile.DaemonFilter) []*Choice {
 	all := f.NarrowToDaemons(s.Terms)
 	terms, tolerations := a.pinned(c, s, all)
 	k := choiceKey{
 		terms: all.ID, tolerations: s.Tolerations.ID, demand: c.Demand.ID,
-		pinnedTerms: terms.ID, pinnedTolerations: tolerations.ID, keys: s.KeysText,
+		pinnedTerms: terms.ID, pinnedTolerations: tolerations.ID, keys: string(encode.Ints(nil, keys)),
 	}
 	if f != nil {
 		k.daemons = f.Number()
-	}
-	if len(keys) != len(s.Keys) || len(open) > 0 {
-		k.keys, k.open = string(encode.Ints(nil, keys)), string(encode.Ints(nil, open))
 	}
 	if len(c.Ports) > 0 {
 		k.ports = string(catalog.EncodePorts(nil, c.Ports))
@@ -107,18 +73,14 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open
 	}
 	var out []*Choice
 	a.combine(keys, nil, func(domains []int) {
-		ch := Choice{Keys: slices.Concat(keys, open), Domains: slices.Clone(domains)}
-		for range open {
-			ch.Domains = append(ch.Domains, compile.Unsettled)
-		}
+		ch := Choice{Keys: keys, Domains: slices.Clone(domains)}
 		needs := catalog.Needs{
-			Terms: terms, Tolerations: tolerations, Demand: c.Demand, Ports: c.Ports, Extra: a.labelsOf(&ch), Daemons: f.Filter(),
+			Terms: terms, Tolerations: tolerations, Demand: c.Demand, Ports: c.Ports, Extra: a.Problem.LabelsIn(keys, domains),
+			Daemons: f.Filter(),
 		}
 		from := len(out)
-		if terms != all || tolerations != s.Tolerations {
-			out = a.appendRotations(out, ch, needs)
-		}
-		if len(out) == from {
+		out = a.appendRotations(out, ch, needs)
+		if len(out) == from && (terms != all || tolerations != s.Tolerations) {
 			needs.Terms, needs.Tolerations = all, s.Tolerations
 			out = a.appendRotations(out, ch, needs)
 		}
@@ -145,9 +107,6 @@ func (a *Assignment) combine(keys, chosen []int, yield func([]int)) {
 		a.combine(keys, append(chosen, d), yield)
 	}
 }
-
-// labelsOf returns the label requirements of nodes in the choice's domains.
-func (a *Assignment) labelsOf(ch *Choice) require.Set { return a.Problem.LabelsIn(ch.Keys, ch.Domains) }
 
 // appendRotations appends a copy of ch for each node term that may be preferred. It omits choices that no pool can
 // launch, and those with the same fit as an earlier one.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
-	"github.com/karpenter-go/karpenter/engine/pack/encode"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
 	"github.com/karpenter-go/karpenter/engine/volume"
@@ -23,10 +22,8 @@ type Stage struct {
 	// OverDomains are the rules over labels that nodes share, such as the zone. PerNode are the rules over the hostname.
 	OverDomains, PerNode []Rule
 	// Keys are the topology keys, rising, whose domain must be chosen before a pod gets a new node. They are those of the
-	// stage's rules, and of required rules of other pods that count its pods, except the hostname. KeysText is an encoding
-	// of Keys.
-	Keys     []int
-	KeysText string
+	// stage's rules, and of required rules of other pods that count its pods, except the hostname.
+	Keys []int
 	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. It is nil if it excludes none.
 	// DaemonAffinity also excludes nodes without DaemonSet pods that meet all affinity of the stage over the hostname. It is
 	// nil if DaemonSet pods cannot meet that affinity. See daemon.go.
@@ -221,7 +218,6 @@ func finishStages(c *compiler) {
 			stage := &s.Stages[i]
 			dropDaemonRules(c, stage)
 			stage.Keys = keysOf(c, s, stage)
-			stage.KeysText = string(encode.Ints(nil, stage.Keys))
 			filterDaemons(c, s, stage)
 		}
 	}
