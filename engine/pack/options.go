@@ -62,7 +62,7 @@ const maxSlack = 0.5
 func (o Options) settings() compile.Settings {
 	return compile.Settings{
 		Settings:          catalog.Settings{Labels: o.Labels, MaxNodeCPU: o.MaxNodeCPU, RelaxMinValues: o.RelaxMinValues},
-		IgnorePreferences: o.PreferencePolicy == PreferenceIgnore, Refuse: o.Leave, DefaultSpread: o.DefaultSpread, Slack: o.Slack,
+		IgnorePreferences: o.PreferencePolicy == PreferenceIgnore, DefaultSpread: o.DefaultSpread, Slack: o.Slack,
 	}
 }
 

@@ -40,8 +40,6 @@ type Settings struct {
 	catalog.Settings
 	// IgnorePreferences says that preferred affinity and spread with ScheduleAnyway are ignored.
 	IgnorePreferences bool
-	// Refuse[key] is the reason to refuse the pod with that key. Such pods are not planned.
-	Refuse map[string]model.Verdict
 	// DefaultSpread returns the spread constraints of a pod that has none of its own. If it is nil, there are no defaults.
 	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
 	// Slack is the share of cpu and memory of a new node that is left free, from 0 to 0.5.

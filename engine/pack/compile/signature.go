@@ -24,7 +24,6 @@ func newSigner(c *compiler) *signer { return &signer{c: c, amounts: map[uintptr]
 // sign appends the encoding of a pod to b. The requested amounts come first; they end at position amounts.
 func (s *signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
 	spec := &pod.Object.Spec
-	b = encode.String(b, s.c.Settings.Refuse[pod.Key].Subject)
 	id := reflect.ValueOf(pod.Requests).Pointer()
 	text, ok := s.amounts[id]
 	if !ok {
