@@ -59,7 +59,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 	for _, cat := range in.catalogs {
 		var held typeset.Tally
 		for _, t := range d.types {
-			if f := &t.fit.byCatalog[cat.index]; f.offers != nil {
+			if f := &t.fit[cat.index]; f.offers != nil {
 				held.Count(f.types)
 			}
 		}
@@ -102,7 +102,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 func (c *candidates) usesOf(cat *catalog) []groupUse {
 	out := c.uses[:0]
 	for _, t := range c.demand.types {
-		f := &t.fit.byCatalog[cat.index]
+		f := &t.fit[cat.index]
 		if t.left == 0 || f.offers == nil {
 			continue
 		}

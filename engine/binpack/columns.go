@@ -44,7 +44,15 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 func (s *search) columnsApply() bool {
 	d := s.demand
 	return len(d.scarce) == 0 && d.groups == 1 && colgen.Feasible(len(d.types), s.in.options.Effort) &&
-		!slices.ContainsFunc(d.types, func(t *itemType) bool { return t.fit.restricted }) && len(s.decidingDimensions()) == 2
+		!slices.ContainsFunc(d.types, s.restricted) && len(s.decidingDimensions()) == 2
+}
+
+// restricted reports whether t may not use some bin type that has capacity for a copy and an offer for it.
+func (s *search) restricted(t *itemType) bool {
+	return slices.ContainsFunc(s.in.catalogs, func(c *catalog) bool {
+		on := &t.fit[c.index]
+		return on.offers != nil && !slices.Equal(on.types, c.lookup.Holding(slices.Clone(on.offers.types), t.demand))
+	})
 }
 
 // columnsFor returns columns that pack all copies and cost less than the given bins, or nil. x and y are the dimensions
@@ -78,7 +86,7 @@ func (s *search) patternOf(c colgen.Column) *pattern {
 	p := &pattern{catalog: x.catalog, typ: x.typ, fee: s.pricing.fee, price: x.price + s.pricing.fee}
 	for _, m := range c.Items {
 		t := s.demand.types[m]
-		p.offers = t.fit.byCatalog[x.catalog.index].offers
+		p.offers = t.fit[x.catalog.index].offers
 		p.value += t.value
 		p.put(t)
 	}

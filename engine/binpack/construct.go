@@ -65,8 +65,8 @@ func (s *search) isSparse() bool {
 	for _, t := range types {
 		copies += t.left
 		if t.hasConflicts || slices.ContainsFunc(s.in.catalogs, func(c *catalog) bool {
-			o := t.fit.byCatalog[c.index].offers
-			return o != types[0].fit.byCatalog[c.index].offers || o != nil && len(o.distinct) > 0
+			o := t.fit[c.index].offers
+			return o != types[0].fit[c.index].offers || o != nil && len(o.distinct) > 0
 		}) {
 			return false
 		}
@@ -161,7 +161,7 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 		if s.in.meter.exhausted() || best != nil && (n >= b.effort.tried || best.ratio() >= maxRatio*nearBound) {
 			break
 		}
-		if on := &anchor.fit.byCatalog[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.soldOut() {
+		if on := &anchor.fit[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.soldOut() {
 			continue
 		}
 		n++

@@ -96,7 +96,7 @@ func (b *builder) sample(c *candidate) []*itemType {
 		if t.left == 0 {
 			continue
 		}
-		if on := &t.fit.byCatalog[c.catalog.index]; on.offers != nil && on.types.Has(c.typ) {
+		if on := &t.fit[c.catalog.index]; on.offers != nil && on.types.Has(c.typ) {
 			t.used = 0
 			out = append(out, t)
 		}
@@ -136,7 +136,7 @@ func (f *filling) refusesClasses(t *itemType) bool {
 // use. If that raises the bin's price by more than the value of n copies, it adds none.
 func (f *filling) add(t *itemType, n int) int {
 	p := &f.pattern
-	own := t.fit.byCatalog[p.catalog.index].offers
+	own := t.fit[p.catalog.index].offers
 	offers := own
 	if p.offers != nil && p.offers != own {
 		if offers = p.catalog.meet(p.offers, own); offers == nil {
@@ -219,7 +219,7 @@ func (f *filling) keepDistinct(offers *offerSet, t *itemType, n int) int {
 		used := slices.Clone(typ.Capacity)
 		vector.Subtract(used, f.free, 1)
 		vector.Subtract(used, t.demand, -n)
-		options := p.catalog.lookup.Options(offers.id, used, typ.Supply, nil)
+		options := p.catalog.lookup.Options(offers.id, used, typ.Supply)
 		if offers.satisfied(p.catalog.affordable(options.Types)) {
 			return n
 		}

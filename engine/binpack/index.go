@@ -69,9 +69,7 @@ func (x *Index) Holding(b typeset.Set, demand []int64) typeset.Set {
 			clear(b)
 			return b
 		}
-		for w := range b {
-			b[w] &= l.types[i][w]
-		}
+		b.Keep(l.types[i])
 	}
 	return b
 }
@@ -107,20 +105,16 @@ func (x *Index) allLadders(dimensions int) []ladder {
 	return x.ladders
 }
 
-// Options returns the types with an offer in s and capacity for the demand. It returns only types whose BinType.Supply
-// equals supply (-1: the types without a supply). If admits is not nil, it returns only types for which admits is true.
-// Equal results share a pointer.
-func (x *Index) Options(s OfferSet, demand []int64, supply int, admits func(j int) bool) *TypeOptions {
+// Options returns the types with an offer in s and capacity for the demand that are in each of the sets among. It returns
+// only types whose BinType.Supply equals supply (-1: the types without a supply). Equal results share a pointer.
+func (x *Index) Options(s OfferSet, demand []int64, supply int, among ...typeset.Set) *TypeOptions {
 	set := x.offers.set(s)
-	b := x.Holding(append(x.scratch[:0], set.types...), demand)
-	x.scratch = b
-	if admits != nil {
-		b.Each(func(j int) {
-			if !admits(j) {
-				b.Remove(j)
-			}
-		})
+	b := append(x.scratch[:0], set.types...)
+	for _, o := range among {
+		b.Keep(o)
 	}
+	b = x.Holding(b, demand)
+	x.scratch = b
 	x.name = x.name[:0]
 	for _, w := range b {
 		x.name = binary.LittleEndian.AppendUint64(x.name, w)

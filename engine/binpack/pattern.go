@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
@@ -80,16 +81,9 @@ func (p *pattern) resize() {
 	p.price = p.offers.price[p.typ] + p.fee
 }
 
-// restricted reports whether admits can return false for some bin type.
-func (p *pattern) restricted() bool {
-	return slices.ContainsFunc(p.parts, func(x part) bool { return x.item.Restricted })
-}
-
-// admits reports whether the pattern's contents may move to bin type j: restricted items must name it in their Use.Types.
+// admits reports whether each item may use bin type j.
 func (p *pattern) admits(j int) bool {
-	return !slices.ContainsFunc(p.parts, func(x part) bool {
-		return x.item.Restricted && !x.typ.fit.byCatalog[p.catalog.index].types.Has(j)
-	})
+	return !slices.ContainsFunc(p.parts, func(x part) bool { return !x.typ.fit[p.catalog.index].types.Has(j) })
 }
 
 // setCharge computes what one bin uses of the budget. It exceeds BinType.Charge if Distinct conditions require further
@@ -97,11 +91,11 @@ func (p *pattern) admits(j int) bool {
 func (p *pattern) setCharge(relax bool) {
 	p.charge = nil
 	if c := p.catalog; len(c.left) > 0 && len(p.offers.distinct) > 0 && !relax {
-		var may func(int) bool
-		if p.restricted() {
-			may = p.admits
+		var among []typeset.Set
+		for _, x := range p.parts {
+			among = append(among, x.typ.fit[c.index].types)
 		}
-		options := c.lookup.Options(p.offers.id, p.demand(), c.types[p.typ].Supply, may)
+		options := c.lookup.Options(p.offers.id, p.demand(), c.types[p.typ].Supply, among...)
 		p.charge = c.leastCharge(p.offers, p.typ, c.affordable(options.Types))
 	}
 }

@@ -39,15 +39,12 @@ type Item struct {
 	Bounds []Bound // limits on the counters of a bin that holds the item; rising by group
 	// Priority matters if budgets and supplies do not suffice for all items. Items of higher priority are then packed first.
 	Priority int32
-	// Restricted says that some Use.Types omits types with capacity for a copy and an offer in Use.Offers. Solve then
-	// changes the type of a bin with the item only to a type in Use.Types.
-	Restricted bool
 }
 
 // A Use is what an item may use in one catalog: an offer set and bin types.
 type Use struct {
 	Offers OfferSet    // NoOffers: the item must not use the catalog
-	Types  typeset.Set // bin types that hold one copy, by capacity and offers
+	Types  typeset.Set // the bin types that may hold a copy; each has capacity for one and an offer in Offers
 }
 
 // An OfferSet identifies a set of offers of one catalog. Catalog.Offers gives its prices and intersections.

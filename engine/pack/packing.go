@@ -147,7 +147,6 @@ func itemsOf(a *assign.Assignment) []binpack.Item {
 		items[i] = binpack.Item{
 			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Copies: s.Copies(),
 			Uses: on, Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
-			Restricted: s.Fit.Restricted,
 		}
 	}
 	return items

@@ -174,7 +174,7 @@ var causes = map[topology.Kind]model.Cause{
 // such limit. If there is none, the verdict is OK. on is the part of a Fit for the pool.
 func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *catalog.Demand) (most model.Verdict) {
 	on.Types.Each(func(i int) {
-		options := pool.Options(on.Set, demand.Amount, pool.Types[i].Reservation, nil).Types
+		options := pool.Options(on.Set, demand.Amount, pool.Types[i].Reservation).Types
 		var exceeded model.Verdict
 		for n, t := range options {
 			if _, v := d.packed.limits.Allow(t); v.By > exceeded.By {

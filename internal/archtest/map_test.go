@@ -50,7 +50,7 @@ var rooms = []room{
 		"engine/pack/existing"}, "domains are settled before nodes are chosen"},
 	{"engine/verify", []string{"api", "engine/model"},
 		"a judge that shares code with the solver shares its mistakes: model and component-helpers only"},
-	{"engine/pack", []string{"api", "engine/binpack/vector", "engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack/encode", "engine/pack/catalog",
+	{"engine/pack", []string{"api", "engine/binpack/vector", "engine/binpack/typeset", "engine/model", "engine/require", "engine/topology", "engine/binpack", "engine/pack/encode", "engine/pack/catalog",
 		"engine/pack/compile", "engine/pack/existing", "engine/pack/assign", "engine/verify"},
 		"placing pods must not depend on why nodes go away; SolveChecked hands its plans to verify"},
 	{"engine/overlay", []string{"api", "engine/model", "engine/units", "engine/require"},

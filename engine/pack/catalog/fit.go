@@ -20,8 +20,6 @@ type Fit struct {
 	// PerPod is the lowest price per pod, in dollars per hour: the price of a type divided by the number of pods that it
 	// holds.
 	PerPod float64
-	// Restricted says that host ports or DaemonSet pods may exclude types with enough capacity and the required labels.
-	Restricted bool
 }
 
 // A PoolFit is the part of a Fit for one pool. Set is nil if the pool's taints or all its types exclude the pods.
@@ -77,7 +75,6 @@ func (c *Catalog) Fit(n Needs) *Fit {
 	}
 	f := &Fit{
 		ID: len(c.fits), Demand: n.Demand, ByPool: make([]PoolFit, len(c.Pools)), PerPod: math.Inf(1),
-		Restricted: len(n.Ports) > 0 || n.Daemons != nil,
 	}
 	c.fits[k] = f
 	for i, p := range c.Pools {

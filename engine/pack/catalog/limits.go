@@ -177,7 +177,7 @@ func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, d *Demand, r *Reservat
 	if c.settings.RelaxMinValues || !s.MinValues {
 		return "", true
 	}
-	return s.Diverse(l.Allowed(p, p.Options(s, d.Amount, r, nil).Types))
+	return s.Diverse(l.Allowed(p, p.Options(s, d.Amount, r).Types))
 }
 
 // Diverse reports whether the options have enough distinct values of each label to meet minValues. If not, missing is
