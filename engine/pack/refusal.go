@@ -51,7 +51,7 @@ func (d *draft) refusals() []model.Refusal {
 			out = append(out, model.Refusal{Pods: pods, Reasons: d.reasons(c)})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b model.Refusal) int { return strings.Compare(a.Pods[0].Key, b.Pods[0].Key) })
+	slices.SortStableFunc(out, compareRefusals)
 	return out
 }
 

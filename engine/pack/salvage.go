@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify"
@@ -121,6 +120,6 @@ func (c *checkedSolve) account(plan *model.Plan, reasons map[string]string) *mod
 		v := internalError(cmp.Or(why, "no valid placement was found"))
 		plan.Refusals = append(plan.Refusals, model.Refusal{Pods: byReason[why], Reasons: []model.PoolVerdict{{Verdict: v}}})
 	}
-	slices.SortStableFunc(plan.Refusals, func(a, b model.Refusal) int { return strings.Compare(a.Pods[0].Key, b.Pods[0].Key) })
+	slices.SortStableFunc(plan.Refusals, compareRefusals)
 	return plan
 }
