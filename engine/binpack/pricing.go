@@ -88,7 +88,7 @@ func (p *pricing) solve() bool {
 	}
 	for _, t := range d.byValue {
 		// a copy that uses only dimensions with price 0 still has a small value
-		t.value = max(vector.Dot(prices[t.group], t.weights), minPrice)
+		t.value = max(vector.Dot(prices[t.group], t.weights), minValue)
 		t.stuck = false
 	}
 	c.value(prices)

@@ -92,7 +92,7 @@ type BinType struct {
 type Offers interface {
 	// Meet returns the intersection of both sets, and false if no type has an offer in it.
 	Meet(a, b OfferSet) (OfferSet, bool)
-	// Prices returns, for each bin type, the price of its cheapest offer in the set; +Inf if it has none.
+	// Prices returns, for each bin type, the price of its cheapest offer in the set: more than zero, +Inf if it has none.
 	Prices(s OfferSet) []float64
 	// Distinct returns the conditions on the option types of a bin whose offer set is s, nil for none.
 	Distinct(s OfferSet) []Distinct

@@ -33,12 +33,11 @@ const Same = 1e-6
 type offerSets struct {
 	list   []*OfferSet
 	byText map[string]*OfferSet // by the text of OfferSet.Requirements
-	meets  map[[2]int]*OfferSet // results of Meet, by the IDs of both sets
 	made   int                  // the number of intersections computed so far
 }
 
 func newOfferSets() offerSets {
-	return offerSets{byText: map[string]*OfferSet{}, meets: map[[2]int]*OfferSet{}}
+	return offerSets{byText: map[string]*OfferSet{}}
 }
 
 // Empty reports whether no type has an offering in the set.
@@ -75,24 +74,16 @@ func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 // requirements. After that, pods with different sets get separate nodes.
 const maxMeets = 2_000
 
-// Meet returns the OfferSet of the offerings in both a and b, nil if there are none.
+// Meet returns the OfferSet of the offerings in both a and b, nil if there are none. Package binpack keeps the results.
 func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
-	if a == b {
-		return a
+	if _, ok := a.Requirements.Intersects(b.Requirements); !ok || p.sets.made >= maxMeets {
+		return nil
 	}
-	key := [2]int{min(a.ID, b.ID), max(a.ID, b.ID)}
-	if s, ok := p.sets.meets[key]; ok {
+	p.sets.made++
+	if s := p.OffersUnder(a.Requirements.And(b.Requirements)); !s.Empty() {
 		return s
 	}
-	var s *OfferSet
-	if _, ok := a.Requirements.Intersects(b.Requirements); ok && p.sets.made < maxMeets {
-		p.sets.made++
-		if s = p.OffersUnder(a.Requirements.And(b.Requirements)); s.Empty() {
-			s = nil
-		}
-	}
-	p.sets.meets[key] = s
-	return s
+	return nil
 }
 
 // OffersFor returns the OfferSet for pods that require the term. It returns nil if the pool's nodes cannot have the
