@@ -101,7 +101,7 @@ func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*C
 		if best == nil {
 			return
 		}
-		a.Enter(c, s, best, n)
+		a.enter(c, s, best, n)
 		a.addSegment(c, s, best, n)
 	}
 }
@@ -171,8 +171,8 @@ func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, 
 	return n, crowd
 }
 
-// Enter counts n pods of the class in the domains of the choice, and subtracts them from its quota.
-func (a *Assignment) Enter(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
+// enter counts n pods of the class in the domains of the choice, and subtracts them from its quota.
+func (a *Assignment) enter(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	a.quotas.spend(c, s, ch, n)
 	counts := a.Placed.Counts
 	for _, m := range c.Members {

@@ -175,11 +175,11 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 		segment.Size, segment.Leaders = n+1, 1
 		segment.count(leader, 1)
 		segment.Pods = a.Placed.Take(leader, 1)
-		a.Enter(leader, leader.Last(), ch, 1)
+		a.enter(leader, leader.Last(), ch, 1)
 	}
 	segment.Pods = append(segment.Pods, a.Placed.Take(c, n)...)
 	a.Segments = append(a.Segments, segment)
-	a.Enter(c, s, ch, n)
+	a.enter(c, s, ch, n)
 	return true
 }
 

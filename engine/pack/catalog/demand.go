@@ -114,7 +114,7 @@ func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	var terms []require.Set
 	for _, x := range a.Terms {
-		if slices.ContainsFunc(b.Terms, func(y require.Set) bool { return Implies(x, y) }) {
+		if slices.ContainsFunc(b.Terms, func(y require.Set) bool { return implies(x, y) }) {
 			terms = append(terms, x)
 			continue
 		}
@@ -148,8 +148,8 @@ func (in *Interner) Rotations(a *NodeTerms) []*NodeTerms {
 	return a.rotations
 }
 
-// Implies reports whether each node with labels that meet x also meets y.
-func Implies(x, y require.Set) bool {
+// implies reports whether each node with labels that meet x also meets y.
+func implies(x, y require.Set) bool {
 	for want := range y.All() {
 		have, ok := x.Get(want.Key())
 		if !ok || have.MayBeAbsent() && !want.MayBeAbsent() || !have.Empty() && !have.Intersect(want).Equal(have) {

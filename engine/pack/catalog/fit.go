@@ -104,7 +104,7 @@ func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, b
 	if s == nil || s.Empty() {
 		return PoolFit{}, false
 	}
-	types := s.Types.And(c.Roomy(p, n.Demand))
+	types := s.Types.And(c.holding(p, n.Demand))
 	if len(n.Ports) > 0 {
 		types = p.withoutPorts(types, n.Ports)
 	}
@@ -142,17 +142,17 @@ func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
 func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, filter PresenceFilter) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {
-		if filter.Admits(p.DaemonsOn(s, i)) {
+		if filter.Admits(p.daemonsOn(s, i)) {
 			out.Add(i)
 		}
 	})
 	return out
 }
 
-// Roomy returns the types of p on which an empty node holds one pod with demand d, volumes included.
-func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
+// holding returns the types of p on which an empty node holds one pod with demand d, volumes included.
+func (c *Catalog) holding(p *Pool, d *Demand) typeset.Set {
 	k := [2]int{d.ID, p.Index}
-	if m, ok := c.roomy[k]; ok {
+	if m, ok := c.held[k]; ok {
 		return m
 	}
 	m := typeset.New(len(p.Types))
@@ -160,7 +160,7 @@ func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
 		m.Add(i)
 	}
 	m = p.Bins().Index.Holding(m, d.Amount)
-	c.roomy[k] = m
+	c.held[k] = m
 	return m
 }
 
@@ -187,11 +187,11 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	if conflict, ok := p.Requirements.Compatible(term, c.settings.Known); !ok {
 		return model.Verdict{Rule: model.RuleLabels, Subject: conflict.String()}
 	}
-	s := p.OffersUnder(p.Requirements.And(term))
+	s := p.offersUnder(p.Requirements.And(term))
 	if s.Empty() {
 		return p.explainNoType(term)
 	}
-	if s.Types.And(c.Roomy(p, d)).Any() {
+	if s.Types.And(c.holding(p, d)).Any() {
 		return model.Verdict{}
 	}
 	most := make([]int64, len(d.Amount)) // by dimension, the largest Room of any type that meets the term
@@ -202,7 +202,7 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	})
 	if r, by, missing := vector.Short(d.Amount, most); missing {
 		if driver, volumes := c.volumes.Driver(r); volumes {
-			return TooManyVolumes(driver, by)
+			return tooManyVolumes(driver, by)
 		}
 		return model.Verdict{Rule: model.RuleResources, Resource: c.volumes.dimensions.Names[r], By: by}
 	}

@@ -20,11 +20,11 @@ type OfferSet struct {
 	// MinValues says that some requirement has minValues.
 	MinValues bool
 
-	daemons [][]Presence // results of Pool.DaemonsOn, by type
+	daemons [][]Presence // results of Pool.daemonsOn, by type
 }
 
-// MinPrice replaces lower prices, in dollars per hour. At a price of zero, unused capacity would cost nothing.
-const MinPrice = 1e-9
+// minPrice replaces lower prices, in dollars per hour. At a price of zero, unused capacity would cost nothing.
+const minPrice = 1e-9
 
 // Same is the relative difference up to which two prices are regarded as equal.
 const Same = 1e-6
@@ -46,8 +46,8 @@ func (s *OfferSet) Empty() bool { return !s.Types.Any() }
 // Set returns the OfferSet with this ID.
 func (p *Pool) Set(id int) *OfferSet { return p.sets.list[id] }
 
-// OffersUnder returns the OfferSet for the requirements, which must include those of the pool.
-func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
+// offersUnder returns the OfferSet for the requirements, which must include those of the pool.
+func (p *Pool) offersUnder(reqs require.Set) *OfferSet {
 	text := reqs.String()
 	if s, ok := p.sets.byText[text]; ok {
 		return s
@@ -57,7 +57,7 @@ func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 	for i, t := range p.Types {
 		v := t.packedPrice(reqs)
 		if !math.IsInf(v, 1) {
-			v = max(v, MinPrice)
+			v = max(v, minPrice)
 			s.Types.Add(i)
 		}
 		s.Prices[i] = v
@@ -80,7 +80,7 @@ func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
 		return nil
 	}
 	p.sets.made++
-	if s := p.OffersUnder(a.Requirements.And(b.Requirements)); !s.Empty() {
+	if s := p.offersUnder(a.Requirements.And(b.Requirements)); !s.Empty() {
 		return s
 	}
 	return nil
@@ -93,5 +93,5 @@ func (p *Pool) OffersFor(term require.Set) *OfferSet {
 	if _, ok := p.Requirements.Compatible(term, p.settings.Known); !ok {
 		return nil
 	}
-	return p.OffersUnder(p.Requirements.And(term))
+	return p.offersUnder(p.Requirements.And(term))
 }

@@ -255,7 +255,7 @@ func refuseDaemonRules(c *compiler, class *Class) model.Verdict {
 	}
 	for _, m := range class.Members {
 		if g := c.Groups[m]; g.Key != HostKey && c.onNewNodes(g) {
-			if names := c.DaemonsRepelling(m); len(names) > 0 {
+			if names := c.daemonsRepelling(m); len(names) > 0 {
 				return refusal(model.CauseOthersAffinity, g, names[0])
 			}
 		}
@@ -274,9 +274,9 @@ func (p *Problem) DaemonsOf(g *Group) []string {
 	return out
 }
 
-// DaemonsRepelling returns the names of the DaemonSets whose required anti-affinity selects the group's pods and which
+// daemonsRepelling returns the names of the DaemonSets whose required anti-affinity selects the group's pods and which
 // may run on new nodes.
-func (p *Problem) DaemonsRepelling(group int) []string {
+func (p *Problem) daemonsRepelling(group int) []string {
 	var out []string
 	for _, d := range p.Daemons {
 		if d != nil && d.OnNewNodes && slices.Contains(d.Repels, group) {
@@ -296,7 +296,7 @@ func (p *Problem) BlockingDaemons(c *Class, s *Stage) []string {
 		}
 	}
 	for _, m := range c.NodeMembers {
-		out = append(out, p.DaemonsRepelling(m)...)
+		out = append(out, p.daemonsRepelling(m)...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
