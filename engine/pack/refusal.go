@@ -97,7 +97,7 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 // is a DaemonSet, a limit, minValues, or constraints on other pods.
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
-	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons.Filter()}
+	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons}
 	on := cat.Fit(needs).ByPool[pool.Index]
 	if on.Set == nil {
 		if needs.Daemons = nil; s.Daemons != nil && cat.Fit(needs).ByPool[pool.Index].Set != nil {

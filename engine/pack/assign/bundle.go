@@ -144,7 +144,7 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	amount := make([]int64, a.Problem.Dimensions.Len())
 	vector.Subtract(amount, c.Demand.Amount, -n)
 	needs := catalog.Needs{
-		Terms: ch.Terms, Tolerations: s.Tolerations, Ports: c.Ports, Extra: a.Problem.LabelsIn(ch.Keys, ch.Domains), Daemons: s.Daemons.Filter(),
+		Terms: ch.Terms, Tolerations: s.Tolerations, Ports: c.Ports, Extra: a.Problem.LabelsIn(ch.Keys, ch.Domains), Daemons: s.Daemons,
 	}
 	rules := s.PerNode
 	if leader != nil {
@@ -157,7 +157,7 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 			return false
 		}
 		needs.Tolerations = in.BothTolerate(last.Tolerations, s.Tolerations)
-		needs.Daemons = a.Problem.BothRequire(s.Daemons, last.Daemons).Filter()
+		needs.Daemons = in.BothAdmit(s.Daemons, last.Daemons)
 		needs.Ports = slices.Concat(c.Ports, leader.Ports)
 		rules = slices.Concat(rules, last.PerNode)
 	}

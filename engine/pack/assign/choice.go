@@ -13,11 +13,10 @@ import (
 // matters to them (such as zone a), and the node term that is preferred. Fit has the pools and types that hold such a
 // pod.
 type Choice struct {
-	Keys      []int              // indices of the topology keys
-	Domains   []int              // Domains[i] is the domain of Keys[i]
-	Preferred int                // index of the preferred node term in the terms of the stage
-	Terms     *catalog.NodeTerms // the node terms, with the preferred one in front
-	Fit       *catalog.Fit
+	Keys    []int              // indices of the topology keys
+	Domains []int              // Domains[i] is the domain of Keys[i]
+	Terms   *catalog.NodeTerms // the node terms, with the preferred one in front
+	Fit     *catalog.Fit
 }
 
 // maxChoices is the largest number of choices of one class in one stage.
@@ -25,9 +24,10 @@ const maxChoices = 256
 
 // A choiceKey identifies the choices of a class in the cache.
 type choiceKey struct {
-	terms, tolerations, demand, daemons int
-	pinnedTerms, pinnedTolerations      int
-	ports, keys                         string
+	terms, tolerations, demand     int
+	daemons                        *catalog.DaemonFilter
+	pinnedTerms, pinnedTolerations int
+	ports, keys                    string
 }
 
 // Domain returns the domain of the key, Outside if the choice has none.
@@ -55,15 +55,12 @@ func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int)
 }
 
 // combinations returns choices for each combination of domains of the keys, on nodes that f admits.
-func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int, f *compile.DaemonFilter) []*Choice {
-	all := f.NarrowToDaemons(s.Terms)
+func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int, f *catalog.DaemonFilter) []*Choice {
+	all := a.Problem.NarrowToDaemons(s.Terms, f)
 	terms, tolerations := a.pinned(c, s, all)
 	k := choiceKey{
-		terms: all.ID, tolerations: s.Tolerations.ID, demand: c.Demand.ID,
+		terms: all.ID, tolerations: s.Tolerations.ID, demand: c.Demand.ID, daemons: f,
 		pinnedTerms: terms.ID, pinnedTolerations: tolerations.ID, keys: string(encode.Ints(nil, keys)),
-	}
-	if f != nil {
-		k.daemons = f.Number()
 	}
 	if len(c.Ports) > 0 {
 		k.ports = string(catalog.EncodePorts(nil, c.Ports))
@@ -76,7 +73,7 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int
 		ch := Choice{Keys: keys, Domains: slices.Clone(domains)}
 		needs := catalog.Needs{
 			Terms: terms, Tolerations: tolerations, Demand: c.Demand, Ports: c.Ports, Extra: a.Problem.LabelsIn(keys, domains),
-			Daemons: f.Filter(),
+			Daemons: f,
 		}
 		from := len(out)
 		out = a.appendRotations(out, ch, needs)
@@ -112,7 +109,7 @@ func (a *Assignment) combine(keys, chosen []int, yield func([]int)) {
 // launch, and those with the same fit as an earlier one.
 func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Needs) []*Choice {
 	from := len(out)
-	for preferred, terms := range a.Problem.Intern.Rotations(needs.Terms) {
+	for _, terms := range a.Problem.Intern.Rotations(needs.Terms) {
 		needs.Terms = terms
 		f := a.Problem.Catalog.Fit(needs)
 		if len(out) >= maxChoices || !f.OK || !a.Problem.Catalog.Launchable(a.Limits, f, needs.Demand) ||
@@ -120,7 +117,7 @@ func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Nee
 			continue
 		}
 		next := ch
-		next.Preferred, next.Terms, next.Fit = preferred, terms, f
+		next.Terms, next.Fit = terms, f
 		out = append(out, &next)
 	}
 	return out

@@ -39,17 +39,21 @@ type Tolerations struct {
 	also          *Tolerations // the tolerations of another pod on the node, which must tolerate each taint too; nil for none
 }
 
-// An Interner gives equal demands, node terms and tolerations one pointer and one ID each.
+// An Interner gives equal demands, node terms, tolerations and DaemonFilters one pointer and one ID each.
 type Interner struct {
 	demands     map[string]*Demand
 	terms       map[string]*NodeTerms
 	tolerations map[string]*Tolerations
+	daemons     map[string]*DaemonFilter
 	buf         []byte
 }
 
 // NewInterner returns an empty Interner.
 func NewInterner() *Interner {
-	return &Interner{demands: map[string]*Demand{}, terms: map[string]*NodeTerms{}, tolerations: map[string]*Tolerations{}}
+	return &Interner{
+		demands: map[string]*Demand{}, terms: map[string]*NodeTerms{}, tolerations: map[string]*Tolerations{},
+		daemons: map[string]*DaemonFilter{},
+	}
 }
 
 // Demand returns the Demand with this amount by dimension.

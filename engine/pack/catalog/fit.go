@@ -37,15 +37,7 @@ type Needs struct {
 	// Extra are further label requirements: those of the topology domains that were chosen for the pods.
 	Extra require.Set
 	// Daemons excludes types by the DaemonSets whose pods may run on their nodes. Nil excludes none.
-	Daemons PresenceFilter
-}
-
-// A PresenceFilter excludes a node if a DaemonSet whose pod may run there conflicts with the pods that are placed.
-type PresenceFilter interface {
-	// Number returns a number from 1 on. Equal filters have equal numbers.
-	Number() int
-	// Admits reports whether the pods may use a node on which the DaemonSets in on may run.
-	Admits(on []Presence) bool
+	Daemons *DaemonFilter
 }
 
 // A fitKey identifies the needs of a Fit in the cache.
@@ -63,10 +55,7 @@ type setKey struct {
 
 // Fit returns the offerings and types that hold a pod with these needs.
 func (c *Catalog) Fit(n Needs) *Fit {
-	k := fitKey{terms: n.Terms.ID, tolerations: n.Tolerations.ID, demand: n.Demand.ID, extra: n.Extra.String()}
-	if n.Daemons != nil {
-		k.daemons = n.Daemons.Number()
-	}
+	k := fitKey{terms: n.Terms.ID, tolerations: n.Tolerations.ID, demand: n.Demand.ID, daemons: n.Daemons.id(), extra: n.Extra.String()}
 	if len(n.Ports) > 0 {
 		k.ports = string(EncodePorts(nil, n.Ports))
 	}
@@ -131,18 +120,6 @@ func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {
 		if !PortsConflict(p.Types[i].Daemons.Ports, ports) {
-			out.Add(i)
-		}
-	})
-	return out
-}
-
-// withDaemons returns the types i of m that the filter admits. It passes to the filter the DaemonSets that may run on a
-// new node of type i with an offering of s.
-func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, filter PresenceFilter) typeset.Set {
-	out := typeset.New(len(p.Types))
-	m.Each(func(i int) {
-		if filter.Admits(p.daemonsOn(s, i)) {
 			out.Add(i)
 		}
 	})

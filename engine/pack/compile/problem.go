@@ -31,8 +31,7 @@ type Problem struct {
 	// Counts are how many pods each topology group counts in each domain before any pending pod is placed.
 	Counts *Counts
 
-	terms   termIndex
-	filters filterTable
+	terms termIndex
 }
 
 // Settings are the parameters of a plan that affect what pods require.
@@ -70,7 +69,7 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	c := &compiler{
 		Problem: &Problem{
 			Snapshot: s, Settings: o, Dimensions: d, Volumes: catalog.NewVolumes(s, d, pods), Intern: catalog.NewInterner(),
-			terms: newTermIndex(s.Displaced()), filters: filterTable{},
+			terms: newTermIndex(s.Displaced()),
 		},
 		pods: pods, softTaints: softTaints(s), groupAt: map[groupKey]int{}, daemonsOn: daemonCache{},
 	}

@@ -27,7 +27,7 @@ type Stage struct {
 	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. It is nil if it excludes none.
 	// DaemonAffinity also excludes nodes without DaemonSet pods that meet all affinity of the stage over the hostname. It is
 	// nil if DaemonSet pods cannot meet that affinity. See daemon.go.
-	Daemons, DaemonAffinity *DaemonFilter
+	Daemons, DaemonAffinity *catalog.DaemonFilter
 }
 
 // A Rule is a spread, affinity or anti-affinity constraint of a pod: a topology.Rule with numbers instead of names.
