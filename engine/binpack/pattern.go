@@ -96,7 +96,7 @@ func (p *pattern) setCharge(relax bool) {
 			among = append(among, x.typ.fit[c.index].types)
 		}
 		options := c.lookup.Options(p.offers.id, p.demand(), c.types[p.typ].Supply, among...)
-		p.charge = c.leastCharge(p.offers, p.typ, c.affordable(options.Types))
+		p.charge = c.chargeOf(p.offers, p.typ, c.affordable(options.Types))
 	}
 }
 

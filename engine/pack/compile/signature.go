@@ -128,15 +128,7 @@ func appendOwnLabels(b []byte, o *corev1.Pod) []byte {
 // the label keys of all terms, in rising order.
 func appendSeen(b []byte, o *corev1.Pod, keys []string) []byte {
 	b = encode.String(b, o.Namespace)
-	if len(keys) <= 2*len(o.Labels) {
-		for _, k := range keys {
-			if v, ok := o.Labels[k]; ok {
-				b = encode.String(encode.String(b, k), v)
-			}
-		}
-		return b
-	}
-	var list [16]string
+	var list [16]string // so that append allocates only for more labels
 	own := list[:0]
 	for k := range o.Labels {
 		if _, looked := slices.BinarySearch(keys, k); looked {
