@@ -12,7 +12,7 @@ import (
 // else the given ones. It does so only for a sparse problem without budgets and supplies. All copies stay packed.
 func (s *search) generateColumns(bins []*pattern) []*pattern {
 	b := s.builder
-	if !b.effort.sparse || s.in.options.Effort < 0 || s.in.limited() || s.demand.hasRemaining() {
+	if !b.effort.sparse || s.in.options.Fast || s.in.limited() || s.demand.hasRemaining() {
 		return bins
 	}
 	b.effort = s.usualEffort() // improve packs only a few bins at a time
@@ -43,7 +43,7 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 // bins, and there must not be too many item types.
 func (s *search) columnsApply() bool {
 	d := s.demand
-	return len(d.scarce) == 0 && d.groups == 1 && colgen.Feasible(len(d.types), s.in.options.Effort) &&
+	return len(d.scarce) == 0 && d.groups == 1 && colgen.Feasible(len(d.types)) &&
 		!slices.ContainsFunc(d.types, s.restricted) && len(s.decidingDimensions()) == 2
 }
 
@@ -75,9 +75,7 @@ func (s *search) columnsFor(bins []*pattern, x, y int) []colgen.Column {
 			incumbent[i].Items = append(incumbent[i].Items, slices.Repeat([]int{part.typ.index}, part.n)...)
 		}
 	}
-	return colgen.Generate(items, types, incumbent, prices, colgen.Options{
-		Effort: s.in.options.Effort, Spend: func(steps int) bool { s.in.meter.spend(steps); return !s.in.meter.exhausted() },
-	})
+	return colgen.Generate(items, types, incumbent, prices)
 }
 
 // patternOf returns the pattern of a column, made of remaining copies.

@@ -103,7 +103,7 @@ const (
 func (s *search) open(reprice bool) []*pattern {
 	var bins []*pattern
 	d := s.demand
-	for !s.in.meter.exhausted() {
+	for {
 		best := s.best()
 		if best == nil {
 			return bins
@@ -124,7 +124,6 @@ func (s *search) open(reprice bool) []*pattern {
 			return bins
 		}
 	}
-	return bins
 }
 
 // From one anchor (see effort.anchors) to the next, best skips len(byValue)/anchorSpacing item types.
@@ -158,7 +157,7 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 	n := 0
 	w := s.candidates.walk(s.demand.total, s.pricing.fee)
 	for c, maxRatio := w.step(); c != nil; c, maxRatio = w.step() {
-		if s.in.meter.exhausted() || best != nil && (n >= b.effort.tried || best.ratio() >= maxRatio*nearBound) {
+		if best != nil && (n >= b.effort.tried || best.ratio() >= maxRatio*nearBound) {
 			break
 		}
 		if on := &anchor.fit[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.soldOut() {

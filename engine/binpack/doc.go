@@ -35,7 +35,7 @@
 //
 // Solve is deterministic: the same Problem gives the same Solution on any machine and for any order of its items.
 // Numbers of steps limit its work, never time. A solution satisfies all constraints and lists the copies without a
-// bin. Without budgets, supplies and MaxSteps these are only copies that no bin type holds. Bins that hold all copies
+// bin. Without budgets and supplies these are only copies that no bin type holds. Bins that hold all copies
 // cost at least LowerBound, if their types have no supply. The package knows nothing of Kubernetes.
 //
 // Start reading at Solve, then construct.go and pattern.go.

@@ -72,7 +72,6 @@ func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	b.scratch.conflicts.reset()
 	f.open = b.sample(c)
 	b.looked += len(f.open) + 8
-	b.in.meter.spend(len(f.open) + 8)
 	anchor.used = 0
 	if !f.fits(anchor) || f.add(anchor, 1) == 0 {
 		return nil
@@ -193,7 +192,6 @@ func (f *filling) addItems(t *itemType, n int) int {
 // put adds at most n copies of the item to the parts, as far as bounds allow. It returns how many it added.
 func (f *filling) put(t *itemType, c *itemClass, it *item, n int) int {
 	if it.hasConflicts() {
-		f.in.meter.spend(1)
 		if n = f.scratch.conflicts.admits(it.Item, n); n == 0 {
 			f.refused[c.number] = f.patterns
 			return 0

@@ -14,7 +14,6 @@ type instance struct {
 	units    []float64
 	items    []item // in the order of Problem.Items
 	catalogs []*catalog
-	meter    *meter
 	paid     bool // some type is BinType.Paid
 }
 
@@ -31,19 +30,8 @@ type item struct {
 // hasConflicts reports whether the item has counts or bounds, which restrict the items that share a bin with it.
 func (it *item) hasConflicts() bool { return len(it.Counts)+len(it.Bounds) > 0 }
 
-// A meter counts the elementary steps of Solve. limit is Options.MaxSteps.
-type meter struct{ used, limit int64 }
-
-func (m *meter) spend(n int) { m.used += int64(n) }
-
-// exhausted reports whether the steps have reached the limit. A limit of 0 means none.
-func (m *meter) exhausted() bool { return m.limit > 0 && m.used >= m.limit }
-
 func newInstance(p *Problem, o Options) *instance {
-	in := &instance{
-		problem: p, options: o, units: p.Units, items: make([]item, len(p.Items)),
-		meter: &meter{limit: o.MaxSteps},
-	}
+	in := &instance{problem: p, options: o, units: p.Units, items: make([]item, len(p.Items))}
 	if in.units == nil {
 		in.units = slices.Repeat([]float64{1}, p.Dimensions)
 	}

@@ -68,7 +68,6 @@ func (f *filling) swap() bool {
 			}
 		}
 	}
-	f.in.meter.spend(len(parts) * len(f.open) / 8)
 	if out < 0 {
 		return false
 	}

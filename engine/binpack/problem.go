@@ -108,23 +108,17 @@ type Distinct struct {
 
 // Options are the parameters of Solve. The zero value is valid.
 type Options struct {
-	// Effort multiplies the work that Solve spends on improving its first solution. 0 means the default 1. A negative
-	// value means no improvement.
-	Effort int
+	// Fast says that Solve returns its first solution without improving it.
+	Fast bool
 	// RelaxDistinct makes Solve ignore all Distinct conditions.
 	RelaxDistinct bool
-	// MaxSteps limits the elementary steps of Solve: item types considered for patterns, and matrix rows changed by
-	// simplex pivots. At the limit, Solve keeps the bins opened so far and packs no more copies. Unlike a time limit, it
-	// gives the same solution on slow and fast machines. 0 means no limit.
-	MaxSteps int64
 }
 
 // A Solution is the result of Solve: the opened bins with their contents, and the copies that are in no bin.
 type Solution struct {
-	Bins  []*Bin  // in order of opening; identical bins may share a pointer
-	Left  []int   // Left[i] is the number of copies of item i that are in no bin
-	Cost  float64 // the sum of all prices and fees, in dollars per hour
-	Steps int64   // the number of elementary steps, see Options.MaxSteps
+	Bins []*Bin  // in order of opening; identical bins may share a pointer
+	Left []int   // Left[i] is the number of copies of item i that are in no bin
+	Cost float64 // the sum of all prices and fees, in dollars per hour
 }
 
 // A Bin is one opened bin, or several identical ones. Catalog is an index in Problem.Catalogs, Type one in

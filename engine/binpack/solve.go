@@ -4,7 +4,7 @@ import "slices"
 
 // Solve returns bins that hold the items of p at a low total cost. The package comment describes the method.
 func Solve(p *Problem, o Options) *Solution {
-	in := newInstance(p, o.withDefaults())
+	in := newInstance(p, o)
 	items := in.packable()
 	bins := in.pack(items)
 	if unfair(items) {
@@ -16,13 +16,6 @@ func Solve(p *Problem, o Options) *Solution {
 	return in.solution(bins)
 }
 
-func (o Options) withDefaults() Options {
-	if o.Effort == 0 {
-		o.Effort = 1
-	}
-	return o
-}
-
 // pack packs the items by construction, column generation and improvement. It returns one pattern for each bin.
 func (in *instance) pack(items []*item) []*pattern {
 	s := newSearch(in, items)
@@ -30,7 +23,7 @@ func (in *instance) pack(items []*item) []*pattern {
 		return nil
 	}
 	bins := s.construct()
-	if in.paid && in.options.Effort > 0 {
+	if in.paid && !in.options.Fast {
 		return in.improveRest(items, bins)
 	}
 	return s.improve(s.generateColumns(bins))
@@ -125,7 +118,7 @@ func unfair(items []*item) bool {
 
 // solution returns the Solution with one bin for each of the patterns.
 func (in *instance) solution(bins []*pattern) *Solution {
-	out := &Solution{Left: make([]int, len(in.items)), Steps: in.meter.used}
+	out := &Solution{Left: make([]int, len(in.items))}
 	known := map[*pattern]*Bin{}
 	for _, p := range bins {
 		b := known[p]

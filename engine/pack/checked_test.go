@@ -231,7 +231,7 @@ func TestSearchForPanicsIsBounded(t *testing.T) {
 			}
 		}
 		return pack.Solve(s, o)
-	}}.SolveChecked(s, pack.Options{Labels: labels, Effort: -1})
+	}}.SolveChecked(s, pack.Options{Labels: labels, Fast: true})
 	refused := refusedPods(got.Plan)
 	if solves > 70 || len(refused) > 300 || slices.ContainsFunc(refused, func(key string) bool { return !strings.HasPrefix(key, "red/") }) {
 		t.Errorf("%d solves, refused %v", solves, refused)

@@ -25,19 +25,11 @@ type Column struct {
 	Items []int // for each copy, the index of its item
 }
 
-// Options limit the work of Generate.
-type Options struct {
-	Effort int // multiplies the number of iterations; at least 1
-	// Spend is called with numbers of elementary steps. If it returns false, the caller's limit is reached and Generate
-	// ends early.
-	Spend func(steps int) bool
-}
-
 const (
 	// maxSize is the largest number of copies in a generated column. Columns of the incumbent may have more.
 	maxSize = 8
 	// binsPerItem is the number of bin types that the search considers for each item. maxPairs is the largest number of
-	// pairs of items, over all bin types, that one iteration may evaluate per unit of effort.
+	// pairs of items, over all bin types, that one iteration may evaluate.
 	binsPerItem = 6
 	maxPairs    = 12_000_000
 	// Generate makes minRounds to maxRounds rounds of column generation, then minPackings to maxPackings greedy packings.
@@ -53,13 +45,12 @@ const (
 // pairs returns an upper bound on the pairs of items that one iteration evaluates, over all bin types.
 func pairs(items int) int { return items * items * binsPerItem }
 
-// Feasible reports whether an iteration over this number of items evaluates at most maxPairs pairs per unit of effort.
-func Feasible(items, effort int) bool { return pairs(items) <= effort*maxPairs }
+// Feasible reports whether an iteration over this number of items evaluates at most maxPairs pairs.
+func Feasible(items int) bool { return pairs(items) <= maxPairs }
 
 // A generator is the state of one call of Generate.
 type generator struct {
 	items   []Item
-	spend   func(int) bool
 	bins    []bin     // the bin types that the search considers, by falling MaxRatio
 	byPrice []bin     // all bin types, by rising price
 	value   []float64 // value[i] is the current dual price of item i, in dollars per hour
@@ -92,23 +83,20 @@ type column struct {
 
 // Generate returns columns that pack all copies and cost less than the incumbent. It returns nil if it finds none.
 // prices[i] is the price of column i of the incumbent.
-func Generate(items []Item, bins []Bin, incumbent []Column, prices []float64, o Options) []Column {
-	g := newGenerator(items, bins, o.Spend)
+func Generate(items []Item, bins []Bin, incumbent []Column, prices []float64) []Column {
+	g := newGenerator(items, bins)
 	least := 0.0
 	for i, c := range incumbent {
 		g.master.add(int32s(c.Items), prices[i], items)
 		least += prices[i]
 	}
 	n := pairs(len(items))
-	for range o.Effort * max(minRounds, min(maxRounds, roundPairs/n)) {
+	for range max(minRounds, min(maxRounds, roundPairs/n)) {
 		g.addColumns()
 		g.solveMaster(least)
 	}
 	var best []column
-	for range o.Effort * max(minPackings, min(maxPackings, packingPairs/n)) {
-		if !g.spend(len(items)) {
-			break
-		}
+	for range max(minPackings, min(maxPackings, packingPairs/n)) {
 		list, cost := g.pack()
 		if cost < least*(1-same) {
 			best, least = list, cost
@@ -133,8 +121,8 @@ func int32s(list []int) []int32 {
 	return out
 }
 
-func newGenerator(items []Item, bins []Bin, spend func(int) bool) *generator {
-	g := &generator{items: items, spend: spend}
+func newGenerator(items []Item, bins []Bin) *generator {
+	g := &generator{items: items}
 	for i, b := range bins {
 		g.byPrice = append(g.byPrice, bin{b, i})
 	}

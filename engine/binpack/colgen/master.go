@@ -69,9 +69,6 @@ func (g *generator) solveMaster(goal float64) {
 	var top []float64
 	missing := make([]float64, len(g.value))
 	for range subgradientSteps {
-		if !g.spend(len(m.ends)) {
-			break
-		}
 		bound := 0.0
 		for i := range g.items {
 			missing[i] = float64(g.items[i].Copies)

@@ -23,9 +23,6 @@ func (g *generator) addColumns() {
 	g.restock()
 	best := make([]entrySet, len(g.open))
 	for i := range g.bins {
-		if !g.spend(len(g.open)) {
-			return
-		}
 		clear(best)
 		for first := range g.open {
 			g.pairUp(&g.bins[i], first, promising, best)
@@ -55,9 +52,7 @@ func (g *generator) pairUp(b *bin, first int, minRatio float64, best []entrySet)
 	if f.ratio = one.value / b.Price; f.ratio >= minRatio {
 		top, minRatio = f, f.ratio
 	}
-	start := g.firstAtMost(first, float64(b.Price*possible)-one.value)
-	second := start
-	for ; second < len(g.open); second++ {
+	for second := g.firstAtMost(first, float64(b.Price*possible)-one.value); second < len(g.open); second++ {
 		two := &g.open[second]
 		if one.value+float64(restFactor*two.value) < minRatio*b.Price {
 			break
@@ -80,7 +75,6 @@ func (g *generator) pairUp(b *bin, first int, minRatio float64, best []entrySet)
 			}
 		}
 	}
-	g.spend(second - start)
 	return top
 }
 

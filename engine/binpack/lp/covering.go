@@ -207,9 +207,6 @@ func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
 	return prices, cost
 }
 
-// Steps returns the number of rows that pivots have changed since SetBins.
-func (c *Covering) Steps() int64 { return c.program.Steps }
-
 // prepare sets the objective. It removes cuts that do not bind if there are too many. It restarts the program if
 // rounding errors may have accumulated.
 func (c *Covering) prepare(needs [][]float64) {

@@ -18,8 +18,8 @@ type Program struct {
 	rows      [][]float64
 	bounds    []float64
 	dictionary
-	// Pivots is the number of pivots since the caller last set it to 0. Steps is the number of rows changed by all pivots.
-	Pivots, Steps int64
+	// Pivots is the number of pivots since the caller last set it to 0.
+	Pivots int64
 }
 
 // NewProgram returns the program with this objective and no rows. It keeps a reference to the slice.
@@ -99,11 +99,10 @@ func (p *Program) restore() bool {
 	return false
 }
 
-// pivot exchanges the basic variable of the row with the nonbasic variable of the column. It updates Pivots and
-// Steps.
+// pivot exchanges the basic variable of the row with the nonbasic variable of the column. It updates
+// Pivots.
 func (p *Program) pivot(row, col int) {
 	p.Pivots++
-	p.Steps += int64(len(p.rhs))
 	p.exchange(row, col)
 }
 
