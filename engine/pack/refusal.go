@@ -28,22 +28,12 @@ func (d *draft) refusals() []model.Refusal {
 	if left == 0 {
 		return nil
 	}
-	placed := map[*model.Pod]bool{}
-	for _, p := range d.plan.Placements {
-		for _, pod := range p.Pods {
-			placed[pod] = true
-		}
-	}
-	for i := range d.plan.Nodes {
-		for _, pod := range d.plan.Nodes[i].Pods {
-			placed[pod] = true
-		}
-	}
+	placed := placedKeys(d.plan)
 	var out []model.Refusal
 	for _, c := range d.problem.Classes {
 		var pods []*model.Pod
 		for _, pod := range c.Pods {
-			if !placed[pod] {
+			if !placed[pod.Key] {
 				pods = append(pods, pod)
 			}
 		}
