@@ -28,6 +28,7 @@ type choiceKey struct {
 	daemons                        *catalog.DaemonFilter
 	pinnedTerms, pinnedTolerations int
 	ports, keys                    string
+	anyDomain                      bool
 }
 
 // Domain returns the domain of the key, Outside if the choice has none.
@@ -54,13 +55,14 @@ func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int)
 	return a.combinations(c, s, slices.Compact(keys), s.Daemons)
 }
 
-// combinations returns choices for each combination of domains of the keys, on nodes that f admits.
+// combinations returns choices for each combination of domains of the keys, on nodes that f admits. If no pool can launch a
+// node for any of them, and the pods may be in any domain, it returns choices in which no domain is settled.
 func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int, f *catalog.DaemonFilter) []*Choice {
 	all := a.Problem.NarrowToDaemons(s.Terms, f)
 	terms, tolerations := a.pinned(c, s, all)
 	k := choiceKey{
 		terms: all.ID, tolerations: s.Tolerations.ID, demand: c.Demand.ID, daemons: f,
-		pinnedTerms: terms.ID, pinnedTolerations: tolerations.ID, keys: string(encode.Ints(nil, keys)),
+		pinnedTerms: terms.ID, pinnedTolerations: tolerations.ID, keys: string(encode.Ints(nil, keys)), anyDomain: a.takesAnyDomain(c, s),
 	}
 	if len(c.Ports) > 0 {
 		k.ports = string(catalog.EncodePorts(nil, c.Ports))
@@ -69,7 +71,7 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int
 		return out
 	}
 	var out []*Choice
-	a.combine(keys, nil, func(domains []int) {
+	choose := func(domains []int) {
 		ch := Choice{Keys: keys, Domains: slices.Clone(domains)}
 		needs := catalog.Needs{
 			Terms: terms, Tolerations: tolerations, Demand: c.Demand, Ports: c.Ports, Extra: a.Problem.LabelsIn(keys, domains),
@@ -81,9 +83,22 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int
 			needs.Terms, needs.Tolerations = all, s.Tolerations
 			out = a.appendRotations(out, ch, needs)
 		}
-	})
+	}
+	a.combine(keys, nil, choose)
+	if len(out) == 0 && k.anyDomain { // for example because minValues needs instance types of several zones
+		choose(slices.Repeat([]int{compile.Unsettled}, len(keys)))
+	}
 	a.choices[k] = out
 	return out
+}
+
+// takesAnyDomain reports whether only affinity or anti-affinity of other pods uses topology keys that nodes share. Then the
+// pods may be in a domain that is not known.
+func (a *Assignment) takesAnyDomain(c *compile.Class, s *compile.Stage) bool {
+	return len(s.OverDomains) == 0 && !slices.ContainsFunc(c.Members, func(m int) bool {
+		g := a.Problem.Groups[m]
+		return g.Kind == topology.Spread && g.Key != compile.HostKey
+	})
 }
 
 // combine calls yield for each combination of domains, one of each key, in which a new node may be. The first domains
