@@ -63,7 +63,7 @@ func (s *search) columnsFor(bins []*pattern, x, y int) []colgen.Column {
 		items = append(items, colgen.Item{X: t.demand[x], Y: t.demand[y], Copies: t.left, Value: t.initialValue})
 	}
 	var types []colgen.Bin
-	for _, c := range s.candidates.byRank() {
+	for _, c := range s.candidates.list {
 		b := colgen.Bin{X: c.capacity64(x), Y: c.capacity64(y), Price: c.price + s.pricing.fee}
 		b.MaxRatio = vector.Dot(c.initialBest, c.capacity) / b.Price
 		types = append(types, b)

@@ -71,7 +71,7 @@ func (s *search) isSparse() bool {
 			return false
 		}
 	}
-	list := s.candidates.byRank()
+	list := s.candidates.list
 	return copies >= minCopies && len(list) > 0 && list[0].value*float64(copies) <= fewCopies*s.demand.total
 }
 
