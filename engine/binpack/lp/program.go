@@ -137,36 +137,5 @@ func (p *Program) Value() float64 {
 	return sum
 }
 
-// DropSlack removes the rows for which drop returns true. Once the program is solved, it keeps rows whose slack is not
-// basic, because the basis needs them. It returns the old indices of the remaining rows, in order.
-func (p *Program) DropSlack(drop func(row int) bool) []int {
-	kept := make([]int, 0, len(p.rows))
-	gone := make([]bool, len(p.rows))
-	if p.solved {
-		for _, v := range p.basic {
-			if v >= p.width && drop(v-p.width) {
-				gone[v-p.width] = true
-			}
-		}
-	} else {
-		for i := range p.rows {
-			gone[i] = drop(i)
-		}
-	}
-	number := make([]int, len(p.rows))
-	for i := range p.rows {
-		number[i] = p.width + len(kept)
-		if !gone[i] {
-			p.rows[len(kept)], p.bounds[len(kept)] = p.rows[i], p.bounds[i]
-			kept = append(kept, i)
-		}
-	}
-	p.rows, p.bounds = p.rows[:len(kept)], p.bounds[:len(kept)]
-	if p.solved {
-		p.renumber(p.width, gone, number)
-	}
-	return kept
-}
-
 // infinite is larger than any ratio.
 var infinite = math.Inf(1)
