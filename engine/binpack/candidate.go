@@ -65,7 +65,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 		uses := c.usesOf(cat)
 		for j := range cat.types {
 			n := held.Of(j)
-			if n == 0 || cat.closed && cat.types[j].Supply >= 0 {
+			if n == 0 {
 				continue
 			}
 			x := &candidate{catalog: cat, typ: j, price: math.Inf(1), holds: n, capacity: slices.Clone(cat.scaled[j])}

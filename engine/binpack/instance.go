@@ -14,7 +14,6 @@ type instance struct {
 	units    []float64
 	items    []item // in the order of Problem.Items
 	catalogs []*catalog
-	paid     bool // some type is BinType.Paid
 }
 
 // An item is an Item with the number of its remaining copies and its position in the pattern that is being built.
@@ -38,7 +37,6 @@ func newInstance(p *Problem, o Options) *instance {
 	supplies := slices.Clone(p.Supplies)
 	for i := range p.Catalogs {
 		in.catalogs = append(in.catalogs, newCatalog(&p.Catalogs[i], i, in.units, supplies))
-		in.paid = in.paid || slices.ContainsFunc(p.Catalogs[i].Types, func(t BinType) bool { return t.Paid })
 	}
 	for i := range p.Items {
 		in.items[i] = item{Item: &p.Items[i], index: i, left: p.Items[i].Copies}
