@@ -180,25 +180,14 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 	return best
 }
 
-// take opens p as often as copies, budgets and supplies allow. It then opens patterns alike to p (see alike), until
-// about 1 - repriceShare of the value that was remaining is packed. It returns the opened patterns.
+// take opens p as often as copies, budgets and supplies allow, and returns the opened patterns.
 func (s *search) take(p *pattern) []*pattern {
 	p.resize()
 	p.setCharge(s.in.options.RelaxDistinct)
-	most := int(min(p.catalog.affordCharged(p.charged(), p.typ), math.MaxInt32))
-	times := most
+	times := int(min(p.catalog.affordCharged(p.charged(), p.typ), math.MaxInt32))
 	for _, x := range p.parts {
 		times = min(times, x.item.left/x.n)
 	}
-	bins := slices.Repeat([]*pattern{p}, times)
 	p.move(times)
-	for enough := int(s.demand.total * (1 - repriceShare) / p.value); times < min(most, enough); times++ {
-		like := p.alike()
-		if like == nil {
-			break
-		}
-		like.move(1)
-		bins = append(bins, like)
-	}
-	return bins
+	return slices.Repeat([]*pattern{p}, times)
 }

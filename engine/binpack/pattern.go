@@ -100,35 +100,6 @@ func (p *pattern) setCharge(relax bool) {
 	}
 }
 
-// alike returns a pattern with the same contents, made of remaining copies. An item may be replaced by another of its
-// item class. If too few copies remain, it returns nil.
-func (p *pattern) alike() *pattern {
-	like := *p
-	like.parts = make([]part, 0, len(p.parts))
-	for _, x := range p.parts {
-		due := x.n
-		for _, it := range x.class.open() {
-			n := it.left
-			for _, other := range like.parts {
-				if other.item == it {
-					n -= other.n
-				}
-			}
-			if n = min(n, due); n > 0 {
-				like.parts = append(like.parts, part{item: it, typ: x.typ, class: x.class, n: n})
-				due -= n
-			}
-			if due == 0 {
-				break
-			}
-		}
-		if due > 0 {
-			return nil
-		}
-	}
-	return &like
-}
-
 // move marks the copies of n bins with this pattern as packed, and updates budget and supply. A negative n marks them
 // as remaining.
 func (p *pattern) move(n int) {
