@@ -1,7 +1,6 @@
 package binpack
 
 import (
-	"math"
 	"slices"
 
 	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
@@ -32,17 +31,12 @@ type part struct {
 // ratio returns the value of the copies divided by the price.
 func (p *pattern) ratio() float64 { return p.value / p.price }
 
-// better reports whether p has a higher ratio than the other pattern. Of equal ratios the higher value is better,
-// because it leads to fewer bins. Any pattern is better than nil.
+// better reports whether p has a higher ratio than the other pattern. Any pattern is better than nil.
 func (p *pattern) better(than *pattern) bool {
 	if than == nil {
 		return true
 	}
-	a, b := p.ratio(), than.ratio()
-	if math.Abs(a-b) > same*max(a, b) {
-		return a > b
-	}
-	return p.value > than.value*(1+same)
+	return p.ratio() > than.ratio()*(1+same)
 }
 
 // demand returns the total demand of all copies by dimension.
