@@ -4,7 +4,7 @@ import "slices"
 
 const (
 	// maxAttempts is the largest number of attempts to replace bins. maxLooked is the largest number of item types that
-	// all attempts consider. improve stops after patience failures in a row. All three are multiplied by the effort.
+	// all attempts consider. improve stops after patience failures in a row.
 	maxAttempts = 220
 	maxLooked   = 22_000
 	patience    = 16
@@ -26,15 +26,11 @@ func (s *search) improve(bins []*pattern) []*pattern {
 	for _, p := range bins {
 		p.computeWaste()
 	}
-	effort := 1
-	if s.demand.groups > 1 {
-		effort = 2 // with several price groups, construction is further from the optimum
-	}
 	r := ruiner{search: s, bins: bins, seed: 0x9e3779b97f4a7c15}
 	s.builder.looked = 0
 	last := 0 // the number of the last successful attempt
-	for n := 0; n < effort*maxAttempts && s.builder.looked < effort*maxLooked && len(r.bins) > 1; n++ {
-		if n-last > effort*patience {
+	for n := 0; n < maxAttempts && s.builder.looked < maxLooked && len(r.bins) > 1; n++ {
+		if n-last > patience {
 			break
 		}
 		if r.attempt(n) {
