@@ -12,9 +12,8 @@ const (
 	// plus restFactor times that of its second. It ends when this limit is below minRatio times the price.
 	restFactor = 2
 	// addColumns adds only columns with a ratio (value per dollar) of at least promising. At ratio 1 the reduced cost of a
-	// column is zero. pairUp skips pairs of copies whose ratio exceeds possible.
+	// column is zero.
 	promising = 0.99
-	possible  = 1.05
 )
 
 // addColumns adds columns to the master problem. For each bin type and entry, it finds the best column of at least two
@@ -52,7 +51,7 @@ func (g *generator) pairUp(b *bin, first int, minRatio float64, best []entrySet)
 	if f.ratio = one.value / b.Price; f.ratio >= minRatio {
 		top, minRatio = f, f.ratio
 	}
-	for second := g.firstAtMost(first, float64(b.Price*possible)-one.value); second < len(g.open); second++ {
+	for second := first; second < len(g.open); second++ {
 		two := &g.open[second]
 		if one.value+float64(restFactor*two.value) < minRatio*b.Price {
 			break
@@ -76,20 +75,6 @@ func (g *generator) pairUp(b *bin, first int, minRatio float64, best []entrySet)
 		}
 	}
 	return top
-}
-
-// firstAtMost returns the index of the first open entry, from index i on, with at most the given value. Entries are
-// ordered by falling value.
-func (g *generator) firstAtMost(i int, value float64) int {
-	j := len(g.open)
-	for i < j {
-		if m := int(uint(i+j) >> 1); g.open[m].value > value {
-			i = m + 1
-		} else {
-			j = m
-		}
-	}
-	return i
 }
 
 // complete adds copies to the set until none fits. Each copy is of one of the two most valuable entries that fit into
