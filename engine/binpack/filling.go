@@ -24,7 +24,7 @@ type effort struct {
 	tried   int     // the number of candidates in which a pattern is built for each anchor
 	orders  []order // the rules by which each candidate is filled
 	sample  int     // the approximate number of item types considered for one pattern
-	sparse  bool    // bins hold few copies, so column generation follows construction
+	sparse  bool    // bins hold few copies, so package sparse packs them again
 }
 
 // A scratch is memory that the builder reuses for all patterns.

@@ -16,13 +16,13 @@ func Solve(p *Problem, o Options) *Solution {
 	return in.solution(bins)
 }
 
-// pack packs the items by construction, column generation and improvement. It returns one pattern for each bin.
+// pack packs the items by construction, package sparse and improvement. It returns one pattern for each bin.
 func (in *instance) pack(items []*item) []*pattern {
 	s := newSearch(in, items)
 	if s == nil {
 		return nil
 	}
-	return s.improve(s.generateColumns(s.construct()))
+	return s.improve(s.packSparse(s.construct()))
 }
 
 // packByPriority packs the items of each priority in turn, highest first, by construction only. The items must be
