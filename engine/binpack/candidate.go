@@ -39,8 +39,7 @@ type candidates struct {
 	catalogs []*catalog
 	demand   *demand
 	width    int          // the length of candidate.capacity: dimensions plus scarce cardinalities
-	list     []*candidate // the first sorted entries are in order of compareRank
-	sorted   int          // how many entries of list are sorted; ranked increases it
+	list     []*candidate // in order of compareRank, once rank was called
 	byPrice  []*candidate // the same candidates by rising price
 	highest  float64      // the highest candidate.value
 	uses     []groupUse   // memory for the results of usesOf
@@ -59,14 +58,14 @@ func newCandidates(in *instance, d *demand) *candidates {
 	for _, cat := range in.catalogs {
 		var held typeset.Tally
 		for _, t := range d.types {
-			if f := &t.fit.byCatalog[cat.index]; f.offers != nil {
+			if f := &t.fit[cat.index]; f.offers != nil {
 				held.Count(f.types)
 			}
 		}
 		uses := c.usesOf(cat)
 		for j := range cat.types {
 			n := held.Of(j)
-			if n == 0 || cat.closed && cat.types[j].Supply >= 0 {
+			if n == 0 {
 				continue
 			}
 			x := &candidate{catalog: cat, typ: j, price: math.Inf(1), holds: n, capacity: slices.Clone(cat.scaled[j])}
@@ -102,7 +101,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 func (c *candidates) usesOf(cat *catalog) []groupUse {
 	out := c.uses[:0]
 	for _, t := range c.demand.types {
-		f := &t.fit.byCatalog[cat.index]
+		f := &t.fit[cat.index]
 		if t.left == 0 || f.offers == nil {
 			continue
 		}
@@ -235,13 +234,14 @@ func (c *candidates) value(prices [][]float64) {
 	}
 }
 
-// rank recomputes maxRatio of all candidates after their values changed. fee is added to each price.
+// rank recomputes maxRatio of all candidates after their values changed, and orders them by it. fee is added to each price.
 func (c *candidates) rank(fee float64) {
-	c.highest, c.sorted = 0, 0
+	c.highest = 0
 	for _, x := range c.list {
 		x.maxRatio = x.value / (x.price + fee)
 		c.highest = max(c.highest, x.value)
 	}
+	slices.SortFunc(c.list, compareRank)
 }
 
 // compareRank orders candidates by falling maxRatio, then by falling value, then by index.
@@ -253,21 +253,6 @@ func compareRank(a, b *candidate) int {
 		return cmp.Compare(b.value, a.value)
 	}
 	return a.index - b.index
-}
-
-// sortChunk is the number of candidates that ranked sorts in one step. A search for a pattern seldom needs more.
-const sortChunk = 16
-
-// ranked returns the candidate with position i in the order of compareRank. It sorts the list only as far as necessary.
-func (c *candidates) ranked(i int) *candidate {
-	for c.sorted <= i {
-		rest := c.list[c.sorted:]
-		n := min(sortChunk, len(rest))
-		selectFirst(rest, n)
-		slices.SortFunc(rest[:n], compareRank)
-		c.sorted += n
-	}
-	return c.list[i]
 }
 
 // A walk visits the candidates by falling upper bound on the ratio (value per dollar) of a pattern. No pattern has more
@@ -291,7 +276,7 @@ func (c *candidates) walk(total, fee float64) walk {
 // step returns the next candidate and its bound. At the end it returns nil.
 func (w *walk) step() (*candidate, float64) {
 	c := w.candidates
-	for w.next < len(c.list) && c.ranked(w.next).value > w.total {
+	for w.next < len(c.list) && c.list[w.next].value > w.total {
 		w.next++
 	}
 	for w.capped < len(c.byPrice) && c.byPrice[w.capped].value <= w.total {
@@ -309,42 +294,4 @@ func (w *walk) step() (*candidate, float64) {
 	}
 	w.next++
 	return c.list[w.next-1], c.list[w.next-1].maxRatio
-}
-
-// byRank returns all candidates, ordered by compareRank.
-func (c *candidates) byRank() []*candidate {
-	if c.sorted < len(c.list) {
-		slices.SortFunc(c.list[c.sorted:], compareRank)
-		c.sorted = len(c.list)
-	}
-	return c.list
-}
-
-// selectFirst moves the first n candidates by compareRank to the front of the list, in any order (quickselect).
-func selectFirst(list []*candidate, n int) {
-	for len(list) > sortChunk && n < len(list) {
-		pivot := list[len(list)/2]
-		i, j := 0, len(list)-1
-		for i <= j {
-			for compareRank(list[i], pivot) < 0 {
-				i++
-			}
-			for compareRank(list[j], pivot) > 0 {
-				j--
-			}
-			if i <= j {
-				list[i], list[j] = list[j], list[i]
-				i, j = i+1, j-1
-			}
-		}
-		switch {
-		case n <= j:
-			list = list[:j+1]
-		case n > i:
-			list, n = list[i:], n-i
-		default:
-			return
-		}
-	}
-	slices.SortFunc(list, compareRank)
 }

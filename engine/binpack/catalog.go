@@ -1,7 +1,6 @@
 package binpack
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 
@@ -15,16 +14,13 @@ type catalog struct {
 	scaled   [][]float64 // scaled[j] is the capacity of type j divided by Problem.Units
 	lookup   *Index
 	left     []int64 // the budget that is left, by budget dimension
-	total    []int64 // the whole budget, by budget dimension
 	supplies []int   // supplies[i] is the number of units left of supply i; all catalogs share the slice
-	preload  bool    // some type has a Preload
-	limited  bool    // there is a budget, or a type with a supply that is not closed
-	closed   bool    // types with a supply are not used, see closeSupplies
+	limited  bool    // there is a budget, or a type with a supply
 }
 
 func newCatalog(c *Catalog, index int, units []float64, supplies []int) *catalog {
 	out := &catalog{
-		index: index, types: c.Types, lookup: c.Index, left: slices.Clone(c.Budget), total: c.Budget, supplies: supplies,
+		index: index, types: c.Types, lookup: c.Index, left: slices.Clone(c.Budget), supplies: supplies,
 		limited: len(c.Budget) > 0,
 	}
 	if out.lookup == nil {
@@ -33,7 +29,6 @@ func newCatalog(c *Catalog, index int, units []float64, supplies []int) *catalog
 	for i := range c.Types {
 		t := &c.Types[i]
 		out.scaled = append(out.scaled, vector.Scale(t.Capacity, units))
-		out.preload = out.preload || len(t.Preload) > 0
 		out.limited = out.limited || t.Supply >= 0
 	}
 	return out
@@ -99,40 +94,19 @@ func (c *catalog) affordable(types []int) []int {
 	return slices.DeleteFunc(slices.Clone(types), func(j int) bool { return c.afford(j) == 0 })
 }
 
-// leastCharge returns the charge of a bin of type j that has enough options to meet the Distinct conditions of s. An
-// option is a bin type that the bin may become. The charge is the maximum of the options' charges in each dimension.
-// Options whose charge exceeds that of j least are taken first. If all options together do not meet the conditions, it
-// returns nil.
-func (c *catalog) leastCharge(s *offerSet, j int, options []int) []int64 {
-	own := c.types[j].Charge
-	over := func(o int) float64 { // by how much o's charge exceeds j's, as a share of the budget: the maximum over dimensions
-		most := 0.0
-		for d, total := range c.total {
-			most = max(most, float64(c.types[o].Charge[d]-own[d])/float64(max(total, 1)))
-		}
-		return most
-	}
-	options = slices.Clone(options)
-	slices.SortStableFunc(options, func(a, b int) int { return cmp.Compare(over(a), over(b)) })
+// chargeOf returns the charge of a bin of type j that has enough options to meet the Distinct conditions of s. An option is a
+// bin type that the bin may become. The charge is the maximum, in each dimension, over j and the first options that together
+// meet the conditions. If all options together do not meet them, it returns nil.
+func (c *catalog) chargeOf(s *offerSet, j int, options []int) []int64 {
 	n := sort.Search(len(options)+1, func(n int) bool { return s.satisfied(options[:n]) })
 	if n > len(options) {
 		return nil
 	}
-	out := slices.Clone(own)
+	out := slices.Clone(c.types[j].Charge)
 	for _, o := range options[:n] {
 		for d, v := range c.types[o].Charge {
 			out[d] = max(out[d], v)
 		}
 	}
 	return out
-}
-
-// noMorePreloaded reports whether each counter of a conflict group starts at most as high in type j as in type i.
-func (c *catalog) noMorePreloaded(j, i int) bool {
-	for _, x := range c.types[j].Preload {
-		if countOf(c.types[i].Preload, x.Group) < x.N {
-			return false
-		}
-	}
-	return true
 }

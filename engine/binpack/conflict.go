@@ -27,14 +27,8 @@ func newConflictState(groups int) *conflictState {
 	return &conflictState{present: make([]int, groups), limit: make([]int, groups), stamp: make([]int, groups)}
 }
 
-// reset starts a new bin whose type has this Preload.
-func (l *conflictState) reset(preload []Count) {
-	l.bin++
-	for _, c := range preload {
-		l.touch(c.Group)
-		l.present[c.Group] += c.N
-	}
-}
+// reset starts a new bin.
+func (l *conflictState) reset() { l.bin++ }
 
 // touch resets present and limit of a group if they belong to an earlier bin.
 func (l *conflictState) touch(group int) {

@@ -65,13 +65,13 @@ func (s *search) isSparse() bool {
 	for _, t := range types {
 		copies += t.left
 		if t.hasConflicts || slices.ContainsFunc(s.in.catalogs, func(c *catalog) bool {
-			o := t.fit.byCatalog[c.index].offers
-			return o != types[0].fit.byCatalog[c.index].offers || o != nil && len(o.distinct) > 0
+			o := t.fit[c.index].offers
+			return o != types[0].fit[c.index].offers || o != nil && len(o.distinct) > 0
 		}) {
 			return false
 		}
 	}
-	list := s.candidates.byRank()
+	list := s.candidates.list
 	return copies >= minCopies && len(list) > 0 && list[0].value*float64(copies) <= fewCopies*s.demand.total
 }
 
@@ -103,7 +103,7 @@ const (
 func (s *search) open(reprice bool) []*pattern {
 	var bins []*pattern
 	d := s.demand
-	for !s.in.meter.exhausted() {
+	for {
 		best := s.best()
 		if best == nil {
 			return bins
@@ -124,7 +124,6 @@ func (s *search) open(reprice bool) []*pattern {
 			return bins
 		}
 	}
-	return bins
 }
 
 // From one anchor (see effort.anchors) to the next, best skips len(byValue)/anchorSpacing item types.
@@ -158,10 +157,10 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 	n := 0
 	w := s.candidates.walk(s.demand.total, s.pricing.fee)
 	for c, maxRatio := w.step(); c != nil; c, maxRatio = w.step() {
-		if s.in.meter.exhausted() || best != nil && (n >= b.effort.tried || best.ratio() >= maxRatio*nearBound) {
+		if best != nil && (n >= b.effort.tried || best.ratio() >= maxRatio*nearBound) {
 			break
 		}
-		if on := &anchor.fit.byCatalog[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.soldOut() {
+		if on := &anchor.fit[c.catalog.index]; on.offers == nil || !on.types.Has(c.typ) || c.soldOut() {
 			continue
 		}
 		n++
@@ -181,25 +180,14 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 	return best
 }
 
-// take opens p as often as copies, budgets and supplies allow. It then opens patterns alike to p (see alike), until
-// about 1 - repriceShare of the value that was remaining is packed. It returns the opened patterns.
+// take opens p as often as copies, budgets and supplies allow, and returns the opened patterns.
 func (s *search) take(p *pattern) []*pattern {
 	p.resize()
 	p.setCharge(s.in.options.RelaxDistinct)
-	most := int(min(p.catalog.affordCharged(p.charged(), p.typ), math.MaxInt32))
-	times := most
+	times := int(min(p.catalog.affordCharged(p.charged(), p.typ), math.MaxInt32))
 	for _, x := range p.parts {
 		times = min(times, x.item.left/x.n)
 	}
-	bins := slices.Repeat([]*pattern{p}, times)
 	p.move(times)
-	for enough := int(s.demand.total * (1 - repriceShare) / p.value); times < min(most, enough); times++ {
-		like := p.alike()
-		if like == nil {
-			break
-		}
-		like.move(1)
-		bins = append(bins, like)
-	}
-	return bins
+	return slices.Repeat([]*pattern{p}, times)
 }

@@ -84,7 +84,7 @@ func (d *demand) group(catalogs []*catalog) {
 		buf = buf[:0]
 		for _, c := range catalogs {
 			id := -1
-			if s := t.fit.byCatalog[c.index].offers; s != nil {
+			if s := t.fit[c.index].offers; s != nil {
 				id = s.priceClass
 			}
 			buf = binary.AppendVarint(buf, int64(id))

@@ -23,9 +23,8 @@
 //     generation used greedily (Gilmore and Gomory 1961). Patterns are filled by value and by the direction of the
 //     demand (the dot-product heuristic, Panigrahy et al. 2011). Exchanges of copies then improve them (filling.go,
 //     order.go, polish.go).
-//  4. Column generation. Where bins hold few copies, capacity prices ignore the gaps that copies leave. Package colgen
-//     then computes the dual prices of the items. A subgradient method with Polyak's step length solves the restricted
-//     master problem (Fisher 1981).
+//  4. Few copies per bin. Where bins hold few copies, capacity prices ignore the gaps that copies leave. Package sparse then
+//     packs all copies again, by values of the items that it corrects after each packing.
 //  5. Improvement. Groups of bins are closed and packed again (ruin and recreate, Schrimpf et al. 2000; improve.go).
 //
 // The first dual prices are those of the relaxation for all copies. Later ones are for the remaining copies: those that
@@ -35,7 +34,7 @@
 //
 // Solve is deterministic: the same Problem gives the same Solution on any machine and for any order of its items.
 // Numbers of steps limit its work, never time. A solution satisfies all constraints and lists the copies without a
-// bin. Without budgets, supplies and MaxSteps these are only copies that no bin type holds. Bins that hold all copies
+// bin. Without budgets and supplies these are only copies that no bin type holds. Bins that hold all copies
 // cost at least LowerBound, if their types have no supply. The package knows nothing of Kubernetes.
 //
 // Start reading at Solve, then construct.go and pattern.go.
@@ -44,8 +43,8 @@
 //
 //   - Gilmore, Gomory: A linear programming approach to the cutting-stock problem. Operations Research 9 (1961).
 //   - Kelley: The cutting-plane method for solving convex programs. Journal of SIAM 8 (1960).
-//   - Polyak: Minimization of unsmooth functionals. USSR Computational Mathematics 9 (1969).
-//   - Fisher: The Lagrangian relaxation method for solving integer programming problems. Management Science 27 (1981).
+//   - Belov, Scheithauer: Setup and open-stacks minimization in one-dimensional stock cutting. INFORMS Journal on
+//     Computing 19 (2007).
 //   - Chvátal: Linear Programming. Freeman (1983).
 //   - Schrimpf et al.: Record breaking optimization results using the ruin and recreate principle. Journal of
 //     Computational Physics 159 (2000).

@@ -60,9 +60,6 @@ func (d dice) catalog(s shape, number int) binpack.Catalog {
 			t.Charge = []int64{t.Capacity[0], 1}
 			t.Supply = -d(0, 1)
 		}
-		if s.groups > 0 && d(0, 4) == 0 {
-			t.Preload = []binpack.Count{{Group: d(0, s.groups-1), N: 1}}
-		}
 		c.Types = append(c.Types, t)
 		var list []offer
 		for range d(1, 2) {
@@ -143,9 +140,6 @@ type load struct {
 // them. Tests compare the solver's bins with it, so it shares no code with the solver. It ignores soft bounds.
 func price(p *binpack.Problem, t *binpack.BinType, offers []offer, loads []load) float64 {
 	free, counts, labels := slices.Clone(t.Capacity), make([]int, p.Groups), uint(0)
-	for _, c := range t.Preload {
-		counts[c.Group] += c.N
-	}
 	for _, l := range loads {
 		labels |= l.labels
 		for d, v := range l.item.Demand {

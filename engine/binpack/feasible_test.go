@@ -94,9 +94,7 @@ func distinct(p *binpack.Problem, c *binpack.Catalog, b *binpack.Bin, loads []lo
 	for _, d := range offers.distinct {
 		var seen []int32
 		for j := range c.Types {
-			bare := c.Types[j]
-			bare.Preload = nil // options are found by capacity and offers alone
-			if c.Types[j].Supply == c.Types[b.Type].Supply && price(p, &bare, offers.byType[j], loads) > 0 {
+			if c.Types[j].Supply == c.Types[b.Type].Supply && price(p, &c.Types[j], offers.byType[j], loads) > 0 {
 				seen = append(seen, d.Values[j]...)
 			}
 		}

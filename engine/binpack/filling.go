@@ -24,7 +24,7 @@ type effort struct {
 	tried   int     // the number of candidates in which a pattern is built for each anchor
 	orders  []order // the rules by which each candidate is filled
 	sample  int     // the approximate number of item types considered for one pattern
-	sparse  bool    // bins hold few copies, so column generation follows construction
+	sparse  bool    // bins hold few copies, so package sparse packs them again
 }
 
 // A scratch is memory that the builder reuses for all patterns.
@@ -69,10 +69,9 @@ func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	t := &c.catalog.types[c.typ]
 	f.pattern.catalog, f.pattern.typ = c.catalog, c.typ
 	f.free = append(b.scratch.free[:0], t.Capacity...)
-	b.scratch.conflicts.reset(t.Preload)
+	b.scratch.conflicts.reset()
 	f.open = b.sample(c)
 	b.looked += len(f.open) + 8
-	b.in.meter.spend(len(f.open) + 8)
 	anchor.used = 0
 	if !f.fits(anchor) || f.add(anchor, 1) == 0 {
 		return nil
@@ -96,7 +95,7 @@ func (b *builder) sample(c *candidate) []*itemType {
 		if t.left == 0 {
 			continue
 		}
-		if on := &t.fit.byCatalog[c.catalog.index]; on.offers != nil && on.types.Has(c.typ) {
+		if on := &t.fit[c.catalog.index]; on.offers != nil && on.types.Has(c.typ) {
 			t.used = 0
 			out = append(out, t)
 		}
@@ -136,7 +135,7 @@ func (f *filling) refusesClasses(t *itemType) bool {
 // use. If that raises the bin's price by more than the value of n copies, it adds none.
 func (f *filling) add(t *itemType, n int) int {
 	p := &f.pattern
-	own := t.fit.byCatalog[p.catalog.index].offers
+	own := t.fit[p.catalog.index].offers
 	offers := own
 	if p.offers != nil && p.offers != own {
 		if offers = p.catalog.meet(p.offers, own); offers == nil {
@@ -193,7 +192,6 @@ func (f *filling) addItems(t *itemType, n int) int {
 // put adds at most n copies of the item to the parts, as far as bounds allow. It returns how many it added.
 func (f *filling) put(t *itemType, c *itemClass, it *item, n int) int {
 	if it.hasConflicts() {
-		f.in.meter.spend(1)
 		if n = f.scratch.conflicts.admits(it.Item, n); n == 0 {
 			f.refused[c.number] = f.patterns
 			return 0
@@ -219,7 +217,7 @@ func (f *filling) keepDistinct(offers *offerSet, t *itemType, n int) int {
 		used := slices.Clone(typ.Capacity)
 		vector.Subtract(used, f.free, 1)
 		vector.Subtract(used, t.demand, -n)
-		options := p.catalog.lookup.Options(offers.id, used, typ.Supply, nil)
+		options := p.catalog.lookup.Options(offers.id, used, typ.Supply)
 		if offers.satisfied(p.catalog.affordable(options.Types)) {
 			return n
 		}

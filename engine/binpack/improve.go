@@ -4,7 +4,7 @@ import "slices"
 
 const (
 	// maxAttempts is the largest number of attempts to replace bins. maxLooked is the largest number of item types that
-	// all attempts consider. improve stops after patience failures in a row. All three are multiplied by the effort.
+	// all attempts consider. improve stops after patience failures in a row.
 	maxAttempts = 220
 	maxLooked   = 22_000
 	patience    = 16
@@ -19,22 +19,18 @@ var ruinSizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
 // closes a few bins, mostly with high waste, and packs their copies again with slightly different values. The new bins
 // are kept if they are cheaper, or as cheap and fewer. With budgets or supplies improve does nothing.
 func (s *search) improve(bins []*pattern) []*pattern {
-	effort := s.in.options.Effort
-	if len(bins) < 2 || effort < 0 || s.in.limited() || s.demand.hasRemaining() || s.in.meter.exhausted() {
+	if len(bins) < 2 || s.in.options.Fast || s.in.limited() || s.demand.hasRemaining() {
 		return bins
 	}
 	s.rebase()
 	for _, p := range bins {
 		p.computeWaste()
 	}
-	if s.demand.groups > 1 {
-		effort *= 2 // with several price groups, construction is further from the optimum
-	}
 	r := ruiner{search: s, bins: bins, seed: 0x9e3779b97f4a7c15}
 	s.builder.looked = 0
 	last := 0 // the number of the last successful attempt
-	for n := 0; n < effort*maxAttempts && s.builder.looked < effort*maxLooked && len(r.bins) > 1; n++ {
-		if n-last > effort*patience || s.in.meter.exhausted() {
+	for n := 0; n < maxAttempts && s.builder.looked < maxLooked && len(r.bins) > 1; n++ {
+		if n-last > patience {
 			break
 		}
 		if r.attempt(n) {

@@ -14,8 +14,6 @@ type instance struct {
 	units    []float64
 	items    []item // in the order of Problem.Items
 	catalogs []*catalog
-	meter    *meter
-	paid     bool // some type is BinType.Paid
 }
 
 // An item is an Item with the number of its remaining copies and its position in the pattern that is being built.
@@ -31,26 +29,14 @@ type item struct {
 // hasConflicts reports whether the item has counts or bounds, which restrict the items that share a bin with it.
 func (it *item) hasConflicts() bool { return len(it.Counts)+len(it.Bounds) > 0 }
 
-// A meter counts the elementary steps of Solve. limit is Options.MaxSteps.
-type meter struct{ used, limit int64 }
-
-func (m *meter) spend(n int) { m.used += int64(n) }
-
-// exhausted reports whether the steps have reached the limit. A limit of 0 means none.
-func (m *meter) exhausted() bool { return m.limit > 0 && m.used >= m.limit }
-
 func newInstance(p *Problem, o Options) *instance {
-	in := &instance{
-		problem: p, options: o, units: p.Units, items: make([]item, len(p.Items)),
-		meter: &meter{limit: o.MaxSteps},
-	}
+	in := &instance{problem: p, options: o, units: p.Units, items: make([]item, len(p.Items))}
 	if in.units == nil {
 		in.units = slices.Repeat([]float64{1}, p.Dimensions)
 	}
 	supplies := slices.Clone(p.Supplies)
 	for i := range p.Catalogs {
 		in.catalogs = append(in.catalogs, newCatalog(&p.Catalogs[i], i, in.units, supplies))
-		in.paid = in.paid || slices.ContainsFunc(p.Catalogs[i].Types, func(t BinType) bool { return t.Paid })
 	}
 	for i := range p.Items {
 		in.items[i] = item{Item: &p.Items[i], index: i, left: p.Items[i].Copies}

@@ -10,7 +10,7 @@ import (
 // An itemType is all items with equal demand, bin types and offer sets. Their conflict counts and bounds may differ.
 type itemType struct {
 	index int
-	fit   *itemFit
+	fit   []fit // by catalog
 	// demand and scaled are by dimension. They are parts of two arrays that all item types share, see align.
 	demand       []int64
 	scaled       []float64 // demand divided by Problem.Units
@@ -25,13 +25,8 @@ type itemType struct {
 	stuck        bool    // search.best found no pattern with this item type at the current dual prices
 }
 
-// An itemFit is the offer set and the bin types that an item type may use in each catalog.
-type itemFit struct {
-	byCatalog  []fit // by catalog
-	restricted bool
-}
-
-// A fit is an itemFit for one catalog. offers is nil if the item type may not use the catalog.
+// A fit is the offer set and the bin types that an item type may use in one catalog. offers is nil if it may not use the
+// catalog.
 type fit struct {
 	offers *offerSet
 	types  typeset.Set // the bin types that hold a copy
@@ -121,7 +116,7 @@ func (g *itemGrouper) typeOf(it *item) *itemType {
 }
 
 func sameUse(a, b *Item) bool {
-	return slices.Equal(a.Demand, b.Demand) && a.Restricted == b.Restricted &&
+	return slices.Equal(a.Demand, b.Demand) &&
 		slices.EqualFunc(a.Uses, b.Uses, func(x, y Use) bool {
 			return x.Offers == y.Offers && (x.Offers == NoOffers || slices.Equal(x.Types, y.Types))
 		})
@@ -145,13 +140,12 @@ func (g *itemGrouper) classOf(it *Item) int {
 // newItemType returns a new item type for an item. Bit i of bits is set if a copy uses scarce cardinality i. scarce is
 // the number of scarce cardinalities.
 func (in *instance) newItemType(it *item, bits, scarce int) *itemType {
-	f := &itemFit{byCatalog: make([]fit, len(in.catalogs)), restricted: it.Restricted}
+	t := &itemType{fit: make([]fit, len(in.catalogs)), demand: it.Demand, scaled: vector.Scale(it.Demand, in.units)}
 	for i, u := range it.Uses {
 		if u.Offers != NoOffers {
-			f.byCatalog[i] = fit{in.catalogs[i].set(u.Offers), u.Types}
+			t.fit[i] = fit{in.catalogs[i].set(u.Offers), u.Types}
 		}
 	}
-	t := &itemType{fit: f, demand: it.Demand, scaled: vector.Scale(it.Demand, in.units)}
 	t.weights = make([]float64, 0, len(t.scaled)+scarce)
 	t.weights = append(t.weights, t.scaled...)
 	for i := range scarce {

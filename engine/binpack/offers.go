@@ -46,21 +46,12 @@ func (t *offerTable) set(id OfferSet) *offerSet {
 func (t *offerTable) newSet(id OfferSet) *offerSet {
 	s := &offerSet{id: id, price: t.offers.Prices(id), distinct: t.offers.Distinct(id)}
 	s.types = typeset.New(len(s.price))
-	free := false
 	name := make([]byte, 0, 8*len(s.price))
 	for i, v := range s.price {
 		if v < infinite {
 			s.types.Add(i)
-			free = free || v < minPrice
-			v = max(v, minPrice)
 		}
 		name = binary.LittleEndian.AppendUint64(name, math.Float64bits(v))
-	}
-	if free {
-		s.price = slices.Clone(s.price)
-		for i, v := range s.price {
-			s.price[i] = max(v, minPrice)
-		}
 	}
 	at, ok := t.priceClasses[string(name)]
 	if !ok {

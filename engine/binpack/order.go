@@ -60,7 +60,6 @@ func (f *filling) match(open []*itemType, due float64) {
 		for d, v := range f.free {
 			scaledFree[d] = float64(max(v, 0)) / f.in.units[d] * inverse[d] * inverse[d]
 		}
-		f.in.meter.spend(len(types) / 8)
 		n := 0
 		scores = scores[:0]
 		for _, t := range types {

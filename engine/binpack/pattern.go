@@ -1,9 +1,9 @@
 package binpack
 
 import (
-	"math"
 	"slices"
 
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
@@ -31,17 +31,12 @@ type part struct {
 // ratio returns the value of the copies divided by the price.
 func (p *pattern) ratio() float64 { return p.value / p.price }
 
-// better reports whether p has a higher ratio than the other pattern. Of equal ratios the higher value is better,
-// because it leads to fewer bins. Any pattern is better than nil.
+// better reports whether p has a higher ratio than the other pattern. Any pattern is better than nil.
 func (p *pattern) better(than *pattern) bool {
 	if than == nil {
 		return true
 	}
-	a, b := p.ratio(), than.ratio()
-	if math.Abs(a-b) > same*max(a, b) {
-		return a > b
-	}
-	return p.value > than.value*(1+same)
+	return p.ratio() > than.ratio()*(1+same)
 }
 
 // demand returns the total demand of all copies by dimension.
@@ -80,22 +75,9 @@ func (p *pattern) resize() {
 	p.price = p.offers.price[p.typ] + p.fee
 }
 
-// restricted reports whether admits can return false for some bin type.
-func (p *pattern) restricted() bool {
-	return p.catalog.preload || slices.ContainsFunc(p.parts, func(x part) bool { return x.item.Restricted })
-}
-
-// admits reports whether the pattern's contents may move to bin type j. Restricted items must name j in their
-// Use.Types. If an item has counts or bounds, no counter may start at a higher number in j than in the pattern's type.
+// admits reports whether each item may use bin type j.
 func (p *pattern) admits(j int) bool {
-	hasConflicts := false
-	for _, x := range p.parts {
-		if x.item.Restricted && !x.typ.fit.byCatalog[p.catalog.index].types.Has(j) {
-			return false
-		}
-		hasConflicts = hasConflicts || x.item.hasConflicts()
-	}
-	return !hasConflicts || !p.catalog.preload || p.catalog.noMorePreloaded(j, p.typ)
+	return !slices.ContainsFunc(p.parts, func(x part) bool { return !x.typ.fit[p.catalog.index].types.Has(j) })
 }
 
 // setCharge computes what one bin uses of the budget. It exceeds BinType.Charge if Distinct conditions require further
@@ -103,42 +85,13 @@ func (p *pattern) admits(j int) bool {
 func (p *pattern) setCharge(relax bool) {
 	p.charge = nil
 	if c := p.catalog; len(c.left) > 0 && len(p.offers.distinct) > 0 && !relax {
-		var may func(int) bool
-		if p.restricted() {
-			may = p.admits
+		var among []typeset.Set
+		for _, x := range p.parts {
+			among = append(among, x.typ.fit[c.index].types)
 		}
-		options := c.lookup.Options(p.offers.id, p.demand(), c.types[p.typ].Supply, may)
-		p.charge = c.leastCharge(p.offers, p.typ, c.affordable(options.Types))
+		options := c.lookup.Options(p.offers.id, p.demand(), c.types[p.typ].Supply, among...)
+		p.charge = c.chargeOf(p.offers, p.typ, c.affordable(options.Types))
 	}
-}
-
-// alike returns a pattern with the same contents, made of remaining copies. An item may be replaced by another of its
-// item class. If too few copies remain, it returns nil.
-func (p *pattern) alike() *pattern {
-	like := *p
-	like.parts = make([]part, 0, len(p.parts))
-	for _, x := range p.parts {
-		due := x.n
-		for _, it := range x.class.open() {
-			n := it.left
-			for _, other := range like.parts {
-				if other.item == it {
-					n -= other.n
-				}
-			}
-			if n = min(n, due); n > 0 {
-				like.parts = append(like.parts, part{item: it, typ: x.typ, class: x.class, n: n})
-				due -= n
-			}
-			if due == 0 {
-				break
-			}
-		}
-		if due > 0 {
-			return nil
-		}
-	}
-	return &like
 }
 
 // move marks the copies of n bins with this pattern as packed, and updates budget and supply. A negative n marks them

@@ -28,7 +28,7 @@ func (b *builder) polish(p *pattern) {
 	f.open = b.scratch.trade[:0]
 	for _, t := range b.scratch.open {
 		if t.left > t.used && !t.hasConflicts &&
-			p.catalog.meet(p.offers, t.fit.byCatalog[p.catalog.index].offers) == p.offers {
+			p.catalog.meet(p.offers, t.fit[p.catalog.index].offers) == p.offers {
 			f.open = append(f.open, t)
 		}
 	}
@@ -41,9 +41,9 @@ func (b *builder) polish(p *pattern) {
 	if f.pattern.value > p.value {
 		p.parts = slices.DeleteFunc(slices.Clone(f.pattern.parts), func(x part) bool { return x.n == 0 })
 		p.value = f.pattern.value
-		p.offers = p.parts[0].typ.fit.byCatalog[p.catalog.index].offers
+		p.offers = p.parts[0].typ.fit[p.catalog.index].offers
 		for _, x := range p.parts {
-			p.offers = p.catalog.meet(p.offers, x.typ.fit.byCatalog[p.catalog.index].offers)
+			p.offers = p.catalog.meet(p.offers, x.typ.fit[p.catalog.index].offers)
 		}
 		p.price = p.offers.price[p.typ] + p.fee
 	}
@@ -68,7 +68,6 @@ func (f *filling) swap() bool {
 			}
 		}
 	}
-	f.in.meter.spend(len(parts) * len(f.open) / 8)
 	if out < 0 {
 		return false
 	}

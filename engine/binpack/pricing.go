@@ -10,7 +10,6 @@ import (
 type pricing struct {
 	demand             *demand
 	candidates         *candidates
-	meter              *meter
 	fee                float64 // Problem.Fee, plus the fee for small solutions (see smallFee)
 	totalAtUpdate      float64 // demand.total at the last update of the dual prices
 	totalAtGroupPrices float64 // demand.total when group prices were last computed; 0: compute them at the next update
@@ -29,7 +28,7 @@ const (
 
 func newPricing(in *instance, d *demand, c *candidates) *pricing {
 	p := &pricing{
-		demand: d, candidates: c, meter: in.meter, fee: in.problem.Fee, covering: lp.NewCovering(c.width, d.groups),
+		demand: d, candidates: c, fee: in.problem.Fee, covering: lp.NewCovering(c.width, d.groups),
 		open: make([]bool, len(c.list)), stale: true,
 	}
 	d.rank()
@@ -49,7 +48,7 @@ func newPricing(in *instance, d *demand, c *candidates) *pricing {
 
 // update recomputes values and maxRatio for the remaining copies. It returns false if no bin can be opened.
 func (p *pricing) update() bool {
-	if p.meter.exhausted() || !p.solve() {
+	if !p.solve() {
 		return false
 	}
 	p.demand.sort()
@@ -79,16 +78,14 @@ func (p *pricing) solve() bool {
 	if len(p.bins) == 0 {
 		return false
 	}
-	before := p.covering.Steps()
 	needs := d.needs(c.width)
 	prices, _ := p.covering.Solve(needs)
-	p.meter.spend(int(p.covering.Steps()-before) + len(p.bins))
 	if len(p.bins) == 1 {
 		divide(prices[0], needs[0], &p.bins[0])
 	}
 	for _, t := range d.byValue {
 		// a copy that uses only dimensions with price 0 still has a small value
-		t.value = max(vector.Dot(prices[t.group], t.weights), minPrice)
+		t.value = max(vector.Dot(prices[t.group], t.weights), minValue)
 		t.stuck = false
 	}
 	c.value(prices)

@@ -39,15 +39,12 @@ type Item struct {
 	Bounds []Bound // limits on the counters of a bin that holds the item; rising by group
 	// Priority matters if budgets and supplies do not suffice for all items. Items of higher priority are then packed first.
 	Priority int32
-	// Restricted says that some Use.Types omits types with capacity for a copy and an offer in Use.Offers. Solve then
-	// changes the type of a bin with the item only to a type in Use.Types.
-	Restricted bool
 }
 
 // A Use is what an item may use in one catalog: an offer set and bin types.
 type Use struct {
 	Offers OfferSet    // NoOffers: the item must not use the catalog
-	Types  typeset.Set // bin types that hold one copy, by capacity, offers and BinType.Preload
+	Types  typeset.Set // the bin types that may hold a copy; each has capacity for one and an offer in Offers
 }
 
 // An OfferSet identifies a set of offers of one catalog. Catalog.Offers gives its prices and intersections.
@@ -56,8 +53,7 @@ type OfferSet int32
 // NoOffers is the empty set of offers.
 const NoOffers OfferSet = -1
 
-// A Count is a number N to add to the counter of a conflict group in a bin. Item.Counts are added for each copy in the
-// bin. BinType.Preload is added once, when the bin is opened.
+// A Count is a number N to add to the counter of a conflict group in a bin, for each copy of the item.
 type Count struct{ Group, N int }
 
 // A Bound limits the counter of a conflict group to Max in each bin that holds the item. The item's own copies are
@@ -87,17 +83,15 @@ type BinType struct {
 	Supply   int     // index in Problem.Supplies; -1: any number of bins may be opened
 	Draw     int     // how many units of the supply one bin uses; 0 means 1
 	// Paid says that the supply is paid for, and that another type without a supply has the same capacity. Dual prices are
-	// those of the other types, because a unit of the supply is worth what it replaces. Bins of other types are improved
-	// separately.
-	Paid    bool
-	Preload []Count // the initial counters of conflict groups in each bin of the type; rising by group
+	// those of the other types, because a unit of the supply is worth what it replaces.
+	Paid bool
 }
 
 // Offers gives the prices, intersections and conditions of a catalog's offer sets. Solve calls it from one goroutine.
 type Offers interface {
 	// Meet returns the intersection of both sets, and false if no type has an offer in it.
 	Meet(a, b OfferSet) (OfferSet, bool)
-	// Prices returns, for each bin type, the price of its cheapest offer in the set; +Inf if it has none.
+	// Prices returns, for each bin type, the price of its cheapest offer in the set: more than zero, +Inf if it has none.
 	Prices(s OfferSet) []float64
 	// Distinct returns the conditions on the option types of a bin whose offer set is s, nil for none.
 	Distinct(s OfferSet) []Distinct
@@ -113,23 +107,17 @@ type Distinct struct {
 
 // Options are the parameters of Solve. The zero value is valid.
 type Options struct {
-	// Effort multiplies the work that Solve spends on improving its first solution. 0 means the default 1. A negative
-	// value means no improvement.
-	Effort int
+	// Fast says that Solve returns its first solution without improving it.
+	Fast bool
 	// RelaxDistinct makes Solve ignore all Distinct conditions.
 	RelaxDistinct bool
-	// MaxSteps limits the elementary steps of Solve: item types considered for patterns, and matrix rows changed by
-	// simplex pivots. At the limit, Solve keeps the bins opened so far and packs no more copies. Unlike a time limit, it
-	// gives the same solution on slow and fast machines. 0 means no limit.
-	MaxSteps int64
 }
 
 // A Solution is the result of Solve: the opened bins with their contents, and the copies that are in no bin.
 type Solution struct {
-	Bins  []*Bin  // in order of opening; identical bins may share a pointer
-	Left  []int   // Left[i] is the number of copies of item i that are in no bin
-	Cost  float64 // the sum of all prices and fees, in dollars per hour
-	Steps int64   // the number of elementary steps, see Options.MaxSteps
+	Bins []*Bin  // in order of opening; identical bins may share a pointer
+	Left []int   // Left[i] is the number of copies of item i that are in no bin
+	Cost float64 // the sum of all prices and fees, in dollars per hour
 }
 
 // A Bin is one opened bin, or several identical ones. Catalog is an index in Problem.Catalogs, Type one in

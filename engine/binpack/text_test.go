@@ -62,8 +62,8 @@ func text(p *binpack.Problem, s *binpack.Solution) string {
 
 // A parser reads a problem, with one element in each line:
 //
-//	dimensions 2, fee 0.01, groups 1, supplies 3 1, budget 100 4, distinct 2, steps 1000
-//	type small 4 8 supply=0 charge=4,1 includes=0 preload=0:1
+//	dimensions 2, fee 0.01, groups 1, supplies 3 1, budget 100 4, distinct 2
+//	type small 4 8 supply=0 charge=4,1 includes=0
 //	offer small 0.10 spot zone-a                 with labels
 //	item web 1 2 x3 on=spot,zone-a count=0:1 bound=0:1 soft=0:1 priority=5
 type parser struct {
@@ -98,8 +98,6 @@ func (r *parser) line(what string, args []string) {
 		p.Dimensions = int(r.amounts(args)[0])
 	case "groups":
 		p.Groups = int(r.amounts(args)[0])
-	case "steps":
-		r.options.MaxSteps = r.amounts(args)[0]
 	case "fee":
 		p.Fee = r.price(args[0])
 	case "supplies":
@@ -135,8 +133,6 @@ func (r *parser) binType(args []string) binpack.BinType {
 			t.Supply = int(r.amounts([]string{value})[0])
 		case "charge":
 			t.Charge = r.amounts(strings.Split(value, ","))
-		case "preload":
-			t.Preload = []binpack.Count{{Group: r.two(value)[0], N: r.two(value)[1]}}
 		}
 	}
 	return t

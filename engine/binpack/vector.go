@@ -5,8 +5,8 @@ import "math"
 const (
 	// infinite is larger than any price of an offer.
 	infinite = math.MaxFloat64
-	// minPrice replaces smaller prices and values, in dollars per hour. A price of zero would make a ratio infinite.
-	minPrice = 1e-9
+	// minValue replaces smaller values of copies, in dollars per hour.
+	minValue = 1e-9
 	// same is the relative difference up to which two prices or ratios are regarded as equal.
 	same = 1e-6
 	// epsilon is the largest difference between two scores that addBest regards as equal. Of equal scores it takes the

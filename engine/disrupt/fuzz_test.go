@@ -29,7 +29,7 @@ func FuzzDecide(f *testing.F) {
 func checkDecide(t *testing.T, data []byte) {
 	b := rawpods.From(data)
 	o := options()
-	o.Pack.Effort = rawpods.Pick(b, -1, 1)
+	o.Pack.Fast = rawpods.Pick(b, true, false)
 	o.MaxWhatIfs = 200
 	d := rawcluster.Busy(t, b)
 	now := scenario.Epoch()

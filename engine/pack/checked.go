@@ -3,7 +3,6 @@ package pack
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify"
@@ -81,7 +80,7 @@ type checkedSolve struct {
 // podsToPlan returns the pending pods, and the displaced ones (on nodes that are being deleted), by namespace/name.
 func podsToPlan(s *model.Snapshot) []*model.Pod {
 	pods := append(slices.Clone(s.Pending()), s.Displaced()...)
-	slices.SortFunc(pods, func(a, b *model.Pod) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(pods, comparePods)
 	return slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
 }
 

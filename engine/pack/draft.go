@@ -82,7 +82,7 @@ func (d *draft) launchNodes() (kept []*node) {
 // charges of all nodes. If one of the types exceeds the node's charge, launch subtracts the largest excess from left.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
-	all := n.pool.Options(n.offers, n.amount, n.instance().Reservation, n.admits())
+	all := n.pool.Options(n.offers, n.amount, n.instance().Reservation, n.allowed()...)
 	options := withinLimits(all.Types, n, left.Left(n.pool))
 	covered := n.instance().Reservation != nil && n.instance().Reservation.Commitment
 	if covered {

@@ -3,7 +3,6 @@ package pack
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -69,12 +68,15 @@ func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
 	})
 }
 
+// compareRefusals orders refusals by the key of their first pod.
+func compareRefusals(a, b model.Refusal) int { return comparePods(a.Pods[0], b.Pods[0]) }
+
 // refuse returns the plan with the refusals added. Refusals are ordered by the key of their first pod.
 func refuse(plan *model.Plan, refused []model.Refusal) *model.Plan {
 	if len(refused) == 0 {
 		return plan
 	}
 	plan.Refusals = append(plan.Refusals, refused...)
-	slices.SortStableFunc(plan.Refusals, func(a, b model.Refusal) int { return strings.Compare(a.Pods[0].Key, b.Pods[0].Key) })
+	slices.SortStableFunc(plan.Refusals, compareRefusals)
 	return plan
 }

@@ -19,7 +19,7 @@ func FuzzSolve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		b := rawpods.From(data)
 		o := pack.Options{
-			Labels: labels, Effort: rawpods.Pick(b, -1, 1), Slack: rawpods.Pick(b, 0, 0.2), RelaxMinValues: rawpods.Pick(b, false, true),
+			Labels: labels, Fast: rawpods.Pick(b, true, false), Slack: rawpods.Pick(b, 0, 0.2), RelaxMinValues: rawpods.Pick(b, false, true),
 			PreferencePolicy: rawpods.Pick(b, pack.PreferenceRespect, pack.PreferenceIgnore),
 		}
 		d := rawcluster.From(t, b)

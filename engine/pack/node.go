@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/assign"
@@ -80,28 +80,11 @@ func (n *node) coveredOptions(options []*catalog.Type) ([]*catalog.Type, require
 	return slices.DeleteFunc(kept, func(t *catalog.Type) bool { return t.Draw > most }), reqs
 }
 
-// admits returns a function that reports whether host ports and DaemonSet pods allow the node's pods on
-// pool.Types[typ]. It returns nil if they allow all types.
-func (n *node) admits() func(typ int) bool {
-	if !slices.ContainsFunc(n.parts, func(x part) bool { return x.segment.Fit.Restricted }) {
-		return nil
+// allowed returns, for each part, the types that host ports and DaemonSet pods allow its pods.
+func (n *node) allowed() []typeset.Set {
+	out := make([]typeset.Set, len(n.parts))
+	for i, x := range n.parts {
+		out[i] = x.segment.Fit.ByPool[n.pool.Index].Types
 	}
-	return func(typ int) bool {
-		for _, x := range n.parts {
-			if x.segment.Fit.Restricted && !x.segment.Fit.ByPool[n.pool.Index].Types.Has(typ) {
-				return false
-			}
-		}
-		return n.preloadsNoMore(typ)
-	}
-}
-
-// preloadsNoMore reports whether no spread group over the hostname counts more DaemonSet pods on an empty node of type
-// typ than on one of the planned type. Then the spread constraints allow the node's pods on type typ as well.
-func (n *node) preloadsNoMore(typ int) bool {
-	bins := n.pool.Bins().Types
-	return !slices.ContainsFunc(bins[typ].Preload, func(x binpack.Count) bool {
-		i := slices.IndexFunc(bins[n.typ].Preload, func(y binpack.Count) bool { return y.Group == x.Group })
-		return i < 0 || bins[n.typ].Preload[i].N < x.N
-	})
+	return out
 }

@@ -20,9 +20,8 @@ type Options struct {
 	// MaxTypes is the largest number of instance types among which the launch of a new node may choose. A spot launch is
 	// more likely to succeed with more types. 0 means the default 600.
 	MaxTypes int
-	// Effort multiplies the work that Solve spends on improving a plan. 0 means the default 1. A negative value means no
-	// improvement.
-	Effort int
+	// Fast says that Solve returns its first plan without improving it.
+	Fast bool
 	// Leave[key] is the reason to refuse the pod with that key. Such pods are not planned.
 	Leave map[string]model.Verdict
 	// RelaxMinValues says that a node is launched even if its instance types have fewer distinct label values than
@@ -62,7 +61,7 @@ const maxSlack = 0.5
 func (o Options) settings() compile.Settings {
 	return compile.Settings{
 		Settings:          catalog.Settings{Labels: o.Labels, MaxNodeCPU: o.MaxNodeCPU, RelaxMinValues: o.RelaxMinValues},
-		IgnorePreferences: o.PreferencePolicy == PreferenceIgnore, Refuse: o.Leave, DefaultSpread: o.DefaultSpread, Slack: o.Slack,
+		IgnorePreferences: o.PreferencePolicy == PreferenceIgnore, DefaultSpread: o.DefaultSpread, Slack: o.Slack,
 	}
 }
 
@@ -70,9 +69,6 @@ func (o Options) settings() compile.Settings {
 func (o Options) withDefaults() Options {
 	if o.MaxTypes == 0 {
 		o.MaxTypes = 600
-	}
-	if o.Effort == 0 {
-		o.Effort = 1
 	}
 	return o
 }

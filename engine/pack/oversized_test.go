@@ -11,7 +11,7 @@ import (
 
 func TestOversized(t *testing.T) {
 	s := model.Compile(model.Delta{Pools: []*apiv1.NodePool{{ObjectMeta: metav1.ObjectMeta{Name: "p"}}}, Types: map[string][]*model.InstanceType{
-		"p": {{Name: "vast", Capacity: model.Resources{"example.com/store": 1 << 50}}},
+		"p": {{Name: "vast", Allocatable: model.Resources{"example.com/store": 1 << 50}}},
 	}})
 	for _, tt := range []struct {
 		requests model.Resources

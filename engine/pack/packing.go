@@ -58,7 +58,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 // packTier packs the items that remain into nodes of a tier: the pools of one weight. left[i] is the number of copies
 // of item i that still have no node.
 func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog.Pool, a *assign.Assignment) (left []int) {
-	solution := binpack.Solve(problem, binpack.Options{Effort: o.Effort, RelaxDistinct: o.RelaxMinValues})
+	solution := binpack.Solve(problem, binpack.Options{Fast: o.Fast, RelaxDistinct: o.RelaxMinValues})
 	made := map[*binpack.Bin]*node{}
 	for _, b := range solution.Bins {
 		n := made[b]
@@ -147,7 +147,6 @@ func itemsOf(a *assign.Assignment) []binpack.Item {
 		items[i] = binpack.Item{
 			Name: strconv.Itoa(1_000_000_000 + i)[1:], Demand: s.Demand.Amount, Copies: s.Copies(),
 			Uses: on, Counts: countsOf(s), Bounds: boundsOf(s.Rules), Priority: s.Class.Priority,
-			Restricted: s.Fit.Restricted,
 		}
 	}
 	return items

@@ -28,22 +28,12 @@ func (d *draft) refusals() []model.Refusal {
 	if left == 0 {
 		return nil
 	}
-	placed := map[*model.Pod]bool{}
-	for _, p := range d.plan.Placements {
-		for _, pod := range p.Pods {
-			placed[pod] = true
-		}
-	}
-	for i := range d.plan.Nodes {
-		for _, pod := range d.plan.Nodes[i].Pods {
-			placed[pod] = true
-		}
-	}
+	placed := placedKeys(d.plan)
 	var out []model.Refusal
 	for _, c := range d.problem.Classes {
 		var pods []*model.Pod
 		for _, pod := range c.Pods {
-			if !placed[pod] {
+			if !placed[pod.Key] {
 				pods = append(pods, pod)
 			}
 		}
@@ -51,7 +41,7 @@ func (d *draft) refusals() []model.Refusal {
 			out = append(out, model.Refusal{Pods: pods, Reasons: d.reasons(c)})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b model.Refusal) int { return strings.Compare(a.Pods[0].Key, b.Pods[0].Key) })
+	slices.SortStableFunc(out, compareRefusals)
 	return out
 }
 
@@ -97,7 +87,7 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 // is a DaemonSet, a limit, minValues, or constraints on other pods.
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
-	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons.Filter()}
+	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons}
 	on := cat.Fit(needs).ByPool[pool.Index]
 	if on.Set == nil {
 		if needs.Daemons = nil; s.Daemons != nil && cat.Fit(needs).ByPool[pool.Index].Set != nil {
@@ -140,14 +130,15 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 }
 
 // explainDaemonAffinity returns a verdict on the first affinity rule of the stage that selects DaemonSet pods on new nodes
-// but may not be met by them. That is so if none of these DaemonSets is certain, or if DaemonSet pods cannot meet all
-// affinity of the stage. Otherwise the verdict is OK.
+// but cannot be met by them: over a label that nodes share, or if none of these DaemonSets is certain, or if DaemonSet pods
+// cannot meet all affinity of the stage over the hostname. Otherwise the verdict is OK.
 func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
 		g := p.Groups[r.Group]
 		certain := slices.ContainsFunc(g.Daemons, func(i int) bool { return p.Daemons[i].Certain })
-		if r.Kind == topology.Near && len(p.DaemonsOf(g)) > 0 && (s.DaemonAffinity == nil || !certain) {
+		met := g.Key == compile.HostKey && s.DaemonAffinity != nil && certain
+		if r.Kind == topology.Near && len(p.DaemonsOf(g)) > 0 && !met {
 			return d.topologyVerdict(r.Kind, g)
 		}
 	}
@@ -173,7 +164,7 @@ var causes = map[topology.Kind]model.Cause{
 // such limit. If there is none, the verdict is OK. on is the part of a Fit for the pool.
 func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *catalog.Demand) (most model.Verdict) {
 	on.Types.Each(func(i int) {
-		options := pool.Options(on.Set, demand.Amount, pool.Types[i].Reservation, nil).Types
+		options := pool.Options(on.Set, demand.Amount, pool.Types[i].Reservation).Types
 		var exceeded model.Verdict
 		for n, t := range options {
 			if _, v := d.packed.limits.Allow(t); v.By > exceeded.By {
@@ -218,11 +209,7 @@ func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
 		if g.Key == compile.HostKey || !slices.ContainsFunc(d.assigned.Placed.Counts.Of(m).Limit, func(v int32) bool { return v != compile.NoLimit }) {
 			continue
 		}
-		v := model.Verdict{Rule: model.RuleTopology, Cause: model.CauseOthersAffinity, Key: p.Keys[g.Key].Label}
-		if names := p.DaemonsRepelling(m); len(names) > 0 {
-			v.Subject = daemonSets(names)
-		}
-		return v
+		return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseOthersAffinity, Key: p.Keys[g.Key].Label}
 	}
 	return model.Verdict{}
 }

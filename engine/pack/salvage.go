@@ -4,83 +4,30 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// maxAdmissions is the largest number of plans that reassemble checks.
-const maxAdmissions = 48
+// maxRemovals is the largest number of times that salvage removes parts of a plan.
+const maxRemovals = 4
 
-// salvage returns a part of the plan that breaks no rule. It removes the nodes, placements and pods that violations
-// name. If the rest still breaks a rule, reassemble finds out which of its parts do. The removed pods are refused.
+// salvage returns a part of the plan that breaks no rule. It removes the pods, nodes, placements and nodes of NodePools
+// that violations name, until no rule is broken. If that fails, the plan refuses all pods.
 func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) *model.Plan {
-	rest := c.without(plan, partsNamed(violations))
-	if c.holds(rest) {
-		return rest
-	}
-	return c.reassemble(rest, violationReason(violations[0]))
-}
-
-// holds reports whether the check of the plan finds no violation and does not panic. It records what it finds.
-func (c *checkedSolve) holds(plan *model.Plan) bool {
-	var violations []verify.Violation
-	if failed := recovered(func() { violations = c.steps.Check(c.snapshot, plan) }); failed != nil {
-		c.out.Panics = append(c.out.Panics, *failed)
-		return false
-	}
-	c.out.Violations = append(c.out.Violations, violations...)
-	return len(violations) == 0
-}
-
-// reassemble returns a plan without violations, from placements and planned nodes of the plan whole. It tries to add
-// each half of them. If that breaks a rule, it tries each half of the half, and so on. All other pods are refused with
-// the reason why.
-func (c *checkedSolve) reassemble(whole *model.Plan, why string) *model.Plan {
-	count := len(whole.Placements) + len(whole.Nodes)
-	kept, checks := make([]bool, count), 0
-	plan := c.refuseAll(why)
-	var admit func(from, to int)
-	admit = func(from, to int) {
-		if from == to || checks >= maxAdmissions {
-			return
+	why := violationReason(violations[0])
+	for range maxRemovals {
+		plan = c.without(plan, partsNamed(plan, violations))
+		if failed := recovered(func() { violations = c.steps.Check(c.snapshot, plan) }); failed != nil {
+			c.out.Panics = append(c.out.Panics, *failed)
+			break
 		}
-		with := c.without(whole, partsBut(whole, why, func(i int) bool { return kept[i] || from <= i && i < to }))
-		var violations []verify.Violation
-		checks++
-		if recovered(func() { violations = c.steps.Check(c.snapshot, with) }) == nil && len(violations) == 0 {
-			plan = with
-			for i := from; i < to; i++ {
-				kept[i] = true
-			}
-			return
+		if len(violations) == 0 {
+			return plan
 		}
-		if half := (from + to) / 2; from < half {
-			admit(from, half)
-			admit(half, to)
-		}
+		c.out.Violations = append(c.out.Violations, violations...)
 	}
-	admit(0, count/2)
-	admit(count/2, count)
-	return plan
-}
-
-// partsBut returns the parts of the plan to remove: the placements and nodes with numbers i for which kept(i) is false.
-// Placements are numbered first, then nodes. why is the reason to refuse their pods.
-func partsBut(plan *model.Plan, why string, kept func(int) bool) removal {
-	b := removal{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
-	for i, pl := range plan.Placements {
-		if !kept(i) && pl.Node != nil {
-			b.existing[pl.Node.Name] = why
-		}
-	}
-	for i := range plan.Nodes {
-		if !kept(len(plan.Placements) + i) {
-			b.nodes[i] = why
-		}
-	}
-	return b
+	return c.refuseAll(why)
 }
 
 // A removal is what to remove from a plan. Each removed part has the reason to refuse its pods.
@@ -90,8 +37,9 @@ type removal struct {
 	pods     map[string]string // the pods to remove: reason by pod key
 }
 
-// partsNamed returns the parts of a plan that the violations name: pods, planned nodes, and existing nodes.
-func partsNamed(violations []verify.Violation) removal {
+// partsNamed returns the parts of the plan that the violations name: pods, planned nodes, all planned nodes of a NodePool, and
+// existing nodes.
+func partsNamed(plan *model.Plan, violations []verify.Violation) removal {
 	b := removal{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
 	for _, v := range violations {
 		why := violationReason(v)
@@ -103,6 +51,12 @@ func partsNamed(violations []verify.Violation) removal {
 			b.nodes[position] = why
 		case v.Node != "":
 			b.existing[v.Node] = why
+		case v.Pool != "":
+			for i := range plan.Nodes {
+				if plan.Nodes[i].Pool.Name == v.Pool {
+					b.nodes[i] = why
+				}
+			}
 		}
 	}
 	return b
@@ -166,6 +120,6 @@ func (c *checkedSolve) account(plan *model.Plan, reasons map[string]string) *mod
 		v := internalError(cmp.Or(why, "no valid placement was found"))
 		plan.Refusals = append(plan.Refusals, model.Refusal{Pods: byReason[why], Reasons: []model.PoolVerdict{{Verdict: v}}})
 	}
-	slices.SortStableFunc(plan.Refusals, func(a, b model.Refusal) int { return strings.Compare(a.Pods[0].Key, b.Pods[0].Key) })
+	slices.SortStableFunc(plan.Refusals, compareRefusals)
 	return plan
 }

@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -11,10 +10,7 @@ import (
 
 // Solve returns a plan for the pending pods of s, and for the displaced pods: those on nodes that are being deleted.
 func Solve(s *model.Snapshot, o Options) *model.Plan {
-	pods := append(s.Pending(), s.Displaced()...)
-	slices.SortFunc(pods, comparePods)
-	pods = slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
-	pods, refused := exclude(s, o, pods)
+	pods, refused := exclude(s, o, podsToPlan(s))
 	if len(pods) == 0 {
 		return refuse(&model.Plan{}, refused)
 	}

@@ -126,7 +126,7 @@ const samples = 24
 func (r *replay) floor() {
 	until := min(r.now+max(r.settings.Step.Milliseconds(), min(r.settings.Sample.Milliseconds(), (r.end-r.begin)/samples)), r.end)
 	o := r.policy.Options.Pack
-	o.Effort = -1
+	o.Fast = true
 	r.tally.floor += offline.Floor(r.look(), o) * float64(until-r.now) / hour
 	r.sample = until
 }

@@ -99,7 +99,8 @@ func (w *world) namespaceLabels(name string) labels.Set {
 // The rule allows that if some DaemonSet
 //
 //   - is uncertain, and a rule of the pod selects its pods or its anti-affinity selects the pod; or
-//   - is named by the refusal, and has pods that a rule of the pod selects over a label that nodes share.
+//   - is named by the refusal, and has pods that a spread constraint of the pod selects, or another rule of the pod over a label
+//     that nodes share.
 func (w *world) refusedForDaemonSet(r model.Refusal) (bool, error) {
 	sets, err := w.daemonSets()
 	if err != nil {
@@ -111,30 +112,27 @@ func (w *world) refusedForDaemonSet(r model.Refusal) (bool, error) {
 		if !named && !d.uncertain {
 			continue
 		}
-		onHost, shared, err := w.selects(pod, d.pod)
+		alone, counted, err := w.selects(pod, d.pod)
 		if err != nil {
 			return false, err
 		}
-		if shared || d.uncertain && (onHost || w.excludes(d.info, pod)) {
+		if counted || d.uncertain && (alone || w.excludes(d.info, pod)) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// selects reports whether a required rule of the pod selects the other pod. onHost is true for a rule over host names, and
-// shared for a rule over a label that several nodes have.
-func (w *world) selects(pod, other *corev1.Pod) (onHost, shared bool, err error) {
+// selects reports whether a required rule of the pod selects the other pod. alone is true for affinity or anti-affinity over host
+// names. counted is true for all other rules: spread, and rules over a label that several nodes have.
+func (w *world) selects(pod, other *corev1.Pod) (alone, counted bool, err error) {
 	info, err := framework.NewPodInfo(pod)
 	if err != nil {
 		return false, false, err
 	}
-	add := func(topologyKey string) {
-		onHost, shared = onHost || topologyKey == corev1.LabelHostname, shared || topologyKey != corev1.LabelHostname
-	}
 	for _, t := range slices.Concat(info.GetRequiredAffinityTerms(), info.GetRequiredAntiAffinityTerms()) {
 		if t.Matches(other, w.namespaceLabels(other.Namespace)) {
-			add(t.TopologyKey)
+			alone, counted = alone || t.TopologyKey == corev1.LabelHostname, counted || t.TopologyKey != corev1.LabelHostname
 		}
 	}
 	for _, c := range w.constraints(pod) {
@@ -143,10 +141,10 @@ func (w *world) selects(pod, other *corev1.Pod) (onHost, shared bool, err error)
 			return false, false, err
 		}
 		if c.WhenUnsatisfiable == corev1.DoNotSchedule && pod.Namespace == other.Namespace && selector.Matches(labels.Set(other.Labels)) {
-			add(c.TopologyKey)
+			counted = true
 		}
 	}
-	return onHost, shared, nil
+	return alone, counted, nil
 }
 
 // hasUncertainDaemonSet reports whether a DaemonSet of the snapshot is uncertain.

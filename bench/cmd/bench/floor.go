@@ -19,7 +19,7 @@ func floors(args []string) error {
 	s.flags(f)
 	rounds := f.Int("rounds", 1000, "at most so many rounds of search for the configuration bound; with fewer it is lower")
 	o := pack.Options{Labels: engine.Labels}
-	f.IntVar(&o.Effort, "effort", 0, "how long to look for a cheaper plan: 0 as usual, negative not at all")
+	f.BoolVar(&o.Fast, "fast", false, "do not look for a cheaper plan")
 	if err := f.Parse(args); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func ours(args []string) error {
 	out := f.String("o", "", "also write the run to this file, JSON")
 	o := pack.Options{Labels: engine.Labels}
 	ignore := f.Bool("ignore-preferences", false, "ignore preferred affinities and spread that may be violated")
-	f.IntVar(&o.Effort, "effort", 0, "how long to look for a cheaper plan: 0 as usual, negative not at all")
+	f.BoolVar(&o.Fast, "fast", false, "do not look for a cheaper plan")
 	quiet := f.Bool("quiet", false, "print nothing")
 	if err := f.Parse(args); err != nil {
 		return err

@@ -72,7 +72,7 @@ const (
 	// types of one family have equal ratios of capacity to price. Such ties cause thousands of degenerate simplex pivots.
 	// The scaling of the prices at the end of Solve corrects the increase.
 	perturbation = 1e-6
-	// If there are more than maxCuts cuts per variable, prepare removes the cuts that do not bind.
+	// If there are more than maxCuts cuts per variable, prepare removes all.
 	maxCuts = 8
 	// exactPivots is the number of pivots after which the program restarts from y = 0, because rounding errors accumulate.
 	// With a single group each solve restarts, because that costs little.
@@ -101,16 +101,21 @@ func (c *Covering) SetBins(bins []CoverBin) {
 		c.ceilings = append(c.ceilings, make([]float64, c.dimensions))
 	}
 	old := c.cuts
-	c.cuts, c.program = nil, NewProgram(make([]float64, c.groups*c.dimensions))
-	for g := range c.groups {
-		for r := range c.dimensions {
-			c.boundPrice(g, r)
-		}
-	}
+	c.reset()
 	price := c.cheapest(old)
 	for i := range old {
 		if price[i] < infinite {
 			c.add(old[i], price[i])
+		}
+	}
+}
+
+// reset removes all cuts except those of boundPrice.
+func (c *Covering) reset() {
+	c.cuts, c.program = nil, NewProgram(make([]float64, c.groups*c.dimensions))
+	for g := range c.groups {
+		for r := range c.dimensions {
+			c.boundPrice(g, r)
 		}
 	}
 }
@@ -207,35 +212,21 @@ func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
 	return prices, cost
 }
 
-// Steps returns the number of rows that pivots have changed since SetBins.
-func (c *Covering) Steps() int64 { return c.program.Steps }
-
-// prepare sets the objective. It removes cuts that do not bind if there are too many. It restarts the program if
-// rounding errors may have accumulated.
+// prepare sets the objective. It removes all cuts if there are too many. It restarts the program if rounding errors may have
+// accumulated.
 func (c *Covering) prepare(needs [][]float64) {
 	objective := make([]float64, 0, c.groups*c.dimensions)
 	for _, need := range needs {
 		objective = append(objective, need...)
 	}
 	if c.program.Rows() > maxCuts*len(objective) {
-		c.dropSlack()
+		c.reset()
 	}
 	if c.program.Pivots > exactPivots || c.groups == 1 {
 		c.program.Pivots = 0
 		c.program.Reset()
 	}
 	c.program.SetObjective(objective)
-}
-
-// dropSlack removes the cuts that do not bind at the last solution, except those that boundPrice added.
-func (c *Covering) dropSlack() {
-	first := min(c.groups*c.dimensions, len(c.cuts))
-	kept := c.program.DropSlack(func(row int) bool { return row >= first })
-	cuts := make([]cut, len(kept))
-	for i, row := range kept {
-		cuts[i] = c.cuts[row]
-	}
-	c.cuts = cuts
 }
 
 // ignoreUnneeded sets the prices of dimensions without a need to 0. A lower price violates no cut.

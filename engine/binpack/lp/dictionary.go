@@ -209,26 +209,3 @@ func (d *dictionary) exchange(row, col int) {
 	d.gain[col] = -f * pr[col]
 	d.basic[row], d.free[col] = d.free[col], d.basic[row]
 }
-
-// renumber removes the rows whose slack belongs to a removed row of the program. gone[i] says that row i was removed.
-// The slack of old row i becomes variable number[i]. width is the number of variables y.
-func (d *dictionary) renumber(width int, gone []bool, number []int) {
-	n := 0
-	for i, v := range d.basic {
-		if v >= width && gone[v-width] {
-			continue
-		}
-		if v >= width {
-			v = number[v-width]
-		}
-		copy(d.coef[n*d.columns:(n+1)*d.columns], d.coef[i*d.columns:(i+1)*d.columns])
-		d.rhs[n], d.basic[n] = d.rhs[i], v
-		n++
-	}
-	d.coef, d.rhs, d.basic = d.coef[:n*d.columns], d.rhs[:n], d.basic[:n]
-	for j, v := range d.free {
-		if v >= width {
-			d.free[j] = number[v-width]
-		}
-	}
-}

@@ -18,8 +18,8 @@ type Program struct {
 	rows      [][]float64
 	bounds    []float64
 	dictionary
-	// Pivots is the number of pivots since the caller last set it to 0. Steps is the number of rows changed by all pivots.
-	Pivots, Steps int64
+	// Pivots is the number of pivots since the caller last set it to 0.
+	Pivots int64
 }
 
 // NewProgram returns the program with this objective and no rows. It keeps a reference to the slice.
@@ -99,11 +99,10 @@ func (p *Program) restore() bool {
 	return false
 }
 
-// pivot exchanges the basic variable of the row with the nonbasic variable of the column. It updates Pivots and
-// Steps.
+// pivot exchanges the basic variable of the row with the nonbasic variable of the column. It updates
+// Pivots.
 func (p *Program) pivot(row, col int) {
 	p.Pivots++
-	p.Steps += int64(len(p.rhs))
 	p.exchange(row, col)
 }
 
@@ -136,37 +135,6 @@ func (p *Program) Value() float64 {
 		}
 	}
 	return sum
-}
-
-// DropSlack removes the rows for which drop returns true. Once the program is solved, it keeps rows whose slack is not
-// basic, because the basis needs them. It returns the old indices of the remaining rows, in order.
-func (p *Program) DropSlack(drop func(row int) bool) []int {
-	kept := make([]int, 0, len(p.rows))
-	gone := make([]bool, len(p.rows))
-	if p.solved {
-		for _, v := range p.basic {
-			if v >= p.width && drop(v-p.width) {
-				gone[v-p.width] = true
-			}
-		}
-	} else {
-		for i := range p.rows {
-			gone[i] = drop(i)
-		}
-	}
-	number := make([]int, len(p.rows))
-	for i := range p.rows {
-		number[i] = p.width + len(kept)
-		if !gone[i] {
-			p.rows[len(kept)], p.bounds[len(kept)] = p.rows[i], p.bounds[i]
-			kept = append(kept, i)
-		}
-	}
-	p.rows, p.bounds = p.rows[:len(kept)], p.bounds[:len(kept)]
-	if p.solved {
-		p.renumber(p.width, gone, number)
-	}
-	return kept
 }
 
 // infinite is larger than any ratio.

@@ -32,12 +32,17 @@ func (b Set) Len() int {
 // Any reports whether the set is not empty.
 func (b Set) Any() bool { return slices.ContainsFunc(b, func(w uint64) bool { return w != 0 }) }
 
+// Keep removes the types that are not in o.
+func (b Set) Keep(o Set) {
+	for i := range b {
+		b[i] &= o[i]
+	}
+}
+
 // And returns the intersection of both sets as a new set.
 func (b Set) And(o Set) Set {
-	out := make(Set, len(b))
-	for i := range b {
-		out[i] = b[i] & o[i]
-	}
+	out := slices.Clone(b)
+	out.Keep(o)
 	return out
 }
 

@@ -154,7 +154,7 @@ func (r *reduced) plan(c *problem.Candidate) *model.Plan {
 		change.Pods = append(change.Pods, p.Unbound().Object)
 	}
 	options := r.problem.Options.Pack
-	options.Effort = -1                                                // the configured effort is for plans in the whole cluster
+	options.Fast = true                                                // plans in the whole cluster are improved
 	options.DefaultSpread = nil                                        // the reduced cluster has no pods to count
 	plan, _ := pack.Try(r.cheaperThan(c.Price).Apply(change), options) // a panic recurs in the whole cluster and is reported there
 	return plan

@@ -84,18 +84,14 @@ func (a *Assignment) placeClass(c *compile.Class) bool {
 // adds these pods to segments.
 func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 	if s.DaemonAffinity != nil {
-		a.spreadOver(c, s, a.DaemonAffinityChoices(c, s))
+		a.spreadOver(c, s, a.combinations(c, s, s.Keys, s.DaemonAffinity))
 	}
 	if s.HasNear() {
 		for bundle(a, c, s) {
 		}
 		return
 	}
-	choices := a.Choices(c, s)
-	a.spreadOver(c, s, choices)
-	if a.Placed.Left(c) > 0 && a.final && !slices.ContainsFunc(choices, func(ch *Choice) bool { n, _ := a.allowed(c, s, ch); return n > 0 }) {
-		a.spreadOver(c, s, a.looseChoices(c, s))
-	}
+	a.spreadOver(c, s, a.Choices(c, s))
 }
 
 // spreadOver repeatedly assigns the best choice to the next pods of the class, until no choice allows more pods.
@@ -105,7 +101,7 @@ func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*C
 		if best == nil {
 			return
 		}
-		a.Enter(c, s, best, n)
+		a.enter(c, s, best, n)
 		a.addSegment(c, s, best, n)
 	}
 }
@@ -144,27 +140,15 @@ func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
 }
 
 // Allows returns how many more pods of the class may get the choice. crowd is the number of pods that spread
-// constraints count in its domains.
-func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
-	n, crowd = a.allowed(c, s, ch)
-	return min(n, a.quotas.left(c, s, ch)), crowd
-}
-
-// allowed is Allows without quotas. It returns 0 for spread over a key whose values on new nodes are not all known
+// constraints count in its domains. It returns 0 for spread over a key whose values on new nodes are not all known
 // (Key.Open): another new node might be in an empty domain.
-func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
+func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	counts := a.Placed.Counts
-	n = compile.NoLimit
+	n = a.quotas.left(c, s, ch)
 	for i := range s.OverDomains {
 		r := &s.OverDomains[i]
 		key := a.Problem.Groups[r.Group].Key
 		d := ch.Domain(key)
-		if ch.DaemonAffinity && r.Kind == topology.Near {
-			if d == compile.Outside {
-				return 0, 0
-			}
-			continue // DaemonSet pods on the node meet the affinity
-		}
 		n = min(n, counts.Allows(r, d, a.MayBeFirst))
 		if r.Kind == topology.Spread && a.Problem.Keys[key].Open {
 			return 0, 0
@@ -187,8 +171,8 @@ func (a *Assignment) allowed(c *compile.Class, s *compile.Stage, ch *Choice) (n,
 	return n, crowd
 }
 
-// Enter counts n pods of the class in the domains of the choice, and subtracts them from its quota.
-func (a *Assignment) Enter(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
+// enter counts n pods of the class in the domains of the choice, and subtracts them from its quota.
+func (a *Assignment) enter(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	a.quotas.spend(c, s, ch, n)
 	counts := a.Placed.Counts
 	for _, m := range c.Members {

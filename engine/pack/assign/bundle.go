@@ -28,7 +28,7 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) bool {
 	most := a.Placed.Left(c)
 	for i := range s.PerNode {
 		r := &s.PerNode[i]
-		n := mostOnNewNode(a, r)
+		n := mostOnNewNode(r)
 		if r.Kind == topology.Near || r.Soft && n < most {
 			continue // a preference must not divide a bundle
 		}
@@ -68,12 +68,12 @@ func isRequired(a *Assignment, c *compile.Class) bool {
 }
 
 // mostOnNewNode returns how many pods with the rule a new node may hold.
-func mostOnNewNode(a *Assignment, r *compile.Rule) int {
+func mostOnNewNode(r *compile.Rule) int {
 	switch {
 	case r.Kind == topology.Apart && r.Self:
 		return 1
 	case r.Kind == topology.Spread && r.Self:
-		return max(r.MaxSkew-a.Problem.Groups[r.Group].Preloaded, 0)
+		return r.MaxSkew
 	}
 	return compile.NoLimit
 }
@@ -114,41 +114,27 @@ func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups [
 	return groups, mayLead
 }
 
-// canJoin reports whether n pods of c can share a new node in the domains of ch with one pod of the leader.
-func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, leader *compile.Class, ch *Choice, n int) bool {
+// canJoin reports whether a pod of the leader can share a new node in the domains of ch with pods of c. It is false if a
+// spread or anti-affinity rule of one counts the other.
+func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, leader *compile.Class, ch *Choice) bool {
 	last := leader.Last()
-	if !canShare(s, c.Members, last, leader.Members, n) || slices.ContainsFunc(last.OverDomains, func(r compile.Rule) bool {
-		return r.Kind == topology.Apart && slices.Contains(c.Members, r.Group)
-	}) {
+	if restricts(s, leader.Members) || restricts(last, c.Members) {
 		return false
 	}
 	a.placing = leader
 	defer func() { a.placing = c }()
-	if may, _ := a.Allows(leader, last, ch); may == 0 {
-		return false
-	}
-	counts := a.Placed.Counts
-	for _, m := range leader.Members {
-		if g := a.Problem.Groups[m]; g.Key != compile.HostKey {
-			counts.Add(m, ch.Domain(g.Key), 1, false)
-			defer counts.Add(m, ch.Domain(g.Key), -1, false)
-		}
-	}
-	return !slices.ContainsFunc(s.OverDomains, func(r compile.Rule) bool {
-		return r.Kind != topology.Near && counts.Allows(&r, ch.Domain(a.Problem.Groups[r.Group].Key), a.MayBeFirst) < n
-	})
+	may, _ := a.Allows(leader, last, ch)
+	return may > 0
 }
 
-// canShare reports whether n pods with stage x and one pod with stage y may share a new node. xMembers are the groups
-// that count the former, yMembers those that count the latter.
-func canShare(x *compile.Stage, xMembers []int, y *compile.Stage, yMembers []int, n int) bool {
-	tolerate := func(rules []compile.Rule, members []int) bool {
-		return !slices.ContainsFunc(rules, func(r compile.Rule) bool {
-			return slices.Contains(members, r.Group) &&
-				(r.Kind == topology.Apart || r.Kind == topology.Spread && n+1 > r.MaxSkew)
-		})
+// restricts reports whether a spread or anti-affinity rule of the stage counts pods of one of the groups.
+func restricts(s *compile.Stage, groups []int) bool {
+	for r := range s.Rules {
+		if r.Kind != topology.Near && slices.Contains(groups, r.Group) {
+			return true
+		}
 	}
-	return tolerate(x.PerNode, yMembers) && tolerate(y.PerNode, xMembers)
+	return false
 }
 
 // addBundle adds a segment of one bundle: one pod of the leader (nil: none) and n pods of c. It returns false if rules
@@ -158,11 +144,11 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	amount := make([]int64, a.Problem.Dimensions.Len())
 	vector.Subtract(amount, c.Demand.Amount, -n)
 	needs := catalog.Needs{
-		Terms: ch.Terms, Tolerations: s.Tolerations, Ports: c.Ports, Extra: a.labelsOf(ch), Daemons: s.Daemons.Filter(),
+		Terms: ch.Terms, Tolerations: s.Tolerations, Ports: c.Ports, Extra: a.Problem.LabelsIn(ch.Keys, ch.Domains), Daemons: s.Daemons,
 	}
 	rules := s.PerNode
 	if leader != nil {
-		if !canJoin(a, c, s, leader, ch, n) {
+		if !canJoin(a, c, s, leader, ch) {
 			return false
 		}
 		last := leader.Last()
@@ -171,7 +157,7 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 			return false
 		}
 		needs.Tolerations = in.BothTolerate(last.Tolerations, s.Tolerations)
-		needs.Daemons = a.Problem.BothRequire(s.Daemons, last.Daemons).Filter()
+		needs.Daemons = in.BothAdmit(s.Daemons, last.Daemons)
 		needs.Ports = slices.Concat(c.Ports, leader.Ports)
 		rules = slices.Concat(rules, last.PerNode)
 	}
@@ -189,11 +175,11 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 		segment.Size, segment.Leaders = n+1, 1
 		segment.count(leader, 1)
 		segment.Pods = a.Placed.Take(leader, 1)
-		a.Enter(leader, leader.Last(), ch, 1)
+		a.enter(leader, leader.Last(), ch, 1)
 	}
 	segment.Pods = append(segment.Pods, a.Placed.Take(c, n)...)
 	a.Segments = append(a.Segments, segment)
-	a.Enter(c, s, ch, n)
+	a.enter(c, s, ch, n)
 	return true
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 	"github.com/karpenter-go/karpenter/engine/pack/encode"
-	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
@@ -14,13 +13,10 @@ import (
 // matters to them (such as zone a), and the node term that is preferred. Fit has the pools and types that hold such a
 // pod.
 type Choice struct {
-	Keys      []int              // indices of the topology keys
-	Domains   []int              // Domains[i] is the domain of Keys[i]
-	Preferred int                // index of the preferred node term in the terms of the stage
-	Terms     *catalog.NodeTerms // the node terms, with the preferred one in front
-	Fit       *catalog.Fit
-	// DaemonAffinity says that DaemonSet pods on each of the nodes meet the required affinity of the pods.
-	DaemonAffinity bool
+	Keys    []int              // indices of the topology keys
+	Domains []int              // Domains[i] is the domain of Keys[i]
+	Terms   *catalog.NodeTerms // the node terms, with the preferred one in front
+	Fit     *catalog.Fit
 }
 
 // maxChoices is the largest number of choices of one class in one stage.
@@ -28,9 +24,11 @@ const maxChoices = 256
 
 // A choiceKey identifies the choices of a class in the cache.
 type choiceKey struct {
-	terms, tolerations, demand, daemons int
-	pinnedTerms, pinnedTolerations      int
-	ports, keys, open                   string
+	terms, tolerations, demand     int
+	daemons                        *catalog.DaemonFilter
+	pinnedTerms, pinnedTolerations int
+	ports, keys                    string
+	anyDomain                      bool
 }
 
 // Domain returns the domain of the key, Outside if the choice has none.
@@ -44,7 +42,7 @@ func (ch *Choice) Domain(key int) int {
 // Choices returns the choices with which the class may get new nodes. The domains of a key come in this order: an
 // unknown value, no label, values by name.
 func (a *Assignment) Choices(c *compile.Class, s *compile.Stage) []*Choice {
-	return a.combinations(c, s, s.Keys, nil, s.Daemons)
+	return a.combinations(c, s, s.Keys, s.Daemons)
 }
 
 // choicesWith is like Choices, but also chooses domains of the keys in more.
@@ -54,60 +52,17 @@ func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int)
 	}
 	keys := slices.Concat(s.Keys, more)
 	slices.Sort(keys)
-	return a.combinations(c, s, slices.Compact(keys), nil, s.Daemons)
+	return a.combinations(c, s, slices.Compact(keys), s.Daemons)
 }
 
-// DaemonAffinityChoices returns the choices with nodes on which DaemonSet pods meet all required affinity of the class.
-// It returns nil if DaemonSet pods cannot meet it.
-func (a *Assignment) DaemonAffinityChoices(c *compile.Class, s *compile.Stage) []*Choice {
-	if s.DaemonAffinity == nil {
-		return nil
-	}
-	return a.combinations(c, s, s.Keys, nil, s.DaemonAffinity)
-}
-
-// looseChoices returns less restrictive choices, for a class whose pods get no node with any of Choices. If only
-// affinity or anti-affinity of other pods uses a key, the choices do not restrict its label: the domain is Unsettled.
-func (a *Assignment) looseChoices(c *compile.Class, s *compile.Stage) []*Choice {
-	open := a.openable(c, s)
-	if len(open) == 0 {
-		return nil
-	}
-	chosen := slices.DeleteFunc(slices.Clone(s.Keys), func(key int) bool { return slices.Contains(open, key) })
-	return a.combinations(c, s, chosen, open, s.Daemons)
-}
-
-// openable returns the keys of the stage that only affinity or anti-affinity of other pods uses.
-func (a *Assignment) openable(c *compile.Class, s *compile.Stage) []int {
-	var used []int
-	addKeys := func(group int) {
-		g := a.Problem.Groups[group]
-		used = append(append(used, g.Key), g.OtherKeys...)
-	}
-	for i := range s.OverDomains {
-		addKeys(s.OverDomains[i].Group)
-	}
-	for _, m := range c.Members {
-		if a.Problem.Groups[m].Kind == topology.Spread {
-			addKeys(m)
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(s.Keys), func(key int) bool { return slices.Contains(used, key) })
-}
-
-// combinations returns choices for each combination of domains of the keys, on nodes that f admits. For the keys in
-// open, the domain is Unsettled.
-func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open []int, f *compile.DaemonFilter) []*Choice {
-	terms, tolerations := a.pinned(c, s)
+// combinations returns choices for each combination of domains of the keys, on nodes that f admits. If no pool can launch a
+// node for any of them, and the pods may be in any domain, it returns choices in which no domain is settled.
+func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int, f *catalog.DaemonFilter) []*Choice {
+	all := a.Problem.NarrowToDaemons(s.Terms, f)
+	terms, tolerations := a.pinned(c, s, all)
 	k := choiceKey{
-		terms: s.Terms.ID, tolerations: s.Tolerations.ID, demand: c.Demand.ID,
-		pinnedTerms: terms.ID, pinnedTolerations: tolerations.ID, keys: s.KeysText,
-	}
-	if f != nil {
-		k.daemons = f.Number()
-	}
-	if len(keys) != len(s.Keys) || len(open) > 0 {
-		k.keys, k.open = string(encode.Ints(nil, keys)), string(encode.Ints(nil, open))
+		terms: all.ID, tolerations: s.Tolerations.ID, demand: c.Demand.ID, daemons: f,
+		pinnedTerms: terms.ID, pinnedTolerations: tolerations.ID, keys: string(encode.Ints(nil, keys)), anyDomain: a.takesAnyDomain(c, s),
 	}
 	if len(c.Ports) > 0 {
 		k.ports = string(catalog.EncodePorts(nil, c.Ports))
@@ -116,29 +71,34 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys, open
 		return out
 	}
 	var out []*Choice
-	a.combine(keys, nil, func(domains []int) {
-		ch := Choice{Keys: slices.Concat(keys, open), Domains: slices.Clone(domains), DaemonAffinity: f.RequiresDaemons()}
-		for range open {
-			ch.Domains = append(ch.Domains, compile.Unsettled)
-		}
+	choose := func(domains []int) {
+		ch := Choice{Keys: keys, Domains: slices.Clone(domains)}
 		needs := catalog.Needs{
-			Terms: terms, Tolerations: tolerations, Demand: c.Demand, Ports: c.Ports, Extra: a.labelsOf(&ch), Daemons: f.Filter(),
+			Terms: terms, Tolerations: tolerations, Demand: c.Demand, Ports: c.Ports, Extra: a.Problem.LabelsIn(keys, domains),
+			Daemons: f,
 		}
 		from := len(out)
-		if terms != s.Terms || tolerations != s.Tolerations {
+		out = a.appendRotations(out, ch, needs)
+		if len(out) == from && (terms != all || tolerations != s.Tolerations) {
+			needs.Terms, needs.Tolerations = all, s.Tolerations
 			out = a.appendRotations(out, ch, needs)
 		}
-		if len(out) == from {
-			needs.Terms, needs.Tolerations = s.Terms, s.Tolerations
-			out = a.appendRotations(out, ch, needs)
-		}
-		if len(out) == from && ch.DaemonAffinity { // some of the nodes may not run the DaemonSet
-			needs.Terms = f.NarrowToDaemons(s.Terms)
-			out = a.appendRotations(out, ch, needs)
-		}
-	})
+	}
+	a.combine(keys, nil, choose)
+	if len(out) == 0 && k.anyDomain { // for example because minValues needs instance types of several zones
+		choose(slices.Repeat([]int{compile.Unsettled}, len(keys)))
+	}
 	a.choices[k] = out
 	return out
+}
+
+// takesAnyDomain reports whether only affinity or anti-affinity of other pods uses topology keys that nodes share. Then the
+// pods may be in a domain that is not known.
+func (a *Assignment) takesAnyDomain(c *compile.Class, s *compile.Stage) bool {
+	return len(s.OverDomains) == 0 && !slices.ContainsFunc(c.Members, func(m int) bool {
+		g := a.Problem.Groups[m]
+		return g.Kind == topology.Spread && g.Key != compile.HostKey
+	})
 }
 
 // combine calls yield for each combination of domains, one of each key, in which a new node may be. The first domains
@@ -160,22 +120,11 @@ func (a *Assignment) combine(keys, chosen []int, yield func([]int)) {
 	}
 }
 
-// labelsOf returns the label requirements of nodes in the choice's domains.
-func (a *Assignment) labelsOf(ch *Choice) require.Set {
-	in := a.Problem.LabelsIn(ch.Keys, ch.Domains)
-	for i, d := range ch.Domains {
-		if k := a.Problem.Keys[ch.Keys[i]]; ch.DaemonAffinity && d == compile.Unsettled && k.MayLack {
-			in = in.With(require.New(k.Label, require.Exists)) // affinity does not count DaemonSet pods on nodes without the label
-		}
-	}
-	return in
-}
-
 // appendRotations appends a copy of ch for each node term that may be preferred. It omits choices that no pool can
 // launch, and those with the same fit as an earlier one.
 func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Needs) []*Choice {
 	from := len(out)
-	for preferred, terms := range a.Problem.Intern.Rotations(needs.Terms) {
+	for _, terms := range a.Problem.Intern.Rotations(needs.Terms) {
 		needs.Terms = terms
 		f := a.Problem.Catalog.Fit(needs)
 		if len(out) >= maxChoices || !f.OK || !a.Problem.Catalog.Launchable(a.Limits, f, needs.Demand) ||
@@ -183,17 +132,17 @@ func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Nee
 			continue
 		}
 		next := ch
-		next.Preferred, next.Terms, next.Fit = preferred, terms, f
+		next.Terms, next.Fit = terms, f
 		out = append(out, &next)
 	}
 	return out
 }
 
-// pinned returns the node terms and tolerations of the stage, narrowed to nodes on which all required spread constraints
-// count the pods. On other nodes a constraint might not count them, so the number of counted pods would not be known.
-// Spread over the hostname is ignored.
-func (a *Assignment) pinned(c *compile.Class, s *compile.Stage) (*catalog.NodeTerms, *catalog.Tolerations) {
-	terms, tolerations := s.Terms, s.Tolerations
+// pinned returns terms and the tolerations of the stage, narrowed to nodes on which all required spread constraints count
+// the pods. On other nodes a constraint might not count them, so the number of counted pods would not be known. Spread over
+// the hostname is ignored.
+func (a *Assignment) pinned(c *compile.Class, s *compile.Stage, terms *catalog.NodeTerms) (*catalog.NodeTerms, *catalog.Tolerations) {
+	tolerations := s.Tolerations
 	in := a.Problem.Intern
 	for _, m := range c.Members {
 		g := a.Problem.Groups[m]

@@ -10,8 +10,6 @@
 // of those the cheapest. Pods of a class with the same Choice form a Segment. Pods that must share a node form bundles
 // (bundle.go). A class with affinity to unplaced pods is tried again after these are placed.
 //
-// DaemonAffinity of a Choice is true if DaemonSet pods on a new node meet the required affinity of a class.
-//
 // An Assignment does not move a pod that it has placed. If limits or minValues then leave no node for some pods,
 // package pack makes another Assignment with quotas (quota.go).
 //

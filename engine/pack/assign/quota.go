@@ -6,25 +6,17 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
-	"github.com/karpenter-go/karpenter/engine/pack/encode"
 )
 
 // Quotas limit how many pods of a class get a Choice: as many as got a node with it in an earlier assignment. The other
 // pods get other domains, fewer preferences, or existing nodes.
 type Quotas map[quotaKey]int
 
-// A quotaKey identifies a Choice for pods of a class in one stage.
-type quotaKey struct {
-	class, stage, preferred int
-	domains                 string
-	daemonAffinity          bool
-}
+// A quotaKey identifies a Choice for pods of a class in one stage: the choices of a stage have different Fits.
+type quotaKey struct{ class, stage, fit int }
 
 func keyOf(c *compile.Class, s *compile.Stage, ch *Choice) quotaKey {
-	return quotaKey{
-		class: c.Index, stage: s.ID, preferred: ch.Preferred, daemonAffinity: ch.DaemonAffinity,
-		domains: string(encode.Ints(encode.Ints(nil, ch.Keys), ch.Domains)),
-	}
+	return quotaKey{class: c.Index, stage: s.ID, fit: ch.Fit.ID}
 }
 
 // left returns how many more pods of the class may get the choice.

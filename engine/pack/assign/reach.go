@@ -76,7 +76,7 @@ func launchesIn(a *Assignment, pool *catalog.Pool, labels require.Set) bool {
 		}
 		last := c.Last()
 		fit := a.Problem.Catalog.Fit(catalog.Needs{
-			Terms: last.Terms, Tolerations: last.Tolerations, Demand: c.Demand, Ports: c.Ports, Extra: labels, Daemons: last.Daemons.Filter(),
+			Terms: last.Terms, Tolerations: last.Tolerations, Demand: c.Demand, Ports: c.Ports, Extra: labels, Daemons: last.Daemons,
 		})
 		return fit.OK && a.Limits.AllowAny(pool, fit.ByPool[pool.Index].Types)
 	})

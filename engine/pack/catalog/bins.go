@@ -13,15 +13,12 @@ func (p *Pool) Bins() *binpack.Catalog {
 	if p.bins != nil {
 		return p.bins
 	}
-	names := p.LimitNames()
+	names := p.limitNames()
 	p.bins = &binpack.Catalog{Offers: offerAlgebra{p}}
-	for i, t := range p.Types {
+	for _, t := range p.Types {
 		b := binpack.BinType{
 			Name: t.Name + " " + t.reservationID(), Capacity: t.Room, Charge: chargeVector(t.Capacity, names),
 			Supply: supplyOf(t.Reservation), Draw: t.Draw, Paid: t.Reservation != nil && t.Reservation.Commitment,
-		}
-		if p.preload != nil {
-			b.Preload = p.preload[i]
 		}
 		p.bins.Types = append(p.bins.Types, b)
 	}
@@ -29,19 +26,15 @@ func (p *Pool) Bins() *binpack.Catalog {
 	return p.bins
 }
 
-// SetPreload sets the DaemonSet pods with which a new node starts: preload[i] is how many of them each topology group
-// counts on a node of type i. It must be called before Bins.
-func (p *Pool) SetPreload(preload [][]binpack.Count) { p.preload = preload }
-
-// LimitNames returns the resources that the pool limits. Entry b of binpack.Catalog.Budget and of binpack.BinType.Charge
+// limitNames returns the resources that the pool limits. Entry b of binpack.Catalog.Budget and of binpack.BinType.Charge
 // is the amount of resource b.
-func (p *Pool) LimitNames() []corev1.ResourceName { return p.Limits.Names() }
+func (p *Pool) limitNames() []corev1.ResourceName { return p.Limits.Names() }
 
-// Budget returns how much the limits of p still allow of each resource of LimitNames, nil if p has no limits.
+// Budget returns how much the limits of p still allow of each resource of limitNames, nil if p has no limits.
 func (l *Limits) Budget(p *Pool) []int64 {
 	left := l.Left(p)
 	var out []int64
-	for _, name := range p.LimitNames() {
+	for _, name := range p.limitNames() {
 		out = append(out, left[name])
 	}
 	return out
@@ -50,10 +43,10 @@ func (l *Limits) Budget(p *Pool) []int64 {
 // Supplies returns the number of instances left in each reservation, by Reservation.Index.
 func (l *Limits) Supplies() []int { return l.reservations }
 
-// ChargeOf converts a charge, in the order of LimitNames, to resources.
+// ChargeOf converts a charge, in the order of limitNames, to resources.
 func (p *Pool) ChargeOf(charge []int64) model.Resources {
 	out := model.Resources{}
-	for i, name := range p.LimitNames() {
+	for i, name := range p.limitNames() {
 		out[name] = charge[i]
 	}
 	return out

@@ -42,7 +42,7 @@ type Overhead struct {
 func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels apiv1.LabelRules, registered bool) []DaemonPod {
 	var out []DaemonPod
 	for i, d := range daemons {
-		t := Tolerations{List: DaemonTolerations(d), ToleratesSoft: true}
+		t := Tolerations{List: daemonTolerations(d), ToleratesSoft: true}
 		if _, refused := t.Refuse(taints); refused {
 			continue
 		}
@@ -76,8 +76,8 @@ func DaemonTerms(spec *corev1.PodSpec) (terms []require.Set, byName bool) {
 	return terms, byName
 }
 
-// DaemonTolerations returns the tolerations of the DaemonSet's pods, with those that the DaemonSet controller adds.
-func DaemonTolerations(d *model.Daemon) []corev1.Toleration {
+// daemonTolerations returns the tolerations of the DaemonSet's pods, with those that the DaemonSet controller adds.
+func daemonTolerations(d *model.Daemon) []corev1.Toleration {
 	list := slices.Concat(d.Pod.Object.Spec.Tolerations, addedTolerations)
 	if d.Pod.Object.Spec.HostNetwork {
 		list = append(list, toleration(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule))
@@ -160,7 +160,7 @@ func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, certa
 	for _, t := range d.terms {
 		if _, ok := reqs.Compatible(t, known); ok {
 			may = true
-			certain = certain || !d.byName && Implies(withAbsent(reqs, t, known), t)
+			certain = certain || !d.byName && implies(withAbsent(reqs, t, known), t)
 		}
 	}
 	return may, certain

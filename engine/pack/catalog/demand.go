@@ -39,17 +39,21 @@ type Tolerations struct {
 	also          *Tolerations // the tolerations of another pod on the node, which must tolerate each taint too; nil for none
 }
 
-// An Interner gives equal demands, node terms and tolerations one pointer and one ID each.
+// An Interner gives equal demands, node terms, tolerations and DaemonFilters one pointer and one ID each.
 type Interner struct {
 	demands     map[string]*Demand
 	terms       map[string]*NodeTerms
 	tolerations map[string]*Tolerations
+	daemons     map[string]*DaemonFilter
 	buf         []byte
 }
 
 // NewInterner returns an empty Interner.
 func NewInterner() *Interner {
-	return &Interner{demands: map[string]*Demand{}, terms: map[string]*NodeTerms{}, tolerations: map[string]*Tolerations{}}
+	return &Interner{
+		demands: map[string]*Demand{}, terms: map[string]*NodeTerms{}, tolerations: map[string]*Tolerations{},
+		daemons: map[string]*DaemonFilter{},
+	}
 }
 
 // Demand returns the Demand with this amount by dimension.
@@ -114,7 +118,7 @@ func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	var terms []require.Set
 	for _, x := range a.Terms {
-		if slices.ContainsFunc(b.Terms, func(y require.Set) bool { return Implies(x, y) }) {
+		if slices.ContainsFunc(b.Terms, func(y require.Set) bool { return implies(x, y) }) {
 			terms = append(terms, x)
 			continue
 		}
@@ -148,8 +152,8 @@ func (in *Interner) Rotations(a *NodeTerms) []*NodeTerms {
 	return a.rotations
 }
 
-// Implies reports whether each node with labels that meet x also meets y.
-func Implies(x, y require.Set) bool {
+// implies reports whether each node with labels that meet x also meets y.
+func implies(x, y require.Set) bool {
 	for want := range y.All() {
 		have, ok := x.Get(want.Key())
 		if !ok || have.MayBeAbsent() && !want.MayBeAbsent() || !have.Empty() && !have.Intersect(want).Equal(have) {

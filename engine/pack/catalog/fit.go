@@ -20,8 +20,6 @@ type Fit struct {
 	// PerPod is the lowest price per pod, in dollars per hour: the price of a type divided by the number of pods that it
 	// holds.
 	PerPod float64
-	// Restricted says that host ports or DaemonSet pods may exclude types with enough capacity and the required labels.
-	Restricted bool
 }
 
 // A PoolFit is the part of a Fit for one pool. Set is nil if the pool's taints or all its types exclude the pods.
@@ -39,15 +37,7 @@ type Needs struct {
 	// Extra are further label requirements: those of the topology domains that were chosen for the pods.
 	Extra require.Set
 	// Daemons excludes types by the DaemonSets whose pods may run on their nodes. Nil excludes none.
-	Daemons PresenceFilter
-}
-
-// A PresenceFilter excludes a node if a DaemonSet whose pod may run there conflicts with the pods that are placed.
-type PresenceFilter interface {
-	// Number returns a number from 1 on. Equal filters have equal numbers.
-	Number() int
-	// Admits reports whether the pods may use a node on which the DaemonSets in on may run.
-	Admits(on []Presence) bool
+	Daemons *DaemonFilter
 }
 
 // A fitKey identifies the needs of a Fit in the cache.
@@ -65,10 +55,7 @@ type setKey struct {
 
 // Fit returns the offerings and types that hold a pod with these needs.
 func (c *Catalog) Fit(n Needs) *Fit {
-	k := fitKey{terms: n.Terms.ID, tolerations: n.Tolerations.ID, demand: n.Demand.ID, extra: n.Extra.String()}
-	if n.Daemons != nil {
-		k.daemons = n.Daemons.Number()
-	}
+	k := fitKey{terms: n.Terms.ID, tolerations: n.Tolerations.ID, demand: n.Demand.ID, daemons: n.Daemons.id(), extra: n.Extra.String()}
 	if len(n.Ports) > 0 {
 		k.ports = string(EncodePorts(nil, n.Ports))
 	}
@@ -77,7 +64,6 @@ func (c *Catalog) Fit(n Needs) *Fit {
 	}
 	f := &Fit{
 		ID: len(c.fits), Demand: n.Demand, ByPool: make([]PoolFit, len(c.Pools)), PerPod: math.Inf(1),
-		Restricted: len(n.Ports) > 0 || n.Daemons != nil,
 	}
 	c.fits[k] = f
 	for i, p := range c.Pools {
@@ -107,7 +93,7 @@ func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, b
 	if s == nil || s.Empty() {
 		return PoolFit{}, false
 	}
-	types := s.Types.And(c.Roomy(p, n.Demand))
+	types := s.Types.And(c.holding(p, n.Demand))
 	if len(n.Ports) > 0 {
 		types = p.withoutPorts(types, n.Ports)
 	}
@@ -140,22 +126,10 @@ func (p *Pool) withoutPorts(m typeset.Set, ports []Port) typeset.Set {
 	return out
 }
 
-// withDaemons returns the types i of m that the filter admits. It passes to the filter the DaemonSets that may run on a
-// new node of type i with an offering of s.
-func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, filter PresenceFilter) typeset.Set {
-	out := typeset.New(len(p.Types))
-	m.Each(func(i int) {
-		if filter.Admits(p.DaemonsOn(s, i)) {
-			out.Add(i)
-		}
-	})
-	return out
-}
-
-// Roomy returns the types of p on which an empty node holds one pod with demand d, volumes included.
-func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
+// holding returns the types of p on which an empty node holds one pod with demand d, volumes included.
+func (c *Catalog) holding(p *Pool, d *Demand) typeset.Set {
 	k := [2]int{d.ID, p.Index}
-	if m, ok := c.roomy[k]; ok {
+	if m, ok := c.held[k]; ok {
 		return m
 	}
 	m := typeset.New(len(p.Types))
@@ -163,7 +137,7 @@ func (c *Catalog) Roomy(p *Pool, d *Demand) typeset.Set {
 		m.Add(i)
 	}
 	m = p.Bins().Index.Holding(m, d.Amount)
-	c.roomy[k] = m
+	c.held[k] = m
 	return m
 }
 
@@ -190,11 +164,11 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	if conflict, ok := p.Requirements.Compatible(term, c.settings.Known); !ok {
 		return model.Verdict{Rule: model.RuleLabels, Subject: conflict.String()}
 	}
-	s := p.OffersUnder(p.Requirements.And(term))
+	s := p.offersUnder(p.Requirements.And(term))
 	if s.Empty() {
 		return p.explainNoType(term)
 	}
-	if s.Types.And(c.Roomy(p, d)).Any() {
+	if s.Types.And(c.holding(p, d)).Any() {
 		return model.Verdict{}
 	}
 	most := make([]int64, len(d.Amount)) // by dimension, the largest Room of any type that meets the term
@@ -205,7 +179,7 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	})
 	if r, by, missing := vector.Short(d.Amount, most); missing {
 		if driver, volumes := c.volumes.Driver(r); volumes {
-			return TooManyVolumes(driver, by)
+			return tooManyVolumes(driver, by)
 		}
 		return model.Verdict{Rule: model.RuleResources, Resource: c.volumes.dimensions.Names[r], By: by}
 	}

@@ -154,7 +154,7 @@ func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing s
 			return
 		}
 		tried = append(tried, t.Reservation)
-		missing, ok = c.Enough(l, p, on.Set, d, t.Reservation)
+		missing, ok = c.meetsMinValues(l, p, on.Set, d, t.Reservation)
 	})
 	return missing, ok
 }
@@ -170,14 +170,14 @@ func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
 	})
 }
 
-// Enough reports whether a node of p may become enough different types to meet minValues. These types have an offering
+// meetsMinValues reports whether a node of p may become enough different types to meet minValues. These types have an offering
 // in s, hold d, use reservation r (nil: none) and are within the limits. If minValues are not met,
 // missing is the first label with too few values.
-func (c *Catalog) Enough(l *Limits, p *Pool, s *OfferSet, d *Demand, r *Reservation) (missing string, ok bool) {
+func (c *Catalog) meetsMinValues(l *Limits, p *Pool, s *OfferSet, d *Demand, r *Reservation) (missing string, ok bool) {
 	if c.settings.RelaxMinValues || !s.MinValues {
 		return "", true
 	}
-	return s.Diverse(l.Allowed(p, p.Options(s, d.Amount, r, nil).Types))
+	return s.Diverse(l.Allowed(p, p.Options(s, d.Amount, r).Types))
 }
 
 // Diverse reports whether the options have enough distinct values of each label to meet minValues. If not, missing is

@@ -20,11 +20,11 @@ type OfferSet struct {
 	// MinValues says that some requirement has minValues.
 	MinValues bool
 
-	daemons [][]Presence // results of Pool.DaemonsOn, by type
+	daemons [][]Presence // results of Pool.daemonsOn, by type
 }
 
-// MinPrice replaces lower prices, in dollars per hour. At a price of zero, unused capacity would cost nothing.
-const MinPrice = 1e-9
+// minPrice replaces lower prices, in dollars per hour. At a price of zero, unused capacity would cost nothing.
+const minPrice = 1e-9
 
 // Same is the relative difference up to which two prices are regarded as equal.
 const Same = 1e-6
@@ -33,12 +33,11 @@ const Same = 1e-6
 type offerSets struct {
 	list   []*OfferSet
 	byText map[string]*OfferSet // by the text of OfferSet.Requirements
-	meets  map[[2]int]*OfferSet // results of Meet, by the IDs of both sets
 	made   int                  // the number of intersections computed so far
 }
 
 func newOfferSets() offerSets {
-	return offerSets{byText: map[string]*OfferSet{}, meets: map[[2]int]*OfferSet{}}
+	return offerSets{byText: map[string]*OfferSet{}}
 }
 
 // Empty reports whether no type has an offering in the set.
@@ -47,8 +46,8 @@ func (s *OfferSet) Empty() bool { return !s.Types.Any() }
 // Set returns the OfferSet with this ID.
 func (p *Pool) Set(id int) *OfferSet { return p.sets.list[id] }
 
-// OffersUnder returns the OfferSet for the requirements, which must include those of the pool.
-func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
+// offersUnder returns the OfferSet for the requirements, which must include those of the pool.
+func (p *Pool) offersUnder(reqs require.Set) *OfferSet {
 	text := reqs.String()
 	if s, ok := p.sets.byText[text]; ok {
 		return s
@@ -58,7 +57,7 @@ func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 	for i, t := range p.Types {
 		v := t.packedPrice(reqs)
 		if !math.IsInf(v, 1) {
-			v = max(v, MinPrice)
+			v = max(v, minPrice)
 			s.Types.Add(i)
 		}
 		s.Prices[i] = v
@@ -75,24 +74,16 @@ func (p *Pool) OffersUnder(reqs require.Set) *OfferSet {
 // requirements. After that, pods with different sets get separate nodes.
 const maxMeets = 2_000
 
-// Meet returns the OfferSet of the offerings in both a and b, nil if there are none.
+// Meet returns the OfferSet of the offerings in both a and b, nil if there are none. Package binpack keeps the results.
 func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
-	if a == b {
-		return a
+	if _, ok := a.Requirements.Intersects(b.Requirements); !ok || p.sets.made >= maxMeets {
+		return nil
 	}
-	key := [2]int{min(a.ID, b.ID), max(a.ID, b.ID)}
-	if s, ok := p.sets.meets[key]; ok {
+	p.sets.made++
+	if s := p.offersUnder(a.Requirements.And(b.Requirements)); !s.Empty() {
 		return s
 	}
-	var s *OfferSet
-	if _, ok := a.Requirements.Intersects(b.Requirements); ok && p.sets.made < maxMeets {
-		p.sets.made++
-		if s = p.OffersUnder(a.Requirements.And(b.Requirements)); s.Empty() {
-			s = nil
-		}
-	}
-	p.sets.meets[key] = s
-	return s
+	return nil
 }
 
 // OffersFor returns the OfferSet for pods that require the term. It returns nil if the pool's nodes cannot have the
@@ -102,5 +93,5 @@ func (p *Pool) OffersFor(term require.Set) *OfferSet {
 	if _, ok := p.Requirements.Compatible(term, p.settings.Known); !ok {
 		return nil
 	}
-	return p.OffersUnder(p.Requirements.And(term))
+	return p.offersUnder(p.Requirements.And(term))
 }

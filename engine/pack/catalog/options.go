@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -11,10 +12,10 @@ type Options struct {
 	Instances []*model.InstanceType // the instance types of Types, in the same order
 }
 
-// Options returns the types that have an offering in s, hold amount, and use reservation r (nil: none). If
-// admits is not nil, it returns only types for whose index admits is true. Callers must not change the result.
-func (p *Pool) Options(s *OfferSet, amount []int64, r *Reservation, admits func(i int) bool) *Options {
-	found := p.Bins().Index.Options(binpack.OfferSet(s.ID), amount, supplyOf(r), admits)
+// Options returns the types that have an offering in s, hold amount, use reservation r (nil: none), and are in each of the
+// sets among. Callers must not change the result.
+func (p *Pool) Options(s *OfferSet, amount []int64, r *Reservation, among ...typeset.Set) *Options {
+	found := p.Bins().Index.Options(binpack.OfferSet(s.ID), amount, supplyOf(r), among...)
 	out := p.options[found]
 	if out == nil {
 		out = &Options{Types: make([]*Type, 0, len(found.Types)), Instances: make([]*model.InstanceType, 0, len(found.Types))}

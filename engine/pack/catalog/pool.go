@@ -25,7 +25,6 @@ type Pool struct {
 	watched  []DaemonPod // the DaemonSets that Watch selected and that tolerate the pool's taints
 	sets     offerSets
 	volumes  *Volumes
-	preload  [][]binpack.Count                 // by type, see SetPreload
 	bins     *binpack.Catalog                  // result of Bins
 	options  map[*binpack.TypeOptions]*Options // results of Options, by the result of package binpack
 }
@@ -41,7 +40,7 @@ type Catalog struct {
 	volumes  *Volumes
 	fits     map[fitKey]*Fit        // results of Fit
 	byTerm   map[setKey]*OfferSet   // results of Pool.OffersFor
-	roomy    map[[2]int]typeset.Set // results of Roomy, by Demand.ID and Pool.Index
+	held     map[[2]int]typeset.Set // results of holding, by Demand.ID and Pool.Index
 	settings Settings
 }
 
@@ -63,7 +62,7 @@ func (s *Settings) Known(key string) bool { return s.Labels.WellKnown.Has(key) }
 // Compile returns the catalog of the snapshot. d are the dimensions of the demands of pods.
 func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog {
 	c := &Catalog{
-		volumes: v, settings: o, fits: map[fitKey]*Fit{}, byTerm: map[setKey]*OfferSet{}, roomy: map[[2]int]typeset.Set{},
+		volumes: v, settings: o, fits: map[fitKey]*Fit{}, byTerm: map[setKey]*OfferSet{}, held: map[[2]int]typeset.Set{},
 	}
 	reservations := reservations{}
 	for _, mp := range s.Pools() {
@@ -130,8 +129,8 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reser
 	}
 }
 
-// Watch selects the DaemonSets that DaemonsOn and PresencesWithin return: those for whose index relevant is true. It
-// must be called before DaemonsOn and Fit.
+// Watch selects the DaemonSets that daemonsOn and PresencesWithin return: those for whose index relevant is true. It
+// must be called before daemonsOn and Fit.
 func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) {
 	for _, p := range c.Pools {
 		for _, d := range DaemonsTolerating(daemons, p.Taints, p.settings.Labels, false) {
@@ -142,8 +141,8 @@ func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) 
 	}
 }
 
-// DaemonsOn returns the DaemonSets selected by Watch whose pods may run on a new node of type i with an offering of s.
-func (p *Pool) DaemonsOn(s *OfferSet, i int) []Presence {
+// daemonsOn returns the DaemonSets selected by Watch whose pods may run on a new node of type i with an offering of s.
+func (p *Pool) daemonsOn(s *OfferSet, i int) []Presence {
 	if len(p.watched) == 0 {
 		return nil
 	}

@@ -152,8 +152,8 @@ func (v *Volumes) Drivers(f func(driver string, dimension int)) {
 	}
 }
 
-// TooManyVolumes returns the verdict on pods with too many volumes of a driver for any instance type. by is the excess.
-func TooManyVolumes(driver string, by int64) model.Verdict {
+// tooManyVolumes returns the verdict on pods with too many volumes of a driver for any instance type. by is the excess.
+func tooManyVolumes(driver string, by int64) model.Verdict {
 	return model.Verdict{Rule: model.RuleVolume,
 		Subject: fmt.Sprintf("needs %s of CSI driver %s than any instance type can attach", units.Counted(int(by), "more volume"), driver),
 		Hint:    "use fewer volumes in the pod"}

@@ -125,7 +125,7 @@ func classify(c *compiler) {
 		if seen != signed {
 			mark = numberOf(labels, seen.texts[id][seen.marks[id]:])
 		}
-		class := &Class{Demand: sig.demand, text: sig.text, Refused: refuseOutright(c, pod)}
+		class := &Class{Demand: sig.demand, text: sig.text, Refused: refuseOutright(pod)}
 		c.Classes[id] = class
 		if tried != nil && !tried[sig.rules] {
 			class.Refused, class.Spec = notTried, &Spec{Pod: pod, Priority: pod.Priority(), Free: true}
@@ -276,10 +276,7 @@ func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set
 }
 
 // refuseOutright returns a reason to refuse the pod that does not depend on nodes, OK if there is none.
-func refuseOutright(c *compiler, pod *model.Pod) model.Verdict {
-	if no, ok := c.Settings.Refuse[pod.Key]; ok {
-		return no
-	}
+func refuseOutright(pod *model.Pod) model.Verdict {
 	if len(pod.Object.Spec.ResourceClaims) > 0 {
 		return model.Verdict{Rule: model.RuleUnsupported, Subject: "spec.resourceClaims (dynamic resource allocation)"}
 	}

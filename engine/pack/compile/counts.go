@@ -25,9 +25,6 @@ type GroupCount struct {
 	Present, Certain []int32
 	// Limit is the largest number of the group's pods that anti-affinity of the pods in the domain allows there.
 	Limit []int32
-	// UnsettledClosed says that the group's pods must avoid nodes whose value of the label is not known yet, because of
-	// anti-affinity of DaemonSet pods.
-	UnsettledClosed bool
 	// Eligible says whether the domain has, or may get, a node on which the group counts pods. As in kube-scheduler, only
 	// eligible domains count for the global minimum.
 	Eligible []bool
@@ -59,7 +56,7 @@ func count(c *compiler) {
 	for _, n := range c.All {
 		if !n.Deleting {
 			for i := range c.Groups {
-				c.Counts.MarkNode(i, n)
+				c.Counts.markNode(i, n)
 			}
 		}
 		for _, pod := range n.Pods {
@@ -155,8 +152,8 @@ func (c *Counts) Clone() *Counts {
 // Of returns the counts of a group. Callers must not change them.
 func (c *Counts) Of(group int) *GroupCount { return &c.groups[group] }
 
-// MarkNode marks the domains in which n is or may be as eligible for the group.
-func (c *Counts) MarkNode(group int, n *Node) {
+// markNode marks the domains in which n is or may be as eligible for the group.
+func (c *Counts) markNode(group int, n *Node) {
 	p, g, counts := c.problem, c.problem.Groups[group], &c.groups[group]
 	d := n.Domain(g.Key)
 	if !tolerates(g, n) {
@@ -220,7 +217,7 @@ func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 			return 0
 		}
 	case topology.Spread:
-		room := r.MaxSkew + c.GlobalMinimum(r.Group, r.MinDomains, d) - int(counts.Present[d])
+		room := r.MaxSkew + c.globalMinimum(r.Group, r.MinDomains, d) - int(counts.Present[d])
 		switch {
 		case r.Self:
 			return max(room, 0)
@@ -238,14 +235,14 @@ func (c *Counts) IsFirst(r *Rule) bool {
 		!slices.ContainsFunc(r.Affinity, func(group int) bool { return c.groups[group].Total > 0 })
 }
 
-// GlobalMinimum returns the minimum number of the group's pods over all eligible domains, as in kube-scheduler. The
+// globalMinimum returns the minimum number of the group's pods over all eligible domains, as in kube-scheduler. The
 // parameter to is the domain in which the pod is to be placed. In that domain, pods that are possible count. In the other
 // domains, only pods that are certain count. So the skew is never underestimated. The minimum is 0
 //
 //   - over the hostname, because an empty node may be added;
 //   - if a node may get a value of the label that is not known yet;
 //   - if there are fewer domains than minDomains.
-func (c *Counts) GlobalMinimum(group, minDomains, to int) int {
+func (c *Counts) globalMinimum(group, minDomains, to int) int {
 	g, counts := c.problem.Groups[group], &c.groups[group]
 	if k := c.problem.Keys[g.Key]; g.Key == HostKey || k.Open || k.InFlightOpen {
 		return 0
@@ -274,7 +271,7 @@ func (c *Counts) Spare(group, d int) int {
 	switch {
 	case d >= 0:
 		return max(int(counts.Limit[d]-counts.Present[d]), 0)
-	case d == Unsettled && (counts.UnsettledClosed || slices.ContainsFunc(counts.Limit, func(v int32) bool { return v != NoLimit })):
+	case d == Unsettled && slices.ContainsFunc(counts.Limit, func(v int32) bool { return v != NoLimit }):
 		return 0
 	}
 	return math.MaxInt32

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/karpenter-go/karpenter/engine/binpack"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/require"
@@ -14,15 +13,14 @@ import (
 
 // A new node gets DaemonSet pods that constraints of pending pods may count. Planning is conservative:
 //
-//   - A DaemonSet is certain if no other pod, host port or volume can keep its pods off a node that it selects. Its pods
-//     are counted on each such node.
-//   - For an uncertain DaemonSet, anti-affinity and spread assume a pod on each node that it selects. Affinity assumes
-//     none.
-//   - Over domains that nodes share, such as zones, a new node may run a DaemonSet pod in some domains. A pod with
-//     anti-affinity to DaemonSet pods avoids these domains. A pod with spread among DaemonSet pods is refused, because
-//     their number is not known.
+//   - Over the hostname, pods with anti-affinity to DaemonSet pods, or spread among them, avoid new nodes that may run
+//     such a pod. Pods with affinity to them get new nodes that are certain to run one (daemonfilter.go).
+//   - Over domains that nodes share, such as zones, pods with anti-affinity to DaemonSet pods of new nodes, or spread
+//     among them, are refused, because the domains of the DaemonSet pods are not known. Affinity counts only DaemonSet
+//     pods on nodes that exist.
 //
-// A pod that is refused because of a DaemonSet is placed once a node with the DaemonSet pod exists.
+// A DaemonSet is certain if no other pod, host port or volume can keep its pods off a node that it selects. A pod that is
+// refused for want of a DaemonSet pod is placed once a node with that pod exists.
 
 // A Daemon is a DaemonSet that affects pending pods: a constraint of a pending pod counts its pods, or its required
 // anti-affinity selects a pending pod.
@@ -136,112 +134,34 @@ func expectedDaemons(c *compiler, daemons []catalog.DaemonPod, reqs require.Set,
 	})
 }
 
-// watchDaemons finds out on which new nodes DaemonSets may run. It sets Daemon.OnNewNodes and Group.Preloaded, and
-// calls Pool.SetPreload.
+// watchDaemons finds out which DaemonSets may run on new nodes. It sets Daemon.OnNewNodes.
 func watchDaemons(c *compiler) {
 	if len(c.Daemons) == 0 {
 		return
 	}
 	c.Catalog.Watch(c.Snapshot.Daemons(), func(i int) bool { return c.Daemons[i] != nil })
 	for _, p := range c.Catalog.Pools {
-		byType := make([][]binpack.Count, len(p.Types))
 		for i, t := range p.Types {
-			on := p.PresencesWithin(p.Requirements, i)
 			if n, _ := c.Catalog.Limits.Allow(t); n > 0 {
-				for _, x := range on {
+				for _, x := range p.PresencesWithin(p.Requirements, i) {
 					c.Daemons[x.Index].OnNewNodes = true
 				}
 			}
-			byType[i] = preload(c, on)
-			for _, n := range byType[i] {
-				g := c.Groups[n.Group]
-				g.Preloaded = max(g.Preloaded, n.N)
-			}
 		}
-		p.SetPreload(byType)
 	}
 }
 
-// preload returns how many pods each spread group over the hostname counts on a node with a pod of each DaemonSet in
-// on. The result is ordered by group.
-func preload(c *compiler, on []catalog.Presence) []binpack.Count {
-	var out []binpack.Count
-	for _, x := range on {
-		for _, m := range c.Daemons[x.Index].Members {
-			if g := c.Groups[m]; g.Key != HostKey || g.Kind != topology.Spread {
-				continue
-			}
-			at := slices.IndexFunc(out, func(n binpack.Count) bool { return n.Group == m })
-			if at < 0 {
-				at = len(out)
-				out = append(out, binpack.Count{Group: m})
-			}
-			out[at].N++
-		}
-	}
-	slices.SortFunc(out, func(a, b binpack.Count) int { return a.Group - b.Group })
-	return out
-}
-
-// domainsOnNewNodes returns the domains of the key in which a new node may run a pod of the DaemonSet.
-func domainsOnNewNodes(c *compiler, daemon, key int) []int {
-	k := c.Keys[key]
-	found := make([]bool, len(k.Names))
-	for _, p := range c.Catalog.Pools {
-		for i, t := range p.Types {
-			if n, _ := c.Catalog.Limits.Allow(t); n == 0 {
-				continue
-			}
-			for _, o := range t.Buyable {
-				reqs := t.Allowed.And(o.Requirements)
-				on := p.PresencesWithin(reqs, i)
-				if !slices.ContainsFunc(on, func(x catalog.Presence) bool { return x.Index == daemon }) {
-					continue
-				}
-				r, ok := reqs.Get(k.Label)
-				for d, name := range k.Names {
-					found[d] = found[d] || ok && r.Has(name) || !ok && k.Open
-				}
-			}
-		}
-	}
-	var out []int
-	for d, yes := range found {
-		if yes {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
-// countDaemons counts the DaemonSet pods that do not exist yet, on existing nodes and on new ones.
+// countDaemons counts the DaemonSet pods that existing nodes are expected to get. If an affinity group counts DaemonSet
+// pods of new nodes, it adds one to Total: such a pod may exist, so pods cannot satisfy the affinity by themselves.
 func countDaemons(c *compiler) {
 	for _, n := range c.All {
 		if !n.Deleting {
 			countExpected(c, n)
 		}
 	}
-	for i, d := range c.Daemons {
-		if d == nil || !d.OnNewNodes {
-			continue
-		}
-		for _, m := range d.Members {
-			switch g, n := c.Groups[m], &c.Counts.groups[m]; {
-			case g.Kind == topology.Near:
-				n.Total++ // a matching pod may exist, so pods cannot satisfy the affinity by themselves
-			case g.Kind == topology.Apart && g.Key != HostKey:
-				for _, domain := range domainsOnNewNodes(c, i, g.Key) {
-					n.Present[domain]++
-				}
-			}
-		}
-		for _, m := range d.Repels {
-			if g := c.Groups[m]; g.Key != HostKey {
-				for _, domain := range domainsOnNewNodes(c, i, g.Key) {
-					c.Counts.groups[m].Limit[domain] = 0
-				}
-				c.Counts.groups[m].UnsettledClosed = c.Keys[g.Key].Open
-			}
+	for m, g := range c.Groups {
+		if g.Kind == topology.Near && len(c.DaemonsOf(g)) > 0 {
+			c.Counts.groups[m].Total++
 		}
 	}
 }
@@ -290,43 +210,54 @@ func countExpectedIn(c *compiler, n *Node, m int, certain bool) {
 	}
 }
 
-// countsNewDaemons returns a DaemonSet whose pods on new nodes a spread group counts, nil if there is none. It also
-// returns nil for groups over the hostname and of other kinds.
-func (p *Problem) countsNewDaemons(group int) *Daemon {
-	g := p.Groups[group]
-	if g.Kind != topology.Spread || g.Key == HostKey {
-		return nil
+// refusedFor returns the name of a DaemonSet whose pods on new nodes a spread or anti-affinity rule over a label that nodes
+// share counts. It is empty if there is none.
+func (p *Problem) refusedFor(r *Rule) string {
+	g := p.Groups[r.Group]
+	if g.Kind == topology.Near || !p.onNewNodes(g) {
+		return ""
 	}
-	for _, key := range append([]int{g.Key}, g.OtherKeys...) {
-		if k := p.Keys[key]; key != HostKey && len(k.Reach) == 0 && !k.Open {
-			return nil // new nodes lack the label, so the group does not count pods on them
-		}
+	if names := p.DaemonsOf(g); len(names) > 0 {
+		return names[0]
 	}
-	for _, i := range g.Daemons {
-		if p.Daemons[i].OnNewNodes {
-			return p.Daemons[i]
-		}
-	}
-	return nil
+	return ""
 }
 
-// dropDaemonSpreads removes the stage's preferred spread constraints that count DaemonSet pods on new nodes, except
-// those over the hostname.
-func dropDaemonSpreads(c *compiler, stage *Stage) {
-	if slices.ContainsFunc(stage.OverDomains, func(r Rule) bool { return r.Soft && c.countsNewDaemons(r.Group) != nil }) {
-		stage.OverDomains = slices.DeleteFunc(slices.Clone(stage.OverDomains), func(r Rule) bool {
-			return r.Soft && c.countsNewDaemons(r.Group) != nil
-		})
+// onNewNodes reports whether new nodes may have the labels by which the group counts pods.
+func (p *Problem) onNewNodes(g *Group) bool {
+	return !slices.ContainsFunc(append([]int{g.Key}, g.OtherKeys...), func(key int) bool {
+		k := p.Keys[key]
+		return key != HostKey && len(k.Reach) == 0 && !k.Open
+	})
+}
+
+// dropDaemonRules removes the stage's preferences over labels that nodes share for which a class with such a requirement
+// would be refused, see refuseDaemonRules.
+func dropDaemonRules(c *compiler, stage *Stage) {
+	if len(c.Daemons) > 0 {
+		stage.OverDomains = slices.DeleteFunc(slices.Clone(stage.OverDomains), func(r Rule) bool { return r.Soft && c.refusedFor(&r) != "" })
 	}
 }
 
-// refuseDaemonSpread returns a reason to refuse the class if its required spread constraints count DaemonSet pods on
-// new nodes. Spread over the hostname is allowed. Otherwise the verdict is OK.
-func refuseDaemonSpread(c *compiler, class *Class) model.Verdict {
+// refuseDaemonRules returns a reason to refuse the class if its required spread or anti-affinity over labels that nodes
+// share counts DaemonSet pods on new nodes, or if required anti-affinity of such pods over these labels selects the class.
+// Otherwise the verdict is OK.
+func refuseDaemonRules(c *compiler, class *Class) model.Verdict {
+	refusal := func(cause model.Cause, g *Group, daemon string) model.Verdict {
+		return model.Verdict{Rule: model.RuleTopology, Cause: cause, Key: c.Keys[g.Key].Label, Subject: "DaemonSet " + daemon}
+	}
 	for _, r := range class.Last().OverDomains {
-		if d := c.countsNewDaemons(r.Group); d != nil {
-			return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseDaemonSpread,
-				Key: c.Keys[c.Groups[r.Group].Key].Label, Subject: "DaemonSet " + d.Key}
+		if name := c.refusedFor(&r); name != "" && r.Kind == topology.Spread {
+			return refusal(model.CauseDaemonSpread, c.Groups[r.Group], name)
+		} else if name != "" {
+			return refusal(model.CauseAntiAffinity, c.Groups[r.Group], name)
+		}
+	}
+	for _, m := range class.Members {
+		if g := c.Groups[m]; g.Key != HostKey && c.onNewNodes(g) {
+			if names := c.daemonsRepelling(m); len(names) > 0 {
+				return refusal(model.CauseOthersAffinity, g, names[0])
+			}
 		}
 	}
 	return model.Verdict{}
@@ -343,9 +274,9 @@ func (p *Problem) DaemonsOf(g *Group) []string {
 	return out
 }
 
-// DaemonsRepelling returns the names of the DaemonSets whose required anti-affinity selects the group's pods and which
+// daemonsRepelling returns the names of the DaemonSets whose required anti-affinity selects the group's pods and which
 // may run on new nodes.
-func (p *Problem) DaemonsRepelling(group int) []string {
+func (p *Problem) daemonsRepelling(group int) []string {
 	var out []string
 	for _, d := range p.Daemons {
 		if d != nil && d.OnNewNodes && slices.Contains(d.Repels, group) {
@@ -365,7 +296,7 @@ func (p *Problem) BlockingDaemons(c *Class, s *Stage) []string {
 		}
 	}
 	for _, m := range c.NodeMembers {
-		out = append(out, p.DaemonsRepelling(m)...)
+		out = append(out, p.daemonsRepelling(m)...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -31,9 +31,6 @@ type Group struct {
 	Port catalog.Port
 	// Daemons are the indices in Problem.Daemons of the DaemonSets whose pods the group counts.
 	Daemons []int
-	// Preloaded is the largest number of DaemonSet pods on any new node that the group counts. It is set only for spread
-	// over the hostname.
-	Preloaded int
 }
 
 // A groupKey identifies a group. Rules with equal keys have the same group.

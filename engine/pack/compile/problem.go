@@ -31,8 +31,7 @@ type Problem struct {
 	// Counts are how many pods each topology group counts in each domain before any pending pod is placed.
 	Counts *Counts
 
-	terms   termIndex
-	filters filterTable
+	terms termIndex
 }
 
 // Settings are the parameters of a plan that affect what pods require.
@@ -40,8 +39,6 @@ type Settings struct {
 	catalog.Settings
 	// IgnorePreferences says that preferred affinity and spread with ScheduleAnyway are ignored.
 	IgnorePreferences bool
-	// Refuse[key] is the reason to refuse the pod with that key. Such pods are not planned.
-	Refuse map[string]model.Verdict
 	// DefaultSpread returns the spread constraints of a pod that has none of its own. If it is nil, there are no defaults.
 	DefaultSpread func(*model.Pod) []corev1.TopologySpreadConstraint
 	// Slack is the share of cpu and memory of a new node that is left free, from 0 to 0.5.
@@ -72,7 +69,7 @@ func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	c := &compiler{
 		Problem: &Problem{
 			Snapshot: s, Settings: o, Dimensions: d, Volumes: catalog.NewVolumes(s, d, pods), Intern: catalog.NewInterner(),
-			terms: newTermIndex(s.Displaced()), filters: filterTable{},
+			terms: newTermIndex(s.Displaced()),
 		},
 		pods: pods, softTaints: softTaints(s), groupAt: map[groupKey]int{}, daemonsOn: daemonCache{},
 	}

@@ -24,7 +24,6 @@ func newSigner(c *compiler) *signer { return &signer{c: c, amounts: map[uintptr]
 // sign appends the encoding of a pod to b. The requested amounts come first; they end at position amounts.
 func (s *signer) sign(b []byte, pod *model.Pod) (out []byte, amounts int) {
 	spec := &pod.Object.Spec
-	b = encode.String(b, s.c.Settings.Refuse[pod.Key].Subject)
 	id := reflect.ValueOf(pod.Requests).Pointer()
 	text, ok := s.amounts[id]
 	if !ok {
@@ -129,15 +128,7 @@ func appendOwnLabels(b []byte, o *corev1.Pod) []byte {
 // the label keys of all terms, in rising order.
 func appendSeen(b []byte, o *corev1.Pod, keys []string) []byte {
 	b = encode.String(b, o.Namespace)
-	if len(keys) <= 2*len(o.Labels) {
-		for _, k := range keys {
-			if v, ok := o.Labels[k]; ok {
-				b = encode.String(encode.String(b, k), v)
-			}
-		}
-		return b
-	}
-	var list [16]string
+	var list [16]string // so that append allocates only for more labels
 	own := list[:0]
 	for k := range o.Labels {
 		if _, looked := slices.BinarySearch(keys, k); looked {

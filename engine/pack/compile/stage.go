@@ -8,7 +8,6 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack/catalog"
-	"github.com/karpenter-go/karpenter/engine/pack/encode"
 	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/topology"
 	"github.com/karpenter-go/karpenter/engine/volume"
@@ -23,14 +22,12 @@ type Stage struct {
 	// OverDomains are the rules over labels that nodes share, such as the zone. PerNode are the rules over the hostname.
 	OverDomains, PerNode []Rule
 	// Keys are the topology keys, rising, whose domain must be chosen before a pod gets a new node. They are those of the
-	// stage's rules, and of required rules of other pods that count its pods, except the hostname. KeysText is an encoding
-	// of Keys.
-	Keys     []int
-	KeysText string
+	// stage's rules, and of required rules of other pods that count its pods, except the hostname.
+	Keys []int
 	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. It is nil if it excludes none.
-	// DaemonAffinity also excludes nodes without DaemonSet pods that meet all affinity of the stage. It is nil if DaemonSet
-	// pods cannot meet that affinity. See daemon.go.
-	Daemons, DaemonAffinity *DaemonFilter
+	// DaemonAffinity also excludes nodes without DaemonSet pods that meet all affinity of the stage over the hostname. It is
+	// nil if DaemonSet pods cannot meet that affinity. See daemon.go.
+	Daemons, DaemonAffinity *catalog.DaemonFilter
 }
 
 // A Rule is a spread, affinity or anti-affinity constraint of a pod: a topology.Rule with numbers instead of names.
@@ -214,20 +211,19 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 }
 
 // finishStages sets the fields of each stage that depend on all groups and DaemonSets: the keys and filters. It also
-// refuses classes whose spread counts DaemonSet pods on new nodes.
+// refuses classes by refuseDaemonRules.
 func finishStages(c *compiler) {
 	for _, s := range specs(c) {
 		for i := range s.Stages {
 			stage := &s.Stages[i]
-			dropDaemonSpreads(c, stage)
+			dropDaemonRules(c, stage)
 			stage.Keys = keysOf(c, s, stage)
-			stage.KeysText = string(encode.Ints(nil, stage.Keys))
 			filterDaemons(c, s, stage)
 		}
 	}
 	for _, class := range c.Classes {
 		if class.Refused.OK() && len(c.Daemons) > 0 {
-			class.Refused = refuseDaemonSpread(c, class)
+			class.Refused = refuseDaemonRules(c, class)
 		}
 	}
 }

@@ -4,19 +4,19 @@ import (
 	"math"
 	"slices"
 
-	"github.com/karpenter-go/karpenter/engine/binpack/colgen"
+	"github.com/karpenter-go/karpenter/engine/binpack/sparse"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// generateColumns packs the copies of the bins again by column generation. It returns the new bins if they are cheaper,
+// packSparse packs the copies of the bins again by package sparse. It returns the new bins if they are cheaper,
 // else the given ones. It does so only for a sparse problem without budgets and supplies. All copies stay packed.
-func (s *search) generateColumns(bins []*pattern) []*pattern {
+func (s *search) packSparse(bins []*pattern) []*pattern {
 	b := s.builder
-	if !b.effort.sparse || s.in.options.Effort < 0 || s.in.limited() || s.demand.hasRemaining() {
+	if !b.effort.sparse || s.in.options.Fast || s.in.limited() || s.demand.hasRemaining() {
 		return bins
 	}
 	b.effort = s.usualEffort() // improve packs only a few bins at a time
-	if !s.columnsApply() {
+	if !s.sparseApplies() {
 		return bins
 	}
 	dimensions := s.decidingDimensions()
@@ -24,7 +24,7 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 	for _, p := range bins {
 		p.move(-1)
 	}
-	if cheaper := s.columnsFor(bins, dimensions[0], dimensions[1]); len(cheaper) > 0 {
+	if cheaper := s.patternsFor(bins, dimensions[0], dimensions[1]); len(cheaper) > 0 {
 		bins = bins[:0:0]
 		for _, c := range cheaper {
 			p := s.patternOf(c)
@@ -39,46 +39,49 @@ func (s *search) generateColumns(bins []*pattern) []*pattern {
 	return bins
 }
 
-// columnsApply reports whether column generation can pack the problem. At most two dimensions may limit the contents of
+// sparseApplies reports whether package sparse can pack the problem. At most two dimensions may limit the contents of
 // bins, and there must not be too many item types.
-func (s *search) columnsApply() bool {
+func (s *search) sparseApplies() bool {
 	d := s.demand
-	return len(d.scarce) == 0 && d.groups == 1 && colgen.Feasible(len(d.types), s.in.options.Effort) &&
-		!slices.ContainsFunc(d.types, func(t *itemType) bool { return t.fit.restricted }) && len(s.decidingDimensions()) == 2
+	return len(d.scarce) == 0 && d.groups == 1 && sparse.Feasible(len(d.types)) &&
+		!slices.ContainsFunc(d.types, s.restricted) && len(s.decidingDimensions()) == 2
 }
 
-// columnsFor returns columns that pack all copies and cost less than the given bins, or nil. x and y are the dimensions
-// that limit the contents of bins.
-func (s *search) columnsFor(bins []*pattern, x, y int) []colgen.Column {
-	var items []colgen.Item
-	for _, t := range s.demand.types {
-		items = append(items, colgen.Item{X: t.demand[x], Y: t.demand[y], Copies: t.left, Value: t.initialValue})
-	}
-	var types []colgen.Bin
-	for _, c := range s.candidates.byRank() {
-		b := colgen.Bin{X: c.capacity64(x), Y: c.capacity64(y), Price: c.price + s.pricing.fee}
-		b.MaxRatio = vector.Dot(c.initialBest, c.capacity) / b.Price
-		types = append(types, b)
-	}
-	incumbent, prices := make([]colgen.Column, len(bins)), make([]float64, len(bins))
-	for i, p := range bins {
-		prices[i] = p.price
-		for _, part := range p.parts {
-			incumbent[i].Items = append(incumbent[i].Items, slices.Repeat([]int{part.typ.index}, part.n)...)
-		}
-	}
-	return colgen.Generate(items, types, incumbent, prices, colgen.Options{
-		Effort: s.in.options.Effort, Spend: func(steps int) bool { s.in.meter.spend(steps); return !s.in.meter.exhausted() },
+// restricted reports whether t may not use some bin type that has capacity for a copy and an offer for it.
+func (s *search) restricted(t *itemType) bool {
+	return slices.ContainsFunc(s.in.catalogs, func(c *catalog) bool {
+		on := &t.fit[c.index]
+		return on.offers != nil && !slices.Equal(on.types, c.lookup.Holding(slices.Clone(on.offers.types), t.demand))
 	})
 }
 
-// patternOf returns the pattern of a column, made of remaining copies.
-func (s *search) patternOf(c colgen.Column) *pattern {
+// patternsFor returns patterns that pack all copies and cost less than the given bins, or nil. x and y are the dimensions
+// that limit the contents of bins.
+func (s *search) patternsFor(bins []*pattern, x, y int) []sparse.Pattern {
+	var items []sparse.Item
+	for _, t := range s.demand.types {
+		items = append(items, sparse.Item{X: t.demand[x], Y: t.demand[y], Copies: t.left, Value: t.initialValue})
+	}
+	var types []sparse.Bin
+	for _, c := range s.candidates.list {
+		b := sparse.Bin{X: c.capacity64(x), Y: c.capacity64(y), Price: c.price + s.pricing.fee}
+		b.MaxRatio = vector.Dot(c.initialBest, c.capacity) / b.Price
+		types = append(types, b)
+	}
+	price := 0.0
+	for _, p := range bins {
+		price += p.price
+	}
+	return sparse.Pack(items, types, price)
+}
+
+// patternOf returns c as a pattern, made of remaining copies.
+func (s *search) patternOf(c sparse.Pattern) *pattern {
 	x := s.candidates.list[c.Bin]
 	p := &pattern{catalog: x.catalog, typ: x.typ, fee: s.pricing.fee, price: x.price + s.pricing.fee}
 	for _, m := range c.Items {
 		t := s.demand.types[m]
-		p.offers = t.fit.byCatalog[x.catalog.index].offers
+		p.offers = t.fit[x.catalog.index].offers
 		p.value += t.value
 		p.put(t)
 	}

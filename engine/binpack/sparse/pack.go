@@ -1,4 +1,4 @@
-package colgen
+package sparse
 
 import (
 	"cmp"
@@ -9,113 +9,87 @@ import (
 type Item struct {
 	X, Y   int64   // the demand of one copy in the two dimensions
 	Copies int     // at least 1
-	Value  float64 // the initial dual price of one copy, in dollars per hour
+	Value  float64 // the initial value of one copy, in dollars per hour
 }
 
 // A Bin is a bin type. Every item must fit in at least one bin type.
 type Bin struct {
 	X, Y     int64   // the capacity in the two dimensions
 	Price    float64 // with the fee, in dollars per hour
-	MaxRatio float64 // an upper bound on the value per dollar of any column in this bin type, at the initial values
+	MaxRatio float64 // an upper bound on the value per dollar of any pattern in this bin type, at the initial values
 }
 
-// A Column is a set of copies that share one bin.
-type Column struct {
+// A Pattern is a set of copies that share one bin.
+type Pattern struct {
 	Bin   int   // index of the bin type
 	Items []int // for each copy, the index of its item
 }
 
-// Options limit the work of Generate.
-type Options struct {
-	Effort int // multiplies the number of iterations; at least 1
-	// Spend is called with numbers of elementary steps. If it returns false, the caller's limit is reached and Generate
-	// ends early.
-	Spend func(steps int) bool
-}
-
 const (
-	// maxSize is the largest number of copies in a generated column. Columns of the incumbent may have more.
+	// maxSize is the largest number of copies in a pattern.
 	maxSize = 8
 	// binsPerItem is the number of bin types that the search considers for each item. maxPairs is the largest number of
-	// pairs of items, over all bin types, that one iteration may evaluate per unit of effort.
+	// pairs of items, over all bin types, that one packing may evaluate.
 	binsPerItem = 6
 	maxPairs    = 12_000_000
-	// Generate makes minRounds to maxRounds rounds of column generation, then minPackings to maxPackings greedy packings.
-	// Within these limits, it evaluates about roundPairs pairs of items in all rounds, and packingPairs in all packings.
-	minRounds, maxRounds, roundPairs       = 3, 6, 2_000_000
-	minPackings, maxPackings, packingPairs = 5, 24, 6_000_000
+	// Pack makes minPackings to maxPackings packings. Within these limits, it evaluates about packingPairs pairs of items.
+	minPackings, maxPackings, packingPairs = 7, 30, 8_000_000
 	// correction is the share of the difference to the actual cost by which revalue changes a value.
 	correction = 0.1
 	// same is the relative difference up to which two prices or ratios are regarded as equal.
 	same = 1e-6
 )
 
-// pairs returns an upper bound on the pairs of items that one iteration evaluates, over all bin types.
+// pairs returns an upper bound on the pairs of items that one packing evaluates, over all bin types.
 func pairs(items int) int { return items * items * binsPerItem }
 
-// Feasible reports whether an iteration over this number of items evaluates at most maxPairs pairs per unit of effort.
-func Feasible(items, effort int) bool { return pairs(items) <= effort*maxPairs }
+// Feasible reports whether a packing of this number of items evaluates at most maxPairs pairs.
+func Feasible(items int) bool { return pairs(items) <= maxPairs }
 
-// A generator is the state of one call of Generate.
-type generator struct {
+// A packer is the state of one call of Pack.
+type packer struct {
 	items   []Item
-	spend   func(int) bool
 	bins    []bin     // the bin types that the search considers, by falling MaxRatio
 	byPrice []bin     // all bin types, by rising price
-	value   []float64 // value[i] is the current dual price of item i, in dollars per hour
+	value   []float64 // value[i] is the current value of item i, in dollars per hour
 	left    []int     // left[i] is the number of remaining copies of item i
 	open    []entry   // the items with remaining copies, by falling value; set by method list
 	gaps    gapTable
 	buf     []int64 // memory for gapTable.set
-	master  master
 }
 
-// A bin is a Bin with its index in the argument of Generate.
+// A bin is a Bin with its index in the argument of Pack.
 type bin struct {
 	Bin
 	index int
 }
 
-// An entry is an item in generator.open: its demand (x, y), its current value and its index.
+// An entry is an item in packer.open: its demand (x, y), its current value and its index.
 type entry struct {
 	x, y  int64
 	value float64
 	item  int
 }
 
-// A column is a Column of at most maxSize copies, in the cheapest bin type that holds them.
-type column struct {
+// A pattern is a Pattern of at most maxSize copies, in the cheapest bin type that holds them.
+type pattern struct {
 	bin    *bin
 	size   int
 	member [maxSize]int32 // member[k] is the index of the item of copy k
 }
 
-// Generate returns columns that pack all copies and cost less than the incumbent. It returns nil if it finds none.
-// prices[i] is the price of column i of the incumbent.
-func Generate(items []Item, bins []Bin, incumbent []Column, prices []float64, o Options) []Column {
-	g := newGenerator(items, bins, o.Spend)
-	least := 0.0
-	for i, c := range incumbent {
-		g.master.add(int32s(c.Items), prices[i], items)
-		least += prices[i]
-	}
-	n := pairs(len(items))
-	for range o.Effort * max(minRounds, min(maxRounds, roundPairs/n)) {
-		g.addColumns()
-		g.solveMaster(least)
-	}
-	var best []column
-	for range o.Effort * max(minPackings, min(maxPackings, packingPairs/n)) {
-		if !g.spend(len(items)) {
-			break
-		}
+// Pack returns patterns that pack all copies and cost less than least. It returns nil if it finds none.
+func Pack(items []Item, bins []Bin, least float64) []Pattern {
+	g := newPacker(items, bins)
+	var best []pattern
+	for range max(minPackings, min(maxPackings, packingPairs/pairs(len(items)))) {
 		list, cost := g.pack()
 		if cost < least*(1-same) {
 			best, least = list, cost
 		}
 		g.revalue(list)
 	}
-	out := make([]Column, len(best))
+	out := make([]Pattern, len(best))
 	for i := range best {
 		out[i].Bin = best[i].bin.index
 		for _, m := range best[i].member[:best[i].size] {
@@ -125,16 +99,8 @@ func Generate(items []Item, bins []Bin, incumbent []Column, prices []float64, o 
 	return out
 }
 
-func int32s(list []int) []int32 {
-	out := make([]int32, len(list))
-	for i, v := range list {
-		out[i] = int32(v)
-	}
-	return out
-}
-
-func newGenerator(items []Item, bins []Bin, spend func(int) bool) *generator {
-	g := &generator{items: items, spend: spend}
+func newPacker(items []Item, bins []Bin) *packer {
+	g := &packer{items: items}
 	for i, b := range bins {
 		g.byPrice = append(g.byPrice, bin{b, i})
 	}
@@ -164,7 +130,7 @@ func newGenerator(items []Item, bins []Bin, spend func(int) bool) *generator {
 }
 
 // restock marks all copies as remaining and rebuilds open.
-func (g *generator) restock() {
+func (g *packer) restock() {
 	g.left = g.left[:0]
 	for i := range g.items {
 		g.left = append(g.left, g.items[i].Copies)
@@ -173,7 +139,7 @@ func (g *generator) restock() {
 }
 
 // list rebuilds open, and the gap table for it.
-func (g *generator) list() {
+func (g *packer) list() {
 	g.open = g.open[:0]
 	for i, it := range g.items {
 		if g.left[i] > 0 {
@@ -188,9 +154,9 @@ func (g *generator) list() {
 // open.
 const maxGone = 0.125
 
-// pack packs all copies greedily, and returns the columns and their total price. It takes the most valuable remaining
-// copy and adds the column with the highest ratio that contains it, until all are packed.
-func (g *generator) pack() (list []column, cost float64) {
+// pack packs all copies greedily, and returns the patterns and their total price. It takes the most valuable remaining
+// copy and adds the pattern with the highest ratio that contains it, until all are packed.
+func (g *packer) pack() (list []pattern, cost float64) {
 	g.restock()
 	gone, first := 0, 0
 	for {
@@ -214,10 +180,10 @@ func (g *generator) pack() (list []column, cost float64) {
 	}
 }
 
-// bestAround returns the column with the highest ratio that contains a copy of open[first], and otherwise only copies
+// bestAround returns the pattern with the highest ratio that contains a copy of open[first], and otherwise only copies
 // of this and less valuable entries.
-func (g *generator) bestAround(first int) column {
-	var best column
+func (g *packer) bestAround(first int) pattern {
+	var best pattern
 	ratio, tries := 0.0, 0
 	one := &g.open[first]
 	for i := range g.bins {
@@ -228,11 +194,11 @@ func (g *generator) bestAround(first int) column {
 		if tries++; tries > binsPerItem {
 			break
 		}
-		f := g.pairUp(b, first, ratio, nil)
+		f := g.pairUp(b, first, ratio)
 		if f.size == 0 {
 			continue
 		}
-		c := g.toColumn(&f)
+		c := g.toPattern(&f)
 		if r := f.ratio * b.Price / c.bin.Price; best.bin == nil || r > ratio*(1+same) {
 			best, ratio = c, r
 		}
@@ -240,9 +206,9 @@ func (g *generator) bestAround(first int) column {
 	return best
 }
 
-// toColumn returns the entries of f as a column in the cheapest bin type that holds them.
-func (g *generator) toColumn(f *entrySet) column {
-	c := column{size: f.size}
+// toPattern returns the entries of f as a pattern in the cheapest bin type that holds them.
+func (g *packer) toPattern(f *entrySet) pattern {
+	c := pattern{size: f.size}
 	var x, y int64
 	for i, m := range f.member[:f.size] {
 		o := &g.open[m]
@@ -253,9 +219,9 @@ func (g *generator) toColumn(f *entrySet) column {
 	return c
 }
 
-// revalue moves the value of each item towards the mean cost of its copies in these columns. The price of a column is
+// revalue moves the value of each item towards the mean cost of its copies in these patterns. The price of a pattern is
 // divided among its copies in proportion to their values.
-func (g *generator) revalue(list []column) {
+func (g *packer) revalue(list []pattern) {
 	paid := make([]float64, len(g.value))
 	for i := range list {
 		c := &list[i]

@@ -1,4 +1,4 @@
-package colgen
+package sparse
 
 import (
 	"math/bits"

@@ -1,0 +1,77 @@
+package sparse
+
+// An entrySet is a set of copies for one bin type. ratio is their total value divided by the bin's price.
+type entrySet struct {
+	ratio  float64
+	size   int
+	member [maxSize]int32 // member[k] is the index in open of the entry of copy k
+}
+
+// restFactor limits the search of pairUp. pairUp assumes that the value of a set is at most that of its first copy plus
+// restFactor times that of its second. It ends when this limit is below minRatio times the price.
+const restFactor = 2
+
+// pairUp returns the set of copies for bin type b with the highest ratio, or an empty set if no ratio reaches minRatio. The
+// first copy is of entry first of g.open, the second of that or a later entry. complete adds the others.
+func (g *packer) pairUp(b *bin, first int, minRatio float64) entrySet {
+	one := &g.open[first]
+	x, y := b.X-one.x, b.Y-one.y
+	var top entrySet
+	if x < 0 || y < 0 {
+		return top
+	}
+	f := entrySet{size: 1}
+	f.member[0] = int32(first)
+	if f.ratio = one.value / b.Price; f.ratio >= minRatio {
+		top, minRatio = f, f.ratio
+	}
+	for second := first; second < len(g.open); second++ {
+		two := &g.open[second]
+		if one.value+float64(restFactor*two.value) < minRatio*b.Price {
+			break
+		}
+		if two.x > x || two.y > y || g.left[two.item] == 0 || second == first && g.left[one.item] < 2 {
+			continue
+		}
+		f.member[1], f.size = int32(second), 2
+		value := one.value + two.value + g.complete(&f, x-two.x, y-two.y)
+		if f.ratio = value / b.Price; f.ratio >= minRatio {
+			top, minRatio = f, f.ratio
+		}
+	}
+	return top
+}
+
+// complete adds copies to the set until none fits. Each copy is of one of the two most valuable entries that fit into
+// the free capacity (x, y). It returns the total value of the added copies.
+func (g *packer) complete(f *entrySet, x, y int64) float64 {
+	value := 0.0
+	for f.size < maxSize {
+		next := int32(noEntry)
+		for _, m := range g.gaps.within(x, y) {
+			if m != noEntry && g.hasSpare(f, m) {
+				next = m
+				break
+			}
+		}
+		if next == noEntry {
+			break
+		}
+		o := &g.open[next]
+		x, y, value = x-o.x, y-o.y, value+o.value
+		f.member[f.size] = next
+		f.size++
+	}
+	return value
+}
+
+// hasSpare reports whether entry m has more remaining copies than the set contains.
+func (g *packer) hasSpare(f *entrySet, m int32) bool {
+	left := g.left[g.open[m].item]
+	for _, o := range f.member[:f.size] {
+		if o == m {
+			left--
+		}
+	}
+	return left > 0
+}

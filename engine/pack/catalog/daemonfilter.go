@@ -1,0 +1,77 @@
+package catalog
+
+import (
+	"slices"
+
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
+	"github.com/karpenter-go/karpenter/engine/pack/encode"
+)
+
+// A DaemonFilter selects new nodes by the DaemonSets whose pods may run there, for pods with constraints on DaemonSet pods.
+// Equal filters share a pointer. A nil filter allows all nodes.
+type DaemonFilter struct {
+	ID int // from 1 on
+	// Avoid lists the DaemonSets that must not run on the node. DaemonSets are given by their index in Snapshot.Daemons.
+	Avoid []int
+	// OneOf lists sets of DaemonSets. At least one of each set must be certain to run on the node.
+	OneOf [][]int
+}
+
+// id returns the ID of the filter, 0 for nil.
+func (f *DaemonFilter) id() int {
+	if f == nil {
+		return 0
+	}
+	return f.ID
+}
+
+// admits reports whether a new node on which the DaemonSets in on may run meets the filter.
+func (f *DaemonFilter) admits(on []Presence) bool {
+	if slices.ContainsFunc(on, func(x Presence) bool { return slices.Contains(f.Avoid, x.Index) }) {
+		return false
+	}
+	return !slices.ContainsFunc(f.OneOf, func(set []int) bool {
+		return !slices.ContainsFunc(on, func(x Presence) bool { return x.Certain && slices.Contains(set, x.Index) })
+	})
+}
+
+// withDaemons returns the types i of m that the filter admits, with the DaemonSets that may run on a new node of type i with
+// an offering of s.
+func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, f *DaemonFilter) typeset.Set {
+	out := typeset.New(len(p.Types))
+	m.Each(func(i int) {
+		if f.admits(p.daemonsOn(s, i)) {
+			out.Add(i)
+		}
+	})
+	return out
+}
+
+// Daemons returns the DaemonFilter with these fields, nil if it allows all nodes.
+func (in *Interner) Daemons(avoid []int, oneOf [][]int) *DaemonFilter {
+	if len(avoid)+len(oneOf) == 0 {
+		return nil
+	}
+	b := encode.Ints(encode.Int(in.buf[:0], int64(len(avoid))), avoid)
+	for _, set := range oneOf {
+		b = encode.Ints(encode.Int(b, int64(len(set))), set)
+	}
+	in.buf = b
+	f := in.daemons[string(b)]
+	if f == nil {
+		f = &DaemonFilter{ID: 1 + len(in.daemons), Avoid: avoid, OneOf: oneOf}
+		in.daemons[string(b)] = f
+	}
+	return f
+}
+
+// BothAdmit returns the filter for nodes that meet both a and b.
+func (in *Interner) BothAdmit(a, b *DaemonFilter) *DaemonFilter {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || a == b:
+		return a
+	}
+	return in.Daemons(slices.Concat(a.Avoid, b.Avoid), slices.Concat(a.OneOf, b.OneOf))
+}
