@@ -17,7 +17,7 @@ func whatIfCluster(t *testing.T) *model.Snapshot {
 		Pods:  []scenario.Pod{{Name: "waits", CPU: "1"}},
 		Nodes: []scenario.Node{
 			{Name: "n1", Pool: "default", Type: "m.large", Pods: []scenario.Pod{
-				{Name: "web", CPU: "500m"}, {Name: "agent", CPU: "100m", Owner: "DaemonSet"}, {Name: "over", Done: true},
+				{Name: "web", CPU: "500m"}, {Name: "agent", CPU: "100m", Owner: "DaemonSet"}, {Name: "over", PodState: scenario.PodState{Done: true}},
 			}},
 			{Name: "n2", Pool: "default", Type: "m.large", Pods: []scenario.Pod{{Name: "db", CPU: "1"}}},
 		},

@@ -201,7 +201,7 @@ func TestPredictions(t *testing.T) {
 	l.Begin()
 	c := scenario.Cluster{
 		Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(),
-		Nodes:   []scenario.Node{{Name: "n", Pool: "default", Type: "small", Joining: true}, {Name: "m", Type: "small"}}, // m has no NodePool
+		Nodes:   []scenario.Node{{Name: "n", Pool: "default", Type: "small", NodeState: scenario.NodeState{Joining: true}}, {Name: "m", Type: "small"}}, // m has no NodePool
 		Pods:    []scenario.Pod{{Name: "a", CPU: "1"}, {Name: "b", CPU: "1"}},
 		Promise: map[string]string{"default/a": "n", "default/b": "n"},
 	}
