@@ -2,6 +2,8 @@ package model
 
 import (
 	"cmp"
+	"iter"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,6 +95,20 @@ func (t *InstanceType) Cheapest(reqs require.Set) (best Offering, ok bool) {
 	return best, ok
 }
 
+// Launchable ranges over the types that may be launched under reqs, with the cheapest launchable offering of each.
+func Launchable(types []*InstanceType, reqs require.Set) iter.Seq2[*InstanceType, Offering] {
+	return func(yield func(*InstanceType, Offering) bool) {
+		for _, t := range types {
+			if _, ok := t.Requirements.Intersects(reqs); !ok {
+				continue
+			}
+			if o, ok := t.Cheapest(reqs); ok && !yield(t, o) {
+				return
+			}
+		}
+	}
+}
+
 // Distinct returns the number of different values that the types have for the label of r. Only values that r admits
 // count, and only offerings that are launchable and that reqs allow.
 func Distinct(types []*InstanceType, r require.Requirement, reqs require.Set) int {
@@ -157,6 +173,5 @@ func (t *InstanceType) WithExtended(extra Resources) (capacity, allocatable Reso
 }
 
 func isHugePage(name corev1.ResourceName) bool {
-	return len(name) > len(corev1.ResourceHugePagesPrefix) &&
-		name[:len(corev1.ResourceHugePagesPrefix)] == corev1.ResourceHugePagesPrefix
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }

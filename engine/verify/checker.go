@@ -75,7 +75,7 @@ func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	catalog := newCatalog(s, index)
 	c := &checker{
 		snapshot: s, plan: p, catalog: catalog, volumes: &volumes{snapshot: s, index: index},
-		rules:   podtopology.NewRules(s.Namespaces()),
+		rules:   podtopology.NewRules(s.Namespaces.Values()),
 		bound:   make(map[string][]*corev1.Pod),
 		demands: make(map[*corev1.Pod]*demand),
 		seen:    make(map[Violation]bool),
@@ -113,7 +113,7 @@ func (c *checker) readPods(defaults func(*model.Pod) []corev1.TopologySpreadCons
 	for i := range c.plan.Nodes {
 		read(c.plan.Nodes[i].Pods)
 	}
-	for _, p := range c.snapshot.Pods() {
+	for _, p := range c.snapshot.Pods.Values() {
 		if on := p.Object.Spec.NodeName; on != "" && !ended(p.Object) {
 			c.bound[on] = append(c.bound[on], p.Object)
 			c.rules.Add(p.Object)

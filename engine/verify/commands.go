@@ -110,7 +110,7 @@ func (c *commandChecker) command(s, after *model.Snapshot, cmd *model.Command, p
 func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model.Pod {
 	var out []*model.Pod
 	for _, p := range pods {
-		known, ok := after.Pod(p.Key)
+		known, ok := after.Pods.Get(p.Key)
 		switch {
 		case !ok:
 			c.add(RuleAccount, "", p.Key, "is not in the snapshot")
@@ -139,7 +139,7 @@ func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Comman
 		}
 		for _, n := range commands[i].Nodes {
 			for _, p := range n.Reschedulable() {
-				if _, waits := after.Pod(p.Key); waits && !c.placed[p.Key] {
+				if _, waits := after.Pods.Get(p.Key); waits && !c.placed[p.Key] {
 					c.add(RuleAccount, n.Name, p.Key, "must move, and is not placed")
 				}
 			}

@@ -201,7 +201,7 @@ func TestOf(t *testing.T) {
 			d := newDisk()
 			tt.given(d)
 			s := d.snapshot()
-			p, _ := s.Pod("default/web")
+			p, _ := s.Pods.Get("default/web")
 			if got := text(volume.Of(s, p)); got != tt.want {
 				t.Errorf("Of = %q, want %q", got, tt.want)
 			}
@@ -226,7 +226,7 @@ func TestOfNothingAllocateNothing(t *testing.T) {
 	d := newDisk()
 	d.pod.Spec.Volumes = d.pod.Spec.Volumes[:1]
 	s := d.snapshot()
-	p := s.Pods()[0]
+	p := s.Pods.Values()[0]
 	if n := testing.AllocsPerRun(100, func() { volume.Of(s, p) }); n > 0 {
 		t.Errorf("Of allocates %v times for a pod without claims", n)
 	}

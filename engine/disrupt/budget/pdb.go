@@ -50,7 +50,7 @@ type PDBs struct {
 func PDBsOf(s *model.Snapshot) *PDBs {
 	b := &PDBs{now: s.Now, byNamespace: map[string][]int{}, byLabels: map[string][]int{}}
 	withoutStatus := map[int]*policyv1.PodDisruptionBudget{}
-	for _, o := range s.PDBs() {
+	for _, o := range s.PDBs.Values() {
 		selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
 		if err != nil {
 			continue // the API server accepts no budget with such a selector
@@ -70,7 +70,7 @@ func PDBsOf(s *model.Snapshot) *PDBs {
 		return b
 	}
 	matching := make([]int, len(b.list))
-	for _, p := range s.Pods() {
+	for _, p := range s.Pods.Values() {
 		if p.Terminal() || p.Terminating() {
 			continue
 		}

@@ -110,7 +110,7 @@ func (p *Problem) original(cmd model.Command) model.Command {
 	pods := func(list []*model.Pod) []*model.Pod {
 		out := slices.Clone(list)
 		for i, pod := range out {
-			if o, ok := p.Snapshot.Pod(pod.Key); ok {
+			if o, ok := p.Snapshot.Pods.Get(pod.Key); ok {
 				out[i] = o
 			}
 		}

@@ -107,7 +107,7 @@ func (st *State) expectAssigned() {
 	}
 	for _, c := range st.Problem.Candidates {
 		for _, name := range status.Replaces(c.Node) {
-			if _, exists := s.Claim(name); exists {
+			if _, exists := s.Claims.Get(name); exists {
 				st.nodes[c.index].incoming = true
 			}
 		}

@@ -137,7 +137,7 @@ func Surplus(s *model.Snapshot, n *model.Node) bool {
 	}
 	stays := false
 	for _, name := range Replaces(n) {
-		c, exists := s.Claim(name)
+		c, exists := s.Claims.Get(name)
 		if !exists {
 			continue
 		}
