@@ -198,16 +198,13 @@ func AttachLimits(s *model.Snapshot, n *model.Node) map[string]int {
 // SeenAttachLimits returns the attach limits that nodes report, by instance type and CSI driver. Of different limits
 // for one type the lowest applies. New nodes of the type are assumed to have it.
 func SeenAttachLimits(s *model.Snapshot) map[string]map[string]int {
-	var out map[string]map[string]int
+	out := map[string]map[string]int{}
 	for _, n := range s.Nodes() {
 		name := n.Labels[corev1.LabelInstanceTypeStable]
 		if name == "" {
 			continue
 		}
 		for driver, limit := range AttachLimits(s, n) {
-			if out == nil {
-				out = map[string]map[string]int{}
-			}
 			if out[name] == nil {
 				out[name] = map[string]int{}
 			}
@@ -219,18 +216,15 @@ func SeenAttachLimits(s *model.Snapshot) map[string]map[string]int {
 	return out
 }
 
-// AttachedTo returns the keys of the volumes that the pods on n use, by driver; nil if they use none. Claims whose
-// volume is not known are ignored.
+// AttachedTo returns the keys of the volumes that the pods on n use, by driver. Claims whose volume is not known are
+// ignored.
 func AttachedTo(s *model.Snapshot, n *model.Node) map[string]map[string]bool {
-	var used map[string]map[string]bool
+	used := map[string]map[string]bool{}
 	for _, p := range n.Pods {
 		for i := range p.Object.Spec.Volumes {
 			v, uses, no := volumeOf(s, p.Object, &p.Object.Spec.Volumes[i])
 			if !uses || !no.OK() || v.Driver == "" {
 				continue
-			}
-			if used == nil {
-				used = map[string]map[string]bool{}
 			}
 			if used[v.Driver] == nil {
 				used[v.Driver] = map[string]bool{}

@@ -256,7 +256,7 @@ func TestAttachments(t *testing.T) {
 	if got := fmt.Sprint(volume.AttachLimits(s, n1), volume.AttachedTo(s, n1)); got != "map[ebs.csi.aws.com:2] map[ebs.csi.aws.com:map[vol-1:true]]" {
 		t.Errorf("n1: %s", got)
 	}
-	if limits, used := volume.AttachLimits(s, n2), volume.AttachedTo(s, n2); limits != nil || used != nil {
+	if limits, used := volume.AttachLimits(s, n2), volume.AttachedTo(s, n2); limits != nil || len(used) > 0 {
 		t.Errorf("n2: %v %v, want nothing known and nothing attached", limits, used)
 	}
 }
