@@ -28,7 +28,7 @@ func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
 	}
 	health := healthOf(st)
 	found := faultyOf(st, due)
-	st.CountEligible(status.ReasonUnhealthy, len(found))
+	st.Stats.Eligible[status.ReasonUnhealthy] += len(found)
 	for _, f := range found {
 		pool := health[f.Node.Pool]
 		v := pool.allow(st.Problem.Snapshot.Now)

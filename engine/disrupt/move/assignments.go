@@ -33,7 +33,7 @@ func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 	if len(moving) == 0 {
 		return nil
 	}
-	s = s.Apply(model.Delta{Claims: markedAsDeleted(s)}).WithPromises(a.promises)
+	s = s.Apply(model.Delta{Claims: status.MarkedAsDeleted(s)}).WithPromises(a.promises)
 	var out []model.Placement
 	plan, _ := pack.Try(s, o)
 	for _, pl := range plan.Placements {

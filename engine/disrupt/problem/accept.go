@@ -76,7 +76,7 @@ func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta 
 	for i := range replacements {
 		r := &replacements[i]
 		st.planned++
-		st.launching[r.Pool.Name]++
+		st.Launching[r.Pool.Name]++
 		name := fmt.Sprintf("planned-%d", st.planned)
 		t := r.Options[0]
 		labels := maps.Clone(r.Pool.Labels)
