@@ -56,7 +56,7 @@ type Offering struct {
 	// ReservationCapacity is how many instances are left in the reservation.
 	ReservationCapacity int
 	// Covers are the commitments that cover nodes of the offering, in the order in which they apply. Price is the price of
-	// a node that no commitment covers, CoveredPrice that of a node that one covers wholly: its fees.
+	// a node that no commitment covers. CoveredPrice is what a wholly covered node still costs, such as fees.
 	Covers       []commitment.Cover
 	CoveredPrice float64
 	// Commitment is the ID of the commitment that covers a planned node wholly, empty for none. See CoveredBy.
