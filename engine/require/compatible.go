@@ -27,12 +27,19 @@ func (s Set) Intersects(o Set) (Conflict, bool) {
 //
 // Compatible is not symmetric: keys that only s constrains are ignored.
 func (s Set) Compatible(o Set, undefined func(key string) bool) (Conflict, bool) {
+	a := s.reqs
 	for _, want := range o.reqs {
-		have, ok := s.Get(want.key)
+		for len(a) > 0 && a[0].key < want.key {
+			a = a[1:]
+		}
+		if len(a) > 0 && a[0].key == want.key {
+			if !a[0].agrees(want) {
+				return Conflict{Key: want.key, Have: a[0], Want: want}, false
+			}
+			continue
+		}
 		switch {
-		case ok && have.agrees(want), !ok && want.absent:
-		case ok:
-			return Conflict{Key: want.key, Have: have, Want: want}, false
+		case want.absent:
 		case want.contradiction():
 			return Conflict{Key: want.key, Have: New(want.key, NotIn), Want: want}, false
 		case undefined == nil || !undefined(want.key):
