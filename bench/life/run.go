@@ -184,7 +184,7 @@ func (w *World) drain() {
 		state := drain.State{Now: w.now, Awaiting: map[types.UID]bool{}}
 		for k := range n.pods {
 			p := w.pods[k]
-			m, ok := s.Pod(k)
+			m, ok := s.Pods.Get(k)
 			state.Pods, state.Awaiting[p.UID] = append(state.Pods, p), ok && move.AwaitsOpening(s, m)
 		}
 		queues = append(queues, drain.Decide(state).Evict)

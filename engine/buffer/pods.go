@@ -73,9 +73,8 @@ func within(limits *corev1.ResourceList, template *corev1.PodTemplateSpec) (n in
 	if limits == nil {
 		return 0, false
 	}
-	one := model.NewPod(&corev1.Pod{Spec: specOf(template)}).Requests
-	most := model.CapacityOf(*limits)
-	for name, limit := range most {
+	one := requestsOf(template)
+	for name, limit := range model.CapacityOf(*limits) {
 		if one[name] <= 0 {
 			continue
 		}
@@ -116,6 +115,11 @@ func Pods(b *autoscalingv1beta1.CapacityBuffer, src Source) []*corev1.Pod {
 		}}
 	}
 	return out
+}
+
+// requestsOf returns the requests of one virtual pod.
+func requestsOf(template *corev1.PodTemplateSpec) model.Resources {
+	return model.NewPod(&corev1.Pod{Spec: specOf(template)}).Requests
 }
 
 // specOf returns the spec of a virtual pod: the spec of the template, but with the lowest priority, without a node and

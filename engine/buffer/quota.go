@@ -40,7 +40,7 @@ func (q *Quotas) Give(template *corev1.PodTemplateSpec, n int32) *Ration {
 	if q == nil || template == nil {
 		return nil
 	}
-	one := demand(template)
+	one := requestsOf(template)
 	r := &Ration{Most: n}
 	counted := false
 	for i, quota := range q.quotas {
@@ -87,30 +87,20 @@ func (q *Quotas) fits(i int, one model.Resources, n int32) int32 {
 	return int32(most)
 }
 
-// demand returns the resources that a quota counts for one pod.
-func demand(template *corev1.PodTemplateSpec) model.Resources {
-	return model.NewPod(&corev1.Pod{Spec: specOf(template)}).Requests
-}
-
 func amountOf(name corev1.ResourceName, q resource.Quantity) int64 {
 	return model.CapacityOf(corev1.ResourceList{name: q})[name]
 }
 
 // covers reports whether the quota applies to pods of the template: all of its scopes match.
 func covers(quota *corev1.ResourceQuota, template *corev1.PodTemplateSpec) bool {
+	var all []corev1.ScopedResourceSelectorRequirement
 	for _, scope := range quota.Spec.Scopes {
-		if !holdsScope(corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists}, template) {
-			return false
-		}
+		all = append(all, corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
 	}
 	if quota.Spec.ScopeSelector != nil {
-		for _, r := range quota.Spec.ScopeSelector.MatchExpressions {
-			if !holdsScope(r, template) {
-				return false
-			}
-		}
+		all = append(all, quota.Spec.ScopeSelector.MatchExpressions...)
 	}
-	return true
+	return !slices.ContainsFunc(all, func(r corev1.ScopedResourceSelectorRequirement) bool { return !holdsScope(r, template) })
 }
 
 func holdsScope(r corev1.ScopedResourceSelectorRequirement, template *corev1.PodTemplateSpec) bool {

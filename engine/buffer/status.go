@@ -43,39 +43,43 @@ func Status(
 	return status
 }
 
-// ready returns the condition ReadyForProvisioning: whether the pods of the buffer can be determined.
-func ready(src Source) metav1.Condition {
-	c := metav1.Condition{Type: autoscalingv1beta1.ConditionTypeReadyForProvisioning, Status: metav1.ConditionTrue,
-		Reason: autoscalingv1beta1.ReasonResolved, Message: "Pod template and number of pods are known"}
-	if src.Problem != nil {
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, src.Problem.Reason, src.Problem.Message
+// condition returns a condition that is True or False.
+func condition(kind string, holds bool, reason, message string) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	if holds {
+		c.Status = metav1.ConditionTrue
 	}
 	return c
+}
+
+// ready returns the condition ReadyForProvisioning: whether the pods of the buffer can be determined.
+func ready(src Source) metav1.Condition {
+	const kind = autoscalingv1beta1.ConditionTypeReadyForProvisioning
+	if src.Problem != nil {
+		return condition(kind, false, src.Problem.Reason, src.Problem.Message)
+	}
+	return condition(kind, true, autoscalingv1beta1.ReasonResolved, "Pod template and number of pods are known")
 }
 
 // limited returns the condition LimitedByQuotas.
 func limited(r *Ration) metav1.Condition {
-	c := metav1.Condition{Type: autoscalingv1beta1.ConditionTypeLimitedByQuotas, Status: metav1.ConditionFalse,
-		Reason: autoscalingv1beta1.ReasonWithinQuotas, Message: "The ResourceQuotas of the namespace allow all pods"}
-	if len(r.Quotas) > 0 {
-		c.Status, c.Reason = metav1.ConditionTrue, autoscalingv1beta1.ReasonLimitedByQuotas
-		c.Message = fmt.Sprintf("Limited to %s by ResourceQuota %s; fix: raise its spec.hard or lower the size of the buffer",
-			units.Counted(int(r.Most), "pod"), strings.Join(r.Quotas, ", "))
+	const kind = autoscalingv1beta1.ConditionTypeLimitedByQuotas
+	if len(r.Quotas) == 0 {
+		return condition(kind, false, autoscalingv1beta1.ReasonWithinQuotas, "The ResourceQuotas of the namespace allow all pods")
 	}
-	return c
+	return condition(kind, true, autoscalingv1beta1.ReasonLimitedByQuotas, fmt.Sprintf(
+		"Limited to %s by ResourceQuota %s; fix: raise its spec.hard or lower the size of the buffer",
+		units.Counted(int(r.Most), "pod"), strings.Join(r.Quotas, ", ")))
 }
 
 // provisioning returns the condition Provisioning: True if all pods are planned on initialized nodes.
 func provisioning(src Source, pods []*corev1.Pod, s *model.Snapshot) metav1.Condition {
-	no := func(reason, message string) metav1.Condition {
-		return metav1.Condition{Type: autoscalingv1beta1.ConditionTypeProvisioning, Status: metav1.ConditionFalse,
-			Reason: reason, Message: message}
-	}
+	const kind = autoscalingv1beta1.ConditionTypeProvisioning
 	switch {
 	case src.Problem != nil:
-		return no(autoscalingv1beta1.ReasonNotReadyForProvisioning, src.Problem.Message)
+		return condition(kind, false, autoscalingv1beta1.ReasonNotReadyForProvisioning, src.Problem.Message)
 	case len(pods) == 0:
-		return no(autoscalingv1beta1.ReasonBufferEmpty, "Buffer size is 0")
+		return condition(kind, false, autoscalingv1beta1.ReasonBufferEmpty, "Buffer size is 0")
 	}
 	up := 0
 	for _, p := range pods {
@@ -84,9 +88,9 @@ func provisioning(src Source, pods []*corev1.Pod, s *model.Snapshot) metav1.Cond
 		}
 	}
 	if up < len(pods) {
-		return no(autoscalingv1beta1.ReasonRequiresNewCapacity,
+		return condition(kind, false, autoscalingv1beta1.ReasonRequiresNewCapacity,
 			fmt.Sprintf("Capacity for %d of %d buffer pods is available; new nodes are needed for %d", up, len(pods), len(pods)-up))
 	}
-	return metav1.Condition{Type: autoscalingv1beta1.ConditionTypeProvisioning, Status: metav1.ConditionTrue,
-		Reason: autoscalingv1beta1.ReasonFitsExistingCapacity, Message: fmt.Sprintf("Capacity for all %d buffer pods is available", up)}
+	return condition(kind, true, autoscalingv1beta1.ReasonFitsExistingCapacity,
+		fmt.Sprintf("Capacity for all %d buffer pods is available", up))
 }

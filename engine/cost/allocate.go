@@ -76,11 +76,9 @@ func Allocate(in Input) Allocation {
 		}
 		out.Nodes++
 		out.Total = out.Total.plus(price)
-		in.split(n, price, func(k Key, rate Micros) {
-			if rate != 0 {
-				sums[k] = sums[k].plus(rate)
-			}
-		})
+		for _, p := range in.Node(n, price) {
+			sums[p.Key] = sums[p.Key].plus(p.Rate)
+		}
 	}
 	out.Parts = make([]Part, 0, len(sums))
 	for k, rate := range sums {
@@ -102,46 +100,18 @@ func (in *Input) Price(n *model.Node) (Micros, bool) {
 // PriceOfSet returns by how much the price of all nodes falls when the nodes end. It is less than the sum of their prices if
 // they leave units of commitments that other nodes do not use, and more if others use them. Unknown prices count as zero.
 func (in *Input) PriceOfSet(nodes []*model.Node) Micros {
-	sum, coverage := Micros(0), in.Snapshot.Coverage()
-	var covered []string
-	for _, n := range nodes {
-		if coverage.Has(n.Name) {
-			covered = append(covered, n.Name)
-			continue
+	sum, coverage, names := Micros(0), in.Snapshot.Coverage(), make([]string, len(nodes))
+	for i, n := range nodes {
+		if names[i] = n.Name; !coverage.Has(n.Name) {
+			price, _ := in.Price(n)
+			sum = sum.plus(price)
 		}
-		price, _ := in.Price(n)
-		sum = sum.plus(price)
 	}
-	return sum.plus(MicrosOf(coverage.Released(covered...)))
-}
-
-// Node splits the price of one node. The parts are not sorted, and several may have the same key.
-func (in *Input) Node(n *model.Node, price Micros) []Part {
-	var parts []Part
-	in.split(n, price, func(k Key, rate Micros) {
-		if rate != 0 {
-			parts = append(parts, Part{k, rate})
-		}
-	})
-	return parts
+	return sum.plus(MicrosOf(coverage.Released(names...)))
 }
 
 // Pods returns each pod's share of the price of one node, in the order of n.Pods.
-func (in *Input) Pods(n *model.Node, price Micros) []Micros {
-	out := make([]Micros, len(n.Pods))
-	names, weights := weighted(n.Capacity)
-	if len(names) == 0 {
-		return out
-	}
-	amounts := make([]int64, len(n.Pods)+3)
-	for r, money := range Split(price, weights) {
-		amounts[0], amounts[1], amounts[2] = in.measure(n, names[r], amounts[3:])
-		for i, part := range Split(money, amounts)[3:] {
-			out[i] = out[i].plus(part)
-		}
-	}
-	return out
-}
+func (in *Input) Pods(n *model.Node, price Micros) []Micros { return in.shares(n, price)[3:] }
 
 // cause returns the cause of the idle capacity of the node.
 func (in *Input) cause(n *model.Node) Cause {
@@ -158,33 +128,38 @@ func (in *Input) cause(n *model.Node) Cause {
 	return c
 }
 
-// split divides the price of a node among its pods, its idle capacity and its overhead. It calls give for each share.
-func (in *Input) split(n *model.Node, price Micros, give func(Key, Micros)) {
+// Node divides the price of a node among its pods, its idle capacity and its overhead. The parts are not sorted, none is
+// zero, and several may have the same key.
+func (in *Input) Node(n *model.Node, price Micros) (parts []Part) {
 	at := Key{Pool: n.Pool, CapacityType: n.Labels[apiv1.CapacityTypeLabelKey], Zone: n.Labels[corev1.LabelTopologyZone]}
-	idle := at
-	idle.Kind, idle.Cause = Idle, in.cause(n)
+	keys := []Key{of(at, Overhead, Reserved), of(at, Idle, Headroom), of(at, Idle, in.cause(n))}
+	for _, p := range n.Pods {
+		keys = append(keys, in.keyOf(p, at))
+	}
+	for i, rate := range in.shares(n, price) {
+		if rate != 0 {
+			parts = append(parts, Part{keys[i], rate})
+		}
+	}
+	return parts
+}
+
+// shares divides the price of a node. The first three shares are those of the capacity that is not allocatable, of the
+// headroom, and of the other idle capacity. They are followed by those of the pods, in the order of n.Pods.
+func (in *Input) shares(n *model.Node, price Micros) []Micros {
+	out, amounts := make([]Micros, len(n.Pods)+3), make([]int64, len(n.Pods)+3)
 	names, weights := weighted(n.Capacity)
 	if len(names) == 0 {
-		give(idle, price)
-		return
+		out[2] = price
+		return out
 	}
-	keys := make([]Key, len(n.Pods))
-	for i, p := range n.Pods {
-		keys[i] = in.keyOf(p, at)
-	}
-	amounts := make([]int64, len(n.Pods)+3)
 	for r, money := range Split(price, weights) {
-		name := names[r]
-		reserved, headroom, free := in.measure(n, name, amounts[3:])
-		amounts[0], amounts[1], amounts[2] = reserved, headroom, free
-		parts := Split(money, amounts)
-		for i, k := range []Key{of(at, Overhead, Reserved), of(at, Idle, Headroom), idle} {
-			give(k, parts[i])
-		}
-		for i, k := range keys {
-			give(k, parts[i+3])
+		amounts[0], amounts[1], amounts[2] = in.measure(n, names[r], amounts[3:])
+		for i, part := range Split(money, amounts) {
+			out[i] = out[i].plus(part)
 		}
 	}
+	return out
 }
 
 func of(at Key, kind Kind, cause Cause) Key {

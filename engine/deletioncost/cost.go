@@ -21,7 +21,7 @@ type Cost struct {
 
 // Decide returns the costs that differ from the present ones of the pods, lowest first.
 func Decide(s *model.Snapshot) []Cost {
-	var costs, owned []Cost
+	var costs []Cost
 	bySet := map[string][]*ranked{}
 	for _, n := range s.Nodes() {
 		rank, ok := rankOf(s, n)
@@ -36,14 +36,9 @@ func Decide(s *model.Snapshot) []Cost {
 	for _, pods := range bySet {
 		keepSpread(pods)
 		for _, r := range pods {
-			if !Foreign(r.pod) {
-				owned = append(owned, Cost{Pod: r.pod, Node: r.node, Value: r.value()})
+			if value := r.value(); !Foreign(r.pod) && value != Value(r.pod) {
+				costs = append(costs, Cost{Pod: r.pod, Node: r.node, Value: value})
 			}
-		}
-	}
-	for _, c := range owned {
-		if c.Value != Value(c.Pod) {
-			costs = append(costs, c)
 		}
 	}
 	sortCosts(costs)

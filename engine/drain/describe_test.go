@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
@@ -96,3 +98,5 @@ func (t Tier) String() string {
 	}
 	return "unknown"
 }
+
+func key(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }

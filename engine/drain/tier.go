@@ -2,7 +2,6 @@ package drain
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -36,11 +35,5 @@ func TierOf(pod *corev1.Pod) Tier {
 	return TierOrdinary
 }
 
-// view returns the pod without requests, for the methods of model.Pod.
-func view(pod *corev1.Pod) *model.Pod {
-	return &model.Pod{Key: key(pod), UID: pod.UID, Object: pod}
-}
-
-func key(pod *corev1.Pod) string {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}.String()
-}
+// view returns the pod for the methods of model.Pod that read only its Object.
+func view(pod *corev1.Pod) *model.Pod { return &model.Pod{Object: pod} }

@@ -19,19 +19,13 @@ import (
 // returns nil if one type is large enough and has an available offering.
 func (e *Explainer) capacity(pod *model.Pod, pool *model.Pool, c labelMatch) []Obstacle {
 	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(c.term)
-	e.remember(pool, reqs)
-	var holding []*model.InstanceType
-	for _, t := range c.types {
-		if _, _, short := e.need(pod, pool, t, reqs).Short(t.Allocatable); short {
-			continue
-		}
-		if _, ok := t.Cheapest(reqs); ok {
-			return nil
-		}
-		holding = append(holding, t)
-	}
+	need := e.needOf(pod, pool, reqs)
+	holding := need.holding(c.types)
 	if len(holding) == 0 {
-		return []Obstacle{e.tooSmall(pod, pool, c, reqs)}
+		return []Obstacle{e.tooSmall(pod, pool, c, reqs, need)}
+	}
+	if slices.ContainsFunc(holding, func(t *model.InstanceType) bool { _, ok := t.Cheapest(reqs); return ok }) {
+		return nil
 	}
 	if quotas := usedUp(holding, reqs); len(quotas) > 0 {
 		o := obstacleOf(model.Verdict{Rule: model.RuleOffering, Cause: model.CauseQuota, Subject: each(quotas)})
@@ -102,37 +96,45 @@ func zoneIDs(reqs require.Set) []string {
 	return slices.DeleteFunc(reqs.Keys(), func(key string) bool { return !strings.HasSuffix(key, "/zone-id") })
 }
 
-// need returns the requests of the pod and of the DaemonSets that run on a node of type t. Before need is called,
-// remember must be called with the same pool and reqs.
-func (e *Explainer) need(pod *model.Pod, pool *model.Pool, t *model.InstanceType, reqs require.Set) model.Resources {
-	sum, known := e.overhead[t]
-	if !known {
-		on := t.Requirements.And(reqs)
-		for _, d := range e.snapshot.Daemons() {
-			if e.runs(d, pool, on) {
-				sum = sum.Plus(d.Pod.Requests)
-			}
-		}
-		e.overhead[t] = sum
-	}
-	return pod.Requests.Plus(sum)
-}
-
 // maxOverheads bounds how many overheads an Explainer keeps.
 const maxOverheads = 64
 
-// remember makes the cache for this pool and these requirements the one that need uses. The cache holds the requests
-// of the DaemonSets by instance type.
-func (e *Explainer) remember(pool *model.Pool, reqs require.Set) {
+// A need returns the requests of a pod and of the DaemonSets that run on a node of the instance type.
+type need func(*model.InstanceType) model.Resources
+
+// needOf returns the need for nodes of the pool that meet reqs. The requests of the DaemonSets are computed once for all
+// pods.
+func (e *Explainer) needOf(pod *model.Pod, pool *model.Pool, reqs require.Set) need {
 	key := pool.Name + " " + reqs.String()
-	if e.overhead = e.overheads[key]; e.overhead != nil {
-		return
+	sums := e.overheads[key]
+	if sums == nil {
+		if e.overheads == nil || len(e.overheads) == maxOverheads {
+			e.overheads = map[string]overhead{}
+		}
+		sums = overhead{}
+		e.overheads[key] = sums
 	}
-	if e.overheads == nil || len(e.overheads) == maxOverheads {
-		e.overheads = map[string]overhead{}
+	return func(t *model.InstanceType) model.Resources {
+		sum, known := sums[t]
+		if !known {
+			on := t.Requirements.And(reqs)
+			for _, d := range e.snapshot.Daemons() {
+				if e.runs(d, pool, on) {
+					sum = sum.Plus(d.Pod.Requests)
+				}
+			}
+			sums[t] = sum
+		}
+		return pod.Requests.Plus(sum)
 	}
-	e.overhead = overhead{}
-	e.overheads[key] = e.overhead
+}
+
+// holding returns the types whose allocatable resources cover the need.
+func (n need) holding(types []*model.InstanceType) []*model.InstanceType {
+	return slices.DeleteFunc(slices.Clone(types), func(t *model.InstanceType) bool {
+		_, _, short := n(t).Short(t.Allocatable)
+		return short
+	})
 }
 
 // runs reports whether the DaemonSet runs on nodes of the pool that have the labels in on.
@@ -147,32 +149,32 @@ func (e *Explainer) runs(d *model.Daemon, pool *model.Pool, on require.Set) bool
 }
 
 // tooSmall returns which resources the nearest of the types lacks, and a fix.
-func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, c labelMatch, reqs require.Set) Obstacle {
+func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, c labelMatch, reqs require.Set, need need) Obstacle {
 	nearest, gap := c.types[0], math.Inf(1)
 	for _, t := range c.types {
-		if d := distance(e.need(pod, pool, t, reqs), t.Allocatable); d < gap {
+		if d := distance(need(t), t.Allocatable); d < gap {
 			nearest, gap = t, d
 		}
 	}
-	need := e.need(pod, pool, nearest, reqs)
-	daemons := need.Minus(pod.Requests)
+	want := need(nearest)
+	daemons := want.Minus(pod.Requests)
 	o := Obstacle{rule: model.RuleResources}
 	var missing, offers, most []string
-	for _, name := range need.Names() {
+	for _, name := range want.Names() {
 		have := nearest.Allocatable[name]
 		switch {
-		case have >= need[name] || need[name] == 0:
+		case have >= want[name] || want[name] == 0:
 		case have <= 0:
 			missing = append(missing, string(name))
 		default:
-			offers = append(offers, units.Amount(name, have, units.Down)+" of the "+units.Measure(name, need[name], units.Up))
+			offers = append(offers, units.Amount(name, have, units.Down)+" of the "+units.Measure(name, want[name], units.Up))
 			if left := have - daemons[name]; left > 0 {
 				most = append(most, units.Measure(name, left, units.Down))
 			}
 		}
 	}
 	var known bool
-	o.Fix, known = e.larger(pod, pool, c, reqs)
+	o.Fix, known = e.larger(pool, c.term, reqs, need)
 	if len(missing) > 0 {
 		o.Why = "no instance type that the NodePool and the selectors of the pod allow offers " + each(missing)
 		if !known {
@@ -210,28 +212,23 @@ func distance(need, have model.Resources) float64 {
 
 // larger returns a fix that allows types that are large enough for the pod, empty if there is none. The fix changes the
 // pool if the pod's own selectors allow such types, otherwise the pod, or both. known reports whether such types exist.
-func (e *Explainer) larger(pod *model.Pod, pool *model.Pool, c labelMatch, reqs require.Set) (fix string, known bool) {
-	var holding []*model.InstanceType
-	for _, t := range e.snapshot.Types(pool.Name) {
-		if _, _, short := e.need(pod, pool, t, reqs).Short(t.Allocatable); !short {
-			holding = append(holding, t)
-		}
-	}
+func (e *Explainer) larger(pool *model.Pool, term, reqs require.Set, need need) (fix string, known bool) {
+	holding := need.holding(e.snapshot.Types(pool.Name))
 	if len(holding) == 0 {
 		return "", false
 	}
-	if fix := widen(meeting(holding, c.term), reqs, pool); fix != "" {
+	if fix := widen(meeting(holding, term), reqs, pool); fix != "" {
 		return fix, true
 	}
 	of := pool.Requirements.Normalize(e.labels.Aliases)
-	for r := range c.term.All() {
-		free := of.And(c.term.Without(r.Key()))
+	for r := range term.All() {
+		free := of.And(term.Without(r.Key()))
 		if names := byPrice(available(holding, free), r.Key(), free); len(names) > 0 {
 			return fmt.Sprintf("allow %s for %s in the nodeSelector or affinity of the pod", some(names), r.Key()), true
 		}
 	}
-	for r := range c.term.All() {
-		rest := c.term.Without(r.Key())
+	for r := range term.All() {
+		rest := term.Without(r.Key())
 		if fix := widen(meeting(holding, rest), of.And(rest), pool); fix != "" {
 			return fmt.Sprintf("remove %s from the nodeSelector or affinity of the pod, and %s", r.Key(), fix), true
 		}

@@ -65,9 +65,8 @@ func (f Finding) String() string {
 type Explainer struct {
 	snapshot *model.Snapshot
 	labels   apiv1.LabelRules
-	// overheads caches DaemonSet requests by pool and requirements. overhead is the entry that need uses now.
+	// overheads caches the requests of DaemonSets by pool and requirements.
 	overheads map[string]overhead
-	overhead  overhead
 }
 
 // An overhead holds the requests of the DaemonSets by instance type.

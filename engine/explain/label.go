@@ -242,8 +242,11 @@ func widen(types []*model.InstanceType, reqs require.Set, pool *model.Pool) stri
 }
 
 // available returns the types that meet reqs and have an available offering that does.
-func available(types []*model.InstanceType, reqs require.Set) []*model.InstanceType {
-	return slices.DeleteFunc(meeting(types, reqs), func(t *model.InstanceType) bool { _, ok := t.Cheapest(reqs); return !ok })
+func available(types []*model.InstanceType, reqs require.Set) (out []*model.InstanceType) {
+	for t := range model.Launchable(types, reqs) {
+		out = append(out, t)
+	}
+	return out
 }
 
 // byPrice returns the values of the label on the types, that of the cheapest type first.

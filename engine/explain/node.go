@@ -49,14 +49,9 @@ func (e *Explainer) rivals(n *model.PlannedNode) string {
 // fill returns the used share of the node's cpu and memory, and of other resources that are at least 90% used.
 func fill(n *model.PlannedNode) string {
 	var parts []string
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if have := n.Options[0].Allocatable[name]; have > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d%%", name, n.Requests[name]*100/have))
-		}
-	}
-	for _, name := range n.Requests.Names() {
-		have := n.Options[0].Allocatable[name]
-		if name != corev1.ResourceCPU && name != corev1.ResourceMemory && have > 0 && n.Requests[name]*10 >= have*9 {
+	for _, name := range n.Options[0].Allocatable.Names() { // cpu and memory first
+		have, always := n.Options[0].Allocatable[name], name == corev1.ResourceCPU || name == corev1.ResourceMemory
+		if have > 0 && (always || n.Requests[name]*10 >= have*9) {
 			parts = append(parts, fmt.Sprintf("%s %d%%", name, n.Requests[name]*100/have))
 		}
 	}

@@ -105,8 +105,8 @@ func TestTextsOfVerdicts(t *testing.T) {
 		for _, fault := range faultsOf(v.String()) {
 			t.Errorf("%s: %s", name, fault)
 		}
-		advice := explain.Advice(v)
-		if v.Rule <= model.RuleMinValues && !strings.HasPrefix(advice, "fix: ") && !strings.HasPrefix(advice, "no fix: ") {
+		advice, _ := explain.Fix(v)
+		if v.Rule <= model.RuleMinValues && advice == "" {
 			t.Errorf("%s: has no fix", name)
 		}
 		for _, fault := range faultsOf(advice) {

@@ -77,15 +77,3 @@ func Sentence(v model.Verdict) string {
 	}
 	return v.String() + " (fix: " + text + ")"
 }
-
-// Advice returns Fix as it is shown: "fix: …" or "no fix: …". It is empty if the text of Fix is empty.
-func Advice(v model.Verdict) string {
-	text, known := Fix(v)
-	switch {
-	case text == "":
-		return ""
-	case known:
-		return "fix: " + text
-	}
-	return "no fix: " + text
-}

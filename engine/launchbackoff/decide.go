@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -51,13 +52,7 @@ type Decision struct {
 // wait.
 func Decide(st State, s *model.Snapshot, plan *model.Plan) Decision {
 	d := Decision{Wait: map[string]model.Verdict{}, State: st}
-	var names map[string]bool
-	expected := func() map[string]bool {
-		if names == nil { // few pods have a history
-			names = expectedNodes(plan)
-		}
-		return names
-	}
+	expected := sync.OnceValue(func() map[string]bool { return expectedNodes(plan) }) // few pods have a history
 	for i := range plan.Nodes {
 		for _, p := range plan.Nodes[i].Pods {
 			h, ok := d.State.histories[p.UID]

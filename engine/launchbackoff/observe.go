@@ -20,7 +20,7 @@ func Observe(st State, s *model.Snapshot) State {
 	next := State{histories: make(map[types.UID]history, len(st.histories)), orphaned: expire(st.orphaned, s.Now)}
 	var orphaned []history
 	for uid, h := range st.histories {
-		p, ok := s.Pod(h.key)
+		p, ok := s.Pods.Get(h.key)
 		switch {
 		case !ok || p.UID != uid || p.Terminal() || p.Terminating():
 			h = h.withNode(s)

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,10 +9,7 @@ import (
 
 // An Action is one step for a claim, its node or its instance: Launch, Register, Initialize, Delete, SetDeadline,
 // DeleteNodes, EndInstance, Release or Warn. All actions are idempotent.
-type Action interface {
-	fmt.Stringer
-	action()
-}
+type Action interface{ action() }
 
 // Launch requests the claim's instance from the provider. The call must return by Deadline, because the claim is
 // deleted then.

@@ -198,18 +198,10 @@ func overlay(base, over map[string]string) map[string]string {
 	return m
 }
 
-// missing returns the entries of want that are not in have with the same value, nil if there are none.
+// missing returns the entries of want that are not in have with the same value.
 func missing(have, want map[string]string) map[string]string {
-	var m map[string]string
-	for k, v := range want {
-		if old, ok := have[k]; ok && old == v {
-			continue
-		}
-		if m == nil {
-			m = map[string]string{}
-		}
-		m[k] = v
-	}
+	m := maps.Clone(want)
+	maps.DeleteFunc(m, func(k, v string) bool { old, ok := have[k]; return ok && old == v })
 	return m
 }
 

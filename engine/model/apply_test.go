@@ -154,7 +154,7 @@ func dump(s *model.Snapshot) []string {
 			out = append(out, "  pod "+p.Key)
 		}
 	}
-	for _, p := range s.Pods() {
+	for _, p := range s.Pods.Values() {
 		out = append(out, fmt.Sprintf("pod %s bound=%v", p.Key, p.Bound()))
 	}
 	for _, p := range s.Pending() {
@@ -170,10 +170,10 @@ func dump(s *model.Snapshot) []string {
 	for _, o := range s.Daemons() {
 		out = append(out, "daemon "+o.Key+o.Object.Labels["v"])
 	}
-	for _, o := range s.Namespaces() {
+	for _, o := range s.Namespaces.Values() {
 		out = append(out, "namespace "+o.Name+o.Labels["v"])
 	}
-	for _, o := range s.PDBs() {
+	for _, o := range s.PDBs.Values() {
 		out = append(out, "budget "+o.Name+o.Labels["v"])
 	}
 	return append(out, dumpNamed(s)...)
@@ -183,19 +183,19 @@ func dump(s *model.Snapshot) []string {
 func dumpNamed(s *model.Snapshot) []string {
 	var out []string
 	for _, name := range []string{"a", "b", "c", "d"} {
-		if o, ok := s.Namespace(name); ok {
+		if o, ok := s.Namespaces.Get(name); ok {
 			out = append(out, "namespace "+name+o.Labels["v"])
 		}
-		if o, ok := s.VolumeClaim("default/" + name); ok {
+		if o, ok := s.VolumeClaims.Get("default/" + name); ok {
 			out = append(out, "volume claim "+name+o.Labels["v"])
 		}
-		if o, ok := s.Volume(name); ok {
+		if o, ok := s.Volumes.Get(name); ok {
 			out = append(out, "volume "+name+o.Labels["v"])
 		}
-		if o, ok := s.StorageClass(name); ok {
+		if o, ok := s.StorageClasses.Get(name); ok {
 			out = append(out, "class "+name+o.Labels["v"])
 		}
-		if o, ok := s.CSINode(name); ok {
+		if o, ok := s.CSINodes.Get(name); ok {
 			out = append(out, "csi node "+name+o.Labels["v"])
 		}
 	}

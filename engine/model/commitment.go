@@ -68,14 +68,14 @@ func oldestFirst(a, b *Node) int {
 // coverable returns the offering of the node if a commitment can cover it, else nil. name is its instance type and zone.
 // A claim that is not launched counts as its cheapest offering.
 func (s *Snapshot) coverable(n *Node) (o *Offering, name string) {
-	index, ok := s.derived.committed.get(n.Pool)
+	index, ok := s.derived.committed.Get(n.Pool)
 	if !ok {
 		return nil, ""
 	}
 	t := index.byName[n.Labels[corev1.LabelInstanceTypeStable]]
 	switch {
 	case t != nil:
-		o = t.offeringOf(n)
+		o = t.OfferingOf(n)
 	case !n.Launched():
 		t, o = index.wished(n)
 	}
@@ -88,7 +88,7 @@ func (s *Snapshot) coverable(n *Node) (o *Offering, name string) {
 // commitmentsOf returns the commitments of s in the order in which they apply.
 func commitmentsOf(s *Snapshot) (out []*commitment.Commitment) {
 	seen := map[string]bool{}
-	for _, index := range s.derived.committed.values() {
+	for _, index := range s.derived.committed.Values() {
 		for _, x := range index.commitments {
 			if !seen[x.ID] {
 				seen[x.ID] = true

@@ -89,22 +89,21 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 		e.setClaim(o)
 	}
 	for _, o := range d.Pools {
-		e.next.raw.pools.set(e.token, o.Name, NewPool(o))
+		e.next.pools.set(e.token, o.Name, NewPool(o))
 	}
 	for _, o := range d.Daemons {
 		daemon := NewDaemon(o)
-		e.next.raw.daemons.set(e.token, daemon.Key, daemon)
+		e.next.daemons.set(e.token, daemon.Key, daemon)
 	}
 	for pool, types := range d.Types {
 		e.setTypes(pool, types)
 	}
-	around := &e.next.raw.around
-	setAll(e.token, &around.namespaces, d.Namespaces)
-	setAll(e.token, &around.pdbs, d.PDBs)
-	setAll(e.token, &around.claims, d.VolumeClaims)
-	setAll(e.token, &around.volumes, d.Volumes)
-	setAll(e.token, &around.classes, d.StorageClasses)
-	setAll(e.token, &around.csiNodes, d.CSINodes)
+	setAll(e.token, &e.next.Namespaces, d.Namespaces)
+	setAll(e.token, &e.next.PDBs, d.PDBs)
+	setAll(e.token, &e.next.VolumeClaims, d.VolumeClaims)
+	setAll(e.token, &e.next.Volumes, d.Volumes)
+	setAll(e.token, &e.next.StorageClasses, d.StorageClasses)
+	setAll(e.token, &e.next.CSINodes, d.CSINodes)
 	for _, r := range d.Gone {
 		e.remove(r)
 	}
@@ -112,7 +111,7 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 }
 
 // setAll sets objects by their keys.
-func setAll[O metav1.Object](by *token, t *table[O], objects []O) {
+func setAll[O metav1.Object](by *token, t *Table[O], objects []O) {
 	for _, o := range objects {
 		t.set(by, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), o)
 	}
@@ -130,12 +129,11 @@ type edit struct {
 
 func newEdit(s *Snapshot) *edit {
 	next := *s
-	next.raw.pods.more, next.derived.pending.more = 0, 0
+	next.Pods.more, next.derived.pending.more = 0, 0
 	return &edit{next: &next, token: new(token), stale: map[string]bool{}, moved: map[string]bool{}}
 }
 
 func (e *edit) remove(r Ref) {
-	around := &e.next.raw.around
 	switch r.Kind {
 	case KindPod:
 		e.removePod(r.Key)
@@ -144,29 +142,29 @@ func (e *edit) remove(r Ref) {
 	case KindClaim:
 		e.removeClaim(r.Key)
 	case KindPool:
-		e.next.raw.pools.remove(e.token, r.Key)
-		e.next.raw.types.remove(e.token, r.Key)
+		e.next.pools.remove(e.token, r.Key)
+		e.next.types.remove(e.token, r.Key)
 		e.next.derived.committed.remove(e.token, r.Key)
 	case KindDaemon:
-		e.next.raw.daemons.remove(e.token, r.Key)
+		e.next.daemons.remove(e.token, r.Key)
 	case KindNamespace:
-		around.namespaces.remove(e.token, r.Key)
+		e.next.Namespaces.remove(e.token, r.Key)
 	case KindPDB:
-		around.pdbs.remove(e.token, r.Key)
+		e.next.PDBs.remove(e.token, r.Key)
 	case KindVolumeClaim:
-		around.claims.remove(e.token, r.Key)
+		e.next.VolumeClaims.remove(e.token, r.Key)
 	case KindVolume:
-		around.volumes.remove(e.token, r.Key)
+		e.next.Volumes.remove(e.token, r.Key)
 	case KindStorageClass:
-		around.classes.remove(e.token, r.Key)
+		e.next.StorageClasses.remove(e.token, r.Key)
 	case KindCSINode:
-		around.csiNodes.remove(e.token, r.Key)
+		e.next.CSINodes.remove(e.token, r.Key)
 	}
 }
 
 // setTypes replaces the instance types of a pool.
 func (e *edit) setTypes(pool string, types []*InstanceType) {
-	e.next.raw.types.set(e.token, pool, types)
+	e.next.types.set(e.token, pool, types)
 	if index := indexCovered(types); index != nil {
 		e.next.derived.committed.set(e.token, pool, index)
 	} else {
@@ -183,7 +181,7 @@ func (e *edit) setPods(pods []*Pod, waiting []bool) {
 			n++
 		}
 	}
-	e.next.raw.pods.expect(len(pods))
+	e.next.Pods.expect(len(pods))
 	e.next.derived.pending.expect(n)
 	if len(pods) < 2*podsPerPart || runtime.GOMAXPROCS(0) < 2 {
 		for i, p := range pods {
@@ -221,11 +219,11 @@ func (e *edit) setPending(p *Pod, waits bool) {
 // putPod adds the pod. If a pod with its key exists, p replaces it, and the old pod is removed from the pods of its
 // node.
 func (e *edit) putPod(p *Pod) {
-	if old, ok := e.next.raw.pods.set(e.token, p.Key, p); ok {
+	if old, ok := e.next.Pods.set(e.token, p.Key, p); ok {
 		e.unbind(old)
 	}
 	if name := p.Object.Spec.NodeName; name != "" {
-		pods, _ := e.next.derived.bound.get(name)
+		pods, _ := e.next.derived.bound.Get(name)
 		at, _ := slices.BinarySearchFunc(pods, p.Key, byKey)
 		e.next.derived.bound.set(e.token, name, slices.Insert(slices.Clone(pods), at, p))
 		e.moved[name] = true
@@ -233,8 +231,8 @@ func (e *edit) putPod(p *Pod) {
 }
 
 func (e *edit) removePod(key string) {
-	if old, ok := e.next.raw.pods.get(key); ok {
-		e.next.raw.pods.remove(e.token, key)
+	if old, ok := e.next.Pods.Get(key); ok {
+		e.next.Pods.remove(e.token, key)
 		e.next.derived.pending.remove(e.token, key)
 		e.unbind(old)
 	}
@@ -246,7 +244,7 @@ func (e *edit) unbind(old *Pod) {
 	if name == "" {
 		return
 	}
-	pods, _ := e.next.derived.bound.get(name)
+	pods, _ := e.next.derived.bound.Get(name)
 	if at, found := slices.BinarySearchFunc(pods, old.Key, byKey); found {
 		pods = slices.Delete(slices.Clone(pods), at, at+1)
 	}
@@ -282,7 +280,7 @@ func nameKey(node string) string { return "name/" + node }
 
 func (e *edit) setNode(o *corev1.Node) {
 	e.removeNode(o.Name)
-	e.next.raw.nodes.set(e.token, o.Name, o)
+	e.next.NodeObjects.set(e.token, o.Name, o)
 	e.link(&e.next.derived.nodeOf, nodeIdentity(o), o.Name)
 	if owner := ownerOf(o); owner != nil {
 		e.link(&e.next.derived.owned, owner.Name, nodeIdentity(o))
@@ -290,8 +288,8 @@ func (e *edit) setNode(o *corev1.Node) {
 }
 
 func (e *edit) removeNode(name string) {
-	if old, ok := e.next.raw.nodes.get(name); ok {
-		e.next.raw.nodes.remove(e.token, name)
+	if old, ok := e.next.NodeObjects.Get(name); ok {
+		e.next.NodeObjects.remove(e.token, name)
 		e.unlink(&e.next.derived.nodeOf, nodeIdentity(old), name)
 		if owner := ownerOf(old); owner != nil {
 			e.unlink(&e.next.derived.owned, owner.Name, nodeIdentity(old))
@@ -301,7 +299,7 @@ func (e *edit) removeNode(name string) {
 
 func (e *edit) setClaim(o *apiv1.NodeClaim) {
 	e.removeClaim(o.Name)
-	e.next.raw.claims.set(e.token, o.Name, o)
+	e.next.Claims.set(e.token, o.Name, o)
 	e.link(&e.next.derived.claimOf, claimIdentity(o), o.Name)
 	if node := o.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
 		e.addName(&e.next.derived.claimOf, nameKey(node), o.Name)
@@ -310,8 +308,8 @@ func (e *edit) setClaim(o *apiv1.NodeClaim) {
 }
 
 func (e *edit) removeClaim(name string) {
-	if old, ok := e.next.raw.claims.get(name); ok {
-		e.next.raw.claims.remove(e.token, name)
+	if old, ok := e.next.Claims.Get(name); ok {
+		e.next.Claims.remove(e.token, name)
 		e.unlink(&e.next.derived.claimOf, claimIdentity(old), name)
 		if node := old.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
 			e.removeName(&e.next.derived.claimOf, nameKey(node), name)
@@ -322,7 +320,7 @@ func (e *edit) removeClaim(name string) {
 
 // markOwned adds the nodes that the claim owns to stale, because their merged form depends on the claim (see early).
 func (e *edit) markOwned(claim string) {
-	identities, _ := e.next.derived.owned.get(claim)
+	identities, _ := e.next.derived.owned.Get(claim)
 	for _, identity := range identities {
 		e.stale[identity] = true
 	}
@@ -345,31 +343,31 @@ func (e *edit) early(o *corev1.Node) bool {
 	if owner == nil {
 		return false
 	}
-	claim, ok := e.next.raw.claims.get(owner.Name)
+	claim, ok := e.next.Claims.Get(owner.Name)
 	return ok && claim.UID == owner.UID && claim.Status.ProviderID == ""
 }
 
-func (e *edit) link(t *table[[]string], identity, name string) {
+func (e *edit) link(t *Table[[]string], identity, name string) {
 	e.addName(t, identity, name)
 	e.stale[identity] = true
 }
 
-func (e *edit) unlink(t *table[[]string], identity, name string) {
+func (e *edit) unlink(t *Table[[]string], identity, name string) {
 	e.removeName(t, identity, name)
 	e.stale[identity] = true
 }
 
 // addName inserts a name into the sorted list of the key.
-func (e *edit) addName(t *table[[]string], key, name string) {
-	names, _ := t.get(key)
+func (e *edit) addName(t *Table[[]string], key, name string) {
+	names, _ := t.Get(key)
 	if at, found := slices.BinarySearch(names, name); !found {
 		t.set(e.token, key, slices.Insert(slices.Clone(names), at, name))
 	}
 }
 
 // removeName removes a name from the sorted list of the key.
-func (e *edit) removeName(t *table[[]string], key, name string) {
-	names, _ := t.get(key)
+func (e *edit) removeName(t *Table[[]string], key, name string) {
+	names, _ := t.Get(key)
 	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
 	if len(rest) == 0 {
 		t.remove(e.token, key)
@@ -381,7 +379,7 @@ func (e *edit) removeName(t *table[[]string], key, name string) {
 // finish merges the stale identities and returns the new Snapshot.
 func (e *edit) finish() *Snapshot {
 	for name := range e.moved {
-		if o, ok := e.next.raw.nodes.get(name); ok {
+		if o, ok := e.next.NodeObjects.Get(name); ok {
 			e.stale[nodeIdentity(o)] = true
 		}
 	}
@@ -404,12 +402,12 @@ func (e *edit) merge(identity string) *Node {
 	var object *corev1.Node
 	var claim *apiv1.NodeClaim
 	var pods []*Pod
-	if names, _ := e.next.derived.nodeOf.get(identity); len(names) > 0 {
-		object, _ = e.next.raw.nodes.get(names[0])
-		pods, _ = e.next.derived.bound.get(object.Name)
+	if names, _ := e.next.derived.nodeOf.Get(identity); len(names) > 0 {
+		object, _ = e.next.NodeObjects.Get(names[0])
+		pods, _ = e.next.derived.bound.Get(object.Name)
 	}
-	if names, _ := e.next.derived.claimOf.get(identity); len(names) > 0 {
-		claim, _ = e.next.raw.claims.get(names[0])
+	if names, _ := e.next.derived.claimOf.Get(identity); len(names) > 0 {
+		claim, _ = e.next.Claims.Get(names[0])
 	}
 	if claim == nil && object != nil && e.early(object) {
 		return nil

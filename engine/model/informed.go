@@ -15,7 +15,7 @@ func (s *Snapshot) Informed(ranges []*corev1.LimitRange) *Snapshot {
 	if len(daemons) == 0 {
 		return s
 	}
-	newest := s.newestOfDaemons()
+	newest := newestOfDaemons(s)
 	var change Delta
 	for _, d := range daemons {
 		spec := *d.Object.Spec.Template.Spec.DeepCopy()
@@ -38,9 +38,9 @@ func (s *Snapshot) Informed(ranges []*corev1.LimitRange) *Snapshot {
 }
 
 // newestOfDaemons returns the newest pod of each DaemonSet by the DaemonSet's key. The pod need not be bound.
-func (s *Snapshot) newestOfDaemons() map[string]*Pod {
+func newestOfDaemons(s *Snapshot) map[string]*Pod {
 	newest := map[string]*Pod{}
-	for _, p := range s.EachPod() { // the order is random, but newer does not depend on it
+	for _, p := range s.Pods.Each() { // the order is random, but newer does not depend on it
 		if !p.Daemon() {
 			continue
 		}

@@ -47,7 +47,7 @@ func TestManyPodsOnManyProcessors(t *testing.T) {
 		runtime.GOMAXPROCS(processors)
 		s := model.Compile(first).Apply(second)
 		got := dump(s)
-		for _, p := range s.Pods() {
+		for _, p := range s.Pods.Values() {
 			got = append(got, fmt.Sprint(p.Key, p.Requests))
 			if diff := cmp.Diff(model.NewPod(p.Object).Requests, p.Requests); diff != "" {
 				t.Errorf("on %d processors, %s asks for what another pod does (-alone +among many):\n%s", processors, p.Key, diff)
@@ -59,7 +59,7 @@ func TestManyPodsOnManyProcessors(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("on %d processors (-one +many):\n%s", processors, diff)
 		}
-		if p := s.Pods(); len(p) != 2500 || !slices.IsSortedFunc(p, func(a, b *model.Pod) int {
+		if p := s.Pods.Values(); len(p) != 2500 || !slices.IsSortedFunc(p, func(a, b *model.Pod) int {
 			return strings.Compare(a.Key, b.Key)
 		}) {
 			t.Errorf("on %d processors: %d pods, or out of order", processors, len(p))

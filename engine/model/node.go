@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -84,18 +85,15 @@ func (n *Node) Reschedulable() []*Pod {
 }
 
 // Disrupted reports whether n has the disruption taint, which excludes new pods.
-func (n *Node) Disrupted() bool {
-	return n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == apiv1.DisruptedTaintKey
-	})
-}
+func (n *Node) Disrupted() bool { return n.tainted(apiv1.DisruptedTaintKey) }
 
 // Reserved reports whether n has the reserved taint. It excludes pods until a staged move opens the node to pods of
 // nodes that are being removed.
-func (n *Node) Reserved() bool {
-	return n.Claim != nil && n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == apiv1.StagedMoveTaintKey
-	})
+func (n *Node) Reserved() bool { return n.Claim != nil && n.tainted(apiv1.StagedMoveTaintKey) }
+
+// tainted reports whether the Node object has a taint with the key.
+func (n *Node) tainted(key string) bool {
+	return n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
 
 // Rebooting reports whether repair reboots n. The pods stay bound to n, and its capacity will be available again.
@@ -182,13 +180,7 @@ func (n *Node) measure() {
 
 // fill returns have with missing and zero amounts replaced by those of promised.
 func fill(have, promised Resources) Resources {
-	out := have.Plus(nil)
-	for name, v := range promised {
-		if out[name] == 0 {
-			out[name] = v
-		}
-	}
-	return out
+	return have.with(promised, func(have, v int64) int64 { return cmp.Or(have, v) })
 }
 
 // taints returns the taints that decide which pods may be planned for n.

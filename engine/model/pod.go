@@ -1,9 +1,11 @@
 package model
 
 import (
+	"cmp"
 	"encoding/binary"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,11 +56,7 @@ func (m *podMaker) requests(l corev1.ResourceList) Resources {
 	for name, q := range l {
 		m.list = append(m.list, amountOf{name, amount(name, q, true)})
 	}
-	for i := 1; i < len(m.list); i++ { // insertion sort, because the list is short
-		for j := i; j > 0 && m.list[j].name < m.list[j-1].name; j-- {
-			m.list[j], m.list[j-1] = m.list[j-1], m.list[j]
-		}
-	}
+	slices.SortFunc(m.list, func(a, b amountOf) int { return cmp.Compare(a.name, b.name) })
 	m.key = m.key[:0]
 	for _, a := range m.list {
 		m.key = append(binary.AppendUvarint(m.key, uint64(len(a.name))), a.name...)
@@ -89,15 +87,12 @@ func newPods(objects []*corev1.Pod) (pods []*Pod, waiting []bool) {
 			waiting[i] = pods[i].Provisionable()
 		}
 	}
-	parts := min(runtime.GOMAXPROCS(0), len(objects)/podsPerPart)
-	if parts < 2 {
-		fill(0, len(objects))
-		return pods, waiting
-	}
+	parts := max(1, min(runtime.GOMAXPROCS(0), len(objects)/podsPerPart))
 	var all sync.WaitGroup
-	for part := range parts {
+	for part := range parts - 1 {
 		all.Go(func() { fill(part*len(objects)/parts, (part+1)*len(objects)/parts) })
 	}
+	fill((parts-1)*len(objects)/parts, len(objects))
 	all.Wait()
 	return pods, waiting
 }
@@ -154,12 +149,7 @@ func (p *Pod) ownedBy(kind, group string) bool {
 
 // groupOf returns the group of an apiVersion: apps for apps/v1, empty for v1.
 func groupOf(apiVersion string) string {
-	for i := range len(apiVersion) {
-		if apiVersion[i] == '/' {
-			return apiVersion[:i]
-		}
-	}
-	return ""
+	return apiVersion[:max(0, strings.IndexByte(apiVersion, '/'))]
 }
 
 // OptsOut reports whether the pod excludes nodes of every NodePool: each term of its required node affinity has

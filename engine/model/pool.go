@@ -3,7 +3,9 @@ package model
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
@@ -67,14 +69,11 @@ func (p *Pool) Ready() Verdict {
 		return Verdict{Rule: RulePool, Cause: CauseDeleting}
 	}
 	v := Verdict{Rule: RulePool, Cause: CauseNotReady, Hint: "kubectl describe nodepool " + p.Name + ", see the conditions"}
-	for _, c := range p.Object.Status.Conditions {
-		switch {
-		case c.Type != "Ready":
-		case c.Status == "True":
+	if c := condition.Get(p.Object, "Ready"); c != nil {
+		if c.Status == metav1.ConditionTrue {
 			return Verdict{}
-		default:
-			v.Subject = c.Message
 		}
+		v.Subject = c.Message
 	}
 	return v
 }

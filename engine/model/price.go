@@ -1,26 +1,16 @@
 package model
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// OfferingOf returns the offering of t by which the node was launched, available or not. That offering has the node's
-// zone, capacity type and reservation. If none has the reservation, the first one with the zone and capacity type is
-// returned.
-func (t *InstanceType) OfferingOf(n *Node) (found Offering, ok bool) {
-	if o := t.offeringOf(n); o != nil {
-		return *o, true
-	}
-	return Offering{}, false
-}
-
-// offeringOf is OfferingOf with a pointer into t.Offerings, nil if there is none.
-func (t *InstanceType) offeringOf(n *Node) (found *Offering) {
+// OfferingOf returns the offering of t by which the node was launched, available or not, nil if there is none. That
+// offering has the node's zone, capacity type and reservation. If none has the reservation, the first one with the zone
+// and capacity type is returned.
+func (t *InstanceType) OfferingOf(n *Node) (found *Offering) {
 	zone, capacityType := n.Labels[corev1.LabelTopologyZone], n.Labels[apiv1.CapacityTypeLabelKey]
 	for i := range t.Offerings {
 		o := &t.Offerings[i]
@@ -46,26 +36,25 @@ func (s *Snapshot) PriceOf(n *Node) float64 {
 	return price
 }
 
-// Price returns the price of the node in dollars per hour, from the instance types of its pool, less what commitments cover. ok is false if the price is not known.
+// Price returns the price of the node in dollars per hour, from the instance types of its pool, less what commitments
+// cover. ok is false if the price is not known.
 func (s *Snapshot) Price(n *Node) (price float64, ok bool) {
-	o, ok := s.offeringOf(n)
-	if len(o.Covers) > 0 {
-		return o.Price - s.Coverage().Saves(n.Name), ok
+	o := s.OfferingOf(n)
+	switch {
+	case o == nil:
+		return 0, false
+	case len(o.Covers) > 0:
+		return o.Price - s.Coverage().Saves(n.Name), true
 	}
-	return o.Price, ok
+	return o.Price, true
 }
 
-// PricedSince returns since when the price of the node is in force, zero if that is not known.
-func (s *Snapshot) PricedSince(n *Node) time.Time {
-	o, _ := s.offeringOf(n)
-	return o.Since
-}
-
-func (s *Snapshot) offeringOf(n *Node) (Offering, bool) {
+// OfferingOf returns the offering by which the node was launched, nil if the instance types of its pool have none.
+func (s *Snapshot) OfferingOf(n *Node) *Offering {
 	for _, t := range s.Types(n.Pool) {
 		if t.Name == n.Labels[corev1.LabelInstanceTypeStable] {
 			return t.OfferingOf(n)
 		}
 	}
-	return Offering{}, false
+	return nil
 }

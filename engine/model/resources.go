@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -80,22 +81,12 @@ func Quantity(name corev1.ResourceName, v int64) resource.Quantity {
 
 // Plus returns r + o, saturated.
 func (r Resources) Plus(o Resources) Resources {
-	sum := make(Resources, max(len(r), len(o)))
-	maps.Copy(sum, r)
-	for name, v := range o {
-		sum[name] = saturate(saturate(sum[name]) + saturate(v))
-	}
-	return sum
+	return r.with(o, func(have, v int64) int64 { return saturate(saturate(have) + saturate(v)) })
 }
 
 // Minus returns r - o, saturated; amounts may become negative.
 func (r Resources) Minus(o Resources) Resources {
-	diff := make(Resources, max(len(r), len(o)))
-	maps.Copy(diff, r)
-	for name, v := range o {
-		diff[name] = saturate(saturate(diff[name]) - saturate(v))
-	}
-	return diff
+	return r.with(o, func(have, v int64) int64 { return saturate(saturate(have) - saturate(v)) })
 }
 
 // Times returns n times r, saturated. n is not negative.
@@ -116,12 +107,17 @@ func (r Resources) Times(n int64) Resources {
 
 // Max returns the larger amount of each resource.
 func (r Resources) Max(o Resources) Resources {
-	m := make(Resources, max(len(r), len(o)))
-	maps.Copy(m, r)
+	return r.with(o, func(have, v int64) int64 { return max(have, v) })
+}
+
+// with returns r with the amount of each resource in o replaced by f of the two amounts.
+func (r Resources) with(o Resources, f func(have, v int64) int64) Resources {
+	out := make(Resources, max(len(r), len(o)))
+	maps.Copy(out, r)
 	for name, v := range o {
-		m[name] = max(m[name], v)
+		out[name] = f(out[name], v)
 	}
-	return m
+	return out
 }
 
 // Short returns the first resource, in Names order, in which r exceeds have, and by how much. ok is false if r fits. An
@@ -144,16 +140,7 @@ func (r Resources) Names() []corev1.ResourceName {
 
 // CompareResources orders resource names as users see them: cpu, memory, pods, then the others by name.
 func CompareResources(a, b corev1.ResourceName) int {
-	if d := rank(a) - rank(b); d != 0 {
-		return d
-	}
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+	return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b))
 }
 
 func rank(n corev1.ResourceName) int {

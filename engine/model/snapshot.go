@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 
 	"github.com/karpenter-go/karpenter/engine/commitment"
@@ -22,36 +20,25 @@ type Snapshot struct {
 	// hint: it holds while the node exists and the pod fits. The map is read-only. Use PromiseOf to read it.
 	Promises map[string]string
 
-	raw     raw
+	Objects
 	derived derived
 }
 
-// raw holds the API objects by key.
-type raw struct {
-	pods    table[*Pod]
-	nodes   table[*corev1.Node]
-	claims  table[*apiv1.NodeClaim]
-	pools   table[*Pool]
-	daemons table[*Daemon]
-	types   table[[]*InstanceType]
-	around  surroundings
-}
-
-// derived holds values computed from raw. Apply keeps them up to date.
+// derived holds values computed from the Objects. Apply keeps them up to date.
 type derived struct {
 	// nodes are the merged nodes by identity (see nodeIdentity).
-	nodes table[*Node]
+	nodes Table[*Node]
 	// pending are the provisionable pods.
-	pending table[*Pod]
+	pending Table[*Pod]
 	// bound are the pods bound to each node name, in key order.
-	bound table[[]*Pod]
+	bound Table[[]*Pod]
 	// nodeOf and claimOf map an identity to the sorted names of its nodes and claims. If several objects have one
 	// identity, the first counts. claimOf also maps nameKey to the claims that are annotated with the node name.
-	nodeOf, claimOf table[[]string]
+	nodeOf, claimOf Table[[]string]
 	// owned are the identities of the nodes that a claim owns, by claim name.
-	owned table[[]string]
+	owned Table[[]string]
 	// committed are the types of the pools of which commitments cover some offering. coverage is nil if there are none.
-	committed table[*typeIndex]
+	committed Table[*typeIndex]
 	coverage  func() *commitment.Coverage
 }
 
@@ -83,7 +70,7 @@ func (s *Snapshot) WithPromises(promises map[string]string) *Snapshot {
 }
 
 // Pending returns the provisionable pods, in key order.
-func (s *Snapshot) Pending() []*Pod { return s.derived.pending.values() }
+func (s *Snapshot) Pending() []*Pod { return s.derived.pending.Values() }
 
 // Displaced returns the pods that need another place because their node is being deleted, in key order. Pods with
 // do-not-disrupt are omitted.
@@ -104,18 +91,10 @@ func (s *Snapshot) Displaced() []*Pod {
 }
 
 // Nodes returns all nodes, existing and being launched, in the order of their identities.
-func (s *Snapshot) Nodes() []*Node { return s.derived.nodes.values() }
+func (s *Snapshot) Nodes() []*Node { return s.derived.nodes.Values() }
 
-// EachNode iterates over the nodes in random order. It does not copy or sort the list.
-func (s *Snapshot) EachNode() iter.Seq[*Node] {
-	return func(yield func(*Node) bool) {
-		for _, n := range s.derived.nodes.each() {
-			if !yield(n) {
-				return
-			}
-		}
-	}
-}
+// EachNode iterates over the identities and nodes in random order. It does not copy or sort them.
+func (s *Snapshot) EachNode() iter.Seq2[string, *Node] { return s.derived.nodes.Each() }
 
 // NodeChanges returns the nodes of s that old does not have in the same version, and the nodes of old that s does not have
 // in the same version, both in random order. A node that was only changed is in both lists. The work is proportional to the
@@ -138,60 +117,42 @@ func (s *Snapshot) NodeChanges(old *Snapshot) (now, before []*Node) {
 
 // NodeByName returns the node with the name, or else the claim that has the name or is annotated with it.
 func (s *Snapshot) NodeByName(name string) (*Node, bool) {
-	if o, ok := s.raw.nodes.get(name); ok {
-		if n, ok := s.derived.nodes.get(nodeIdentity(o)); ok {
+	if o, ok := s.NodeObjects.Get(name); ok {
+		if n, ok := s.derived.nodes.Get(nodeIdentity(o)); ok {
 			return n, true
 		} // else Nodes has only its claim, which may have the same name
 	}
-	if c, ok := s.raw.claims.get(name); ok {
-		return s.derived.nodes.get(claimIdentity(c))
+	if c, ok := s.Claims.Get(name); ok {
+		return s.derived.nodes.Get(claimIdentity(c))
 	}
-	names, _ := s.derived.claimOf.get(nameKey(name))
+	names, _ := s.derived.claimOf.Get(nameKey(name))
 	for _, claim := range names {
-		c, _ := s.raw.claims.get(claim)
-		if n, ok := s.derived.nodes.get(claimIdentity(c)); ok && n.Object == nil && !n.Deleting {
+		c, _ := s.Claims.Get(claim)
+		if n, ok := s.derived.nodes.Get(claimIdentity(c)); ok && n.Object == nil && !n.Deleting {
 			return n, true
 		}
 	}
 	return nil, false
 }
 
-// RawNode returns the Node object with the name, even while Nodes omits it in favour of its claim.
-func (s *Snapshot) RawNode(name string) (*corev1.Node, bool) { return s.raw.nodes.get(name) }
-
-// Pods returns all pods in key order.
-func (s *Snapshot) Pods() []*Pod { return s.raw.pods.values() }
-
-// EachPod iterates over the pods by key, in random order. It does not copy the list.
-func (s *Snapshot) EachPod() iter.Seq2[string, *Pod] { return s.raw.pods.each() }
-
-// Pod returns the pod with the key namespace/name.
-func (s *Snapshot) Pod(key string) (*Pod, bool) { return s.raw.pods.get(key) }
-
-// Claims returns all claims in name order.
-func (s *Snapshot) Claims() []*apiv1.NodeClaim { return s.raw.claims.values() }
-
-// Claim returns the claim with the name.
-func (s *Snapshot) Claim(name string) (*apiv1.NodeClaim, bool) { return s.raw.claims.get(name) }
-
 // Pools returns all pools, highest weight first, then by name.
 func (s *Snapshot) Pools() []*Pool {
-	pools := s.raw.pools.values()
+	pools := s.pools.Values()
 	slices.SortStableFunc(pools, func(a, b *Pool) int { return int(b.Weight) - int(a.Weight) })
 	return pools
 }
 
 // Pool returns the pool with the name.
-func (s *Snapshot) Pool(name string) (*Pool, bool) { return s.raw.pools.get(name) }
+func (s *Snapshot) Pool(name string) (*Pool, bool) { return s.pools.Get(name) }
 
 // Types returns the instance types that the pool's node class allows, in name order.
 func (s *Snapshot) Types(pool string) []*InstanceType {
-	types, _ := s.raw.types.get(pool)
+	types, _ := s.types.Get(pool)
 	return types
 }
 
 // Daemons returns all daemons in key order.
-func (s *Snapshot) Daemons() []*Daemon { return s.raw.daemons.values() }
+func (s *Snapshot) Daemons() []*Daemon { return s.daemons.Values() }
 
 // Usage returns the sum of the capacity of the pool's nodes, in which each node counts as 1 of the resource "nodes".
 // Nodes that are being removed count as well. A claim that is not launched adds only 1 of "nodes".

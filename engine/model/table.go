@@ -16,9 +16,9 @@ const (
 	shards    = 1 << shardBits
 )
 
-// table is a map from a string key to V. Snapshots copy it by value and share its shards. An edit copies a shard before
-// its first write to it, so a batch of changes copies each shard at most once. The zero table is empty.
-type table[V any] struct {
+// A Table is an immutable map from a key to V. Snapshots copy it by value and share its shards. An edit copies a shard
+// before its first write to it, so a batch of changes copies each shard at most once. The zero Table is empty.
+type Table[V any] struct {
 	// Only the edit with the token owner may write shards. Likewise, only the edit with the token in a shard may write
 	// the shard.
 	shards *[shards]shard[V]
@@ -45,23 +45,22 @@ func shardOf(key string) uint8 {
 	return uint8(h ^ h>>shardBits ^ h>>(2*shardBits))
 }
 
-func (t table[V]) get(key string) (V, bool) {
-	if t.shards == nil {
-		var zero V
-		return zero, false
+// Get returns the value of the key. ok is false if there is none.
+func (t Table[V]) Get(key string) (v V, ok bool) {
+	if t.shards != nil {
+		v, ok = t.shards[shardOf(key)].entries[key]
 	}
-	v, ok := t.shards[shardOf(key)].entries[key]
 	return v, ok
 }
 
-// values returns all values in the order of their keys.
-func (t table[V]) values() []V {
+// Values returns all values in the order of their keys.
+func (t Table[V]) Values() []V {
 	type entry struct {
 		key   string
 		value V
 	}
 	all := make([]entry, 0, t.size)
-	for k, v := range t.each() {
+	for k, v := range t.Each() {
 		all = append(all, entry{k, v})
 	}
 	order := func(a, b entry) int { return strings.Compare(a.key, b.key) }
@@ -91,8 +90,8 @@ func (t table[V]) values() []V {
 // manyKeys is the number of keys from which on they are sorted concurrently.
 const manyKeys = 2000
 
-// each iterates over all entries in random order.
-func (t table[V]) each() iter.Seq2[string, V] {
+// Each iterates over all keys and values in random order. It does not copy or sort them.
+func (t Table[V]) Each() iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		if t.shards == nil {
 			return
@@ -108,11 +107,11 @@ func (t table[V]) each() iter.Seq2[string, V] {
 }
 
 // expect prepares the table for n more keys.
-func (t *table[V]) expect(n int) { t.more = (n + n/4) / shards }
+func (t *Table[V]) expect(n int) { t.more = (n + n/4) / shards }
 
 // writable returns the entries of shard i, which the edit with the token may write. It first copies them unless that edit
 // owns them already.
-func (t *table[V]) writable(by *token, i uint8) map[string]V {
+func (t *Table[V]) writable(by *token, i uint8) map[string]V {
 	if t.owner != by {
 		own := new([shards]shard[V])
 		if t.shards != nil {
@@ -130,7 +129,7 @@ func (t *table[V]) writable(by *token, i uint8) map[string]V {
 }
 
 // set sets the value of the key, and returns the previous one.
-func (t *table[V]) set(by *token, key string, v V) (old V, ok bool) {
+func (t *Table[V]) set(by *token, key string, v V) (old V, ok bool) {
 	m := t.writable(by, shardOf(key))
 	if old, ok = m[key]; !ok {
 		t.size++
@@ -139,15 +138,15 @@ func (t *table[V]) set(by *token, key string, v V) (old V, ok bool) {
 	return old, ok
 }
 
-func (t *table[V]) remove(by *token, key string) {
-	if _, ok := t.get(key); ok {
+func (t *Table[V]) remove(by *token, key string) {
+	if _, ok := t.Get(key); ok {
 		delete(t.writable(by, shardOf(key)), key)
 		t.size--
 	}
 }
 
 // differing calls f with the entries of each shard that the two tables do not share. A small edit shares most shards.
-func (t table[V]) differing(old table[V], f func(now, then map[string]V)) {
+func (t Table[V]) differing(old Table[V], f func(now, then map[string]V)) {
 	if t.shards == old.shards {
 		return
 	}

@@ -2,6 +2,8 @@ package model
 
 import (
 	"cmp"
+	"iter"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,7 +56,7 @@ type Offering struct {
 	// ReservationCapacity is how many instances are left in the reservation.
 	ReservationCapacity int
 	// Covers are the commitments that cover nodes of the offering, in the order in which they apply. Price is the price of
-	// a node that no commitment covers, CoveredPrice that of a node that one covers wholly: its fees.
+	// a node that no commitment covers. CoveredPrice is what a wholly covered node still costs, such as fees.
 	Covers       []commitment.Cover
 	CoveredPrice float64
 	// Commitment is the ID of the commitment that covers a planned node wholly, empty for none. See CoveredBy.
@@ -91,6 +93,20 @@ func (t *InstanceType) Cheapest(reqs require.Set) (best Offering, ok bool) {
 		}
 	}
 	return best, ok
+}
+
+// Launchable ranges over the types that may be launched under reqs, with the cheapest launchable offering of each.
+func Launchable(types []*InstanceType, reqs require.Set) iter.Seq2[*InstanceType, Offering] {
+	return func(yield func(*InstanceType, Offering) bool) {
+		for _, t := range types {
+			if _, ok := t.Requirements.Intersects(reqs); !ok {
+				continue
+			}
+			if o, ok := t.Cheapest(reqs); ok && !yield(t, o) {
+				return
+			}
+		}
+	}
 }
 
 // Distinct returns the number of different values that the types have for the label of r. Only values that r admits
@@ -157,6 +173,5 @@ func (t *InstanceType) WithExtended(extra Resources) (capacity, allocatable Reso
 }
 
 func isHugePage(name corev1.ResourceName) bool {
-	return len(name) > len(corev1.ResourceHugePagesPrefix) &&
-		name[:len(corev1.ResourceHugePagesPrefix)] == corev1.ResourceHugePagesPrefix
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }

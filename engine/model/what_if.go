@@ -11,7 +11,7 @@ import (
 // nodes alone need.
 func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 	e := newEdit(s)
-	e.next.derived.pending = table[*Pod]{}
+	e.next.derived.pending = Table[*Pod]{}
 	for _, n := range nodes {
 		for _, p := range n.Pods {
 			if !p.Reschedulable() {
@@ -37,15 +37,20 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 // changes a copy of an offering and reports whether it did. Types without a change are shared.
 func WithOfferings(s *Snapshot, change func(*InstanceType, *Offering) bool) map[string][]*InstanceType {
 	out := map[string][]*InstanceType{}
+	var o Offering
 	for _, p := range s.Pools() {
 		types := slices.Clone(s.Types(p.Name))
 		for i, t := range types {
-			changed := *t
-			changed.Offerings = slices.Clone(t.Offerings)
-			for k := range changed.Offerings {
-				if change(t, &changed.Offerings[k]) {
-					types[i] = &changed
+			for k := range t.Offerings {
+				if o = t.Offerings[k]; !change(t, &o) {
+					continue
 				}
+				if types[i] == t {
+					own := *t
+					own.Offerings = slices.Clone(t.Offerings)
+					types[i] = &own
+				}
+				types[i].Offerings[k] = o
 			}
 		}
 		out[p.Name] = types
@@ -56,7 +61,7 @@ func WithOfferings(s *Snapshot, change func(*InstanceType, *Offering) bool) map[
 // Calm returns s without pending pods.
 func (s *Snapshot) Calm() *Snapshot {
 	t := *s
-	t.derived.pending = table[*Pod]{}
+	t.derived.pending = Table[*Pod]{}
 	return &t
 }
 

@@ -17,7 +17,7 @@ func whatIfCluster(t *testing.T) *model.Snapshot {
 		Pods:  []scenario.Pod{{Name: "waits", CPU: "1"}},
 		Nodes: []scenario.Node{
 			{Name: "n1", Pool: "default", Type: "m.large", Pods: []scenario.Pod{
-				{Name: "web", CPU: "500m"}, {Name: "agent", CPU: "100m", Owner: "DaemonSet"}, {Name: "over", Done: true},
+				{Name: "web", CPU: "500m"}, {Name: "agent", CPU: "100m", Owner: "DaemonSet"}, {Name: "over", PodState: scenario.PodState{Done: true}},
 			}},
 			{Name: "n2", Pool: "default", Type: "m.large", Pods: []scenario.Pod{{Name: "db", CPU: "1"}}},
 		},
@@ -46,10 +46,10 @@ func TestWithout(t *testing.T) {
 	if diff := cmp.Diff([]string{"default/web"}, keys(w.Pending())); diff != "" {
 		t.Errorf("pods that wait (-want +got):\n%s", diff)
 	}
-	if _, ok := w.NodeByName("n1"); ok || len(w.Nodes()) != 1 || len(w.Claims()) != 1 {
-		t.Errorf("%d nodes and %d claims are left, want one of each", len(w.Nodes()), len(w.Claims()))
+	if _, ok := w.NodeByName("n1"); ok || len(w.Nodes()) != 1 || len(w.Claims.Values()) != 1 {
+		t.Errorf("%d nodes and %d claims are left, want one of each", len(w.Nodes()), len(w.Claims.Values()))
 	}
-	if _, ok := w.Pod("default/agent"); ok {
+	if _, ok := w.Pods.Get("default/agent"); ok {
 		t.Error("the daemon's pod is still there")
 	}
 	if got := keys(s.Pending()); len(got) != 1 || got[0] != "default/waits" || len(s.Nodes()) != 2 {

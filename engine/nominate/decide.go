@@ -21,6 +21,11 @@ type Options struct {
 type Nomination struct {
 	Pod  *model.Pod
 	Node string
+
+	// stage and share order nominations (see Decision.Nominations). share is the largest share of the node's resources that
+	// the pod requests.
+	stage int
+	share float64
 }
 
 // A Decision is the result of Decide: the changes to write now.
@@ -51,7 +56,7 @@ type Nominated struct {
 // other nominations by this program are cleared.
 func Decide(s *model.Snapshot, o Options) Decision {
 	var d Decision
-	free, ranks := freeCapacity{}, map[*model.Pod]rank{}
+	free := model.FreeCapacity{}
 	outstanding, missing := map[*model.Node]bool{}, 0 // nodes that have joined while some of their pods are not nominated yet; the number of such pods
 	for _, p := range s.Pending() {
 		if p.Virtual() {
@@ -62,13 +67,15 @@ func Decide(s *model.Snapshot, o Options) Decision {
 		if !mayChange(p, want) {
 			continue
 		}
-		d.Nominations, ranks[p] = append(d.Nominations, Nomination{Pod: p, Node: want}), rankOf(p, n)
+		d.Nominations = append(d.Nominations, nomination(p, n, want))
 		if want != "" && !n.Registered && n.Object != nil {
 			outstanding[n] = true
 			missing++
 		}
 	}
-	slices.SortStableFunc(d.Nominations, func(a, b Nomination) int { return ranks[a.Pod].compare(ranks[b.Pod]) })
+	slices.SortStableFunc(d.Nominations, func(a, b Nomination) int {
+		return cmp.Or(cmp.Compare(a.stage, b.stage), cmp.Compare(b.share, a.share))
+	})
 	r := newRelease(s, o, outstanding)
 	r.missing = missing
 	d.Nominated, d.Waiting = r.claims()
@@ -77,7 +84,7 @@ func Decide(s *model.Snapshot, o Options) Decision {
 
 // target returns the node to which p is nominated, and the name to write. It subtracts p's requests from the free
 // capacity. If p is not nominated, or on is false, the node is nil and the name empty.
-func target(s *model.Snapshot, p *model.Pod, on bool, free freeCapacity) (*model.Node, string) {
+func target(s *model.Snapshot, p *model.Pod, on bool, free model.FreeCapacity) (*model.Node, string) {
 	if !on {
 		return nil, ""
 	}
@@ -86,7 +93,7 @@ func target(s *model.Snapshot, p *model.Pod, on bool, free freeCapacity) (*model
 		return nil, ""
 	}
 	name := nodeName(s, n)
-	if name == "" || !free.take(n, p) {
+	if name == "" || !free.Take(n, p) {
 		return nil, ""
 	}
 	return n, name
@@ -116,25 +123,15 @@ func nodeName(s *model.Snapshot, n *model.Node) string {
 	return name
 }
 
-// A rank orders nominations: the lower stage first, then the larger share of the node.
-type rank struct {
-	stage int
-	share float64
-}
-
-// rankOf returns the rank of a nomination to n. n is nil if the nomination is cleared.
-func rankOf(p *model.Pod, n *model.Node) rank {
+// nomination returns the nomination of p to node n with the name. n is nil if the nomination is cleared.
+func nomination(p *model.Pod, n *model.Node, name string) Nomination {
 	switch {
 	case n == nil:
-		return rank{}
+		return Nomination{Pod: p}
 	case n.Object != nil:
-		return rank{1, shareOf(p, n)}
+		return Nomination{Pod: p, Node: name, stage: 1, share: shareOf(p, n)}
 	}
-	return rank{2, shareOf(p, n)}
-}
-
-func (r rank) compare(o rank) int {
-	return cmp.Or(cmp.Compare(r.stage, o.stage), cmp.Compare(o.share, r.share))
+	return Nomination{Pod: p, Node: name, stage: 2, share: shareOf(p, n)}
 }
 
 // shareOf returns the largest share that p takes of any resource of n.
@@ -146,21 +143,4 @@ func shareOf(p *model.Pod, n *model.Node) float64 {
 		}
 	}
 	return most
-}
-
-// freeCapacity is the allocatable resources of nodes less those of bound and nominated pods, by node name.
-type freeCapacity map[string]model.Resources
-
-// take subtracts the pod's requests from the free capacity of n. If that is not enough, it changes nothing and returns
-// false.
-func (f freeCapacity) take(n *model.Node, p *model.Pod) bool {
-	left, ok := f[n.Name]
-	if !ok {
-		left = n.Free()
-	}
-	if _, _, short := p.Requests.Short(left); short {
-		return false
-	}
-	f[n.Name] = left.Minus(p.Requests)
-	return true
 }

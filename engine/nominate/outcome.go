@@ -67,7 +67,7 @@ func (o Outcomes) Observe(s *model.Snapshot) (Outcomes, []Outcome) {
 		return cmp.Or(cmp.Compare(o.waiting[a].key, o.waiting[b].key), cmp.Compare(a, b))
 	}) {
 		w := o.waiting[uid]
-		p, ok := s.Pod(w.key)
+		p, ok := s.Pods.Get(w.key)
 		switch {
 		case !ok || p.UID != uid:
 		case !p.Bound():

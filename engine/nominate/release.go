@@ -46,7 +46,7 @@ func newRelease(s *model.Snapshot, o Options, outstanding map[*model.Node]bool) 
 	for n := range outstanding {
 		r.firstOutstanding = earlier(r.firstOutstanding, n.Claim)
 	}
-	for _, c := range s.Claims() {
+	for _, c := range s.Claims.Values() {
 		if waitsForNominations(c) && c.Status.ProviderID == "" && c.DeletionTimestamp == nil {
 			r.firstLaunch = earlier(r.firstLaunch, c)
 		}
@@ -65,7 +65,7 @@ func earlier(t time.Time, c *apiv1.NodeClaim) time.Time {
 // claims returns the claims whose nodes have joined and are released. waiting reports whether others that have joined
 // are not.
 func (r release) claims() (nominated []Nominated, waiting bool) {
-	for _, c := range r.s.Claims() {
+	for _, c := range r.s.Claims.Values() {
 		n, ok := r.s.NodeByName(c.Name)
 		if !waitsForNominations(c) || !ok || n.Claim != c || n.Registered || n.Deleting {
 			continue

@@ -217,10 +217,8 @@ func drawSpec(t *rapid.T) corev1.PodSpec {
 
 func drawNode(t *rapid.T, i int, c *scenario.Cluster) scenario.Node {
 	ty := rapid.SampledFrom(c.Types).Draw(t, "node type")
-	n := scenario.Node{
-		Name: fmt.Sprintf("node%d", i), Type: ty.Name, Zone: ty.Zones[0],
-		Starting: rapid.Bool().Draw(t, "starting"), Deleting: rapid.IntRange(0, 3).Draw(t, "going") == 0,
-	}
+	n := scenario.Node{Name: fmt.Sprintf("node%d", i), Type: ty.Name, Zone: ty.Zones[0]}
+	n.Starting, n.Deleting = rapid.Bool().Draw(t, "starting"), rapid.IntRange(0, 3).Draw(t, "going") == 0
 	n.Pool = rapid.SampledFrom(c.Pools).Draw(t, "node pool").Name
 	if rapid.IntRange(0, 2).Draw(t, "node tainted") == 0 {
 		n.Taints = []corev1.Taint{dedicated}

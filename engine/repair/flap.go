@@ -57,16 +57,10 @@ func (p *Policies) Observe(node *corev1.Node, claim *apiv1.NodeClaim, now time.T
 
 // failures reads the annotation of the claim. Entries that cannot be parsed are omitted.
 func failures(claim *apiv1.NodeClaim) []failure {
-	if claim == nil {
-		return nil
-	}
 	var out []failure
-	for _, text := range strings.Split(claim.Annotations[apiv1.UnhealthySinceAnnotationKey], ",") {
-		what, stamp, _ := strings.Cut(text, "@")
+	for what, at := range stamped(claim, apiv1.UnhealthySinceAnnotationKey) {
 		condition, status, _ := strings.Cut(what, "=")
-		if at, err := time.Parse(time.RFC3339, stamp); err == nil {
-			out = append(out, failure{condition, status, at})
-		}
+		out = append(out, failure{condition, status, at})
 	}
 	return out
 }

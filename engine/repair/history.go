@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -25,17 +26,28 @@ type Event struct {
 // parsed are omitted.
 func History(claim *apiv1.NodeClaim, now time.Time) []Event {
 	var events []Event
-	if claim == nil {
-		return nil
-	}
-	for _, text := range strings.Split(claim.Annotations[apiv1.RepairHistoryAnnotationKey], ",") {
-		word, stamp, _ := strings.Cut(text, "@")
-		at, err := time.Parse(time.RFC3339, stamp)
-		if err == nil && now.Sub(at) < memory {
+	for word, at := range stamped(claim, apiv1.RepairHistoryAnnotationKey) {
+		if now.Sub(at) < memory {
 			events = append(events, Event{Action: Action(word), At: at})
 		}
 	}
 	return events
+}
+
+// stamped ranges over the entries "word@time" of an annotation of the claim, which may be nil. Entries that cannot be
+// parsed are omitted.
+func stamped(claim *apiv1.NodeClaim, annotation string) iter.Seq2[string, time.Time] {
+	return func(yield func(string, time.Time) bool) {
+		if claim == nil {
+			return
+		}
+		for text := range strings.SplitSeq(claim.Annotations[annotation], ",") {
+			word, stamp, _ := strings.Cut(text, "@")
+			if at, err := time.Parse(time.RFC3339, stamp); err == nil && !yield(word, at) {
+				return
+			}
+		}
+	}
 }
 
 // Recorded returns the new value of RepairHistoryAnnotationKey: the repairs of the last 24 hours in the claim's History, and

@@ -1,7 +1,6 @@
 package require
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -35,7 +34,7 @@ func (r Requirement) Empty() bool { return !r.complement && len(r.values) == 0 }
 func (r Requirement) contradiction() bool { return r.Empty() && !r.absent }
 
 // Any returns a value that r admits: the first listed one, or the smallest admitted integer of an open set. Integers
-// are counted from bounds.first. ok is false if r is Empty.
+// are counted from bounds.first. ok is false if r is Empty, or if each integer within its bounds is excluded.
 func (r Requirement) Any() (value string, ok bool) {
 	if !r.complement {
 		if len(r.values) == 0 {
@@ -43,24 +42,13 @@ func (r Requirement) Any() (value string, ok bool) {
 		}
 		return r.values[0], true
 	}
-	// With n excluded values, one of n+1 integers is admitted, unless the bounds end first. Then integers with leading
-	// zeros are tried, which are different label values.
-	for width := 1; ; width++ {
-		n := r.bounds.first()
-		for range len(r.values) + 1 {
-			value = strconv.FormatInt(n, 10)
-			if width > 1 {
-				value = fmt.Sprintf("%0*d", width, n)
-			}
-			if r.Has(value) {
-				return value, true
-			}
-			if n == math.MaxInt64 || r.bounds.hasLte && n == r.bounds.lte {
-				break
-			}
-			n++
+	first := r.bounds.first()
+	for n := range int64(len(r.values)) + 1 { // of n+1 integers, n excluded values leave one
+		if value = strconv.FormatInt(first+n, 10); r.Has(value) {
+			return value, true
 		}
 	}
+	return "", false
 }
 
 // contains reports whether the sorted values contain value.

@@ -37,23 +37,13 @@ func (r Requirement) Overlaps(o Requirement) bool {
 	case r.complement && o.complement:
 		return !r.bounds.and(o.bounds).crossed()
 	case r.complement:
-		return o.overlapsOpen(r)
+		return slices.ContainsFunc(o.values, r.Has)
 	case o.complement:
-		return r.overlapsOpen(o)
+		return slices.ContainsFunc(r.values, o.Has)
 	case len(r.values) > len(o.values):
 		return meet(o.values, r.values)
 	}
 	return meet(r.values, o.values)
-}
-
-// overlapsOpen is Overlaps of a set of listed values with an open set.
-func (r Requirement) overlapsOpen(open Requirement) bool {
-	for _, v := range r.values {
-		if open.Has(v) {
-			return true
-		}
-	}
-	return false
 }
 
 // agrees reports whether r and o admit a common value, or both admit absence.
@@ -64,12 +54,7 @@ func (r Requirement) agrees(o Requirement) bool {
 // meet reports whether two sorted lists have a common value. a is not longer than b.
 func meet(a, b []string) bool {
 	if len(a)*8 < len(b) { // binary searches are faster than a scan of b
-		for _, v := range a {
-			if contains(b, v) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(a, func(v string) bool { return contains(b, v) })
 	}
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {

@@ -99,11 +99,6 @@ func (r Requirement) Values() []string { return slices.Clone(r.values) }
 // Each ranges over Values without a copy.
 func (r Requirement) Each() iter.Seq[string] { return slices.Values(r.values) }
 
-// Bounds returns the inclusive integer bounds of r.
-func (r Requirement) Bounds() (gte, lte int64, hasGte, hasLte bool) {
-	return r.bounds.gte, r.bounds.lte, r.bounds.hasGte, r.bounds.hasLte
-}
-
 // Equal reports whether r and o have the same key and MinValues and admit the same values.
 func (r Requirement) Equal(o Requirement) bool {
 	return r.key == o.key && r.complement == o.complement && r.absent == o.absent &&

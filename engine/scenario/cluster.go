@@ -52,21 +52,27 @@ type Pod struct {
 	Memory string            `json:"memory,omitempty"`
 	Also   map[string]string `json:"also,omitempty"` // further resources
 	Labels map[string]string `json:"labels,omitempty"`
-	// Owner is the kind of the pod's controller. Done sets the phase Succeeded.
+	// Owner is the kind of the pod's controller.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Owner       string            `json:"owner,omitempty"`
-	Done        bool              `json:"done,omitempty"`
-	// Started is how long ago the pod started, nil if it has not started.
-	Started     *metav1.Duration `json:"started,omitempty"`
-	Terminating bool             `json:"terminating,omitempty"` // being deleted, still running
-	// Nominated is the pod's status.nominatedNodeName.
-	Nominated string `json:"nominated,omitempty"`
-	Priority  int32  `json:"priority,omitempty"`
+	Priority    int32             `json:"priority,omitempty"`
+	PodState
 	// Mounts are names of PersistentVolumeClaims, which need not exist in Disks. Scratch is the storage class of an
 	// ephemeral volume.
 	Mounts  []string       `json:"mounts,omitempty"`
 	Scratch string         `json:"scratch,omitempty"`
 	Spec    corev1.PodSpec `json:"spec,omitempty"`
+}
+
+// A PodState is how far a pod is in its life. Its keys are keys of Pod.
+type PodState struct {
+	// Done sets the phase Succeeded.
+	Done bool `json:"done,omitempty"`
+	// Started is how long ago the pod started, nil if it has not started.
+	Started     *metav1.Duration `json:"started,omitempty"`
+	Terminating bool             `json:"terminating,omitempty"` // being deleted, still running
+	// Nominated is the pod's status.nominatedNodeName.
+	Nominated string `json:"nominated,omitempty"`
 }
 
 // A Pool is a NodePool. It is ready unless NotReady is set.
@@ -138,19 +144,24 @@ type Node struct {
 	CapacityType string            `json:"capacityType,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
 	Taints       []corev1.Taint    `json:"taints,omitempty"`
-	Starting     bool              `json:"starting,omitempty"` // launched, not registered
-	Joining      bool              `json:"joining,omitempty"`  // registered, not initialized
-	Deleting     bool              `json:"deleting,omitempty"`
-	Conditions   []string          `json:"conditions,omitempty"` // conditions of the claim: type, type/reason or type=status/reason
 	Annotations  map[string]string `json:"annotations,omitempty"`
-	NotReady     bool              `json:"notReady,omitempty"`
+	NodeState
+	Conditions []string         `json:"conditions,omitempty"` // conditions of the claim: type, type/reason or type=status/reason
+	Attach     map[string]int32 `json:"attach,omitempty"`     // attach limit of each CSI driver
+	Pods       []Pod            `json:"pods,omitempty"`
+	Life       Life             `json:"life,omitempty"`
+}
+
+// A NodeState is how far a node is in its life, and its health. Its keys are keys of Node.
+type NodeState struct {
+	Starting bool `json:"starting,omitempty"` // launched, not registered
+	Joining  bool `json:"joining,omitempty"`  // registered, not initialized
+	Deleting bool `json:"deleting,omitempty"`
+	Cordoned bool `json:"cordoned,omitempty"`
+	NotReady bool `json:"notReady,omitempty"`
 	// Health are conditions of the Node, as type=status/reason. They changed HealthFor ago.
-	Health    []string         `json:"health,omitempty"`
-	HealthFor metav1.Duration  `json:"healthFor,omitempty"`
-	Cordoned  bool             `json:"cordoned,omitempty"`
-	Attach    map[string]int32 `json:"attach,omitempty"` // attach limit of each CSI driver
-	Pods      []Pod            `json:"pods,omitempty"`
-	Life      Life             `json:"life,omitempty"`
+	Health    []string        `json:"health,omitempty"`
+	HealthFor metav1.Duration `json:"healthFor,omitempty"`
 }
 
 // A Claim is a NodeClaim that is not launched yet. Each of Types may be launched for it.

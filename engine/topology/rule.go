@@ -165,14 +165,3 @@ func (r *reader) pick(t *corev1.PodAffinityTerm) pick {
 	p.namespaces = slices.Compact(p.namespaces)
 	return p
 }
-
-// String returns the Kubernetes name of the kind.
-func (k Kind) String() string {
-	switch k {
-	case Spread:
-		return "topology spread"
-	case Near:
-		return "pod affinity"
-	}
-	return "pod anti-affinity"
-}

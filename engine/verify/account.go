@@ -42,7 +42,7 @@ func (c *checker) account() {
 // needsPlace checks that p is an unchanged pod of the snapshot that needs a place: it is not bound, or its node is
 // being removed.
 func (c *checker) needsPlace(p *model.Pod) {
-	o, ok := c.snapshot.Pod(p.Key)
+	o, ok := c.snapshot.Pods.Get(p.Key)
 	switch {
 	case !ok:
 		c.add(Violation{Rule: RuleAccount, Pod: p.Key, Detail: "is not in the snapshot"})

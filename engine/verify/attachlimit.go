@@ -25,7 +25,7 @@ func attachLimits(info *storagev1.CSINode) map[string]int {
 // the node reports no limit, the limit of new nodes of its instance type applies. The type is nil if it is unknown.
 func (vs *volumes) attachLimit(n *model.Node, it *model.InstanceType, driver string) (int, bool) {
 	if n.Object != nil {
-		if info, ok := vs.snapshot.CSINode(n.Object.Name); ok {
+		if info, ok := vs.snapshot.CSINodes.Get(n.Object.Name); ok {
 			if limit, ok := attachLimits(info)[driver]; ok {
 				return limit, true
 			}
@@ -46,7 +46,7 @@ func (vs *volumes) attachLimitOfType(t *model.InstanceType, driver string) (int,
 			if n.Object == nil {
 				continue
 			}
-			info, ok := vs.snapshot.CSINode(n.Object.Name)
+			info, ok := vs.snapshot.CSINodes.Get(n.Object.Name)
 			if !ok {
 				continue
 			}

@@ -70,7 +70,7 @@ func crowded(pods, replicas int) (*model.Snapshot, *model.Plan) {
 			at = service + 3*replica // every third node is in the same zone
 		}
 		n := &p.Nodes[at%len(p.Nodes)]
-		pod, _ := s.Pod(o.Namespace + "/" + o.Name)
+		pod, _ := s.Pods.Get(o.Namespace + "/" + o.Name)
 		n.Pods = append(n.Pods, pod)
 		n.Requests = n.Requests.Plus(pod.Requests)
 	}

@@ -75,10 +75,14 @@ func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	catalog := newCatalog(s, index)
 	c := &checker{
 		snapshot: s, plan: p, catalog: catalog, volumes: &volumes{snapshot: s, index: index},
-		rules:   podtopology.NewRules(s.Namespaces()),
-		bound:   make(map[string][]*corev1.Pod),
-		demands: make(map[*corev1.Pod]*demand),
-		seen:    make(map[Violation]bool),
+		rules:    podtopology.NewRules(s.Namespaces.Values()),
+		bound:    make(map[string][]*corev1.Pod),
+		demands:  make(map[*corev1.Pod]*demand),
+		position: make(map[string]int, len(p.Nodes)),
+		seen:     make(map[Violation]bool),
+	}
+	for i := range p.Nodes {
+		c.position[c.nameOf(i)] = i + 1
 	}
 	catalog.daemons = readDaemonSets(s, c.volumes)
 	return c
@@ -91,7 +95,7 @@ func (c *checker) add(v Violation) {
 		return
 	}
 	c.seen[key] = true
-	v.planned = c.positions()[v.Node]
+	v.planned = c.position[v.Node]
 	c.found = append(c.found, v)
 }
 
@@ -113,7 +117,7 @@ func (c *checker) readPods(defaults func(*model.Pod) []corev1.TopologySpreadCons
 	for i := range c.plan.Nodes {
 		read(c.plan.Nodes[i].Pods)
 	}
-	for _, p := range c.snapshot.Pods() {
+	for _, p := range c.snapshot.Pods.Values() {
 		if on := p.Object.Spec.NodeName; on != "" && !ended(p.Object) {
 			c.bound[on] = append(c.bound[on], p.Object)
 			c.rules.Add(p.Object)
@@ -140,17 +144,6 @@ func (c *checker) demandsOf(pods []*model.Pod) []*demand {
 		out[i] = d
 	}
 	return out
-}
-
-// positions returns the positions of planned nodes by name, counted from one.
-func (c *checker) positions() map[string]int {
-	if c.position == nil {
-		c.position = make(map[string]int, len(c.plan.Nodes))
-		for i := range c.plan.Nodes {
-			c.position[c.nameOf(i)] = i + 1
-		}
-	}
-	return c.position
 }
 
 // nameOf returns the name of the i-th planned node in violations.

@@ -110,7 +110,7 @@ func (c *commandChecker) command(s, after *model.Snapshot, cmd *model.Command, p
 func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model.Pod {
 	var out []*model.Pod
 	for _, p := range pods {
-		known, ok := after.Pod(p.Key)
+		known, ok := after.Pods.Get(p.Key)
 		switch {
 		case !ok:
 			c.add(RuleAccount, "", p.Key, "is not in the snapshot")
@@ -139,7 +139,7 @@ func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Comman
 		}
 		for _, n := range commands[i].Nodes {
 			for _, p := range n.Reschedulable() {
-				if _, waits := after.Pod(p.Key); waits && !c.placed[p.Key] {
+				if _, waits := after.Pods.Get(p.Key); waits && !c.placed[p.Key] {
 					c.add(RuleAccount, n.Name, p.Key, "must move, and is not placed")
 				}
 			}
@@ -156,29 +156,19 @@ func (c *commandChecker) cheaper(s *model.Snapshot, cmd *model.Command, replacem
 }
 
 // worst returns the highest price at which the node may be launched, over all types and zones. Each type has the first
-// available capacity type of reserved, spot and on-demand.
+// available capacity type of reserved, spot and on-demand. If a commitment covers the node, it covers all offerings, and any
+// of them may be launched (see checkCovered).
 func worst(n *model.PlannedNode) float64 {
-	if id := n.Offering.Commitment; id != "" { // covered checks that the commitment covers all of them
-		most := 0.0
-		for _, t := range n.Options {
-			for _, o := range t.Offerings {
-				if _, ok := n.Requirements.Intersects(o.Requirements); ok && o.Launchable() {
-					most = max(most, coveredPrice(o, id))
-				}
-			}
-		}
-		return most
-	}
-	most := 0.0
+	most, id := 0.0, n.Offering.Commitment
 	for _, t := range n.Options {
 		for _, ct := range []string{apiv1.CapacityTypeReserved, apiv1.CapacityTypeSpot, apiv1.CapacityTypeOnDemand} {
 			found := false
 			for _, o := range t.Offerings {
 				if _, ok := n.Requirements.Intersects(o.Requirements); ok && o.Launchable() && o.CapacityType == ct {
-					most, found = max(most, o.Price), true
+					most, found = max(most, coveredPrice(o, id)), true
 				}
 			}
-			if found {
+			if found && id == "" {
 				break
 			}
 		}

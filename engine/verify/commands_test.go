@@ -21,7 +21,7 @@ func merger(t *testing.T) (*model.Snapshot, model.Command) {
 			{Name: "n1", Pool: "default", Type: "m.large", Pods: []scenario.Pod{{Name: "web", CPU: "500m"}}},
 			{Name: "n2", Pool: "default", Type: "m.large", Pods: []scenario.Pod{{Name: "db", CPU: "1"}}},
 			{Name: "n3", Pool: "default", Type: "m.large", Pods: []scenario.Pod{{Name: "full", CPU: "1800m"}}},
-			{Name: "going", Pool: "default", Type: "m.large", Deleting: true},
+			{Name: "going", Pool: "default", Type: "m.large", NodeState: scenario.NodeState{Deleting: true}},
 		},
 	}
 	s, err := c.Snapshot()

@@ -72,14 +72,6 @@ func checkCovered(c *checker, node string, n *model.PlannedNode, list *optionLis
 		}
 		prices = append(prices, least)
 	}
-	if !slices.ContainsFunc(list.options[0].offerings, func(o model.Offering) bool {
-		return o.Zone == n.Offering.Zone && o.CapacityType == n.Offering.CapacityType &&
-			coveredPrice(o, n.Offering.Commitment) == n.Offering.Price
-	}) {
-		c.add(Violation{Rule: RuleOffering, Node: node, Type: n.Options[0].Name, Detail: fmt.Sprintf(
-			"%s %s at %v by commitment %s is not available within the node's requirements",
-			n.Offering.Zone, n.Offering.CapacityType, n.Offering.Price, n.Offering.Commitment)})
-	}
 	if !slices.IsSorted(prices) {
 		c.add(Violation{Rule: RulePrice, Node: node, Detail: "its options are not in the order of their covered prices"})
 	}
@@ -108,14 +100,11 @@ func (c *commandChecker) consolidations(s *model.Snapshot, removed []*model.Node
 
 // priceOfSet returns by how much the bill falls when the nodes end, in dollars per hour.
 func priceOfSet(s *model.Snapshot, nodes []*model.Node) float64 {
-	sum := 0.0
-	var covered []string
-	for _, n := range nodes {
-		if s.Coverage().Has(n.Name) {
-			covered = append(covered, n.Name)
-		} else {
+	sum, names := 0.0, make([]string, len(nodes))
+	for i, n := range nodes {
+		if names[i] = n.Name; !s.Coverage().Has(n.Name) {
 			sum += priceOf(s, n)
 		}
 	}
-	return sum + s.Coverage().Released(covered...)
+	return sum + s.Coverage().Released(names...)
 }

@@ -16,16 +16,11 @@ func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
 	if len(n.Options) == 0 {
 		return
 	}
-	if n.Offering.Commitment != "" {
-		checkCovered(c, node, n, list)
-		return
-	}
-	first := list.options[0]
 	same := func(o model.Offering) bool {
 		return o.Zone == n.Offering.Zone && o.CapacityType == n.Offering.CapacityType &&
-			o.ReservationID == n.Offering.ReservationID && o.Price == n.Offering.Price
+			o.ReservationID == n.Offering.ReservationID && coveredPrice(o, n.Offering.Commitment) == n.Offering.Price
 	}
-	if !slices.ContainsFunc(first.offerings, same) {
+	if !slices.ContainsFunc(list.options[0].offerings, same) {
 		c.add(Violation{Rule: RuleOffering, Node: node, Type: n.Options[0].Name, Detail: fmt.Sprintf(
 			"%s %s at %v is not available within the node's requirements",
 			n.Offering.Zone, n.Offering.CapacityType, n.Offering.Price)})
@@ -33,7 +28,10 @@ func (c *checker) chosen(node string, n *model.PlannedNode, list *optionList) {
 	if math.IsNaN(n.Offering.Price) || n.Offering.Price < 0 {
 		c.add(Violation{Rule: RulePrice, Node: node, Detail: fmt.Sprintf("costs %v", n.Offering.Price)})
 	}
-
+	if n.Offering.Commitment != "" {
+		checkCovered(c, node, n, list)
+		return
+	}
 	for i, o := range list.options {
 		if list.cheapest >= n.Offering.Price {
 			break

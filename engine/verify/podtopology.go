@@ -11,11 +11,6 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
 )
 
-// ruleOf maps the rules of package podtopology to rules of this package.
-var ruleOf = map[podtopology.Rule]Rule{
-	podtopology.Spread: RuleSpread, podtopology.Affinity: RuleAffinity, podtopology.AntiAffinity: RuleAntiAffinity,
-}
-
 // podTopology checks affinity, anti-affinity and spread constraints in the cluster after the plan.
 func (c *checker) podTopology() {
 	if c.rules.Empty() {
@@ -27,7 +22,7 @@ func (c *checker) podTopology() {
 	}
 	nodes, elsewhere := c.nodesAfter()
 	for _, v := range c.rules.Check(podtopology.Plan{Nodes: nodes, Order: order, Elsewhere: elsewhere}) {
-		c.add(Violation{Rule: ruleOf[v.Rule], Node: v.Node, Pod: v.Pod, Detail: v.Detail})
+		c.add(Violation{Rule: Rule(v.Rule), Node: v.Node, Pod: v.Pod, Detail: v.Detail})
 	}
 }
 

@@ -460,7 +460,7 @@ func TestRulesOfMovedPods(t *testing.T) {
 	social(func(st *story) { anti(st.web[2], near(host, "there")) })(st)
 	st.there.Spec.NodeName = "gone"
 	s, p := st.told(t)
-	there, _ := s.Pod("default/there")
+	there, _ := s.Pods.Get("default/there")
 	p.Nodes[0].Pods = append([]*model.Pod{}, p.Nodes[0].Pods[0], p.Nodes[0].Pods[1], there)
 	if found := Plan(s, p); len(found) != 1 || found[0].Rule != RuleResources {
 		t.Errorf("found %q, want only that the claim asks for too little", found)

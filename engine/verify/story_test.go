@@ -166,7 +166,7 @@ func (st *story) told(t *testing.T) (*model.Snapshot, *model.Plan) {
 	}).Apply(st.around)
 	var pods [5]*model.Pod
 	for i, name := range []string{"web-1", "web-2", "web-3", "web-4", "huge"} {
-		p, ok := s.Pod("default/" + name)
+		p, ok := s.Pods.Get("default/" + name)
 		if !ok {
 			t.Fatalf("no pod %s", name)
 		}

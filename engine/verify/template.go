@@ -71,20 +71,11 @@ func (c *catalog) templateOfClaim(claim *apiv1.NodeClaim) *template {
 
 func (c *catalog) newTemplate(labels map[string]string, claim, pool []requirement, launching bool) *template {
 	ofClaim, ofPool := nodematch.GroupByKey(claim, c.index.Aliases), nodematch.GroupByKey(pool, c.index.Aliases)
-	all := make(map[string]bool)
-	for _, key := range c.index.Keys() {
-		all[key] = true
-	}
-	for key := range labels {
-		all[key] = true
-	}
-	for key := range ofClaim {
-		all[key] = true
-	}
-	for key := range ofPool {
-		all[key] = true
-	}
-	keys := slices.Sorted(maps.Keys(all))
+	keys := slices.Collect(c.index.Keys())
+	keys = slices.AppendSeq(keys, maps.Keys(labels))
+	keys = slices.AppendSeq(slices.AppendSeq(keys, maps.Keys(ofClaim)), maps.Keys(ofPool))
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
 	t := &template{
 		keys:      keys,
 		offers:    c.typeLabelsOf(keys),

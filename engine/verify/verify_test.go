@@ -146,7 +146,7 @@ func TestAccountOfRunningPods(t *testing.T) {
 			st.old.DeletionTimestamp = &now
 		}
 		s, p := st.told(t)
-		there, _ := s.Pod("default/there")
+		there, _ := s.Pods.Get("default/there")
 		p.Refusals[0].Pods = append(p.Refusals[0].Pods, there, p.Placements[0].Pods[0])
 		p.Placements = p.Placements[1:]
 		want := "account: pod default/there: runs on old, which stays"

@@ -3,6 +3,8 @@ package verify
 import (
 	"fmt"
 	"strings"
+
+	"github.com/karpenter-go/karpenter/engine/verify/podtopology"
 )
 
 // A Violation is one rule that a plan breaks. It names the pod, planned node, existing node or NodePool concerned, so
@@ -50,23 +52,23 @@ type Rule string
 
 // The rules.
 const (
-	RuleAccount      Rule = "account"      // each pending pod is placed or refused exactly once
-	RuleRefusal      Rule = "refusal"      // a refusal has reasons
-	RulePool         Rule = "pool"         // the pool exists, may launch nodes, and its requirements hold
-	RuleType         Rule = "type"         // options are distinct types of the pool within the node's requirements
-	RuleOffering     Rule = "offering"     // the offering is available
-	RuleReservation  Rule = "reservation"  // no reservation has more nodes than instances
-	RuleCommitment   Rule = "commitment"   // no commitment covers more nodes than it has units left for
-	RuleMinValues    Rule = "minValues"    // minValues of the pool hold
-	RuleResources    Rule = "resources"    // pods and DaemonSets fit
-	RulePorts        Rule = "ports"        // no two pods of a node use the same host port
-	RuleLabels       Rule = "labels"       // node selectors and required node affinity are met
-	RuleTaints       Rule = "taints"       // hard taints are tolerated
-	RuleVolumes      Rule = "volumes"      // volumes can be attached
-	RuleSpread       Rule = "spread"       // topology spread constraints hold
-	RuleAffinity     Rule = "affinity"     // required pod affinity holds
-	RuleAntiAffinity Rule = "antiAffinity" // required pod anti-affinity holds
-	RuleNode         Rule = "node"         // an existing node is in the snapshot and is not being deleted
-	RuleLimits       Rule = "limits"       // no pool exceeds its limits
-	RulePrice        Rule = "price"        // price and floor are right, options are sorted by price, consolidations save money
+	RuleAccount      Rule = "account"                      // each pending pod is placed or refused exactly once
+	RuleRefusal      Rule = "refusal"                      // a refusal has reasons
+	RulePool         Rule = "pool"                         // the pool exists, may launch nodes, and its requirements hold
+	RuleType         Rule = "type"                         // options are distinct types of the pool within the node's requirements
+	RuleOffering     Rule = "offering"                     // the offering is available
+	RuleReservation  Rule = "reservation"                  // no reservation has more nodes than instances
+	RuleCommitment   Rule = "commitment"                   // no commitment covers more nodes than it has units left for
+	RuleMinValues    Rule = "minValues"                    // minValues of the pool hold
+	RuleResources    Rule = "resources"                    // pods and DaemonSets fit
+	RulePorts        Rule = "ports"                        // no two pods of a node use the same host port
+	RuleLabels       Rule = "labels"                       // node selectors and required node affinity are met
+	RuleTaints       Rule = "taints"                       // hard taints are tolerated
+	RuleVolumes      Rule = "volumes"                      // volumes can be attached
+	RuleSpread            = Rule(podtopology.Spread)       // topology spread constraints hold
+	RuleAffinity          = Rule(podtopology.Affinity)     // required pod affinity holds
+	RuleAntiAffinity      = Rule(podtopology.AntiAffinity) // required pod anti-affinity holds
+	RuleNode         Rule = "node"                         // an existing node is in the snapshot and is not being deleted
+	RuleLimits       Rule = "limits"                       // no pool exceeds its limits
+	RulePrice        Rule = "price"                        // price and floor are right, options are sorted by price, consolidations save money
 )

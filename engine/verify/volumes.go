@@ -57,7 +57,7 @@ func (vs *volumes) attachmentsOf(pod *corev1.Pod) []*attachment {
 			continue
 		}
 		out = append(out, a)
-		claim, ok := vs.snapshot.VolumeClaim(a.claim)
+		claim, ok := vs.snapshot.VolumeClaims.Get(a.claim)
 		switch {
 		case ok && v.Ephemeral != nil && !metav1.IsControlledBy(claim, pod):
 			a.problem = "belongs to another"
@@ -75,7 +75,7 @@ func (vs *volumes) attachmentsOf(pod *corev1.Pod) []*attachment {
 // readClaim reads a claim and the volume to which it is bound.
 func (vs *volumes) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim) {
 	a.exclusive = slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod)
-	volume, exists := vs.snapshot.Volume(claim.Spec.VolumeName)
+	volume, exists := vs.snapshot.Volumes.Get(claim.Spec.VolumeName)
 	switch {
 	case claim.DeletionTimestamp != nil:
 		a.problem = "is being deleted"
@@ -110,7 +110,7 @@ func (vs *volumes) readClass(a *attachment, name *string) {
 		a.problem = "has neither volume nor storage class"
 		return
 	}
-	class, ok := vs.snapshot.StorageClass(*name)
+	class, ok := vs.snapshot.StorageClasses.Get(*name)
 	switch {
 	case !ok:
 		a.problem = "has no volume, and its storage class does not exist"
@@ -147,7 +147,7 @@ func (c *checker) exclusiveClaims() {
 			}
 		}
 	}
-	for _, p := range c.snapshot.Pods() {
+	for _, p := range c.snapshot.Pods.Values() {
 		d := placed[p.Object]
 		if d == nil {
 			continue

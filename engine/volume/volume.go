@@ -62,7 +62,7 @@ func volumeOf(s *model.Snapshot, pod *corev1.Pod, v *corev1.Volume) (out Volume,
 		return Volume{}, false, model.Verdict{}
 	}
 	key := pod.Namespace + "/" + name
-	claim, ok := s.VolumeClaim(key)
+	claim, ok := s.VolumeClaims.Get(key)
 	switch {
 	case ok && v.Ephemeral != nil && !metav1.IsControlledBy(claim, pod):
 		return Volume{}, true, refuseClaim(key, "exists, but is not owned by this pod", "delete or rename it; it has the name of ephemeral volume "+v.Name)
@@ -102,7 +102,7 @@ func claimed(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaim)
 	case claim.Spec.VolumeName == "":
 		return unbound(s, key, &claim.Spec, claim.Annotations)
 	}
-	volume, ok := s.Volume(claim.Spec.VolumeName)
+	volume, ok := s.Volumes.Get(claim.Spec.VolumeName)
 	switch {
 	case !ok:
 		return Volume{}, refuseClaim(key, fmt.Sprintf("is bound to PersistentVolume %q, which does not exist", claim.Spec.VolumeName),
@@ -130,7 +130,7 @@ func exclusive(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClai
 		return model.Verdict{}
 	}
 	user := ""
-	for _, p := range s.EachPod() {
+	for _, p := range s.Pods.Each() {
 		if p.Bound() && !p.Terminal() && mounts(p.Object, pod.Namespace, claim.Name) && (user == "" || p.Key < user) {
 			user = p.Key
 		}
@@ -159,7 +159,7 @@ func unbound(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaimS
 	if name == "" {
 		return Volume{}, refuseClaim(key, "is unbound and names no StorageClass", "set spec.storageClassName, or create a PersistentVolume for it")
 	}
-	class, ok := s.StorageClass(name)
+	class, ok := s.StorageClasses.Get(name)
 	switch {
 	case !ok:
 		return Volume{}, missingClass(key, name)
@@ -182,7 +182,7 @@ func AttachLimits(s *model.Snapshot, n *model.Node) map[string]int {
 	if n.Object == nil {
 		return nil
 	}
-	node, ok := s.CSINode(n.Object.Name)
+	node, ok := s.CSINodes.Get(n.Object.Name)
 	if !ok {
 		return nil
 	}
@@ -198,16 +198,13 @@ func AttachLimits(s *model.Snapshot, n *model.Node) map[string]int {
 // SeenAttachLimits returns the attach limits that nodes report, by instance type and CSI driver. Of different limits
 // for one type the lowest applies. New nodes of the type are assumed to have it.
 func SeenAttachLimits(s *model.Snapshot) map[string]map[string]int {
-	var out map[string]map[string]int
+	out := map[string]map[string]int{}
 	for _, n := range s.Nodes() {
 		name := n.Labels[corev1.LabelInstanceTypeStable]
 		if name == "" {
 			continue
 		}
 		for driver, limit := range AttachLimits(s, n) {
-			if out == nil {
-				out = map[string]map[string]int{}
-			}
 			if out[name] == nil {
 				out[name] = map[string]int{}
 			}
@@ -219,18 +216,15 @@ func SeenAttachLimits(s *model.Snapshot) map[string]map[string]int {
 	return out
 }
 
-// AttachedTo returns the keys of the volumes that the pods on n use, by driver; nil if they use none. Claims whose
-// volume is not known are ignored.
+// AttachedTo returns the keys of the volumes that the pods on n use, by driver. Claims whose volume is not known are
+// ignored.
 func AttachedTo(s *model.Snapshot, n *model.Node) map[string]map[string]bool {
-	var used map[string]map[string]bool
+	used := map[string]map[string]bool{}
 	for _, p := range n.Pods {
 		for i := range p.Object.Spec.Volumes {
 			v, uses, no := volumeOf(s, p.Object, &p.Object.Spec.Volumes[i])
 			if !uses || !no.OK() || v.Driver == "" {
 				continue
-			}
-			if used == nil {
-				used = map[string]map[string]bool{}
 			}
 			if used[v.Driver] == nil {
 				used[v.Driver] = map[string]bool{}

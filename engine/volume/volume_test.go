@@ -201,7 +201,7 @@ func TestOf(t *testing.T) {
 			d := newDisk()
 			tt.given(d)
 			s := d.snapshot()
-			p, _ := s.Pod("default/web")
+			p, _ := s.Pods.Get("default/web")
 			if got := text(volume.Of(s, p)); got != tt.want {
 				t.Errorf("Of = %q, want %q", got, tt.want)
 			}
@@ -226,7 +226,7 @@ func TestOfNothingAllocateNothing(t *testing.T) {
 	d := newDisk()
 	d.pod.Spec.Volumes = d.pod.Spec.Volumes[:1]
 	s := d.snapshot()
-	p := s.Pods()[0]
+	p := s.Pods.Values()[0]
 	if n := testing.AllocsPerRun(100, func() { volume.Of(s, p) }); n > 0 {
 		t.Errorf("Of allocates %v times for a pod without claims", n)
 	}
@@ -256,7 +256,7 @@ func TestAttachments(t *testing.T) {
 	if got := fmt.Sprint(volume.AttachLimits(s, n1), volume.AttachedTo(s, n1)); got != "map[ebs.csi.aws.com:2] map[ebs.csi.aws.com:map[vol-1:true]]" {
 		t.Errorf("n1: %s", got)
 	}
-	if limits, used := volume.AttachLimits(s, n2), volume.AttachedTo(s, n2); limits != nil || used != nil {
+	if limits, used := volume.AttachLimits(s, n2), volume.AttachedTo(s, n2); limits != nil || len(used) > 0 {
 		t.Errorf("n2: %v %v, want nothing known and nothing attached", limits, used)
 	}
 }

@@ -171,7 +171,7 @@ func (e *evictor) begin() {
 // allowed reports whether PodDisruptionBudgets allow the eviction of the pod. If they do, the pod counts as disrupted.
 // If ask is false, it counts as disrupted in any case.
 func (e *evictor) allowed(s *model.Snapshot, p *pod, ask bool) bool {
-	m, ok := s.Pod(p.key)
+	m, ok := s.Pods.Get(p.key)
 	if e.pdbs == nil || !ok {
 		return true
 	}

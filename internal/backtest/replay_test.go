@@ -172,8 +172,8 @@ func TestReplayLaws(t *testing.T) {
 			t.Fatalf("at %d: %d bound and %d waiting pods, and %d exist", r.now, bound, len(r.waiting), len(r.live))
 		}
 		s := r.look()
-		if len(s.Nodes()) != len(r.nodes) || len(s.Pods()) != len(r.live) {
-			t.Fatalf("at %d: the snapshot has %d nodes and %d pods, want %d and %d", r.now, len(s.Nodes()), len(s.Pods()), len(r.nodes), len(r.live))
+		if len(s.Nodes()) != len(r.nodes) || len(s.Pods.Values()) != len(r.live) {
+			t.Fatalf("at %d: the snapshot has %d nodes and %d pods, want %d and %d", r.now, len(s.Nodes()), len(s.Pods.Values()), len(r.nodes), len(r.live))
 		}
 		now := r.now
 		if r.now = r.next(); r.now <= now {

@@ -129,7 +129,7 @@ func replace(s *model.Snapshot, set *manifest.Set, d *model.Delta) {
 		}
 	}
 	taken := map[string]int{} // number of pods that stay, by workload
-	for _, p := range s.Pods() {
+	for _, p := range s.Pods.Values() {
 		owner := view.OwnerOf(p)
 		pods, ok := wanted[owner]
 		if !ok || p.Terminal() {

@@ -41,8 +41,8 @@ func launches(e *decisions.Episode, claim string) bool {
 
 // node returns the node whose tile has the ID. If there is none, it returns the node with that name.
 func (p present) node(id string) (*model.Node, bool) {
-	if c, ok := p.snapshot.Claim(id); ok {
-		for n := range p.snapshot.EachNode() {
+	if c, ok := p.snapshot.Claims.Get(id); ok {
+		for _, n := range p.snapshot.EachNode() {
 			if n.Claim != nil && n.Claim.Name == c.Name {
 				return n, true
 			}

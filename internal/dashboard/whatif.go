@@ -173,7 +173,7 @@ func (t *try) side(run *offline.Run, d *offline.Disruption) view.WhatIfSide {
 		}
 	}
 	out.Nodes += len(run.Plan.Nodes)
-	for n := range run.Snapshot.EachNode() {
+	for _, n := range run.Snapshot.EachNode() {
 		if gone[n.Name] {
 			continue
 		}

@@ -195,11 +195,13 @@ func (l *Ledger) move(now time.Time, k cost.Key, price cost.Micros, d time.Durat
 func (l *Ledger) reprice(in *cost.Input, n *model.Node, before billed) {
 	now := in.Snapshot.Now
 	price, _ := in.Price(n)
-	since := later(in.Snapshot.PricedSince(n), later(launchedAt(n), l.begin))
-	if !before.known { // without a price, nothing was charged
-		since = later(launchedAt(n), l.begin)
-	} else if in.Snapshot.PricedSince(n).IsZero() {
-		return
+	since := later(launchedAt(n), l.begin)
+	if before.known { // otherwise nothing was charged
+		o := in.Snapshot.OfferingOf(n)
+		if o == nil || o.Since.IsZero() {
+			return
+		}
+		since = later(o.Since, since)
 	}
 	d := max(0, now.Sub(since))
 	sign := cost.Micros(1)
@@ -241,7 +243,7 @@ func launchedAt(n *model.Node) time.Time {
 // endedAt returns the time at which the billing of the claim's instance ends: when its termination was requested. If the
 // claim does not exist any more, that time is not known, and endedAt returns the middle between the last observation and now.
 func (l *Ledger) endedAt(s *model.Snapshot, uid types.UID) time.Time {
-	for _, c := range s.Claims() {
+	for _, c := range s.Claims.Values() {
 		if c.UID != uid {
 			continue
 		}
@@ -295,7 +297,7 @@ func floorOf(s *model.Snapshot, price func(*model.Node) (cost.Micros, bool), d D
 		}
 	}
 	floor := cost.Micros(0)
-	for n := range s.EachNode() {
+	for _, n := range s.EachNode() {
 		if !cost.Billed(n) {
 			continue
 		}

@@ -201,7 +201,7 @@ func TestPredictions(t *testing.T) {
 	l.Begin()
 	c := scenario.Cluster{
 		Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(),
-		Nodes:   []scenario.Node{{Name: "n", Pool: "default", Type: "small", Joining: true}, {Name: "m", Type: "small"}}, // m has no NodePool
+		Nodes:   []scenario.Node{{Name: "n", Pool: "default", Type: "small", NodeState: scenario.NodeState{Joining: true}}, {Name: "m", Type: "small"}}, // m has no NodePool
 		Pods:    []scenario.Pod{{Name: "a", CPU: "1"}, {Name: "b", CPU: "1"}},
 		Promise: map[string]string{"default/a": "n", "default/b": "n"},
 	}
@@ -209,7 +209,7 @@ func TestPredictions(t *testing.T) {
 	c.Nodes[0].Joining, c.Pods = false, nil
 	c.Nodes[0].Pods, c.Nodes[1].Pods = []scenario.Pod{{Name: "a", CPU: "1"}}, []scenario.Pod{{Name: "b", CPU: "1"}}
 	s := snapshot(t, c, at(1))
-	claim, _ := s.Claim("n-claim")
+	claim, _ := s.Claims.Get("n-claim")
 	other := claim.DeepCopy() // its claim predicts a tenth more memory than the node has
 	memory := other.Status.Allocatable[corev1.ResourceMemory]
 	memory.Set(memory.Value() * 11 / 10)

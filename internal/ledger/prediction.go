@@ -107,7 +107,7 @@ func (p *Predictions) add(quantity string, actual, predicted float64, m *telemet
 // not exist any more, the pod counts as a miss.
 func (p *Predictions) place(s *model.Snapshot, m *telemetry.CostMetrics) {
 	for key, node := range p.promises {
-		pod, ok := s.Pod(key)
+		pod, ok := s.Pods.Get(key)
 		if !ok || !pod.Bound() {
 			continue
 		}
@@ -124,7 +124,7 @@ func (p *Predictions) place(s *model.Snapshot, m *telemetry.CostMetrics) {
 	}
 	p.promises = map[string]string{}
 	for key, node := range s.Promises {
-		if pod, ok := s.Pod(key); ok && !pod.Bound() {
+		if pod, ok := s.Pods.Get(key); ok && !pod.Bound() {
 			p.promises[key] = node
 		}
 	}

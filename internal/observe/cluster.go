@@ -322,15 +322,15 @@ func (c *Cluster) known(ref model.Ref) client.Object {
 func (c *Cluster) current(ref model.Ref) client.Object {
 	switch ref.Kind {
 	case model.KindPod:
-		if p, ok := c.snapshot.Pod(ref.Key); ok {
+		if p, ok := c.snapshot.Pods.Get(ref.Key); ok {
 			return p.Object
 		}
 	case model.KindClaim:
-		if o, ok := c.snapshot.Claim(ref.Key); ok {
+		if o, ok := c.snapshot.Claims.Get(ref.Key); ok {
 			return o
 		}
 	case model.KindNode:
-		if o, ok := c.snapshot.RawNode(ref.Key); ok {
+		if o, ok := c.snapshot.NodeObjects.Get(ref.Key); ok {
 			return o
 		}
 	case model.KindPool:

@@ -36,7 +36,7 @@ func pod(name string, unschedulable bool) *corev1.Pod {
 // names returns "name@resourceVersion" of all claims.
 func names(s *model.Snapshot) string {
 	out := ""
-	for _, c := range s.Claims() {
+	for _, c := range s.Claims.Values() {
 		out += c.Name + "@" + c.ResourceVersion + " "
 	}
 	return out
@@ -221,7 +221,7 @@ func TestAssumePod(t *testing.T) {
 	}
 	c.Remove(wrote)
 	c.Assume(wrote)
-	if n := len(c.Snapshot().Pods()); n != 0 {
+	if n := len(c.Snapshot().Pods.Values()); n != 0 {
 		t.Errorf("%d pods, want none", n)
 	}
 }
@@ -232,7 +232,7 @@ func TestOnCapacity(t *testing.T) {
 	seen := []string{}
 	c.OnCapacity(func() {
 		s := c.Snapshot()
-		seen = append(seen, fmt.Sprint(len(s.Claims()), " claims, ", len(s.Pools()), " pools"))
+		seen = append(seen, fmt.Sprint(len(s.Claims.Values()), " claims, ", len(s.Pools()), " pools"))
 	})
 	c.Set(pod("a", true))
 	c.Set(claim("a", "1", 1))

@@ -153,14 +153,14 @@ func (c *Cluster) PodsOf(claim string) []*corev1.Pod {
 	s := c.Snapshot()
 	var keys []string
 	for key, node := range s.Promises {
-		if p, there := s.Pod(key); node == claim && there && !p.Virtual() && awaitsNode(p.Object) {
+		if p, there := s.Pods.Get(key); node == claim && there && !p.Virtual() && awaitsNode(p.Object) {
 			keys = append(keys, key)
 		}
 	}
 	slices.Sort(keys)
 	pods := make([]*corev1.Pod, len(keys))
 	for i, key := range keys {
-		p, _ := s.Pod(key)
+		p, _ := s.Pods.Get(key)
 		pods[i] = p.Object
 	}
 	return pods

@@ -28,24 +28,24 @@ func TestWatchFeedsSnapshots(t *testing.T) {
 		object client.Object
 		has    func(*model.Snapshot) bool
 	}{
-		{model.KindPod, &corev1.Pod{ObjectMeta: within}, func(s *model.Snapshot) bool { return len(s.Pods()) > 0 }},
+		{model.KindPod, &corev1.Pod{ObjectMeta: within}, func(s *model.Snapshot) bool { return len(s.Pods.Values()) > 0 }},
 		{model.KindNode, &corev1.Node{ObjectMeta: meta}, func(s *model.Snapshot) bool { return len(s.Nodes()) > 0 }},
-		{model.KindClaim, &apiv1.NodeClaim{ObjectMeta: meta}, func(s *model.Snapshot) bool { return len(s.Claims()) > 0 }},
+		{model.KindClaim, &apiv1.NodeClaim{ObjectMeta: meta}, func(s *model.Snapshot) bool { return len(s.Claims.Values()) > 0 }},
 		{model.KindPool, &apiv1.NodePool{ObjectMeta: meta}, func(s *model.Snapshot) bool { return len(s.Pools()) > 0 }},
 		{model.KindDaemon, &appsv1.DaemonSet{ObjectMeta: within},
 			func(s *model.Snapshot) bool { return len(s.Daemons()) > 0 }},
 		{model.KindNamespace, &corev1.Namespace{ObjectMeta: meta},
-			func(s *model.Snapshot) bool { _, ok := s.Namespace("a"); return ok }},
+			func(s *model.Snapshot) bool { _, ok := s.Namespaces.Get("a"); return ok }},
 		{model.KindPDB, &policyv1.PodDisruptionBudget{ObjectMeta: within},
-			func(s *model.Snapshot) bool { return len(s.PDBs()) > 0 }},
+			func(s *model.Snapshot) bool { return len(s.PDBs.Values()) > 0 }},
 		{model.KindVolumeClaim, &corev1.PersistentVolumeClaim{ObjectMeta: within},
-			func(s *model.Snapshot) bool { _, ok := s.VolumeClaim("default/a"); return ok }},
+			func(s *model.Snapshot) bool { _, ok := s.VolumeClaims.Get("default/a"); return ok }},
 		{model.KindVolume, &corev1.PersistentVolume{ObjectMeta: meta},
-			func(s *model.Snapshot) bool { _, ok := s.Volume("a"); return ok }},
+			func(s *model.Snapshot) bool { _, ok := s.Volumes.Get("a"); return ok }},
 		{model.KindStorageClass, &storagev1.StorageClass{ObjectMeta: meta},
-			func(s *model.Snapshot) bool { _, ok := s.StorageClass("a"); return ok }},
+			func(s *model.Snapshot) bool { _, ok := s.StorageClasses.Get("a"); return ok }},
 		{model.KindCSINode, &storagev1.CSINode{ObjectMeta: meta},
-			func(s *model.Snapshot) bool { _, ok := s.CSINode("a"); return ok }},
+			func(s *model.Snapshot) bool { _, ok := s.CSINodes.Get("a"); return ok }},
 	} {
 		ref, ok := refOf(tt.object)
 		if !ok || ref.Kind != tt.kind {

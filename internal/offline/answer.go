@@ -45,7 +45,7 @@ type PodAnswer struct {
 
 // Pod returns the PodAnswer of the pod with the key namespace/name. It returns false if there is no such pod.
 func (r *Run) Pod(e *explain.Explainer, key string) (PodAnswer, bool) {
-	pod, ok := r.Snapshot.Pod(key)
+	pod, ok := r.Snapshot.Pods.Get(key)
 	if !ok {
 		return PodAnswer{}, false
 	}

@@ -214,8 +214,8 @@ status: {nodeName: n1}
 			}
 			s := model.Compile(c.Delta)
 			n, _ := s.NodeByName("n1")
-			if !n.Registered || !n.Initialized || !n.Managed() || n.Pool != "default" || len(s.Claims()) != 1 {
-				t.Errorf("node: %+v, claims: %v", n, s.Claims())
+			if !n.Registered || !n.Initialized || !n.Managed() || n.Pool != "default" || len(s.Claims.Values()) != 1 {
+				t.Errorf("node: %+v, claims: %v", n, s.Claims.Values())
 			}
 			for _, condition := range n.Claim.Status.Conditions {
 				if condition.Status != "True" {

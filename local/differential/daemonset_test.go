@@ -40,7 +40,7 @@ func (w *world) daemonSets() ([]*daemonSet, error) {
 		for _, other := range out {
 			d.uncertain = d.uncertain || other != d && (w.excludes(other.info, d.pod) || shareHostPort(other.pod, d.pod))
 		}
-		for _, p := range w.snapshot.Pods() {
+		for _, p := range w.snapshot.Pods.Values() {
 			if p.Object.Spec.NodeName == "" {
 				continue
 			}
@@ -87,7 +87,7 @@ func (w *world) excludes(info fwk.PodInfo, other *corev1.Pod) bool {
 }
 
 func (w *world) namespaceLabels(name string) labels.Set {
-	for _, n := range w.snapshot.Namespaces() {
+	for _, n := range w.snapshot.Namespaces.Values() {
 		if n.Name == name {
 			return n.Labels
 		}

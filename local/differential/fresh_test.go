@@ -316,7 +316,7 @@ func largest(ways []way) model.Resources {
 // engine also does not choose a value in order to exclude a DaemonSet that selects by such a label.
 func (w *world) vague(pod *corev1.Pod) bool {
 	keys := w.topologyKeys(pod)
-	for _, p := range w.snapshot.Pods() { // pods with anti-affinity to the pod may be in any domain as well
+	for _, p := range w.snapshot.Pods.Values() { // pods with anti-affinity to the pod may be in any domain as well
 		keys = append(keys, antiAffinityKeys(p.Object)...)
 	}
 	if w.spreads(pod) { // nodes that the pod does not select do not count

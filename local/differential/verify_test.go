@@ -149,7 +149,7 @@ func (w *world) acceptedOrder(s *scheduler) ([]*model.Pod, error) {
 	out := []*model.Pod{}
 	for _, p := range s.pods {
 		key := p.Namespace + "/" + p.Name
-		known, ok := w.snapshot.Pod(key)
+		known, ok := w.snapshot.Pods.Get(key)
 		if _, placed := w.target[key]; !ok || !placed {
 			continue
 		}

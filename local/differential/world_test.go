@@ -94,7 +94,7 @@ func newWorld(s *model.Snapshot, plan *model.Plan, l luck) (*world, error) {
 	}
 	order := plan.Order
 	if order == nil {
-		order = slices.DeleteFunc(s.Pods(), func(p *model.Pod) bool { return w.target[p.Key] == "" })
+		order = slices.DeleteFunc(s.Pods.Values(), func(p *model.Pod) bool { return w.target[p.Key] == "" })
 	}
 	for _, p := range order {
 		waiting, err := unbound(p)

@@ -1,14 +1,12 @@
 package budget
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/robfig/cron/v3"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -173,7 +171,7 @@ func allowed(budgets []apiv1.Budget, reason apiv1.DisruptionReason, n int, now t
 		if len(b.Reasons) > 0 && !slices.Contains(b.Reasons, reason) {
 			continue
 		}
-		v, active := allowedBy(b, n, now)
+		v, active := Allowed(b, n, now)
 		if active && v < least {
 			least, name = v, b.Nodes
 		}
@@ -181,26 +179,19 @@ func allowed(budgets []apiv1.Budget, reason apiv1.DisruptionReason, n int, now t
 	return least, name
 }
 
-// allowedBy returns how many of n nodes b allows, and whether b is active. As in upstream Karpenter, percentages round
-// up: 1% of a small pool still allows one node.
-func allowedBy(b apiv1.Budget, n int, now time.Time) (v int, active bool) {
+// Allowed returns how many of n nodes the budget alone allows to be disrupted at the same time, and whether it is active.
+// As in upstream Karpenter, percentages round up: 1% of a small pool still allows one node.
+func Allowed(b apiv1.Budget, n int, now time.Time) (v int, active bool) {
 	open, err := isOpen(b, now)
-	if err != nil {
+	number, percent := strings.CutSuffix(b.Nodes, "%")
+	v, invalid := strconv.Atoi(number)
+	switch {
+	case err != nil || open && invalid != nil:
 		return 0, true
-	}
-	if !open {
+	case !open:
 		return 0, false
-	}
-	if percent, ok := strings.CutSuffix(b.Nodes, "%"); ok {
-		p, err := strconv.Atoi(percent)
-		if err != nil {
-			return 0, true
-		}
-		return (n*p + 99) / 100, true
-	}
-	v, err = strconv.Atoi(b.Nodes)
-	if err != nil {
-		return 0, true
+	case percent:
+		return (n*v + 99) / 100, true
 	}
 	return v, true
 }
@@ -211,9 +202,9 @@ func isOpen(b apiv1.Budget, now time.Time) (bool, error) {
 	if b.Schedule == nil || b.Duration == nil {
 		return b.Schedule == nil && b.Duration == nil, nil
 	}
-	schedule, err := cron.ParseStandard("TZ=UTC " + *b.Schedule)
+	schedule, err := scheduleOf(b)
 	if err != nil {
-		return false, fmt.Errorf("parse schedule: %w", err)
+		return false, err
 	}
 	hit := schedule.Next(now.UTC().Add(-b.Duration.Duration))
 	return !hit.IsZero() && !hit.After(now), nil // zero if the schedule has no time, such as February 30

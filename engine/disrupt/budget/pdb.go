@@ -2,6 +2,7 @@ package budget
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ type Eviction struct {
 }
 
 // A Taken is the number of pods that a decision evicts, by index of the PodDisruptionBudget.
-type Taken []int
+type Taken map[int]int
 
 // PDBs are the PodDisruptionBudgets of a Snapshot.
 type PDBs struct {
@@ -50,7 +51,7 @@ type PDBs struct {
 func PDBsOf(s *model.Snapshot) *PDBs {
 	b := &PDBs{now: s.Now, byNamespace: map[string][]int{}, byLabels: map[string][]int{}}
 	withoutStatus := map[int]*policyv1.PodDisruptionBudget{}
-	for _, o := range s.PDBs() {
+	for _, o := range s.PDBs.Values() {
 		selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
 		if err != nil {
 			continue // the API server accepts no budget with such a selector
@@ -70,7 +71,7 @@ func PDBsOf(s *model.Snapshot) *PDBs {
 		return b
 	}
 	matching := make([]int, len(b.list))
-	for _, p := range s.Pods() {
+	for _, p := range s.Pods.Values() {
 		if p.Terminal() || p.Terminating() {
 			continue
 		}
@@ -159,11 +160,8 @@ func (b *PDBs) CountBegun(evictions []Eviction) {
 
 // Take returns taken with the evictions of one more node added.
 func (b *PDBs) Take(taken Taken, evictions []Eviction) Taken {
-	if len(evictions) == 0 {
-		return taken
-	}
-	out := make(Taken, len(b.list))
-	copy(out, taken)
+	out := Taken{}
+	maps.Copy(out, taken)
 	for _, e := range evictions {
 		out[e.pdb] += e.pods
 	}
@@ -177,10 +175,7 @@ func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
 	sum := map[int]int{}
 	for _, evictions := range nodes {
 		for _, e := range evictions {
-			before := b.list[e.pdb].inProgress + sum[e.pdb]
-			if taken != nil {
-				before += taken[e.pdb]
-			}
+			before := b.list[e.pdb].inProgress + taken[e.pdb] + sum[e.pdb]
 			sum[e.pdb] += e.pods
 			if allowed := b.list[e.pdb].allowed; allowed == 0 || before > 0 && before+e.pods > allowed {
 				return b.exhausted(e)
@@ -194,11 +189,8 @@ func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
 // is given by its evictions.
 func (b *PDBs) AllowAtOnce(taken Taken, evictions []Eviction) model.Verdict {
 	for _, e := range evictions {
-		x, before := b.list[e.pdb], b.list[e.pdb].inProgress
-		if taken != nil {
-			before += taken[e.pdb]
-		}
-		if before+e.pods > x.allowed {
+		x := b.list[e.pdb]
+		if x.inProgress+taken[e.pdb]+e.pods > x.allowed {
 			return model.Verdict{Rule: model.RulePDB, Subject: fmt.Sprintf(
 				"PodDisruptionBudget %s does not allow the eviction of %s at once, and they fit on no other node while this one exists",
 				x.name, units.Counted(e.pods, "pod")),

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,6 +40,15 @@ func opens(budgets []apiv1.Budget, reason apiv1.DisruptionReason, nodes, used in
 	return time.Time{}, false
 }
 
+// scheduleOf returns the schedule of the budget in UTC. It returns an error if the budget has no schedule with a duration,
+// or if the schedule cannot be parsed.
+func scheduleOf(b apiv1.Budget) (cron.Schedule, error) {
+	if b.Schedule == nil || b.Duration == nil {
+		return nil, errors.New("budget has no schedule with a duration")
+	}
+	return cron.ParseStandard("TZ=UTC " + *b.Schedule)
+}
+
 // nextChange returns the first time after t at which a budget opens or closes by its schedule, zero if there is none.
 func nextChange(budgets []apiv1.Budget, t time.Time) (first time.Time) {
 	consider := func(at time.Time) {
@@ -47,10 +57,7 @@ func nextChange(budgets []apiv1.Budget, t time.Time) (first time.Time) {
 		}
 	}
 	for _, b := range budgets {
-		if b.Schedule == nil || b.Duration == nil {
-			continue
-		}
-		schedule, err := cron.ParseStandard("TZ=UTC " + *b.Schedule)
+		schedule, err := scheduleOf(b)
 		if err != nil {
 			continue
 		}
@@ -72,18 +79,12 @@ func hint(pool string, budgets []apiv1.Budget, reason apiv1.DisruptionReason, no
 	return text
 }
 
-// Allowed returns how many of n nodes the budget alone allows to be disrupted at the same time, and whether it is active.
-func Allowed(b apiv1.Budget, n int, now time.Time) (v int, active bool) { return allowedBy(b, n, now) }
-
 // Windows returns the periods between from and until in which the budget is active by its schedule. Each has a begin and
 // an end. There are at most `most` periods, and overlapping ones are merged. The result is empty if the budget has no
 // schedule or the schedule cannot be parsed.
 func Windows(b apiv1.Budget, from, until time.Time, most int) [][2]time.Time {
-	if b.Schedule == nil || b.Duration == nil || b.Duration.Duration <= 0 {
-		return nil
-	}
-	schedule, err := cron.ParseStandard("TZ=UTC " + *b.Schedule)
-	if err != nil {
+	schedule, err := scheduleOf(b)
+	if err != nil || b.Duration.Duration <= 0 {
 		return nil
 	}
 	var out [][2]time.Time

@@ -55,7 +55,7 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		}
 		candidates = append(candidates, c)
 	}
-	st.CountEligible(apiv1.DisruptionReasonUnderutilized, len(candidates))
+	st.Stats.Eligible[apiv1.DisruptionReasonUnderutilized] += len(candidates)
 	if len(candidates) == 0 {
 		return st, cursor, false
 	}
@@ -81,9 +81,6 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 // mayConsolidate returns the reason why the node must not be consolidated, other than price and budgets.
 func mayConsolidate(st *problem.State, c *problem.Candidate) model.Verdict {
 	p := st.Problem
-	if v := p.MayDisrupt(c); !v.OK() {
-		return v
-	}
 	if v := p.MayConsolidate(c); !v.OK() {
 		return v
 	}

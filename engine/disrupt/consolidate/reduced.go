@@ -120,14 +120,9 @@ func equalTypes(a, b *model.InstanceType) bool {
 func undominated(types []*model.InstanceType, pool *model.Pool, open *commitment.Coverage) []*model.InstanceType {
 	prices := map[*model.InstanceType]float64{}
 	var list []*model.InstanceType
-	for _, t := range types {
-		if _, ok := t.Requirements.Intersects(pool.Requirements); !ok {
-			continue
-		}
-		if o, ok := t.Cheapest(pool.Requirements); ok {
-			prices[t] = o.Price
-			list = append(list, t)
-		}
+	for t, o := range model.Launchable(types, pool.Requirements) {
+		prices[t] = o.Price
+		list = append(list, t)
 	}
 	slices.SortFunc(list, func(a, b *model.InstanceType) int {
 		order := cmp.Compare(prices[a], prices[b])

@@ -27,7 +27,7 @@ func (s *search) view(closed []*problem.Candidate) view {
 	return s.last
 }
 
-// newView returns a new view without the instance types in notOffered.
+// newView returns a new view in which no offering of the instance types in notOffered is available.
 func (s *search) newView(closed []*problem.Candidate, notOffered []string) view {
 	names := map[string]bool{}
 	for _, c := range closed {
@@ -36,34 +36,13 @@ func (s *search) newView(closed []*problem.Candidate, notOffered []string) view 
 	delta := s.st.Problem.Cordon(s.st.Cluster, func(n *model.Node) bool {
 		return names[n.Name] || !s.st.Problem.Initialized(n) || s.recent(n)
 	})
-	if len(notOffered) > 0 {
-		delta.Types = map[string][]*model.InstanceType{}
-		for _, p := range s.st.Cluster.Pools() {
-			types := slices.Clone(s.st.Cluster.Types(p.Name))
-			excluded := func(t *model.InstanceType) bool { return slices.Contains(notOffered, t.Name) }
-			if s.st.Cluster.Coverage() == nil {
-				delta.Types[p.Name] = slices.DeleteFunc(types, excluded)
-				continue
-			}
-			for i, t := range types { // commitments still cover running nodes of the type
-				if excluded(t) {
-					types[i] = unavailable(t)
-				}
-			}
-			delta.Types[p.Name] = types
-		}
+	if len(notOffered) > 0 { // the types stay known, because commitments still cover running nodes of them
+		delta.Types = model.WithOfferings(s.st.Cluster, func(t *model.InstanceType, o *model.Offering) bool {
+			o.Available = false
+			return slices.Contains(notOffered, t.Name)
+		})
 	}
 	return view{s.st.Cluster.Apply(delta), s.st.Cluster, closed, notOffered}
-}
-
-// unavailable returns the type without an available offering.
-func unavailable(t *model.InstanceType) *model.InstanceType {
-	own := *t
-	own.Offerings = slices.Clone(t.Offerings)
-	for i := range own.Offerings {
-		own.Offerings[i].Available = false
-	}
-	return &own
 }
 
 // open returns the view in which the candidates may receive pods again.

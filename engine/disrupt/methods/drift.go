@@ -22,7 +22,7 @@ func Drift(from *problem.State, due []*problem.Candidate) *problem.State {
 		if c.Node.Claim == nil || !condition.IsTrue(c.Node.Claim, apiv1.ConditionTypeDrifted) {
 			continue
 		}
-		if v := driftedMayGo(st, c); !v.OK() {
+		if v := cmp.Or(st.Problem.MayDisrupt(c), st.Problem.PodsMayGo(c, true), st.Incoming(c)); !v.OK() {
 			st.BlockFinally(c, v)
 			continue
 		}
@@ -35,24 +35,13 @@ func Drift(from *problem.State, due []*problem.Candidate) *problem.State {
 			strings.Compare(a.Node.Name, b.Node.Name),
 		)
 	})
-	st.CountEligible(apiv1.DisruptionReasonDrifted, len(found))
+	st.Stats.Eligible[apiv1.DisruptionReasonDrifted] += len(found)
 	for _, c := range found {
 		if v := replaceDrifted(st, c); !v.OK() {
 			st.BlockFinally(c, v)
 		}
 	}
 	return st
-}
-
-// driftedMayGo returns the reason, other than budgets, why a drifted node must stay.
-func driftedMayGo(st *problem.State, c *problem.Candidate) model.Verdict {
-	if v := st.Problem.MayDisrupt(c); !v.OK() {
-		return v
-	}
-	if v := st.Problem.PodsMayGo(c, true); !v.OK() {
-		return v
-	}
-	return st.Incoming(c)
 }
 
 // replaceDrifted accepts a command that replaces the node, or returns why that is not possible.

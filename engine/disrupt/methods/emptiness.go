@@ -27,7 +27,7 @@ func Empty(from *problem.State, due []*problem.Candidate) *problem.State {
 	slices.SortFunc(found, func(a, b *problem.Candidate) int {
 		return cmp.Or(cmp.Compare(b.Price, a.Price), strings.Compare(a.Node.Name, b.Node.Name))
 	})
-	st.CountEligible(apiv1.DisruptionReasonEmpty, len(found))
+	st.Stats.Eligible[apiv1.DisruptionReasonEmpty] += len(found)
 	for _, c := range found {
 		cmd := model.Command{Reason: apiv1.DisruptionReasonEmpty, Method: "empty", Saves: c.Price}
 		if v := st.Accept(cmd, c); !v.OK() {

@@ -28,7 +28,7 @@ func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
 	}
 	health := healthOf(st)
 	found := faultyOf(st, due)
-	st.CountEligible(status.ReasonUnhealthy, len(found))
+	st.Stats.Eligible[status.ReasonUnhealthy] += len(found)
 	for _, f := range found {
 		pool := health[f.Node.Pool]
 		v := pool.allow(st.Problem.Snapshot.Now)
@@ -108,7 +108,7 @@ func (f *faulty) mayGo(st *problem.State) model.Verdict {
 // replacesNow reports whether n was launched to replace a node that still exists.
 func replacesNow(st *problem.State, n *model.Node) bool {
 	return slices.ContainsFunc(status.Replaces(n), func(name string) bool {
-		_, exists := st.Problem.Snapshot.Claim(name)
+		_, exists := st.Problem.Snapshot.Claims.Get(name)
 		return exists
 	})
 }
@@ -142,7 +142,7 @@ func repairNode(st *problem.State, f faulty) model.Verdict {
 func unplaced(st *problem.State, p problem.Proposal) model.Verdict {
 	for _, refusal := range p.Plan.Refusals {
 		for _, pod := range refusal.Pods {
-			if o, ok := st.Problem.Snapshot.Pod(pod.Key); ok && o.Bound() {
+			if o, ok := st.Problem.Snapshot.Pods.Get(pod.Key); ok && o.Bound() {
 				return p.Verdict
 			}
 		}

@@ -74,7 +74,7 @@ func headroom(st *problem.State, pool *model.Pool) int {
 		return math.MaxInt
 	}
 	m := membersOf(st, pool)
-	return max(0, int(limit)-len(m.active)-m.pending-m.deleting-st.Launching(pool.Name))
+	return max(0, int(limit)-len(m.active)-m.pending-m.deleting-st.Launching[pool.Name])
 }
 
 // fromTemplate returns a planned node without pods, from the template of the pool. The verdict is a refusal if no
@@ -89,33 +89,37 @@ func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model
 	return n, model.Verdict{}
 }
 
-// replaceStatic accepts a command that replaces a node of a static NodePool by one from the pool's template, or returns
-// why that is not possible. The command gets its reason and its repair from the parameter of.
-func replaceStatic(st *problem.State, c *problem.Candidate, of model.Command) model.Verdict {
-	cmd, v := staticCommand(st, c, of.Reason)
+// replaceStatic accepts cmd, which has a reason, as the command that replaces a node of a static NodePool by one from the
+// pool's template, or returns why that is not possible. If Options.TerminateFirst has the reason, the node may be
+// terminated before its replacement is launched.
+func replaceStatic(st *problem.State, c *problem.Candidate, cmd model.Command) model.Verdict {
+	cmd.Method = "static"
+	mayTerminate := mayTerminateFirst(st, cmd.Reason)
+	full := headroom(st, c.Pool) < 1
+	var v model.Verdict
+	switch {
+	case mayTerminate && st.OnlyFullReservations(c.Pool):
+		cmd.TerminateFirst = model.TerminateFirstReservation
+		if !st.Offered(c.Pool, st.Problem.ReservationOf(c)) {
+			v = model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
+				"all capacity reservations of NodePool %q are full, and the node runs in none of them", c.Pool.Name)}
+		}
+	case mayTerminate && full:
+		cmd.TerminateFirst = model.TerminateFirstLimit
+	case full:
+		v = model.Verdict{Rule: model.RuleLimit, Resource: model.Nodes, By: 1}
+	default:
+		var n model.PlannedNode
+		n, v = fromTemplate(st, c.Pool)
+		cmd.Replacements, cmd.Saves = []model.PlannedNode{n}, c.Price-n.Price()
+	}
+	if v.OK() && cmd.TerminateFirst != "" {
+		v = refills(st, c, cmd.Reason)
+	}
 	if !v.OK() {
 		return v
 	}
-	cmd.Repair = of.Repair
 	return st.Accept(cmd, c)
-}
-
-// staticCommand returns the command that replaces a node of a static NodePool. If Options.TerminateFirst has the reason,
-// the node may be terminated before its replacement is launched.
-func staticCommand(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason) (model.Command, model.Verdict) {
-	if mayTerminateFirst(st, reason) && st.OnlyFullReservations(c.Pool) {
-		return terminateStaticFirst(st, c, reason, model.TerminateFirstReservation)
-	}
-	if headroom(st, c.Pool) < 1 {
-		if mayTerminateFirst(st, reason) {
-			return terminateStaticFirst(st, c, reason, model.TerminateFirstLimit)
-		}
-		return model.Command{}, model.Verdict{Rule: model.RuleLimit, Resource: model.Nodes, By: 1}
-	}
-	n, v := fromTemplate(st, c.Pool)
-	return model.Command{
-		Reason: reason, Method: "static", Replacements: []model.PlannedNode{n}, Saves: c.Price - n.Price(),
-	}, v
 }
 
 // replaceDueStatic is replaceStatic for a drifted or unhealthy node. It refuses while the pool has surplus nodes, because

@@ -35,19 +35,6 @@ func terminateFirst(
 	return cmd, refills(st, c, cmd.Reason)
 }
 
-// terminateStaticFirst returns the command that terminates a node of a static NodePool. The NodePool launches another one
-// when the node is gone.
-func terminateStaticFirst(
-	st *problem.State, c *problem.Candidate, reason apiv1.DisruptionReason, why string,
-) (model.Command, model.Verdict) {
-	if why == model.TerminateFirstReservation && !st.Offered(c.Pool, st.Problem.ReservationOf(c)) {
-		return model.Command{}, model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
-			"all capacity reservations of NodePool %q are full, and the node runs in none of them", c.Pool.Name)}
-	}
-	cmd := model.Command{Reason: reason, Method: "static", TerminateFirst: why}
-	return cmd, refills(st, c, reason)
-}
-
 // refills returns a refusal if the NodePool would not soon have another node after this one is terminated, or if the drain
 // of the node could last forever.
 //
@@ -58,7 +45,7 @@ func refills(st *problem.State, c *problem.Candidate, reason apiv1.DisruptionRea
 		return model.Verdict{Rule: model.RuleNoPlace, Subject: fmt.Sprintf(
 			"NodePool %q would not launch another node: it %s", c.Pool.Name, v)}
 	}
-	missing := st.Starting(c.Pool.Name)
+	missing := st.Starting[c.Pool.Name]
 	if c.Pool.Static() {
 		m := membersOf(st, c.Pool)
 		missing += max(0, int(*c.Pool.Object.Spec.Replicas)-len(m.active)-m.pending-m.deleting)

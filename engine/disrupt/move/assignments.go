@@ -16,10 +16,8 @@ import (
 // assignments that were made when the commands began. The replacements of a pod's own node are tried first.
 func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 	moving := map[string]bool{}
-	a := assigner{s: s, promises: maps.Clone(s.Promises), free: map[string]model.Resources{}}
-	if a.promises == nil {
-		a.promises = map[string]string{}
-	}
+	free, promises := model.FreeCapacity{}, map[string]string{}
+	maps.Copy(promises, s.Promises)
 	for _, n := range s.Nodes() {
 		if !status.Disrupting(n) {
 			continue
@@ -28,12 +26,12 @@ func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 		for _, p := range pods {
 			moving[p.Key] = true
 		}
-		a.assign(pods, status.ReplacedBy(n.Claim))
+		assign(s, pods, status.ReplacedBy(n.Claim), free, promises)
 	}
 	if len(moving) == 0 {
 		return nil
 	}
-	s = s.Apply(model.Delta{Claims: markedAsDeleted(s)}).WithPromises(a.promises)
+	s = s.Apply(model.Delta{Claims: status.MarkedAsDeleted(s)}).WithPromises(promises)
 	var out []model.Placement
 	plan, _ := pack.Try(s, o)
 	for _, pl := range plan.Placements {
@@ -45,42 +43,19 @@ func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 	return out
 }
 
-// An assigner assigns pods to claims by first fit, largest pods first.
-type assigner struct {
-	s        *model.Snapshot
-	promises map[string]string          // the name of the claim, by pod key
-	free     map[string]model.Resources // free resources, by name of the claim
-}
-
-// assign assigns each pod to the first of the claims on which it fits, if any.
-func (a *assigner) assign(pods []*model.Pod, claims []string) {
+// assign assigns each pod to the first of the claims on which it fits, if any, largest pods first. It adds the names of
+// their claims to promises, by pod key.
+func assign(s *model.Snapshot, pods []*model.Pod, claims []string, free model.FreeCapacity, promises map[string]string) {
 	slices.SortStableFunc(pods, func(x, y *model.Pod) int {
 		return cmp.Or(cmp.Compare(y.Requests[corev1.ResourceCPU], x.Requests[corev1.ResourceCPU]),
 			cmp.Compare(y.Requests[corev1.ResourceMemory], x.Requests[corev1.ResourceMemory]))
 	})
 	for _, p := range pods {
 		for _, name := range claims {
-			n, ok := a.s.NodeByName(name)
-			if !ok {
-				continue
+			if n, ok := s.NodeByName(name); ok && free.Take(n, p) {
+				promises[p.Key] = name
+				break
 			}
-			if _, known := a.free[name]; !known {
-				a.free[name] = freeOf(n)
-			}
-			if _, _, short := p.Requests.Short(a.free[name]); short {
-				continue
-			}
-			a.free[name] = a.free[name].Minus(p.Requests)
-			a.promises[p.Key] = name
-			break
 		}
 	}
-}
-
-// freeOf returns the free resources of n. For a claim that is not launched they are its requests.
-func freeOf(n *model.Node) model.Resources {
-	if n.Launched() {
-		return n.Free()
-	}
-	return model.RequestsOf(n.Claim.Spec.Resources.Requests)
 }

@@ -26,9 +26,9 @@ func TestPlaces(t *testing.T) {
 		},
 		Nodes: []scenario.Node{
 			{Name: "a-new", Pool: "default", Type: "m.large"},
-			{Name: "b-new", Pool: "default", Type: "m.large", Starting: true},
+			{Name: "b-new", Pool: "default", Type: "m.large", NodeState: scenario.NodeState{Starting: true}},
 			{Name: "c-room", Pool: "default", Type: "m.large", Pods: []scenario.Pod{{Name: "stays", CPU: "500m"}}},
-			{Name: "old-a", Pool: "default", Type: "m.xlarge", Deleting: true, Conditions: marked,
+			{Name: "old-a", Pool: "default", Type: "m.xlarge", NodeState: scenario.NodeState{Deleting: true}, Conditions: marked,
 				Pods: []scenario.Pod{{Name: "a1", CPU: "500m"}, {Name: "a2", CPU: "1500m"}, {Name: "a3", CPU: "1"}}},
 			{Name: "old-b", Pool: "default", Type: "m.xlarge", Conditions: marked,
 				Pods: []scenario.Pod{{Name: "b1", CPU: "2"}}},

@@ -59,7 +59,7 @@ func StageOf(s *model.Snapshot) Stage {
 			}
 		}
 	}
-	for _, p := range s.Pods() {
+	for _, p := range s.Pods.Values() {
 		if p.Unjudged() && !p.Virtual() && model.ByDefault(p.Object) {
 			st.Moving = append(st.Moving, p)
 		}
@@ -116,7 +116,7 @@ func senders(s *model.Snapshot, n *model.Node) (disrupted, deleted bool) {
 		return false, false
 	}
 	for _, name := range sendersOf(n) {
-		claim, known := s.Claim(name)
+		claim, known := s.Claims.Get(name)
 		sender, ok := s.NodeByName(name)
 		if !known || !ok || sender.Claim != claim {
 			continue

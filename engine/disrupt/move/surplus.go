@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
@@ -41,7 +40,7 @@ func SurplusReplacements(s *model.Snapshot, replacements []*model.Node, o pack.O
 		return surplus, used
 	}
 	slices.SortFunc(idle, func(a, b *model.Node) int { return strings.Compare(a.Name, b.Name) })
-	s = s.Apply(model.Delta{Claims: append(markedAsDeleted(s), status.Deleted(s.Now, surplus...)...)})
+	s = s.Apply(model.Delta{Claims: append(status.MarkedAsDeleted(s), status.Deleted(s.Now, surplus...)...)})
 	have := shortageOf(s, o)
 	if w := s.Apply(model.Delta{Claims: status.Deleted(s.Now, idle...)}); !have.less(shortageOf(w, o)) {
 		return append(surplus, idle...), used
@@ -58,18 +57,6 @@ func SurplusReplacements(s *model.Snapshot, replacements []*model.Node, o pack.O
 		s, have = w, without
 	}
 	return surplus, used
-}
-
-// markedAsDeleted returns the claims of the marked nodes, and sets their deletion timestamps. A plan then treats the pods
-// of these nodes as pods that need another place.
-func markedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
-	var marked []*model.Node
-	for _, n := range s.Nodes() {
-		if n.Claim != nil && !n.Deleting && status.Disrupting(n) {
-			marked = append(marked, n)
-		}
-	}
-	return status.Deleted(s.Now, marked...)
 }
 
 // A shortage is the capacity that pods without a node lack: the number and price of the nodes to launch for them.

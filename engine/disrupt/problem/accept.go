@@ -76,7 +76,7 @@ func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta 
 	for i := range replacements {
 		r := &replacements[i]
 		st.planned++
-		st.launching[r.Pool.Name]++
+		st.Launching[r.Pool.Name]++
 		name := fmt.Sprintf("planned-%d", st.planned)
 		t := r.Options[0]
 		labels := maps.Clone(r.Pool.Labels)
@@ -110,7 +110,7 @@ func (p *Problem) original(cmd model.Command) model.Command {
 	pods := func(list []*model.Pod) []*model.Pod {
 		out := slices.Clone(list)
 		for i, pod := range out {
-			if o, ok := p.Snapshot.Pod(pod.Key); ok {
+			if o, ok := p.Snapshot.Pods.Get(pod.Key); ok {
 				out[i] = o
 			}
 		}

@@ -42,8 +42,9 @@ func newCandidate(p *Problem, n *model.Node) *Candidate {
 		c.tuning = tuningOf(c.Pool)
 	}
 	if t := p.types[n.Pool][c.Type()]; t != nil {
-		o, ok := t.OfferingOf(n)
-		c.Price, c.Priced = o.Price, ok
+		if o := t.OfferingOf(n); o != nil {
+			c.Price, c.Priced = o.Price, true
+		}
 		if coverage := p.Snapshot.Coverage(); coverage.Has(n.Name) {
 			c.Price = p.released(coverage, n.Name)
 		}

@@ -20,16 +20,13 @@ func (p *Problem) released(c *commitment.Coverage, node string) float64 {
 
 // priceOfSet returns by how much the bill falls when the nodes end, in dollars per hour. cluster has these nodes.
 func priceOfSet(cluster *model.Snapshot, set []*Candidate) float64 {
-	sum, coverage := 0.0, cluster.Coverage()
-	var covered []string
-	for _, c := range set {
-		if coverage.Has(c.Node.Name) {
-			covered = append(covered, c.Node.Name)
-		} else {
+	sum, coverage, names := 0.0, cluster.Coverage(), make([]string, len(set))
+	for i, c := range set {
+		if names[i] = c.Node.Name; !coverage.Has(names[i]) {
 			sum += c.Price
 		}
 	}
-	return sum + coverage.Released(covered...)
+	return sum + coverage.Released(names...)
 }
 
 // withoutUnitsInUse returns the instance types of all NodePools of cluster without the units of commitments that are in use

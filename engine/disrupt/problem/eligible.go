@@ -77,9 +77,13 @@ func (p *Problem) MayRepair(c *Candidate) model.Verdict {
 	return p.backoff(n)
 }
 
-// MayConsolidate returns a refusal if the settings of the NodePool do not allow consolidation of the node.
+// MayConsolidate returns a refusal if MayDisrupt does, or if the settings of the NodePool do not allow consolidation of
+// the node.
 func (p *Problem) MayConsolidate(c *Candidate) model.Verdict {
+	v := p.MayDisrupt(c)
 	switch {
+	case !v.OK():
+		return v
 	case c.Pool.Static():
 		return policyVerdict(model.CauseStatic, c.Pool.Name)
 	case c.Pool.Object.Spec.Disruption.ConsolidateAfter.Duration == nil:
@@ -87,7 +91,7 @@ func (p *Problem) MayConsolidate(c *Candidate) model.Verdict {
 	case !p.Consolidatable(c):
 		return model.Verdict{Rule: model.RuleRecent, By: int64(*c.Pool.Object.Spec.Disruption.ConsolidateAfter.Duration)}
 	}
-	return model.Verdict{}
+	return v
 }
 
 // PodsMayGo returns a refusal if a pod of the node has do-not-disrupt or can never be evicted, or if its
@@ -108,14 +112,10 @@ func (p *Problem) PodsMayGo(c *Candidate, eventual bool) model.Verdict {
 
 // EmptyMayGo returns the reason, other than budgets, why an empty node must stay.
 func (st *State) EmptyMayGo(c *Candidate) model.Verdict {
-	p := st.Problem
-	if v := p.MayDisrupt(c); !v.OK() {
+	if v := st.Problem.MayConsolidate(c); !v.OK() {
 		return v
 	}
-	if v := p.MayConsolidate(c); !v.OK() {
-		return v
-	}
-	if v := p.PodsMayGo(c, false); !v.OK() {
+	if v := st.Problem.PodsMayGo(c, false); !v.OK() {
 		return v
 	}
 	if buffer := st.nodes[c.index].buffer; buffer != "" {

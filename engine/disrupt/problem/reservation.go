@@ -99,21 +99,8 @@ func withReservations(s *model.Snapshot, change map[string]int) map[string][]*mo
 	if len(change) == 0 {
 		return nil
 	}
-	types := map[string][]*model.InstanceType{}
-	for _, p := range s.Pools() {
-		list := slices.Clone(s.Types(p.Name))
-		for i, t := range list {
-			if !slices.ContainsFunc(t.Offerings, func(o model.Offering) bool { return change[o.ReservationID] != 0 }) {
-				continue
-			}
-			changed := *t
-			changed.Offerings = slices.Clone(t.Offerings)
-			for k := range changed.Offerings {
-				changed.Offerings[k].ReservationCapacity += change[changed.Offerings[k].ReservationID]
-			}
-			list[i] = &changed
-		}
-		types[p.Name] = list
-	}
-	return types
+	return model.WithOfferings(s, func(_ *model.InstanceType, o *model.Offering) bool {
+		o.ReservationCapacity += change[o.ReservationID]
+		return change[o.ReservationID] != 0
+	})
 }

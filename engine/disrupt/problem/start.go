@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,21 +24,10 @@ import (
 func (p *Problem) start() *State {
 	st := &State{
 		Problem: p, Budgets: budget.Of(p.Snapshot, p.Options.Simulate), nodes: make([]nodeState, len(p.Candidates)),
-		launching: map[string]int{}, starting: map[string]int{}, Stats: Stats{Eligible: map[apiv1.DisruptionReason]int{}, Headroom: map[string]model.Resources{}},
+		Launching: map[string]int{}, Starting: map[string]int{}, Stats: Stats{Eligible: map[apiv1.DisruptionReason]int{}, Headroom: map[string]model.Resources{}},
 	}
-	var leaving, marked []*model.Node
-	for _, n := range p.Snapshot.Nodes() {
-		switch {
-		case n.Deleting:
-			leaving = append(leaving, n)
-		case status.Disrupting(n):
-			leaving = append(leaving, n)
-			if n.Claim != nil {
-				marked = append(marked, n)
-			}
-		}
-	}
-	s := p.Snapshot.Apply(model.Delta{Claims: status.Deleted(p.Snapshot.Now, marked...)})
+	leaving := slices.DeleteFunc(p.Snapshot.Nodes(), func(n *model.Node) bool { return !n.Deleting && !status.Disrupting(n) })
+	s := p.Snapshot.Apply(model.Delta{Claims: status.MarkedAsDeleted(p.Snapshot)})
 	var planned []model.PlannedNode
 	if len(s.Pending())+len(s.Displaced()) > 0 {
 		plan, failed := pack.Try(s, p.Options.Pack)
@@ -63,11 +53,11 @@ func (p *Problem) start() *State {
 func (st *State) countStarting(planned []model.PlannedNode) {
 	for _, c := range st.Problem.Candidates {
 		if !c.Node.Deleting && !st.Problem.Initialized(c.Node) {
-			st.starting[c.Node.Pool]++
+			st.Starting[c.Node.Pool]++
 		}
 	}
 	for i := range planned {
-		st.starting[planned[i].Pool.Name]++
+		st.Starting[planned[i].Pool.Name]++
 	}
 }
 
@@ -107,7 +97,7 @@ func (st *State) expectAssigned() {
 	}
 	for _, c := range st.Problem.Candidates {
 		for _, name := range status.Replaces(c.Node) {
-			if _, exists := s.Claim(name); exists {
+			if _, exists := s.Claims.Get(name); exists {
 				st.nodes[c.index].incoming = true
 			}
 		}
@@ -179,13 +169,8 @@ func (p *Problem) Cordon(s *model.Snapshot, match func(*model.Node) bool) model.
 // Capacity reservations used up by commands are not available.
 func (st *State) Types(pool *model.Pool) []*model.InstanceType {
 	var types []*model.InstanceType
-	for _, t := range st.Cluster.Types(pool.Name) {
-		if _, ok := t.Requirements.Intersects(pool.Requirements); !ok {
-			continue
-		}
-		if _, ok := t.Cheapest(pool.Requirements); ok {
-			types = append(types, t)
-		}
+	for t := range model.Launchable(st.Cluster.Types(pool.Name), pool.Requirements) {
+		types = append(types, t)
 	}
 	SortByPrice(types, pool.Requirements)
 	return types[:min(len(types), st.Problem.Options.Pack.MaxTypes)]

@@ -26,14 +26,15 @@ type State struct {
 	// Gain is the sum of the net gains of accepted consolidations, in dollars.
 	Gain  float64
 	Stats Stats
+	// Launching is how many replacements the commands launch in each NodePool. Starting is how many of its nodes are not
+	// initialized or are planned for pending pods; commands do not change it.
+	Launching, Starting map[string]int
 
 	evicted   budget.Taken
-	nodes     []nodeState    // by candidate
-	launching map[string]int // replacements so far, by NodePool
-	starting  map[string]int // nodes that start before any command, by NodePool; never changed
-	voluntary int            // nodes removed by voluntary commands
-	planned   int            // number of replacements so far, used in their names
-	last      effect         // effect of the last command
+	nodes     []nodeState // by candidate
+	voluntary int         // nodes removed by voluntary commands
+	planned   int         // number of replacements so far, used in their names
+	last      effect      // effect of the last command
 }
 
 // Stats are statistics of how a decision was made.
@@ -83,7 +84,7 @@ func (st *State) Clone() *State {
 	c.Budgets = st.Budgets.Clone()
 	c.Commands = slices.Clip(st.Commands)
 	c.Stats.Eligible, c.Stats.Moves = maps.Clone(st.Stats.Eligible), slices.Clip(st.Stats.Moves)
-	c.nodes, c.launching = slices.Clone(st.nodes), maps.Clone(st.launching)
+	c.nodes, c.Launching = slices.Clone(st.nodes), maps.Clone(st.Launching)
 	return &c
 }
 
@@ -133,17 +134,8 @@ func (st *State) Blocked() []model.Blocked {
 	return out
 }
 
-// CountEligible adds n to Stats.Eligible.
-func (st *State) CountEligible(reason apiv1.DisruptionReason, n int) { st.Stats.Eligible[reason] += n }
-
 // Exhausted reports whether Options.MaxWhatIfs is reached.
 func (st *State) Exhausted() bool { return st.Stats.WhatIfs >= st.Problem.Options.MaxWhatIfs }
-
-// Launching returns how many replacements the commands launch in the NodePool.
-func (st *State) Launching(pool string) int { return st.launching[pool] }
-
-// Starting returns how many nodes of the NodePool are not initialized, or are planned for pending pods.
-func (st *State) Starting(pool string) int { return st.starting[pool] }
 
 // Due returns candidates that no command removes yet. If proposed is false, it returns those whose NodePool's mode
 // allows commands for the reason to be executed. If proposed is true, it returns those whose mode allows them only to

@@ -37,7 +37,8 @@ func (p *Problem) appraise() {
 			}
 		}
 	}
-	p.tariff = tariffOf(demand, p.machines())
+	types, prices := p.machines()
+	p.tariff = tariffOf(demand, types, prices)
 	for _, c := range p.Candidates {
 		for _, pod := range c.Pods {
 			c.Worth += p.tariff.worth(pod.Requests)
@@ -54,67 +55,52 @@ func (p *Problem) FullWorth(c *Candidate) float64 {
 	return p.tariff.worth(c.Node.Allocatable.Minus(c.Node.DaemonUsed)) / c.Price
 }
 
-// A machine is an instance type with its lowest price over all NodePools.
-type machine struct {
-	room  model.Resources
-	price float64
-}
-
-// machines returns the instance types that usable NodePools may launch, cheapest first.
-func (p *Problem) machines() []machine {
-	best := map[*model.InstanceType]float64{}
-	var types []*model.InstanceType
+// machines returns the instance types that usable NodePools may launch, cheapest first, and the lowest price of each.
+func (p *Problem) machines() (types []*model.InstanceType, prices map[*model.InstanceType]float64) {
+	prices = map[*model.InstanceType]float64{}
 	for _, pool := range p.Snapshot.Pools() {
 		if !pool.Usable().OK() {
 			continue
 		}
-		for _, t := range p.Snapshot.Types(pool.Name) {
-			if _, ok := t.Requirements.Intersects(pool.Requirements); !ok {
+		for t, o := range model.Launchable(p.Snapshot.Types(pool.Name), pool.Requirements) {
+			if o.Price <= 0 {
 				continue
 			}
-			o, ok := t.Cheapest(pool.Requirements)
-			if !ok || o.Price <= 0 {
-				continue
-			}
-			old, seen := best[t]
+			old, seen := prices[t]
 			if !seen {
 				types = append(types, t)
 			}
 			if !seen || o.Price < old {
-				best[t] = o.Price
+				prices[t] = o.Price
 			}
 		}
 	}
 	slices.SortFunc(types, func(a, b *model.InstanceType) int {
-		return cmp.Or(cmp.Compare(best[a], best[b]), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(prices[a], prices[b]), strings.Compare(a.Name, b.Name))
 	})
-	out := make([]machine, len(types))
-	for i, t := range types {
-		out[i] = machine{room: t.Allocatable, price: best[t]}
-	}
-	return out
+	return types, prices
 }
 
 // tariffOf solves the dual linear program
 //
 //	maximise    sum over r of demand[r]*y[r]
-//	subject to  sum over r of room[r]*y[r] <= price   for every machine,   y >= 0
+//	subject to  sum over r of allocatable[r]*y[r] <= price   for every type,   y >= 0
 //
 // Amounts are scaled by the total demand, for numerical accuracy. A resource without demand has no price.
-func tariffOf(demand model.Resources, machines []machine) tariff {
+func tariffOf(demand model.Resources, types []*model.InstanceType, price map[*model.InstanceType]float64) tariff {
 	var names []corev1.ResourceName
 	for _, name := range demand.Names() {
-		if demand[name] > 0 && slices.ContainsFunc(machines, func(m machine) bool { return m.room[name] > 0 }) {
+		if demand[name] > 0 && slices.ContainsFunc(types, func(t *model.InstanceType) bool { return t.Allocatable[name] > 0 }) {
 			names = append(names, name)
 		}
 	}
 	program := lp.NewProgram(slices.Repeat([]float64{1}, len(names)))
-	for _, m := range machines {
+	for _, t := range types {
 		row := make([]float64, len(names))
 		for j, name := range names {
-			row[j] = float64(max(m.room[name], 0)) / float64(demand[name])
+			row[j] = float64(max(t.Allocatable[name], 0)) / float64(demand[name])
 		}
-		program.AddRow(row, m.price)
+		program.AddRow(row, price[t])
 	}
 	program.Solve()
 	prices := make([]float64, len(names))

@@ -100,6 +100,18 @@ func Deleted(now time.Time, nodes ...*model.Node) []*apiv1.NodeClaim {
 	return claims
 }
 
+// MarkedAsDeleted returns the claims of the marked nodes with a deletion timestamp. A plan then treats the pods of these
+// nodes as pods that need another place.
+func MarkedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
+	var marked []*model.Node
+	for _, n := range s.Nodes() {
+		if n.Claim != nil && !n.Deleting && Disrupting(n) {
+			marked = append(marked, n)
+		}
+	}
+	return Deleted(s.Now, marked...)
+}
+
 // ProtectedPod returns a pod of the node with an active do-not-disrupt annotation, nil if there is none.
 func ProtectedPod(n *model.Node, now time.Time) *model.Pod {
 	for _, p := range n.Pods {
@@ -137,7 +149,7 @@ func Surplus(s *model.Snapshot, n *model.Node) bool {
 	}
 	stays := false
 	for _, name := range Replaces(n) {
-		c, exists := s.Claim(name)
+		c, exists := s.Claims.Get(name)
 		if !exists {
 			continue
 		}

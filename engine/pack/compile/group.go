@@ -260,7 +260,7 @@ func bothSatisfiable(a, b *catalog.NodeTerms) bool {
 func namespaceIndex(s *model.Snapshot) topology.Namespaces {
 	return func(selector labels.Selector) []string {
 		var out []string
-		for _, n := range s.Namespaces() {
+		for _, n := range s.Namespaces.Values() {
 			if selector.Matches(labels.Set(n.Labels)) {
 				out = append(out, n.Name)
 			}

@@ -2,6 +2,8 @@ package nodematch
 
 import (
 	"encoding/json"
+	"iter"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,18 +11,10 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// A Selector is the node selector and required node affinity of pods. The nil Selector matches each node.
+// A Selector is the node selector and required node affinity of pods. The nil Selector matches each node, an invalid one
+// none.
 type Selector struct {
 	required nodeaffinity.RequiredNodeAffinity
-}
-
-// Matches reports whether the selector matches the node. An invalid selector matches no node.
-func (s *Selector) Matches(node *corev1.Node) bool {
-	if s == nil {
-		return true
-	}
-	ok, err := s.required.Match(node)
-	return err == nil && ok
 }
 
 // An Index holds the Selectors of one check, the label keys that they use, and the LabelSets that nodes may have. All
@@ -95,14 +89,8 @@ func (x *Index) AddKey(key string) {
 // Relevant reports whether LabelSets contain the key.
 func (x *Index) Relevant(key string) bool { return x.relevant[key] }
 
-// Keys returns the relevant label keys in random order.
-func (x *Index) Keys() []string {
-	out := make([]string, 0, len(x.relevant))
-	for key := range x.relevant {
-		out = append(out, key)
-	}
-	return out
-}
+// Keys ranges over the relevant label keys in random order.
+func (x *Index) Keys() iter.Seq[string] { return maps.Keys(x.relevant) }
 
 // At returns the LabelSet in which keys[i] has values[i]. The keys are sorted and include all relevant ones.
 func (x *Index) At(keys []string, values []Value) *LabelSet {
@@ -172,7 +160,8 @@ func (l *LabelSet) MatchedBy(s *Selector) bool {
 	}
 	match, ok := l.matches[s]
 	if !ok {
-		match = s.Matches(l.node)
+		ok, err := s.required.Match(l.node)
+		match = err == nil && ok
 		l.matches[s] = match
 	}
 	return match

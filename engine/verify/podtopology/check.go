@@ -7,13 +7,13 @@ import (
 )
 
 // A Rule is a kind of constraint.
-type Rule uint8
+type Rule string
 
 // The rules.
 const (
-	Spread Rule = iota
-	Affinity
-	AntiAffinity
+	Spread       Rule = "spread"
+	Affinity     Rule = "affinity"
+	AntiAffinity Rule = "antiAffinity"
 )
 
 // A Violation is a pod that the plan places although one of the rules does not allow it.

@@ -21,7 +21,7 @@ import (
 // becomes an ordinary node. If the command was rolled back, the replacement is deleted unless pods need it. endSurplus runs at
 // the end of a pass, because the commands of the pass may use such a replacement.
 func (c *Controller) endSurplus(ctx context.Context) error {
-	if !slices.ContainsFunc(c.Cluster.Snapshot().Claims(), func(claim *apiv1.NodeClaim) bool {
+	if !slices.ContainsFunc(c.Cluster.Snapshot().Claims.Values(), func(claim *apiv1.NodeClaim) bool {
 		return claim.Annotations[apiv1.ReplacesAnnotationKey] != ""
 	}) {
 		return nil
@@ -34,7 +34,7 @@ func (c *Controller) endSurplus(ctx context.Context) error {
 		}
 		switch replaced := status.Replaces(n); {
 		case len(replaced) == 0 || awaited(s, n, replaced):
-		case slices.ContainsFunc(replaced, func(name string) bool { _, there := s.Claim(name); return there }):
+		case slices.ContainsFunc(replaced, func(name string) bool { _, there := s.Claims.Get(name); return there }):
 			left = append(left, n)
 		default:
 			ordinary = append(ordinary, n)
@@ -60,7 +60,7 @@ func (c *Controller) endSurplus(ctx context.Context) error {
 // awaited reports whether one of the NodeClaims that n replaces is being deleted, or is marked and waits for n.
 func awaited(s *model.Snapshot, n *model.Node, replaced []string) bool {
 	for _, name := range replaced {
-		claim, there := s.Claim(name)
+		claim, there := s.Claims.Get(name)
 		if !there {
 			continue
 		}

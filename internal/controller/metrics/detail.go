@@ -81,10 +81,10 @@ func (c *Nodes) sum(nodes []*model.Node) {
 func (c *Nodes) sumPods() {
 	sums := map[string]float64{}
 	s := c.Cluster.Snapshot()
-	for _, p := range s.EachPod() {
+	for _, p := range s.Pods.Each() {
 		var l map[string]string
 		if p.Bound() {
-			if n, ok := s.RawNode(p.Object.Spec.NodeName); ok {
+			if n, ok := s.NodeObjects.Get(p.Object.Spec.NodeName); ok {
 				l = n.Labels
 			}
 		}

@@ -335,7 +335,7 @@ func TestUnsafePlacementDoesNotStopOthers(t *testing.T) {
 		if !o.Leave["default/near-0"].OK() {
 			return pack.Solve(s, o)
 		}
-		near, _ := s.Pod("default/near-0")
+		near, _ := s.Pods.Get("default/near-0")
 		n, _ := s.NodeByName("n")
 		o.Leave = map[string]model.Verdict{near.Key: {Rule: model.RuleInvalid, Subject: "placed by hand"}}
 		plan := pack.Solve(s, o)

@@ -12,7 +12,7 @@ import (
 
 // urgent sets the priority of the pod.
 func (w *world) urgent(key string, priority int32) {
-	p, ok := w.Cluster.Snapshot().Pod("default/" + key)
+	p, ok := w.Cluster.Snapshot().Pods.Get("default/" + key)
 	if !ok {
 		w.t.Fatalf("there is no pod %s", key)
 	}

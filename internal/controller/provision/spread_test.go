@@ -34,7 +34,7 @@ func TestDefaultSpread(t *testing.T) {
 				}},
 			}
 			w.pend("web", 2, 1)
-			for _, p := range w.Cluster.Snapshot().Pods() {
+			for _, p := range w.Cluster.Snapshot().Pods.Values() {
 				o := p.Object.DeepCopy()
 				o.Labels = map[string]string{"app": "web"}
 				w.Cluster.Set(o)

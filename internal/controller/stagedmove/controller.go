@@ -136,7 +136,7 @@ func (c *Controller) paid(s *model.Snapshot) bool {
 // DaemonSet pods and static pods.
 func replicas(s *model.Snapshot) map[types.UID]int {
 	n := map[types.UID]int{}
-	for _, p := range s.Pods() {
+	for _, p := range s.Pods.Values() {
 		owner := metav1.GetControllerOfNoCopy(p.Object)
 		if owner != nil && !p.Terminating() && !p.Terminal() && !p.Daemon() && !p.Mirror() {
 			n[owner.UID]++
@@ -184,7 +184,7 @@ func (c *Controller) Awaiting(pods []*corev1.Pod) map[types.UID]bool {
 	s := c.Cluster.Snapshot()
 	awaiting := map[types.UID]bool{}
 	for _, o := range pods {
-		if p, ok := s.Pod(o.Namespace + "/" + o.Name); ok && p.UID == o.UID && move.AwaitsOpening(s, p) {
+		if p, ok := s.Pods.Get(o.Namespace + "/" + o.Name); ok && p.UID == o.UID && move.AwaitsOpening(s, p) {
 			awaiting[o.UID] = true
 		}
 	}

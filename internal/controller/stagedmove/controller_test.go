@@ -80,7 +80,7 @@ func (w *world) pod(i int, kind, workload, node string) {
 // leave deletes the pods.
 func (w *world) leave(names ...string) {
 	for _, name := range names {
-		p, ok := w.Cluster.Snapshot().Pod("d/" + name)
+		p, ok := w.Cluster.Snapshot().Pods.Get("d/" + name)
 		if !ok {
 			w.t.Fatalf("there is no pod %s", name)
 		}
@@ -112,7 +112,7 @@ func (w *world) want(what string, first, second bool, awaiting int) {
 		}
 	}
 	var pods []*corev1.Pod
-	for _, p := range w.Cluster.Snapshot().Pods() {
+	for _, p := range w.Cluster.Snapshot().Pods.Values() {
 		pods = append(pods, p.Object)
 	}
 	if got := len(w.Awaiting(pods)); got != awaiting {
@@ -225,7 +225,7 @@ func TestStuckThatLeave(t *testing.T) {
 // Reserved nodes are opened when the claim that they replace no longer exists.
 func TestOpensWhenReplacedNodeIsGone(t *testing.T) {
 	w := newWorld(t)
-	claim, _ := w.Cluster.Snapshot().Claim("old")
+	claim, _ := w.Cluster.Snapshot().Claims.Get("old")
 	w.Cluster.Remove(claim)
 	w.pass(pause)
 	w.pass(pause)

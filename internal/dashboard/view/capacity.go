@@ -104,17 +104,12 @@ func reservationsOf(s *model.Snapshot) []Reservation {
 			}
 		}
 	}
-	for n := range s.EachNode() {
+	for _, n := range s.EachNode() {
 		if n.Labels[apiv1.CapacityTypeLabelKey] != apiv1.CapacityTypeReserved || n.Pool == "" || len(byID) == 0 {
 			continue
 		}
-		for _, t := range s.Types(n.Pool) {
-			if t.Name != n.Labels[corev1.LabelInstanceTypeStable] {
-				continue
-			}
-			if o, ok := t.OfferingOf(n); ok && byID[o.ReservationID] != nil {
-				byID[o.ReservationID].Used++
-			}
+		if o := s.OfferingOf(n); o != nil && byID[o.ReservationID] != nil {
+			byID[o.ReservationID].Used++
 		}
 	}
 	out := make([]Reservation, 0, len(byID))
@@ -128,7 +123,7 @@ func reservationsOf(s *model.Snapshot) []Reservation {
 
 func spotOf(s *model.Snapshot, prices Prices) []SpotZone {
 	byZone := map[string]*SpotZone{}
-	for n := range s.EachNode() {
+	for _, n := range s.EachNode() {
 		if n.Pool == "" || n.Labels[apiv1.CapacityTypeLabelKey] != apiv1.CapacityTypeSpot {
 			continue
 		}

@@ -193,7 +193,7 @@ func DevicesOf(s *model.Snapshot, c Claims, groups []PendingGroup) Devices {
 			}
 		}
 	}
-	for n := range s.EachNode() {
+	for _, n := range s.EachNode() {
 		for _, p := range n.Pods {
 			if ClaimsDevices(p) {
 				add(p, false)

@@ -74,7 +74,7 @@ func (f *Fleeter) Update(s *model.Snapshot, prices Prices, o decisions.Outcome) 
 			f.remove(n, &out)
 		}
 	} else {
-		for n := range s.EachNode() {
+		for _, n := range s.EachNode() {
 			f.update(n, prices, &out)
 		}
 		for id, k := range f.known {
@@ -202,7 +202,7 @@ func (f *Fleeter) Strip() Strip {
 // RegionOf returns the region of the nodes, the first by name if there are several, empty if no node has one.
 func RegionOf(s *model.Snapshot) string {
 	region := ""
-	for n := range s.EachNode() {
+	for _, n := range s.EachNode() {
 		if r := n.Labels[corev1.LabelTopologyRegion]; r != "" && (region == "" || r < region) {
 			region = r
 		}

@@ -28,7 +28,7 @@ func PoolsOf(s *model.Snapshot, prices Prices, labels apiv1.LabelRules) []Pool {
 	run := &offline.Run{Snapshot: s, Plan: &model.Plan{}}
 	e := explain.New(s, labels)
 	nodes := map[string][]*model.Node{}
-	for n := range s.EachNode() {
+	for _, n := range s.EachNode() {
 		nodes[n.Pool] = append(nodes[n.Pool], n)
 	}
 	out := []Pool{}

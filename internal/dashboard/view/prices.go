@@ -49,8 +49,8 @@ func (p Prices) Of(n *model.Node) Price {
 	if t == nil {
 		return Price{}
 	}
-	o, ok := t.OfferingOf(n)
-	if !ok || o.Unpriced {
+	o := t.OfferingOf(n)
+	if o == nil || o.Unpriced {
 		return Price{}
 	}
 	own := o.Price

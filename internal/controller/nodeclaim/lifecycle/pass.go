@@ -66,7 +66,7 @@ func (p *pass) run(ctx context.Context) (ctrl.Result, error) {
 	var requeue ctrl.Result
 	for step := 0; ; step++ {
 		if step == maxSteps {
-			panic(fmt.Sprintf("claim %s does not settle: %s", p.claim.Name, lifecycle.Next(p.view)))
+			panic(fmt.Sprintf("claim %s does not settle: %+v", p.claim.Name, lifecycle.Next(p.view)))
 		}
 		j := lifecycle.Next(p.view)
 		requeue.RequeueAfter = j.Requeue

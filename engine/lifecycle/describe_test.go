@@ -10,7 +10,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// String prints one line per item, for tests and logs.
+// String prints one line per item.
 func (j Judgement) String() string {
 	var b strings.Builder
 	for _, a := range j.Actions {

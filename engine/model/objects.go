@@ -1,0 +1,30 @@
+package model
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// Objects are the objects of a Snapshot by key: namespace/name, or the name alone for cluster-scoped kinds.
+type Objects struct {
+	Pods   Table[*Pod]
+	Claims Table[*apiv1.NodeClaim]
+	// NodeObjects are all Node objects, also those that Snapshot.Nodes omits because their claims count instead.
+	NodeObjects Table[*corev1.Node]
+
+	// The objects to which pods refer by name or selector. Nothing is computed from them in advance, because few pods
+	// refer to them.
+	Namespaces     Table[*corev1.Namespace]
+	PDBs           Table[*policyv1.PodDisruptionBudget]
+	VolumeClaims   Table[*corev1.PersistentVolumeClaim]
+	Volumes        Table[*corev1.PersistentVolume]
+	StorageClasses Table[*storagev1.StorageClass]
+	CSINodes       Table[*storagev1.CSINode]
+
+	pools   Table[*Pool]
+	daemons Table[*Daemon]
+	types   Table[[]*InstanceType] // by pool name
+}
