@@ -46,6 +46,8 @@ type Options struct {
 	// Each event is written to Log. Logs is a new directory for the logs of the cluster; empty keeps none.
 	Log  io.Writer
 	Logs string
+	// Profiles is a new directory for profiles of the controller; empty makes none. See profile.
+	Profiles string
 }
 
 // A Result is the result of one run.
@@ -94,6 +96,11 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		return r, fmt.Errorf("keep logs in %s: it is there already; name another directory", o.Logs)
 	}
 	c := &Cluster{Bin: o.Bin, Dir: o.Dir, Controller: o.Controller}
+	if o.Profiles != "" {
+		if c.MetricsPort, err = freePort(ctx); err != nil {
+			return r, err
+		}
+	}
 	types, err := c.Types(ctx, o.MaxCPU)
 	if err != nil {
 		return r, err
@@ -101,6 +108,10 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	defer func() { err = errors.Join(err, c.keepLogs(o.Logs), c.Down(ctx)) }()
 	if err := c.Up(ctx); err != nil {
 		return r, err
+	}
+	if o.Profiles != "" {
+		end := c.profile(ctx, o.Profiles)
+		defer func() { err = errors.Join(err, end()) }()
 	}
 	api, err := c.API(ctx)
 	if err != nil {
