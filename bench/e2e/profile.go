@@ -36,6 +36,21 @@ func freePort(ctx context.Context) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
+// upProfiled starts the cluster, and records profiles of the controller in dir as profile does. If dir is empty, it records
+// none.
+func (c *Cluster) upProfiled(ctx context.Context, dir string) (end func() error, err error) {
+	if dir == "" {
+		return func() error { return nil }, c.Up(ctx)
+	}
+	if c.MetricsPort, err = freePort(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.Up(ctx); err != nil {
+		return nil, err
+	}
+	return c.profile(ctx, dir), nil
+}
+
 // profile records CPU profiles of the controller in the directory until the returned function is called, and reads its
 // metrics at intervals. That function writes the allocations, and returns the first error.
 func (c *Cluster) profile(ctx context.Context, dir string) (end func() error) {

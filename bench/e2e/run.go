@@ -96,23 +96,16 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		return r, fmt.Errorf("keep logs in %s: it is there already; name another directory", o.Logs)
 	}
 	c := &Cluster{Bin: o.Bin, Dir: o.Dir, Controller: o.Controller}
-	if o.Profiles != "" {
-		if c.MetricsPort, err = freePort(ctx); err != nil {
-			return r, err
-		}
-	}
 	types, err := c.Types(ctx, o.MaxCPU)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, c.keepLogs(o.Logs), c.Down(ctx)) }()
-	if err := c.Up(ctx); err != nil {
+	end, err := c.upProfiled(ctx, o.Profiles)
+	if err != nil {
 		return r, err
 	}
-	if o.Profiles != "" {
-		end := c.profile(ctx, o.Profiles)
-		defer func() { err = errors.Join(err, end()) }()
-	}
+	defer func() { err = errors.Join(err, end()) }()
 	api, err := c.API(ctx)
 	if err != nil {
 		return r, err

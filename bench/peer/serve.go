@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/awslabs/operatorpkg/object"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/tools/record"
@@ -88,11 +89,11 @@ func begin(ctx context.Context, r *request) (*world, error) {
 		store: newStore(), clock: &virtualClock{now: r.Now}, cloud: fakecloud.NewCloudProvider(), recorder: events.NewRecorder(&record.FakeRecorder{}),
 		queue: &disruption.Queue{ProviderIDToCommand: map[string]*disruption.Command{}},
 	}
-	kind := w.cloud.NodeClassGroupVersionKind
-	if len(kind) == 0 {
-		return nil, errors.New("upstream's fake cloud has no kind of node classes")
+	w.class = karpenterv1.NodeClassReference{Name: "default"}
+	for _, c := range w.cloud.GetSupportedNodeClasses() {
+		gvk := object.GVK(c)
+		w.class.Group, w.class.Kind = gvk.Group, gvk.Kind
 	}
-	w.class = karpenterv1.NodeClassReference{Group: kind[0].Group, Kind: kind[0].Kind, Name: "default"}
 	w.cloud.InstanceTypesForNodePool = map[string][]*cloudprovider.InstanceType{}
 	for _, p := range r.Begin.Pools {
 		p.Spec.Template.Spec.NodeClassRef = &w.class

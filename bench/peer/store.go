@@ -80,14 +80,14 @@ func (s *store) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 	return s.Client.Get(ctx, key, o, opts...)
 }
 
-// An object is a pointer to T that can be copied.
-type object[T any] interface {
+// A copyable is a pointer to T that can be copied.
+type copyable[T any] interface {
 	*T
 	client.Object
 	DeepCopy() *T
 }
 
-func get[T any, P object[T]](all map[client.ObjectKey]P, key client.ObjectKey, into P, resource string) error {
+func get[T any, P copyable[T]](all map[client.ObjectKey]P, key client.ObjectKey, into P, resource string) error {
 	found := all[key]
 	if found == nil {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: resource}, key.Name)
@@ -137,7 +137,7 @@ func (s *store) List(ctx context.Context, list client.ObjectList, opts ...client
 }
 
 // selected returns copies of the objects that the options select. fields are the known fields of field selectors.
-func selected[T any, P object[T]](all map[client.ObjectKey]P, o client.ListOptions, fields map[string]func(P) string) []T {
+func selected[T any, P copyable[T]](all map[client.ObjectKey]P, o client.ListOptions, fields map[string]func(P) string) []T {
 	keys := slices.SortedFunc(maps.Keys(all), func(a, b client.ObjectKey) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})

@@ -18,7 +18,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/backtest/synthetic"
 	"github.com/karpenter-go/karpenter/internal/manifest"
 	"github.com/karpenter-go/karpenter/internal/offline"
-	"github.com/karpenter-go/karpenter/internal/report"
+	answers "github.com/karpenter-go/karpenter/internal/report"
 )
 
 // backtestPool is the NodePool of bench backtest if no file is given.
@@ -121,7 +121,7 @@ func (s *backtesting) run(out, progress io.Writer) error {
 	if s.output == "json" {
 		return json.NewEncoder(out).Encode(result)
 	}
-	_, err = io.WriteString(out, report.Style{}.Backtest(result))
+	_, err = io.WriteString(out, answers.Style{}.Backtest(result))
 	return err
 }
 
