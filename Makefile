@@ -241,8 +241,8 @@ bin/bench-peer-kwok: $(wildcard $(shell git ls-files -co --exclude-standard -- b
 bench-e2e: build bin/bench bin/bench-peer-kwok ## scale-up, scale-in, mass drift and deletion on a local cluster, ours and upstream's; writes docs/bench.md
 	@bin/bench e2e -pods $(E2E_PODS) -mass $(E2E_MASS) -peer bin/bench-peer-kwok -none -into docs/bench.md
 
-# Set by hand: make bench-backtest BACKTEST_PODS=500
-BACKTEST_PODS ?= 2000
+# Set by hand: make bench-backtest BACKTEST_PODS=1000
+BACKTEST_PODS ?= 300
 
 bench-backtest: bin/bench bin/bench-peer ## a generated day with our decisions and with upstream's: dollars, evictions, waiting times
 	@bin/bench backtest -peer bin/bench-peer -pods $(BACKTEST_PODS)

@@ -25,6 +25,9 @@ type Planner struct {
 	// seconds before each command, so it is the interval of disruption divided by 15 seconds.
 	Commands int
 
+	// Begun is the number of begun commands by method: empty, multi, single, drift and expiry.
+	Begun map[string]int
+
 	program *exec.Cmd
 	in      io.WriteCloser
 	out     *json.Decoder
@@ -35,7 +38,7 @@ type Planner struct {
 
 // Start starts the program, which was built from bench/peer. The Planner must be closed.
 func Start(program string, commands int) (*Planner, error) {
-	p := &Planner{Commands: commands, program: exec.Command(program, "-serve"), state: newState()}
+	p := &Planner{Commands: commands, Begun: map[string]int{}, program: exec.Command(program, "-serve"), state: newState()}
 	p.program.Stderr = os.Stderr
 	in, err := p.program.StdinPipe()
 	if err != nil {
@@ -104,6 +107,7 @@ func (p *Planner) Disrupt(s *model.Snapshot) (commands []model.Command, more boo
 		p.at, p.begun = s.Now, 0
 	}
 	if commands = expired(s); len(commands) > 0 {
+		p.Begun["expiry"] += len(commands)
 		return commands, true, nil
 	}
 	a, err := p.ask("disrupt", s)
@@ -127,6 +131,7 @@ func (p *Planner) Disrupt(s *model.Snapshot) (commands []model.Command, more boo
 			m.Saves -= m.Replacements[i].Price()
 		}
 		commands = append(commands, m)
+		p.Begun[c.Method]++
 	}
 	p.begun += len(commands)
 	return commands, p.begun < p.Commands, nil

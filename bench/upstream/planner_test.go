@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/karpenter-go/karpenter/api/condition"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/pack"
 	"github.com/karpenter-go/karpenter/internal/backtest"
@@ -29,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // serve plans a node for each pending pod, and removes empty nodes, one at a time. If a pod is called "broken", it answers
-// with an error.
+// with an error. claims is true for nodes that it must not remove.
 func serve() {
 	in, out := json.NewDecoder(bufio.NewReader(os.Stdin)), json.NewEncoder(os.Stdout)
 	pods, claims := map[string]*corev1.Pod{}, map[string]bool{}
@@ -45,7 +47,8 @@ func serve() {
 			delete(pods, key)
 		}
 		for _, c := range r.Claims {
-			claims[c.Name] = len(c.Annotations) > 0 // it is being disrupted
+			disrupted := len(c.Annotations) > 0
+			claims[c.Name] = disrupted || !condition.IsTrue(c, apiv1.ConditionTypeInitialized)
 		}
 		for _, name := range r.GoneClaims {
 			delete(claims, name)
@@ -131,7 +134,7 @@ func replay(t *testing.T, csv, expireAfter string, commands int) (backtest.Resul
 // The replay carries out the program's plans and commands: each pod gets a node of the cheapest option, and the two empty
 // nodes are removed, as many at one time as the number of commands allows.
 func TestReplay(t *testing.T) {
-	csv := "a,web,1,1Gi,0,\nb,web,1,1Gi,600,1000\nc,web,1,1Gi,600,1000\n"
+	csv := "a,web,1500m,1Gi,0,\nb,web,1500m,1Gi,600,1000\nc,web,1500m,1Gi,600,1000\n"
 	for _, tt := range []struct {
 		commands int
 		dollars  float64
@@ -151,7 +154,7 @@ func TestReplay(t *testing.T) {
 
 // Nodes expire as their NodePool says.
 func TestReplayExpiry(t *testing.T) {
-	r, err := replay(t, "a,web,1,1Gi,0,\nb,web,1,1Gi,600,\n", "1h", 5)
+	r, err := replay(t, "a,web,1500m,1Gi,0,\nb,web,1500m,1Gi,600,\n", "1h", 5)
 	if err != nil {
 		t.Fatal(err)
 	}

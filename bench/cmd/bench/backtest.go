@@ -63,7 +63,7 @@ func replayDay(args []string) error {
 	f.StringVar(&s.peer, "peer", "bin/bench-peer", "the program built from bench/peer; empty to leave upstream out")
 	f.StringVar(&s.trace, "trace", "", "file with the pods, CSV or an audit log; empty for generated services and jobs")
 	f.StringVar(&s.file, "f", "", "file with NodePools and other objects; empty for one NodePool of c, m and r with up to 16 cores")
-	f.IntVar(&s.pods, "pods", 500, "size of a generated day: pods of services at noon, and jobs in the day")
+	f.IntVar(&s.pods, "pods", 300, "size of a generated day: pods of services at noon, and jobs in the day")
 	f.Uint64Var(&s.seed, "seed", 1, "seed of a generated day")
 	f.Float64Var(&s.hours, "hours", 24, "length of the replayed period in hours, from the first pod on")
 	f.DurationVar(&s.settings.Step, "step", s.settings.Step, "interval of the virtual clock; pods of one interval are planned together")
@@ -82,7 +82,7 @@ func replayDay(args []string) error {
 	return s.run(os.Stdout, os.Stderr)
 }
 
-func (s *backtesting) run(out, progress io.Writer) error {
+func (s *backtesting) run(out, progress io.Writer) (err error) {
 	trace, err := s.read()
 	if err != nil {
 		return err
@@ -107,6 +107,11 @@ func (s *backtesting) run(out, progress io.Writer) error {
 			}
 		}()
 		policies = append(policies, theirs)
+		defer func() {
+			if planner != nil && err == nil {
+				fmt.Fprintf(progress, "commands of upstream by method: %v\n", planner.Begun)
+			}
+		}()
 	}
 	last := -1
 	result, err := backtest.Compare(trace, policies, s.settings, func(done float64) {

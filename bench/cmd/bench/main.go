@@ -34,7 +34,7 @@ var commands = []command{
 	{"commitments", "plans and consolidation with reserved instances and Savings Plans, beside a linear program that knows them",
 		"bench commitments -count 5000 -types cmr6 -n 3", committed},
 	{"backtest", "a day with our decisions and with upstream's: dollars, evictions, waiting times",
-		"bench backtest -pods 500 -peer ../bin/bench-peer", replayDay},
+		"bench backtest -pods 300 -peer ../bin/bench-peer", replayDay},
 	{"overhead", "the share of decision log, ledger, events and metrics in the CPU time of a busy controller",
 		"bench overhead -pods 2000 -max-cpu 4", measureOverhead},
 	{"e2e", "scale-up and scale-in on a real API server, with nodes without machines",
