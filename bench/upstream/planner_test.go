@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
@@ -69,7 +70,9 @@ func decide(r *request, pods map[string]*corev1.Pod, claims map[string]bool) ans
 		if p.Labels["app"] == "broken" {
 			a.Error = "the pod is broken"
 		}
-		a.Nodes = append(a.Nodes, node{Pool: "default", Options: []string{"large", "small"}, Pods: []string{key}})
+		requests := maps.Clone(p.Spec.Containers[0].Resources.Requests)
+		requests[corev1.ResourcePods] = resource.MustParse("1")
+		a.Nodes = append(a.Nodes, node{Pool: "default", Options: []string{"large", "small"}, Requests: requests, Pods: []string{key}})
 	}
 	if r.Do == "plan" {
 		return a
