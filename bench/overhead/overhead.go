@@ -22,17 +22,23 @@ const (
 type Part struct {
 	Name      string
 	Functions []string
+	// Apart is true if the part is not in the sum. Its samples belong to no other part.
+	Apart bool
 }
 
 // Parts are the parts whose shares are computed. A sample belongs to the first part that has a function of its stack.
 var Parts = []Part{
-	{"decision log", []string{module + "internal/decisions.", module + "internal/controller/decisionlog."}},
-	{"ledger", []string{module + "internal/ledger.", module + "engine/cost.", module + "internal/controller/costledger."}},
-	{"sentences", []string{module + "engine/explain."}},
+	{"logs, not in the sum", []string{
+		"log/slog.", "github.com/go-logr/", module + "internal/telemetry.(*byCause)", module + "internal/telemetry.(*countsPanics)",
+		module + "internal/telemetry.(*sampled)", module + "internal/telemetry.quiet",
+	}, true},
+	{"decision log", []string{module + "internal/decisions.", module + "internal/controller/decisionlog."}, false},
+	{"ledger", []string{module + "internal/ledger.", module + "engine/cost.", module + "internal/controller/costledger."}, false},
+	{"sentences", []string{module + "engine/explain."}, false},
 	{"events", []string{
 		module + "internal/telemetry.(*EventRecorder)", "k8s.io/client-go/tools/record.", "k8s.io/client-go/tools/record/", "k8s.io/client-go/tools/events.",
-	}},
-	{"metrics", []string{module + "internal/controller/metrics.", module + "internal/telemetry.", "github.com/prometheus/", "k8s.io/component-base/metrics"}},
+	}, false},
+	{"metrics", []string{module + "internal/controller/metrics.", module + "internal/telemetry.", "github.com/prometheus/", "k8s.io/component-base/metrics"}, false},
 }
 
 // A Share is the part of all samples, from 0 to 1.
@@ -168,6 +174,9 @@ func compute(cpu, allocated map[string]int64) (*Result, error) {
 		}
 		s.All = s.CPU*(1-collecting) + s.Allocated*collecting
 		r.Shares = append(r.Shares, s)
+		if p.Apart {
+			continue
+		}
 		r.Sum.CPU, r.Sum.Allocated, r.Sum.All = r.Sum.CPU+s.CPU, r.Sum.Allocated+s.Allocated, r.Sum.All+s.All
 	}
 	return r, nil
