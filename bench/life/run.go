@@ -157,8 +157,8 @@ func (w *World) reserve(s *model.Snapshot, leaving []*node) {
 func (w *World) handOver() {
 	h := move.StageOf(w.look())
 	opens := h.Due
-	if h.Next != nil && len(h.Moving) == 0 {
-		opens = append(opens, h.Next)
+	if len(h.Moving) == 0 {
+		opens = append(opens, h.Next...)
 	}
 	for _, m := range opens {
 		n := w.nodes[m.Claim.Name]

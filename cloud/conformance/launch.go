@@ -62,21 +62,21 @@ func testNodeName(t *T, h *World) {
 		h.Store(c)
 		i := create(t, p, c)
 		if told := i.NodeName != ""; h.NamesNodes != nil && told != *h.NamesNodes {
-			t.Errorf("create of %s tells the node's name %q, although the cloud knows it in advance: %t", c.Name, i.NodeName, *h.NamesNodes)
+			t.Errorf("create of %s returns the node's name %q, although the cloud knows it in advance: %t", c.Name, i.NodeName, *h.NamesNodes)
 		}
 		again := create(t, p, c)
 		if i.NodeName == "" {
 			continue // a node that has joined meanwhile has a name
 		}
 		if again.NodeName != i.NodeName {
-			t.Errorf("second create tells the name %q, the first %q", again.NodeName, i.NodeName)
+			t.Errorf("second create returns the name %q, the first %q", again.NodeName, i.NodeName)
 		}
 		if of := names[i.NodeName]; of != "" {
 			t.Errorf("%s and %s have the same name %q", of, c.Name, i.NodeName)
 		}
 		names[i.NodeName] = c.Name
 		if got, err := p.Get(t.bounded(), i.ProviderID); err != nil || got.NodeName != i.NodeName {
-			t.Errorf("get of %s tells %+v, %v; want the name %q", c.Name, got, err, i.NodeName)
+			t.Errorf("get of %s returns %+v, %v; want the name %q", c.Name, got, err, i.NodeName)
 		}
 	}
 }

@@ -219,5 +219,5 @@ func (p *Pod) Reschedulable() bool {
 	return active && !p.Daemon() && !p.Mirror()
 }
 
-// Owner returns the controller of the pod, or nil.
-func (p *Pod) Owner() *metav1.OwnerReference { return metav1.GetControllerOf(p.Object) }
+// Owner returns the controller of the pod, or nil. It is part of the pod's object and must not be changed.
+func (p *Pod) Owner() *metav1.OwnerReference { return metav1.GetControllerOfNoCopy(p.Object) }

@@ -45,7 +45,7 @@ export NODE_ROLE=KarpenterNodeRole-production INTERRUPTION_QUEUE=production
 for p in deploy/aws/*.json; do
   name=Karpenter-$CLUSTER_NAME-$(basename $p .json)
   aws iam create-policy --policy-name $name --policy-document "$(envsubst < $p)"
-  aws iam attach-role-policy --role-name KarpenterController-$CLUSTER_NAME \
+  aws iam attach-role-policy --role-name KarpenterControllerRole-$CLUSTER_NAME \
     --policy-arn arn:$AWS_PARTITION:iam::$AWS_ACCOUNT_ID:policy/$name
 done
 ` + "```" + `
@@ -106,16 +106,23 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 
 ### Users of the commands
 
-The commands use the permissions of the user of ` + "`KUBECONFIG`" + `. Where a permission is optional, a warning names what is left out.
+The commands use the permissions of the user of ` + "`KUBECONFIG`" + `. If an optional permission is missing, a warning names what is left
+out.
 
 | Command | Needs |
 |---|---|
-| ` + "`plan`, `explain`, `top`, `cost`, `capture`, `mcp`" + ` | list, for all namespaces: NodePools, NodeClaims, EC2NodeClasses, NodeOverlays, Nodes, Pods, DaemonSets, Namespaces, PodDisruptionBudgets, PersistentVolumeClaims, PersistentVolumes, StorageClasses, CSINodes. ` + "`top`" + ` also watches them. Kinds that the cluster does not serve are left out |
-| | optional: list ConfigMaps named ` + "`karpenter-price-book`" + ` and, for ` + "`cost`" + `, ` + "`karpenter-cost`" + `; events, for ` + "`explain pod`" + ` |
-| | with ` + "`--scheduler-config`" + `: list Services, ReplicationControllers, ReplicaSets, StatefulSets |
-| ` + "`timeline`, `top`" + ` | get the ConfigMap ` + "`karpenter-decisions`" + ` in the namespace of the controller |
-| ` + "`disrupt node`, `consolidate now`" + ` | the permissions of ` + "`plan`" + `, and get and patch NodeClaims, or NodePools |
+| ` + "`plan`" + `, ` + "`explain`" + `, ` + "`top`" + `, ` + "`capture`" + `, ` + "`mcp`" + `; ` + "`cost`" + ` with ` + "`--now`" + ` or without a stored ledger | list, for all namespaces: NodePools, NodeClaims, EC2NodeClasses, NodeOverlays, Nodes, Pods, DaemonSets, Namespaces, PodDisruptionBudgets, PersistentVolumeClaims, PersistentVolumes, StorageClasses, CSINodes. ` + "`top`" + ` also watches them. Kinds that the cluster does not serve are left out |
+| | optional, for the [settings of the controller](explain.md#settings-of-the-controller): get the ConfigMaps ` + "`karpenter-decisions`" + ` and ` + "`karpenter-throttle`" + ` in its namespace, or list Deployments |
+| | optional: list ConfigMaps named ` + "`karpenter-price-book`" + ` in all namespaces; list LimitRanges, without a warning; for ` + "`explain pod`" + `, list events; for ` + "`cost`" + `, list ` + "`pods.metrics.k8s.io`" + ` |
+| | optional, with the gate ` + "`CapacityBuffer`" + `: list CapacityBuffers and ResourceQuotas, and get PodTemplates and workloads |
+| | with default spread constraints (` + "`--scheduler-config`" + `): list Services, ReplicationControllers, ReplicaSets, StatefulSets |
+| ` + "`cost`" + ` | list ConfigMaps named ` + "`karpenter-cost`" + ` in all namespaces. Without this permission, it needs those of ` + "`plan`" + ` |
+| ` + "`capture`" + ` | also, optional: list LimitRanges, PriorityClasses, RuntimeClasses, KWOKNodeClasses and ClusterAPINodeClasses; with ` + "`--follow`" + `, list and watch pods only |
+| ` + "`timeline`" + `, ` + "`top`" + ` | get the ConfigMap ` + "`karpenter-decisions`" + ` in the namespace of the controller; ` + "`top`" + ` and ` + "`timeline --follow`" + ` also watch it |
+| ` + "`disrupt node`" + ` | the permissions of ` + "`plan`" + `, and get and patch NodeClaims |
+| ` + "`consolidate now`" + ` | get, list and patch NodePools |
 | ` + "`doctor cluster`" + ` | list what it checks; ` + "`--as`" + ` needs the permission to impersonate |
+| ` + "`provider check`" + ` with ` + "`--nodepool`" + ` | get the NodePool and its node class; create, get, list, patch and delete NodeClaims, and patch their status |
 | all others | none: they read files |
 `
 

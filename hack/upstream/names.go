@@ -10,7 +10,7 @@ import (
 //go:embed names.txt
 var text string
 
-// A Name is one line of a section.
+// A Name is one line of a section of names.txt, such as a metric or a flag.
 type Name struct {
 	Name string
 	// Columns are the columns after the name, as many as the section has; a column without text is empty.
@@ -70,7 +70,8 @@ func ParseName(line string, width int) (Name, error) {
 	return n, nil
 }
 
-// FixedValues reads the last column of a metric: the values of its labels that have a fixed list.
+// FixedValues parses the last column of a metric in names.txt, such as "decision: approved rejected; policy: Balanced". It
+// returns the possible values of each label that has a fixed list of them.
 func FixedValues(column string) map[string][]string {
 	values := map[string][]string{}
 	for part := range strings.SplitSeq(column, ";") {

@@ -46,8 +46,8 @@ type Options struct {
 	Pack    pack.Options
 	Disrupt disrupt.Options
 	Spread  func(context.Context) func(*model.Pod) []corev1.TopologySpreadConstraint
-	// Leader reports whether this replica decides. LeaderName returns the name of the pod that does, empty if there is none;
-	// it may be nil. It is called only on replicas that do not decide.
+	// Leader reports whether this replica is the leader, which decides. LeaderName returns the name of the leader's pod, empty
+	// if there is no leader. It may be nil, and is called only on other replicas.
 	Leader     func() bool
 	LeaderName func(context.Context) (string, error)
 	Info       view.Info
@@ -61,14 +61,15 @@ type Options struct {
 const (
 	// tick is the shortest time between two computations of the fleet.
 	tick = 500 * time.Millisecond
-	// idleTick is the same while no page is open. It is also the time between two moments of the history.
+	// idleTick is the shortest time between two computations of the fleet while no page is open. It is also the time between
+	// two moments of the history.
 	idleTick = 15 * time.Second
 	// pendingTick is the minimum time between two computations of the pending pods.
 	pendingTick = time.Second
 	// typesTick is the interval at which instance types are listed again. It is newPoolTick while a NodePool has none.
 	typesTick   = 30 * time.Second
 	newPoolTick = 5 * time.Second
-	// leaderTick is the time after which a replica that does not decide looks up who does.
+	// leaderTick is the interval at which a replica that is not the leader looks up the leader.
 	leaderTick = 15 * time.Second
 	// claimsTick is the time after which ResourceClaims are read again.
 	claimsTick = 10 * time.Second

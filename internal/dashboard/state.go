@@ -26,10 +26,11 @@ type state struct {
 	typesAt time.Time
 	prices  view.Prices
 	devices devices
-	// leader is the name of the pod that decides, looked up at leaderAt; empty if it is this one or not known.
+	// leader is the name of the leader's pod, looked up at leaderAt. It is empty if this replica is the leader, or if the
+	// leader is not known.
 	leader   string
 	leaderAt time.Time
-	// seen is what the fleet was computed of, at computedAt.
+	// seen has the versions of the data from which the fleet was computed, at computedAt.
 	seen       seen
 	computedAt time.Time
 	snapshot   *model.Snapshot
@@ -44,7 +45,7 @@ type state struct {
 	trends  history.Trends
 	// first caches the message with the whole fleet, with which a stream begins.
 	first *stream.Message
-	// used is what the metrics have already.
+	// used is the use of the hub that the metrics already include.
 	used stream.Use
 	// changed is true if the fleet has changed since the last moment.
 	changed bool
@@ -128,7 +129,8 @@ func (s *state) measure() {
 	s.used = use
 }
 
-// listTypes lists the instance types if they are old, without holding the lock: the cloud may be slow.
+// listTypes lists the instance types if the last list is old. It does not hold the lock meanwhile, because the cloud may be
+// slow.
 func (s *state) listTypes(ctx context.Context) {
 	s.mu.Lock()
 	age := s.Clock.Since(s.typesAt)
@@ -148,7 +150,7 @@ func (s *state) listTypes(ctx context.Context) {
 	s.types, s.typesAt, s.prices = types, s.Clock.Now(), view.PricesOf(types)
 }
 
-// findLeader looks up who decides if this replica does not, without holding the lock.
+// findLeader looks up the leader if this replica is not the leader. It does not hold the lock meanwhile.
 func (s *state) findLeader(ctx context.Context) {
 	s.mu.Lock()
 	due := s.leaderAt.IsZero() || s.Clock.Since(s.leaderAt) >= leaderTick
@@ -169,7 +171,7 @@ func (s *state) findLeader(ctx context.Context) {
 	s.leader, s.leaderAt = name, s.Clock.Now()
 }
 
-// listClaims reads the ResourceClaims if they are old, without holding the lock, and returns them.
+// listClaims returns the ResourceClaims. It reads them if the last reading is old, and does not hold the lock meanwhile.
 func (s *state) listClaims(ctx context.Context) devices {
 	s.mu.Lock()
 	last := s.devices

@@ -155,8 +155,8 @@ func (t *try) warn(text string) {
 	}
 }
 
-// side returns the summary of a run and the decision of disruption after it. The lower bound is that of the strip for the
-// nodes that are there, and that of the plan for those to launch.
+// side returns the summary of a run and the decision of disruption after it. The lower bound is the sum of two: that of the
+// existing nodes, as in the strip, and that of the plan for new nodes.
 func (t *try) side(run *offline.Run, d *offline.Disruption) view.WhatIfSide {
 	out := view.WhatIfSide{DollarsPerHour: run.Plan.Price}
 	gone := map[string]bool{}

@@ -113,7 +113,7 @@ type Refusal struct {
 	DollarsPerHour float64 `json:"dollarsPerHour,omitempty"`
 }
 
-// An EffectKind is what happened.
+// An EffectKind is the kind of an Effect.
 type EffectKind string
 
 // The kinds of effects.

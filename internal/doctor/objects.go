@@ -146,7 +146,7 @@ func (c *Cluster) autoscalers(ctx context.Context) {
 			replicas = *d.Spec.Replicas
 		}
 		if strings.Contains(d.Name, "cluster-autoscaler") && replicas > 0 {
-			c.found("autoscalers", finding.Warning, "separate them by taints, or scale it to 0 after the migration: docs/migration.md#side-by-side",
+			c.found("autoscalers", finding.Warning, "separate them by taints, or scale it to 0 after the migration: docs/migration-cluster-autoscaler.md#side-by-side",
 				"Cluster Autoscaler runs as Deployment %s/%s: both launch nodes for the same pending pods", d.Namespace, d.Name)
 		}
 		if d.Name != c.Deployment && strings.Contains(d.Name, "karpenter") && replicas > 0 {

@@ -84,7 +84,7 @@ func documents(stream []byte) []part {
 	return parts
 }
 
-// moveDown adds to the lines of a tree.
+// moveDown increases the line numbers of all nodes of a tree.
 func moveDown(n *yaml.Node, lines int) {
 	n.Line += lines
 	for _, child := range n.Content {

@@ -34,7 +34,7 @@ func (m *migration) plan(groups []group) {
 		Step{What: "Review the manifests, check them, and simulate them with your workload.",
 			Commands: []string{"karpenter lint -f pools.yaml", "karpenter simulate -f pools.yaml -f WORKLOAD"}},
 		Step{What: "Stop Cluster Autoscaler, because both launch nodes for the same pending pods; or separate the two, see" +
-			" docs/migration.md#side-by-side. Then apply the manifests.", Commands: []string{
+			" docs/migration-cluster-autoscaler.md#side-by-side. Then apply the manifests.", Commands: []string{
 			"kubectl scale deployment cluster-autoscaler --namespace kube-system --replicas 0", "kubectl apply -f pools.yaml"}})
 	for _, g := range groups {
 		if g.desired == 0 {

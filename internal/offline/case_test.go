@@ -307,7 +307,7 @@ func TestMistakes(t *testing.T) {
 		{"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {template: {spec: {containers: [{name: c}, {name: d, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}}}}",
 			"Deployment a: spec.template.spec.containers[1].resources.requests[cpu]: 2 is more than the limit of 1"},
 		{"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replicas: 2000000000, template: {spec: {containers: [{name: c}]}}}}",
-			"Deployment a: spec: asks for 2000000000 pods, at most 1000000 are simulated"},
+			"Deployment a: spec: needs 2000000000 pods, at most 1000000 are simulated"},
 		{static(9223372036854775807, ""), "NodePool p: spec.replicas: is 9223372036854775807, at most 1000000 nodes are simulated"},
 	} {
 		_, err := assemble(t, tt.text)

@@ -126,7 +126,7 @@ func (a *assembly) expand(given []*corev1.Pod) []*corev1.Pod {
 			continue
 		}
 		if w.want > mostMade {
-			a.errs = append(a.errs, a.set.Error(w.object, w.kind, "spec", fmt.Sprintf("asks for %d pods, at most %d are simulated", w.want, mostMade)))
+			a.errs = append(a.errs, a.set.Error(w.object, w.kind, "spec", fmt.Sprintf("needs %d pods, at most %d are simulated", w.want, mostMade)))
 			continue
 		}
 		if a.most > 0 && len(out)+w.want > a.most {

@@ -69,7 +69,7 @@ func (b base) serveDashboard(mgr ctrl.Manager, p Program) error {
 			}
 			return leaderOf(ctx, b.Live, s.Namespace(), s.LeaderElectionName)
 		},
-		Info: view.Info{Version: p.Version.Number, DryRun: s.Mode == settings.ModeDryRun},
+		Info: view.Info{Cluster: p.ClusterName, Version: p.Version.Number, DryRun: s.Mode == settings.ModeDryRun},
 	}
 	o.Disrupt.Repair = nil // repair policies contain state of the controller and must not be shared
 	server, err := dashboard.New(o, protect)

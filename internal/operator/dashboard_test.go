@@ -75,7 +75,7 @@ func served(t *testing.T, s *settings.Settings, config *rest.Config) []manager.R
 		cluster: observe.New(clock.RealClock{}), costs: ledger.New(nil, ""), metrics: metrics,
 	}
 	mgr := &runner{config: config}
-	if err := b.serveDashboard(mgr, Program{Settings: s, Clock: clock.RealClock{}}); err != nil {
+	if err := b.serveDashboard(mgr, Program{Settings: s, ClusterName: "production", Clock: clock.RealClock{}}); err != nil {
 		t.Fatal(err)
 	}
 	return mgr.added
@@ -162,8 +162,8 @@ func TestDashboardIsOnLoopback(t *testing.T) {
 	if status, body := get(t, "http://"+address+"/", ""); status != http.StatusOK || !strings.Contains(body, "<html") {
 		t.Errorf("%d %.80s", status, body)
 	}
-	if status, body := get(t, "http://"+address+"/api/v1/info", ""); status != http.StatusOK {
-		t.Errorf("%d %s", status, body)
+	if status, body := get(t, "http://"+address+"/api/v1/info", ""); status != http.StatusOK || !strings.Contains(body, `"cluster":"production"`) {
+		t.Errorf("%d %s, want the name of the cluster", status, body)
 	}
 }
 

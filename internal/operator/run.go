@@ -77,6 +77,8 @@ type Program struct {
 	Panics *telemetry.Panics
 	// Version is shown in logs, metrics and the user agent.
 	Version Version
+	// ClusterName is shown by the dashboard; empty if it is not known.
+	ClusterName string
 	// Provider creates the provider. It may call the cloud and fail.
 	Provider func(ctx context.Context, env Env) (Provider, error)
 	// Instead, if not nil, returns the controllers that run instead of those of Karpenter, besides those of the provider.

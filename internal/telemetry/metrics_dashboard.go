@@ -11,7 +11,7 @@ type DashboardMetrics struct {
 	DroppedPagesTotal *prometheus.CounterVec
 	// SentBytesTotal counts the bytes of streams, compressed.
 	SentBytesTotal *prometheus.CounterVec
-	// SnapshotAgeSeconds is the age of the fleet that is shown, when it was last looked at by a tick.
+	// SnapshotAgeSeconds is the time since the shown fleet was last compared with the cluster. It is set at each tick.
 	SnapshotAgeSeconds *prometheus.GaugeVec
 }
 

@@ -194,8 +194,7 @@ func TestDefaultsAreUpstreams(t *testing.T) {
 	}
 }
 
-// The chart renders with all values of upstream's chart. helm upgrade --reuse-values passes them for a release that was
-// installed with that chart.
+// The chart renders with all values of upstream's chart as values of the user.
 func TestReusedValuesRender(t *testing.T) {
 	v := map[string]any{}
 	for path, value := range upstreamDefaults(t) {
@@ -211,6 +210,29 @@ func TestReusedValuesRender(t *testing.T) {
 	set(v, []string{"settings", "ignoreDRARequests"}, true)
 	if _, err := Render(load(t, "karpenter"), release(v)); err != nil {
 		t.Error(err)
+	}
+}
+
+// helm upgrade --reuse-values replaces the default values of the chart by those of the installed chart. If that is upstream's, the
+// values that upstream does not have are added, and the result is the same as with upstream's values as values of the user.
+func TestReuseValuesOfUpstream(t *testing.T) {
+	upstreams := map[string]any{}
+	for path, value := range upstreamDefaults(t) {
+		set(upstreams, strings.Split(path, "."), value)
+	}
+	set(upstreams, []string{"settings", "clusterName"}, "demo")
+	want, err := Render(load(t, "karpenter"), release(upstreams))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reused := load(t, "karpenter")
+	reused.Values = upstreams
+	got, err := Render(reused, release(map[string]any{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rendered otherwise (-as values of the user +reused):\n%s", diff)
 	}
 }
 

@@ -85,7 +85,7 @@ func (c *cluster) ask(ctx context.Context) (*ekstypes.Cluster, error) {
 	case err != nil:
 		return nil, fmt.Errorf("describe cluster %s: %w", c.settings.ClusterName, err)
 	case out.Cluster == nil:
-		return nil, fmt.Errorf("describe cluster %s: EKS told of none", c.settings.ClusterName)
+		return nil, fmt.Errorf("describe cluster %s: EKS returned none", c.settings.ClusterName)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

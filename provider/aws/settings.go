@@ -24,7 +24,7 @@ type Settings struct {
 	ClusterEndpoint string
 	// ClusterCABundle is base64 of PEM. If it is empty, nodes get the CA bundle of the controller's own client.
 	ClusterCABundle string
-	// IsolatedVPC is true if IAM and Pricing cannot be reached.
+	// IsolatedVPC is true if the Pricing API cannot be reached, and IAM is called only for classes with a role.
 	IsolatedVPC bool
 	// EKSControlPlane is true if the version of Kubernetes is read from EKS and not from the API server.
 	EKSControlPlane bool
@@ -61,11 +61,11 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 	s := &Settings{flags: pflag.NewFlagSet("aws", pflag.ContinueOnError), ReservedCapacity: true}
 	f := s.flags
 	f.StringVar(&s.ClusterName, "cluster-name", "", "Name of the cluster; required")
-	f.StringVar(&s.ClusterEndpoint, "cluster-endpoint", "", "URL of the API server for nodes; empty means that EKS is asked")
+	f.StringVar(&s.ClusterEndpoint, "cluster-endpoint", "", "URL of the API server for nodes; empty means that it is read from EKS")
 	f.StringVar(&s.ClusterCABundle, "cluster-ca-bundle", "",
 		"Base64-encoded CA bundle of the API server for nodes; empty means the one of the controller's client")
 	flagtype.Bool(f, &s.IsolatedVPC, "isolated-vpc", false,
-		"No internet access: IAM and Pricing are not called, built-in prices are used")
+		"No internet access: Pricing is not called, built-in list prices are used; IAM is called for EC2NodeClasses with spec.role only")
 	flagtype.Bool(f, &s.EKSControlPlane, "eks-control-plane", false, "Read the Kubernetes version from EKS instead of the API server")
 	f.Float64Var(&s.VMMemoryOverheadPercent, "vm-memory-overhead-percent", catalog.DefaultMemoryOverhead,
 		"Fraction of memory (0.075 = 7.5%) reserved for the hypervisor")

@@ -173,7 +173,7 @@ func (p *Provider) make(ctx context.Context, claim *apiv1.NodeClaim, c choice) (
 		return nil, fmt.Errorf("get node %s: %w", claim.Name, err)
 	}
 	if !ownedBy(node, claim) || !node.DeletionTimestamp.IsZero() {
-		message := fmt.Sprintf("a node named %s exists and belongs to somebody else; it must go first", claim.Name)
+		message := fmt.Sprintf("a Node named %s exists that was not created for this NodeClaim; delete that Node", claim.Name)
 		return nil, &cloud.LaunchError{Reason: "NodeNameTaken", Message: message, Err: errors.New("name is taken")}
 	}
 	return node, nil

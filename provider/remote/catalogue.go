@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// firstWait and lastWait bound the wait before a stream that has ended is opened again. The wait doubles each time.
+	// firstWait and lastWait bound the wait before a stream that has ended is opened again. The wait doubles after each end.
 	firstWait = time.Second
 	lastWait  = 30 * time.Second
 	// unused is the time after which a stream is closed whose catalogue is not read.

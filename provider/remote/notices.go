@@ -174,7 +174,7 @@ func (p *Provider) MarkUnavailable(claim *apiv1.NodeClaim, capacityType string) 
 	p.wait.Go(func() {
 		request := &cloudv1.MarkUnavailableRequest{CapacityType: capacityType, Token: tokenOf(claim), NodeClaimJson: text}
 		if _, err := call(p.running, p, "MarkUnavailable", shortCall, p.api.MarkUnavailable, request); err != nil {
-			ctrl.LoggerFrom(p.running).Error(err, "failed to tell provider of a shortage", "provider", p.Name())
+			ctrl.LoggerFrom(p.running).Error(err, "failed to report a shortage to the provider", "provider", p.Name())
 		}
 	})
 }

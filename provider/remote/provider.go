@@ -183,7 +183,7 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance,
 	}
 	i, err := p.info.ReadInstance(answer.GetInstance())
 	if err == nil && i.ProviderID != providerID {
-		err = wire.Reject(wire.WrongInstance, "asked for instance %s, the answer is about %s", providerID, i.ProviderID)
+		err = wire.Reject(wire.WrongInstance, "requested instance %s, the response is about %s", providerID, i.ProviderID)
 	}
 	return i, p.checked(err)
 }

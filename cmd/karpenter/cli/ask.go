@@ -58,11 +58,11 @@ func disruptNodeCommand() *cobra.Command {
 		Short: "Ask the controller to replace a node",
 		Long: "Ask the controller to replace a node. The command shows what removing the node would do, requests confirmation, and\n" +
 			"sets the annotation ext.karpenter.sh/disruption-requested on the NodeClaim. The controller then treats the node as\n" +
-			"drifted: it launches replacements first, and honours disruption budgets, PodDisruptionBudgets and do-not-disrupt.\n" +
-			"It needs the right to patch NodeClaims.",
+			"drifted: it launches replacements first, and respects disruption budgets, PodDisruptionBudgets and do-not-disrupt.\n" +
+			"The command needs the permissions of karpenter plan, and the permissions to get and patch NodeClaims.",
 		Example: "  karpenter disrupt node ip-10-0-0-4.ec2.internal\n" +
 			"  karpenter disrupt node ip-10-0-0-4.ec2.internal --yes --wait   # returns when the node is deleted\n" +
-			"  karpenter disrupt node ip-10-0-0-4.ec2.internal --cancel       # takes the request back",
+			"  karpenter disrupt node ip-10-0-0-4.ec2.internal --cancel       # withdraws the request",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("disrupt node needs one name, for example: karpenter disrupt node ip-10-0-0-4.ec2.internal")
@@ -211,8 +211,8 @@ func consolidateNowCommand() *cobra.Command {
 		Short: "Ask the controller to consolidate without waiting for consolidateAfter",
 		Long: "Ask the controller to consolidate now. The command sets the annotation ext.karpenter.sh/consolidation-requested on\n" +
 			"NodePools. For nodes without a pod event since, consolidateAfter counts as elapsed. Disruption budgets,\n" +
-			"PodDisruptionBudgets, prices and do-not-disrupt are honoured, and consolidateAfter: Never remains in force.\n" +
-			"It needs the right to patch NodePools.",
+			"PodDisruptionBudgets, prices and do-not-disrupt are respected, and consolidateAfter: Never remains in force.\n" +
+			"The command needs the permissions to list and patch NodePools.",
 		Example: "  karpenter consolidate now\n" +
 			"  karpenter consolidate now --pool default && karpenter timeline --follow",
 		Args: noArgs,

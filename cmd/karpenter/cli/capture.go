@@ -90,7 +90,8 @@ func captureCommand() *cobra.Command {
 	return c
 }
 
-// captureOf reads the cluster. Without what the warnings name, the capture is usable.
+// captureOf reads the cluster. warnings name the objects that could not be read. The list lacks them and is usable
+// nevertheless.
 func captureOf(ctx context.Context, there client.Client) (list *captured, warnings []string, err error) {
 	list = &captured{APIVersion: "v1", Kind: "List", Items: []client.Object{}}
 	add := func(o client.Object) error {
@@ -121,7 +122,7 @@ func captureOf(ctx context.Context, there client.Client) (list *captured, warnin
 	return list, append(warnings, more...), nil
 }
 
-// configMap returns the ConfigMap with the settings of the controller, in which pauses and rate limits are those of now.
+// configMap returns the ConfigMap with the settings of the controller. Its pauses and rate limits are the current ones.
 func (c *controllerState) configMap() *corev1.ConfigMap {
 	s, l := c.settings, c.limits
 	s.PauseLaunches, s.PauseDisruption, s.MaxLaunchesPerMinute = l.PauseLaunches, l.PauseDisruption, l.MaxLaunches
@@ -134,8 +135,9 @@ func (c *controllerState) configMap() *corev1.ConfigMap {
 	return m
 }
 
-// besides lists the objects that the snapshot of a cluster does not need, but manifests do: those by which pods that are
-// added are admitted, node classes of other providers, and CapacityBuffers.
+// besides lists objects that a snapshot of the cluster does not need, but that decisions for captured manifests do. They are
+// LimitRanges, PriorityClasses and RuntimeClasses, which set fields of new pods, node classes of other providers, and
+// CapacityBuffers.
 func besides(ctx context.Context, there client.Reader, buffers bool) (out []client.Object, warnings []string) {
 	for _, list := range []client.ObjectList{
 		&corev1.LimitRangeList{}, &schedulingv1.PriorityClassList{}, &nodev1.RuntimeClassList{},

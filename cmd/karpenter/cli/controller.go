@@ -158,7 +158,7 @@ func runProgram(
 		return err
 	}
 	err = operator.Run(ctx, operator.Program{
-		Settings: core, Rest: kube, Log: log, Panics: panics, Version: version, Decisions: record, Tracer: tracer,
+		Settings: core, Rest: kube, Log: log, Panics: panics, Version: version, ClusterName: clouds.aws.ClusterName, Decisions: record, Tracer: tracer,
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {
 			return clouds.open(ctx, env, core)
 		},

@@ -52,7 +52,7 @@ func costCommand() *cobra.Command {
 	x.solver.addFlags(c)
 	f := c.Flags()
 	f.StringVar(&x.by, "by", string(cost.ByNamespace), "Keys, separated by commas: pool, capacity-type, zone, namespace, owner, label; or commitment alone: how nodes use the commitments")
-	f.DurationVar(&x.since, "since", 0, "Dollars of so long a time, such as 24h (default: since the controller began, at most a month)")
+	f.DurationVar(&x.since, "since", 0, "Period of the dollars, such as 24h for the last day (default: since the controller began, at most a month)")
 	f.StringVar(&x.label, "label", "", "Pod label for --by label; in a cluster with history it is that of the controller (--cost-allocation-label)")
 	f.StringVarP(&x.output, "output", "o", "text", "Output format: text, wide, json or csv")
 	f.BoolVar(&x.now, "now", false, "Compute the prices per hour from the cluster as it is, without what the controller has stored")
@@ -115,7 +115,7 @@ func (x *costing) report(cmd *cobra.Command, p *progress, fields []cost.Field) (
 	}
 	q := ledger.Query{By: fields, Now: time.Now()}
 	if saved.Begin.Equal(saved.Until) {
-		q.Now = time.Time{} // no history
+		q.Now = time.Time{} // there is no history, so only prices per hour are reported
 	}
 	if x.since > 0 {
 		q.Since = time.Now().Add(-x.since)

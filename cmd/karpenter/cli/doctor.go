@@ -28,8 +28,8 @@ func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor cluster|aws",
 		Short: "Check that a cluster and an AWS account have what the controller needs",
-		Long: "Check that a cluster and an AWS account have what the controller needs. Print each problem with its fix. Change\n" +
-			"nothing. Exit code 1 if there are errors.",
+		Long: "Check that a cluster and an AWS account have what the controller needs. Print each problem with its fix. The command\n" +
+			"changes nothing. Exit code 1 if there are errors.",
 		Example: "  karpenter doctor cluster\n  karpenter doctor aws --cluster-name production --interruption-queue production",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

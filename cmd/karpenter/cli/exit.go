@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit codes of all commands.
+// The exit codes of all commands. 0 means done.
 const (
 	exitBadInput    = 1
 	exitUsage       = 2

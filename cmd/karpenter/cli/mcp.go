@@ -215,10 +215,10 @@ func toolResult(a answer, warnings string) (*mcp.CallToolResult, any, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}, &mcp.TextContent{Text: string(value)}}}, value, nil
 }
 
-// firstLines returns the first maxLines lines of a text, and the number of the others.
+// firstLines returns the text. If it has more than maxLines lines, a line with the number of omitted lines replaces the rest.
 func firstLines(text string) string {
 	lines := strings.SplitAfter(text, "\n")
-	if more := len(lines) - maxLines; more > 1 { // the last one is empty
+	if more := len(lines) - maxLines; more > 1 { // the last element of lines is empty
 		return strings.Join(lines[:maxLines], "") + fmt.Sprintf("... and %d more lines\n", more-1)
 	}
 	return text

@@ -22,7 +22,8 @@ func migrateCommand() *cobra.Command {
 		Short: "Generate NodePools and EC2NodeClasses from node groups, and a migration plan",
 		Long: "Read the JSON output of aws eks describe-nodegroup and aws autoscaling describe-auto-scaling-groups. Generate a\n" +
 			"NodePool for each group, and the EC2NodeClasses that they need. Print the manifests to standard output, and notes\n" +
-			"and the migration plan to standard error. With -o json print one object to standard output. Change nothing.",
+			"and the migration plan to standard error. With -o json print one object to standard output. The command changes\n" +
+			"nothing.",
 		Example: "  aws eks describe-nodegroup --cluster-name demo --nodegroup-name general > general.json\n" +
 			"  aws autoscaling describe-auto-scaling-groups > groups.json\n" +
 			"  karpenter migrate --from nodegroups -f general.json -f groups.json > pools.yaml\n" +

@@ -106,11 +106,12 @@ func providerCheckCommand() *cobra.Command {
 	var out output
 	c := &cobra.Command{
 		Use:   "check ADDRESS",
-		Short: "Check whether a provider in another process keeps the protocol",
+		Short: "Check whether a provider in another process follows the protocol",
 		Long: "Run the conformance suite against a provider that listens at ADDRESS: unix:///path, or host:port with TLS. The\n" +
-			"provider must have no instances. The check launches some of them, which costs money on a real cloud, and ends\n" +
-			"them. It needs a cluster only for a provider that reads NodeClaims from its own one, as those of karpenter\n" +
-			"provider serve do: the cluster in KUBECONFIG, without NodeClaims and without a controller, and --nodepool.\n" +
+			"provider must have no instances. The check launches some, which costs money on a real cloud, and terminates them.\n" +
+			"It needs a cluster only for a provider that reads NodeClaims from its own cluster, as those of karpenter provider\n" +
+			"serve do. Then KUBECONFIG must select that cluster, and --nodepool is required. The cluster must have no NodeClaims\n" +
+			"and no controller.\n" +
 			"Exit code 1 if a check fails, 3 if the provider or the cluster cannot be reached.",
 		Example: "  karpenter provider check unix:///run/toy.sock\n" +
 			"  karpenter provider check unix:///run/karpenter/aws.sock --nodepool default\n" +
@@ -119,7 +120,7 @@ func providerCheckCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&file, "filename", "f", "", "File with the node class to launch from (default: the example of the provider)")
-	f.StringVar(&pool, "nodepool", "", "NodePool with whose node class NodeClaims are created, for a provider that reads them from its cluster")
+	f.StringVar(&pool, "nodepool", "", "NodePool for the NodeClaims of the check, for a provider that reads NodeClaims from its cluster")
 	f.StringVar(&caFile, "ca-file", "", "PEM file with the certificates that sign that of the provider")
 	f.StringVar(&certFile, "certificate-file", "", "PEM file with the certificate of the client")
 	f.StringVar(&keyFile, "key-file", "", "PEM file with the key of --certificate-file")

@@ -42,8 +42,10 @@ func New(version operator.Version) *cobra.Command {
 		Use:   "karpenter",
 		Short: "Node autoscaler for Kubernetes",
 		Long: "Karpenter launches nodes for pending pods and removes nodes that are not needed.\n\n" +
-			"The command controller runs it in a cluster. All other commands only read a cluster or manifests.\n" +
-			"Exit codes: 0 done, 1 invalid input, 2 wrong usage, 3 the cluster or the cloud cannot be reached.",
+			"The command controller runs it in a cluster. The other commands only read a cluster, an account or manifests, with\n" +
+			"these exceptions: disrupt and consolidate set annotations, and provider launches instances.\n" +
+			"Exit codes: 0 done, 1 invalid input or findings that are errors, 2 wrong usage, 3 the cluster or the cloud cannot be\n" +
+			"reached, 130 interrupted; simulate also has 4.",
 		Example: "  karpenter simulate -f deployment.yaml        # which nodes would be launched\n" +
 			"  karpenter explain pod web-0 -n shop          # why a pod is pending\n" +
 			"  karpenter doctor cluster                     # whether the controller has what it needs",

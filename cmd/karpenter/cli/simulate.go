@@ -203,7 +203,7 @@ func printJSON(w io.Writer, v any) error {
 func peakRSS() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0 // unknown
+		return 0 // the peak is not known
 	}
 	if runtime.GOOS == "darwin" {
 		return u.Maxrss

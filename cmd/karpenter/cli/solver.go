@@ -48,7 +48,7 @@ func (s *solver) addFlags(c *cobra.Command) {
 	f.StringVar(&s.scheduler, "scheduler-config", "",
 		"Default topology spread constraints of kube-scheduler, as YAML; same format as the flag of the controller")
 	f.StringVar(&s.file, "settings", "",
-		"File with the controller's settings: names of its flags with values, as YAML; default for its defaults (default: those of the controller, if it is found)")
+		"File with the controller's settings as YAML, names of flags with values; the word default selects the defaults of all flags (default: the settings of the controller, if it is found)")
 	s.given = func(flag string) bool { return f.Changed(flag) }
 }
 

@@ -45,9 +45,9 @@ func timelineCommand() *cobra.Command {
 		Use:   "timeline",
 		Short: "Show what the controller decided, why, and what became of it",
 		Long: "Show what the controller decided, why, and what became of it, oldest first.\n\n" +
-			"The controller publishes its newest decisions in the ConfigMap karpenter-decisions of its namespace. The right to get it\n" +
-			"is all that this command needs. Times are UTC. SAVES is the price of all nodes before the decision less that\n" +
-			"afterwards, so launches have a negative value.",
+			"The controller publishes its newest decisions in the ConfigMap karpenter-decisions of its namespace. This command needs\n" +
+			"the right to get it, and with --follow to watch it. Times are UTC. SAVES is the price of all nodes before the\n" +
+			"decision less that afterwards, so launches have a negative value.",
 		Example: "  karpenter timeline\n" +
 			"  karpenter timeline --follow --pool default\n" +
 			"  karpenter timeline --kind disruption --since 1h -o wide   # with causes, alternatives and effects\n" +

@@ -33,7 +33,7 @@ func settle(st *problem.State, candidates []*problem.Candidate, cursor Cursor) (
 	if st.Problem.Options.Simulate {
 		return wait, cursor, false
 	}
-	if move.StageOf(s).Next != nil {
+	if len(move.StageOf(s).Next) > 0 {
 		return model.Verdict{Rule: model.RuleRecent, Cause: model.CauseMoving}, cursor, false
 	}
 	since := s.Now

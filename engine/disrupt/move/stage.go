@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -13,9 +15,9 @@ import (
 
 // A Stage is the state of the staged moves in a cluster. Opening a reserved node means removing its taint.
 type Stage struct {
-	// Next is the reserved node to open when Moving is empty. It is nil if no node that is being deleted has pods for a
-	// reserved node.
-	Next *model.Node
+	// Next are the reserved nodes to open when Moving is empty, in the order of their ranks. There are several only if all
+	// their pods belong to one ReplicaSet. There are none if no node that is being deleted has pods for a reserved node.
+	Next []*model.Node
 	// Moving are pods of nodes that are being deleted whose destination is open or unknown. Pods that no scheduler has
 	// tried yet are included, because they may replace evicted pods.
 	Moving []*model.Pod
@@ -43,9 +45,10 @@ func StageOf(s *model.Snapshot) Stage {
 	if len(reserved) == 0 {
 		return st
 	}
-	st.Next = slices.MinFunc(reserved, func(a, b *model.Node) int {
+	slices.SortFunc(reserved, func(a, b *model.Node) int {
 		return cmp.Or(cmp.Compare(turn(a), turn(b)), slices.Compare(sendersOf(a), sendersOf(b)), strings.Compare(a.Name, b.Name))
 	})
+	st.Next = withSamePods(s, reserved)
 	for _, n := range s.Nodes() {
 		if !n.Managed() || !n.Deleting {
 			continue
@@ -62,6 +65,37 @@ func StageOf(s *model.Snapshot) Stage {
 		}
 	}
 	return st
+}
+
+// withSamePods returns the first of the reserved nodes and those others that can be opened with it. These are the nodes whose
+// pods all belong to one ReplicaSet, if that is the ReplicaSet of the first node too. Such pods are equal, so it does not
+// matter which of the nodes kube-scheduler chooses for which pod.
+func withSamePods(s *model.Snapshot, reserved []*model.Node) []*model.Node {
+	sets := map[string]types.UID{} // by node: the ReplicaSet of its pods, empty if there are pods without one or of several
+	for _, source := range s.Nodes() {
+		if !source.Deleting && !status.Disrupting(source) {
+			continue
+		}
+		for _, p := range source.Reschedulable() {
+			to, set := s.PromiseOf(p), replicaSetOf(p)
+			if known, ok := sets[to]; ok && known != set {
+				set = ""
+			}
+			sets[to] = set
+		}
+	}
+	first := reserved[0]
+	return slices.DeleteFunc(reserved, func(n *model.Node) bool {
+		return n != first && (sets[n.Name] == "" || sets[n.Name] != sets[first.Name])
+	})
+}
+
+// replicaSetOf returns the UID of the ReplicaSet that controls the pod, or an empty UID.
+func replicaSetOf(p *model.Pod) types.UID {
+	if owner := p.Owner(); owner != nil && owner.Kind == "ReplicaSet" {
+		return owner.UID
+	}
+	return ""
 }
 
 // neededNow returns the names of the reserved nodes that are the destination of pending pods.

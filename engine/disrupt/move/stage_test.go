@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/move"
@@ -78,6 +79,15 @@ func (r *relay) pod(name, on, to string, ending bool) {
 	}
 	r.d.Pods = append(r.d.Pods, p)
 	r.promises["d/"+name] = to
+}
+
+// owner sets the controller of the last pod, if there is a name.
+func (r *relay) owner(kind, name string) {
+	if name != "" {
+		r.d.Pods[len(r.d.Pods)-1].OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: kind, Name: name, UID: types.UID(name), Controller: ptr.To(true)},
+		}
+	}
 }
 
 // fresh adds a pending pod that no scheduler has tried yet.
@@ -155,14 +165,44 @@ func TestHandover(t *testing.T) {
 			r.closed("x", "1", "a")
 			r.pod("p", "b", "z", false)
 		}, "x next, 1 moving"},
+		{"pods of one ReplicaSet go to several nodes at the same time", func(r *relay) {
+			r.going("a")
+			r.marked("b")
+			for i, name := range []string{"v", "w", "x", "y", "z"} {
+				r.closed(name, fmt.Sprint(i+1), "a,b")
+			}
+			for _, p := range []struct{ name, on, to, set string }{
+				{"1", "a", "v", "web"}, {"2", "a", "v", "web"}, // the same as the first
+				{"3", "a", "w", "api"},                         // another ReplicaSet
+				{"4", "a", "x", "web"},                         // the same as the first
+				{"5", "a", "y", "web"}, {"6", "b", "y", "api"}, // several
+				{"7", "a", "z", "web"}, {"8", "a", "z", ""}, // one without
+			} {
+				r.pod(p.name, p.on, p.to, false)
+				r.owner("ReplicaSet", p.set)
+			}
+		}, "v+x next, 0 moving"},
+		{"pods of a StatefulSet differ, for example by their volumes", func(r *relay) {
+			r.going("a")
+			r.closed("x", "1", "a")
+			r.closed("y", "2", "a")
+			r.pod("p", "a", "x", false)
+			r.owner("StatefulSet", "db")
+			r.pod("q", "a", "y", false)
+			r.owner("StatefulSet", "db")
+		}, "x next, 0 moving"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &relay{promises: map[string]string{}}
 			tt.world(r)
 			h := move.StageOf(model.Compile(r.d).WithPromises(r.promises))
 			var got []string
-			if h.Next != nil {
-				got = append(got, h.Next.Name+" next", fmt.Sprint(len(h.Moving), " moving"))
+			if len(h.Next) > 0 {
+				var names []string
+				for _, n := range h.Next {
+					names = append(names, n.Name)
+				}
+				got = append(got, strings.Join(names, "+")+" next", fmt.Sprint(len(h.Moving), " moving"))
 			}
 			due := ""
 			for _, n := range h.Due {

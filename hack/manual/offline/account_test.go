@@ -21,7 +21,7 @@ func serveAccount(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := account.New(emulator, "KarpenterController-production")
+	a := account.New(emulator, "KarpenterControllerRole-production")
 	if a.Groups, err = nodeGroups(); err != nil {
 		t.Fatal(err)
 	}

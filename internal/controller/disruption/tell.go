@@ -218,9 +218,8 @@ func (c *Controller) tellPools(s *model.Snapshot) {
 			if a := budgets.Of(p.Name); a.Nodes > 0 && a.Allowed[reason] == 0 {
 				c.Events.Publish(telemetry.Event{
 					Object: p.Object, Type: corev1.EventTypeNormal, Reason: telemetry.EventDisruptionBlocked,
-					Message: fmt.Sprintf("No disruption is allowed for reason %s now: spec.disruption.budgets has nodes: %q (fix: %s)", reason,
-						a.Names[reason], a.Hints[reason]),
-					Dedupe: []string{p.Name, string(reason)}, For: time.Minute,
+					Message: fmt.Sprintf("No disruption is allowed for reason %s now: %s", reason, explain.Sentence(budgets.Allow([]string{p.Name}, reason))),
+					Dedupe:  []string{p.Name, string(reason)}, For: time.Minute,
 				})
 			}
 		}

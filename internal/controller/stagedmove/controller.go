@@ -81,7 +81,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// Reconcile makes one pass. It opens the nodes that are due, and the next destination when the current stage is complete or has
+// Reconcile makes one pass. It opens the nodes that are due, and those of the next stage when the current one is complete or has
 // timed out.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() {
@@ -101,18 +101,18 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if !c.begun || len(moving) != c.moving {
 		c.moving, c.since = len(moving), now
 	}
-	c.begun = h.Next != nil
+	c.begun = len(h.Next) > 0
 	opens := h.Due
 	still := now.Sub(c.since)
-	if h.Next != nil && (len(moving) == 0 && (still >= pause || c.paid(s)) || still >= patience) {
+	if len(h.Next) > 0 && (len(moving) == 0 && (still >= pause || c.paid(s)) || still >= patience) {
 		c.leaveBehind(ctx, moving)
-		opens, c.moving, c.since, c.owed = append(opens, h.Next), 0, now, replicas(s)
+		opens, c.moving, c.since, c.owed = append(opens, h.Next...), 0, now, replicas(s)
 	}
 	var errs []error
 	for _, n := range opens {
 		errs = append(errs, c.open(ctx, s, n))
 	}
-	if h.Next == nil && len(h.Due) == 0 {
+	if len(h.Next) == 0 && len(h.Due) == 0 {
 		return ctrl.Result{}, nil // a change of a node triggers the next reconcile
 	}
 	return ctrl.Result{RequeueAfter: tick}, errors.Join(errs...)

@@ -22,7 +22,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe"
 )
 
-// A world has the node old, which is being deleted. Its pods will move to the reserved nodes first and second.
+// A world has the node old, which is being deleted. Its pods, of a StatefulSet, will move to the reserved nodes first and second.
 type world struct {
 	*Controller
 	t      *testing.T
@@ -38,7 +38,7 @@ func newWorld(t *testing.T) *world {
 	w.add("first", 1)
 	w.add("second", 2)
 	for i, to := range []string{"first", "second", "second"} {
-		w.pod(i, "ReplicaSet", "web", "old")
+		w.pod(i, "StatefulSet", "web", "old")
 		w.Cluster.Promise(to, []*model.Pod{{Key: fmt.Sprint("d/p", i)}}, w.clock.Now().Add(time.Hour))
 	}
 	return w
@@ -149,7 +149,7 @@ func TestTurns(t *testing.T) {
 func TestSuccessors(t *testing.T) {
 	w := newWorld(t)
 	w.add("third", 3)
-	w.pod(0, "ReplicaSet", "api", "old")
+	w.pod(0, "StatefulSet", "api", "old")
 	w.pod(3, "DaemonSet", "logs", "old")
 	w.Cluster.Promise("third", []*model.Pod{{Key: "d/p2"}}, w.clock.Now().Add(time.Hour))
 	w.pass(tick)
@@ -158,10 +158,10 @@ func TestSuccessors(t *testing.T) {
 	w.leave("p0", "p3")
 	w.pass(tick)
 	w.want("no successor", true, false, 2)
-	w.pod(4, "ReplicaSet", "api", "")
+	w.pod(4, "StatefulSet", "api", "")
 	w.pass(tick)
 	w.want("one that the scheduler has not looked at", true, false, 2)
-	w.pod(4, "ReplicaSet", "api", "first")
+	w.pod(4, "StatefulSet", "api", "first")
 	w.pass(tick)
 	w.want("as many as before", true, true, 1)
 
@@ -230,4 +230,16 @@ func TestOpensWhenReplacedNodeIsGone(t *testing.T) {
 	w.pass(pause)
 	w.pass(pause)
 	w.want("old is gone", true, true, 0)
+}
+
+// All nodes that receive only pods of one ReplicaSet are opened together.
+func TestEqualPods(t *testing.T) {
+	w := newWorld(t)
+	for i := range 3 {
+		w.pod(i, "ReplicaSet", "web", "old")
+	}
+	w.want("before", false, false, 3)
+	w.pass(pause)
+	w.pass(pause)
+	w.want("no pod is pending", true, true, 0)
 }

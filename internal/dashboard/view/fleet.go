@@ -45,14 +45,15 @@ type known struct {
 	round uint64
 }
 
-// Changes are the tiles that a round has made anew, and the IDs of those that are gone, both in the order of their IDs.
+// Changes are the tiles that a call of Update has added or replaced, and the IDs of the tiles that it has removed. Both are in
+// the order of IDs.
 type Changes struct {
 	Tiles []*Tile
 	Gone  []string
 }
 
-// Update makes the tiles of a snapshot. It returns the changes since the last call. If neither the decisions nor the prices
-// have changed, it looks only at the nodes that have.
+// Update computes the tiles of a snapshot. It returns the changes since the last call. If neither decisions nor prices have
+// changed since then, it considers only the nodes that have changed.
 func (f *Fleeter) Update(s *model.Snapshot, prices Prices, o decisions.Outcome) Changes {
 	if f.known == nil {
 		f.known = map[string]*known{}
@@ -90,7 +91,7 @@ func (f *Fleeter) Update(s *model.Snapshot, prices Prices, o decisions.Outcome) 
 	return out
 }
 
-// update makes the tile of a node anew if the node, its price or what is shown of its fate has changed.
+// update replaces the tile of a node if the node, its price or the shown part of its fate has changed.
 func (f *Fleeter) update(n *model.Node, prices Prices, out *Changes) {
 	id := IDOf(n)
 	k := f.known[id]

@@ -57,8 +57,8 @@ func IDOf(n *model.Node) string {
 // NewTile returns the tile of a node.
 func NewTile(n *model.Node, price Price, f Fate) *Tile { return newTile(n, price, f, &known{}) }
 
-// newTile returns the tile of a node. Owners and kinds of pods that the last version of the node has too are those of its
-// tile, because finding them costs more than the rest.
+// newTile returns the tile of a node. For pods that have not changed since the last version of the node, it copies owner and
+// kind from the last tile, because these take most of the time to compute.
 func newTile(n *model.Node, price Price, f Fate, last *known) *Tile {
 	node := nodeOf(n, price, f)
 	t := &Tile{ID: node.ID, pods: make([]podOf, len(n.Pods)), sums: sumsOf(n, &node, price)}

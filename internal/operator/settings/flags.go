@@ -101,7 +101,7 @@ func (s *Settings) addDecisionFlags(fs *pflag.FlagSet) {
 		"If false, nodes are initialized only after the drivers of dynamic resources that their NodeClaims name have published "+
 			"their devices; pods with spec.resourceClaims are refused in any case")
 	flagtype.Bool(fs, &s.LegacyNodeRepair, "legacy-node-repair", false,
-		"With gate NodeRepair: end unhealthy nodes at once, without budgets and before a replacement is there")
+		"With gate NodeRepair: terminate unhealthy nodes at once, without budgets and before a replacement exists")
 	fs.StringVar(&s.raw.featureGates, "feature-gates", "", "Feature gates as Name=true,Name=false")
 	fs.StringVar(&s.raw.schedulerConfig, "scheduler-config", "",
 		"Default topology spread constraints of kube-scheduler, as YAML or JSON of a podTopologySpread")

@@ -189,7 +189,7 @@ func Overhead(m Machine, s Shape, capacity model.Resources) model.Resources {
 	sum := Reserved(m, s).Plus(system).Plus(eviction(s, capacity))
 	for name := range sum {
 		if _, ok := capacity[name]; !ok {
-			delete(sum, name) // such as pid
+			delete(sum, name) // the capacity has no such resource; for example, kubelet can reserve pid
 		}
 	}
 	return sum

@@ -192,7 +192,7 @@ func (c *Catalog) Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error
 	s := c.inventory.Load()
 	switch {
 	case s == nil || len(s.Machines) == 0:
-		return nil, fmt.Errorf("list instance types of node class %s: EC2 has not told of any yet", class.Name)
+		return nil, fmt.Errorf("list instance types of node class %s: none were read from EC2 yet", class.Name)
 	case len(class.Status.Subnets) == 0:
 		return nil, fmt.Errorf("list instance types of node class %s: no subnets", class.Name)
 	}

@@ -32,7 +32,7 @@ func (c *Catalog) Refresh(ctx context.Context) error {
 		return err
 	}
 	if len(inv.Machines) == 0 || len(inv.Zones) == 0 {
-		return fmt.Errorf("list instance types: EC2 told of %d types and zones of %d", len(inv.Machines), len(inv.Zones))
+		return fmt.Errorf("list instance types: EC2 returned %d types, and zones of %d", len(inv.Machines), len(inv.Zones))
 	}
 	old := c.inventory.Load()
 	if old != nil && reflect.DeepEqual(old.Inventory, inv) {

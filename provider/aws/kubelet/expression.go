@@ -110,7 +110,7 @@ func compile(field, text string) (expression, error) {
 			strings.Join(strings.Fields(issues.Err().Error()), " "))
 	}
 	if out := ast.OutputType(); out != cel.IntType && out != cel.DoubleType {
-		return expression{}, fmt.Errorf("%s: %q comes to a %s, want a number", field, text, out)
+		return expression{}, fmt.Errorf("%s: %q evaluates to a %s, want a number", field, text, out)
 	}
 	program, err := env.Program(ast, cel.CostLimit(maxCost))
 	if err != nil {

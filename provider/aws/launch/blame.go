@@ -46,7 +46,8 @@ type complaint struct{ code, text, subnet, zone, instanceType string }
 // limit.
 const spreadLimit = "limit of instances in this spread placement group"
 
-// learn records one error for later launches.
+// learn records what one error means for later launches: for example, that the offering, the subnet, the reservation or the
+// quota is used up. Later launches do not use it for a while.
 func (l *Launcher) learn(orders []*order, c complaint) {
 	first := orders[0]
 	capacityType, group := first.choice.CapacityType, ""
@@ -66,7 +67,7 @@ func (l *Launcher) learn(orders []*order, c complaint) {
 					"create the role, or allow iam:CreateServiceLinkedRole to the controller")
 		}
 	case !fault.Unfulfillable(c.code) || c.instanceType == "":
-	case group != "" && strings.Contains(c.text, spreadLimit): // then no type can be launched in the zone
+	case group != "" && strings.Contains(c.text, spreadLimit): // the limit is for instances of all types in the zone
 		for _, t := range first.choice.Types {
 			l.Shortages.MarkOffering(t.Name, c.zone, capacityType, group)
 		}

@@ -123,7 +123,7 @@ func approval(class *awsv1.EC2NodeClass) string {
 	slices.SortFunc(status.Subnets, func(a, b awsv1.Subnet) int { return cmp.Compare(a.ID, b.ID) })
 	raw, err := json.Marshal([]any{class.UID, class.Spec, status})
 	if err != nil {
-		panic(fmt.Sprintf("encode node class %s: %v", class.Name, err)) // it came from JSON
+		panic(fmt.Sprintf("encode node class %s: %v", class.Name, err)) // cannot happen: the class was decoded from JSON
 	}
 	sum := sha256.Sum256(raw)
 	return string(sum[:])

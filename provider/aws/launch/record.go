@@ -51,7 +51,7 @@ func newRecord(uids []types.UID, attempt int, params string, now time.Time) Reco
 func (r Record) String() string {
 	raw, err := json.Marshal(r)
 	if err != nil {
-		panic(fmt.Sprintf("encode launch record %#v: %v", r, err)) // strings, numbers and a time: cannot fail
+		panic(fmt.Sprintf("encode launch record %#v: %v", r, err)) // cannot happen: all fields can be encoded
 	}
 	return string(raw)
 }

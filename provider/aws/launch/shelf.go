@@ -102,7 +102,7 @@ func (s *Shelf) find(ctx context.Context, t Template) error {
 	case err == nil && len(out.LaunchTemplates) == 1:
 		return nil
 	case err == nil && len(out.LaunchTemplates) > 1:
-		return fmt.Errorf("describe launch template %s: EC2 told of %d", t.Name, len(out.LaunchTemplates))
+		return fmt.Errorf("describe launch template %s: EC2 returned %d", t.Name, len(out.LaunchTemplates))
 	case err != nil && !fault.NotFound(err):
 		return fmt.Errorf("describe launch template %s: %w", t.Name, err)
 	}

@@ -41,11 +41,11 @@ func Hash(class *awsv1.EC2NodeClass) string {
 func text(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("encode %T: %v", v, err)) // it came from JSON
+		panic(fmt.Sprintf("encode %T: %v", v, err)) // cannot happen: the value was decoded from JSON
 	}
 	var plain any
 	if err := json.Unmarshal(raw, &plain); err != nil {
-		panic(fmt.Sprintf("decode %s: %v", raw, err)) // it was written a line above
+		panic(fmt.Sprintf("decode %s: %v", raw, err)) // cannot happen: json.Marshal made the text
 	}
 	if raw, err = json.Marshal(plain); err != nil {
 		panic(fmt.Sprintf("encode %#v: %v", plain, err))

@@ -32,7 +32,7 @@ func describe(term any) string {
 		err = json.Unmarshal(raw, &fields)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("encode %#v: %v", term, err)) // it came from JSON
+		panic(fmt.Sprintf("encode %#v: %v", term, err)) // cannot happen: the term was decoded from JSON
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

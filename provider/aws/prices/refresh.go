@@ -165,7 +165,7 @@ func (b *Book) refreshSpot(ctx context.Context, now time.Time) error {
 		}
 	}
 	if len(spot) == 0 {
-		return errors.New("describe spot prices: EC2 told of none")
+		return errors.New("describe spot prices: EC2 returned none")
 	}
 	b.learnSpot(b.believable(ctx, spot), newest, now)
 	return nil

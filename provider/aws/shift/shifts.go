@@ -116,7 +116,7 @@ func (s *Shifts) Refresh(ctx context.Context) error {
 	}
 	out, err := s.API.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(arn)})
 	if err != nil {
-		return fmt.Errorf("ask for zonal shifts of %s: %w", arn, err)
+		return fmt.Errorf("read zonal shifts of %s: %w", arn, err)
 	}
 	began, ended := s.take(out.ZonalShifts)
 	for _, zone := range began {

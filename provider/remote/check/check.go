@@ -328,7 +328,7 @@ func (m *memory) alive() (n int) {
 	return n
 }
 
-// An instance is ended until the provider says that it is gone: at most so often, with a pause in between.
+// Delete is called for an instance until it returns ErrNotFound: at most tries times, with a pause between two calls.
 const (
 	tries = 600
 	pause = 100 * time.Millisecond

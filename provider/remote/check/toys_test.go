@@ -81,7 +81,7 @@ func passes(t *testing.T, class string, command func(path string) []string) {
 			skipped = append(skipped, l.Check)
 		}
 	}
-	if want := []string{"an exhausted offering is told and remembered"}; !slices.Equal(skipped, want) {
+	if want := []string{"an exhausted offering is reported and remembered"}; !slices.Equal(skipped, want) {
 		t.Errorf("skipped are %q, want %q", skipped, want)
 	}
 }

@@ -138,7 +138,7 @@ func TestRefusedTermination(t *testing.T) {
 	}
 	told := strings.Join(w.story, "\n")
 	for _, name := range []string{nodeName, w.claim().Name} {
-		want := "event " + name + " FailedTermination: Instance could not be terminated, tried again: termination protection is enabled"
+		want := "event " + name + " FailedTermination: Instance could not be terminated, the call is repeated: termination protection is enabled"
 		if !strings.Contains(told, want) {
 			t.Errorf("story lacks %q:\n%s", want, told)
 		}

@@ -86,7 +86,7 @@ func (c *Controller) endInstance(ctx context.Context, d *departure) (outcome, er
 func (c *Controller) tellFailed(d *departure, err error) {
 	e := telemetry.Event{
 		Object: d.node, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedTermination,
-		Message: "Instance could not be terminated, tried again: " + err.Error(),
+		Message: "Instance could not be terminated, the call is repeated: " + err.Error(),
 	}
 	c.Events.Publish(e)
 	if d.claim != nil {

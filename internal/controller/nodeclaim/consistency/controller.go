@@ -61,7 +61,8 @@ func capacityChanged() predicate.Predicate {
 	}
 }
 
-// Reconcile compares one claim with its node, if the node is initialized. An earlier node may not report all resources yet.
+// Reconcile compares one claim with its node, if the node is initialized. Before its initialization, a node may not report
+// all resources.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
 	if claim == nil || !condition.IsTrue(claim, apiv1.ConditionTypeInitialized) {

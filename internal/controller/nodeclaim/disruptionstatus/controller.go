@@ -140,7 +140,7 @@ func (c *Controller) drift(ctx context.Context, claim *apiv1.NodeClaim, pool *ap
 	}
 	reason, err := c.Cloud.Drift(ctx, claim)
 	if err != nil {
-		return "", fmt.Errorf("ask for drift of claim %s: %w", claim.Name, err)
+		return "", fmt.Errorf("check drift of claim %s: %w", claim.Name, err)
 	}
 	return string(reason), nil
 }

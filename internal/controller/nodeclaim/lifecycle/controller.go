@@ -159,7 +159,7 @@ func (c *Controller) look(ctx context.Context, claim *apiv1.NodeClaim) (v lifecy
 		wait, labels, err := c.Cloud.Registered(ctx, claim)
 		v.Hook = lifecycle.Hook{Wait: wait, Labels: labels}
 		if err != nil {
-			hookErr = fmt.Errorf("ask whether node %s may be registered: %w", v.Nodes[0].Name, err)
+			hookErr = fmt.Errorf("check whether node %s may be registered: %w", v.Nodes[0].Name, err)
 			v.Hook.Err = err.Error()
 		}
 	}

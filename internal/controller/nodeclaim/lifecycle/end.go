@@ -53,7 +53,7 @@ func (p *pass) endInstance(ctx context.Context) (gone bool, err error) {
 	if err != nil {
 		p.Events.Publish(telemetry.Event{
 			Object: p.claim, Type: corev1.EventTypeWarning, Reason: telemetry.EventFailedTermination,
-			Message: "Instance could not be terminated, tried again: " + err.Error(),
+			Message: "Instance could not be terminated, the call is repeated: " + err.Error(),
 		})
 		return false, fmt.Errorf("end instance: %w", err)
 	}
