@@ -109,7 +109,7 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: db}}}
 		{ // the last, because the quota concerns all types and stays used up for some minutes
 			name: "quota", pod: ", nodeSelector: {node.kubernetes.io/instance-type: m5.4xlarge}",
 			capacity: &control.Capacity{Pool: control.Pool{Type: "m5.4xlarge", Zone: "*", Capacity: "on-demand"}, Code: "VcpuLimitExceeded"},
-			why:      "the account's quota of on-demand vCPUs for Standard instances is used up", rule: "capacity",
+			why:      "the account's quota of on-demand vCPUs for Standard (A, C, D, H, I, M, R, T, Z) instances is used up", rule: "capacity",
 			fix: "raise the quota, or allow spot for karpenter.sh/capacity-type in NodePool default",
 		},
 	}
@@ -214,7 +214,7 @@ func (x trouble) checkPod(t *testing.T) {
 	var name string
 	here.Poll(t, func(ctx context.Context) string {
 		var err error
-		event, name, err = x.event(ctx, t, "Pod", "", "FailedScheduling")
+		event, name, err = x.event(ctx, "Pod", "", "FailedScheduling")
 		return textOf(err)
 	})
 	var said struct {
@@ -261,9 +261,9 @@ func (x trouble) checkNode(t *testing.T) {
 	here.Poll(t, func(ctx context.Context) string {
 		var err error
 		if x.rule == "budget" { // budgets are the NodePool's, so there is one event and not one for each node
-			event, _, err = x.event(ctx, t, "NodePool", "default", "DisruptionBlocked")
+			event, _, err = x.event(ctx, "NodePool", "default", "DisruptionBlocked")
 		} else {
-			event, _, err = x.event(ctx, t, "Node", node, "DisruptionBlocked", "Unconsolidatable")
+			event, _, err = x.event(ctx, "Node", node, "DisruptionBlocked", "Unconsolidatable")
 		}
 		return textOf(err)
 	})
@@ -295,11 +295,10 @@ func (x trouble) compare(t *testing.T, event, why, fix, topWhy, topFix string) {
 
 // event returns the message of an event of the controller with one of the reasons that contains x.why, and the name of its
 // object. If there is none, it returns the messages of the other events about such objects as an error.
-func (x trouble) event(ctx context.Context, t *testing.T, kind, name string, reasons ...string) (message, object string, err error) {
-	t.Helper()
+func (x trouble) event(ctx context.Context, kind, name string, reasons ...string) (message, object string, err error) {
 	var events corev1.EventList
-	if err := here.List(ctx, &events); err != nil {
-		t.Fatal(err)
+	if err := here.List(context.WithoutCancel(ctx), &events); err != nil { // when ctx ends, the last result is the message
+		return "", "", err
 	}
 	var others []string
 	for i := range events.Items {
