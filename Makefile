@@ -22,7 +22,7 @@ SOURCES_LOCAL := $(wildcard $(shell git ls-files -co --exclude-standard -- local
 
 CHART_VERSION ?= 0.1.0
 
-.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences web web-current web-test bench-dashboard dashboard-screenshots unit test test-all e2e race vuln sim soak sim-score bench bench-peers bench-seeds bench-e2e fuzz fuzz-keep gen
+.PHONY: help build up down charts render image check fmt vet staticcheck arch generated licences web web-current web-test bench-dashboard dashboard-screenshots unit test test-all e2e race vuln sim soak sim-score bench bench-peers bench-seeds bench-e2e bench-backtest bench-overhead fuzz fuzz-keep gen
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */  make \1\t/' | expand -t 22
@@ -240,6 +240,15 @@ bin/bench-peer-kwok: $(wildcard $(shell git ls-files -co --exclude-standard -- b
 
 bench-e2e: build bin/bench bin/bench-peer-kwok ## scale-up, scale-in, mass drift and deletion on a local cluster, ours and upstream's; writes docs/bench.md
 	@bin/bench e2e -pods $(E2E_PODS) -mass $(E2E_MASS) -peer bin/bench-peer-kwok -none -into docs/bench.md
+
+# Set by hand: make bench-backtest BACKTEST_PODS=1000
+BACKTEST_PODS ?= 300
+
+bench-backtest: bin/bench bin/bench-peer ## a generated day with our decisions and with upstream's: dollars, evictions, waiting times
+	@bin/bench backtest -peer bin/bench-peer -pods $(BACKTEST_PODS)
+
+bench-overhead: build bin/bench ## share of decision log, ledger, events and metrics in the CPU time of a busy controller
+	@bin/bench overhead
 
 gen: ## write all generated files anew
 	cd hack && go run ./proto -root '$(CURDIR)' && go run ./gen -root '$(CURDIR)' && go run ./docs -root '$(CURDIR)' && go run ./deploy -root '$(CURDIR)'

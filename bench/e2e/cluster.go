@@ -21,12 +21,17 @@ type Cluster struct {
 	Bin, Dir string
 	// Controller is the program of the controller; empty for none.
 	Controller string
+	// MetricsPort is the port at which the controller serves its metrics and profiles; 0 for any port and no profiles.
+	MetricsPort int
 }
 
 // run runs a program of Bin with input and returns what it printed.
 func (c *Cluster) run(ctx context.Context, input []byte, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.Bin, program), args...)
 	cmd.Stdin = bytes.NewReader(input)
+	if c.MetricsPort > 0 {
+		cmd.Env = append(os.Environ(), "ENABLE_PROFILING=true") // the controller inherits it
+	}
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
@@ -46,6 +51,9 @@ func (c *Cluster) Up(ctx context.Context) error {
 	who := []string{"--no-controller"}
 	if c.Controller != "" {
 		who = []string{"--controller", c.Controller}
+	}
+	if c.MetricsPort > 0 {
+		who = append(who, "--port", fmt.Sprintf("karpenter-metrics=%d", c.MetricsPort))
 	}
 	_, err := c.local(ctx, nil, append([]string{"up", "--provider", "kwok"}, who...)...)
 	return err

@@ -46,6 +46,8 @@ type Options struct {
 	// Each event is written to Log. Logs is a new directory for the logs of the cluster; empty keeps none.
 	Log  io.Writer
 	Logs string
+	// Profiles is a new directory for profiles of the controller; empty makes none. See profile.
+	Profiles string
 }
 
 // A Result is the result of one run.
@@ -99,9 +101,11 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, c.keepLogs(o.Logs), c.Down(ctx)) }()
-	if err := c.Up(ctx); err != nil {
+	end, err := c.upProfiled(ctx, o.Profiles)
+	if err != nil {
 		return r, err
 	}
+	defer func() { err = errors.Join(err, end()) }()
 	api, err := c.API(ctx)
 	if err != nil {
 		return r, err

@@ -1,5 +1,5 @@
 // Command peer plans the same input with upstream Karpenter's scheduler, through its exported packages, so that it can
-// be compared with this project's engine. It is a separate module. So upstream has the versions of dependencies with
+// be compared with this project's engine. With -serve it makes the decisions of a backtest. It is a separate module. So upstream has the versions of dependencies with
 // which it was released, and no other part of the project depends on it.
 package main
 
@@ -18,6 +18,7 @@ import (
 func main() {
 	ignore := flag.Bool("ignore-preferences", false, "ignore preferred affinities and spread that may be violated")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
+	serving := flag.Bool("serve", false, "answer requests on standard input, a line of JSON each, with lines on standard output, for bench backtest")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "peer [flags] FOLDER...: plans catalog.json, pods.json and daemons.json"+
 			" of each folder and writes upstream.json there, or upstream-ignore.json when preferences are ignored")
@@ -25,7 +26,13 @@ func main() {
 	}
 	flag.Parse()
 	log.SetLogger(logr.Discard())
-	if err := run(flag.Args(), *ignore, *profile); err != nil {
+	err := error(nil)
+	if *serving {
+		err = serve(os.Stdin, os.Stdout)
+	} else {
+		err = run(flag.Args(), *ignore, *profile)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "peer:", err)
 		os.Exit(1)
 	}

@@ -1,6 +1,8 @@
 package backtest
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -15,8 +17,8 @@ type Comparison struct {
 }
 
 // Compare replays the trace under each policy, several policies at a time. It calls progress from time to time with
-// the replayed share of all policies, from 0 to 1.
-func Compare(t *Trace, policies []Policy, s Settings, progress func(done float64)) Comparison {
+// the replayed share of all policies, from 0 to 1. An error is that of a policy's Planner.
+func Compare(t *Trace, policies []Policy, s Settings, progress func(done float64)) (Comparison, error) {
 	out := Comparison{Begin: t.Begin, End: t.End, Policies: make([]Result, len(policies))}
 	var mu sync.Mutex // guards done
 	done := make([]float64, len(policies))
@@ -30,16 +32,20 @@ func Compare(t *Trace, policies []Policy, s Settings, progress func(done float64
 		}
 		progress(sum / float64(len(done)))
 	}
+	errs := make([]error, len(policies))
 	slots := make(chan struct{}, max(1, runtime.GOMAXPROCS(0)))
 	var all sync.WaitGroup
 	for i := range policies {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			out.Policies[i] = Replay(t, policies[i], s, func(share float64) { tell(i, share) })
+			var err error
+			if out.Policies[i], err = Replay(t, policies[i], s, func(share float64) { tell(i, share) }); err != nil {
+				errs[i] = fmt.Errorf("replay policy %s: %w", policies[i].Name, err)
+			}
 			tell(i, 1)
 		})
 	}
 	all.Wait()
-	return out
+	return out, errors.Join(errs...)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
 	"github.com/karpenter-go/karpenter/engine/drain"
 	"github.com/karpenter-go/karpenter/engine/lifecycle"
@@ -40,10 +39,20 @@ func (w *world) settle() {
 // disrupt makes a decision of disruption and begins its commands.
 func (w *world) disrupt() {
 	w.state.changed = false
-	d := disrupt.Decide(w.look(), w.policy.Options, w.cursor)
-	w.cursor = d.Cursor
-	for i := range d.Commands {
-		c := &d.Commands[i]
+	for more := true; more; {
+		var commands []model.Command
+		if commands, more, w.err = w.planner.Disrupt(w.look()); w.err != nil {
+			return
+		}
+		w.start(commands)
+		more = more && len(commands) > 0
+	}
+}
+
+// start begins commands. Their replacements are launched, and their nodes are marked.
+func (w *world) start(commands []model.Command) {
+	for i := range commands {
+		c := &commands[i]
 		begun := &command{}
 		var names, replacements []string
 		for _, n := range c.Nodes {
@@ -110,7 +119,7 @@ func (w *world) advance() bool {
 				nodes = append(nodes, m)
 			}
 		}
-		verdicts := disrupt.Revalidate(s, nodes, w.policy.Options.Pack)
+		verdicts := w.planner.Revalidate(s, nodes)
 		for _, n := range due {
 			if !verdicts[n.name].OK() {
 				w.unmark(n)

@@ -11,23 +11,31 @@ import (
 )
 
 // Replay replays a trace under the policy. The trace must have been cut. progress, which may be nil, is called from
-// time to time with the replayed share of the period, from 0 to 1.
-func Replay(t *Trace, p Policy, s Settings, progress func(done float64)) Result {
-	r := begin(t, p, s)
+// time to time with the replayed share of the period, from 0 to 1. An error is that of the policy's Planner.
+func Replay(t *Trace, p Policy, s Settings, progress func(done float64)) (Result, error) {
+	r, err := begin(t, p, s)
+	if err != nil {
+		return Result{}, err
+	}
 	for step := 0; r.now < r.end; step++ {
-		r.step()
+		if r.step(); r.err != nil {
+			return Result{}, r.err
+		}
 		if progress != nil && step%100 == 0 {
 			progress(float64(r.now-r.begin) / float64(r.end-r.begin))
 		}
 		r.now = r.next()
 	}
-	return r.result()
+	return r.result(), nil
 }
 
 // begin returns the replay at the beginning of the period. The pods that exist then are bound to ready nodes, and their
 // wait is not counted.
-func begin(t *Trace, p Policy, s Settings) *replay {
-	w := newWorld(t, p, s)
+func begin(t *Trace, p Policy, s Settings) (*replay, error) {
+	w, err := newWorld(t, p, s)
+	if err != nil {
+		return nil, err
+	}
 	w.tally.alive = make([]*pod, len(t.Pods))
 	r := &replay{world: w, trace: t, begin: w.now, end: t.End.UnixMilli(), deletions: deletions(t)}
 	r.createUntil(r.now)
@@ -35,7 +43,7 @@ func begin(t *Trace, p Policy, s Settings) *replay {
 	r.provision(0)
 	r.tally.quiet = false
 	r.decide, r.sample = r.now+s.Disrupt.Milliseconds(), r.now
-	return r
+	return r, r.err
 }
 
 // A replay is a world and the part of the trace that is not replayed yet.
@@ -86,7 +94,9 @@ func (r *replay) step() {
 	}
 	r.createUntil(r.now)
 	r.schedule()
-	r.provision(r.settings.Boot)
+	if r.provision(r.settings.Boot); r.err != nil {
+		return
+	}
 	if r.now >= r.decide {
 		r.settle()
 		if r.state.changed || r.now-r.decided >= idle {

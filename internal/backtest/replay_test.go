@@ -11,6 +11,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/internal/backtest/synthetic"
 	"github.com/karpenter-go/karpenter/internal/manifest"
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
@@ -60,7 +61,21 @@ func replayed(t testing.TB, p Policy, csv string, s Settings) Result {
 	if err := trace.Cut(time.Unix(0, 0), 2*time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	return Replay(trace, p, s, nil)
+	r, err := Replay(trace, p, s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// begun returns the replay of the trace at the beginning of the period.
+func begun(t testing.TB, trace *Trace, p Policy, s Settings) *replay {
+	t.Helper()
+	r, err := begin(trace, p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 const header = "name,cpu,memory,creation,deletion\n"
@@ -148,15 +163,22 @@ func TestReplaySlices(t *testing.T) {
 // than fit.
 func TestReplayLaws(t *testing.T) {
 	p := policyOf(t, "current", fmt.Sprintf(nodePool, 17))
-	trace := traceOf(t, day(20, 3))
-	once, again := Replay(trace, p, DefaultSettings(), nil), Compare(trace, []Policy{p, p}, DefaultSettings(), func(float64) {})
+	trace := traceOf(t, synthetic.Day(20, 3))
+	once, err := Replay(trace, p, DefaultSettings(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Compare(trace, []Policy{p, p}, DefaultSettings(), func(float64) {})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff([]Result{once, once}, again.Policies); diff != "" {
 		t.Error(diff)
 	}
 	if once.Dollars < once.Floor || once.Unbound > 0 || once.Evictions == 0 {
 		t.Errorf("%+v", once)
 	}
-	r := begin(trace, p, DefaultSettings())
+	r := begun(t, trace, p, DefaultSettings())
 	for r.now < r.end {
 		r.step()
 		bound := 0
@@ -203,7 +225,7 @@ func TestReplayConstraints(t *testing.T) {
 	if err := trace.Cut(time.Unix(0, 0), 2*time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	r := begin(trace, small(t, pool), DefaultSettings())
+	r := begun(t, trace, small(t, pool), DefaultSettings())
 	for r.now < r.end {
 		r.step()
 		for _, n := range r.nodes {

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenter-go/karpenter/engine/model"
-	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
 // retry is the interval after which pods that the last plan refused are planned again.
@@ -96,7 +95,11 @@ func (w *world) provision(boot time.Duration) {
 	if !due {
 		return
 	}
-	plan := pack.Solve(w.look(), w.policy.Options.Pack)
+	plan, err := w.planner.Plan(w.look())
+	if err != nil {
+		w.err = err
+		return
+	}
 	for i := range plan.Nodes {
 		n := w.launch(&plan.Nodes[i], boot)
 		w.promise(n.name, plan.Nodes[i].Pods)

@@ -21,6 +21,9 @@ type Policy struct {
 	// PodDisruptionBudgets. They have no nodes and no pods.
 	Objects model.Delta
 	Options disrupt.Options
+	// Planner returns the Planner of one replay. If it is nil, the decisions are those of this project's controller with
+	// Options.
+	Planner func() (Planner, error)
 }
 
 // Settings are the parameters of a replay that are equal for all policies of a comparison.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -31,7 +30,8 @@ type world struct {
 	waiting  []*pod
 	promises map[string]string
 	commands []*command
-	cursor   disrupt.Cursor
+	planner  Planner
+	err      error // first error of planner
 	state    state
 	tally    tally
 }
@@ -96,7 +96,14 @@ type state struct {
 	freed bool
 }
 
-func newWorld(t *Trace, p Policy, s Settings) *world {
+func newWorld(t *Trace, p Policy, s Settings) (*world, error) {
+	var planner Planner = &engine{options: p.Options}
+	if p.Planner != nil {
+		var err error
+		if planner, err = p.Planner(); err != nil {
+			return nil, err
+		}
+	}
 	objects := p.Objects
 	objects.Types = make(map[string][]*model.InstanceType, len(p.Objects.Types))
 	repels := slices.ContainsFunc(t.Shapes, func(s Shape) bool {
@@ -111,18 +118,18 @@ func newWorld(t *Trace, p Policy, s Settings) *world {
 	for _, o := range p.Objects.Pools {
 		pool := model.NewPool(o)
 		types := usable(pool, p.Objects.Types[o.Name], s.Slices)
-		if plain && len(p.Objects.Daemons) == 0 {
+		if plain && len(p.Objects.Daemons) == 0 && p.Planner == nil { // another planner may depend on the number of types
 			types = competitive(pool, types)
 		}
 		objects.Types[o.Name] = types
 	}
 	w := &world{
-		settings: s, policy: p, shapes: shapes, now: t.Begin.UnixMilli(), byName: map[string]*node{}, live: map[string]*pod{}, promises: map[string]string{},
+		settings: s, policy: p, shapes: shapes, planner: planner, now: t.Begin.UnixMilli(), byName: map[string]*node{}, live: map[string]*pod{}, promises: map[string]string{},
 		state: state{
 			snapshot: model.Compile(objects), pods: map[string]*corev1.Pod{}, nodes: map[string]*node{}, gone: map[model.Ref]bool{},
 		},
 	}
-	return w
+	return w, nil
 }
 
 func newShape(s *Shape, slices int64, constrained bool) shape {
@@ -261,6 +268,7 @@ func (w *world) launch(r *model.PlannedNode, boot time.Duration) *node {
 	spec := r.Pool.Object.Spec.Template.Spec
 	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: maps.Clone(labels)}}
 	claim.CreationTimestamp = metav1.NewTime(w.time())
+	claim.Spec.Taints = slices.Clone(r.Pool.Taints)
 	claim.Spec.NodeClassRef, claim.Spec.ExpireAfter, claim.Spec.TerminationGracePeriod = spec.NodeClassRef, spec.ExpireAfter, spec.TerminationGracePeriod
 	claim.Status.ProviderID, claim.Status.NodeName = "backtest:///"+name, name
 	claim.Status.Capacity, claim.Status.Allocatable = t.Capacity.List(), t.Allocatable.List()

@@ -23,6 +23,8 @@ type Bucket struct {
 	// Start is the beginning of the period. End is the time up to which amounts were added.
 	Start, End time.Time
 	Dollars    map[cost.Key]float64
+	// Used is how nodes used commitments, by the name of the commitment. It is nil without commitments.
+	Used map[string]Used
 }
 
 // A tier is a list of buckets of equal length, oldest first.
@@ -80,7 +82,7 @@ func (b *Book) push(i int, fresh *Bucket) {
 		return
 	}
 	if i > 0 {
-		fresh = &Bucket{Start: fresh.Start.Truncate(t.step), End: fresh.End, Dollars: maps.Clone(fresh.Dollars)}
+		fresh = &Bucket{Start: fresh.Start.Truncate(t.step), End: fresh.End, Dollars: maps.Clone(fresh.Dollars), Used: maps.Clone(fresh.Used)}
 	}
 	t.list = append(t.list, fresh)
 	for len(t.list) > t.keep {
@@ -117,6 +119,9 @@ func coarse(k cost.Key) cost.Key {
 func (b *Bucket) merge(o *Bucket) {
 	for k, v := range o.Dollars {
 		b.add(k, v)
+	}
+	for name, u := range o.Used {
+		b.use(name, u)
 	}
 	if o.End.After(b.End) {
 		b.End = o.End
@@ -157,19 +162,36 @@ func (b *Book) Begin() time.Time {
 // amounts is included.
 func (b *Book) Sum(since time.Time) map[cost.Key]float64 {
 	out := map[cost.Key]float64{}
+	b.each(since, func(x *Bucket, share float64) {
+		for k, v := range x.Dollars {
+			out[k] += v * share
+		}
+	})
+	return out
+}
+
+// Used returns how nodes used commitments since the given time, by the name of the commitment. Buckets count as in Sum.
+func (b *Book) Used(since time.Time) map[string]Used {
+	out := map[string]Used{}
+	b.each(since, func(x *Bucket, share float64) {
+		for name, u := range x.Used {
+			out[name] = out[name].plus(u.times(share))
+		}
+	})
+	return out
+}
+
+// each calls f for each bucket that ends after the given time, with the share of the bucket that is after that time.
+func (b *Book) each(since time.Time, f func(x *Bucket, share float64)) {
 	for _, t := range b.tiers {
 		for _, x := range t.list {
 			share := 1.0
 			if length := x.End.Sub(x.Start); x.Start.Before(since) && length > 0 {
 				share = max(0, x.End.Sub(since).Seconds()/length.Seconds())
 			}
-			if share == 0 {
-				continue
-			}
-			for k, v := range x.Dollars {
-				out[k] += v * share
+			if share > 0 {
+				f(x, share)
 			}
 		}
 	}
-	return out
 }

@@ -113,7 +113,7 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 		return
 	default:
 		if l.nodes == nil { // after Restore the earlier rates are not known, so the current ones are used
-			l.now = next
+			l.now, l.commitments = next, CommitmentsOf(s)
 		}
 		l.charge(l.now.Parts, gap, s.Now)
 	}
@@ -139,6 +139,9 @@ func (l *Ledger) charge(parts []cost.Part, d time.Duration, now time.Time) {
 			l.put(from, p.Key, p.Rate.Dollars()*to.Sub(from).Hours())
 		}
 		b := l.book.bucket(from)
+		for _, c := range l.commitments {
+			b.use(c.Name, c.during(to.Sub(from)))
+		}
 		b.End = later(b.End, to)
 		from = to
 	}

@@ -3,16 +3,20 @@ package ledger_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/cost"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/scenario"
@@ -228,5 +232,49 @@ func TestDecodeRefuses(t *testing.T) {
 		if _, err := ledger.Decode([]byte(text)); err == nil {
 			t.Errorf("%q was read", text)
 		}
+	}
+}
+
+// The use of commitments is added up over time, is stored with the ledger, and stays in the report when a commitment ends.
+func TestCommitmentsOverTime(t *testing.T) {
+	l := ledger.New(nil, "")
+	l.Begin()
+	c := scenario.Cluster{
+		Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(), Nodes: []scenario.Node{{Name: "n", Pool: "default", Type: "small"}},
+	}
+	plain := snapshot(t, c, at(0))
+	with := func(units int64) *model.Snapshot {
+		var types []*model.InstanceType
+		reserved := &commitment.Commitment{ID: "ri", Units: units}
+		for _, o := range plain.Types("default") {
+			own := *o
+			own.Offerings = slices.Clone(o.Offerings)
+			for i := range own.Offerings {
+				own.Offerings[i].Covers, own.Offerings[i].CoveredPrice = []commitment.Cover{{Commitment: reserved, Use: 2}}, 0.05
+			}
+			types = append(types, &own)
+		}
+		return plain.Apply(model.Delta{Types: map[string][]*model.InstanceType{"default": types}})
+	}
+	l.Observe(with(4).At(at(0)), ledger.Decision{}) // the node uses half of it, and is covered wholly
+	l.Observe(with(1).At(at(60)), ledger.Decision{})
+	l = restarted(t, l) // now the node uses all of it, and is covered by half
+	l.Observe(with(1).At(at(90)), ledger.Decision{})
+	l.Observe(with(1).At(at(120)), ledger.Decision{})
+	want := ledger.CommitmentPeriod{Utilization: 0.75, EligibleNodeHours: 2, CoveredNodeHours: 1.5, Coverage: 0.75, Saved: 0.3}
+	list := l.Save().Report(ledger.Query{}).Commitments
+	if len(list) != 1 || list[0].Ended || list[0].Utilization != 1 || list[0].Coverage != 0.5 {
+		t.Fatalf("%+v", list)
+	}
+	if diff := cmp.Diff(want, *list[0].Since, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+		t.Error(diff)
+	}
+	last := l.Save().Report(ledger.Query{Since: at(90)}).Commitments[0].Since
+	if math.Abs(last.Utilization-1) > 1e-6 || math.Abs(last.EligibleNodeHours-0.5) > 1e-6 {
+		t.Errorf("in the last half hour: %+v", last)
+	}
+	l.Observe(plain.At(at(121)), ledger.Decision{})
+	if list = l.Save().Report(ledger.Query{}).Commitments; len(list) != 1 || !list[0].Ended || list[0].Utilization != 0 || list[0].Since == nil {
+		t.Errorf("after the end: %+v", list)
 	}
 }

@@ -84,7 +84,7 @@ type Report struct {
 	Idle      []CauseRow `json:"idle"`
 	Overhead  Money      `json:"overhead"`
 	Overheads []CauseRow `json:"overheadBy,omitempty"`
-	// Commitments are how the nodes use commitments at Until, in the order in which these apply.
+	// Commitments are how the nodes use commitments at Until and in the period, in the order in which these apply.
 	Commitments []Commitment `json:"commitments,omitempty"`
 	Savings     []Saving     `json:"savings,omitempty"`
 	Actions     []Action     `json:"actions,omitempty"`
@@ -101,10 +101,12 @@ func (s Saved) Report(q Query) Report {
 	}
 	out := Report{
 		Since: later(q.Since, s.Begin), Until: s.Until, FloorPerHour: s.Floor.Dollars(), Nodes: s.Nodes, Unpriced: s.Unpriced,
-		Commitments: s.Commitments, By: by(q.By), Rows: []Row{}, Idle: []CauseRow{},
+		By: by(q.By), Rows: []Row{}, Idle: []CauseRow{},
 	}
 	b := builder{by: q.By, rows: map[string]*Row{}, idle: map[cost.Cause]*Money{}, overhead: map[cost.Cause]*Money{}}
-	sums := s.book().Sum(q.Since)
+	book := s.book()
+	out.Commitments = s.commitmentsSince(book, q.Since)
+	sums := book.Sum(q.Since)
 	for _, k := range slices.SortedFunc(maps.Keys(sums), cost.Key.Compare) { // the order affects rounding
 		b.add(k, 0, sums[k])
 	}

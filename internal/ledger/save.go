@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -48,6 +49,8 @@ type savedBucket struct {
 	Start   time.Time     `json:"s"`
 	End     time.Time     `json:"e"`
 	Amounts []savedAmount `json:"a"`
+	// Used is by the name of the commitment.
+	Used map[string]Used `json:"c,omitempty"`
 }
 
 // A savedAmount is an amount with the fields of its key, in the order of cost.Key.
@@ -77,7 +80,7 @@ func (l *Ledger) Save() Saved {
 	for _, t := range l.book.tiers {
 		list := []savedBucket{}
 		for _, b := range t.list {
-			x := savedBucket{Start: b.Start.UTC(), End: b.End.UTC()}
+			x := savedBucket{Start: b.Start.UTC(), End: b.End.UTC(), Used: maps.Clone(b.Used)}
 			for k, v := range b.Dollars {
 				x.Amounts = append(x.Amounts, savedAmount{packKey(k), v})
 			}
@@ -198,7 +201,7 @@ func (s Saved) book() *Book {
 			break
 		}
 		for _, x := range list {
-			own := &Bucket{Start: x.Start, End: x.End, Dollars: make(map[cost.Key]float64, len(x.Amounts))}
+			own := &Bucket{Start: x.Start, End: x.End, Dollars: make(map[cost.Key]float64, len(x.Amounts)), Used: maps.Clone(x.Used)}
 			for _, a := range x.Amounts {
 				own.Dollars[unpackKey(a.Key)] += a.Dollars
 			}

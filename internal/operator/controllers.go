@@ -228,7 +228,10 @@ func (b base) logging() []Controller {
 	}
 	return []Controller{
 		&decisionlog.Effects{Client: b.Client, Clock: b.Clock, Cloud: b.cloud("decisionlog.effects"), Log: b.log},
-		&decisionlog.Publisher{Client: b.Client, Live: b.Live, Clock: b.Clock, Log: b.log, Namespace: namespace, Settings: b.settings.Published()},
+		&decisionlog.Publisher{
+			Client: b.Client, Live: b.Live, Clock: b.Clock, Log: b.log, Namespace: namespace, Settings: b.settings.Published(),
+			Cloud: b.cloud("decisionlog.publisher"),
+		},
 	}
 }
 

@@ -27,7 +27,7 @@ func (s Style) Cost(r ledger.Report, wide bool) string {
 	var b strings.Builder
 	s.costHead(&b, r)
 	s.costTable(&b, r, wide)
-	s.commitments(&b, r.Commitments)
+	s.commitments(&b, r)
 	s.costSavings(&b, r, wide)
 	if p := r.Predictions; p != nil && wide {
 		s.predictions(&b, p)
@@ -159,11 +159,38 @@ func (s Style) costSavings(b *strings.Builder, r ledger.Report, wide bool) {
 	t.write(b, "", s.dim)
 }
 
-// commitments writes how the nodes use the commitments.
-func (s Style) commitments(b *strings.Builder, list []ledger.Commitment) {
-	if len(list) == 0 {
+// Commitments renders only how the nodes use the commitments.
+func (s Style) Commitments(r ledger.Report) string {
+	if len(r.Commitments) == 0 {
+		return "no commitments in the price book\n"
+	}
+	var b strings.Builder
+	s.commitments(&b, r)
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// commitments writes how the nodes use the commitments, now and in the period of the report.
+func (s Style) commitments(b *strings.Builder, r ledger.Report) {
+	now := slices.DeleteFunc(slices.Clone(r.Commitments), func(c ledger.Commitment) bool { return c.Ended })
+	if len(now) > 0 {
+		s.commitmentsNow(b, now)
+	}
+	past := slices.DeleteFunc(slices.Clone(r.Commitments), func(c ledger.Commitment) bool { return c.Since == nil })
+	if len(past) == 0 {
 		return
 	}
+	b.WriteString("\n" + s.bold("commitments since "+r.Since.UTC().Format("2006-01-02 15:04 UTC")) + "\n")
+	t := &table{right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true}}
+	t.add("COMMITMENT", "UTILIZATION", "COVERED", "OF NODE HOURS", "COVERAGE", "SAVED $")
+	for _, c := range past {
+		p := c.Since
+		t.add(c.Name, fmt.Sprintf("%.1f%%", 100*p.Utilization), fmt.Sprintf("%.1f", p.CoveredNodeHours),
+			fmt.Sprintf("%.1f", p.EligibleNodeHours), fmt.Sprintf("%.1f%%", 100*p.Coverage), dollars(p.Saved))
+	}
+	t.write(b, "", s.dim)
+}
+
+func (s Style) commitmentsNow(b *strings.Builder, list []ledger.Commitment) {
 	b.WriteString("\n" + s.bold("commitments now") + "\n")
 	t := &table{right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true}}
 	t.add("COMMITMENT", "UTILIZATION", "COVERED", "OF NODES", "COVERAGE", "SAVES $/H")
@@ -210,6 +237,31 @@ func CostCSV(w io.Writer, r ledger.Report) error {
 	}
 	for _, x := range r.Overheads {
 		write("overhead", string(x.Cause), make([]string, len(fields)), x.Money)
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write CSV: %w", err)
+	}
+	return nil
+}
+
+// CommitmentsCSV writes a line for each commitment: how the nodes use it now and in the period of the report. Cells of a
+// period without history are empty.
+func CommitmentsCSV(w io.Writer, r ledger.Report) error {
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{ // Error returns the error of Write
+		"commitment", "utilization", "covered_nodes", "eligible_nodes", "coverage", "saved_per_hour",
+		"since", "utilization_since", "covered_node_hours", "eligible_node_hours", "coverage_since", "saved",
+	})
+	for _, c := range r.Commitments {
+		line := []string{c.Name, number(c.Utilization), number(c.CoveredNodes), number(c.EligibleNodes), number(c.Coverage), number(c.SavedPerHour)}
+		if p := c.Since; p == nil {
+			line = append(line, "", "", "", "", "", "")
+		} else {
+			line = append(line, r.Since.UTC().Format(time.RFC3339), number(p.Utilization), number(p.CoveredNodeHours),
+				number(p.EligibleNodeHours), number(p.Coverage), number(p.Saved))
+		}
+		_ = out.Write(line)
 	}
 	out.Flush()
 	if err := out.Error(); err != nil {

@@ -33,6 +33,10 @@ var commands = []command{
 		"bench literature -items 200 -n 10", instanceClasses},
 	{"commitments", "plans and consolidation with reserved instances and Savings Plans, beside a linear program that knows them",
 		"bench commitments -count 5000 -types cmr6 -n 3", committed},
+	{"backtest", "a day with our decisions and with upstream's: dollars, evictions, waiting times",
+		"bench backtest -pods 300 -peer ../bin/bench-peer", replayDay},
+	{"overhead", "the share of decision log, ledger, events and metrics in the CPU time of a busy controller",
+		"bench overhead -pods 2000 -max-cpu 4", measureOverhead},
 	{"e2e", "scale-up and scale-in on a real API server, with nodes without machines",
 		"bench e2e -pods 1000,4000 -into docs/bench.md", endToEnd},
 }

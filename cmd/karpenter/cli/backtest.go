@@ -38,7 +38,7 @@ type backtesting struct {
 }
 
 func backtestCommand() *cobra.Command {
-	s := backtesting{settings: backtest.DefaultSettings()}
+	s := backtesting{settings: backtest.DefaultSettings(), solver: solver{allOfferings: true}}
 	c := &cobra.Command{
 		Use:   "backtest --trace FILE -f FILE|DIR [--policy NAME=FILE ...]",
 		Short: "Replay a recorded day of a cluster under other NodePools and settings",
@@ -186,12 +186,15 @@ func (s *backtesting) run(cmd *cobra.Command) error {
 		what += fmt.Sprintf(" under %d policies", len(policies))
 	}
 	p.say(what)
-	result := backtest.Compare(trace, policies, s.settings, func(done float64) {
+	result, err := backtest.Compare(trace, policies, s.settings, func(done float64) {
 		if percent := int(done*10) * 10; percent > 0 { // not each percent, since every step may be a line
 			p.say(fmt.Sprintf("%s: %d%%", what, percent))
 		}
 	})
 	p.pause()
+	if err != nil {
+		return err
+	}
 	return s.output.print(cmd, answer{result, func(style report.Style) string { return style.Backtest(result) }})
 }
 

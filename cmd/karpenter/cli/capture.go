@@ -128,6 +128,9 @@ func (c *controllerState) configMap() *corev1.ConfigMap {
 	s.PauseLaunches, s.PauseDisruption, s.MaxLaunchesPerMinute = l.PauseLaunches, l.PauseDisruption, l.MaxLaunches
 	s.MaxReplacementsPerMinute, s.MaxDisruptionsPerMinute = l.MaxReplacements, l.MaxDisruptions
 	m := &corev1.ConfigMap{Data: map[string]string{decisions.SettingsKey: s.Published()}}
+	if len(c.unavailable.Groups) > 0 {
+		m.Data[decisions.UnavailableKey] = c.unavailable.Encode()
+	}
 	m.Namespace, m.Name = metav1.NamespaceDefault, decisions.MapName
 	return m
 }

@@ -42,6 +42,7 @@ func costCommand() *cobra.Command {
 			"  karpenter cost --by namespace,owner --since 24h\n" +
 			"  karpenter cost --by pool,capacity-type -o wide  # with idle capacity and overhead of each\n" +
 			"  karpenter cost --by owner -o csv > cost.csv\n" +
+			"  karpenter cost --by commitment --since 720h -o csv\n" +
 			"  karpenter cost -f cluster.json --by label --label team\n" +
 			"  karpenter cost -o json | jq '.idle[] | select(.cause == \"pdb\")'",
 		Args: noArgs,
@@ -50,7 +51,7 @@ func costCommand() *cobra.Command {
 	x.input.addFlags(c)
 	x.solver.addFlags(c)
 	f := c.Flags()
-	f.StringVar(&x.by, "by", string(cost.ByNamespace), "Keys, separated by commas: pool, capacity-type, zone, namespace, owner, label")
+	f.StringVar(&x.by, "by", string(cost.ByNamespace), "Keys, separated by commas: pool, capacity-type, zone, namespace, owner, label; or commitment alone: how nodes use the commitments")
 	f.DurationVar(&x.since, "since", 0, "Period of the dollars, such as 24h for the last day (default: since the controller began, at most a month)")
 	f.StringVar(&x.label, "label", "", "Pod label for --by label; in a cluster with history it is that of the controller (--cost-allocation-label)")
 	f.StringVarP(&x.output, "output", "o", "text", "Output format: text, wide, json or csv")
@@ -65,7 +66,11 @@ func (x *costing) check() ([]cost.Field, error) {
 	default:
 		return nil, coded{exitUsage, fmt.Errorf("--output: unknown format %q, use text, wide, json or csv", x.output)}
 	}
-	fields, err := cost.ParseFields(x.by)
+	by := x.by
+	if x.onlyCommitments() {
+		by = string(cost.ByNamespace)
+	}
+	fields, err := cost.ParseFields(by)
 	switch {
 	case err != nil:
 		return nil, coded{exitUsage, fmt.Errorf("--by: %w", err)}
@@ -118,12 +123,22 @@ func (x *costing) report(cmd *cobra.Command, p *progress, fields []cost.Field) (
 	return saved.Report(q), nil
 }
 
+// byCommitment is the value of --by that shows the commitments only.
+const byCommitment = "commitment"
+
+func (x *costing) onlyCommitments() bool { return x.by == byCommitment }
+
 func (x *costing) print(w io.Writer, r ledger.Report) error {
-	switch x.output {
-	case "json":
+	switch {
+	case x.output == "json":
 		return printJSON(w, r)
-	case "csv":
+	case x.output == "csv" && x.onlyCommitments():
+		return report.CommitmentsCSV(w, r)
+	case x.output == "csv":
 		return report.CostCSV(w, r)
+	case x.onlyCommitments():
+		_, err := io.WriteString(w, styleOf(w).Commitments(r))
+		return err
 	}
 	_, err := io.WriteString(w, styleOf(w).Cost(r, x.output == "wide"))
 	return err

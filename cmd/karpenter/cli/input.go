@@ -68,6 +68,9 @@ func (in *input) readAll(cmd *cobra.Command, p *progress, s *solver) (*offline.C
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if !s.allOfferings {
+		c.Delta.Types = s.controller.withUnavailable(c.Delta.Types)
+	}
 	c.Spread.Constraints = s.spread()
 	p.pause()
 	warn(cmd.ErrOrStderr(), slices.Concat(told, c.Warnings))

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/karpenter-go/karpenter/engine/disrupt"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/repair"
 	"github.com/karpenter-go/karpenter/internal/controller/throttle"
 	"github.com/karpenter-go/karpenter/internal/decisions"
@@ -38,6 +39,27 @@ type controllerState struct {
 	source string
 	// limits are the pauses and rate limits now.
 	limits throttle.Limits
+	// unavailable are the offerings that the controller could not launch when it last wrote them.
+	unavailable decisions.Unavailable
+}
+
+// withUnavailable returns the types, which are by NodePool, with the offerings that the controller cannot launch as
+// unavailable.
+func (c *controllerState) withUnavailable(types map[string][]*model.InstanceType) map[string][]*model.InstanceType {
+	if c == nil {
+		return types
+	}
+	return c.unavailable.Apply(types)
+}
+
+// readUnavailable reads the unavailable offerings in the ConfigMap of decisions.
+func (c *controllerState) readUnavailable(m *corev1.ConfigMap) (warnings []string) {
+	u, err := decisions.DecodeUnavailable(m.Data[decisions.UnavailableKey])
+	if err != nil {
+		return []string{"ConfigMap " + m.Namespace + "/" + m.Name + ": " + err.Error() + "; counting all offerings as available"}
+	}
+	c.unavailable = u
+	return nil
 }
 
 // known reports whether the settings were found. Otherwise they are the defaults, and features whose objects exist count
@@ -150,6 +172,7 @@ func controllerOf(ctx context.Context, r client.Reader, namespace string) (*cont
 	if err == nil && m.Data[decisions.SettingsKey] != "" {
 		if values, err := settings.DecodePublished(m.Data[decisions.SettingsKey]); err == nil {
 			c, warnings := restored(values, "ConfigMap "+m.Namespace+"/"+m.Name)
+			warnings = append(warnings, c.readUnavailable(m)...)
 			return c, append(warnings, c.readThrottle(ctx, r, m.Namespace)...)
 		}
 	}
@@ -233,6 +256,7 @@ func controllerIn(set *manifest.Set) (*controllerState, []string) {
 				return c, []string{"ConfigMap " + m.Name + ": " + err.Error() + "; using the defaults"}
 			}
 			c, warnings = restored(values, "ConfigMap "+m.Namespace+"/"+m.Name+" of the manifests")
+			warnings = append(warnings, c.readUnavailable(m)...)
 		}
 	}
 	for _, m := range manifest.Of[*corev1.ConfigMap](set) {

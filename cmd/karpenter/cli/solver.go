@@ -29,7 +29,9 @@ type solver struct {
 	file       string
 	filed      *controllerState
 	controller *controllerState
-	namespace  string
+	// allOfferings counts offerings as available although the controller of a capture could not launch them then.
+	allOfferings bool
+	namespace    string
 	// given reports whether a flag was given. Then it takes precedence over the setting of the controller.
 	given func(flag string) bool
 }

@@ -221,7 +221,7 @@ func (t *topSource) compute(now time.Time) (top.Data, error) {
 	if err != nil {
 		return top.Data{}, err
 	}
-	s := t.furnish(t.quiet(), t.there, found.Snapshot.Apply(model.Delta{Types: supply.Types})).At(now)
+	s := t.furnish(t.quiet(), t.there, found.Snapshot.Apply(model.Delta{Types: t.controller.withUnavailable(supply.Types)})).At(now)
 	o := t.options()
 	o.Labels = t.catalogue.Labels()
 	run := offline.Decide(s, o, time.Now)

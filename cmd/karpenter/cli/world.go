@@ -119,6 +119,7 @@ func (g *cataloguing) readLive(cmd *cobra.Command, p *progress, s *solver) (*liv
 	}
 	p.pause()
 	warn(cmd.ErrOrStderr(), slices.Concat(told, supply.Warnings))
+	supply.Types = s.controller.withUnavailable(supply.Types)
 	snapshot := s.furnish(cmd, there, found.Snapshot.Apply(model.Delta{Types: supply.Types}))
 	o.Labels = catalogue.Labels()
 	return &liveState{there, found, catalogue, snapshot, o}, nil

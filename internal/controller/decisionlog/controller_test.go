@@ -17,6 +17,8 @@ import (
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/internal/controller/internal/fakecloud"
 	"github.com/karpenter-go/karpenter/internal/controller/internal/world"
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
@@ -262,5 +264,34 @@ func TestSettingsArePublished(t *testing.T) {
 	b.publish()
 	if got := settings(); got != b.publisher.Settings || len(b.published()) != 1 {
 		t.Errorf("after a restart: settings %q, %d episodes", got, len(b.published()))
+	}
+}
+
+// Unavailable offerings are written with the log, and when they have changed.
+func TestUnavailableOfferings(t *testing.T) {
+	pool := &apiv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	pool.Spec.Template.Spec.NodeClassRef = fakecloud.Ref("default")
+	b := newBench(t, pool)
+	offering := model.Offering{Zone: "a", CapacityType: "spot", Available: true, Price: 1}
+	b.Cloud.Types = []*model.InstanceType{{Name: "m.large", Offerings: []model.Offering{offering}}}
+	b.publisher.Cloud = b.Cloud
+	text := func() string {
+		var m corev1.ConfigMap
+		if err := b.Client.Get(t.Context(), client.ObjectKey{Namespace: "karpenter", Name: decisions.MapName}, &m); err != nil {
+			t.Fatal(err)
+		}
+		return m.Data[decisions.UnavailableKey]
+	}
+	b.log.Begin(launched())
+	b.publish()
+	if got := text(); got != `{"groups":[]}` {
+		t.Errorf("%s, want none", got)
+	}
+	offering.Available = false
+	b.Cloud.Types = []*model.InstanceType{{Name: "m.large", Offerings: []model.Offering{offering}}}
+	b.Clock.Step(sweepEvery)
+	b.publish()
+	if got, want := text(), `{"groups":[{"capacityType":"spot","zone":"a","types":["m.large"]}]}`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/decisions"
 	"github.com/karpenter-go/karpenter/internal/singleton"
 )
@@ -28,7 +31,7 @@ const (
 	sweepEvery = time.Minute
 )
 
-// A Publisher writes the newest episodes and the settings to the ConfigMap decisions.MapName. When it starts, it adds the episodes in that
+// A Publisher writes the newest episodes, the settings and the unavailable offerings to the ConfigMap decisions.MapName. When it starts, it adds the episodes in that
 // ConfigMap to the log.
 type Publisher struct {
 	// Client writes the ConfigMap and reads NodeClaims from its cache. Live reads the ConfigMap without a cache, because a cache
@@ -42,9 +45,13 @@ type Publisher struct {
 	// Settings are written to the ConfigMap beside the decisions, for commands that decide as the controller does. If they are
 	// empty, they are omitted.
 	Settings string
+	// Cloud lists the instance types, whose unavailable offerings are written to the ConfigMap, for commands that know the
+	// instance types but not what the cloud has now. If it is nil, they are omitted.
+	Cloud cloud.Provider
 
 	restored, forbidden bool
 	stored              bool   // true when Settings were written
+	unavailable         string // the unavailable offerings at the last write
 	written             uint64 // version of the log at the last write
 	wrote, swept        time.Time
 	told                string // the last logged error of the log's output
@@ -64,7 +71,8 @@ func (c *Publisher) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// Reconcile writes the log if it has changed, and the settings at the start. Once per sweepEvery it records the effects on the NodeClaims of open episodes.
+// Reconcile writes the log if it has changed, and the settings at the start. Once per sweepEvery it records the effects on the
+// NodeClaims of open episodes, and writes the unavailable offerings if they have changed.
 func (c *Publisher) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	now := c.Clock.Now()
 	c.tellFailed(ctx)
@@ -74,7 +82,8 @@ func (c *Publisher) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result,
 		}
 		c.restored, c.swept = true, now
 	}
-	if now.Sub(c.swept) >= sweepEvery {
+	sweep := now.Sub(c.swept) >= sweepEvery
+	if sweep {
 		c.swept = now
 		for _, name := range c.Log.OpenClaims() {
 			if err := look(ctx, c.Client, c.Log, now, name); err != nil {
@@ -83,23 +92,53 @@ func (c *Publisher) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result,
 		}
 	}
 	again := ctrl.Result{RequeueAfter: sweepEvery}
-	if c.Namespace == "" || c.forbidden || c.Log.Version() == c.written && (c.stored || c.Settings == "") {
+	if c.Namespace == "" || c.forbidden || c.Log.Version() == c.written && (c.stored || c.Settings == "") && !sweep {
 		return again, nil
 	}
 	if wait := c.wrote.Add(writeEvery).Sub(now); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
+	unavailable, err := c.listUnavailable(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if sweep && c.Log.Version() == c.written && c.stored && unavailable == c.unavailable {
+		return again, nil
+	}
 	c.wrote = now
 	text, version := c.Log.Encode()
-	if err := c.write(ctx, text); err != nil {
+	if err := c.write(ctx, text, unavailable); err != nil {
 		if apierrors.IsForbidden(err) {
 			c.tellForbidden(ctx, err)
 			return again, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("write ConfigMap %s/%s: %w", c.Namespace, decisions.MapName, err)
 	}
-	c.written, c.stored = version, true
+	c.written, c.stored, c.unavailable = version, true, unavailable
 	return again, nil
+}
+
+// listUnavailable returns the unavailable offerings of the NodePools as text. A NodePool whose types cannot be listed is
+// left out.
+func (c *Publisher) listUnavailable(ctx context.Context) (string, error) {
+	if c.Cloud == nil {
+		return "", nil
+	}
+	var pools apiv1.NodePoolList
+	if err := c.Client.List(ctx, &pools); err != nil {
+		return "", fmt.Errorf("list NodePools: %w", err)
+	}
+	types := map[string][]*model.InstanceType{}
+	for i := range pools.Items {
+		p := &pools.Items[i]
+		if !c.Cloud.Facts().Manages(p.Spec.Template.Spec.NodeClassRef) {
+			continue
+		}
+		if list, err := c.Cloud.InstanceTypes(ctx, p); err == nil {
+			types[p.Name] = list
+		}
+	}
+	return decisions.NewUnavailable(types).Encode(), nil
 }
 
 // restore adds the episodes in the ConfigMap to the log. A ConfigMap that does not exist, may not be read or cannot be decoded is
@@ -128,12 +167,15 @@ func (c *Publisher) restore(ctx context.Context) error {
 	return nil
 }
 
-// write stores the text in the ConfigMap.
-func (c *Publisher) write(ctx context.Context, text string) error {
+// write stores the text of the log and that of the unavailable offerings in the ConfigMap.
+func (c *Publisher) write(ctx context.Context, text, unavailable string) error {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: decisions.MapName}}
 	data := map[string]string{decisions.MapKey: text}
 	if c.Settings != "" {
 		data[decisions.SettingsKey] = c.Settings
+	}
+	if unavailable != "" {
+		data[decisions.UnavailableKey] = unavailable
 	}
 	after := m.DeepCopy()
 	after.Data = data

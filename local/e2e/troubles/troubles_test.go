@@ -220,10 +220,11 @@ func (x trouble) checkPod(t *testing.T) {
 	var said struct {
 		Reasons []struct{ Why, Fix string }
 	}
-	karpenter(t, &said, "explain", "pod", name, "-n", "shop", "-o", "json")
-	if len(said.Reasons) != 1 {
-		t.Fatalf("explain has reasons %+v, want one", said.Reasons)
-	}
+	here.Poll(t, func(context.Context) string { // the controller publishes unavailable offerings a few seconds after its event
+		said.Reasons = nil
+		karpenter(t, &said, "explain", "pod", name, "-n", "shop", "-o", "json")
+		return unless(len(said.Reasons) == 1 && strings.Contains(said.Reasons[0].Why, x.why), "explain has reasons %+v, want one with %q", said.Reasons, x.why)
+	})
 	var shown struct {
 		Pending []struct{ Reason, Fix string }
 	}
