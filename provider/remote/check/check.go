@@ -138,8 +138,11 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	case !info.Facts.Manages(o.Pool.Spec.Template.Spec.NodeClassRef):
 		return r, fmt.Errorf("the node class of NodePool %s is none of provider %s", o.Pool.Name, info.Name)
 	}
-	if list, err := first.List(ctx); err != nil || len(list) > 0 {
-		return r, errors.Join(err, fmt.Errorf("the provider has %d instances, and the check needs one without any", len(list)))
+	switch list, err := first.List(ctx); {
+	case err != nil:
+		return r, err
+	case len(list) > 0:
+		return r, fmt.Errorf("the provider has instances (%d), and the check needs one without any: end them, or start the provider anew", len(list))
 	}
 	for _, check := range conformance.Checks() {
 		line := one(ctx, o, check, class, info.Has(cloudv1.Capability_CAPABILITY_REBOOT))
