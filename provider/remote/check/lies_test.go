@@ -147,7 +147,7 @@ func TestLies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lies := lying(t, dir, program, tt.liar)
 			report, err := check.Run(t.Context(), check.Options{
-				Clock: clock.RealClock{}, Patience: 2 * time.Second, // a check that waits for what a liar hides ends early
+				Clock: clock.RealClock{}, Patience: 5 * time.Second, // a check that waits for what a liar hides ends early
 				Connect: func(ctx context.Context, classes client.Reader) (*remote.Provider, error) {
 					return remote.Connect(ctx, remote.Config{
 						Address: "unix://" + lies, Reader: classes, Clock: clock.RealClock{}, Metrics: remote.NewMetrics(nil),
