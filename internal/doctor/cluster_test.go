@@ -87,7 +87,7 @@ func look(t *testing.T, s server, missing string, objects ...client.Object) stri
 			return nil
 		},
 	}).Build()
-	cluster := &Cluster{Discovery: s, Client: c, Namespace: "kube-system", Deployment: "karpenter", Now: now, LaunchTimeouts: timeouts}
+	cluster := &Cluster{Discovery: s, Client: c, Namespace: "kube-system", Deployment: "karpenter", Now: now, JoinTimes: joinTimes}
 	findings, err := cluster.Check(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -102,10 +102,10 @@ func look(t *testing.T, s server, missing string, objects ...client.Object) stri
 	return text.String()
 }
 
-// timeouts are those of a provider with a setting of the controller.
-func timeouts(_ context.Context, setting func(flag, env, otherwise string) string) (map[schema.GroupKind]time.Duration, error) {
+// joinTimes are those of a provider with a setting of the controller.
+func joinTimes(_ context.Context, setting func(flag, env, otherwise string) string) (map[schema.GroupKind]time.Duration, error) {
 	d, err := time.ParseDuration(setting("slow-timeout", "SLOW_TIMEOUT", "10m"))
-	return map[schema.GroupKind]time.Duration{{Group: "slow", Kind: "SlowNodeClass"}: d}, err
+	return map[schema.GroupKind]time.Duration{{Group: "slow", Kind: "SlowNodeClass"}: d + 10*time.Minute}, err
 }
 
 // Claims count as stuck when the controller should have deleted them: ten minutes after the launch timeout of their provider.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,7 +18,6 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
@@ -114,14 +114,16 @@ func (c *Cluster) limits(p *apiv1.NodePool) {
 // drainTime is the time after which a drain is reported.
 const drainTime = time.Hour
 
-// joinTime returns the age at which the controller deletes a claim whose node has not joined. timeouts are
-// the launch timeouts by kind of node class.
-func joinTime(timeouts map[schema.GroupKind]time.Duration, ref *apiv1.NodeClassReference) time.Duration {
-	var launch time.Duration
-	if ref != nil {
-		launch = timeouts[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}]
+// usualJoinTime is the age at which the controller deletes a claim whose node has not joined, unless its provider takes longer.
+const usualJoinTime = 15 * time.Minute
+
+// joinTime returns the age at which the controller deletes the claim if its node has not joined. times are the ages by kind of
+// node class that differ from usualJoinTime.
+func joinTime(times map[schema.GroupKind]time.Duration, claim *apiv1.NodeClaim) time.Duration {
+	if ref := claim.Spec.NodeClassRef; ref != nil {
+		return cmp.Or(times[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}], usualJoinTime)
 	}
-	return lifecycle.RegistrationTimeout(launch)
+	return usualJoinTime
 }
 
 // claims reports NodeClaims that are stuck: the node did not join, or the drain does not end.
@@ -133,12 +135,11 @@ func (c *Cluster) claims(ctx context.Context) {
 		}
 		return
 	}
-	timeouts := map[schema.GroupKind]time.Duration{}
-	if c.LaunchTimeouts != nil && len(claims.Items) > 0 {
+	var times map[schema.GroupKind]time.Duration
+	if c.JoinTimes != nil && len(claims.Items) > 0 {
 		var err error
-		if timeouts, err = c.LaunchTimeouts(ctx, c.setting); err != nil {
-			c.found("claims", finding.Note, "run it as a user who is allowed to read them", "the launch timeouts of providers are not "+
-				"known, %s is assumed: %v", minutes(lifecycle.LaunchTimeout), err)
+		if times, err = c.JoinTimes(ctx, c.setting); err != nil {
+			c.found("claims", finding.Note, "run it as a user who is allowed to read them", "the launch timeouts of providers are not known: %v", err)
 		}
 	}
 	stuck := 0
@@ -150,10 +151,10 @@ func (c *Cluster) claims(ctx context.Context) {
 			c.found("claims", finding.Warning, "list the remaining pods: kubectl get pods -A --field-selector spec.nodeName="+n.Status.NodeName+
 				"; spec.template.spec.terminationGracePeriod in the NodePool bounds drains of future nodes", "NodeClaim %s has been terminating"+
 				" since %s", n.Name, n.DeletionTimestamp.UTC().Format(time.RFC3339))
-		case n.DeletionTimestamp == nil && age > joinTime(timeouts, n.Spec.NodeClassRef) && !meta.IsStatusConditionTrue(n.Status.Conditions, apiv1.ConditionTypeRegistered):
+		case n.DeletionTimestamp == nil && age > joinTime(times, n) && !meta.IsStatusConditionTrue(n.Status.Conditions, apiv1.ConditionTypeRegistered):
 			stuck++
 			c.found("claims", finding.Error, "see its conditions and docs/troubleshooting.md: kubectl describe nodeclaim "+n.Name, "NodeClaim %s is %s old, but its node has not joined the cluster; the controller deletes such a NodeClaim after %s",
-				n.Name, minutes(age), minutes(joinTime(timeouts, n.Spec.NodeClassRef)))
+				n.Name, minutes(age), minutes(joinTime(times, n)))
 		}
 	}
 	if stuck == 0 {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/api"
 	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
+	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/doctor"
 	"github.com/karpenter-go/karpenter/internal/finding"
@@ -102,8 +103,12 @@ func checkCluster(ctx context.Context, kube *rest.Config, namespace, deployment 
 		return nil, fmt.Errorf("connect to %s: %w", kube.Host, err)
 	}
 	c := &doctor.Cluster{Discovery: asked, Client: reader, Namespace: namespace, Deployment: deployment, Now: time.Now()}
-	c.LaunchTimeouts = func(ctx context.Context, setting func(flag, env, otherwise string) string) (map[schema.GroupKind]time.Duration, error) {
-		return launchTimeouts(ctx, reader, namespace, setting)
+	c.JoinTimes = func(ctx context.Context, setting func(flag, env, otherwise string) string) (map[schema.GroupKind]time.Duration, error) {
+		times, err := launchTimeouts(ctx, reader, namespace, setting)
+		for kind, launch := range times {
+			times[kind] = lifecycle.RegistrationTimeout(launch)
+		}
+		return times, err
 	}
 	return c.Check(ctx)
 }
