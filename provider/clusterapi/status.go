@@ -45,7 +45,7 @@ type Status struct {
 func (p *Provider) Status() *Status { return &Status{provider: p} }
 
 // Name is the controller's name.
-func (s *Status) Name() string { return "nodeclass" }
+func (s *Status) Name() string { return "nodeclass.clusterapi" }
 
 // Register adds the controller to mgr.
 func (s *Status) Register(mgr ctrl.Manager) error {
