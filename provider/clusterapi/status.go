@@ -142,7 +142,7 @@ func (s *Status) unread(ctx context.Context, class *clusterapiv1alpha1.ClusterAP
 	}
 	ctrl.LoggerFrom(ctx).Error(err, "failed to read the management cluster, retrying")
 	if s.outage.note(err, now) >= outageGrace || !condition.Ready(class) {
-		condition.SetUnknown(class, kind, clusterapiv1alpha1.ReasonNotReachable, telemetry.Cut(err.Error()), now)
+		condition.SetUnknown(class, kind, clusterapiv1alpha1.ReasonNotReachable, telemetry.Cut("The management cluster does not answer: "+err.Error()), now)
 	}
 }
 
