@@ -105,8 +105,8 @@ func (b *Breaker) Admit(ctx context.Context, cause Cause, classes []string, mana
 	return func(class string) bool { return lifted[class] }, nil
 }
 
-// known returns which classes have no bound, and those of the named classes that exist. If the class of an instance is not
-// known, all classes are returned, because it may be any of them.
+// known returns which classes have no bound, and those of the named classes that exist. An instance whose class is not known may
+// be of any class: all classes are returned, and it has no bound if no class has one.
 func (b *Breaker) known(ctx context.Context, names []string) (lifted map[string]bool, concerned []client.Object, err error) {
 	if len(names) == 0 {
 		return nil, nil, nil
@@ -119,9 +119,10 @@ func (b *Breaker) known(ctx context.Context, names []string) (lifted map[string]
 	if err != nil {
 		return nil, nil, fmt.Errorf("list node classes: %w", err)
 	}
-	lifted = map[string]bool{}
+	lifted = map[string]bool{"": len(all) > 0}
 	for _, class := range all {
-		lifted[class.GetName()] = class.GetAnnotations()[apiv1.AllowMassTerminationAnnotationKey] == "true"
+		is := class.GetAnnotations()[apiv1.AllowMassTerminationAnnotationKey] == "true"
+		lifted[class.GetName()], lifted[""] = is, lifted[""] && is
 		if named[class.GetName()] || named[""] {
 			concerned = append(concerned, class)
 		}

@@ -74,6 +74,22 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
+// If all classes lift the bound, it is lifted for instances whose class is not known.
+func TestLiftedForUnknownClass(t *testing.T) {
+	lifted := map[string]string{apiv1.AllowMassTerminationAnnotationKey: "true"}
+	for want, classes := range map[bool][]client.Object{
+		true: {class("a", lifted), class("b", lifted)}, false: {class("a", lifted), class("b", nil)},
+	} {
+		b := New(Config{
+			Classes: func(context.Context) ([]client.Object, error) { return classes, nil }, Warn: func(client.Object, string) {},
+		})
+		allowed, err := b.Admit(t.Context(), CauseNoClaim, make([]string, 10), 10)
+		if err != nil || allowed("") != want {
+			t.Errorf("allowed is %t, %v; want %t", allowed(""), err, want)
+		}
+	}
+}
+
 // The providers of one process share the metric.
 func TestProvidersShareTheMetric(t *testing.T) {
 	registry := prometheus.NewRegistry()
