@@ -189,7 +189,7 @@ func testImpossible(t *T, h *World) {
 
 func testExhausted(t *T, h *World) {
 	if h.Exhaust == nil {
-		t.Skip("this cloud cannot run out")
+		t.Skip("the check cannot take the capacity of this cloud away")
 	}
 	p := h.Provider()
 	o := pick(t, p, h.Pool, 2) // the second one is used when the first is exhausted

@@ -38,6 +38,10 @@ type Cluster struct {
 	// Namespace and Deployment are where the controller runs.
 	Namespace, Deployment string
 	Now                   time.Time
+	// JoinTimes returns the ages at which the controller deletes NodeClaims whose node has not joined, by kind of node class, as
+	// far as they differ from usualJoinTime. Its argument returns a setting of the controller by flag and environment variable,
+	// or the last argument if the Deployment does not have it. May be nil.
+	JoinTimes func(ctx context.Context, setting func(flag, env, otherwise string) string) (map[schema.GroupKind]time.Duration, error)
 
 	findings []finding.Finding
 	// user is the name of the user whose permissions the client has, empty if it is not known. deployment is the

@@ -28,6 +28,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/api"
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/finding"
 )
@@ -86,7 +87,7 @@ func look(t *testing.T, s server, missing string, objects ...client.Object) stri
 			return nil
 		},
 	}).Build()
-	cluster := &Cluster{Discovery: s, Client: c, Namespace: "kube-system", Deployment: "karpenter", Now: now}
+	cluster := &Cluster{Discovery: s, Client: c, Namespace: "kube-system", Deployment: "karpenter", Now: now, JoinTimes: joinTimes}
 	findings, err := cluster.Check(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +102,40 @@ func look(t *testing.T, s server, missing string, objects ...client.Object) stri
 	return text.String()
 }
 
+// joinTimes are those of a provider with a setting of the controller.
+func joinTimes(_ context.Context, setting func(flag, env, otherwise string) string) (map[schema.GroupKind]time.Duration, error) {
+	d, err := time.ParseDuration(setting("slow-timeout", "SLOW_TIMEOUT", "10m"))
+	return map[schema.GroupKind]time.Duration{{Group: "slow", Kind: "SlowNodeClass"}: d + 10*time.Minute}, err
+}
+
+// Claims count as stuck when the controller should have deleted them: ten minutes after the launch timeout of their provider.
+func TestStuckAfterTheTimeoutsOfTheProvider(t *testing.T) {
+	claim := func(name string, age time.Duration, class *apiv1.NodeClassReference) *apiv1.NodeClaim {
+		c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: ago(age)}}
+		c.Spec.NodeClassRef = class
+		return c
+	}
+	slow, usual := &apiv1.NodeClassReference{Group: "slow", Kind: "SlowNodeClass"}, &apiv1.NodeClassReference{Group: "a", Kind: "B"}
+	claims := []client.Object{
+		claim("usual-14", 14*time.Minute, usual), claim("usual-16", 16*time.Minute, usual), claim("slow-19", 19*time.Minute, slow),
+		claim("slow-21", 21*time.Minute, slow), claim("slow-41", 41*time.Minute, slow), claim("no-class", 16*time.Minute, nil),
+	}
+	text := look(t, server{"36", today}, "", append(running(), claims...)...)
+	for name, stuck := range map[string]bool{
+		"usual-14": false, "usual-16": true, "slow-19": false, "slow-21": true, "slow-41": true, "no-class": true,
+	} {
+		if got := strings.Contains(text, "NodeClaim "+name+" is"); got != stuck {
+			t.Errorf("%s is reported: %t, want %t in\n%s", name, got, stuck, text)
+		}
+	}
+	with := running()
+	with[0].(*appsv1.Deployment).Spec.Template.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{Name: "SLOW_TIMEOUT", Value: "30m"}}}}
+	text = look(t, server{"36", today}, "", append(with, claims...)...)
+	if strings.Contains(text, "slow-21") || !strings.Contains(text, "NodeClaim slow-41 is 41m old, but its node has not joined the cluster; the controller deletes such a NodeClaim after 40m") {
+		t.Errorf("with a launch timeout of 30m:\n%s", text)
+	}
+}
+
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
 
 func ready(status metav1.ConditionStatus) []metav1.Condition {
@@ -112,6 +147,18 @@ func pool(name string) *apiv1.NodePool {
 	p.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "default"}
 	p.Status.Conditions = ready(metav1.ConditionTrue)
 	return p
+}
+
+func machinePool() client.Object {
+	p := pool("machines")
+	p.Spec.Template.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: clusterapiv1alpha1.Group, Kind: clusterapiv1alpha1.Kind, Name: "m"}
+	return p
+}
+
+func machineClass(conditions ...metav1.Condition) client.Object {
+	return &clusterapiv1alpha1.ClusterAPINodeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "m"}, Status: clusterapiv1alpha1.ClusterAPINodeClassStatus{Conditions: conditions},
+	}
 }
 
 func running() []client.Object {
@@ -175,6 +222,18 @@ func TestFindings(t *testing.T) {
 		"class": {objects: []client.Object{&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Status: awsv1.EC2NodeClassStatus{Conditions: ready(metav1.ConditionFalse)}}},
 			want: []string{"error    pools            EC2NodeClass c is not ready: SubnetsReady: SubnetsNotFound: no subnet has the tag\n",
 				"fix: correct spec.subnetSelectorTerms, or tag the subnets: aws ec2 create-tags"}},
+		"class of Cluster API": {objects: []client.Object{machinePool(), machineClass(
+			metav1.Condition{Type: "Ready", Status: metav1.ConditionUnknown},
+			metav1.Condition{Type: "ClusterReady", Status: metav1.ConditionUnknown, Reason: "ManagementClusterNotReachable", Message: "connection refused"})},
+			want: []string{"error    pools            ClusterAPINodeClass m is not ready: ClusterReady: ManagementClusterNotReachable: connection refused",
+				"fix: check the management cluster, its kubeconfig and the network"}},
+		"templates of Cluster API": {objects: []client.Object{machinePool(), machineClass(
+			metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue},
+			metav1.Condition{Type: "TemplatesReady", Status: metav1.ConditionTrue, Reason: "InvalidTemplates", Message: "Not used: large: there is no template"},
+			metav1.Condition{Type: "PricesKnown", Status: metav1.ConditionFalse, Reason: "UnknownPrices", Message: "Not launched: small"})},
+			want: []string{"ok       pools            ClusterAPINodeClass m is ready",
+				"warning  pools            ClusterAPINodeClass m: InvalidTemplates: Not used: large: there is no template",
+				"warning  pools            ClusterAPINodeClass m: UnknownPrices: Not launched: small", "fix: give the templates a price"}},
 		"no condition": {objects: []client.Object{&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}}}, want: []string{"EC2NodeClass c has no Ready condition yet"}},
 		"limit":        {objects: []client.Object{late}, want: []string{"NodePool late has reached spec.limits.cpu: 10 of 10 used"}},
 		"auto mode":    {objects: []client.Object{auto}, want: []string{"ok       pools            NodePool general-purpose belongs to EKS Auto Mode"}},

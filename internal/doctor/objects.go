@@ -1,8 +1,10 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,8 +13,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/finding"
 )
@@ -35,7 +39,7 @@ func (c *Cluster) pools(ctx context.Context) {
 	}
 	for i := range pools.Items {
 		p := &pools.Items[i]
-		if p.Spec.Template.Spec.NodeClassRef.Group == "eks.amazonaws.com" {
+		if ref := p.Spec.Template.Spec.NodeClassRef; ref != nil && ref.Group == "eks.amazonaws.com" {
 			c.found("pools", finding.OK, "", "NodePool %s belongs to EKS Auto Mode: ignored", p.Name)
 			continue
 		}
@@ -44,6 +48,34 @@ func (c *Cluster) pools(ctx context.Context) {
 	}
 	for _, k := range classes.Items {
 		c.ready("EC2NodeClass", k.Name, k.Status.Conditions)
+	}
+	if slices.ContainsFunc(pools.Items, ofMachines) { // otherwise the user may lack the permission
+		c.machineClasses(ctx)
+	}
+}
+
+// ofMachines reports whether the nodes of the pool are Machines of Cluster API.
+func ofMachines(p apiv1.NodePool) bool {
+	return p.Spec.Template.Spec.NodeClassRef != nil && p.Spec.Template.Spec.NodeClassRef.Kind == clusterapiv1alpha1.Kind
+}
+
+// machineClasses checks that the node classes of Cluster API are ready, and that all of their templates can be used.
+func (c *Cluster) machineClasses(ctx context.Context) {
+	classes := &clusterapiv1alpha1.ClusterAPINodeClassList{}
+	if err := c.Client.List(ctx, classes); err != nil {
+		if !meta.IsNoMatchError(err) {
+			c.unread("pools", err)
+		}
+		return
+	}
+	for _, k := range classes.Items {
+		c.ready("ClusterAPINodeClass", k.Name, k.Status.Conditions)
+		for _, cond := range k.Status.Conditions {
+			switch cond.Reason {
+			case clusterapiv1alpha1.ReasonInvalidTemplates, clusterapiv1alpha1.ReasonUnknownPrices, clusterapiv1alpha1.ReasonPricesNotRead:
+				c.found("pools", finding.Warning, remedies[cond.Reason], "ClusterAPINodeClass %s: %s: %s", k.Name, cond.Reason, cond.Message)
+			}
+		}
 	}
 }
 
@@ -56,7 +88,7 @@ func (c *Cluster) ready(kind, name string, conditions []metav1.Condition) {
 	}
 	var why []string
 	for _, cond := range conditions {
-		if cond.Type != "Ready" && cond.Status == metav1.ConditionFalse && (cond.Reason != "" || cond.Message != "") {
+		if cond.Type != "Ready" && fails(cond) && (cond.Reason != "" || cond.Message != "") {
 			why = append(why, fmt.Sprintf("%s: %s: %s", cond.Type, cond.Reason, cond.Message))
 		}
 	}
@@ -79,10 +111,20 @@ func (c *Cluster) limits(p *apiv1.NodePool) {
 	}
 }
 
-const (
-	joinTime  = 15 * time.Minute // the time within which a node should join
-	drainTime = time.Hour        // a drain that takes longer is reported
-)
+// drainTime is the time after which a drain is reported.
+const drainTime = time.Hour
+
+// usualJoinTime is the age at which the controller deletes a claim whose node has not joined, unless its provider takes longer.
+const usualJoinTime = 15 * time.Minute
+
+// joinTime returns the age at which the controller deletes the claim if its node has not joined. times are the ages by kind of
+// node class that differ from usualJoinTime.
+func joinTime(times map[schema.GroupKind]time.Duration, claim *apiv1.NodeClaim) time.Duration {
+	if ref := claim.Spec.NodeClassRef; ref != nil {
+		return cmp.Or(times[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}], usualJoinTime)
+	}
+	return usualJoinTime
+}
 
 // claims reports NodeClaims that are stuck: the node did not join, or the drain does not end.
 func (c *Cluster) claims(ctx context.Context) {
@@ -93,6 +135,13 @@ func (c *Cluster) claims(ctx context.Context) {
 		}
 		return
 	}
+	var times map[schema.GroupKind]time.Duration
+	if c.JoinTimes != nil && len(claims.Items) > 0 {
+		var err error
+		if times, err = c.JoinTimes(ctx, c.setting); err != nil {
+			c.found("claims", finding.Note, "run it as a user who is allowed to read them", "the launch timeouts of providers are not known: %v", err)
+		}
+	}
 	stuck := 0
 	for i := range claims.Items {
 		n := &claims.Items[i]
@@ -102,10 +151,10 @@ func (c *Cluster) claims(ctx context.Context) {
 			c.found("claims", finding.Warning, "list the remaining pods: kubectl get pods -A --field-selector spec.nodeName="+n.Status.NodeName+
 				"; spec.template.spec.terminationGracePeriod in the NodePool bounds drains of future nodes", "NodeClaim %s has been terminating"+
 				" since %s", n.Name, n.DeletionTimestamp.UTC().Format(time.RFC3339))
-		case n.DeletionTimestamp == nil && age > joinTime && !meta.IsStatusConditionTrue(n.Status.Conditions, apiv1.ConditionTypeRegistered):
+		case n.DeletionTimestamp == nil && age > joinTime(times, n) && !meta.IsStatusConditionTrue(n.Status.Conditions, apiv1.ConditionTypeRegistered):
 			stuck++
-			c.found("claims", finding.Error, "see its conditions and docs/troubleshooting.md: kubectl describe nodeclaim "+n.Name, "NodeClaim %s is %s old, but its node has not joined the cluster",
-				n.Name, minutes(age))
+			c.found("claims", finding.Error, "see its conditions and docs/troubleshooting.md: kubectl describe nodeclaim "+n.Name, "NodeClaim %s is %s old, but its node has not joined the cluster; the controller deletes such a NodeClaim after %s",
+				n.Name, minutes(age), minutes(joinTime(times, n)))
 		}
 	}
 	if stuck == 0 {

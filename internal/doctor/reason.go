@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
@@ -24,14 +25,27 @@ var remedies = map[string]string{
 	awsv1.ReasonCreateLaunchTemplateAuthCheckFailed: "give the controller's role the permissions of docs/permissions.md; karpenter doctor aws lists those that are missing",
 	awsv1.ReasonRunInstancesAuthCheckFailed:         "give the controller's role the permissions of docs/permissions.md; karpenter doctor aws lists those that are missing",
 	awsv1.ReasonKubeletExpressionsDisabled:          "set settings.featureGates.nodeClassCEL in the chart's values, or use numbers in spec.kubelet",
+	clusterapiv1alpha1.ReasonClusterNotFound:        "correct spec.clusterName and spec.namespace, which cannot be changed: create another ClusterAPINodeClass",
+	clusterapiv1alpha1.ReasonClusterPaused:          "resume the Cluster: set its spec.paused to false, or remove the annotation cluster.x-k8s.io/paused",
+	clusterapiv1alpha1.ReasonNoTemplates:            "correct spec.machineDeploymentSelector, or add spec.templates: docs/clusterapi.md",
+	clusterapiv1alpha1.ReasonInvalidTemplates:       "correct the templates that the message names: docs/clusterapi.md#capacity-labels-and-taints",
+	clusterapiv1alpha1.ReasonUnknownPrices:          "give the templates a price, by annotation or a table: docs/clusterapi.md#prices",
+	clusterapiv1alpha1.ReasonPricesNotRead:          "correct the table that the message names: docs/clusterapi.md#prices",
+	clusterapiv1alpha1.ReasonNotReachable:           "check the management cluster, its kubeconfig and the network: docs/clusterapi.md#two-clusters",
 	apiv1.ReasonNodeClassNotFound:                   "create the node class that spec.template.spec.nodeClassRef names, or name an existing one",
 	apiv1.ReasonNodeClassTerminating:                "the node class is being deleted: name another one in spec.template.spec.nodeClassRef",
+}
+
+// fails reports whether the condition is False, or Unknown because a cluster does not answer. Other conditions are Unknown
+// until they are first determined.
+func fails(c metav1.Condition) bool {
+	return c.Status == metav1.ConditionFalse || c.Status == metav1.ConditionUnknown && c.Reason == clusterapiv1alpha1.ReasonNotReachable
 }
 
 // remedy returns the fix for the first condition whose reason is known.
 func remedy(conditions []metav1.Condition) string {
 	for _, c := range conditions {
-		if c.Type != awsv1.ConditionTypeReady && c.Status == metav1.ConditionFalse && remedies[c.Reason] != "" {
+		if c.Type != awsv1.ConditionTypeReady && fails(c) && remedies[c.Reason] != "" {
 			return remedies[c.Reason]
 		}
 	}

@@ -2,19 +2,16 @@ package operator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +30,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/ledger"
 	"github.com/karpenter-go/karpenter/internal/observe"
+	"github.com/karpenter-go/karpenter/internal/operator/guard/guardtest"
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
@@ -170,35 +168,12 @@ func TestDashboardIsOnLoopback(t *testing.T) {
 // With authentication, the data need a token that the API server accepts and whose user may get the path of the dashboard. The
 // files of the page need none.
 func TestDashboardAuthentication(t *testing.T) {
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch r.URL.Path {
-		case "/apis/authentication.k8s.io/v1/tokenreviews":
-			var in authenticationv1.TokenReview
-			if json.NewDecoder(r.Body).Decode(&in) != nil {
-				http.Error(w, "no review", http.StatusBadRequest)
-				return
-			}
-			in.Status.Authenticated = in.Spec.Token != "forged"
-			in.Status.User.Username = in.Spec.Token
-			_ = json.NewEncoder(w).Encode(in)
-		case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
-			var in authorizationv1.SubjectAccessReview
-			if json.NewDecoder(r.Body).Decode(&in) != nil {
-				http.Error(w, "no review", http.StatusBadRequest)
-				return
-			}
-			n := in.Spec.NonResourceAttributes
-			in.Status.Allowed = in.Spec.User == "reader" && n.Path == "/dashboard/api/v1/info" && n.Verb == "get"
-			_ = json.NewEncoder(w).Encode(in)
-		default:
-			http.NotFound(w, r)
-		}
-	}))
-	t.Cleanup(api.Close)
-	config := &rest.Config{Host: api.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	api := guardtest.Start(t, []string{"reader", "stranger"}, func(spec authorizationv1.SubjectAccessReviewSpec) bool {
+		n := spec.NonResourceAttributes
+		return spec.User == "reader" && n.Path == "/dashboard/api/v1/info" && n.Verb == "get"
+	})
 	s := parsed(t, "--dashboard-port="+freePort(t), "--dashboard-authentication=true")
-	url := "http://" + startDashboard(t, served(t, s, config))
+	url := "http://" + startDashboard(t, served(t, s, api.Config()))
 	for _, tt := range []struct {
 		path, token string
 		want        int

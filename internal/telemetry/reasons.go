@@ -47,6 +47,7 @@ const (
 	EventTerminatingOnInterruption      = "TerminatingOnInterruption"
 	EventSpotSLRCreationFailed          = "SpotSLRCreationFailed"
 	EventNodeJoinDelayed                = "NodeJoinDelayed"
+	EventLaunchDelayed                  = "LaunchDelayed"
 	EventTerminationWithheld            = "TerminationWithheld"
 	EventProviderUnreachable            = "ProviderUnreachable"
 )

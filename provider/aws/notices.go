@@ -6,14 +6,16 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
-	"github.com/karpenter-go/karpenter/provider/aws/breaker"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/interruption"
 	"github.com/karpenter-go/karpenter/provider/aws/upkeep"
+	"github.com/karpenter-go/karpenter/provider/withhold"
 )
 
 // NoticeSources implements cloud.Notifier. The sources are the interruption queue if there is one, status checks, and
@@ -49,15 +51,32 @@ func (b statusBreaker) Admit(ctx context.Context, ids map[string]bool) (map[stri
 		managed = slices.DeleteFunc(list, instances.Instance.Ending)
 		chosen = slices.DeleteFunc(slices.Clone(managed), func(i instances.Instance) bool { return !ids[i.ID] })
 	}
-	chosen, err := b.p.breaker.Admit(ctx, breaker.CauseStatus, chosen, len(managed))
+	allowed, err := b.p.breaker.Admit(ctx, withhold.CauseStatus, instances.ClassesOf(chosen), len(managed))
 	if err != nil {
 		return nil, err
 	}
 	admitted := map[string]bool{}
 	for _, i := range chosen {
-		admitted[i.ID] = true
+		admitted[i.ID] = allowed(i.Class())
 	}
 	return admitted, nil
+}
+
+// nodeClasses returns all EC2NodeClasses.
+func (p *Provider) nodeClasses(ctx context.Context) (out []client.Object, err error) {
+	var classes awsv1.EC2NodeClassList
+	if err := p.config.Client.List(ctx, &classes); err != nil {
+		return nil, err
+	}
+	for i := range classes.Items {
+		out = append(out, &classes.Items[i])
+	}
+	return out, nil
+}
+
+// warnWithheld publishes the event about terminations that are withheld.
+func (p *Provider) warnWithheld(about client.Object, message string) {
+	p.config.Recorder.Event(about, corev1.EventTypeWarning, telemetry.EventTerminationWithheld, message)
 }
 
 // PricesCurrent implements cloud.Pricer.

@@ -28,7 +28,6 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/provider/aws/amis"
 	"github.com/karpenter-go/karpenter/provider/aws/batch"
-	"github.com/karpenter-go/karpenter/provider/aws/breaker"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/diagnose"
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
@@ -45,6 +44,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/shift"
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 	"github.com/karpenter-go/karpenter/provider/aws/upkeep"
+	"github.com/karpenter-go/karpenter/provider/withhold"
 )
 
 // Name is the provider's name in metrics.
@@ -105,7 +105,7 @@ type Provider struct {
 	paid      *prices.Paid
 	learned   *learned.Store
 	compute   *ec2.Client
-	breaker   *breaker.Breaker
+	breaker   *withhold.Breaker
 	doubted   chan event.GenericEvent // node classes to reconcile again, see doubt
 	// interrupted measures interruptions.
 	interrupted *interruption.Meter
@@ -204,7 +204,9 @@ func build(ctx context.Context, c Config, table *shipped.Catalog) *Provider {
 		Meter: meter, Metrics: c.Metrics,
 	})
 	p.interrupted = interruption.NewMeter(c.Metrics)
-	p.breaker = breaker.New(c.Client, c.Recorder, c.Metrics)
+	p.breaker = withhold.New(withhold.Config{
+		Provider: Name, Kind: "EC2NodeClass", Classes: p.nodeClasses, Warn: p.warnWithheld, Metrics: c.Metrics,
+	})
 	p.offers = upkeep.NewOffers(c.Client, p.catalog, c.Metrics)
 	return p
 }

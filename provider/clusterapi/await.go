@@ -7,18 +7,23 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // await returns the Machine once the Machine has a provider ID. If the infrastructure has no capacity, await records a shortage of
 // the offering and deletes the Machine. At the deadline of the launch it records a shortage too, so that the next launch uses
-// another offering.
-func (p *Provider) await(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass, r record, m *machine) (*machine, error) {
+// another offering. Until then it publishes every half minute what the infrastructure reports.
+func (p *Provider) await(
+	ctx context.Context, claim *apiv1.NodeClaim, class *clusterapiv1alpha1.ClusterAPINodeClass, r record, m *machine,
+) (*machine, error) {
 	offering := keyOf(class, r.Template, r.FailureDomain)
 	for looked := 0; ; looked++ {
 		if m.Spec.ProviderID != "" {
@@ -55,6 +60,9 @@ func (p *Provider) await(ctx context.Context, class *clusterapiv1alpha1.ClusterA
 				Reason: reasonProvisioning, Message: fmt.Sprintf("Machine %s has no provider ID yet: %s: %s", r.key(), v.reason, v.message), Err: ctx.Err(),
 			}
 		}
+		if v.reason != "" && (looked+1)%liveEvery == 0 {
+			p.tellDelay(claim, r, v)
+		}
 		next, err := p.look(ctx, r, looked)
 		if err != nil {
 			return nil, err
@@ -63,6 +71,17 @@ func (p *Provider) await(ctx context.Context, class *clusterapiv1alpha1.ClusterA
 			m = next
 		}
 	}
+}
+
+// tellDelay publishes on the claim why its Machine has no provider ID yet. Without the event, a mistake in a template would show on
+// the Machine alone, until the launch times out.
+func (p *Provider) tellDelay(claim *apiv1.NodeClaim, r record, v verdict) {
+	message := fmt.Sprintf("Machine %s has no provider ID yet: %s: %s; fix: kubectl describe machine %s -n %s in the management cluster",
+		r.key(), v.reason, v.message, r.Name, r.Namespace)
+	p.config.Events.Publish(telemetry.Event{
+		Object: claim, Type: corev1.EventTypeWarning, Reason: telemetry.EventLaunchDelayed, Message: message,
+		Dedupe: []string{string(claim.UID), v.reason, v.message},
+	})
 }
 
 // liveEvery is the number of reads after which the Machine is read from the API server and not from the cache, because the cache

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,13 +22,15 @@ import (
 	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/provider/withhold"
 )
 
 // collectEvery is the interval between two comparisons of all Machines with all claims.
 const collectEvery = time.Minute
 
-// A Collector deletes Machines and clones of this provider whose NodeClaim does not exist. A Machine whose node is ready and
-// runs pods is kept. NodeClaims whose Machine does not exist are deleted by internal/controller/nodeclaim/garbagecollection.
+// A Collector deletes Machines and clones of this provider whose NodeClaim does not exist. Machines whose node is ready and
+// runs pods are kept, and all of them if they are too many (package withhold). Clones without a Machine have no bound, because
+// no instance was launched for them. NodeClaims whose Machine does not exist are deleted by internal/controller/nodeclaim/garbagecollection.
 type Collector struct {
 	provider *Provider
 }
@@ -71,29 +74,7 @@ func (c *Collector) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result,
 	for i := range claims.Items {
 		there.Insert(string(claims.Items[i].UID))
 	}
-	ready, err := readyNodes(ctx, p.config.Client)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	var errs []error
-	for _, m := range all {
-		if there.Has(claimUID(m.Metadata.Labels)) {
-			continue
-		}
-		if node := ready[m.Spec.ProviderID]; node != "" {
-			pods, err := c.workload(ctx, node)
-			if err != nil || pods > 0 {
-				errs = append(errs, err)
-				c.withhold(node, m, pods)
-				continue
-			}
-		}
-		if _, held := m.Metadata.Annotations[endHook]; m.ending() && !held {
-			continue
-		}
-		ctrl.LoggerFrom(ctx).Info("deleted machine without nodeclaim", "Machine", klog.KRef(m.Metadata.Namespace, m.Metadata.Name), "provider-id", m.Spec.ProviderID)
-		errs = append(errs, p.end(ctx, m))
-	}
+	errs := []error{c.collect(ctx, all, there)}
 	for _, clone := range clones {
 		if !there.Has(claimUID(clone.labels)) {
 			_, err := p.removeClones(ctx, record{Namespace: clone.key.Namespace, Name: clone.key.Name, Infrastructure: clone.kind}, claimUID(clone.labels))
@@ -103,40 +84,59 @@ func (c *Collector) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result,
 	return ctrl.Result{RequeueAfter: collectEvery}, errors.Join(errs...)
 }
 
-// withhold publishes that a Machine without a claim is kept because its node runs pods.
-func (c *Collector) withhold(node string, m *machine, pods int) {
-	if pods == 0 {
-		return
-	}
-	o := &corev1.Node{}
-	o.Name = node
-	c.provider.config.Events.Publish(telemetry.Event{
-		Object: o, Type: corev1.EventTypeWarning, Reason: telemetry.EventTerminationWithheld, Dedupe: []string{node},
-		Message: fmt.Sprintf("Machine %s/%s has no NodeClaim but is not deleted: the node is Ready and has pods (%d); fix: restore the "+
-			"NodeClaim, or delete the Node, which drains it", m.Metadata.Namespace, m.Metadata.Name, pods),
-	})
-}
-
-// workload returns how many pods of the node have not completed, without DaemonSet pods and static pods.
-func (c *Collector) workload(ctx context.Context, node string) (count int, err error) {
-	var pods corev1.PodList
-	if err := c.provider.config.Client.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
-		return 0, fmt.Errorf("list pods of node %s: %w", node, err)
-	}
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+// collect deletes the Machines without a claim. It keeps those whose node is in use, and all of them if they are too many:
+// see package withhold.
+func (c *Collector) collect(ctx context.Context, all []*machine, there sets.Set[string]) error {
+	p := c.provider
+	var chosen []*machine
+	managed := 0
+	for _, m := range all {
+		_, held := m.Metadata.Annotations[endHook]
+		if m.ending() && !held {
 			continue
 		}
-		bound := false
-		for _, o := range p.OwnerReferences {
-			bound = bound || o.Kind == "DaemonSet" || o.Kind == "Node"
-		}
-		if !bound {
-			count++
+		managed++
+		if !there.Has(claimUID(m.Metadata.Labels)) {
+			chosen = append(chosen, m)
 		}
 	}
-	return count, nil
+	ids := make([]string, len(chosen))
+	for n, m := range chosen {
+		ids[n] = m.Spec.ProviderID
+	}
+	used, err := withhold.InUse(ctx, p.config.Client, ids)
+	if err != nil {
+		return err
+	}
+	chosen = slices.DeleteFunc(chosen, func(m *machine) bool {
+		use, is := used[m.Spec.ProviderID]
+		if is {
+			c.keep(m, use)
+		}
+		return is
+	})
+	p.breaker.KeptInUse(len(used))
+	allowed, err := p.breaker.Admit(ctx, withhold.CauseNoClaim, classesOf(chosen), managed)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, m := range chosen {
+		if allowed(m.class()) {
+			ctrl.LoggerFrom(ctx).Info("deleted machine without nodeclaim", "Machine", klog.KRef(m.Metadata.Namespace, m.Metadata.Name), "provider-id", m.Spec.ProviderID)
+			errs = append(errs, p.end(ctx, m))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// keep publishes that a Machine without a claim is kept because its node runs pods.
+func (c *Collector) keep(m *machine, use withhold.Use) {
+	c.provider.config.Events.Publish(telemetry.Event{
+		Object: use.Node, Type: corev1.EventTypeWarning, Reason: telemetry.EventTerminationWithheld, Dedupe: []string{use.Node.Name},
+		Message: fmt.Sprintf("Machine %s/%s has no NodeClaim but is not deleted: the node is Ready and has pods (%d); fix: restore the "+
+			"NodeClaim, or delete the Node, which drains it", m.Metadata.Namespace, m.Metadata.Name, use.Pods),
+	})
 }
 
 // A clone is an object that was created from a template.

@@ -59,7 +59,7 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	if err != nil {
 		return nil, err
 	}
-	if m, err = p.await(ctx, class, r, m); err != nil {
+	if m, err = p.await(ctx, claim, class, r, m); err != nil {
 		return nil, err
 	}
 	i := m.instance()
@@ -210,6 +210,7 @@ func (p *Provider) build(ctx context.Context, claim *apiv1.NodeClaim, r record, 
 	}
 	labels := map[string]string{
 		clusterNameLabel: r.Cluster, clusterapiv1alpha1.OwnerLabelKey: owner, clusterapiv1alpha1.ClaimUIDLabelKey: string(claim.UID),
+		classLabel: claim.Spec.NodeClassRef.Name,
 	}
 	if pool := claim.Labels[apiv1.NodePoolLabelKey]; pool != "" {
 		labels[apiv1.NodePoolLabelKey] = pool

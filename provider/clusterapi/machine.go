@@ -119,6 +119,18 @@ func (m *machine) condition(kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
+// class returns the name of the node class for which the Machine was created, empty if it is not known.
+func (m *machine) class() string { return m.Metadata.Labels[classLabel] }
+
+// classesOf returns the name of the node class of each Machine, in their order.
+func classesOf(machines []*machine) []string {
+	out := make([]string, len(machines))
+	for n, m := range machines {
+		out[n] = m.class()
+	}
+	return out
+}
+
 func (m *machine) ending() bool { return m.Metadata.DeletionTimestamp != nil }
 
 // created returns the time of the creation in UTC.

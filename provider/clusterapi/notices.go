@@ -6,14 +6,13 @@ import (
 	"regexp"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/provider/withhold"
 )
 
 var _ cloud.Notifier = (*Provider)(nil)
@@ -39,7 +38,8 @@ type machineNotices struct{ p *Provider }
 // Name implements cloud.NoticeSource.
 func (n machineNotices) Name() string { return "interruption.machine" }
 
-// Receive implements cloud.NoticeSource. Each call returns a notice while its cause exists. Repeated notices do no harm: once the
+// Receive implements cloud.NoticeSource. Failed health checks of too many Machines at once are withheld, because the network or
+// the API server may be the cause (package withhold). Each call returns a notice while its cause exists. Repeated notices do no harm: once the
 // claim is being deleted, further notices about it are ignored.
 func (n machineNotices) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	batch := cloud.NoticeBatch{Next: noticeEvery}
@@ -47,9 +47,27 @@ func (n machineNotices) Receive(ctx context.Context) (cloud.NoticeBatch, error) 
 	if err != nil {
 		return cloud.NoticeBatch{}, err
 	}
+	var unhealthy []*machine
+	var reports []model.Notice
+	managed := 0
 	for _, m := range all {
-		if notice, ok := noticeOf(m); ok {
+		if !m.ending() {
+			managed++
+		}
+		switch notice, ok := noticeOf(m); {
+		case ok && notice.Kind == model.NoticeScheduledChange:
+			unhealthy, reports = append(unhealthy, m), append(reports, notice)
+		case ok:
 			batch.Notices = append(batch.Notices, notice)
+		}
+	}
+	allowed, err := n.p.breaker.Admit(ctx, withhold.CauseStatus, classesOf(unhealthy), managed)
+	if err != nil {
+		return cloud.NoticeBatch{}, err
+	}
+	for i, m := range unhealthy {
+		if allowed(m.class()) {
+			batch.Notices = append(batch.Notices, reports[i])
 		}
 	}
 	return batch, nil
@@ -96,23 +114,6 @@ func noticeOf(m *machine) (model.Notice, bool) {
 		return n, true
 	}
 	return n, false
-}
-
-// readyNodes returns the names of the nodes that are ready, by provider ID.
-func readyNodes(ctx context.Context, c client.Reader) (map[string]string, error) {
-	var nodes corev1.NodeList
-	if err := c.List(ctx, &nodes, client.UnsafeDisableDeepCopy, client.HasLabels{classLabel}); err != nil {
-		return nil, fmt.Errorf("list nodes: %w", err)
-	}
-	out := map[string]string{}
-	for i := range nodes.Items {
-		for _, c := range nodes.Items[i].Status.Conditions {
-			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				out[nodes.Items[i].Spec.ProviderID] = nodes.Items[i].Name
-			}
-		}
-	}
-	return out, nil
 }
 
 // claimUID returns the UID of the claim for which an object was created.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,12 +24,13 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
+	"github.com/karpenter-go/karpenter/provider/withhold"
 )
 
 // Name is the provider's name in metrics.
 const Name = "clusterapi"
 
-// classLabel is the label of claims and nodes with the name of their class.
+// classLabel is the label of claims, nodes and Machines with the name of their class.
 const classLabel = clusterapiv1alpha1.Group + "/clusterapinodeclass"
 
 // DefaultPoll is the interval at which a launch looks for the provider ID of its Machine, in the cache.
@@ -54,6 +56,8 @@ type Config struct {
 	Poll time.Duration
 	// LaunchTimeout is how long a Machine may take to get a provider ID. 0 means DefaultLaunchTimeout.
 	LaunchTimeout time.Duration
+	// Metrics registers the metric of withheld terminations. It may be nil.
+	Metrics prometheus.Registerer
 }
 
 // DefaultLaunchTimeout is that of MachineHealthChecks for the start of a node, since many infrastructures take longer than
@@ -81,6 +85,7 @@ type Provider struct {
 	source    templateSource
 	prices    *prices
 	shortages *shortages
+	breaker   *withhold.Breaker
 	launching keyed
 
 	mu    sync.Mutex // guards owner and byID
@@ -94,11 +99,34 @@ var _ cloud.Provider = (*Provider)(nil)
 func New(c Config) *Provider {
 	c.Poll, c.LaunchTimeout = cmp.Or(c.Poll, DefaultPoll), cmp.Or(c.LaunchTimeout, DefaultLaunchTimeout)
 	c.Management.Cached = &boundedReader{reader: c.Management.Cached, clock: c.Clock}
-	return &Provider{
+	p := &Provider{
 		config: c, source: templateSource{reader: c.Management.Cached, kinds: c.Management.Kinds},
 		prices:    &prices{reader: c.Reader, file: c.PriceFile, clock: c.Clock},
 		shortages: &shortages{clock: c.Clock}, byID: map[string]client.ObjectKey{},
 	}
+	p.breaker = withhold.New(withhold.Config{
+		Provider: Name, Kind: clusterapiv1alpha1.Kind, Classes: p.nodeClasses, Warn: p.warnWithheld, Metrics: c.Metrics,
+	})
+	return p
+}
+
+// nodeClasses returns all ClusterAPINodeClasses.
+func (p *Provider) nodeClasses(ctx context.Context) (out []client.Object, err error) {
+	var classes clusterapiv1alpha1.ClusterAPINodeClassList
+	if err := p.config.Client.List(ctx, &classes); err != nil {
+		return nil, err
+	}
+	for i := range classes.Items {
+		out = append(out, &classes.Items[i])
+	}
+	return out, nil
+}
+
+// warnWithheld publishes the event about terminations that are withheld.
+func (p *Provider) warnWithheld(about client.Object, message string) {
+	p.config.Events.Publish(telemetry.Event{
+		Object: about, Type: corev1.EventTypeWarning, Reason: telemetry.EventTerminationWithheld, Message: message,
+	})
 }
 
 // Name implements cloud.Provider.

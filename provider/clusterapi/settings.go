@@ -48,6 +48,16 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 	return s
 }
 
+// LaunchTimeoutOf returns the launch timeout of a controller. setting returns one of its settings by flag and environment
+// variable, or the last argument if it is not set. A value that is no duration counts as not set: the controller refuses it.
+func LaunchTimeoutOf(setting func(flag, env, otherwise string) string) time.Duration {
+	d, err := time.ParseDuration(setting(flagLaunchTimeout, envLaunchTimeout, ""))
+	if err != nil {
+		return DefaultLaunchTimeout
+	}
+	return d
+}
+
 // Complete reads environment variables. Flags take precedence.
 func (s *Settings) Complete() {
 	if !s.flags.Changed(flagManagementKubeconfig) {

@@ -9,9 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/cloud"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
 // judge distinguishes missing capacity from other problems in the texts of infrastructure providers.
@@ -118,6 +121,48 @@ func TestHungCreate(t *testing.T) {
 	w.deleteAll(t, "a")
 	w.deleteAll(t, "b")
 	w.wantObjects(t, 0)
+}
+
+// delays passes the messages of the events LaunchDelayed to a channel, which must have room for one.
+type delays chan string
+
+func (d delays) Publish(events ...telemetry.Event) {
+	for _, e := range events {
+		if e.Reason == telemetry.EventLaunchDelayed {
+			select {
+			case d <- e.Object.(client.Object).GetName() + ": " + e.Message:
+			default: // one is enough
+			}
+		}
+	}
+}
+
+// A mistake in a template is published on the claim while the launch waits. After it is corrected, the same Machine is used.
+func TestDelayIsPublished(t *testing.T) {
+	w := newWorld(t)
+	w.hung, w.mistake = true, true
+	told := make(delays, 1)
+	p := w.provider()
+	p.config.Events = told
+	type result struct {
+		instance *cloud.Instance
+		err      error
+	}
+	created := make(chan result, 1)
+	go func() {
+		i, err := p.Create(t.Context(), w.claim(t, "a"))
+		created <- result{i, err}
+	}()
+	if got, want := <-told, "a: Machine capi/prod-a has no provider ID yet: InvalidImage: The image does not exist; fix: "; !strings.HasPrefix(got, want) {
+		t.Errorf("event is %q, want %q", got, want)
+	}
+	w.change(t, gvk("Machine"), "prod-a", func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, "test:///prod-a", "spec", "providerID")
+	})
+	if r := <-created; r.err != nil || r.instance.ProviderID != "test:///prod-a" {
+		t.Errorf("the launch gives %+v, %v", r.instance, r.err)
+	}
+	w.wantObjects(t, 1)
 }
 
 // The end of a process during a launch records no shortage of the offering.

@@ -45,7 +45,7 @@ type Status struct {
 func (p *Provider) Status() *Status { return &Status{provider: p} }
 
 // Name is the controller's name.
-func (s *Status) Name() string { return "nodeclass" }
+func (s *Status) Name() string { return "nodeclass.clusterapi" }
 
 // Register adds the controller to mgr.
 func (s *Status) Register(mgr ctrl.Manager) error {
@@ -142,7 +142,7 @@ func (s *Status) unread(ctx context.Context, class *clusterapiv1alpha1.ClusterAP
 	}
 	ctrl.LoggerFrom(ctx).Error(err, "failed to read the management cluster, retrying")
 	if s.outage.note(err, now) >= outageGrace || !condition.Ready(class) {
-		condition.SetUnknown(class, kind, clusterapiv1alpha1.ReasonNotReachable, telemetry.Cut(err.Error()), now)
+		condition.SetUnknown(class, kind, clusterapiv1alpha1.ReasonNotReachable, telemetry.Cut("The management cluster does not answer: "+err.Error()), now)
 	}
 }
 

@@ -61,11 +61,13 @@ type world struct {
 	uids      int
 	lost      bool               // creations of Machines never answer
 	hung      bool               // the infrastructure never provisions
+	mistake   bool               // and reports a mistake, which may be corrected
 	exhausted map[[2]string]bool // template and failure domain without capacity
 	broken    map[string]string  // template to the failure reason of its infrastructure
 	writes    int                // number of writes of both clients
 	crashAt   int                // the number of the write at which the process ends; 0 for never
-	after     bool               // the last write before the end is stored
+	after     bool               // the write at crashAt is stored
+	fault     error              // if set, the write at crashAt fails with it, and the process goes on
 	crashed   bool
 }
 
@@ -133,9 +135,9 @@ func (w *world) uid() string {
 func (w *world) write(do func() error) error {
 	w.mu.Lock()
 	w.writes++
-	ends := w.crashAt > 0 && w.writes == w.crashAt
-	stored := !w.crashed && (!ends || w.after)
-	w.crashed = w.crashed || ends
+	fails := w.crashAt > 0 && w.writes == w.crashAt
+	stored, fault := !w.crashed && (!fails || w.after), w.fault
+	w.crashed = w.crashed || fails && fault == nil
 	crashed := w.crashed
 	w.mu.Unlock()
 	if stored {
@@ -143,8 +145,11 @@ func (w *world) write(do func() error) error {
 			return err
 		}
 	}
-	if crashed {
+	switch {
+	case crashed:
 		return errCrash
+	case fails:
+		return fault
 	}
 	return nil
 }
@@ -200,6 +205,11 @@ func (w *world) provision(ctx context.Context, c client.WithWatch, u *unstructur
 		return unstructured.SetNestedMap(u.Object, map[string]any{
 			"failureReason": w.broken[from], "failureMessage": "the image does not exist",
 		}, "status", "deprecated", "v1beta1")
+	case w.hung && w.mistake:
+		return unstructured.SetNestedSlice(u.Object, []any{map[string]any{
+			"type": "InfrastructureReady", "status": "False", "reason": "InvalidImage", "message": "The image does not exist",
+			"lastTransitionTime": "2026-01-05T12:00:00Z",
+		}}, "status", "conditions")
 	case w.hung:
 		return nil
 	}
@@ -342,7 +352,7 @@ func (silent) Publish(...telemetry.Event) {}
 // provider starts a provider, as a new process would.
 func (w *world) provider() *Provider {
 	w.mu.Lock()
-	w.lost, w.crashed, w.crashAt = false, false, 0
+	w.lost, w.crashed, w.crashAt, w.fault = false, false, 0, nil
 	w.mu.Unlock()
 	return New(Config{
 		Client: w.kube, Reader: w.kube, Management: Management{Cached: w.management, Live: w.management, Kinds: versions},

@@ -3,12 +3,15 @@ package remote
 import (
 	"context"
 	"fmt"
+	"maps"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -96,6 +99,27 @@ func (p *Provider) stored(ctx context.Context) (*wire.Info, bool) {
 	info, err := wire.ReadInfo(&message)
 	p.first = &message
 	return info, err == nil
+}
+
+// StoredLaunchTimeouts returns the launch timeouts, by kind of node class, of all providers whose facts a controller in the
+// namespace has stored.
+func StoredLaunchTimeouts(ctx context.Context, c client.Reader, namespace string) (map[schema.GroupKind]time.Duration, error) {
+	out := map[schema.GroupKind]time.Duration{}
+	var m corev1.ConfigMap
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: configMap}, &m)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read facts about providers: %w", err)
+	}
+	for _, text := range m.Data {
+		var message cloudv1.GetInfoResponse
+		if protojson.Unmarshal([]byte(text), &message) != nil {
+			continue // the controller ignores it too
+		}
+		if info, err := wire.ReadInfo(&message); err == nil {
+			maps.Copy(out, info.Facts.LaunchTimeouts)
+		}
+	}
+	return out, nil
 }
 
 // store writes the facts to the ConfigMap. A failure is only logged. The next start then needs a running provider.

@@ -3,7 +3,9 @@ package remote_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +34,12 @@ func TestStartWithoutProvider(t *testing.T) {
 			p.Close()
 			t.Fatal("the first start without the provider succeeds")
 		}
-		l.start(&scripted{})
+		info, err := (&scripted{}).GetInfo(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info.NodeClassKinds[0].LaunchTimeout = durationpb.New(20 * time.Minute)
+		l.start(&scripted{info: info})
 		p, err := remote.Connect(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
@@ -46,6 +53,13 @@ func TestStartWithoutProvider(t *testing.T) {
 		defer p.Close()
 		if p.Name() != "script" || len(p.Facts().NodeClasses) != 1 {
 			t.Errorf("the provider is %s with %v", p.Name(), p.Facts().NodeClasses)
+		}
+		stored, err := remote.StoredLaunchTimeouts(t.Context(), kube, "kube-system")
+		if err != nil || len(stored) != 1 || stored[schema.GroupKind{Group: "script.example.com", Kind: "ScriptNodeClass"}] != 20*time.Minute {
+			t.Errorf("the stored launch timeouts are %v, %v", stored, err)
+		}
+		if stored, err := remote.StoredLaunchTimeouts(t.Context(), kube, "default"); err != nil || len(stored) > 0 {
+			t.Errorf("in a namespace without a controller, the launch timeouts are %v, %v", stored, err)
 		}
 	})
 }

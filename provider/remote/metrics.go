@@ -15,11 +15,13 @@ type Metrics struct {
 	up        *prometheus.GaugeVec
 	rejects   *prometheus.CounterVec
 	durations *prometheus.HistogramVec
+	registry  prometheus.Registerer // nil if the metrics are not registered
 }
 
 // NewMetrics registers the metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
+		registry: r,
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "karpenter_remote_provider_up",
 			Help: "1 if the provider in another process answers, 0 if it does not.",

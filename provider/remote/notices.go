@@ -68,7 +68,7 @@ func (n *notices) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 		n.drop(s)
 		return cloud.NoticeBatch{}, fmt.Errorf("receive notices: %w", n.provider.said(s.err))
 	case m := <-s.batch:
-		return n.batch(s, m)
+		return n.batch(ctx, s, m)
 	}
 }
 
@@ -126,7 +126,7 @@ func (n *notices) drop(s *noticeStream) {
 
 // batch converts a batch. Invalid notices are counted and omitted, because they would be invalid again if the provider
 // repeated them.
-func (n *notices) batch(s *noticeStream, m *cloudv1.WatchNoticesResponse) (cloud.NoticeBatch, error) {
+func (n *notices) batch(ctx context.Context, s *noticeStream, m *cloudv1.WatchNoticesResponse) (cloud.NoticeBatch, error) {
 	if len(m.GetNotices()) > wire.MaxNotices {
 		n.drop(s)
 		return cloud.NoticeBatch{}, n.provider.checked(wire.Reject(wire.TooMany, "a batch has more than %d notices", wire.MaxNotices))
@@ -156,7 +156,7 @@ func (n *notices) batch(s *noticeStream, m *cloudv1.WatchNoticesResponse) (cloud
 	if len(out.Notices) == 0 {
 		return out, out.Acknowledge(nil, nil)
 	}
-	return out, nil
+	return n.bounded(ctx, out)
 }
 
 // unavailableFor is the time for which an offering counts as unavailable after a notice.

@@ -25,6 +25,7 @@ import (
 	cloudv1 "github.com/karpenter-go/karpenter/cloud/proto/karpenter/cloud/v1"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/remote/wire"
+	"github.com/karpenter-go/karpenter/provider/withhold"
 )
 
 // Config has the dependencies and settings of a Provider.
@@ -89,6 +90,7 @@ type Provider struct {
 	owners    owners
 	classes   classes
 	notices   *notices
+	breaker   *withhold.Breaker
 }
 
 var (
@@ -115,6 +117,9 @@ func Connect(ctx context.Context, c Config) (*Provider, error) {
 		p.Close()
 		return nil, err
 	}
+	p.breaker = withhold.New(withhold.Config{
+		Provider: p.Name(), Kind: "node class", Classes: p.nodeClasses, Warn: p.warnWithheld, Metrics: c.Metrics.registry,
+	})
 	p.slots = make(chan struct{}, p.info.Calls)
 	p.starts = make(chan struct{}, max(1, p.info.Calls*3/4)) // a launch may take long, and other calls must not wait for it
 	if err := p.served(ctx); err != nil {

@@ -30,6 +30,7 @@ type scripted struct {
 	create    func(ctx context.Context, r *cloudv1.CreateInstanceRequest) (*cloudv1.CreateInstanceResponse, error)
 	list      func() *cloudv1.ListInstancesResponse
 	get       func(id string) *cloudv1.GetInstanceResponse
+	notices   func(stream grpc.BidiStreamingServer[cloudv1.WatchNoticesRequest, cloudv1.WatchNoticesResponse]) error
 }
 
 func (s *scripted) GetInfo(context.Context, *cloudv1.GetInfoRequest) (*cloudv1.GetInfoResponse, error) {
@@ -72,6 +73,10 @@ func (s *scripted) ListInstances(context.Context, *cloudv1.ListInstancesRequest)
 
 func (s *scripted) GetInstance(_ context.Context, r *cloudv1.GetInstanceRequest) (*cloudv1.GetInstanceResponse, error) {
 	return s.get(r.GetProviderId()), nil
+}
+
+func (s *scripted) WatchNotices(stream grpc.BidiStreamingServer[cloudv1.WatchNoticesRequest, cloudv1.WatchNoticesResponse]) error {
+	return s.notices(stream)
 }
 
 // machineType is a valid instance type with offerings in two zones.

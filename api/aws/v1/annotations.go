@@ -1,7 +1,5 @@
 package v1
 
-import apiv1 "github.com/karpenter-go/karpenter/api/v1"
-
 // CompatibilityGroup is the domain of annotations that are kept for compatibility with older versions.
 const CompatibilityGroup = "compatibility." + Group
 
@@ -20,9 +18,6 @@ const (
 	AnnotationInstanceTagged = Group + "/tagged"
 	// AnnotationClusterNameTagged is "true" once the instance has the tag with the name of the cluster.
 	AnnotationClusterNameTagged = CompatibilityGroup + "/cluster-name-tagged"
-	// AnnotationAllowMassTermination (EC2NodeClass): "true" removes the bound on how many of its instances are
-	// terminated at once because they have no NodeClaim, or because EC2 reports them as unhealthy.
-	AnnotationAllowMassTermination = apiv1.ExtGroup + "/allow-mass-termination"
 )
 
 // Keys of EC2 tags that Karpenter sets. The tags of a node class may have none of these keys except TagName.

@@ -30,6 +30,7 @@ func newClusterAPI(env operator.Env, core *settings.Settings, own *clusterapi.Se
 	p := clusterapi.New(clusterapi.Config{
 		Client: env.Client, Reader: env.Live, Management: management.Management(), Ledger: env.Ledger, Events: env.Events,
 		Clock: env.Clock, Overlay: env.Overlay, PriceFile: own.PriceFile, LaunchTimeout: own.LaunchTimeout,
+		Metrics: env.Metrics,
 	})
 	return operator.Provider{Cloud: p, Controllers: []operator.Controller{management, p.Status(), p.Collector()}}, nil
 }

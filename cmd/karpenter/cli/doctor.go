@@ -6,22 +6,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"strings"
 	"time"
 
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/karpenter-go/karpenter/api"
+	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
+	"github.com/karpenter-go/karpenter/engine/lifecycle"
 	"github.com/karpenter-go/karpenter/engine/units"
 	"github.com/karpenter-go/karpenter/internal/doctor"
 	"github.com/karpenter-go/karpenter/internal/finding"
+	"github.com/karpenter-go/karpenter/internal/operator/settings"
 	awsdoctor "github.com/karpenter-go/karpenter/provider/aws/doctor"
+	"github.com/karpenter-go/karpenter/provider/clusterapi"
+	"github.com/karpenter-go/karpenter/provider/remote"
 )
 
 func doctorCommand() *cobra.Command {
@@ -95,7 +103,30 @@ func checkCluster(ctx context.Context, kube *rest.Config, namespace, deployment 
 		return nil, fmt.Errorf("connect to %s: %w", kube.Host, err)
 	}
 	c := &doctor.Cluster{Discovery: asked, Client: reader, Namespace: namespace, Deployment: deployment, Now: time.Now()}
+	c.JoinTimes = func(ctx context.Context, setting func(flag, env, otherwise string) string) (map[schema.GroupKind]time.Duration, error) {
+		times, err := launchTimeouts(ctx, reader, namespace, setting)
+		for kind, launch := range times {
+			times[kind] = lifecycle.RegistrationTimeout(launch)
+		}
+		return times, err
+	}
 	return c.Check(ctx)
+}
+
+// launchTimeouts returns the launch timeouts of the providers of a controller in the namespace, by kind of node class. setting
+// returns a setting of the controller, or its last argument.
+func launchTimeouts(
+	ctx context.Context, c client.Reader, namespace string, setting func(flag, env, otherwise string) string,
+) (map[schema.GroupKind]time.Duration, error) {
+	out := map[schema.GroupKind]time.Duration{
+		{Group: clusterapiv1alpha1.Group, Kind: clusterapiv1alpha1.Kind}: clusterapi.LaunchTimeoutOf(setting),
+	}
+	if !strings.Contains(setting("provider", "KARPENTER_PROVIDER", ""), settings.ProviderRemote) {
+		return out, nil
+	}
+	stored, err := remote.StoredLaunchTimeouts(ctx, c, namespace)
+	maps.Copy(out, stored)
+	return out, err
 }
 
 func doctorAWSCommand() *cobra.Command {

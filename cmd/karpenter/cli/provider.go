@@ -205,6 +205,9 @@ func printReport(w io.Writer, r check.Report, out output) error {
 		for _, m := range r.Missing {
 			fmt.Fprintf(w, "Omitted: %s.\n", m)
 		}
+		if n := len(r.Left); n > 0 {
+			fmt.Fprintf(w, "Left: the check could not end all instances that it launched (%d); end them yourself: %s.\n", n, strings.Join(r.Left, ", "))
+		}
 	}
 	if n := r.Failed(); n > 0 {
 		return fmt.Errorf("%d of %d checks failed", n, len(r.Lines))

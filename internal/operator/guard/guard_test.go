@@ -1,68 +1,30 @@
 package guard
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"sync"
+	"slices"
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/karpenter-go/karpenter/internal/operator/guard/guardtest"
 )
 
-// An authority is an API server that accepts two tokens. Only one of their users may get /metrics.
-type authority struct {
-	mu      sync.Mutex
-	reviews int
-	fails   bool
-}
-
-func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.reviews++
-	if a.fails {
-		http.Error(w, "etcd is away", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	switch r.URL.Path {
-	case "/apis/authentication.k8s.io/v1/tokenreviews":
-		var in authenticationv1.TokenReview
-		if json.NewDecoder(r.Body).Decode(&in) != nil {
-			http.Error(w, "no review", http.StatusBadRequest)
-			return
-		}
-		in.Status.Authenticated = in.Spec.Token == "prometheus" || in.Spec.Token == "tenant"
-		in.Status.User = authenticationv1.UserInfo{Username: in.Spec.Token, Groups: []string{"team"}}
-		_ = json.NewEncoder(w).Encode(in)
-	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
-		var in authorizationv1.SubjectAccessReview
-		if json.NewDecoder(r.Body).Decode(&in) != nil {
-			http.Error(w, "no review", http.StatusBadRequest)
-			return
-		}
-		n := in.Spec.NonResourceAttributes
-		in.Status.Allowed = in.Spec.User == "prometheus" && in.Spec.Groups[0] == "team" && n.Path == "/metrics" && n.Verb == "get"
-		_ = json.NewEncoder(w).Encode(in)
-	default:
-		http.NotFound(w, r)
-	}
+// mayGetMetrics allows one user to get /metrics.
+func mayGetMetrics(spec authorizationv1.SubjectAccessReviewSpec) bool {
+	n := spec.NonResourceAttributes
+	return spec.User == "prometheus" && slices.Equal(spec.Groups, []string{guardtest.Group}) && n.Path == "/metrics" && n.Verb == "get"
 }
 
 // A user gets metrics only if the API server accepts the user's token and allows the user to get the path. An accepted token is
 // reviewed again after a minute. While the API server does not answer, only tokens that were accepted before are accepted.
 func TestWhoMayGetMetrics(t *testing.T) {
-	api := &authority{}
-	server := httptest.NewServer(api)
-	defer server.Close()
+	api := guardtest.Start(t, []string{"prometheus", "tenant"}, mayGetMetrics)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-	g, err := New(config, server.Client(), clock)
+	g, err := New(api.Config(), api.Client(), clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +56,11 @@ func TestWhoMayGetMetrics(t *testing.T) {
 			t.Errorf("%s: status is %d, want %d", tt.name, got, tt.want)
 		}
 	}
-	before := api.reviews
-	if got := get("GET", "/metrics", "Bearer prometheus"); got != http.StatusOK || api.reviews != before {
-		t.Errorf("a known token has status %d after %d reviews, want 200 and none", got, api.reviews-before)
+	before := api.Reviews()
+	if got := get("GET", "/metrics", "Bearer prometheus"); got != http.StatusOK || api.Reviews() != before {
+		t.Errorf("a known token has status %d after %d reviews, want 200 and none", got, api.Reviews()-before)
 	}
-	api.fails = true
+	api.Fail()
 	if got := get("GET", "/metrics", "Bearer prometheus"); got != http.StatusOK {
 		t.Errorf("a known token has status %d while the API server fails", got)
 	}

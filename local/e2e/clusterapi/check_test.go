@@ -31,7 +31,7 @@ func TestCheckOfServedProvider(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	address := "unix://" + filepath.Join(dir, "s")
 	place.Start(t, "karpenter", "provider", "serve", "--provider=clusterapi", "--listen="+address)
-	out, err := place.Program(t, "", "karpenter", "provider", "check", address, "--nodepool", s.name)
+	out, err := place.Program(t, "", "karpenter", "provider", "check", address, "--nodepool", s.Name)
 	if err != nil || !strings.Contains(out, "All 19 checks passed or were skipped.") {
 		t.Errorf("provider check: %v\n%s", err, out)
 	}

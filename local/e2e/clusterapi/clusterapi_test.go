@@ -2,7 +2,6 @@ package clusterapi
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -15,18 +14,18 @@ import (
 
 	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/local/cluster"
 	"github.com/karpenter-go/karpenter/local/clusterapi"
+	"github.com/karpenter-go/karpenter/local/e2e/machines"
 )
 
 // Pods get Machines of the cheapest templates. Cluster API connects their nodes, and the MachineDeployments do not change. With
 // fewer pods, Machines are deleted, and without pods all of them.
 func TestScaleUpAndDown(t *testing.T) {
 	s := newScene(t, "updown")
-	s.deploy(10, "3")
-	s.awaitRunning(10)
-	claims := s.awaitSettled(1)
-	if got := types(claims); got["large"] != 1 {
+	s.Deploy(10, "3")
+	s.AwaitRunning(10)
+	claims := s.AwaitSettled(1)
+	if got := machines.Types(claims); got["large"] != 1 {
 		t.Errorf("types are %v, want one large node, which costs less than ten small ones", got)
 	}
 	claim := claims[0]
@@ -47,13 +46,13 @@ func TestScaleUpAndDown(t *testing.T) {
 		t.Errorf("node has taints %v, zone %q, provider id %s", node.Spec.Taints, zone, node.Spec.ProviderID)
 	}
 	var sets unstructured.UnstructuredList
-	sets.SetGroupVersionKind(setKind)
+	sets.SetGroupVersionKind(machines.SetKind)
 	if err := place.List(t.Context(), &sets); err != nil {
 		t.Fatal(err)
 	}
 	made := 0
 	for i := range sets.Items {
-		if strings.HasPrefix(sets.Items[i].GetName(), s.name+"-") {
+		if strings.HasPrefix(sets.Items[i].GetName(), s.Name+"-") {
 			made++
 		}
 	}
@@ -61,7 +60,7 @@ func TestScaleUpAndDown(t *testing.T) {
 		t.Errorf("Cluster API has made %d MachineSets, want one for each MachineDeployment", made)
 	}
 	for size := range sizes {
-		u := s.object(deploymentKind, s.template(size), nil)
+		u := s.Object(machines.DeploymentKind, s.Template(size), nil)
 		if err := place.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 			t.Fatal(err)
 		}
@@ -71,23 +70,23 @@ func TestScaleUpAndDown(t *testing.T) {
 			t.Errorf("MachineDeployment %s wants %d and has %d Machines, want 0", u.GetName(), spec, status)
 		}
 	}
-	s.scale(1)
-	s.awaitRunning(1)
-	s.poll(func(ctx context.Context) string {
-		got := types(s.claims(ctx))
-		return missing(len(got) == 1 && got["small"] == 1, "types after the scale-in are %v, want one small", got)
+	s.Scale(1)
+	s.AwaitRunning(1)
+	s.Poll(func(ctx context.Context) string {
+		got := machines.Types(s.Claims(ctx, s.Name))
+		return machines.Missing(len(got) == 1 && got["small"] == 1, "types after the scale-in are %v, want one small", got)
 	})
-	s.scale(0)
-	s.awaitGone()
+	s.Scale(0)
+	s.AwaitGone()
 }
 
 // If one template has no capacity, pods get nodes of another one. The Machine without capacity is deleted.
 func TestShortage(t *testing.T) {
 	s := newScene(t, "shortage")
-	s.order(map[string]string{clusterapi.Exhausted: "shortage-small/*"})
-	s.deploy(1, "3")
-	s.awaitRunning(1)
-	if got := types(s.awaitSettled(1)); got["medium"] != 1 {
+	s.Order(map[string]string{clusterapi.Exhausted: "shortage-small/*"})
+	s.Deploy(1, "3")
+	s.AwaitRunning(1)
+	if got := machines.Types(s.AwaitSettled(1)); got["medium"] != 1 {
 		t.Errorf("types are %v, want one medium node", got)
 	}
 }
@@ -95,103 +94,100 @@ func TestShortage(t *testing.T) {
 // A mistake in a template is reported on the claim. After it is corrected, the same Machine becomes a node.
 func TestFailingInfrastructure(t *testing.T) {
 	s := newScene(t, "failing")
-	s.order(map[string]string{clusterapi.Failing: "failing-*/*"})
-	s.deploy(1, "3")
-	s.poll(func(ctx context.Context) string {
-		for _, m := range s.objects(ctx, machineKind) {
-			text := fmt.Sprint(m.Object["status"])
-			if strings.Contains(text, "The image does not exist") {
+	s.Order(map[string]string{clusterapi.Failing: "failing-*/*"})
+	s.Deploy(1, "3")
+	s.Poll(func(ctx context.Context) string {
+		var events corev1.EventList
+		if err := place.List(ctx, &events, client.InNamespace("default"), client.MatchingFields{"reason": "LaunchDelayed"}); err != nil {
+			return err.Error()
+		}
+		for i := range events.Items {
+			if strings.Contains(events.Items[i].Message, "InvalidImage: The image does not exist") {
 				return ""
 			}
 		}
-		return "no Machine says that the image does not exist"
+		return "no event on a claim says that the image does not exist"
 	})
-	s.order(nil)
-	s.awaitRunning(1)
-	s.awaitSettled(1)
+	s.Order(nil)
+	s.AwaitRunning(1)
+	s.AwaitSettled(1)
 }
 
 // If the template has another version or another infrastructure template, its nodes are replaced. They are not replaced if only
 // the name of the infrastructure template changes and not its contents.
 func TestDrift(t *testing.T) {
 	s := newScene(t, "drift")
-	s.deploy(2, "2")
-	s.awaitRunning(2)
-	before := s.awaitSettled(1)[0].Name
-	size := types(s.claims(t.Context()))
+	s.Deploy(2, "2")
+	s.AwaitRunning(2)
+	before := s.AwaitSettled(1)[0].Name
+	size := machines.Types(s.Claims(t.Context(), s.Name))
 	name := "small"
 	if size[name] != 1 {
 		t.Fatalf("types are %v, want one small", size)
 	}
-	s.change(deploymentKind, s.template(name), `{"spec":{"template":{"spec":{"version":"v1.36.4"}}}}`)
-	s.poll(func(ctx context.Context) string {
-		claims := s.claims(ctx)
-		return missing(len(claims) == 1 && claims[0].Name != before, "claim %s is not replaced", before)
+	s.Change(machines.DeploymentKind, s.Template(name), `{"spec":{"template":{"spec":{"version":"v1.36.4"}}}}`)
+	s.Poll(func(ctx context.Context) string {
+		claims := s.Claims(ctx, s.Name)
+		return machines.Missing(len(claims) == 1 && claims[0].Name != before, "claim %s is not replaced", before)
 	})
-	s.awaitRunning(2)
-	before = s.awaitSettled(1)[0].Name
-	s.put(s.infrastructure("drift-other", 5))
+	s.AwaitRunning(2)
+	before = s.AwaitSettled(1)[0].Name
+	s.Put(place, s.Infrastructure("drift-other", 5))
 	t.Cleanup(func() {
-		_ = place.Delete(context.WithoutCancel(t.Context()), s.object(templateKind, "drift-other", nil))
+		_ = place.Delete(context.WithoutCancel(t.Context()), s.Object(machines.TemplateKind, "drift-other", nil))
 	})
-	s.change(deploymentKind, s.template(name), `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"drift-other"}}}}}`)
-	s.poll(func(ctx context.Context) string {
-		claims := s.claims(ctx)
-		return missing(len(claims) == 1 && claims[0].Name != before, "claim %s is not replaced", before)
+	s.Change(machines.DeploymentKind, s.Template(name), `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"drift-other"}}}}}`)
+	s.Poll(func(ctx context.Context) string {
+		claims := s.Claims(ctx, s.Name)
+		return machines.Missing(len(claims) == 1 && claims[0].Name != before, "claim %s is not replaced", before)
 	})
-	s.awaitRunning(2)
-	s.awaitSettled(1)
+	s.AwaitRunning(2)
+	s.AwaitSettled(1)
 }
 
 // Before a Machine that a user deletes ends, Karpenter drains its node. A PodDisruptionBudget can delay the drain.
 func TestDeletedMachineIsDrained(t *testing.T) {
 	s := newScene(t, "deleted")
-	s.deploy(1, "3")
-	s.awaitRunning(1)
-	claim := s.awaitSettled(1)[0]
+	s.Deploy(1, "3")
+	s.AwaitRunning(1)
+	claim := s.AwaitSettled(1)[0]
 	none := intstr.FromInt32(0)
-	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.name}}
+	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.Name}}
 	pdb.Spec.MaxUnavailable = &none
-	pdb.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": s.name}}
-	s.put(pdb)
-	machine := s.objects(t.Context(), machineKind)[0]
+	pdb.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": s.Name}}
+	s.Put(place, pdb)
+	machine := s.Objects(t.Context(), machines.MachineKind)[0]
 	if err := place.Delete(t.Context(), &machine); err != nil {
 		t.Fatal(err)
 	}
-	s.poll(func(ctx context.Context) string {
+	s.Poll(func(ctx context.Context) string {
 		var now apiv1.NodeClaim
 		if err := place.Get(ctx, client.ObjectKey{Name: claim.Name}, &now); err != nil {
 			return err.Error()
 		}
-		return missing(now.DeletionTimestamp != nil, "claim %s is not deleted with its Machine", claim.Name)
+		return machines.Missing(now.DeletionTimestamp != nil, "claim %s is not deleted with its Machine", claim.Name)
 	})
-	s.poll(func(ctx context.Context) string { // the replacement exists, and the old machine waits
-		return missing(len(s.objects(ctx, hollowKind)) == 2, "%d hollow machines, want the held one and its replacement", len(s.objects(ctx, hollowKind)))
+	s.Poll(func(ctx context.Context) string { // the replacement exists, and the old machine waits
+		return machines.Missing(len(s.Objects(ctx, machines.HollowKind)) == 2, "%d hollow machines, want the held one and its replacement", len(s.Objects(ctx, machines.HollowKind)))
 	})
 	if err := place.Delete(t.Context(), pdb); err != nil {
 		t.Fatal(err)
 	}
-	s.poll(func(ctx context.Context) string {
-		err := place.Get(ctx, client.ObjectKey{Name: claim.Name}, &apiv1.NodeClaim{})
-		return missing(err != nil && client.IgnoreNotFound(err) == nil, "claim %s is not gone (%v)", claim.Name, err)
-	})
-	s.awaitRunning(1)
-	s.awaitSettled(1)
+	s.AwaitDeleted(&apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: claim.Name}})
+	s.AwaitRunning(1)
+	s.AwaitSettled(1)
 }
 
 // Machines that the infrastructure reclaims are replaced by Machines of other offerings.
 func TestInterruption(t *testing.T) {
 	s := newScene(t, "interrupted")
-	s.deploy(1, "3")
-	s.awaitRunning(1)
-	claim := s.awaitSettled(1)[0]
-	s.order(map[string]string{clusterapi.Interrupted: "interrupted-small/" + claim.Labels[corev1.LabelTopologyZone]})
-	s.poll(func(ctx context.Context) string {
-		err := place.Get(ctx, client.ObjectKey{Name: claim.Name}, &apiv1.NodeClaim{})
-		return missing(err != nil && client.IgnoreNotFound(err) == nil, "claim %s is not gone (%v)", claim.Name, err)
-	})
-	s.awaitRunning(1)
-	again := s.awaitSettled(1)[0]
+	s.Deploy(1, "3")
+	s.AwaitRunning(1)
+	claim := s.AwaitSettled(1)[0]
+	s.Order(map[string]string{clusterapi.Interrupted: "interrupted-small/" + claim.Labels[corev1.LabelTopologyZone]})
+	s.AwaitDeleted(&apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: claim.Name}})
+	s.AwaitRunning(1)
+	again := s.AwaitSettled(1)[0]
 	if again.Labels[corev1.LabelTopologyZone] == claim.Labels[corev1.LabelTopologyZone] {
 		t.Errorf("the replacement is in %s as well", claim.Labels[corev1.LabelTopologyZone])
 	}
@@ -200,84 +196,78 @@ func TestInterruption(t *testing.T) {
 // A Machine whose infrastructure object is removed is replaced.
 func TestInfrastructureRemoved(t *testing.T) {
 	s := newScene(t, "removed")
-	s.deploy(1, "3")
-	s.awaitRunning(1)
-	claim := s.awaitSettled(1)[0]
-	infra := s.objects(t.Context(), hollowKind)[0]
+	s.Deploy(1, "3")
+	s.AwaitRunning(1)
+	claim := s.AwaitSettled(1)[0]
+	infra := s.Objects(t.Context(), machines.HollowKind)[0]
 	if err := place.Delete(t.Context(), &infra); err != nil {
 		t.Fatal(err)
 	}
-	s.poll(func(ctx context.Context) string {
-		err := place.Get(ctx, client.ObjectKey{Name: claim.Name}, &apiv1.NodeClaim{})
-		return missing(err != nil && client.IgnoreNotFound(err) == nil, "claim %s is not gone (%v)", claim.Name, err)
-	})
-	s.awaitRunning(1)
-	s.awaitSettled(1)
+	s.AwaitDeleted(&apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: claim.Name}})
+	s.AwaitRunning(1)
+	s.AwaitSettled(1)
 }
 
 // At whichever moment of a launch the controller is killed, each claim has one Machine in the end, and there are no other
 // Machines.
 func TestKill(t *testing.T) {
 	s := newScene(t, "kill")
-	s.order(map[string]string{clusterapi.Hung: "kill-*/*"})
-	s.deploy(12, "6")
+	s.Order(map[string]string{clusterapi.Hung: "kill-*/*"})
+	s.Deploy(12, "6")
 	for _, moment := range []struct {
 		name string
 		of   func(ctx context.Context) int
 	}{
-		{"claims", func(ctx context.Context) int { return len(s.claims(ctx)) }},
-		{"configs", func(ctx context.Context) int { return len(s.objects(ctx, configKind)) }},
-		{"machines", func(ctx context.Context) int { return len(s.objects(ctx, machineKind)) }},
+		{"claims", func(ctx context.Context) int { return len(s.Claims(ctx, s.Name)) }},
+		{"configs", func(ctx context.Context) int { return len(s.Objects(ctx, machines.ConfigKind)) }},
+		{"machines", func(ctx context.Context) int { return len(s.Objects(ctx, machines.MachineKind)) }},
 	} {
-		s.poll(func(ctx context.Context) string { return missing(moment.of(ctx) > 0, "no %s yet", moment.name) })
-		s.restart()
+		s.Poll(func(ctx context.Context) string {
+			return machines.Missing(moment.of(ctx) > 0, "no %s yet", moment.name)
+		})
+		restart(s)
 	}
-	s.order(nil)
-	s.poll(func(ctx context.Context) string {
-		return missing(len(s.objects(ctx, machineKind)) > 0, "no machine has come")
+	s.Order(nil)
+	s.Poll(func(ctx context.Context) string {
+		return machines.Missing(len(s.Objects(ctx, machines.MachineKind)) > 0, "no machine has come")
 	})
-	s.restart()
-	s.awaitRunning(12)
-	s.awaitSettled(len(s.claims(t.Context())))
+	restart(s)
+	s.AwaitRunning(12)
+	s.AwaitSettled(len(s.Claims(t.Context(), s.Name)))
 }
 
 // restart kills the controller and starts it again.
-func (s *scene) restart() {
-	s.t.Helper()
-	ctx := context.WithoutCancel(s.t.Context()) // it is also used during clean-up
-	if err := place.Cluster.Kill(ctx, cluster.ControllerName); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := place.Cluster.Up(ctx); err != nil {
-		s.t.Fatal(err)
-	}
+func restart(s *machines.Scene) {
+	s.T.Helper()
+	s.Stop()
+	s.Start()
 }
 
 // A Machine whose claim was deleted together with its finalizer is deleted. So are copies of templates without a Machine.
 func TestMachineWithoutClaim(t *testing.T) {
 	s := newScene(t, "orphan")
-	s.deploy(1, "3")
-	s.awaitRunning(1)
-	claim := s.awaitSettled(1)[0]
-	s.scale(0)
-	s.restart() // so that the controller does not delete the claim as usual
+	s.Deploy(1, "3")
+	s.AwaitRunning(1)
+	claim := s.AwaitSettled(1)[0]
+	s.Scale(0)
+	restart(s) // so that the controller does not delete the claim as usual
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 	_ = place.Delete(t.Context(), &claim)
 	if err := client.IgnoreNotFound(place.Patch(t.Context(), &claim, patch)); err != nil {
 		t.Fatal(err)
 	}
-	s.awaitGone()
+	s.AwaitGone()
 }
 
 // With a kubeconfig of its own, the controller uses its credentials for the management cluster.
 func TestManagementKubeconfig(t *testing.T) {
 	s := newScene(t, "management")
-	t.Cleanup(s.restart) // without the variable, which is unset before
+	t.Cleanup(func() { restart(s) }) // without the variable, which is unset before
 	t.Setenv("MANAGEMENT_KUBECONFIG", place.Cluster.Dir().KubeconfigOf("clusterapi"))
-	s.restart()
-	s.deploy(1, "3")
-	s.awaitRunning(1)
-	s.awaitSettled(1)
-	s.scale(0)
-	s.awaitGone()
+	restart(s)
+	s.Deploy(1, "3")
+	s.AwaitRunning(1)
+	s.AwaitSettled(1)
+	s.Scale(0)
+	s.AwaitGone()
 }

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/e2e/machines"
 	"github.com/karpenter-go/karpenter/local/e2e/rig"
 	"github.com/karpenter-go/karpenter/local/state"
 )
@@ -16,12 +18,23 @@ import (
 var (
 	binaries = flag.String("binaries", "../../../bin", "where karpenter-local, karpenter and the CRDs of Cluster API are")
 	logs     = flag.String("logs", "", "directory to keep the logs of the cluster in")
-	machines = flag.Int("machines", 40, "how many machines TestScale launches; 500 with KARPENTER_LONG=1")
+	count    = flag.Int("machines", 40, "how many machines TestScale launches; 500 with KARPENTER_LONG=1")
 )
 
 // place is the cluster of all tests. The tests run one after another, because orders to the infrastructure concern all
 // machines.
 var place *rig.Place
+
+// newScene opens a scene whose templates are MachineDeployments.
+func newScene(t *testing.T, name string, edit ...func(*apiv1.NodePool)) *machines.Scene {
+	t.Helper()
+	s := &machines.Scene{T: t, Name: name, Workload: place, Manager: place, Sizes: sizes}
+	s.Open(edit...)
+	return s
+}
+
+// sizes are the CPUs of the templates.
+var sizes = map[string]int64{"large": 32, "medium": 8, "small": 4}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -36,7 +49,7 @@ func TestMain(m *testing.M) {
 	}
 	r := rig.Rig{
 		Name: "clusterapi", Binaries: *binaries, Chart: "../../../charts/karpenter", Logs: *logs, Patience: 10 * time.Minute,
-		Settings: state.Settings{Provider: "clusterapi", NodesBoot: "1s"},
+		Settings: state.Settings{Provider: "clusterapi", NodesBoot: "1s", FeatureGates: "StaticCapacity=true"},
 	}
 	os.Exit(r.Run(func(_ context.Context, c *cluster.Cluster) (code int, err error) {
 		if place, err = r.Place(c); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/local/cluster"
+	"github.com/karpenter-go/karpenter/local/e2e/machines"
 )
 
 // many is the number of machines in a run with KARPENTER_LONG=1.
@@ -25,7 +26,7 @@ const nearFloor = 1.05
 // price to near its lower bound. Times are logged. Only prices and counts are checked.
 func TestScale(t *testing.T) {
 	if os.Getenv("KARPENTER_LONG") != "" {
-		*machines = many
+		*count = many
 	}
 	s := newScene(t, "scale", func(p *apiv1.NodePool) {
 		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, apiv1.NodeSelectorRequirementWithMinValues{
@@ -33,35 +34,35 @@ func TestScale(t *testing.T) {
 		})
 		p.Spec.Disruption.ConsolidateAfter.Duration = new(5 * time.Second)
 	})
-	n := *machines
+	n := *count
 	begun := time.Now()
-	s.deploy(int32(2*n), "2")
-	s.awaitRunning(2 * n)
+	s.Deploy(int32(2*n), "2")
+	s.AwaitRunning(2 * n)
 	allRun := time.Since(begun)
-	s.awaitSettled(n)
-	t.Logf("%d machines: all %d pods run after %.1fs, price %.3f of the floor, controller %s", n, 2*n, allRun.Seconds(), s.overFloor(n, 2*n), memory(t))
+	s.AwaitSettled(n)
+	t.Logf("%d machines: all %d pods run after %.1fs, price %.3f of the floor, controller %s", n, 2*n, allRun.Seconds(), overFloor(n, 2*n), memory(t))
 	left := n / 2
 	begun = time.Now()
-	s.scale(int32(left))
-	s.awaitRunning(left)
+	s.Scale(int32(left))
+	s.AwaitRunning(left)
 	var over float64
 	nodes := 0
-	s.poll(func(ctx context.Context) string {
-		nodes = len(s.claims(ctx))
-		over = s.overFloor(nodes, left)
-		return missing(over <= nearFloor, "%d claims for %d pods: %.3f of the floor", nodes, left, over)
+	s.Poll(func(ctx context.Context) string {
+		nodes = len(s.Claims(ctx, s.Name))
+		over = overFloor(nodes, left)
+		return machines.Missing(over <= nearFloor, "%d claims for %d pods: %.3f of the floor", nodes, left, over)
 	})
 	t.Logf("scale-in to %d pods: %d machines, %.3f of the floor after %.1fs, controller %s", left, nodes, over, time.Since(begun).Seconds(), memory(t))
-	s.awaitRunning(left)
-	s.scale(0)
+	s.AwaitRunning(left)
+	s.Scale(0)
 	begun = time.Now()
-	s.awaitGone()
+	s.AwaitGone()
 	t.Logf("no machines after %.1fs", time.Since(begun).Seconds())
 }
 
 // overFloor returns the ratio of the price of small nodes and a lower bound: the price of the CPUs that the pods request. All
 // templates have the same price per CPU, so no nodes are cheaper than that.
-func (s *scene) overFloor(nodes, pods int) float64 {
+func overFloor(nodes, pods int) float64 {
 	return float64(nodes) * float64(sizes["small"]) / (2 * float64(pods))
 }
 

@@ -51,7 +51,7 @@ func run(m *testing.M, dir string) int {
 	credentials := filepath.Join(dir, "karpenter.kubeconfig")
 	common := rig.Rig{Binaries: *binaries, Chart: "../../../charts/karpenter", Patience: patience}
 	of := common
-	of.Name, of.Settings, of.Management = "workload", state.Settings{Provider: "clusterapi,kwok"}, credentials
+	of.Name, of.Settings, of.Management = "workload", state.Settings{Provider: "aws,clusterapi,kwok", NodesBoot: "1s"}, credentials
 	if *logs != "" {
 		of.Logs = filepath.Join(*logs, "workload")
 	}

@@ -108,6 +108,18 @@ func (i Instance) Ending() bool { return i.State == "shutting-down" || i.State =
 // ProviderID returns the provider ID of the instance's node.
 func (i Instance) ProviderID() string { return ProviderID(i.Zone, i.ID) }
 
+// Class returns the name of the EC2NodeClass of the instance, by its tag.
+func (i Instance) Class() string { return i.Tags[awsv1.TagNodeClass] }
+
+// ClassesOf returns the name of the EC2NodeClass of each instance, in their order.
+func ClassesOf(list []Instance) []string {
+	out := make([]string, len(list))
+	for n, i := range list {
+		out[n] = i.Class()
+	}
+	return out
+}
+
 // ProviderID returns the provider ID of the node of an instance.
 func ProviderID(zone, id string) string { return fmt.Sprintf("aws:///%s/%s", zone, id) }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,9 +17,9 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
-	"github.com/karpenter-go/karpenter/provider/aws/breaker"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 	"github.com/karpenter-go/karpenter/provider/aws/periodic"
+	"github.com/karpenter-go/karpenter/provider/withhold"
 )
 
 // Instances lists and terminates Karpenter's instances.
@@ -58,9 +57,10 @@ const (
 
 // A Breaker decides which of many terminations are allowed.
 type Breaker interface {
-	Admit(ctx context.Context, cause breaker.Cause, chosen []instances.Instance, managed int) ([]instances.Instance, error)
-	// InUse sets how many instances are kept because their node is in use.
-	InUse(count int)
+	// Admit is the method of withhold.Breaker.
+	Admit(ctx context.Context, cause withhold.Cause, classes []string, managed int) (allowed func(class string) bool, err error)
+	// KeptInUse sets how many instances are kept because their node is in use.
+	KeptInUse(count int)
 }
 
 // Reserved counts how many instances are left in capacity reservations.
@@ -131,14 +131,17 @@ func (c *Collector) Collect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Breaker.InUse(kept)
+	c.Breaker.KeptInUse(kept)
 	managed := slices.DeleteFunc(slices.Clone(list), instances.Instance.Ending)
-	if chosen, err = c.Breaker.Admit(ctx, breaker.CauseNoClaim, chosen, len(managed)); err != nil {
+	allowed, err := c.Breaker.Admit(ctx, withhold.CauseNoClaim, instances.ClassesOf(chosen), len(managed))
+	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, i := range chosen {
-		errs = append(errs, c.end(ctx, i))
+		if allowed(i.Class()) {
+			errs = append(errs, c.end(ctx, i))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -171,62 +174,26 @@ func (c *Collector) owned(i instances.Instance) bool {
 // inUse returns how many of the chosen instances have a node that is in use, and the other instances. It publishes an
 // event on each such node.
 func (c *Collector) inUse(ctx context.Context, chosen []instances.Instance) (kept int, rest []instances.Instance, err error) {
-	if len(chosen) == 0 {
-		return 0, nil, nil
+	ids := make([]string, len(chosen))
+	for n, i := range chosen {
+		ids[n] = i.ProviderID()
 	}
-	var nodes corev1.NodeList
-	if err := c.Client.List(ctx, &nodes); err != nil {
-		return 0, nil, fmt.Errorf("list nodes: %w", err)
-	}
-	byID := map[string]*corev1.Node{}
-	for n := range nodes.Items {
-		if ready(&nodes.Items[n]) {
-			byID[nodes.Items[n].Spec.ProviderID] = &nodes.Items[n]
-		}
+	used, err := withhold.InUse(ctx, c.Client, ids)
+	if err != nil {
+		return 0, nil, err
 	}
 	for _, i := range chosen {
-		node := byID[i.ProviderID()]
-		pods := 0
-		if node != nil {
-			if pods, err = c.workload(ctx, node.Name); err != nil {
-				return 0, nil, err
-			}
-		}
-		if pods == 0 {
+		use, is := used[i.ProviderID()]
+		if !is {
 			rest = append(rest, i)
 			continue
 		}
 		kept++
-		c.Recorder.Event(node, corev1.EventTypeWarning, telemetry.EventTerminationWithheld, fmt.Sprintf(
+		c.Recorder.Event(use.Node, corev1.EventTypeWarning, telemetry.EventTerminationWithheld, fmt.Sprintf(
 			"Instance %s has no NodeClaim but is not terminated: the node is Ready and has pods (%d); fix: restore the NodeClaim, or "+
-				"delete the Node, which drains it", i.ID, pods))
+				"delete the Node, which drains it", i.ID, use.Pods))
 	}
 	return kept, rest, nil
-}
-
-// ready reports whether the condition Ready of the node is True.
-func ready(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// workload returns how many pods of the node have not completed, without DaemonSet pods and static pods.
-func (c *Collector) workload(ctx context.Context, node string) (int, error) {
-	var pods corev1.PodList
-	if err := c.Client.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
-		return 0, fmt.Errorf("list pods of node %s: %w", node, err)
-	}
-	count := 0
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		owner := metav1.GetControllerOf(p)
-		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		if !ended && (owner == nil || owner.Kind != "DaemonSet" && owner.Kind != "Node") {
-			count++
-		}
-	}
-	return count, nil
 }
 
 func (c *Collector) end(ctx context.Context, i instances.Instance) error {

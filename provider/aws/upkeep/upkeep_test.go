@@ -26,9 +26,10 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/act"
-	"github.com/karpenter-go/karpenter/provider/aws/breaker"
+	"github.com/karpenter-go/karpenter/internal/telemetry"
 	"github.com/karpenter-go/karpenter/provider/aws/catalog"
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
+	"github.com/karpenter-go/karpenter/provider/withhold"
 )
 
 var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -160,8 +161,26 @@ func collector(a *account, k client.WithWatch) (*Collector, *events) {
 	e := &events{}
 	return &Collector{
 		Instances: a, Launches: a, Cluster: "c", Client: k, Reader: k, Writer: act.Writer{Client: k}, Recorder: e,
-		Reserved: a, Breaker: breaker.New(k, e, prometheus.NewRegistry()), Clock: clocktesting.NewFakePassiveClock(now),
+		Reserved: a, Breaker: bound(k, e), Clock: clocktesting.NewFakePassiveClock(now),
 	}, e
+}
+
+// bound returns a breaker for the classes that k has.
+func bound(k client.Reader, e *events) *withhold.Breaker {
+	return withhold.New(withhold.Config{
+		Provider: "aws", Kind: "EC2NodeClass", Metrics: prometheus.NewRegistry(),
+		Classes: func(ctx context.Context) (out []client.Object, err error) {
+			var classes awsv1.EC2NodeClassList
+			err = k.List(ctx, &classes)
+			for i := range classes.Items {
+				out = append(out, &classes.Items[i])
+			}
+			return out, err
+		},
+		Warn: func(about client.Object, message string) {
+			e.Event(about, "", telemetry.EventTerminationWithheld, message)
+		},
+	})
 }
 
 // When NodeClaims were lost, nothing is terminated, until the annotation of the node class allows it.
@@ -176,7 +195,7 @@ func TestCollectStopsAtMassTermination(t *testing.T) {
 	if err := c.Collect(t.Context()); err != nil || len(a.ended) != 0 || len(*told) != 1 {
 		t.Fatalf("ended %v, events %v, error %v", a.ended, *told, err)
 	}
-	class.Annotations = map[string]string{awsv1.AnnotationAllowMassTermination: "true"}
+	class.Annotations = map[string]string{apiv1.AllowMassTerminationAnnotationKey: "true"}
 	if err := k.Update(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}

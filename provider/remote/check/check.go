@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -76,6 +78,8 @@ type Report struct {
 	// Missing are the parts of the protocol that the provider does not implement, with the consequences.
 	Missing []string `json:"missing"`
 	Lines   []Line   `json:"checks"`
+	// Left are the provider IDs of instances that the checks have launched and could not end, in order.
+	Left []string `json:"left,omitempty"`
 }
 
 // Failed returns the number of failed checks.
@@ -138,12 +142,16 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	case !info.Facts.Manages(o.Pool.Spec.Template.Spec.NodeClassRef):
 		return r, fmt.Errorf("the node class of NodePool %s is none of provider %s", o.Pool.Name, info.Name)
 	}
-	if list, err := first.List(ctx); err != nil || len(list) > 0 {
-		return r, errors.Join(err, fmt.Errorf("the provider has %d instances, and the check needs one without any", len(list)))
+	switch list, err := first.List(ctx); {
+	case err != nil:
+		return r, err
+	case len(list) > 0:
+		return r, fmt.Errorf("the provider has instances (%d), and the check needs one without any: end them, or start the provider anew", len(list))
 	}
+	left := &leftovers{ids: map[string]bool{}}
 	for _, check := range conformance.Checks() {
-		line := one(ctx, o, check, class, info.Has(cloudv1.Capability_CAPABILITY_REBOOT))
-		r.Lines = append(r.Lines, line)
+		line := one(ctx, o, check, class, info.Has(cloudv1.Capability_CAPABILITY_REBOOT), left)
+		r.Lines, r.Left = append(r.Lines, line), slices.Sorted(maps.Keys(left.ids))
 		if o.Done != nil {
 			o.Done(line)
 		}
@@ -177,12 +185,15 @@ func classOf(given *unstructured.Unstructured, p *remote.Provider) (*unstructure
 }
 
 // one runs a check in a world of its own, and terminates the instances that it has launched.
-func one(ctx context.Context, o Options, check conformance.Check, class *unstructured.Unstructured, reboots bool) Line {
-	m := &memory{class: class, claims: map[string]*apiv1.NodeClaim{}, check: o, ctx: ctx}
+func one(
+	ctx context.Context, o Options, check conformance.Check, class *unstructured.Unstructured, reboots bool, left *leftovers,
+) Line {
+	m := &memory{class: class, claims: map[string]*apiv1.NodeClaim{}, check: o, ctx: ctx, left: left}
 	defer m.close()
 	result := conformance.Result{}
 	guarded(&result, func() { result = check.Run(ctx, m.world(reboots)) })
 	guarded(&result, func() { m.end(&result) })
+	guarded(&result, func() { m.clear(&result) })
 	line := Line{Check: check.Name, Result: "ok", Problems: result.Failures}
 	switch {
 	case len(result.Failures) > 0:
@@ -219,6 +230,7 @@ type memory struct {
 	uids   int
 	open   []*remote.Provider
 	lost   atomic.Bool
+	left   *leftovers
 }
 
 // world returns the world of a check.
@@ -247,13 +259,14 @@ func (m *memory) provider() cloud.Provider {
 	}
 	m.open = append(m.open, p)
 	m.lost.Store(false)
-	return &losing{Provider: p, lost: &m.lost}
+	return &losing{Provider: p, lost: &m.lost, left: m.left}
 }
 
-// A losing provider launches instances without returning the response while lost is true.
+// A losing provider launches instances without returning the response while lost is true. It does not list leftovers.
 type losing struct {
 	*remote.Provider
 	lost *atomic.Bool
+	left *leftovers
 }
 
 // Create implements cloud.Provider.
@@ -310,22 +323,13 @@ func (m *memory) launched(name string, i *cloud.Instance) {
 }
 
 // alive returns how many instances the provider lists that are not being ended.
-func (m *memory) alive() (n int) {
+func (m *memory) alive() int {
 	p, err := m.check.Connect(m.ctx, m)
 	if err != nil {
 		panic(broken{err})
 	}
 	defer p.Close()
-	list, err := p.List(m.ctx)
-	if err != nil {
-		panic(broken{err})
-	}
-	for _, i := range list {
-		if !i.Ending {
-			n++
-		}
-	}
-	return n
+	return len(m.living(&losing{Provider: p, left: m.left}))
 }
 
 // Delete is called for an instance until it returns ErrNotFound: at most tries times, with a pause between two calls.
