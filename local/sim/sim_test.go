@@ -32,8 +32,14 @@ func TestMain(m *testing.M) {
 	// One goroutine runs at a time, so that the order in which goroutines run between two steps is the same in each run.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400) // the heap is small, and collecting it takes a fifth of the time
-	os.Exit(m.Run())
+	code := m.Run()
+	runtime.KeepAlive(ballast)
+	os.Exit(code)
 }
+
+// ballast is memory that is never written, so it takes no space. It counts as a part of the heap, which is so small that it would
+// be collected several times a second.
+var ballast = make([]byte, 200<<20)
 
 // options returns the options with which the tests play scenarios.
 func options(t *testing.T, name string) sim.Options {
