@@ -196,15 +196,17 @@ func divide(t *testing.T, n uint64) {
 			for text := range bytes.Lines(out) {
 				var l line
 				if data, ok := bytes.CutPrefix(text, []byte(reported)); ok && json.Unmarshal(data, &l) == nil {
+					if *tell {
+						fmt.Printf("%s%s\n", reported, bytes.TrimSpace(data))
+					}
 					mu.Lock()
 					sum.add(l)
 					mu.Unlock()
+					t.Logf("seed %d: trace %s of %d lines %s", l.Seed, l.Hash, l.Lines, l.Detail)
 				}
 			}
 			if err != nil {
 				t.Errorf("%v:\n%s", err, out)
-			} else if *tell || *verbose != "" {
-				t.Logf("%s", out)
 			}
 		})
 	}
