@@ -31,7 +31,7 @@ type Driver struct {
 	steps steps
 	made  uint64 // number of steps ever scheduled; breaks ties
 
-	// seeded is the second for which the sources of libraries are seeded.
+	// seeded is the virtual time for which the sources of libraries are seeded.
 	seeded time.Time
 }
 
@@ -137,11 +137,10 @@ func (d *Driver) Run(until time.Time, check func() bool) {
 	}
 }
 
-// reseed seeds the random sources that libraries share, once for each second of virtual time. Otherwise a goroutine's numbers
-// would depend on how many all others drew since the beginning, which differs between runs where processes end or start. To seed
-// takes as long as some hundred draws, so it is not done at every step.
+// reseed seeds the random sources that libraries share, once for each virtual time. Otherwise a goroutine's numbers would depend
+// on how many all others drew before it, which differs between runs where processes end or start.
 func (d *Driver) reseed() {
-	now := time.Now().Truncate(time.Second)
+	now := time.Now()
 	if now.Equal(d.seeded) {
 		return
 	}
