@@ -40,8 +40,9 @@ type NoticeSource interface {
 type NoticeBatch struct {
 	Notices []Notice
 	// Acknowledge, if not nil, is called after the actions for all notices of the batch were tried. failed has the notices
-	// whose action did not succeed; of several such notices about one instance, only the most urgent one. The source delivers
-	// these again. If no action could be tried, Acknowledge is not called.
+	// whose action did not succeed; of several such notices about one instance, only the most urgent one. It also has notices
+	// that came before the result of the launch that they may be about. The source delivers these again. If no action could be
+	// tried, Acknowledge is not called.
 	Acknowledge func(ctx context.Context, failed []Notice) error
 	// Next is the wait until the next Receive, longer than zero.
 	Next time.Duration

@@ -43,6 +43,38 @@ func Decide(s State) []Action {
 	return actions
 }
 
+// EarlyLimit is the age up to which Early returns a notice. It is the time that a spot instance runs after its notice.
+const EarlyLimit = 2 * time.Minute
+
+// Early returns the notices that may concern an instance whose launch has no known result yet, in their order. They must be
+// handled again later. Such a notice requires the deletion of a claim, names an instance that no claim has, and is not older than
+// EarlyLimit, and a claim has no instance yet. Notices of instances that have stopped or are terminated are not among them: a
+// launch finds running instances only.
+func Early(s State) []model.Notice {
+	known, launching := map[string]bool{}, false
+	for _, claim := range s.Claims {
+		id := claim.Status.ProviderID
+		launching = launching || id == "" && claim.DeletionTimestamp.IsZero()
+		known[id], known[shortOf(id)] = true, true
+	}
+	if !launching {
+		return nil
+	}
+	var early []model.Notice
+	for _, n := range s.Notices {
+		switch {
+		case n.Instance == "", known[n.Instance], urgency(n.Kind) < 0, s.Now.Sub(n.Time) > EarlyLimit:
+		case n.Kind == model.NoticeInstanceStopped, n.Kind == model.NoticeInstanceTerminated:
+		case responses[urgency(n.Kind)].to(n).end != keep:
+			early = append(early, n)
+		}
+	}
+	return early
+}
+
+// shortOf returns the ID of the instance within a provider ID.
+func shortOf(id string) string { return id[strings.LastIndex(id, "/")+1:] }
+
 // A target is the instance or the node that a notice names.
 type target struct{ instance, node string }
 
@@ -71,8 +103,7 @@ func mostUrgent(list []model.Notice) notices {
 // about returns the most urgent notice about the claim's instance or node.
 func (s notices) about(claim *apiv1.NodeClaim) (found model.Notice, ok bool) {
 	id := claim.Status.ProviderID
-	short := id[strings.LastIndex(id, "/")+1:]
-	for _, at := range []target{{instance: id}, {instance: short}, {node: claim.Status.NodeName}} {
+	for _, at := range []target{{instance: id}, {instance: shortOf(id)}, {node: claim.Status.NodeName}} {
 		if at == (target{}) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ type notice struct {
 	Node     string           `json:"node"`
 	Message  string           `json:"message"`
 	Act      bool             `json:"act"`
+	Age      metav1.Duration  `json:"age"`
 }
 
 // TestScenarios decides on the notices of each file under testdata/scenario. To add a behaviour, add a file; to accept a
@@ -45,7 +47,12 @@ func TestScenarios(t *testing.T) {
 		if len(ar.Files) != 3 {
 			t.Fatal("a scenario has the sections notices.yaml, claims.yaml and want")
 		}
-		return text(Decide(load(t, scenario.Section(t, ar, "notices.yaml").Data, scenario.Section(t, ar, "claims.yaml").Data)))
+		s := load(t, scenario.Section(t, ar, "notices.yaml").Data, scenario.Section(t, ar, "claims.yaml").Data)
+		out := text(Decide(s))
+		for _, n := range Early(s) {
+			out += fmt.Sprintf("handle again: %s of %s\n", n.Kind, n.Instance)
+		}
+		return out
 	})
 }
 
@@ -68,7 +75,7 @@ func load(t *testing.T, noticeData, claimData []byte) State {
 		t.Fatal(err)
 	}
 	for _, n := range list {
-		s.Notices = append(s.Notices, model.Notice{Kind: n.Kind, Instance: n.Instance, Node: n.Node, Message: n.Message, Act: n.Act})
+		s.Notices = append(s.Notices, model.Notice{Kind: n.Kind, Instance: n.Instance, Node: n.Node, Message: n.Message, Act: n.Act, Time: now.Add(-n.Age.Duration)})
 	}
 	var claims []claim
 	if err := yaml.UnmarshalStrict(claimData, &claims); err != nil {

@@ -72,7 +72,7 @@ type judge struct {
 func newJudge(w *World) *judge {
 	j := &judge{world: w, began: time.Now(), since: map[string]time.Time{}}
 	j.fleet = newFleetRules(j)
-	j.moves = moveRules{judge: j, marked: map[string]string{}, moves: map[string]*costs{}}
+	j.moves = moveRules{judge: j, marked: map[string]string{}, moves: map[string]*costs{}, matching: map[string]time.Time{}}
 	j.drains = drainRules{judge: j}
 	j.demand = newDemandRules(j)
 	j.quiet = quietRules{judge: j}

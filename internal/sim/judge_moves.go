@@ -25,6 +25,8 @@ type moveRules struct {
 	disruptions int
 	// moves are the costs of consolidations, by the value of the annotation that names their replacements.
 	moves map[string]*costs
+	// matching has the claims that were drifted and match their pool and node class again, with the time since which they do.
+	matching map[string]time.Time
 }
 
 // costs are the prices of the nodes of one consolidation when they were marked, by claim name.
@@ -40,10 +42,25 @@ func (m *moveRules) written(before, after client.Object) {
 		m.nodeWritten(before, o)
 	case *apiv1.NodeClaim:
 		m.claimWritten(before, o)
+		m.noteDrift(before, o)
 	case nil:
-		if n, ok := before.(*corev1.Node); ok {
-			delete(m.marked, n.Name)
+		switch o := before.(type) {
+		case *corev1.Node:
+			delete(m.marked, o.Name)
+		case *apiv1.NodeClaim:
+			delete(m.matching, o.Name)
 		}
+	}
+}
+
+// noteDrift notes when a claim is no longer drifted.
+func (m *moveRules) noteDrift(before client.Object, c *apiv1.NodeClaim) {
+	was, _ := before.(*apiv1.NodeClaim)
+	switch {
+	case condition.IsTrue(c, apiv1.ConditionTypeDrifted):
+		delete(m.matching, c.Name)
+	case was != nil && condition.IsTrue(was, apiv1.ConditionTypeDrifted):
+		m.matching[c.Name] = time.Now()
 	}
 }
 
@@ -199,6 +216,9 @@ func (m *moveRules) deleted(who string, c *apiv1.NodeClaim) {
 	reason := reasonFor(c)
 	if reason == "Underutilized" {
 		m.finished(c)
+	}
+	if at, ok := m.matching[c.Name]; ok && reason == "Drifted" && min(time.Since(at), m.free()) > followed {
+		m.violate(ruleReason, "%s deletes claim %s because of drift, and the claim has not been drifted for %s", who, c.Name, time.Since(at).Round(time.Second))
 	}
 	if reason != "" || !condition.IsTrue(c, apiv1.ConditionTypeInitialized) || m.mayGo(c) {
 		return

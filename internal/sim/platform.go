@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,9 +47,12 @@ type actorState struct {
 	due time.Time // zero: not scheduled
 }
 
+// schemas compiles the schemas of our CRDs once for all simulations of the process.
+var schemas = sync.OnceValues(admission.New)
+
 // newPlatform makes the API server.
 func newPlatform(w *World, scheme *runtime.Scheme) (*platform, error) {
-	checker, err := admission.New()
+	checker, err := schemas()
 	if err != nil {
 		return nil, fmt.Errorf("read CRDs: %w", err)
 	}

@@ -154,14 +154,18 @@ func (p *processes) crashAll(Event) error {
 	return nil
 }
 
-// crashAfter kills the leading replica right after one of its next writes or calls, before it learns the result.
+// crashAfter kills the leading replica right after one of its next writes or calls, before it learns the result. The second
+// argument, if there is one, limits the count to an operation of the cloud, or to writes to a path.
 func (p *processes) crashAfter(e Event) error {
 	n, err := e.number(0)
 	if err != nil {
 		return err
 	}
 	if r := p.leader(); r != nil {
-		r.link.crashAfter = n
+		r.link.crashAfter, r.link.crashOn = n, ""
+		if len(e.Args) > 1 {
+			r.link.crashOn = e.Args[1]
+		}
 	}
 	return nil
 }

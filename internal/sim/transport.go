@@ -32,8 +32,10 @@ type link struct {
 	// cut is true when the process is dead. Its calls fail and have no effect.
 	cut bool
 	// crashAfter counts down the writes and calls of the process. It is killed when crashAfter falls below 0. A negative
-	// value from the start means that it is not killed.
+	// value from the start means that it is not killed. Only writes to paths that begin with crashOn, and operations of the cloud
+	// that do, are counted.
 	crashAfter int
+	crashOn    string
 	// leads is true after the process wrote the lease, until another did.
 	leads bool
 	// open are the streams of its watches.
@@ -155,7 +157,7 @@ func (a cloudLink) Do(r *http.Request) (*http.Response, error) {
 				return
 			}
 			w.judge.called(a.name, op, body)
-			last := !strings.HasPrefix(op, "Describe") && !strings.HasPrefix(op, "Get") && a.link.countdown()
+			last := !strings.HasPrefix(op, "Describe") && !strings.HasPrefix(op, "Get") && a.link.countdown(op)
 			// A handler may wait, as a long poll does. So it has a goroutine of its own.
 			in := r.Clone(context.WithoutCancel(r.Context()))
 			in.Body = io.NopCloser(bytes.NewReader(body))
@@ -217,15 +219,15 @@ func (k kubeLink) serve(q *kubeapi.Request) kubeapi.Response {
 		for _, r := range w.processes.replicas {
 			r.link.leads = r.link == l
 		}
-	} else if !quietKind(q.Path) && l.countdown() {
+	} else if !quietKind(q.Path) && l.countdown(q.Path) {
 		w.processes.crashNow(l)
 	}
 	return resp
 }
 
-// countdown counts a write or call, and reports whether the process is to be killed after it.
-func (l *link) countdown() bool {
-	if l.crashAfter < 0 {
+// countdown counts a write to a path, or an operation of the cloud, and reports whether the process is to be killed after it.
+func (l *link) countdown(what string) bool {
+	if l.crashAfter < 0 || !strings.HasPrefix(what, l.crashOn) {
 		return false
 	}
 	l.crashAfter--

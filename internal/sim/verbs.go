@@ -138,7 +138,7 @@ func processVerbs() map[string]verb {
 	return map[string]verb{
 		"crash":       {fault: true, hampers: true, do: do((*processes).crash)},
 		"crash-all":   {hampers: true, do: do((*processes).crashAll)}, // Generate does not use it
-		"crash-after": {usage: "N", least: 1, most: 1, fault: true, hampers: true, do: do((*processes).crashAfter)},
+		"crash-after": {usage: "N [OPERATION|PATH]", least: 1, most: 2, fault: true, hampers: true, do: do((*processes).crashAfter)},
 		"hold":        {usage: "for D", lasts: true, fault: true, hampers: true, counted: true, do: do((*processes).strikeLeader)},
 		"partition":   {usage: "for D", lasts: true, fault: true, hampers: true, counted: true, do: do((*processes).strikeLeader)},
 		"clock-jump":  {usage: "D", least: 1, most: 1, fault: true, hampers: true, do: do((*processes).clockJump)},

@@ -11,9 +11,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,8 +32,14 @@ func TestMain(m *testing.M) {
 	// One goroutine runs at a time, so that the order in which goroutines run between two steps is the same in each run.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400) // the heap is small, and collecting it takes a fifth of the time
-	os.Exit(m.Run())
+	code := m.Run()
+	runtime.KeepAlive(ballast)
+	os.Exit(code)
 }
+
+// ballast is memory that is never written, so it takes no space. It counts as a part of the heap, which is so small that it would
+// be collected several times a second.
+var ballast = make([]byte, 200<<20)
 
 // options returns the options with which the tests play scenarios.
 func options(t *testing.T, name string) sim.Options {
@@ -67,7 +76,7 @@ func TestStories(t *testing.T) {
 				t.Fatal(err)
 			}
 			if *tell {
-				fmt.Printf("result %s\n", reportOf(sc.Seed, filepath.Base(file), r))
+				fmt.Printf("%s%s\n", reported, reportOf(sc.Seed, filepath.Base(file), r))
 			}
 			for _, v := range r.Violations {
 				t.Error(v)
@@ -110,60 +119,122 @@ func TestReplay(t *testing.T) {
 const replayed = "two_leaders_for_a_moment.txtar"
 
 var (
-	first = flag.Uint64("seed", 1, "the first seed of TestSeeds")
-	count = flag.Uint64("seeds", 6, "how many seeds TestSeeds plays")
-	tries = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
-	twice = flag.Bool("twice", false, "play each seed twice, and fail if the traces differ")
-	hours = flag.Int("hours", 2, "how many virtual hours TestSeeds simulates for each seed")
-	stop  = flag.Bool("stop", false, "end TestSeeds and TestStories after the first scenario that fails")
-	tell  = flag.Bool("report", false, "print a line with JSON for each scenario")
-	list  = flag.String("list", "", "append the lines of -report to this file, and leave out the seeds that are in it")
-	save  = flag.String("save", "", "write the shrunk scenarios of seeds that fail to this directory")
+	first   = flag.Uint64("seed", 1, "the first seed of TestSeeds")
+	count   = flag.Uint64("seeds", 6, "how many seeds TestSeeds plays")
+	stride  = flag.Uint64("stride", 1, "the difference between two seeds of TestSeeds")
+	workers = flag.Uint64("workers", uint64(max(1, runtime.NumCPU())), "how many processes play the seeds of TestSeeds")
+	tries   = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
+	twice   = flag.Bool("twice", false, "play each seed twice, and fail if the traces differ")
+	hours   = flag.Int("hours", 2, "how many virtual hours TestSeeds simulates for each seed")
+	stop    = flag.Bool("stop", false, "end TestSeeds and TestStories after the first scenario that fails")
+	tell    = flag.Bool("report", false, "print a line with JSON for each scenario")
+	list    = flag.String("list", "", "append the lines of -report to this file, and leave out the seeds that are in it")
+	save    = flag.String("save", "", "write the shrunk scenarios of seeds that fail to this directory")
 )
 
 // TestSeeds plays the scenarios of seeds, and no invariant is violated. The scenario of a seed that fails is printed in the
-// smallest form that still fails.
+// smallest form that still fails. A simulation runs on one processor, so several processes play the seeds.
 func TestSeeds(t *testing.T) {
-	struck := map[string]int{}
-	var length time.Duration
+	if n := min(*workers, *count); n > 1 && !*stop {
+		divide(t, n)
+		return
+	}
+	sum := total{struck: map[string]int{}}
 	known := listed(t)
-	for seed := *first; seed < *first+*count; seed++ {
+	for i := range *count {
+		seed := *first + i**stride
 		if known[seed] {
 			continue
 		}
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			sc := sim.Generate(seed, time.Duration(*hours)*time.Hour)
-			r, err := sim.Play(t, sc, options(t, fmt.Sprint("seed-", seed)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for fault, n := range r.Struck {
-				struck[fault] += n
-			}
-			length += r.Length
-			if *tell {
-				fmt.Printf("result %s\n", reportOf(seed, "", r))
-			}
-			keep(t, reportOf(seed, "", r))
-			if *twice {
-				again, err := sim.Play(t, sc, sim.Options{Scheduler: options(t, "twice").Scheduler})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if again.Hash != r.Hash {
-					t.Errorf("the second trace is %s of %d lines, the first was %s of %d", again.Hash, again.Lines, r.Hash, r.Lines)
-				}
-			}
-			t.Logf("trace %s of %d lines: %s in %s", r.Hash, r.Lines, r.Summary(), r.Length.Round(time.Minute))
-			if len(r.Violations) > 0 {
-				report(t, sc, r)
-			}
-		})
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { sum.add(playSeed(t, seed)) })
 		if *stop && t.Failed() {
 			break
 		}
 	}
-	t.Logf("%d seeds, %s of virtual time; faults that struck: %v", *count, length.Round(time.Hour), struck)
+	t.Log(sum)
+}
+
+// playSeed plays the scenario of one seed and returns its result.
+func playSeed(t *testing.T, seed uint64) line {
+	sc := sim.Generate(seed, time.Duration(*hours)*time.Hour)
+	r, err := sim.Play(t, sc, options(t, fmt.Sprint("seed-", seed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := reportOf(seed, "", r)
+	if *tell {
+		fmt.Printf("%s%s\n", reported, data)
+	}
+	keep(t, data)
+	if *twice {
+		again, err := sim.Play(t, sc, sim.Options{Scheduler: options(t, "twice").Scheduler})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Hash != r.Hash {
+			t.Errorf("the second trace is %s of %d lines, the first was %s of %d", again.Hash, again.Lines, r.Hash, r.Lines)
+		}
+	}
+	t.Logf("trace %s of %d lines: %s in %s", r.Hash, r.Lines, r.Summary(), r.Length.Round(time.Minute))
+	if len(r.Violations) > 0 {
+		report(t, sc, r)
+	}
+	return lineOf(seed, "", r)
+}
+
+// divide plays the seeds in n processes. Each has this process's flags and every n-th seed.
+func divide(t *testing.T, n uint64) {
+	var mu sync.Mutex // guards sum
+	sum := total{struck: map[string]int{}}
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			args := append(slices.Clone(os.Args[1:]), "-test.run=^TestSeeds$", "-test.v", "-test.count=1", "-report", "-workers=1",
+				fmt.Sprint("-seed=", *first+i**stride), fmt.Sprint("-stride=", n**stride), fmt.Sprint("-seeds=", (*count-i+n-1)/n))
+			cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+			out, err := cmd.CombinedOutput()
+			for text := range bytes.Lines(out) {
+				var l line
+				if data, ok := bytes.CutPrefix(text, []byte(reported)); ok && json.Unmarshal(data, &l) == nil {
+					if *tell {
+						fmt.Printf("%s%s\n", reported, bytes.TrimSpace(data))
+					}
+					mu.Lock()
+					sum.add(l)
+					mu.Unlock()
+					t.Logf("seed %d: trace %s of %d lines %s", l.Seed, l.Hash, l.Lines, l.Detail)
+				}
+			}
+			if err != nil {
+				t.Errorf("%v:\n%s", err, out)
+			}
+		})
+	}
+	all.Wait()
+	t.Log(sum)
+}
+
+// reported begins a line of output that has the result of a scenario.
+const reported = "result "
+
+// A total is the sum of the results of seeds.
+type total struct {
+	seeds  int
+	hours  float64
+	struck map[string]int
+}
+
+// add adds the result of one seed.
+func (s *total) add(l line) {
+	s.seeds++
+	s.hours += l.Hours
+	for fault, n := range l.Struck {
+		s.struck[fault] += n
+	}
+}
+
+func (s total) String() string {
+	return fmt.Sprintf("%d seeds, %.0fh of virtual time; faults that struck: %v", s.seeds, s.hours, s.struck)
 }
 
 // A line is one line of a report: the result of a scenario.
@@ -178,13 +249,18 @@ type line struct {
 	Struck map[string]int `json:"struck,omitempty"`
 }
 
-// reportOf returns the result of a scenario as a line of JSON.
-func reportOf(seed uint64, story string, r sim.Result) []byte {
+// lineOf returns the result of a scenario as a line of a report.
+func lineOf(seed uint64, story string, r sim.Result) line {
 	l := line{Seed: seed, Story: story, Hash: r.Hash, Lines: r.Lines, Hours: r.Length.Hours(), Struck: r.Struck}
 	if len(r.Violations) > 0 {
 		l.Rule, l.Detail = r.Violations[0].Rule, r.Violations[0].String()
 	}
-	data, err := json.Marshal(l)
+	return l
+}
+
+// reportOf returns the result of a scenario as a line of JSON.
+func reportOf(seed uint64, story string, r sim.Result) []byte {
+	data, err := json.Marshal(lineOf(seed, story, r))
 	if err != nil {
 		panic(err) // a struct of strings and numbers
 	}

@@ -79,6 +79,7 @@ type state struct {
 	heldBack               int // replacements that the throttle did not allow in this pass
 	backoff                map[string]backoff
 	types                  inputs.LastTypes
+	rest                   rest
 	measured               map[string]bool      // NodePools that have gauges
 	consolidationTypes     map[types.UID]string // consolidation types of marked nodes, by the UID of the claim
 }
@@ -131,6 +132,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	c.Cluster.ConfirmOrLog(ctx)
+	if c.rests(start) {
+		return ctrl.Result{RequeueAfter: poll}, nil
+	}
 	c.Limits.Begin(c.Name())
 	s := c.look(ctx)
 	c.Options.Pack.DefaultSpread = c.Spread.Of(ctx)
@@ -147,6 +151,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	_, end := c.Tracer.Span(ctx, tracing.Decide, "nodes", len(s.Nodes()))
 	d := disrupt.Decide(s, options, c.cursor)
 	end(nil)
+	quiet := err == nil && again == poll && d.Cursor == c.cursor && len(d.Commands)+len(d.Launches)+len(d.Surplus) == 0
 	c.cursor = d.Cursor
 	c.measure(ctx, s, d, c.Clock.Since(began))
 	c.Latest.Disruption(decisions.Outcome{Blocked: d.Blocked, Commands: d.Commands, Proposed: d.Proposed, Headroom: d.Stats.Headroom})
@@ -163,6 +168,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		again = min(again, settle)
 	}
 	c.tellBlocked(s, d)
+	c.rest.noted(quiet && err == nil && !c.rolledBack, start)
 	now := c.Clock.Now()
 	rest := max(pause, 4*now.Sub(start))
 	if len(d.Commands) > 0 {

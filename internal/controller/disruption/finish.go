@@ -94,8 +94,13 @@ const partlyMarked = "taint " + apiv1.DisruptedTaintKey + " and condition Disrup
 // do not name the replacements of the node, so a new decision is made.
 const foreignMark = "the disruption was begun by another controller; it is decided again"
 
+// noLongerDrifted is the reason to remove the marks of a node that was marked because of drift, if its NodeClaim matches its
+// NodePool and node class again. A user who takes a change back while replacements boot keeps the nodes.
+const noLongerDrifted = "the NodeClaim is no longer drifted"
+
 // waits returns the minimum time until the marked node may be deleted. The verdict is negative if the disruption must be rolled
-// back: the mark is incomplete or of another controller, a replacement no longer exists, or it was not initialized in time.
+// back: the mark is incomplete or of another controller, the node is no longer drifted, a replacement no longer exists, or it was
+// not initialized in time.
 func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, model.Verdict) {
 	mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
 	if !marked(n) || !n.Disrupted() {
@@ -103,6 +108,9 @@ func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, mod
 	}
 	if !status.Begun(n) {
 		return 0, model.Verdict{Rule: model.RulePolicy, Subject: foreignMark}
+	}
+	if status.Reason(n) == apiv1.DisruptionReasonDrifted && !condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted) {
+		return 0, model.Verdict{Rule: model.RulePolicy, Subject: noLongerDrifted}
 	}
 	wait := max(0, mark.LastTransitionTime.Add(settle).Sub(s.Now))
 	for _, name := range status.ReplacedBy(n.Claim) {

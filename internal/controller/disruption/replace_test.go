@@ -197,6 +197,46 @@ func TestFailedReplacementTakesTheMarkBack(t *testing.T) {
 	w.want(0, 0, 0)
 }
 
+// If the cause of drift is gone before the replacement is initialized, the node stays and the replacement is deleted. That also
+// holds after a restart.
+func TestDriftThatIsTakenBack(t *testing.T) {
+	w := newDearWorld(t)
+	drift := func(drifted bool) {
+		for _, c := range w.claims() {
+			if c.Annotations[apiv1.ReplacesAnnotationKey] != "" {
+				continue
+			}
+			condition.Clear(&c, apiv1.ConditionTypeConsolidatable)
+			condition.Clear(&c, apiv1.ConditionTypeDrifted)
+			if drifted {
+				condition.SetTrueWithReason(&c, apiv1.ConditionTypeDrifted, "AMIDrift", "AMIDrift", w.clock.Now())
+			}
+			w.updateStatus(&c)
+		}
+		w.watch()
+	}
+	drift(true)
+	w.pass(pause)
+	r := w.replacement()
+	if r == nil {
+		t.Fatal("nothing was launched in the place of the drifted node")
+	}
+	w.pass(settle)
+	w.want(1, 0, 1)
+	drift(false)
+	w.restart()
+	w.get(r.Name, r)
+	w.boot(r)
+	w.pass(settle)
+	w.want(0, 0, 0)
+	w.pass(settle)
+	w.want(0, 1, 0)
+	w.get(r.Name, r)
+	if r.DeletionTimestamp == nil {
+		t.Errorf("the replacement %s stays", r.Name)
+	}
+}
+
 // If a replacement is not initialized within ten minutes, the command is rolled back, as in upstream.
 func TestReplacementIsGivenUp(t *testing.T) {
 	w := newDearWorld(t)

@@ -80,11 +80,15 @@ func (c *Controller) Handle(ctx context.Context) (next time.Duration, err error)
 	if err != nil {
 		return 0, err
 	}
-	actions, err := c.decide(ctx, batch.Notices)
+	state, err := c.state(ctx, batch.Notices)
 	if err != nil {
 		return 0, err
 	}
-	failed := c.carryOutAll(ctx, actions)
+	failed := c.carryOutAll(ctx, interruption.Decide(state))
+	for _, n := range interruption.Early(state) {
+		ctrl.LoggerFrom(ctx).Info("no nodeclaim has the instance yet, the message is handled again", "instance", n.Instance, "message-kind", n.Kind)
+		failed = append(failed, n)
+	}
 	if batch.Acknowledge != nil {
 		if err := batch.Acknowledge(ctx, failed); err != nil {
 			return 0, err
@@ -93,15 +97,15 @@ func (c *Controller) Handle(ctx context.Context) (next time.Duration, err error)
 	return batch.Next, nil
 }
 
-// decide returns the actions for the notices.
-func (c *Controller) decide(ctx context.Context, notices []cloud.Notice) ([]interruption.Action, error) {
-	if len(notices) == 0 {
-		return nil, nil
-	}
+// state returns what the engine needs to decide on the notices. It has nothing but the time if there are none.
+func (c *Controller) state(ctx context.Context, notices []cloud.Notice) (interruption.State, error) {
 	s := interruption.State{Now: c.Clock.Now(), Notices: notices}
+	if len(notices) == 0 {
+		return s, nil
+	}
 	var claims apiv1.NodeClaimList
 	if err := c.Client.List(ctx, &claims); err != nil {
-		return nil, fmt.Errorf("list claims: %w", err)
+		return s, fmt.Errorf("list claims: %w", err)
 	}
 	facts := c.Cloud.Facts()
 	for i := range claims.Items {
@@ -111,12 +115,12 @@ func (c *Controller) decide(ctx context.Context, notices []cloud.Notice) ([]inte
 	}
 	var nodes corev1.NodeList
 	if err := c.Client.List(ctx, &nodes); err != nil {
-		return nil, fmt.Errorf("list nodes: %w", err)
+		return s, fmt.Errorf("list nodes: %w", err)
 	}
 	for i := range nodes.Items {
 		s.Nodes = append(s.Nodes, &nodes.Items[i])
 	}
-	return interruption.Decide(s), nil
+	return s, nil
 }
 
 // failing has the last error of a source and the delay after it. The zero value means that the last call succeeded.

@@ -139,6 +139,37 @@ func TestFailureIsToldToTheSource(t *testing.T) {
 	}
 }
 
+// The source gets the notice about an instance that no claim has back while a claim has no instance. As soon as the claim has the
+// instance, it is deleted.
+func TestNoticeBeforeTheResultOfTheLaunch(t *testing.T) {
+	s := &source{notices: []cloud.Notice{{Kind: model.NoticeSpotInterrupted, Instance: "i-d", Time: now}}}
+	c, _ := newController(t, s, "")
+	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "d", Finalizers: []string{apiv1.TerminationFinalizer}}}
+	claim.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: "test", Kind: "Class"}
+	if err := c.Client.Create(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	handle := func() {
+		t.Helper()
+		s.failed = nil
+		if _, err := c.Handle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	handle()
+	if got := ended(t, c); len(got) != 0 || !slices.Equal(s.failed, []string{"i-d"}) {
+		t.Errorf("ended %v, handled again %v; want the notice again", got, s.failed)
+	}
+	claim.Status.ProviderID = "cloud:///zone/i-d"
+	if err := c.Client.Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	handle()
+	if got := ended(t, c); !slices.Equal(got, []string{"d"}) || len(s.failed) != 0 {
+		t.Errorf("ended %v, handled again %v; want the claim deleted", got, s.failed)
+	}
+}
+
 // After an error, the source is read again with increasing delay. Each new error is logged once, and so is the first success
 // after errors.
 func TestSourceFails(t *testing.T) {

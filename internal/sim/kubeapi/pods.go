@@ -33,9 +33,7 @@ func (s *Server) bind(t target, r *Request) (int, []byte, error) {
 	pod.Status.NominatedNodeName = ""
 	now := s.time()
 	setPodCondition(pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now})
-	if _, err := t.table.store(t.key, pod); err != nil {
-		return 0, nil, err
-	}
+	t.table.store(t.key, pod)
 	return success(http.StatusCreated)
 }
 
@@ -136,8 +134,8 @@ func (s *Server) charge(pod *corev1.Pod) error {
 	}
 	b.Status.DisruptedPods[pod.Name] = s.time()
 	t := s.kinds[policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")]
-	_, err := t.store(key{b.Namespace, b.Name}, b)
-	return err
+	t.store(key{b.Namespace, b.Name}, b)
+	return nil
 }
 
 func ready(pod *corev1.Pod) bool {

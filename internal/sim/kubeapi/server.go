@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,8 +94,8 @@ func (s *Server) Lose(o client.Object) error {
 	if _, err := t.get(k); err != nil {
 		return err
 	}
-	_, err = t.store(k, nil)
-	return err
+	t.store(k, nil)
+	return nil
 }
 
 // A Request is one call of a client.
@@ -105,13 +106,17 @@ type Request struct {
 	Query       url.Values
 	ContentType string
 	Body        []byte
+	// Protobuf is true if the client prefers answers in protobuf. Objects of custom kinds are always encoded as JSON.
+	Protobuf bool
 }
 
-// A Response is the answer to a Request. Watch is set instead of Body if the answer is a stream.
+// A Response is the answer to a Request. Watch is set instead of Body if the answer is a stream. Protobuf is true if Body or the
+// events of Watch are encoded as protobuf, and false for JSON.
 type Response struct {
-	Code  int
-	Body  []byte
-	Watch *Watch
+	Code     int
+	Body     []byte
+	Watch    *Watch
+	Protobuf bool
 }
 
 // target is what the path of a request identifies: a kind, an object of it, and a subresource. The last two may be empty.
@@ -140,28 +145,31 @@ func (s *Server) Serve(r *Request) Response {
 		return failure(err)
 	}
 	if r.Method == http.MethodGet && t.key.name == "" && r.Query.Get("watch") != "" && r.Query.Get("watch") != "false" {
-		w, err := t.table.watch(t.key.namespace, r.Query)
+		w, err := t.table.watch(t.key.namespace, r)
 		if err != nil {
 			return failure(err)
 		}
-		return Response{Code: http.StatusOK, Watch: w}
+		return Response{Code: http.StatusOK, Watch: w, Protobuf: w.protobuf}
 	}
 	code, body, err := s.dispatch(t, r)
 	if err != nil {
 		return failure(err)
 	}
-	return Response{Code: code, Body: body}
+	return Response{Code: code, Body: body, Protobuf: bytes.HasPrefix(body, envelope)}
 }
 
 // dispatch carries out a request for an object or a list.
 func (s *Server) dispatch(t target, r *Request) (code int, body []byte, err error) {
 	switch {
 	case r.Method == http.MethodGet && t.key.name == "":
-		body, err = t.table.list(t.key.namespace, r.Query)
+		var matching []*entry
+		if matching, err = t.table.list(t.key.namespace, r.Query); err == nil {
+			body = t.table.encodeList(matching, r.Protobuf)
+		}
 	case r.Method == http.MethodGet:
 		var e *entry
 		if e, err = t.table.get(t.key); err == nil {
-			body = e.json
+			body = r.encode(e)
 		}
 	case r.Method == http.MethodPost && t.subresource == "eviction":
 		return s.evict(t, r)

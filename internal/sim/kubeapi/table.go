@@ -18,11 +18,12 @@ import (
 // key names an object of a table.
 type key struct{ namespace, name string }
 
-// entry is one version of an object. It does not change.
+// entry is one version of an object. It does not change. Its encodings are made when they are first needed.
 type entry struct {
 	object  client.Object
-	json    []byte
 	version uint64
+	text    []byte // JSON
+	raw     []byte // protobuf
 }
 
 // table holds the objects of one kind.
@@ -66,52 +67,34 @@ func (t *table) get(k key) (*entry, error) {
 	return e, nil
 }
 
-// list returns a list of the objects that the selectors of a query match.
-func (t *table) list(namespace string, q url.Values) ([]byte, error) {
+// list returns the entries that the selectors of a query match.
+func (t *table) list(namespace string, q url.Values) (matching []*entry, err error) {
 	match, err := t.selector(namespace, q)
 	if err != nil {
 		return nil, err
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`,
-		t.kind.Kind+"List", t.kind.GroupVersion().String(), t.server.version)
-	first := true
 	for _, e := range t.sorted() {
-		if !match.matches(e) {
-			continue
+		if match.matches(e) {
+			matching = append(matching, e)
 		}
-		if !first {
-			b.WriteByte(',')
-		}
-		first = false
-		b.Write(e.json)
 	}
-	b.WriteString("]}")
-	return []byte(b.String()), nil
+	return matching, nil
 }
 
 // store makes object the current version of its key, or removes the key if object is nil. It adds the event to the watches.
-func (t *table) store(k key, object client.Object) (*entry, error) {
+func (t *table) store(k key, object client.Object) *entry {
 	before := t.objects[k]
 	t.server.version++
 	c := change{before: before, version: t.server.version}
 	if object != nil {
 		object.SetResourceVersion(strconv.FormatUint(c.version, 10))
-		e, err := t.encode(object, c.version)
-		if err != nil {
-			return nil, err
-		}
-		c.after = e
-		t.objects[k] = e
+		c.after = t.entry(object, c.version)
+		t.objects[k] = c.after
 	} else {
 		// The event of a deletion has the version of the deletion.
 		last := before.object.DeepCopyObject().(client.Object)
 		last.SetResourceVersion(strconv.FormatUint(c.version, 10))
-		e, err := t.encode(last, c.version)
-		if err != nil {
-			return nil, err
-		}
-		c.before = e
+		c.before = t.entry(last, c.version)
 		delete(t.objects, k)
 	}
 	if before == nil || object == nil {
@@ -130,7 +113,7 @@ func (t *table) store(k key, object client.Object) (*entry, error) {
 		w.add(c)
 	}
 	t.server.tell(before, c.after)
-	return c.after, nil
+	return c.after
 }
 
 // tell calls the functions that were added with OnWrite.
@@ -147,15 +130,11 @@ func (s *Server) tell(before, after *entry) {
 	}
 }
 
-// encode returns an entry of object, which must not be changed afterwards.
-func (t *table) encode(object client.Object, version uint64) (*entry, error) {
+// entry returns an entry of object, which must not be changed afterwards.
+func (t *table) entry(object client.Object, version uint64) *entry {
 	object.GetObjectKind().SetGroupVersionKind(t.kind.GroupVersionKind)
 	object.SetManagedFields(nil)
-	data, err := json.Marshal(object)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", object.GetName(), err)
-	}
-	return &entry{object: object, json: data, version: version}, nil
+	return &entry{object: object, version: version}
 }
 
 // decode returns a typed object of the table's kind.

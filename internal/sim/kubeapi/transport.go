@@ -5,16 +5,19 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ReadRequest turns an HTTP request into a Request.
+// ReadRequest turns an HTTP request into a Request. A body in protobuf becomes one in JSON.
 func ReadRequest(r *http.Request) (*Request, error) {
 	q := &Request{
 		Context: r.Context(), Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), ContentType: r.Header.Get("Content-Type"),
+		Protobuf: prefersProtobuf(r.Header.Get("Accept")),
 	}
 	if r.Body == nil {
 		return q, nil
@@ -24,19 +27,38 @@ func ReadRequest(r *http.Request) (*Request, error) {
 	if q.Body, err = io.ReadAll(r.Body); err != nil {
 		return nil, fmt.Errorf("read the request's body: %w", err)
 	}
+	if q.ContentType == runtime.ContentTypeProtobuf && len(q.Body) > 0 {
+		q.ContentType = runtime.ContentTypeJSON
+		if q.Body, err = asJSON(q.Body); err != nil {
+			return nil, err
+		}
+	}
 	return q, nil
+}
+
+// prefersProtobuf reports whether the first media type of an Accept header is protobuf. Lists of metadata alone, which have a
+// parameter "as", are not supported in protobuf.
+func prefersProtobuf(accept string) bool {
+	first, _, _ := strings.Cut(accept, ",")
+	return strings.HasPrefix(first, runtime.ContentTypeProtobuf) && !strings.Contains(first, "as=")
 }
 
 // HTTP returns an HTTP response of the server at a time. Body is used if it is not nil, for streams.
 func HTTP(r *http.Request, resp Response, body io.ReadCloser, now time.Time) *http.Response {
-	length := int64(-1)
+	length, content := int64(-1), runtime.ContentTypeJSON
+	if resp.Protobuf {
+		content = runtime.ContentTypeProtobuf
+		if resp.Watch != nil {
+			content += ";stream=watch"
+		}
+	}
 	if body == nil {
 		body, length = io.NopCloser(bytes.NewReader(resp.Body)), int64(len(resp.Body))
 	}
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", resp.Code, http.StatusText(resp.Code)), StatusCode: resp.Code,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: length, Body: body, Request: r,
-		Header: http.Header{"Content-Type": {"application/json"}, "Date": {now.UTC().Format(http.TimeFormat)}},
+		Header: http.Header{"Content-Type": {content}, "Date": {now.UTC().Format(http.TimeFormat)}},
 	}
 }
 
@@ -63,10 +85,7 @@ func (s *Server) RestConfig(transport http.RoundTripper) *rest.Config {
 	if transport == nil {
 		transport = direct{s}
 	}
-	return &rest.Config{
-		Host: "http://kube-apiserver.sim", Transport: transport, QPS: -1,
-		ContentConfig: rest.ContentConfig{ContentType: "application/json", AcceptContentTypes: "application/json"},
-	}
+	return &rest.Config{Host: "http://kube-apiserver.sim", Transport: transport, QPS: -1}
 }
 
 // Client returns a client that reads and writes without delay or faults. It is for the goroutine that owns the server.

@@ -1,9 +1,7 @@
 package kubeapi
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 
@@ -19,9 +17,9 @@ type Watch struct {
 	table  *table
 	match  selector
 	events [][]byte
-	// bookmark is true if the client wants bookmarks.
-	bookmark bool
-	closed   bool
+	// bookmark is true if the client wants bookmarks. protobuf is true if the events are encoded as protobuf.
+	bookmark, protobuf bool
+	closed             bool
 	// Ready is called when an event was added.
 	Ready func()
 }
@@ -29,7 +27,7 @@ type Watch struct {
 // Pending returns how many events wait.
 func (w *Watch) Pending() int { return len(w.events) }
 
-// Next takes the oldest event, as the line that is sent to the client. It returns nil if none waits.
+// Next takes the oldest event, as the bytes that are sent to the client. It returns nil if none waits.
 func (w *Watch) Next() []byte {
 	if len(w.events) == 0 {
 		return nil
@@ -62,12 +60,15 @@ func (w *Watch) Bookmark() {
 }
 
 // watch begins a watch as a query describes it.
-func (t *table) watch(namespace string, q url.Values) (*Watch, error) {
+func (t *table) watch(namespace string, r *Request) (*Watch, error) {
+	q := r.Query
 	match, err := t.selector(namespace, q)
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{table: t, match: match, bookmark: q.Get("allowWatchBookmarks") == "true"}
+	w := &Watch{
+		table: t, match: match, bookmark: q.Get("allowWatchBookmarks") == "true", protobuf: r.Protobuf && !t.kind.Custom,
+	}
 	from := uint64(0)
 	if v := q.Get("resourceVersion"); v != "" {
 		if from, err = strconv.ParseUint(v, 10, 64); err != nil {
@@ -101,46 +102,32 @@ func (w *Watch) add(c change) {
 	was, is := w.match.matches(c.before), w.match.matches(c.after)
 	switch {
 	case is && was:
-		w.push(event(watch.Modified, c.after.json))
+		w.push(w.event(watch.Modified, c.after))
 	case is:
-		w.push(event(watch.Added, c.after.json))
+		w.push(w.event(watch.Added, c.after))
 	case was && c.after == nil:
-		w.push(event(watch.Deleted, c.before.json))
+		w.push(w.event(watch.Deleted, c.before))
 	case was:
 		// The object does not match the selectors any more. The event has its last matching state, and the version of the change.
 		last := c.before.object.DeepCopyObject().(client.Object)
 		last.SetResourceVersion(strconv.FormatUint(c.version, 10))
-		e, err := w.table.encode(last, c.version)
-		if err != nil {
-			panic(err) // it was encoded before
-		}
-		w.push(event(watch.Deleted, e.json))
+		w.push(w.event(watch.Deleted, w.table.entry(last, c.version)))
 	}
 }
 
-func (w *Watch) push(line []byte) {
-	w.events = append(w.events, line)
+func (w *Watch) push(event []byte) {
+	w.events = append(w.events, event)
 	if w.Ready != nil {
 		w.Ready()
 	}
 }
 
-// event returns a line of a watch.
-func event(kind watch.EventType, object []byte) []byte {
-	return fmt.Appendf(nil, "{\"type\":%q,\"object\":%s}\n", kind, object)
-}
-
 // bookmarkEvent returns the bookmark of the server's version. If last is true, it marks the end of the initial events.
 func (w *Watch) bookmarkEvent(last bool) []byte {
-	o := metav1.PartialObjectMetadata{}
-	o.SetGroupVersionKind(w.table.kind.GroupVersionKind)
-	o.ResourceVersion = strconv.FormatUint(w.table.server.version, 10)
+	o := w.table.blank()
+	o.SetResourceVersion(strconv.FormatUint(w.table.server.version, 10))
 	if last {
-		o.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+		o.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	}
-	data, err := json.Marshal(o)
-	if err != nil {
-		panic(err) // a struct of strings
-	}
-	return event(watch.Bookmark, data)
+	return w.event(watch.Bookmark, w.table.entry(o, w.table.server.version))
 }

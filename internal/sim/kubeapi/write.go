@@ -37,7 +37,7 @@ func (s *Server) create(t target, r *Request) (int, []byte, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return http.StatusCreated, e.json, nil
+	return http.StatusCreated, r.encode(e), nil
 }
 
 // insert adds a new object to a table.
@@ -73,9 +73,9 @@ func (s *Server) insert(t *table, r *Request, o client.Object) (*entry, error) {
 		return nil, err
 	}
 	if dryRun(r) {
-		return t.encode(o, s.version)
+		return t.entry(o, s.version), nil
 	}
-	return t.store(k, o)
+	return t.store(k, o), nil
 }
 
 // put replaces an object or its status.
@@ -92,14 +92,11 @@ func (s *Server) put(t target, r *Request) ([]byte, error) {
 		return nil, apierrors.NewInvalid(t.table.kind.GroupKind(), t.key.name, field.ErrorList{field.Invalid(
 			field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	}
-	return jsonOf(s.update(t, r, old, o))
-}
-
-func jsonOf(e *entry, err error) ([]byte, error) {
+	e, err := s.update(t, r, old, o)
 	if err != nil {
 		return nil, err
 	}
-	return e.json, nil
+	return r.encode(e), nil
 }
 
 // patch changes an object or its status by a patch of any of the three kinds.
@@ -111,20 +108,20 @@ func (s *Server) patch(t target, r *Request) ([]byte, error) {
 	var data []byte
 	switch kind := types.PatchType(strings.Split(r.ContentType, ";")[0]); kind {
 	case types.MergePatchType:
-		data, err = jsonpatch.MergePatch(old.json, r.Body)
+		data, err = jsonpatch.MergePatch(old.json(), r.Body)
 	case types.JSONPatchType:
 		var p jsonpatch.Patch
 		if p, err = jsonpatch.DecodePatch(r.Body); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
-		if data, err = p.Apply(old.json); err != nil {
+		if data, err = p.Apply(old.json()); err != nil {
 			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 		}
 	case types.StrategicMergePatchType:
 		if t.table.kind.Custom {
 			return nil, unsupported(kind)
 		}
-		data, err = strategicpatch.StrategicMergePatch(old.json, r.Body, old.object)
+		data, err = strategicpatch.StrategicMergePatch(old.json(), r.Body, old.object)
 	default:
 		return nil, unsupported(kind)
 	}
@@ -135,7 +132,11 @@ func (s *Server) patch(t target, r *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonOf(s.update(t, r, old, o))
+	e, err := s.update(t, r, old, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.encode(e), nil
 }
 
 // unsupported is the answer to a patch of a type that the kind does not have.
@@ -178,17 +179,14 @@ func (s *Server) update(t target, r *Request, old *entry, o client.Object) (*ent
 		o.SetGeneration(before.GetGeneration() + 1)
 	}
 	if dryRun(r) {
-		return t.table.encode(o, old.version)
+		return t.table.entry(o, old.version), nil
 	}
 	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && ended(o) {
-		e, err := t.table.encode(o, old.version)
-		if err != nil {
-			return nil, err
-		}
-		_, err = t.table.store(t.key, nil)
-		return e, err
+		e := t.table.entry(o, old.version)
+		t.table.store(t.key, nil)
+		return e, nil
 	}
-	return t.table.store(t.key, o)
+	return t.table.store(t.key, o), nil
 }
 
 // keepIdentity sets the metadata of o that clients cannot change to the values in before, the object before the write.
@@ -239,13 +237,17 @@ func (s *Server) remove(t target, r *Request) ([]byte, error) {
 		}
 	}
 	if len(options.DryRun) > 0 {
-		return old.json, nil
+		return r.encode(old), nil
 	}
-	return s.delete(t.table, t.key, old, options)
+	e, err := s.delete(t.table, t.key, old, options)
+	if err != nil {
+		return nil, err
+	}
+	return r.encode(e), nil
 }
 
-// delete carries out a deletion.
-func (s *Server) delete(t *table, k key, old *entry, options metav1.DeleteOptions) ([]byte, error) {
+// delete carries out a deletion. It returns the object that is being deleted, or as it last was.
+func (s *Server) delete(t *table, k key, old *entry, options metav1.DeleteOptions) (*entry, error) {
 	if p := options.Preconditions; p != nil {
 		if p.UID != nil && *p.UID != old.object.GetUID() {
 			return nil, apierrors.NewConflict(t.kind.Resource().GroupResource(), k.name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s)", *p.UID, old.object.GetUID()))
@@ -256,14 +258,14 @@ func (s *Server) delete(t *table, k key, old *entry, options metav1.DeleteOption
 	}
 	grace := graceOf(old.object, options)
 	if grace == 0 && len(old.object.GetFinalizers()) == 0 {
-		_, err := t.store(k, nil)
-		return old.json, err
+		t.store(k, nil)
+		return old, nil
 	}
 	at := metav1.NewTime(s.time().Add(seconds(grace)))
 	if was := old.object.GetDeletionTimestamp(); was != nil {
 		g := old.object.GetDeletionGracePeriodSeconds()
 		if g == nil || grace >= *g {
-			return old.json, nil
+			return old, nil
 		}
 		// A shorter grace period counts from the time of the first deletion.
 		at = metav1.NewTime(was.Add(seconds(grace) - seconds(*g)))
@@ -274,11 +276,7 @@ func (s *Server) delete(t *table, k key, old *entry, options metav1.DeleteOption
 	if t.kind.Generation {
 		o.SetGeneration(o.GetGeneration() + 1)
 	}
-	e, err := t.store(k, o)
-	if err != nil {
-		return nil, err
-	}
-	return e.json, nil
+	return t.store(k, o), nil
 }
 
 // graceOf returns the grace period of a deletion in seconds. Only pods that a kubelet runs have one.

@@ -1,0 +1,43 @@
+package disruption
+
+import (
+	"time"
+
+	"github.com/karpenter-go/karpenter/internal/controller/throttle"
+)
+
+// When nothing changes, passes are less frequent. A pass costs CPU and usually has the same result as the one before. It can only
+// differ because of the time or the cloud: schedules of budgets, expiry, tolerations of repair, and prices.
+const (
+	// steadyAfter is how long nothing must have changed. It is longer than all reservations and delays of a scale-in.
+	steadyAfter = 2 * time.Minute
+	// steadyPoll is the interval between passes after that.
+	steadyPoll = time.Minute
+)
+
+// A rest has the state by which passes become less frequent.
+type rest struct {
+	// version and limits are those of the cluster and of the throttle, and since is when one of them last changed.
+	version uint64
+	limits  throttle.Limits
+	since   time.Time
+	// decided is when the last pass began, zero if that pass began or awaits something.
+	decided time.Time
+}
+
+// rests reports whether the pass at the time now is omitted.
+func (c *Controller) rests(now time.Time) bool {
+	version, limits := c.Cluster.Version(), c.Throttle.Limits()
+	if version != c.rest.version || limits != c.rest.limits {
+		c.rest = rest{version: version, limits: limits, since: now}
+	}
+	return !c.rest.decided.IsZero() && now.Sub(c.rest.since) >= steadyAfter && now.Sub(c.rest.decided) < steadyPoll
+}
+
+// noted notes the pass that began at the time now. quiet is true if it began nothing and awaits nothing.
+func (r *rest) noted(quiet bool, now time.Time) {
+	r.decided = time.Time{}
+	if quiet {
+		r.decided = now
+	}
+}

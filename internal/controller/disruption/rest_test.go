@@ -1,0 +1,54 @@
+package disruption
+
+import (
+	"testing"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+)
+
+// passes reconciles every ten seconds for a while, without any event of a watch, and returns how many passes decided.
+func (w *world) passes(d time.Duration) (n int) {
+	w.t.Helper()
+	decided := 0
+	w.ShiftedZones = nil
+	w.PricesCurrent = func() bool { decided++; return true }
+	for end := w.clock.Now().Add(d); w.clock.Now().Before(end); {
+		w.clock.Step(poll)
+		if _, err := w.Reconcile(w.t.Context(), ctrl.Request{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return decided
+}
+
+// If nothing changes for two minutes, a decision is made once a minute, and again every ten seconds after a change. What the time
+// decides is late by a minute at most.
+func TestPassesAreRareWhenNothingChanges(t *testing.T) {
+	w := newWorld(t, "0", 2)
+	if n := w.passes(2 * time.Minute); n != 12 {
+		t.Errorf("%d decisions in the first two minutes, want 12", n)
+	}
+	if n := w.passes(5 * time.Minute); n < 5 || n > 6 {
+		t.Errorf("%d decisions in five minutes, want one a minute", n)
+	}
+	w.watch()
+	if n := w.passes(2 * time.Minute); n != 12 {
+		t.Errorf("%d decisions in the two minutes after a change, want 12", n)
+	}
+	w.passes(5 * time.Minute)
+
+	pool := &apiv1.NodePool{}
+	w.get("default", pool)
+	hour, schedule := apiv1.Duration{Duration: time.Hour}, "0 13 * * *"
+	pool.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "0", Schedule: &schedule, Duration: &hour}}
+	w.update(pool)
+	w.Cluster.Set(pool)
+	w.clock.SetTime(time.Date(2026, 1, 5, 13, 30, 0, 0, time.UTC))
+	w.passes(29 * time.Minute)
+	w.want(0, 0, 0)
+	w.passes(2 * time.Minute) // the schedule ends at 14:00
+	w.want(2, 2, 2)
+}
