@@ -210,7 +210,7 @@ func placements(s *model.Snapshot, list []placement) (out []model.Placement) {
 
 func pods(s *model.Snapshot, keys []string) (out []*model.Pod) {
 	for _, key := range keys {
-		if p, ok := s.Pod(key); ok {
+		if p, ok := s.Pods.Get(key); ok {
 			out = append(out, p)
 		}
 	}

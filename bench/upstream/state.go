@@ -36,12 +36,12 @@ func newState() state {
 func (t *state) changes(s *model.Snapshot) *request {
 	r := &request{}
 	pods, nodes, claims := map[string]*corev1.Pod{}, map[string]*corev1.Node{}, map[string]*apiv1.NodeClaim{}
-	for key, p := range s.EachPod() {
+	for key, p := range s.Pods.Each() {
 		pods[key] = p.Object
 	}
-	for _, c := range s.Claims() {
+	for _, c := range s.Claims.Values() {
 		claims[c.Name] = c
-		if n, ok := s.RawNode(c.Name); ok {
+		if n, ok := s.NodeObjects.Get(c.Name); ok {
 			nodes[c.Name] = n
 		}
 	}
@@ -74,7 +74,7 @@ func differences[T any](before, now map[string]*T) (changed []*T, gone []string)
 
 // begin returns the objects that do not change in a replay.
 func begin(s *model.Snapshot) *beginning {
-	b := &beginning{Types: map[string][]instanceType{}, Namespaces: s.Namespaces()}
+	b := &beginning{Types: map[string][]instanceType{}, Namespaces: s.Namespaces.Values()}
 	for _, p := range s.Pools() {
 		b.Pools = append(b.Pools, p.Object)
 		for _, t := range s.Types(p.Name) {
@@ -90,7 +90,7 @@ func begin(s *model.Snapshot) *beginning {
 // budgets returns the PodDisruptionBudgets whose number of allowed disruptions has changed. The replay has no controller
 // that computes it. Pods without a node are not healthy.
 func (t *state) budgets(s *model.Snapshot) (changed []*policyv1.PodDisruptionBudget) {
-	for _, o := range s.PDBs() {
+	for _, o := range s.PDBs.Values() {
 		selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
 		if err != nil {
 			continue
@@ -110,7 +110,7 @@ func (t *state) budgets(s *model.Snapshot) (changed []*policyv1.PodDisruptionBud
 
 func statusOf(o *policyv1.PodDisruptionBudget, s *model.Snapshot, selector labels.Selector) policyv1.PodDisruptionBudgetStatus {
 	status := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: o.Generation}
-	for _, p := range s.EachPod() {
+	for _, p := range s.Pods.Each() {
 		if p.Object.Namespace != o.Namespace || !selector.Matches(labels.Set(p.Object.Labels)) {
 			continue
 		}
