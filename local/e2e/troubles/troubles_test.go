@@ -31,8 +31,8 @@ type trouble struct {
 	pool, template, meta, class string
 	// capacity makes offerings unavailable.
 	capacity *control.Capacity
-	// pod has more fields of the spec of pod shop/web, in YAML's flow style. cpu is its request.
-	pod, cpu string
+	// pod has more fields of the spec of pod shop/web, in YAML's flow style.
+	pod string
 	// more are further manifests.
 	more string
 	// node is true if the trouble is that the node with pod shop/db is kept. Otherwise it is that shop/web is refused.
