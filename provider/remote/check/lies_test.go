@@ -121,7 +121,7 @@ func TestLies(t *testing.T) {
 				}
 				return m, err
 			}},
-			"create gives what was asked for", "elsewhere",
+			"create launches what the claim requires", "elsewhere",
 		},
 		"the launch is of another token": {
 			&liar{create: func(toy cloudv1.ProviderServiceClient, r *cloudv1.CreateInstanceRequest) (*cloudv1.CreateInstanceResponse, error) {
@@ -131,7 +131,7 @@ func TestLies(t *testing.T) {
 				}
 				return m, err
 			}},
-			"create twice gives one instance", "second create gave toy://launch-",
+			"create twice returns one instance", "second create gave toy://launch-",
 		},
 		"instances are not listed": {
 			&liar{list: func(m *cloudv1.ListInstancesResponse) { m.Instances = nil }},
@@ -158,6 +158,9 @@ func TestLies(t *testing.T) {
 				t.Fatal(err)
 			}
 			at := slices.IndexFunc(report.Lines, func(l check.Line) bool { return l.Check == tt.check })
+			if at < 0 {
+				t.Fatalf("there is no check %q", tt.check)
+			}
 			if line := report.Lines[at]; line.Result != "failed" || !strings.Contains(strings.Join(line.Problems, "\n"), tt.problem) {
 				t.Errorf("%q is %s with %q, want a failure with %q", tt.check, line.Result, line.Problems, tt.problem)
 			}
