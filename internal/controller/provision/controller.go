@@ -184,9 +184,10 @@ func (c *Controller) window(s *model.Snapshot, waiting []*model.Pod) time.Durati
 func (c *Controller) round(ctx context.Context, s *model.Snapshot) error {
 	s = c.Daemons.WithRequests(ctx, inputs.WithInstanceTypes(ctx, c.Clock, c.Cloud, &c.types, s))
 	c.measureZones(s)
-	plan, waits := c.planWithPauses(ctx, s)
+	plan, waits, proposed := c.planWithModes(ctx, s)
 	c.Latest.Plan(plan.Refusals)
 	held, unapproved := c.holdBack(s, plan)
+	held = append(proposed, held...)
 	slowed := c.slow(plan, s.Now)
 	done := c.withinLimits(ctx, s, plan)
 	launches, err := c.launch(ctx, plan, s.Now)

@@ -3,6 +3,8 @@ package provision
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +17,38 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
+
+// planWithModes makes the plan that is executed. NodePools in mode DryRun take no pods from other NodePools: if the plan for all
+// NodePools would launch nodes of them, proposed has these nodes, and plan is made without launches of these NodePools. Its
+// refusals are those of the plan for all NodePools. If all NodePools are in mode DryRun, plan has the nodes, and proposed is empty.
+func (c *Controller) planWithModes(ctx context.Context, s *model.Snapshot) (plan *model.Plan, waits map[string]model.Verdict, proposed []model.PlannedNode) {
+	plan, waits = c.planWithPauses(ctx, s)
+	for _, n := range plan.Nodes {
+		if n.Pool.Mode(c.Mode) == apiv1.ModeDryRun {
+			proposed = append(proposed, n)
+		}
+	}
+	dry := map[string]bool{}
+	for _, p := range s.Pools() {
+		dry[p.Name] = p.Mode(c.Mode) == apiv1.ModeDryRun
+	}
+	if len(proposed) == 0 || !slices.Contains(slices.Collect(maps.Values(dry)), false) {
+		return plan, waits, nil
+	}
+	none := model.WithOfferings(s, func(_ *model.InstanceType, o *model.Offering) bool {
+		o.Available = false
+		return true
+	})
+	for pool := range none {
+		if !dry[pool] {
+			none[pool] = s.Types(pool)
+		}
+	}
+	executed, delayed := c.planWithPauses(ctx, s.Apply(model.Delta{Types: none}))
+	executed.Refusals = plan.Refusals
+	maps.Copy(waits, delayed)
+	return executed, waits, proposed
+}
 
 // holdBack removes the nodes from the plan that must not be launched because of the mode of their NodePools. told has those of
 // NodePools in mode DryRun, which are only reported. unapproved has those of NodePools in mode Approve that exceed the approved

@@ -31,6 +31,26 @@ func TestDryRunLaunchesNothing(t *testing.T) {
 	}
 }
 
+// A NodePool in mode DryRun that is cheaper than another one takes no pods from it. What it would launch is reported.
+func TestDryRunPoolTakesNoPods(t *testing.T) {
+	w := newWorld(t)
+	p, _ := w.Cluster.Snapshot().Pool("default")
+	trial := p.Object.DeepCopy()
+	trial.Name, trial.UID, trial.Spec.Weight = "trial", "trial", ptr.To(int32(10)) // a pool of more weight is preferred
+	trial.Annotations = map[string]string{apiv1.EnforcementModeAnnotationKey: apiv1.ModeDryRun}
+	w.Cluster.Set(trial)
+	w.pend("web", 2, 1)
+	w.reconcile()
+	w.clock.Step(time.Second)
+	w.reconcile()
+	if claims := w.claims(); len(claims) != 1 || claims[0].Labels[apiv1.NodePoolLabelKey] != "default" {
+		t.Errorf("claims are %v, want one of NodePool default", claims)
+	}
+	if told := strings.Join(w.told("LaunchWithheld"), "; "); !strings.Contains(told, "trial ") || !strings.Contains(told, "Mode DryRun: would launch 1 x small") {
+		t.Errorf("told %q, want what NodePool trial would launch", told)
+	}
+}
+
 // In mode Approve, the pool gets at most the approved number of nodes. Nodes for pods of the highest priority are launched first.
 // An event has the approval that the other nodes need. Deleted nodes do not count.
 func TestApproveLaunches(t *testing.T) {

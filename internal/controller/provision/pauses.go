@@ -19,6 +19,9 @@ import (
 func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*model.Plan, map[string]model.Verdict) {
 	plan := c.plan(ctx, s, nil)
 	waits := c.backOff(ctx, s, plan)
+	if waits == nil {
+		waits = map[string]model.Verdict{}
+	}
 	for len(waits) > 0 {
 		// Without the excluded pods, the new plan may launch nodes for other pods in backoff. Each iteration excludes at least
 		// one more pod, so the loop ends.
