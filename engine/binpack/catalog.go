@@ -85,8 +85,9 @@ func (c *catalog) debit(p *pattern, n int64) {
 	}
 }
 
-// affordable returns the types for which budget and supply allow one more bin. The charge of a bin with several options
-// is the maximum of their charges in each dimension. If the budget allows each option alone, it allows that maximum.
+// affordable returns those of the types that budget and supply allow for one more bin. Without a budget it returns all of them,
+// and does not check the supply. It checks each type alone. That suffices for a bin that several types can hold, see chargeOf:
+// its charge is the maximum of theirs in each dimension, which the budget allows if it allows each.
 func (c *catalog) affordable(types []int) []int {
 	if len(c.left) == 0 {
 		return types

@@ -15,7 +15,7 @@ type pricing struct {
 	totalAtGroupPrices float64 // demand.total when group prices were last computed; 0: compute them at the next update
 	covering           *lp.Covering
 	bins               []lp.CoverBin // the bins of covering
-	open               []bool        // open[i] says that candidate i was not sold out when bins was computed
+	open               []bool        // open[i] says that candidate i was neither sold out nor paid for when bins was computed
 	stale              bool          // bins must be recomputed
 }
 
@@ -112,7 +112,7 @@ func divide(prices, needs []float64, b *lp.CoverBin) {
 	}
 }
 
-// setBins passes the candidates that are not sold out to the covering, without dominated ones.
+// setBins computes the bins of the covering: those of the open candidates that no other open candidate dominates.
 func (p *pricing) setBins() {
 	p.bins = p.bins[:0]
 	for _, x := range p.candidates.relevant(func(x *candidate) bool { return p.open[x.index] }) {

@@ -46,7 +46,8 @@ var fixes = map[model.Reason]string{
 	{Rule: model.RulePolicy, Cause: model.CauseFeatureGate}:      "set feature gate StaticCapacity=true",
 }
 
-// noFixes are the reasons why no change is known, by exact cause.
+// noFixes are the texts of Fix for verdicts that no known change makes pass, by rule and cause. Unlike in fixes, the text of a
+// rule without a cause does not apply to its causes. An empty text means that there is nothing to say.
 var noFixes = map[model.Reason]string{
 	{Rule: model.RuleUnsupported}:                         "not implemented; run the pod on nodes that Karpenter does not manage",
 	{Rule: model.RuleInvalid, Cause: model.CauseInternal}: "internal error; please report it with the logs of the controller",

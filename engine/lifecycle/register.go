@@ -17,8 +17,9 @@ import (
 // taint excludes pods until the node has its labels and taints.
 const WarnUnregisteredTaintMissing = "UnregisteredTaintMissing"
 
-// register waits for the node to join and writes the claim's labels and taints to it. It removes the unregistered taint
-// once the registration hook and the nominations no longer delay the registration.
+// register returns the next step for a claim whose node is not registered yet: wait for the one Node with the claim's provider
+// ID, then write the claim's labels and taints to it. The unregistered taint is removed once the registration hook is done and
+// the pods planned onto the node are nominated to it, or NominationTimeout has passed.
 func register(v View) (j Judgement) {
 	switch len(v.Nodes) {
 	case 1:

@@ -35,7 +35,8 @@ func terminate(v View) (j Judgement) {
 		return j
 	}
 	if v.Instance == InstanceGone {
-		// The remaining nodes were never registered, and no other controller may delete them.
+		// Only nodes of a claim that never registered, without Karpenter's finalizer, are left here. Possibly no other
+		// controller deletes them.
 		j.deleteNodes(v.Nodes)
 		j.do(Release{})
 		return j

@@ -1,7 +1,7 @@
 package require
 
-// Intersects reports whether s and o have a common value, or both admit absence, for each key that both constrain.
-// Otherwise ok is false, and the conflict is that of the first such key in key order.
+// Intersects reports whether, for each key that both constrain, s and o have a common value or both admit absence. If not,
+// it also returns the conflict of the first key, in key order, for which neither is the case.
 func (s Set) Intersects(o Set) (Conflict, bool) {
 	a, b := s.reqs, o.reqs
 	for len(a) > 0 && len(b) > 0 {

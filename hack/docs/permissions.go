@@ -91,9 +91,10 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 | | with ` + "`controller.dashboard.enabled`" + `: lists ResourceClaims and ResourceClaimTemplates |
 | | with ` + "`settings.featureGates.capacityBuffer`" + `: reads CapacityBuffers, PodTemplates, workloads and ResourceQuotas |
 | | with ` + "`settings.schedulerConfig`" + `: reads Services, and the workloads that own pods |
-| | writes NodeClaims, nodes, events and the status of NodePools and CapacityBuffers; evicts and deletes pods |
+| | writes NodeClaims, nodes, events, the metadata and status of NodePools, and the status of CapacityBuffers; evicts and deletes pods |
 | | with ` + "`extraPermissions.nominations`" + ` (default): writes the status of pods |
-| | with ` + "`controller.metrics.authentication`" + `: creates TokenReviews and SubjectAccessReviews |
+| | with ` + "`settings.featureGates.podDeletionCostManagement`" + `: patches pods |
+| | with ` + "`controller.metrics.authentication`" + ` or ` + "`controller.dashboard.authentication`" + `: creates TokenReviews and SubjectAccessReviews |
 | ClusterRole of the provider | ` + "`aws`, `kwok`, `clusterapi`" + `: reads its node classes and writes their metadata and status |
 | | ` + "`kwok`" + `: creates and writes nodes |
 | | ` + "`clusterapi`" + `, without ` + "`settings.managementKubeconfig`" + `: reads Clusters, MachineDeployments and templates, creates and deletes what a Machine consists of, creates, writes and deletes Machines |

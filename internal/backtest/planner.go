@@ -7,7 +7,8 @@ import (
 )
 
 // A Planner makes the decisions of one replay. The replay calls it from one goroutine, with snapshots in the order of
-// time, and carries out what it returns. A policy without a Planner has the decisions of this project's controller.
+// time, and carries out what it returns. If a Policy has no Planner, the engine decides as in
+// this project's controller.
 type Planner interface {
 	// Plan assigns the pending pods of s to its nodes and to nodes to be launched.
 	Plan(s *model.Snapshot) (*model.Plan, error)

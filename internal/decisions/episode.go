@@ -43,7 +43,8 @@ type Episode struct {
 	Kind Kind      `json:"kind"`
 	// Reason is one word: Pending, a disruption reason, or the kind of a notice.
 	Reason string `json:"reason"`
-	// Cause and Decision are sentences without a full stop.
+	// Cause is why the decision was made, such as "5 pending pods". Decision is what was decided, such as "use existing nodes".
+	// Both are without a full stop.
 	Cause    string `json:"cause"`
 	Decision string `json:"decision"`
 	// Action is launch, refuse, delete, replace, reboot or terminate-first.

@@ -29,7 +29,8 @@ var more = map[string]int{
 	"internal/ledger/Bucket.Dollars": -1,
 }
 
-// memoryRules are about maps and slices that grow without bound.
+// memoryRules report maps, slices and channels of the operator's replicas that have more entries than their limit, see
+// perObject. They find state that is never removed.
 type memoryRules struct {
 	*judge
 	ended []time.Time // when objects were deleted, within the last hour

@@ -236,7 +236,8 @@ func (i *infrastructure) end(ctx context.Context, u *unstructured.Unstructured) 
 	return client.IgnoreNotFound(i.Patch(ctx, u, client.MergeFrom(before)))
 }
 
-// template writes the capacity of a template's machines to the status of the template, as for scaling from zero.
+// template copies the resources of a machine template to its status.capacity. There, infrastructure providers report the
+// capacity of the machines, so that autoscalers can scale from zero.
 func (i *infrastructure) template(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	u := empty(hollowMachineTemplate)
 	if err := i.Get(ctx, req.NamespacedName, u); err != nil {

@@ -25,10 +25,10 @@ type State struct {
 type Settings struct {
 	// NodesBoot is the time that an emulated instance takes to boot, as a duration ("3s").
 	NodesBoot string `json:"nodesBoot,omitempty"`
-	// Provider is the name of the controller's provider.
+	// Provider has the names of the controller's providers, separated by commas.
 	Provider string `json:"provider,omitempty"`
-	// Remote is the provider in another process, for the provider remote: the name of one of the other providers, or the address
-	// of one that is not a part of the cluster.
+	// Remote is set only if Provider contains "remote". It names the provider that runs in another process: aws, clusterapi or
+	// kwok, which a part of the cluster serves, or the address of a provider outside the cluster.
 	Remote string `json:"remote,omitempty"`
 	// NodeClasses are the node classes of a provider with an address, as RESOURCE.GROUP,RESOURCE.GROUP.
 	NodeClasses string `json:"nodeClasses,omitempty"`

@@ -75,7 +75,8 @@ type Management struct {
 
 // A Ledger writes annotations to claims.
 type Ledger interface {
-	// Record returns the claims that are deleted or being deleted. It updates the other claims to the stored version.
+	// Record stores the annotations on the claims in the API server, and updates the given objects to the stored version. It
+	// returns the claims that are deleted or being deleted. No Machine may be created for these.
 	Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) (gone []*apiv1.NodeClaim, err error)
 }
 

@@ -49,7 +49,7 @@ func recordOf(claim *apiv1.NodeClaim) (record, bool) {
 	return r, true
 }
 
-// maxName is the longest name of a Machine. Infrastructure providers often use it as the name of the host.
+// maxName is the maximum length of a Machine's name. Infrastructure providers often use it as the name of the host.
 const maxName = 63
 
 // nameOf returns the name of the claim's Machine and clones.

@@ -68,8 +68,9 @@ const (
 	// tolerance is the smallest relative violation for which a cut is added. For smaller ones, Solve scales all prices
 	// down at the end, so that no cut is violated.
 	tolerance = 1e-5
-	// perturbation is the largest relative increase of the price in a cut. Each cut gets a different increase, because bin
-	// types of one family have equal ratios of capacity to price. Such ties cause thousands of degenerate simplex pivots.
+	// perturbation is the largest relative increase of the price in a cut, if there are several groups. Each cut gets a
+	// different increase, because bin types of one family have equal ratios of capacity to price. Such ties cause thousands
+	// of degenerate simplex pivots.
 	// The scaling of the prices at the end of Solve corrects the increase.
 	perturbation = 1e-6
 	// If there are more than maxCuts cuts per variable, prepare removes all.
@@ -145,7 +146,8 @@ func (c *Covering) boundPrice(g, r int) {
 	c.add(cut{key: b.Key, capacity: b.Capacity, group: group, groups: 1 << g}, b.Price)
 }
 
-// add adds a cut with this price as a row of the program, unless the program already contains it.
+// add adds the cut as a row of the program, unless the program already contains it. With several groups it increases the price
+// slightly, see perturbation.
 func (c *Covering) add(x cut, price float64) {
 	if slices.ContainsFunc(c.cuts, func(o cut) bool { return o.key == x.key && slices.Equal(o.group, x.group) }) {
 		return

@@ -183,7 +183,8 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	return true
 }
 
-// count adds n pods of the class to the segment's Members and Weights.
+// count adds the hostname topology groups that count pods of c to s.Members, and n to the weight of each: a bundle has n pods
+// of c.
 func (s *Segment) count(c *compile.Class, n int) {
 	for _, m := range c.NodeMembers {
 		at := slices.Index(s.Members, m)

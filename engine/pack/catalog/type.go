@@ -146,7 +146,8 @@ func (t *Type) byCommitment(offerings []model.Offering, c *commitment.Coverage, 
 	return out
 }
 
-// reservationID returns the ID of the reservation or commitment, empty for none.
+// reservationID returns a text that tells apart the Types of one instance type: the ID of the reservation, "commitment " and
+// the ID for a commitment, empty for none.
 func (t *Type) reservationID() string {
 	switch {
 	case t.Reservation == nil:

@@ -26,7 +26,8 @@ type Node struct {
 	MayHave require.Set
 	// Room is the free capacity by dimension, without the requests of expected DaemonSet pods.
 	Room []int64
-	// Domains[k] is the node's domain of topology key k. It may be Outside or Unsettled. It is nil if there are no groups.
+	// Domains[k] is the node's domain of topology key k, Outside or Unsettled. The entry of HostKey is not used, because method
+	// Domain returns Index for it. Domains is nil if there are no topology groups.
 	Domains []int
 	// Attachable[d] is how many more volumes driver d can attach to the node. A driver without an entry has no limit.
 	// Attached has the volumes that are attached already, see attachmentOf.

@@ -30,7 +30,7 @@ type Plan struct {
 	Nodes []*Node
 	// Order is the sequence in which planned pods are placed. Pods that it omits are placed afterwards.
 	Order []*corev1.Pod
-	// Elsewhere are bound pods on nodes that are not in Nodes. A DaemonSet that their anti-affinity selects is
+	// Elsewhere are bound pods on nodes that are not in Nodes, or that are being deleted. A DaemonSet that their anti-affinity selects is
 	// uncertain.
 	Elsewhere []*corev1.Pod
 }

@@ -24,8 +24,8 @@ type class struct {
 	tolerations []corev1.Toleration
 	groups      []*group // in the order of nodes
 
-	// counts are the counts that include the pods of the class. excluding count the pods whose anti-affinity selects
-	// the class.
+	// Field counts has each count to which pods of the class add. Field excluding has each count of the pods with an
+	// anti-affinity term that selects the class.
 	counts, excluding []*count
 }
 

@@ -161,12 +161,13 @@ func (w *world) variable(b *hclsyntax.Block) (cty.Value, error) {
 	return v, nil
 }
 
-// holds evaluates the blocks of the kind condition in body, and returns an error for each that is false.
-func (w *world) holds(body *hclsyntax.Body, condition string, extra map[string]cty.Value) error {
+// holds evaluates the conditions in the blocks of body of type blockType, such as precondition. The error joins the messages of
+// the conditions that are false, and the errors of blocks that cannot be evaluated.
+func (w *world) holds(body *hclsyntax.Body, blockType string, extra map[string]cty.Value) error {
 	var errs []error
 	for _, b := range body.Blocks {
 		c, message := b.Body.Attributes["condition"], b.Body.Attributes["error_message"]
-		if b.Type != condition || c == nil || message == nil {
+		if b.Type != blockType || c == nil || message == nil {
 			continue
 		}
 		v, err := w.evaluate(c.Expr, extra)

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// create adds a new object. Access reviews are answered and not stored; see discover.
+// create adds a new object. It never gets access reviews: discover answers them, and they are not stored.
 func (s *Server) create(t target, r *Request) (int, []byte, error) {
 	o, err := t.table.decode(r.Body)
 	if err != nil {
@@ -99,7 +99,8 @@ func (s *Server) put(t target, r *Request) ([]byte, error) {
 	return r.encode(e), nil
 }
 
-// patch changes an object or its status by a patch of any of the three kinds.
+// patch changes an object or its status by a merge patch, a JSON patch or, unless the kind is custom, a strategic merge patch.
+// Server-side apply is not supported.
 func (s *Server) patch(t target, r *Request) ([]byte, error) {
 	old, err := t.table.get(t.key)
 	if err != nil {

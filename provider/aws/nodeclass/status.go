@@ -111,7 +111,8 @@ type Config struct {
 	ReservedCapacity, Expressions bool
 	// Evaluate evaluates the expressions of a class for each instance type and returns the first error.
 	Evaluate func(class *awsv1.EC2NodeClass) error
-	// Doubted has events for classes to reconcile at once. It may be nil.
+	// Doubted has events for classes whose launch failed because EC2 does not know their instance profile. They are reconciled
+	// immediately. It may be nil.
 	Doubted <-chan event.GenericEvent
 	// Gone is called when a class has been deleted.
 	Gone func(class *awsv1.EC2NodeClass)
