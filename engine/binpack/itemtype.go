@@ -7,7 +7,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// An itemType is all items with equal demand, bin types and offer sets. Their conflict counts and bounds may differ.
+// An itemType is all items with equal demand, bin types and offer sets that use the same scarce cardinalities. Their counts
+// and bounds may differ otherwise.
 type itemType struct {
 	index int
 	fit   []fit // by catalog
