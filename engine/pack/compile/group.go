@@ -207,8 +207,8 @@ func (c *compiler) joinGroups() {
 	joinDaemons(c)
 }
 
-// joinSpec finds the topology groups that count the pods of s, and stores them in s.Members and s.NodeMembers. It sets
-// s.Free if no rule and no group concerns the pods. terms are the affinity and spread terms that select them.
+// joinSpec finds the topology groups that count the pods of s, and stores them in s.Members and s.NodeMembers. It also sets
+// s.Free. terms are the affinity, anti-affinity and spread terms that select the pods.
 func (c *compiler) joinSpec(s *Spec, terms []int) {
 	ruled := len(s.Rules) > 0 || len(s.Ports) > 0
 	var spread []int

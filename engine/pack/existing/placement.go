@@ -47,7 +47,8 @@ type nodeState struct {
 	movable    []movable
 }
 
-// New returns a placement in which no pending pod is placed. Pods for which without returns true are omitted.
+// New returns a placement in which no pending pod is placed. It omits the pods of refused classes, and the pods for which
+// the function without returns true. A nil function omits none.
 func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
 	a := &Placement{
 		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), Nominated: make([][]*model.Pod, len(p.Classes)),
@@ -265,7 +266,7 @@ func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model
 	}
 }
 
-// count adds n pods on the node to the counts of the group.
+// count adds n pods on the node to the counts of the group, if the group counts pods on the node.
 func (a *Placement) count(group int, node *compile.Node, n int) {
 	g := a.problem.Groups[group]
 	d := node.Domain(g.Key)
