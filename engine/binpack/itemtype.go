@@ -55,7 +55,7 @@ type itemGrouper struct {
 	scarce     []cardinality
 	types      []*itemType
 	byHash     map[uint64][]int // indices of the item types with this hash
-	classes    map[string]int
+	classes    map[string]int   // classes[key] is the number of the conflict class whose items have the conflictKey key
 	buf        []byte
 	sample     []*item     // sample[t] is the first item of item type t
 	typeByItem []*itemType // typeByItem[i] is the item type of the i-th item
