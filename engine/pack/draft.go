@@ -166,8 +166,8 @@ func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 
 // order returns the placed pods in an order in which kube-scheduler can bind them one after another. It is the order in
 // which they were placed, because each pod was checked against the pods placed before it. Pods with Step.Free come last:
-// no required constraint counts them, and their own place does not depend on others. The result is nil if no pod has
-// constraints on other pods.
+// required affinity or anti-affinity does not select them, and their own place does not depend on other pods. The result
+// is nil if no pod has constraints on other pods.
 func (d *draft) order() []*model.Pod {
 	if len(d.problem.Groups) == 0 {
 		return nil

@@ -62,7 +62,8 @@ func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 	return append(out, p.Unusable...)
 }
 
-// explain returns why the pool can launch no node for a pod of the class. It considers only required constraints.
+// explain returns why the pool can launch no node for a pod of the class. It considers only required constraints. If the pod
+// has several node terms, it returns the reason of the term that passes the most checks.
 func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	last := c.Last()
 	if taint, refused := last.Tolerations.Refuse(pool.Taints); refused {

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Limits is what NodePool limits and capacity reservations still allow while a plan is made.
+// Limits is what NodePool limits, capacity reservations and commitments still allow while a plan is made.
 type Limits struct {
 	pools        []model.Resources // pools[i] is what the limits of pool i allow, for limited resources only; nil for no limits
 	reservations []int             // reservations[i] is how many units of reservation or commitment i are left

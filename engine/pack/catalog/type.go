@@ -22,7 +22,7 @@ type Type struct {
 	Allowed require.Set
 	// Buyable are the available offerings that the NodePool allows, cheapest first. There is at least one.
 	Buyable []model.Offering
-	// Room is the allocatable capacity less the requests of DaemonSet pods, by dimension.
+	// Room is the allocatable capacity less the requests of DaemonSet pods and less the slack (LeaveSlack), by dimension.
 	Room []int64
 	// Daemons is what the DaemonSet pods on a node use.
 	Daemons Overhead

@@ -141,9 +141,9 @@ func classify(c *compiler) {
 	sortClasses(c)
 }
 
-// retainTerms removes from c.terms.book the terms that only ruleSets use whose pods are not tried. It keeps the terms of
-// required anti-affinity of running pods (repulsions) and DaemonSets, and those of tried ruleSets. tried is the result of
-// shareWork. If it is nil, all ruleSets are tried and nothing is removed.
+// retainTerms keeps in c.terms.book the terms that required anti-affinity of running pods (repulsions), DaemonSets or tried
+// ruleSets use, and removes all other terms. tried is the result of shareWork. If it is nil, all ruleSets are tried, and
+// retainTerms removes nothing.
 func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
 	if tried == nil {
 		return

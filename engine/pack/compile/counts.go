@@ -152,8 +152,8 @@ func (c *Counts) Clone() *Counts {
 // Of returns the counts of a group. Callers must not change them.
 func (c *Counts) Of(group int) *GroupCount { return &c.groups[group] }
 
-// markNode marks the domain of n as eligible for the group if the group counts pods on n. If n has no domain yet, it does so
-// for each domain that n may get.
+// markNode marks the domain of n as eligible for the group if the group counts pods on n. If the domain is Unsettled, it
+// does so for each domain that n may get.
 func (c *Counts) markNode(group int, n *Node) {
 	p, g, counts := c.problem, c.problem.Groups[group], &c.groups[group]
 	d := n.Domain(g.Key)

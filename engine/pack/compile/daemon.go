@@ -16,8 +16,8 @@ import (
 //   - Over the hostname, a pod whose anti-affinity or spread constraint counts DaemonSet pods gets no new node that may run
 //     such a pod. A pod with affinity to DaemonSet pods gets a new node that is certain to run one (daemonfilter.go).
 //   - Over labels that nodes share, such as the zone, a pod whose anti-affinity or spread constraint counts DaemonSet pods
-//     of new nodes is refused, because the domains of the DaemonSet pods are not known. Affinity counts only DaemonSet
-//     pods on nodes that exist.
+//     of new nodes is refused. The domains of such DaemonSet pods are not known. Affinity counts only DaemonSet pods on
+//     nodes that exist.
 //
 // A DaemonSet is certain if no other pod, host port or volume can keep its pods off a node that it selects. If a pod is
 // refused because its affinity needs a DaemonSet pod, a later plan places it once a node with that DaemonSet pod exists.

@@ -31,8 +31,8 @@ type Placement struct {
 	moves   bool           // whether MakeRoom may move nominated pods
 }
 
-// A Step is one pod in the order of placement. Free says that no required constraint counts the pod. Free pods come
-// last in the order of a plan.
+// A Step is one pod in the order of placement. Free is Spec.Free of the pod's class: its place does not depend on other
+// pods, and required affinity or anti-affinity does not select it. Free pods come last in the order of a plan.
 type Step struct {
 	Pod  *model.Pod
 	Free bool
