@@ -5,7 +5,8 @@ import "github.com/karpenter-go/karpenter/engine/binpack/lp"
 // A Relaxation is the linear relaxation of a Problem: any fraction of a bin can be opened, and copies can be divided.
 type Relaxation struct{ in *instance }
 
-// NewRelaxation returns the relaxation of p. It reads all offer sets first, so that Bound can run beside Solve.
+// NewRelaxation returns the relaxation of p. It calls Offers for all offer sets of the items, because only one goroutine
+// may call Offers. After that, Bound does not call Offers and can run in another goroutine than Solve.
 func NewRelaxation(p *Problem) *Relaxation {
 	open := *p
 	open.Catalogs = make([]Catalog, len(p.Catalogs))

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// A candidate is a bin type that holds at least one copy of some item type. It has prices for these item types and
-// upper bounds on the value in a bin.
+// A candidate is a bin type that holds at least one copy of some item type. It has the prices of a bin for these item
+// types, and upper bounds on the value of the copies in a bin.
 type candidate struct {
 	index    int
 	catalog  *catalog
@@ -45,8 +45,8 @@ type candidates struct {
 	uses     []groupUse   // memory for the results of usesOf
 }
 
-// A groupUse names the bin types that are useful for one price group under one offer set. A price group is the item types
-// that pay the same prices. types are the bin types that can hold an item of the group that may use offers.
+// A groupUse is the bin types of one catalog that can hold an item of one price group with one offer set. A price group is
+// the item types that pay the same prices.
 type groupUse struct {
 	offers *offerSet
 	group  int
@@ -97,7 +97,8 @@ func newCandidates(in *instance, d *demand) *candidates {
 	return c
 }
 
-// usesOf returns the distinct uses of a catalog by item types with remaining copies. The next call overwrites the result.
+// usesOf returns a groupUse for each combination of price group and offer set that item types with remaining copies have in
+// the catalog. The next call overwrites the result.
 func (c *candidates) usesOf(cat *catalog) []groupUse {
 	out := c.uses[:0]
 	for _, t := range c.demand.types {
@@ -118,8 +119,9 @@ func (c *candidates) usesOf(cat *catalog) []groupUse {
 	return out
 }
 
-// relevant returns the bins of the linear relaxation: the candidates for which open is true, in order of index. It
-// omits dominated candidates, because the dual constraints of others imply theirs.
+// relevant returns the candidates that are bins of the linear relaxation, in order of index. These are the candidates for
+// which open is true and that hold a remaining copy. It omits dominated candidates, because the dual constraints of the
+// candidates that dominate them imply theirs.
 func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
 	var list []*candidate
 	for _, x := range c.list {
@@ -150,7 +152,8 @@ func undominated(list []*candidate, mayDominate func(*candidate) bool) []*candid
 	return kept
 }
 
-// dominates reports whether c holds every pattern that other holds, and each price group pays at most as much for c.
+// dominates reports whether c is at least as good as the other candidate: of the same catalog, with no less capacity in any
+// dimension, no higher price for any price group, and no fewer item types of which it holds a copy.
 func (c *candidate) dominates(other *candidate) bool {
 	if c.catalog != other.catalog || c.holds < other.holds {
 		return false

@@ -85,9 +85,10 @@ func (c *catalog) debit(p *pattern, n int64) {
 	}
 }
 
-// affordable returns those of the types that budget and supply allow for one more bin. Without a budget it returns all of them,
-// and does not check the supply. It checks each type alone. That suffices for a bin that several types can hold, see chargeOf:
-// its charge is the maximum of theirs in each dimension, which the budget allows if it allows each.
+// affordable returns the types of which the budget and the supply allow one more bin. Without a budget it returns all
+// types and does not check the supply. It checks each type alone. That suffices also for a bin that may become any of
+// several types. The charge of such a bin is the maximum of their charges in each dimension (see chargeOf), and the
+// budget allows the maximum if it allows each charge.
 func (c *catalog) affordable(types []int) []int {
 	if len(c.left) == 0 {
 		return types
@@ -95,9 +96,9 @@ func (c *catalog) affordable(types []int) []int {
 	return slices.DeleteFunc(slices.Clone(types), func(j int) bool { return c.afford(j) == 0 })
 }
 
-// chargeOf returns the charge of a bin of type j that has enough options to meet the Distinct conditions of s. An option is a
-// bin type that the bin may become. The charge is the maximum, in each dimension, over j and the first options that together
-// meet the conditions. If all options together do not meet them, it returns nil.
+// chargeOf returns the charge of a bin of type j that has enough options to meet the Distinct conditions of s. An option
+// is a bin type that the bin may become. The charge is the maximum, in each dimension, over j and the first options that
+// together meet the conditions. If all options together do not meet them, it returns nil.
 func (c *catalog) chargeOf(s *offerSet, j int, options []int) []int64 {
 	n := sort.Search(len(options)+1, func(n int) bool { return s.satisfied(options[:n]) })
 	if n > len(options) {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// countOf returns N of the entry for the group, 0 if there is none.
+// countOf returns how much one copy adds to the counter of the group: Count.N of its entry, 0 if there is no entry.
 func countOf(counts []Count, group int) int {
 	for _, c := range counts {
 		if c.Group == group {

@@ -28,11 +28,12 @@ func newSearch(in *instance, items []*item) *search {
 }
 
 const (
-	// If a limit on copies per bin (a cardinality) requires at least manyBins bins, the search tries the fewest patterns
-	// per bin. Such bins hold few copies, so few patterns are possible.
+	// If a limit on copies per bin (a cardinality) requires at least manyBins bins, the search opens the first pattern that
+	// it finds. Such bins hold few copies, so few patterns are possible.
 	manyBins = 200
-	// A problem is sparse if it has at least minCopies copies and bins hold about fewCopies copies or fewer. A pattern
-	// considers about maxSample item types in a sparse problem, and about usualSample otherwise.
+	// A problem is sparse if it has at least minCopies copies and bins hold about fewCopies copies or fewer. For each
+	// pattern the search considers about maxSample item types if the problem is sparse and exactly two dimensions can
+	// limit the contents of bins. Otherwise it considers about usualSample.
 	fewCopies   = 6
 	minCopies   = 100
 	maxSample   = 6000
@@ -99,7 +100,7 @@ const (
 )
 
 // open opens bins until no pattern can be opened, and returns their patterns. If reprice is true, it updates the dual
-// prices from time to time.
+// prices as repriceShare and poorRatio say.
 func (s *search) open(reprice bool) []*pattern {
 	var bins []*pattern
 	d := s.demand
@@ -126,10 +127,12 @@ func (s *search) open(reprice bool) []*pattern {
 	}
 }
 
-// From one anchor (see effort.anchors) to the next, best skips len(byValue)/anchorSpacing item types.
+// From one anchor (see effort.anchors) to the next, best skips len(demand.byValue)/anchorSpacing item types.
 const anchorSpacing = 16
 
-// best returns the pattern with the highest ratio around a few of the most valuable item types, or nil.
+// best returns the pattern with the highest ratio of those that bestAround finds for effort.anchors item types. The first
+// one is the most valuable, the others are spread over demand.byValue (see anchorSpacing). If none of them has a pattern,
+// best tries further item types. It returns nil if it finds no pattern.
 func (s *search) best() *pattern {
 	var best *pattern
 	anchors, next := 0, 0
@@ -150,7 +153,9 @@ func (s *search) best() *pattern {
 	return best
 }
 
-// bestAround returns the best pattern with at least one copy of the item type anchor. It returns nil if there is none.
+// bestAround builds patterns with at least one copy of the item type anchor, and returns the one with the highest ratio. It
+// stops after effort.tried bin types that can hold a copy, or when no other bin type can be better (see nearBound). It
+// continues while no pattern was built, and returns nil if none can be.
 func (s *search) bestAround(anchor *itemType) *pattern {
 	b := s.builder
 	var best *pattern

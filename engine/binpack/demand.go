@@ -29,7 +29,7 @@ const (
 	// minBins bins.
 	maxScarce = 4
 	minBins   = 3
-	// maxGroups is the largest number of price groups. If there are more, the smallest ones form the last group.
+	// maxGroups is the largest number of price groups. If there are more, those with the least demand form the last group.
 	maxGroups = 8
 )
 
@@ -40,7 +40,8 @@ func newDemand(in *instance, items []*item) *demand {
 	return d
 }
 
-// scarceCardinalities returns the cardinalities that require the most bins, at most maxScarce.
+// scarceCardinalities returns the cardinalities that require at least minBins bins. If there are more than maxScarce, it
+// returns those that require the most bins.
 func scarceCardinalities(items []*item) []cardinality {
 	copies, perBin := map[int]int{}, map[int]int{}
 	for _, it := range items {

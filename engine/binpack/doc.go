@@ -17,29 +17,30 @@
 //     equal counts and bounds (itemtype.go, demand.go).
 //  2. Dual prices. A price group is the item types that pay the same price in every bin type. The linear relaxation has
 //     a dual price per price group and dimension (pricing.go). The value of a copy is its demand times these prices, in
-//     dollars per hour. A price group has one or more item types; an item class is a part of one item type. Cutting planes solve the relaxation (Kelley 1960), see package lp.
+//     dollars per hour. Cutting planes solve the relaxation (Kelley 1960), see package lp.
 //  3. Construction. A pattern is a set of copies that share a bin. Its ratio is its value per dollar of price. The
 //     pattern with the highest ratio is opened as often as copies, budgets and supplies allow, then the next. Dual
 //     prices are updated when a twentieth of the value is packed (construct.go). This is the pricing step of column
 //     generation used greedily (Gilmore and Gomory 1961). Patterns are filled by value and by the direction of the
 //     demand (the dot-product heuristic, Panigrahy et al. 2011). Exchanges of copies then improve them (filling.go,
 //     order.go, polish.go).
-//  4. Few copies per bin. Where bins hold about fewCopies copies or fewer (construct.go), capacity prices ignore the gaps that
-//     copies leave. Package sparse then packs all copies again, by values of the items that it corrects after each packing.
+//  4. Few copies per bin. Where bins hold about fewCopies copies or fewer (construct.go), capacity prices ignore the gaps
+//     that copies leave. Package sparse then packs all copies again, by values of the items that it corrects after each
+//     packing.
 //  5. Improvement. Groups of bins are closed and packed again (ruin and recreate, Schrimpf et al. 2000; improve.go).
-//  6. Priorities. If a copy is in no bin although copies of lower priority are in one, all bins are given up, and the items of
-//     each priority are packed in turn, highest first.
+//  6. Priorities. If a copy is in no bin although a copy of lower priority is in a bin, all bins are given up. The items of
+//     each priority are then packed in turn, highest first, by construction only.
 //
 // The first dual prices are those of the relaxation for all copies. Later ones are for the remaining copies: those that
 // are in no bin yet.
 //
 // # Guarantees
 //
-// Solve is deterministic: the same Problem gives the same Solution on any machine and for any order of its items.
-// Numbers of steps limit its work, never time. A solution satisfies all constraints and lists the copies without a
-// bin. Without budgets and supplies these are only copies that no bin type can hold under the side constraints. Bins that hold
-// all copies cost at least the result of function LowerBound, if their types have no supply. The bound ignores fees, budgets and
-// conflict groups. The package knows nothing of Kubernetes.
+// Solve is deterministic: the same Problem gives the same Solution on any machine and for any order of its items. Numbers
+// of steps limit its work, never time. A solution satisfies all constraints and lists the copies without a bin. Without
+// budgets and supplies these are only copies that no bin type can hold under the side constraints. Bins that hold all
+// copies cost at least the result of function LowerBound, if their types have no supply. The bound ignores fees, budgets
+// and conflict groups. The package knows nothing of Kubernetes.
 //
 // Start reading at Solve, then construct.go and pattern.go.
 //

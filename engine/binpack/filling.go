@@ -14,7 +14,7 @@ type builder struct {
 	pricing    *pricing
 	effort     effort
 	patterns   int // the number of patterns built so far; also the number of the current pattern, from 1
-	looked     int // the number of item types considered for all patterns so far
+	looked     int // work done: for each pattern, 8 plus the number of item types considered; improve starts it again at 0
 	scratch    *scratch
 }
 
@@ -60,8 +60,8 @@ type filling struct {
 	refused []int
 }
 
-// build returns a pattern in a bin of the candidate: one copy of the item type anchor, then what the rule fill adds. It
-// returns nil if the bin does not hold a copy of anchor.
+// build returns a pattern in a bin of the candidate: one copy of the item type anchor, then the copies that the rule fill
+// adds. It returns nil if no copy of anchor can be added to an empty bin.
 func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	b.patterns++
 	f := &b.scratch.filling
@@ -120,8 +120,8 @@ func (f *filling) fits(t *itemType) bool {
 // room returns how many more copies of t the free capacity holds, at most the number of remaining copies.
 func (f *filling) room(t *itemType) int { return vector.Copies(t.demand, f.free, t.left-t.used) }
 
-// refusesClasses reports whether the pattern can take no further copy of t, because f.refused excludes the conflict class of each
-// of its items. Items of one conflict class have equal counts and bounds.
+// refusesClasses reports whether the pattern can take no further copy of t, because f.refused excludes the conflict class
+// of each of its items. Items of one conflict class have equal counts and bounds.
 func (f *filling) refusesClasses(t *itemType) bool {
 	for i := range t.classes {
 		if f.refused[t.classes[i].number] != f.patterns {
@@ -131,8 +131,9 @@ func (f *filling) refusesClasses(t *itemType) bool {
 	return true
 }
 
-// add adds at most n copies of t and returns how many it added. It narrows the pattern's offers to those that t may
-// use. If that raises the bin's price by more than the value of n copies, it adds none.
+// add adds at most n copies of t and returns how many it added. Bounds and Distinct conditions can lower the number. It
+// narrows the pattern's offers to those that t may use. It adds none if no offer is left, or if the bin's price rises by
+// more than the value of n copies.
 func (f *filling) add(t *itemType, n int) int {
 	p := &f.pattern
 	own := t.fit[p.catalog.index].offers

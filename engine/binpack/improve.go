@@ -3,8 +3,8 @@ package binpack
 import "slices"
 
 const (
-	// maxAttempts is the largest number of attempts to replace bins. maxLooked is the largest number of item types that
-	// all attempts consider. improve stops after patience failures in a row.
+	// maxAttempts is the largest number of attempts to replace bins. improve starts no attempt after the work of all
+	// attempts (builder.looked) reaches maxLooked, or after patience attempts in a row failed.
 	maxAttempts = 220
 	maxLooked   = 22_000
 	patience    = 16
@@ -17,7 +17,8 @@ var ruinSizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
 
 // improve replaces bins by cheaper ones by ruin and recreate (Schrimpf et al. 2000), and returns all bins. Each attempt
 // closes a few bins, mostly with high waste, and packs their copies again with slightly different values. The new bins
-// are kept if they are cheaper, or as cheap and fewer. With budgets or supplies improve does nothing.
+// are kept if they are cheaper, or as cheap and fewer. improve does nothing if Options.Fast is set, if a catalog has a
+// budget or a type with a supply, or if copies remain.
 func (s *search) improve(bins []*pattern) []*pattern {
 	if len(bins) < 2 || s.in.options.Fast || s.in.limited() || s.demand.hasRemaining() {
 		return bins

@@ -7,7 +7,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// An itemType is all items with equal demand, bin types and offer sets. Their conflict counts and bounds may differ.
+// An itemType is all items with equal demand, bin types and offer sets that use the same scarce cardinalities. Their counts
+// and bounds may differ otherwise.
 type itemType struct {
 	index int
 	fit   []fit // by catalog
@@ -54,7 +55,7 @@ type itemGrouper struct {
 	scarce     []cardinality
 	types      []*itemType
 	byHash     map[uint64][]int // indices of the item types with this hash
-	classes    map[string]int
+	classes    map[string]int   // classes[key] is the number of the conflict class whose items have the conflictKey key
 	buf        []byte
 	sample     []*item     // sample[t] is the first item of item type t
 	typeByItem []*itemType // typeByItem[i] is the item type of the i-th item

@@ -5,7 +5,8 @@ import "math"
 // An order is a rule for filling a bin: it adds copies to the pattern until no further copy fits.
 type order func(f *filling)
 
-// orders are the rules that the search tries for each candidate bin type. The search keeps the best resulting pattern.
+// orders are all rules. The search fills each candidate bin type by each of the rules in effort.orders, and keeps the
+// pattern with the highest ratio.
 var orders = [...]order{byShare, byValue}
 
 // byValue adds copies of the item types by falling value, as many of each as fit.

@@ -10,7 +10,8 @@ import (
 const maxSwaps = 24
 
 // polish raises the value of a pattern by swaps, best first. A swap removes copies of one item type and adds as many of
-// another. Copies with counts or bounds are not removed.
+// another. It does not remove items with counts or bounds, nor add item types that contain such items. If the pattern's
+// offers have Distinct conditions, polish does nothing, unless Options.RelaxDistinct is set.
 func (b *builder) polish(p *pattern) {
 	if len(p.offers.distinct) > 0 && !b.in.options.RelaxDistinct {
 		return

@@ -15,7 +15,7 @@ type pricing struct {
 	totalAtGroupPrices float64 // demand.total when group prices were last computed; 0: compute them at the next update
 	covering           *lp.Covering
 	bins               []lp.CoverBin // the bins of covering
-	open               []bool        // open[i] says that candidate i was neither sold out nor paid for when bins was computed
+	open               []bool        // open[i] says that candidate i is in the relaxation: not sold out, type not Paid
 	stale              bool          // bins must be recomputed
 }
 

@@ -4,9 +4,9 @@ import "github.com/karpenter-go/karpenter/engine/binpack/typeset"
 
 // A Problem is the input of Solve: the items to pack and the bin types to pack them into. Solve does not modify it.
 //
-// Amounts (demands, capacities, charges, budgets) are integers from 0 to MaxAmount. The caller chooses them so that
-// sums over one bin do not overflow. Only a budget may be negative: then no bin with a charge in that dimension can be
-// opened.
+// Amounts (demands, capacities, charges, budgets) are integers from 0 to MaxAmount. The caller chooses them so that sums
+// over one bin do not overflow. Capacities and budgets can also be negative. A negative capacity means 0. With a negative
+// budget, no bin of the catalog can be opened.
 type Problem struct {
 	// Dimensions is the length of every demand and capacity vector.
 	Dimensions int
@@ -83,7 +83,7 @@ type BinType struct {
 	Supply   int     // index in Problem.Supplies; -1: any number of bins may be opened
 	Draw     int     // how many units of the supply one bin uses; 0 means 1
 	// Paid says that the supply is paid for, and that another type without a supply has the same capacity. Dual prices are
-	// those of the other types, because a unit of the supply is worth what it replaces.
+	// computed without Paid types, because a unit of the supply is worth what it replaces.
 	Paid bool
 }
 

@@ -2,7 +2,8 @@ package binpack
 
 import "slices"
 
-// Solve returns bins that hold the items of p at a low total cost. The package comment describes the method.
+// Solve returns bins that hold the items of p at a low total cost. Copies that it cannot pack are in Solution.Left. The
+// package comment describes the method.
 func Solve(p *Problem, o Options) *Solution {
 	in := newInstance(p, o)
 	items := in.packable()

@@ -8,8 +8,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// packSparse packs the copies of the bins again by package sparse. It returns the new bins if they are cheaper,
-// else the given ones. It does so only for a sparse problem without budgets and supplies. All copies stay packed.
+// packSparse packs the copies of the bins again by package sparse. It returns the new bins if they are cheaper, else the
+// given ones. The new bins hold the same copies. packSparse does nothing if the problem is not sparse, if sparseApplies is
+// false, if Options.Fast is set, if there is a budget or supply, or if copies remain.
 func (s *search) packSparse(bins []*pattern) []*pattern {
 	b := s.builder
 	if !b.effort.sparse || s.in.options.Fast || s.in.limited() || s.demand.hasRemaining() {
@@ -39,8 +40,8 @@ func (s *search) packSparse(bins []*pattern) []*pattern {
 	return bins
 }
 
-// sparseApplies reports whether package sparse can pack the problem. At most two dimensions may limit the contents of
-// bins, and there must not be too many item types.
+// sparseApplies reports whether package sparse can pack the problem. Exactly two dimensions can limit the contents of bins,
+// there is one price group, no scarce cardinality and no restricted item type, and not too many item types.
 func (s *search) sparseApplies() bool {
 	d := s.demand
 	return len(d.scarce) == 0 && d.groups == 1 && sparse.Feasible(len(d.types)) &&
@@ -55,7 +56,7 @@ func (s *search) restricted(t *itemType) bool {
 	})
 }
 
-// patternsFor returns patterns that pack all copies and cost less than the given bins, or nil. x and y are the dimensions
+// patternsFor returns patterns that pack all copies and cost less than the given bins, or none. x and y are the dimensions
 // that limit the contents of bins.
 func (s *search) patternsFor(bins []*pattern, x, y int) []sparse.Pattern {
 	var items []sparse.Item
@@ -111,7 +112,7 @@ func (p *pattern) put(t *itemType) {
 func (c *candidate) capacity64(d int) int64 { return c.catalog.types[c.typ].Capacity[d] }
 
 // decidingDimensions returns the dimensions that can limit the contents of a bin. It omits a dimension if another one
-// always limits the number of copies first. It returns at least two if the problem has two.
+// always limits the number of copies first. It returns at least two dimensions if the problem has two.
 func (s *search) decidingDimensions() []int {
 	n := s.in.problem.Dimensions
 	least, most := make([]int64, n), make([]int64, n)

@@ -18,9 +18,9 @@
 //	packing  ─ draftPlan ───────► draft              the instance types of each node, refused pods, a first Plan
 //	draft    ─ repair ──────────► Plan               or another attempt, with quotas or without the refused pods
 //
-// A segment is pods of one class that need new nodes in the same topology domains, see assign.Segment. A quota limits how many
-// pods of a class the next attempt assigns to the same domains: as many as got a node there, see assign.Quotas. The preferences
-// of a pod are dropped in stages, see compile/stage.go.
+// A segment is pods of one class that need new nodes in the same topology domains, see assign.Segment. A quota limits how
+// many pods of a class the next attempt assigns to the same domains: as many as got a node there, see assign.Quotas. The
+// preferences of a pod are dropped in stages, see compile/stage.go.
 //
 // SolveChecked checks every plan with package verify. It first refuses the pods that a violation names and plans again, and
 // then removes the parts that still break a rule.

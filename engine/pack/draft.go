@@ -76,10 +76,10 @@ func (d *draft) launchNodes() (kept []*node) {
 	return kept
 }
 
-// launch sets the instance types that the node may be launched as: at most Options.MaxTypes, or all if minValues needs more
-// than that and Options.RelaxMinValues is not set. It returns false if even all types within the limits do not meet minValues
-// and Options.RelaxMinValues is not set. left is what the limits of the pools allow beyond the
-// charges of all nodes. If one of the types exceeds the node's charge, launch subtracts the largest excess from left.
+// launch sets the instance types that the node may be launched as: at most Options.MaxTypes, or all if minValues needs
+// more than that and Options.RelaxMinValues is not set. It returns false if even all types within the limits do not meet
+// minValues and Options.RelaxMinValues is not set. left is what the limits of the pools allow beyond the charges of all
+// nodes. If one of the types exceeds the node's charge, launch subtracts the largest excess from left.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	all := n.pool.Options(n.offers, n.amount, n.instance().Reservation, n.allowed()...)
@@ -166,8 +166,8 @@ func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 
 // order returns the placed pods in an order in which kube-scheduler can bind them one after another. It is the order in
 // which they were placed, because each pod was checked against the pods placed before it. Pods with Step.Free come last:
-// no required constraint counts them, and their own place does not depend on others. The result is nil if no pod has
-// constraints on other pods.
+// required affinity or anti-affinity does not select them, and their own place does not depend on other pods. The result
+// is nil if no pod has constraints on other pods.
 func (d *draft) order() []*model.Pod {
 	if len(d.problem.Groups) == 0 {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// exclude splits pods, which are in key order, into those to plan and those to refuse at once. It refuses the pods of
-// Options.Leave and the pods with a request that no node can meet. Planning does not read refused pods at all, so they
+// exclude splits pods, which are in key order, into those to plan and those to refuse without planning. It refuses the
+// pods of Options.Leave and the oversized pods (see oversized). Planning does not read refused pods at all, so they
 // cannot make it fail.
 func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused []model.Refusal) {
 	verdicts := map[uintptr]model.Verdict{} // by address of the map of requests, which equal pods share

@@ -55,9 +55,9 @@ func (n *node) pods() int {
 	return sum
 }
 
-// coveredOptions returns those of the options that use no more units of the node's commitment than the first one, in whichever
-// of their offerings they are launched, and the requirements that exclude other offerings. The first one uses no more units
-// than planned. The options are sorted by their covered prices.
+// coveredOptions returns the options that the node's commitment covers, by rising covered price, and the requirements of the
+// node. The requirements exclude offerings that the commitment does not cover. No option uses more units of the commitment
+// than the cheapest one, and the cheapest one uses at most the units that were planned for the node.
 func (n *node) coveredOptions(options []*catalog.Type) ([]*catalog.Type, require.Set) {
 	own := n.instance()
 	offering, _ := own.CheapestWithin(n.offers.Requirements)
@@ -80,7 +80,7 @@ func (n *node) coveredOptions(options []*catalog.Type) ([]*catalog.Type, require
 	return slices.DeleteFunc(kept, func(t *catalog.Type) bool { return t.Draw > most }), reqs
 }
 
-// allowed returns, for each part, the types that host ports and DaemonSet pods allow its pods.
+// allowed returns, for each part, the types of the pool that hold one bundle of its segment (catalog.PoolFit.Types).
 func (n *node) allowed() []typeset.Set {
 	out := make([]typeset.Set, len(n.parts))
 	for i, x := range n.parts {

@@ -20,7 +20,8 @@ type Options struct {
 	// MaxTypes is the largest number of instance types among which the launch of a new node may choose. A spot launch is
 	// more likely to succeed with more types. 0 means the default 600.
 	MaxTypes int
-	// Fast says that Solve returns its first plan without improving it.
+	// Fast says that Solve does not replace new nodes by cheaper ones, see binpack.Options. It still repairs plans
+	// (repair.go).
 	Fast bool
 	// Leave[key] is the reason to refuse the pod with that key. Such pods are not planned.
 	Leave map[string]model.Verdict

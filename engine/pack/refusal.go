@@ -45,7 +45,8 @@ func (d *draft) refusals() []model.Refusal {
 	return out
 }
 
-// reasons returns for each pool why it can launch no more nodes for pods of the class.
+// reasons returns for each pool why it can launch no more nodes for pods of the class. If the class is refused, or if there
+// are no pools, it returns a single reason without a pool.
 func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 	p := d.problem.Catalog
 	switch {
@@ -61,7 +62,8 @@ func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 	return append(out, p.Unusable...)
 }
 
-// explain returns why the pool can launch no node for a pod of the class. It considers only required constraints.
+// explain returns why the pool can launch no node for a pod of the class. It considers only required constraints. If the pod
+// has several node terms, it returns the reason of the term that passes the most checks.
 func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	last := c.Last()
 	if taint, refused := last.Tolerations.Refuse(pool.Taints); refused {
@@ -84,7 +86,7 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 }
 
 // explainRest returns why the pool can launch no node for the class, although one of its types holds a pod. The reason
-// is a DaemonSet, a limit, minValues, or constraints on other pods.
+// is a DaemonSet, a limit, minValues, or constraints on other pods. If it is none of these, the rule is RuleEffort.
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
 	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons}
@@ -159,9 +161,9 @@ var causes = map[topology.Kind]model.Cause{
 	topology.Spread: model.CauseSpread, topology.Near: model.CauseAffinity, topology.Apart: model.CauseAntiAffinity,
 }
 
-// explainCharge returns a limit that prevents a launch with minValues. For each reservation, and for none, it takes the cheapest
-// instance types that together meet minValues, and the limit that one of them exceeds by the largest amount. It returns the first
-// such limit. If there is none, the verdict is OK. on is the part of a Fit for the pool.
+// explainCharge returns a limit that prevents a launch with minValues. For each reservation, and for none, it takes the
+// cheapest instance types that together meet minValues, and the limit that one of them exceeds by the largest amount. It
+// returns the first such limit. If there is none, the verdict is OK. on is the part of a Fit for the pool.
 func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *catalog.Demand) (most model.Verdict) {
 	on.Types.Each(func(i int) {
 		options := pool.Options(on.Set, demand.Amount, pool.Types[i].Reservation).Types

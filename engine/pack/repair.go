@@ -21,10 +21,10 @@ type repairer struct {
 	attempts int
 }
 
-// finish returns the final plan, or nil after setting the presets of another attempt. It tries again while new quotas help,
-// for at most maxAttempts attempts, even after a consistent draft. Then it returns the best consistent plan: the one that
-// places the most pods, and of those the cheapest. Without one it omits the refused pods and tries again. After 2*maxAttempts
-// attempts it returns the last plan.
+// finish returns the final plan, or nil after setting the presets of another attempt. It tries again while new quotas
+// help, for at most maxAttempts attempts, even after a consistent draft. Then it returns the best consistent plan: the
+// one that places the most pods, and of those the cheapest. Without one it omits the refused pods and tries again. After
+// 2*maxAttempts attempts it returns the last plan.
 func (r *repairer) finish(d *draft) *model.Plan {
 	r.attempts++
 	if d.isConsistent() && (r.best == nil || d.isBetter(r.best)) {

@@ -12,8 +12,8 @@ import (
 // maxRemovals is the largest number of times that salvage removes parts of a plan.
 const maxRemovals = 4
 
-// salvage returns a part of the plan that breaks no rule. It removes the pods, nodes, placements and nodes of NodePools
-// that violations name, until no rule is broken. If that fails, the plan refuses all pods.
+// salvage returns a part of the plan that breaks no rule. It removes the parts that violations name (partsNamed) until no
+// rule is broken. If a rule is still broken after maxRemovals removals, or if verify panics, the plan refuses all pods.
 func (c *checkedSolve) salvage(plan *model.Plan, violations []verify.Violation) *model.Plan {
 	why := violationReason(violations[0])
 	for range maxRemovals {
@@ -37,8 +37,8 @@ type removal struct {
 	pods     map[string]string // the pods to remove: reason by pod key
 }
 
-// partsNamed returns the parts of the plan that the violations name: pods, planned nodes, all planned nodes of a NodePool, and
-// existing nodes.
+// partsNamed returns the parts of the plan that the violations name: pods, planned nodes, all planned nodes of a
+// NodePool, and existing nodes.
 func partsNamed(plan *model.Plan, violations []verify.Violation) removal {
 	b := removal{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
 	for _, v := range violations {

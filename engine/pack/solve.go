@@ -30,7 +30,7 @@ func solveSlack(s *model.Snapshot, o Options, pods []*model.Pod) *model.Plan {
 	return plan
 }
 
-// solve returns a plan. It runs the phases until a plan needs no repair.
+// solve returns a plan. It runs the phases until repairer.finish returns one.
 func solve(p *compile.Problem, o Options) *model.Plan {
 	r := repairer{omitted: map[*model.Pod]bool{}}
 	for {

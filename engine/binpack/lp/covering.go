@@ -70,10 +70,9 @@ const (
 	tolerance = 1e-5
 	// perturbation is the largest relative increase of the price in a cut, if there are several groups. Each cut gets a
 	// different increase, because bin types of one family have equal ratios of capacity to price. Such ties cause thousands
-	// of degenerate simplex pivots.
-	// The scaling of the prices at the end of Solve corrects the increase.
+	// of degenerate simplex pivots. The scaling of the prices at the end of Solve corrects the increase.
 	perturbation = 1e-6
-	// If there are more than maxCuts cuts per variable, prepare removes all.
+	// If there are more than maxCuts cuts per variable, prepare removes all cuts except those of boundPrice.
 	maxCuts = 8
 	// exactPivots is the number of pivots after which the program restarts from y = 0, because rounding errors accumulate.
 	// With a single group each solve restarts, because that costs little.
@@ -121,9 +120,10 @@ func (c *Covering) reset() {
 	}
 }
 
-// boundPrice adds a first row that limits y[g][r], the dual price of dimension r for group g. Without it the dual
-// program could raise that price without end. The row says that the bin with the most capacity in dimension r per
-// dollar, filled by group g alone, holds at most its price.
+// boundPrice adds a cut that limits y[g][r], the dual price of dimension r for group g. Without it the dual program could be
+// unbounded. The cut is that of the bin with the most capacity in dimension r per dollar, with group g in each dimension:
+// the value of the bin's capacity, at the prices of g, is at most the bin's price. If no bin with capacity in r admits g,
+// boundPrice adds nothing.
 func (c *Covering) boundPrice(g, r int) {
 	best, most := -1, 0.0
 	for i := range c.bins {
@@ -146,8 +146,8 @@ func (c *Covering) boundPrice(g, r int) {
 	c.add(cut{key: b.Key, capacity: b.Capacity, group: group, groups: 1 << g}, b.Price)
 }
 
-// add adds the cut as a row of the program, unless the program already contains it. With several groups it increases the price
-// slightly, see perturbation.
+// add adds the cut as a row of the program, unless the program already contains it. With several groups it increases the
+// price slightly, see perturbation.
 func (c *Covering) add(x cut, price float64) {
 	if slices.ContainsFunc(c.cuts, func(o cut) bool { return o.key == x.key && slices.Equal(o.group, x.group) }) {
 		return
@@ -214,8 +214,8 @@ func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
 	return prices, cost
 }
 
-// prepare sets the objective. It removes all cuts if there are too many. It restarts the program if rounding errors may have
-// accumulated.
+// prepare sets the objective to the needs. If there are too many cuts (maxCuts), it removes all except those of boundPrice.
+// It restarts the program from y = 0 after exactPivots pivots, or if there is a single group.
 func (c *Covering) prepare(needs [][]float64) {
 	objective := make([]float64, 0, c.groups*c.dimensions)
 	for _, need := range needs {

@@ -78,7 +78,7 @@ type pattern struct {
 	member [maxSize]int32 // member[k] is the index of the item of copy k
 }
 
-// Pack returns patterns that pack all copies and cost less than least. It returns nil if it finds none.
+// Pack returns patterns that pack all copies and cost less than least. It returns an empty list if it finds none.
 func Pack(items []Item, bins []Bin, least float64) []Pattern {
 	g := newPacker(items, bins)
 	var best []pattern
@@ -180,8 +180,8 @@ func (g *packer) pack() (list []pattern, cost float64) {
 	}
 }
 
-// bestAround returns the pattern with the highest ratio that contains a copy of open[first], and otherwise only copies
-// of this and less valuable entries.
+// bestAround returns the pattern with the highest ratio that it finds. The pattern contains a copy of open[first], and
+// otherwise only copies of this and less valuable entries. It searches at most binsPerItem bin types.
 func (g *packer) bestAround(first int) pattern {
 	var best pattern
 	ratio, tries := 0.0, 0

@@ -8,11 +8,12 @@ type entrySet struct {
 }
 
 // restFactor limits the search of pairUp. pairUp assumes that the value of a set is at most that of its first copy plus
-// restFactor times that of its second. It ends when this limit is below minRatio times the price.
+// restFactor times that of its second. It ends when this limit is below the best ratio so far times the price.
 const restFactor = 2
 
-// pairUp returns the set of copies for bin type b with the highest ratio, or an empty set if no ratio reaches minRatio. The
-// first copy is of entry first of g.open, the second of that or a later entry. complete adds the others.
+// pairUp returns the set of copies for bin type b with the highest ratio that it finds. It returns an empty set if no ratio
+// reaches minRatio. The first copy is of g.open[first], the second of the same or a later entry. The method complete adds
+// the other copies.
 func (g *packer) pairUp(b *bin, first int, minRatio float64) entrySet {
 	one := &g.open[first]
 	x, y := b.X-one.x, b.Y-one.y

@@ -22,8 +22,8 @@ type Assignment struct {
 
 	quotas  Quotas
 	placing *compile.Class // the class that is being placed
-	// final is set when a pass over all classes has placed no pod. Before that, a class whose affinity selects unplaced
-	// pods of other classes is placed after these. After that, it no longer waits.
+	// final is set when a pass over all classes has placed no pod. Before that, pods of a class are not placed while their
+	// place may depend on unplaced pods of another class, see MayBeFirst and bundle. Once final is set, they are placed.
 	final bool
 	// classesDone[g] is a number n for affinity group g: the first n of Group.Classes have no unplaced pods.
 	classesDone []int
@@ -80,8 +80,9 @@ func (a *Assignment) placeClass(c *compile.Class) bool {
 	return a.Placed.Left(c) < all
 }
 
-// chooseDomains assigns topology domains for new nodes to the waiting pods of the class, as far as the stage allows. It
-// adds these pods to segments.
+// chooseDomains assigns topology domains for new nodes to the unplaced pods of the class, as far as the stage allows. It
+// adds these pods to segments. If DaemonSet pods can meet the affinity of the stage over the hostname, nodes that are
+// certain to run them are tried first. Other pods with affinity over the hostname are added as bundles.
 func (a *Assignment) chooseDomains(c *compile.Class, s *compile.Stage) {
 	if s.DaemonAffinity != nil {
 		a.spreadOver(c, s, a.combinations(c, s, s.Keys, s.DaemonAffinity))
@@ -171,7 +172,8 @@ func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, 
 	return n, crowd
 }
 
-// enter counts n pods of the class in the domains of the choice, and subtracts them from its quota.
+// enter records that n pods of the class get new nodes in the domains of the choice. It adds them to the counts, applies
+// their required anti-affinity (Counts.Reserve), and subtracts n from the quota of the choice.
 func (a *Assignment) enter(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	a.quotas.spend(c, s, ch, n)
 	counts := a.Placed.Counts

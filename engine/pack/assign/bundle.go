@@ -17,7 +17,8 @@ const (
 )
 
 // bundle adds a segment of one bundle for class c: pods that must share a new node. They have affinity over the
-// hostname to each other or to an unplaced pod of another class, the leader. It returns false if there is no bundle.
+// hostname to each other or to an unplaced pod of another class, the leader. It returns false if it adds none. Until
+// Assignment.final is set, it adds none for a class whose pods the bundles of another class need (isRequired).
 func bundle(a *Assignment, c *compile.Class, s *compile.Stage) bool {
 	if a.Placed.Left(c) == 0 {
 		return false
@@ -183,8 +184,8 @@ func addBundle(a *Assignment, c *compile.Class, s *compile.Stage, leader *compil
 	return true
 }
 
-// count adds the hostname topology groups that count pods of c to s.Members, and n to the weight of each: a bundle has n pods
-// of c.
+// count adds the hostname topology groups that count pods of c to s.Members, and n to the weight of each: a bundle has n
+// pods of c.
 func (s *Segment) count(c *compile.Class, n int) {
 	for _, m := range c.NodeMembers {
 		at := slices.Index(s.Members, m)

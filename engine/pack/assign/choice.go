@@ -92,8 +92,8 @@ func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int
 	return out
 }
 
-// takesAnyDomain reports whether only affinity or anti-affinity of other pods uses topology keys that nodes share. Then the
-// pods may be in a domain that is not known.
+// takesAnyDomain reports whether new nodes of the pods can be planned without a known domain. That is so if the stage has no
+// rules over labels that nodes share, and no spread constraint over such a label counts the pods.
 func (a *Assignment) takesAnyDomain(c *compile.Class, s *compile.Stage) bool {
 	return len(s.OverDomains) == 0 && !slices.ContainsFunc(c.Members, func(m int) bool {
 		g := a.Problem.Groups[m]

@@ -1,9 +1,9 @@
 // Package assign decides, class by class, which pods go to existing nodes, and in which topology domains the other pods
 // get new nodes. After that, new nodes can be packed without regard to topology keys that nodes share.
 //
-// Package compile defines the input. A class is equal pods. Its stages are its requirements, each with fewer
-// preferences than the one before. A rule is a constraint on other pods, and a group is the pods that a rule counts, by
-// domain.
+// Package compile defines the input. A class is equal pods. A stage is the requirements of a class with some of its
+// preferences, fewer than in the stage before. A rule is a constraint on other pods, and a group is the pods that a rule
+// counts, by domain.
 //
 // Classes are placed in the order of compile.Problem.Classes, stage by stage. In each stage, pods first go to existing
 // nodes (package existing). The other pods get a Choice of domains: the least crowded domains that the rules allow, and

@@ -40,7 +40,7 @@ func (l *Limits) Budget(p *Pool) []int64 {
 	return out
 }
 
-// Supplies returns the number of instances left in each reservation, by Reservation.Index.
+// Supplies returns how many units are left of each reservation and commitment, by Reservation.Index.
 func (l *Limits) Supplies() []int { return l.reservations }
 
 // ChargeOf converts a charge, in the order of limitNames, to resources.

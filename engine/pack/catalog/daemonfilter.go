@@ -35,8 +35,8 @@ func (f *DaemonFilter) admits(on []Presence) bool {
 	})
 }
 
-// withDaemons returns the types i of m that the filter admits, with the DaemonSets that may run on a new node of type i with
-// an offering of s.
+// withDaemons returns the types of m whose new nodes meet the filter. A new node of a type has one of its offerings in s,
+// and runs the DaemonSets that daemonsOn returns.
 func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, f *DaemonFilter) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {

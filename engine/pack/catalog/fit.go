@@ -53,7 +53,8 @@ type setKey struct {
 	extra             string
 }
 
-// Fit returns the offerings and types that hold a pod with these needs.
+// Fit returns the offerings and types that hold a pod with these needs. For each pool it uses only the first of the node
+// terms that some type meets.
 func (c *Catalog) Fit(n Needs) *Fit {
 	k := fitKey{terms: n.Terms.ID, tolerations: n.Tolerations.ID, demand: n.Demand.ID, daemons: n.Daemons.id(), extra: n.Extra.String()}
 	if len(n.Ports) > 0 {
@@ -186,8 +187,8 @@ func (c *Catalog) Explain(p *Pool, term require.Set, d *Demand) model.Verdict {
 	return model.Verdict{Rule: model.RuleShape}
 }
 
-// explainNoType returns a verdict on a term that no type with an available offering meets. It says whether a type
-// without such an offering meets the term.
+// explainNoType returns the verdict on a term for which p has no available offering. The rule is RuleOffering if a type
+// itself meets the term, and RuleLabels if none does.
 func (p *Pool) explainNoType(term require.Set) model.Verdict {
 	for _, t := range p.Types {
 		if _, ok := t.Allowed.Intersects(term); ok {

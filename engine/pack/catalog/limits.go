@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Limits is what NodePool limits and capacity reservations still allow while a plan is made.
+// Limits is what NodePool limits, capacity reservations and commitments still allow while a plan is made.
 type Limits struct {
 	pools        []model.Resources // pools[i] is what the limits of pool i allow, for limited resources only; nil for no limits
 	reservations []int             // reservations[i] is how many units of reservation or commitment i are left
@@ -77,8 +77,8 @@ func (l *Limits) Limited(p *Pool) bool { return l.pools[p.Index] != nil }
 // Left returns what the limits of p still allow, nil if p has no limits. Callers must not change the result.
 func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
 
-// Allow returns how many more nodes of type t the limits and the type's reservation allow. If it returns 0, the verdict
-// names the limit that is exceeded.
+// Allow returns how many more nodes of type t the limits and the type's reservation allow, Unlimited if there are none. If
+// it returns 0, the verdict names the limit that is exceeded, or the reservation that has too few units left.
 func (l *Limits) Allow(t *Type) (n int64, v model.Verdict) {
 	n = Unlimited
 	if r := t.Reservation; r != nil {
@@ -123,8 +123,9 @@ func (l *Limits) Take(t *Type, charge model.Resources, n int64) {
 	}
 }
 
-// Allowed returns the types for which limits and reservations allow one more node. A node that may become several types
-// is charged the maximum of each resource. If the limits allow each type alone, they allow that maximum.
+// Allowed returns the types for which limits and reservations allow one more node. If p has no limits, it returns all types
+// and does not check reservations. A node that may become any of several types is charged the maximum of each resource. If
+// the limits allow each type alone, they allow that maximum.
 func (l *Limits) Allowed(p *Pool, types []*Type) []*Type {
 	if len(l.pools[p.Index]) == 0 {
 		return types
@@ -170,9 +171,9 @@ func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
 	})
 }
 
-// meetsMinValues reports whether a node of p may become enough different types to meet minValues. These types have an offering
-// in s, hold d, use reservation r (nil: none) and are within the limits. If minValues are not met,
-// missing is the first label with too few values.
+// meetsMinValues reports whether a node of p may become enough different types to meet minValues. These types have an
+// offering in s, hold d, use reservation r (nil: none) and are within the limits. If minValues are not met, missing is
+// the first label with too few values.
 func (c *Catalog) meetsMinValues(l *Limits, p *Pool, s *OfferSet, d *Demand, r *Reservation) (missing string, ok bool) {
 	if c.settings.RelaxMinValues || !s.MinValues {
 		return "", true

@@ -12,8 +12,8 @@ import (
 type OfferSet struct {
 	ID           int
 	Requirements require.Set
-	// Prices[i] is the price by which the packer chooses type i: that of its cheapest offering in the set, in dollars per hour;
-	// +Inf if there is none. A type that a commitment covers costs nearly nothing, by the units that it uses.
+	// Prices[i] is the price by which the packer chooses type i, in dollars per hour: Type.packedPrice, at least
+	// minPrice. It is +Inf if the type has no offering in the set.
 	Prices []float64
 	// Types are the types with an offering in the set.
 	Types typeset.Set
@@ -74,7 +74,8 @@ func (p *Pool) offersUnder(reqs require.Set) *OfferSet {
 // requirements. After that, pods with different sets get separate nodes.
 const maxMeets = 2_000
 
-// Meet returns the OfferSet of the offerings in both a and b, nil if there are none. Package binpack keeps the results.
+// Meet returns the OfferSet of the offerings in both a and b. It returns nil if there are none, or after maxMeets
+// intersections. Package binpack keeps the results.
 func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
 	if _, ok := a.Requirements.Intersects(b.Requirements); !ok || p.sets.made >= maxMeets {
 		return nil

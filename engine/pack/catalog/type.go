@@ -22,7 +22,7 @@ type Type struct {
 	Allowed require.Set
 	// Buyable are the available offerings that the NodePool allows, cheapest first. There is at least one.
 	Buyable []model.Offering
-	// Room is the allocatable capacity less the requests of DaemonSet pods, by dimension.
+	// Room is the allocatable capacity less the requests of DaemonSet pods and less the slack (LeaveSlack), by dimension.
 	Room []int64
 	// Daemons is what the DaemonSet pods on a node use.
 	Daemons Overhead
@@ -82,8 +82,8 @@ func (t *Type) labels() require.Set {
 	return reqs.With(require.New(corev1.LabelTopologyZone, require.In, zones...))
 }
 
-// byReservation returns t with the offerings without a reservation, and a copy of t for each reservation. known has the
-// reservations by ID; byReservation adds new ones.
+// byReservation returns t with the offerings without a reservation, if there are any, and a copy of t for each reservation.
+// known has the reservations by ID; byReservation adds new ones.
 func (t *Type) byReservation(offerings []model.Offering, known reservations) []*Type {
 	if !slices.ContainsFunc(offerings, func(o model.Offering) bool { return o.ReservationID != "" }) {
 		t.Buyable = offerings
@@ -238,12 +238,13 @@ func (t *Type) price(reqs require.Set) float64 {
 	return math.Inf(1)
 }
 
-// unitShare is the price of a unit of a commitment for the packer, as a share of what it saves. It makes the packer use units
-// where they save most.
+// unitShare is the price of a unit of a commitment for the packer, as a share of what it saves. It makes the packer use
+// units where they save most.
 const unitShare = 1e-7
 
-// packedPrice returns the price by which the packer chooses the type, +Inf if reqs allow none of its offerings. It is that of
-// the cheapest offering, except that a commitment charges for units.
+// packedPrice returns the price by which the packer chooses the type, +Inf if reqs allow none of its offerings. Without a
+// commitment it is the price of the cheapest offering that reqs allow. With one it is the covered price of the first
+// offering, plus unitShare of what the units of one instance save.
 func (t *Type) packedPrice(reqs require.Set) float64 {
 	v := t.price(reqs)
 	if r := t.Reservation; r != nil && r.Commitment && !math.IsInf(v, 1) {

@@ -19,7 +19,8 @@ type Class struct {
 	Index  int          // index in Problem.Classes
 	Pods   []*model.Pod // in key order
 	Demand *catalog.Demand
-	// Refused is the reason why no node can ever take the pods. It is OK if some node may.
+	// Refused is the reason why the plan refuses all pods of the class without trying any node. It is OK if the plan
+	// tries them.
 	Refused model.Verdict
 
 	text string // what kube-scheduler reads of the pods, encoded; it orders classes of equal demand
@@ -140,8 +141,9 @@ func classify(c *compiler) {
 	sortClasses(c)
 }
 
-// retainTerms keeps the terms that anti-affinity of running pods (repulsions), DaemonSets or tried ruleSets use. It
-// removes all other terms. tried is the result of shareWork.
+// retainTerms keeps in c.terms.book the terms that required anti-affinity of running pods (repulsions), DaemonSets or tried
+// ruleSets use, and removes all other terms. tried is the result of shareWork. If it is nil, all ruleSets are tried, and
+// retainTerms removes nothing.
 func retainTerms(c *compiler, sets []ruleSet, tried []bool) {
 	if tried == nil {
 		return
@@ -239,8 +241,9 @@ func sortClasses(c *compiler) {
 	}
 }
 
-// rulesOf returns the pod's affinity, anti-affinity and spread constraints. It adds their terms to c.terms.book, which
-// numbers the terms of the plan.
+// rulesOf returns the pod's affinity, anti-affinity and spread constraints, including default ones. If
+// Settings.IgnorePreferences is set, it omits preferences. It adds their terms to c.terms.book, which numbers the terms of
+// the plan.
 func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	defaults := c.Settings.defaultsOf(pod)
 	if !hasPodRules(&pod.Object.Spec) && len(defaults) == 0 {

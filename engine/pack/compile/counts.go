@@ -19,9 +19,9 @@ type Counts struct {
 
 // A GroupCount is the counts of one topology group. Slices are indexed by domain.
 type GroupCount struct {
-	// Present counts the pods that are or may be in the domain. Certain counts only those for which both is certain: that
-	// they are there, and that the group counts them. For an affinity group, both omit DaemonSet pods that are not certain
-	// to run.
+	// Present counts the pods that are or may be in the domain. Certain counts only the pods that are certain to be in the
+	// domain and certain to be counted by the group. For an affinity group, neither includes DaemonSet pods that are not
+	// certain to run.
 	Present, Certain []int32
 	// Limit is the largest number of the group's pods that anti-affinity of the pods in the domain allows there.
 	Limit []int32
@@ -152,7 +152,8 @@ func (c *Counts) Clone() *Counts {
 // Of returns the counts of a group. Callers must not change them.
 func (c *Counts) Of(group int) *GroupCount { return &c.groups[group] }
 
-// markNode marks the domains in which n is or may be as eligible for the group.
+// markNode marks the domain of n as eligible for the group if the group counts pods on n. If the domain is Unsettled, it
+// does so for each domain that n may get.
 func (c *Counts) markNode(group int, n *Node) {
 	p, g, counts := c.problem, c.problem.Groups[group], &c.groups[group]
 	d := n.Domain(g.Key)
@@ -194,8 +195,9 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 // AnyDisplaced reports whether some pod to be placed still runs on a node that is being deleted.
 func (p *Problem) AnyDisplaced() bool { return len(p.terms.displaced) > 0 }
 
-// Allows returns how many pods with the rule may be placed in domain d of its group. mayBeFirst reports whether a pod
-// may satisfy an affinity rule by itself (kube-scheduler's first-pod exception).
+// Allows returns how many pods with the rule may be placed in domain d of its group, math.MaxInt32 if the rule sets no
+// limit. On nodes without the label (Outside) only anti-affinity allows pods. If d is Unsettled, no rule does. mayBeFirst
+// reports whether a pod may satisfy an affinity rule by itself (kube-scheduler's first-pod exception).
 func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
 	if d < 0 {
 		if r.Kind == topology.Apart && d == Outside {
@@ -241,7 +243,7 @@ func (c *Counts) IsFirst(r *Rule) bool {
 //
 //   - over the hostname, because an empty node may be added;
 //   - if a node may get a value of the label that is not known yet;
-//   - if there are fewer domains than minDomains.
+//   - if no domain is eligible, or fewer than minDomains are.
 func (c *Counts) globalMinimum(group, minDomains, to int) int {
 	g, counts := c.problem.Groups[group], &c.groups[group]
 	if k := c.problem.Keys[g.Key]; g.Key == HostKey || k.Open || k.InFlightOpen {
@@ -265,7 +267,8 @@ func (c *Counts) globalMinimum(group, minDomains, to int) int {
 	return int(least)
 }
 
-// Spare returns how many more pods of the group may be in domain d, by the anti-affinity of the pods already there.
+// Spare returns how many more pods of the group may be in domain d, by the anti-affinity of the pods already there. If d is
+// Unsettled, it is 0 if any domain has a limit. Outside has no limit.
 func (c *Counts) Spare(group, d int) int {
 	counts := &c.groups[group]
 	switch {
@@ -277,8 +280,9 @@ func (c *Counts) Spare(group, d int) int {
 	return math.MaxInt32
 }
 
-// Add counts n pods of the group in domain d. If d is Unsettled, an anti-affinity group counts them in every domain.
-// certain says that they are certain to be there and to be counted.
+// Add counts n pods of the group in domain d. certain says that they are certain to be in d and to be counted. If d is
+// Unsettled, all groups count them in Total, and an anti-affinity group also in every domain. If d is Outside, none counts
+// them.
 func (c *Counts) Add(group, d, n int, certain bool) {
 	counts := &c.groups[group]
 	switch {
@@ -304,8 +308,8 @@ func (c *Counts) AddTotal(group, n int) { c.groups[group].Total += n }
 // AddPossible counts n pods that may be in domain d: in Present, but not in Certain and Total.
 func (c *Counts) AddPossible(group, d, n int) { c.groups[group].Present[d] += int32(n) }
 
-// Reserve lowers Limit of domain d because a pod with required anti-affinity rule r was placed there. No other pod of
-// the rule's group can then be placed in the domain.
+// Reserve records that a pod with rule r was placed in domain d. If r is required anti-affinity, it lowers Limit of d, so
+// that no other pod of the rule's group can be placed in d. Other rules change nothing.
 func (c *Counts) Reserve(r *Rule, d int) {
 	if r.Kind != topology.Apart || r.Soft || d < 0 {
 		return

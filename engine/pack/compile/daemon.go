@@ -13,14 +13,14 @@ import (
 
 // A new node gets DaemonSet pods that constraints of pending pods may count. Planning is conservative:
 //
-//   - Over the hostname, pods with anti-affinity to DaemonSet pods, or spread among them, avoid new nodes that may run
-//     such a pod. Pods with affinity to them get new nodes that are certain to run one (daemonfilter.go).
-//   - Over domains that nodes share, such as zones, pods with anti-affinity to DaemonSet pods of new nodes, or spread
-//     among them, are refused, because the domains of the DaemonSet pods are not known. Affinity counts only DaemonSet
-//     pods on nodes that exist.
+//   - Over the hostname, a pod whose anti-affinity or spread constraint counts DaemonSet pods gets no new node that may run
+//     such a pod. A pod with affinity to DaemonSet pods gets a new node that is certain to run one (daemonfilter.go).
+//   - Over labels that nodes share, such as the zone, a pod whose anti-affinity or spread constraint counts DaemonSet pods
+//     of new nodes is refused. The domains of such DaemonSet pods are not known. Affinity counts only DaemonSet pods on
+//     nodes that exist.
 //
-// A DaemonSet is certain if no other pod, host port or volume can keep its pods off a node that it selects. A pod that is
-// refused for want of a DaemonSet pod is placed once a node with that pod exists.
+// A DaemonSet is certain if no other pod, host port or volume can keep its pods off a node that it selects. If a pod is
+// refused because its affinity needs a DaemonSet pod, a later plan places it once a node with that DaemonSet pod exists.
 
 // A Daemon is a DaemonSet that affects pending pods: a constraint of a pending pod counts its pods, or its required
 // anti-affinity selects a pending pod.
@@ -40,7 +40,8 @@ type Daemon struct {
 	terms []int // numbers of the terms of its required anti-affinity
 }
 
-// readDaemons sets Problem.Daemons. It adds the terms of their required anti-affinity to c.terms.book.
+// readDaemons sets Problem.Daemons: nil for a DaemonSet that is being deleted. It adds the terms of the DaemonSets' required
+// anti-affinity to c.terms.book.
 func readDaemons(c *compiler) {
 	for _, m := range c.Snapshot.Daemons() {
 		if m.Object.DeletionTimestamp != nil {
@@ -64,8 +65,8 @@ func daemonsRepel(c *compiler) bool {
 	return slices.ContainsFunc(c.Daemons, func(d *Daemon) bool { return d != nil && len(d.terms) > 0 })
 }
 
-// joinDaemons sets Daemon.Members: the groups that count the pods of the DaemonSet. It removes the DaemonSets that
-// affect no class.
+// joinDaemons sets Daemon.Members (the groups that count the pods of the DaemonSet), Daemon.Certain and Group.Daemons. It
+// sets the entries of DaemonSets that affect no class to nil.
 func joinDaemons(c *compiler) {
 	var terms []int
 	relevant := false
@@ -134,7 +135,8 @@ func expectedDaemons(c *compiler, daemons []catalog.DaemonPod, reqs require.Set,
 	})
 }
 
-// watchDaemons finds out which DaemonSets may run on new nodes. It sets Daemon.OnNewNodes.
+// watchDaemons sets Daemon.OnNewNodes of the DaemonSets in Problem.Daemons. It considers the types of which the limits allow
+// one more node.
 func watchDaemons(c *compiler) {
 	if len(c.Daemons) == 0 {
 		return
@@ -231,8 +233,8 @@ func (p *Problem) onNewNodes(g *Group) bool {
 	})
 }
 
-// dropDaemonRules removes the stage's preferences over labels that nodes share for which a class with such a requirement
-// would be refused, see refuseDaemonRules.
+// dropDaemonRules removes preferred rules over labels that nodes share from the stage: those for which refuseDaemonRules
+// would refuse the class if they were required.
 func dropDaemonRules(c *compiler, stage *Stage) {
 	if len(c.Daemons) > 0 {
 		stage.OverDomains = slices.DeleteFunc(slices.Clone(stage.OverDomains), func(r Rule) bool { return r.Soft && c.refusedFor(&r) != "" })

@@ -36,7 +36,8 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 	}
 }
 
-// NarrowToDaemons narrows node terms to the nodes that meet OneOf of the filter: of each set, a DaemonSet selects the node.
+// NarrowToDaemons narrows node terms to nodes that f.OneOf can admit. For each set of DaemonSets in f.OneOf, at least one
+// DaemonSet of the set must select the node. A set is ignored if no node that meets the terms can meet it.
 func (p *Problem) NarrowToDaemons(a *catalog.NodeTerms, f *catalog.DaemonFilter) *catalog.NodeTerms {
 	if f == nil {
 		return a

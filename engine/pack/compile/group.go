@@ -168,8 +168,8 @@ func (c *compiler) findRepulsions() {
 
 // joinGroups sets the Members of each spec: the groups that count its pods. It must run when all groups exist.
 //
-// A spread group counts only pods that have rules of their own or that a required rule selects. All other pods are
-// placed last, so that they cannot violate the spread of pods placed before.
+// A spread group counts only pods that have rules or host ports, or that required affinity or anti-affinity selects. All
+// other pods (Spec.Free) come last in the order of the plan, so that they cannot violate the spread of pods placed before.
 func (c *compiler) joinGroups() {
 	if len(c.Groups) == 0 && len(c.repulsions) == 0 && !daemonsRepel(c) {
 		c.Daemons = nil
@@ -207,8 +207,8 @@ func (c *compiler) joinGroups() {
 	joinDaemons(c)
 }
 
-// joinSpec finds the topology groups that count the pods of s, and stores them in s.Members and s.NodeMembers. It sets
-// s.Free if no rule and no group concerns the pods. terms are the affinity and spread terms that select them.
+// joinSpec finds the topology groups that count the pods of s, and stores them in s.Members and s.NodeMembers. It also sets
+// s.Free. terms are the affinity, anti-affinity and spread terms that select the pods.
 func (c *compiler) joinSpec(s *Spec, terms []int) {
 	ruled := len(s.Rules) > 0 || len(s.Ports) > 0
 	var spread []int

@@ -18,7 +18,8 @@ type interner struct {
 // separates two parts of it, such as the amounts and the rest. It is stored in interner.marks.
 type encoder func(b []byte, i int) (out []byte, mark int)
 
-// perEncoder is the number of items for each goroutine of intern, at least. There are at most GOMAXPROCS goroutines.
+// perEncoder is the least number of items per goroutine of intern, if there is more than one goroutine. There are at most
+// GOMAXPROCS goroutines.
 const perEncoder = 500
 
 // intern numbers n items. Goroutines share the work, each with its own encoder. The result does not depend on the number
@@ -47,7 +48,7 @@ func intern(n int, newEncoder func() encoder) *interner {
 	return first
 }
 
-// encode numbers the items of one goroutine. from is the index of the first.
+// encode numbers the items of one goroutine. from is the index of the first of these items.
 func (a *interner) encode(from int, encode encoder) {
 	var b []byte
 	var mark int

@@ -13,8 +13,8 @@ type Key struct {
 	Names []string // Names[d] is the label value of domain d
 	// Reach lists the domains in which a new node may be, ordered by name.
 	Reach []int
-	// Open says that a new node may get a value of the label that is not known in advance, as a NodePool may allow any
-	// value. InFlightOpen says the same of a node in flight.
+	// Open says that a new node may get a value of the label that is not known in advance, for example because a NodePool
+	// allows any value. InFlightOpen says the same of a node in flight.
 	Open, InFlightOpen bool
 	// MayLack says that a new node may come without the label.
 	MayLack bool

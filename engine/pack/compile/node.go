@@ -22,12 +22,12 @@ type Node struct {
 	// InFlight says that the node is a NodeClaim without an instance. It may become one of several instance types.
 	InFlight bool
 	// MayHave are the values that each label of the node has or may get. A node in flight takes a pod only if all of these
-	// values meet the pod's requirements.
+	// values meet the pod's requirements. For a node with an instance, MayHave can be empty: then its Labels are used.
 	MayHave require.Set
-	// Room is the free capacity by dimension, without the requests of expected DaemonSet pods.
+	// Room is the free capacity less the requests of expected DaemonSet pods, by dimension.
 	Room []int64
-	// Domains[k] is the node's domain of topology key k, Outside or Unsettled. The entry of HostKey is not used, because method
-	// Domain returns Index for it. Domains is nil if there are no topology groups.
+	// Domains[k] is the node's domain of topology key k, Outside or Unsettled. The entry of HostKey is not used, because
+	// method Domain returns Index for it. Domains is nil if there are no topology groups.
 	Domains []int
 	// Attachable[d] is how many more volumes driver d can attach to the node. A driver without an entry has no limit.
 	// Attached has the volumes that are attached already, see attachmentOf.
@@ -283,8 +283,8 @@ func (p *Problem) Meets(n *Node, a *catalog.NodeTerms) bool {
 	})
 }
 
-// meets reports whether a node with labels has meets the term. For a node in flight, all values that a label may get
-// must meet it.
+// meets reports whether a node meets the term. The parameter has gives the labels of the node. For a node in flight it gives
+// the values that each label may get, and all of these values must meet the term.
 func meets(has, term require.Set, inFlight bool) bool {
 	if _, ok := has.Compatible(term, nil); !ok {
 		return false

@@ -26,7 +26,7 @@ type Stage struct {
 	Keys []int
 	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. It is nil if it excludes none.
 	// DaemonAffinity also excludes nodes without DaemonSet pods that meet all affinity of the stage over the hostname. It is
-	// nil if DaemonSet pods cannot meet that affinity. See daemon.go.
+	// nil if the stage has no such affinity, or if DaemonSet pods cannot meet all of it. See daemon.go.
 	Daemons, DaemonAffinity *catalog.DaemonFilter
 }
 
@@ -121,7 +121,8 @@ func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	return model.Verdict{}
 }
 
-// heaviest returns the index of the preference of the kind with the largest weight: the first such one, or -1.
+// heaviest returns the index of the preference of the kind with the largest weight, -1 if there is none. Of preferences with
+// equal weights it returns the first.
 func heaviest(rules []topology.Rule, kind topology.Kind) int {
 	best := -1
 	for i, r := range rules {

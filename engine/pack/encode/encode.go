@@ -1,7 +1,8 @@
 // Package encode writes what kube-scheduler reads of a pod as bytes. Pods with equal bytes are equal to kube-scheduler.
 //
 // Functions append to b and return the result. Strings and lists are preceded by their length, so that different pods
-// have different encodings.
+// have different encodings. Vector and Ints omit the length: their callers append it if it can
+// differ and other data follow.
 package encode
 
 import (

@@ -13,8 +13,7 @@ import (
 const (
 	// maxWaiting is the largest number of unplaced pods for which MakeRoom runs. For more pods, new nodes are better.
 	maxWaiting = 64
-	// maxTargets is the largest number of nodes that MakeRoom tries for one pod. Those that lack least capacity come
-	// first.
+	// maxTargets is the largest number of nodes that MakeRoom tries for one pod, in the order of targets.
 	maxTargets = 64
 	// maxMoves is the largest number of nominated pods that are moved to place one pod.
 	maxMoves = 3
@@ -34,9 +33,9 @@ func isMovable(c *compile.Class) bool {
 		len(last.OverDomains) == 0 && len(last.PerNode) == 0 && last.Daemons == nil && last.DaemonAffinity == nil
 }
 
-// fewWait reports whether few pods have no node while at least as many are nominated, and no pods are displaced. This
-// happens if kube-scheduler binds pods to other nodes than planned: they use the capacity planned for other pods, and
-// leave some free on several nodes.
+// fewWait reports whether there are unplaced pods, at most maxWaiting and at most as many as nominated pods, and no
+// displaced pods. This happens if kube-scheduler binds pods to other nodes than planned. Such pods use the capacity that
+// was planned for other pods, and leave capacity free on the nodes for which they were planned.
 func (a *Placement) fewWait() bool {
 	left, nominated := 0, 0
 	for i := range a.Waiting {
@@ -46,9 +45,9 @@ func (a *Placement) fewWait() bool {
 	return left > 0 && left <= min(maxWaiting, nominated) && !a.problem.AnyDisplaced()
 }
 
-// MakeRoom places pods of the class on nodes from which it moves nominated pods to other nodes. It prefers nodes that
-// are not registered, because kube-scheduler has not bound their pods yet. See bestMove for the order in which it moves
-// pods.
+// MakeRoom places pods of the class on nodes from which it moves nominated pods to other nodes. It does nothing if the pods
+// of the class are not movable, or if fewWait was false. It prefers nodes that are not registered, because kube-scheduler
+// has not bound their pods yet. See bestMove for the order in which it moves pods.
 func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
 	if !a.moves || !isMovable(c) {
 		return
@@ -63,7 +62,8 @@ func (a *Placement) MakeRoom(c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// targets returns the indices of the nodes with movable pods, in the order in which MakeRoom tries them.
+// targets returns the indices of the nodes with movable pods, in the order in which MakeRoom tries them: nodes that are not
+// registered first, then by rising shortfall. It returns at most maxTargets.
 func (a *Placement) targets(c *compile.Class) []int {
 	var out []int
 	for i := range a.nodes {
@@ -127,7 +127,8 @@ func (a *Placement) clearRoom(c *compile.Class, s *compile.Stage, i int) bool {
 }
 
 // bestMove returns a movable pod of node i and the index of another node that can take it. It chooses the pod whose
-// move leaves the least shortfall for class c, and of equals the smallest. to is -1 if no move helps.
+// move leaves the least shortfall for class c, and of pods with equal shortfall the smallest. to is -1 if no possible move
+// lowers the shortfall.
 func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	to = -1
 	after, size := a.shortfall(c, i), 0.0

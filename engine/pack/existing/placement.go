@@ -31,8 +31,8 @@ type Placement struct {
 	moves   bool           // whether MakeRoom may move nominated pods
 }
 
-// A Step is one pod in the order of placement. Free says that no required constraint counts the pod. Free pods come
-// last in the order of a plan.
+// A Step is one pod in the order of placement. Free is Spec.Free of the pod's class: its place does not depend on other
+// pods, and required affinity or anti-affinity does not select it. Free pods come last in the order of a plan.
 type Step struct {
 	Pod  *model.Pod
 	Free bool
@@ -47,7 +47,8 @@ type nodeState struct {
 	movable    []movable
 }
 
-// New returns a placement in which no pending pod is placed. Pods for which without returns true are omitted.
+// New returns a placement in which no pending pod is placed. It omits the pods of refused classes, and the pods for which
+// the function without returns true. A nil function omits none.
 func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
 	a := &Placement{
 		Counts: p.Counts.Clone(), Waiting: make([][]*model.Pod, len(p.Classes)), Nominated: make([][]*model.Pod, len(p.Classes)),
@@ -265,7 +266,7 @@ func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model
 	}
 }
 
-// count adds n pods on the node to the counts of the group.
+// count adds n pods on the node to the counts of the group, if the group counts pods on the node.
 func (a *Placement) count(group int, node *compile.Node, n int) {
 	g := a.problem.Groups[group]
 	d := node.Domain(g.Key)
