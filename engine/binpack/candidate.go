@@ -18,7 +18,7 @@ type candidate struct {
 	typ      int       // index of the bin type in catalog.types
 	capacity []float64 // by dimension, divided by Problem.Units; then by scarce cardinality
 	price    float64   // the price of the cheapest offer that any item type may use, without the fee
-	holds    int       // the number of item types of which a bin can hold a copy
+	holdsAll bool      // a bin can hold a copy of each item type that may use the catalog
 	// groupPrice[g] is the price of a bin for items of price group g (items that pay the same prices), with the fee. It is
 	// +Inf if a bin holds no remaining copy of the group.
 	groupPrice []float64
@@ -57,9 +57,11 @@ func newCandidates(in *instance, d *demand) *candidates {
 	c := &candidates{catalogs: in.catalogs, demand: d, width: in.problem.Dimensions + len(d.scarce)}
 	for _, cat := range in.catalogs {
 		var held typeset.Tally
+		all := 0
 		for _, t := range d.types {
 			if f := &t.fit[cat.index]; f.offers != nil {
 				held.Count(f.types)
+				all++
 			}
 		}
 		uses := c.usesOf(cat)
@@ -68,7 +70,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 			if n == 0 {
 				continue
 			}
-			x := &candidate{catalog: cat, typ: j, price: math.Inf(1), holds: n, capacity: slices.Clone(cat.scaled[j])}
+			x := &candidate{catalog: cat, typ: j, price: math.Inf(1), holdsAll: n == all, capacity: slices.Clone(cat.scaled[j])}
 			for _, s := range d.scarce {
 				x.capacity = append(x.capacity, float64(s.max))
 			}
@@ -85,7 +87,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 	}
 	if d.groups == 1 { // with several groups, a type that is dominated for one group may be the best for another
 		c.updateGroupPrices(0)
-		c.list = undominated(c.list, func(x *candidate) bool {
+		c.list = c.undominated(c.list, func(x *candidate) bool {
 			return len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0
 		})
 		for i, x := range c.list {
@@ -130,17 +132,17 @@ func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
 		}
 	}
 	slices.SortFunc(list, func(a, b *candidate) int { return a.index - b.index })
-	return undominated(list, func(*candidate) bool { return true })
+	return c.undominated(list, func(*candidate) bool { return true })
 }
 
 // undominated returns the candidates that no other candidate of the list dominates (see dominates). Only candidates for
 // which mayDominate is true remove others. The list and the result are in order of index.
-func undominated(list []*candidate, mayDominate func(*candidate) bool) []*candidate {
+func (c *candidates) undominated(list []*candidate, mayDominate func(*candidate) bool) []*candidate {
 	byPrice := slices.Clone(list)
 	slices.SortStableFunc(byPrice, func(a, b *candidate) int { return cmp.Compare(slices.Min(a.groupPrice), slices.Min(b.groupPrice)) })
 	var kept, rivals []*candidate
 	for _, x := range byPrice {
-		if slices.ContainsFunc(rivals, func(o *candidate) bool { return o.dominates(x) }) {
+		if slices.ContainsFunc(rivals, func(o *candidate) bool { return c.dominates(o, x) }) {
 			continue
 		}
 		kept = append(kept, x)
@@ -152,23 +154,26 @@ func undominated(list []*candidate, mayDominate func(*candidate) bool) []*candid
 	return kept
 }
 
-// dominates reports whether c is at least as good as the other candidate: of the same catalog, with no less capacity in any
-// dimension, no higher price for any price group, and no fewer item types of which it holds a copy.
-func (c *candidate) dominates(other *candidate) bool {
-	if c.catalog != other.catalog || c.holds < other.holds {
+// dominates reports whether x is at least as good as the other candidate: of the same catalog, with no less capacity in any
+// dimension, no higher price for any price group, and a bin for each item type that the other candidate is a bin for.
+func (c *candidates) dominates(x, other *candidate) bool {
+	if x.catalog != other.catalog {
 		return false
 	}
 	for r, v := range other.capacity {
-		if v > c.capacity[r] {
+		if v > x.capacity[r] {
 			return false
 		}
 	}
 	for g, v := range other.groupPrice {
-		if c.groupPrice[g] > v {
+		if x.groupPrice[g] > v {
 			return false
 		}
 	}
-	return true
+	return x.holdsAll || !slices.ContainsFunc(c.demand.types, func(t *itemType) bool {
+		f := &t.fit[x.catalog.index]
+		return f.offers != nil && f.types.Has(other.typ) && !f.types.Has(x.typ)
+	})
 }
 
 // updateGroupPrices recomputes groupPrice and groups for the item types with remaining copies. fee is added to each price.

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/karpenter-go/karpenter/engine/binpack"
+	"github.com/karpenter-go/karpenter/engine/binpack/typeset"
 )
 
 // all is the shape of problems with every side constraint.
@@ -272,4 +273,26 @@ func FuzzSolve(f *testing.F) {
 			t.Error(no)
 		}
 	})
+}
+
+// A bin type that alone holds an item stays, also if another type is cheaper and as large, and holds as many items. Items
+// with the same offers may use different types, for example because of the host ports of DaemonSet pods.
+func TestTypeThatAloneHoldsAnItem(t *testing.T) {
+	offers := &labelOffers{byType: [][]offer{{{price: 1}}, {{price: 2}}}}
+	item := func(name string, typ int) binpack.Item {
+		u := binpack.Use{Offers: offers.with(0), Types: typeset.New(2)}
+		u.Types.Add(typ)
+		return binpack.Item{Name: name, Demand: []int64{1}, Copies: 3, Uses: []binpack.Use{u}}
+	}
+	p := &binpack.Problem{
+		Dimensions: 1,
+		Catalogs: []binpack.Catalog{{Offers: offers, Types: []binpack.BinType{
+			{Name: "cheap", Capacity: []int64{8}, Supply: -1}, {Name: "dear", Capacity: []int64{8}, Supply: -1},
+		}}},
+		Items: []binpack.Item{item("a", 0), item("b", 1)},
+	}
+	s := binpack.Solve(p, binpack.Options{})
+	if !slices.Equal(s.Left, []int{0, 0}) || len(s.Bins) != 2 || s.Cost != 3 {
+		t.Errorf("%d bins for %v, left %v, want one bin of each type and nothing left", len(s.Bins), s.Cost, s.Left)
+	}
 }
