@@ -23,7 +23,7 @@ type Notifier interface {
 	NoticeSources() []NoticeSource
 	// MarkUnavailable is called when a notice shows that there is no capacity of the given type any more where the claim's
 	// instance runs: spot capacity of its instance type and zone, or its reservation. InstanceTypes shows it as not available
-	// for a while. It must return at once.
+	// for a while. It must not wait for the cloud.
 	MarkUnavailable(claim *apiv1.NodeClaim, capacityType string)
 }
 

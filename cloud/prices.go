@@ -5,6 +5,6 @@ package cloud
 type Pricer interface {
 	Provider
 	// PricesCurrent reports whether the prices of InstanceTypes have been refreshed since the start. It also returns true
-	// if the refresh has failed for so long that waiting for it is no longer useful. It must return at once.
+	// if the refresh has failed for so long that waiting for it is no longer useful. It must not wait for a refresh.
 	PricesCurrent() bool
 }

@@ -88,9 +88,9 @@ func (c *Checker) Kinds() []schema.GroupVersionKind {
 	return slices.Collect(maps.Keys(c.kinds))
 }
 
-// Create checks a new object. It returns the object as the server would store
-// it, with defaults, and one error for each mistake. The given object is not
-// changed. An unknown kind is an error at the field kind.
+// Create checks a new object. It returns the object as the server would store it, with defaults, and the errors. CEL rules
+// are checked only if the object has no other mistakes. The given object is not changed. If the kind is unknown, Create
+// returns no object and an error at the field kind.
 func (c *Checker) Create(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
 	return c.check(ctx, object, nil)
 }
@@ -160,8 +160,8 @@ func locate(errs field.ErrorList) {
 	}
 }
 
-// decode returns a copy of the object after the steps of the server before validation: unknown fields are removed, and
-// defaults are set. It returns an error for each unknown field.
+// decode returns a copy of the object after the steps of the server before validation: unknown fields are removed, null is
+// removed from fields that cannot be null, and defaults are set. It returns an error for each unknown field.
 func (k *kind) decode(object *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
 	stored := object.DeepCopy()
 	var errs field.ErrorList

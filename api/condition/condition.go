@@ -142,8 +142,8 @@ func Set(o Object, c metav1.Condition, now time.Time) (changed bool) {
 	return updateRoot(o, now) || changed
 }
 
-// CopyChanged copies those conditions of the object is to the object to that the object was lacks or has with
-// other values. It does not change the other conditions of to.
+// CopyChanged compares two versions of an object, was and is. Each condition of is that was lacks or has with other values
+// is set in the object to. The other conditions of to are not changed, except for the root, which is recomputed.
 func CopyChanged(to, was, is Object) {
 	for _, c := range is.GetConditions() {
 		if old := Get(was, c.Type); old == nil || *old != c {

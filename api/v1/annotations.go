@@ -18,10 +18,11 @@ const (
 	// RebootTerminationGracePeriodAnnotationKey on a NodeClaim bounds the drain before a reboot, a Go duration. Absent means
 	// no bound, 0s means no drain.
 	RebootTerminationGracePeriodAnnotationKey = Group + "/reboot-termination-grace-period"
-	// NodePoolHashAnnotationKey is the value of NodePool.Hash: the present one on a NodePool, that of its creation on a
-	// claim.
+	// NodePoolHashAnnotationKey on a NodePool is the present value of NodePool.Hash. On a claim, it is the value when the
+	// claim was created. If the version of the hash has changed since then, it is the value of the new version, unless the
+	// claim had drifted.
 	NodePoolHashAnnotationKey = Group + "/nodepool-hash"
-	// NodePoolHashVersionAnnotationKey is the version of the hash.
+	// NodePoolHashVersionAnnotationKey is NodePoolHashVersion at the time when the hash was written.
 	NodePoolHashVersionAnnotationKey = Group + "/nodepool-hash-version"
 	// NodeClaimTerminationTimestampAnnotationKey is the time (RFC 3339) at
 	// which the drain of a claim ends by force, because terminationGracePeriod

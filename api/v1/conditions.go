@@ -1,6 +1,6 @@
 package v1
 
-// ConditionTypeReady is the root condition of every kind.
+// ConditionTypeReady is the root condition of NodePools and NodeClaims.
 const ConditionTypeReady = "Ready"
 
 // Conditions of a NodePool.
@@ -14,7 +14,7 @@ const (
 	ConditionTypeNodeRegistrationHealthy = "NodeRegistrationHealthy"
 )
 
-// Conditions of a NodeClaim. Ready is True if the first three are.
+// Conditions of a NodeClaim. Ready is True if Launched, Registered and Initialized are.
 const (
 	// ConditionTypeLaunched: the cloud accepted the instance.
 	ConditionTypeLaunched = "Launched"

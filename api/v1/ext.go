@@ -82,8 +82,8 @@ const (
 	UnhealthySinceAnnotationKey = ExtGroup + "/unhealthy-since"
 	// RebootCalledAnnotationKey (NodeClaim) is when the cloud was first asked to reboot the instance (RFC 3339).
 	RebootCalledAnnotationKey = ExtGroup + "/reboot-called"
-	// AllowMassTerminationAnnotationKey (node class): "true" removes the bound on how many of its instances are terminated at
-	// once because they have no NodeClaim, or because the cloud reports them as unhealthy.
+	// AllowMassTerminationAnnotationKey (node class): "true" removes the bound on how many of its instances one pass of a
+	// controller terminates because they have no NodeClaim, or because the cloud reports them as unhealthy.
 	AllowMassTerminationAnnotationKey = ExtGroup + "/allow-mass-termination"
 )
 

@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate checks what the schema of a pool cannot: labels, taints and
-// requirements under the rules of the provider. It returns all mistakes at
-// once, in the order of the fields, each with the path of its field.
+// Validate checks what the schema of a pool cannot: labels, taints and requirements under the rules of the provider. It
+// returns all mistakes in one error, in the order of the fields, each with the path of its field.
 func (p *NodePool) Validate(rules LabelRules) error {
 	template := field.NewPath("spec", "template")
 	spec := template.Child("spec")
@@ -109,11 +108,11 @@ func validateTaint(taint corev1.Taint) []error {
 	return errs
 }
 
-// ValidateRequirement checks one requirement of a pool, a claim or a pod (its
-// node selector and required node affinity) and returns all mistakes at once.
+// ValidateRequirement checks one requirement of a pool, a claim or a pod (its node selector and required node affinity) and
+// returns all mistakes in one error.
 //
-// A value that is not among the known values of its key is no mistake if enough
-// other values are known. UnknownValues returns such values.
+// A value that is not among the known values of its key is no mistake if other values of the requirement are known: at least
+// one, and at least minValues. UnknownValues returns the values that are not known.
 func ValidateRequirement(r NodeSelectorRequirementWithMinValues, rules LabelRules) error {
 	r.Key = rules.Canonical(r.Key)
 	var errs []error
@@ -181,9 +180,9 @@ func validateKnownValues(r NodeSelectorRequirementWithMinValues, rules LabelRule
 	return nil
 }
 
-// UnknownValues returns the values of an In requirement that its key can never
-// have, in their order. Callers report them as warnings, because they do not
-// make the requirement invalid.
+// UnknownValues returns the values of an In requirement that its key can never have, in their order. For other operators and
+// for keys without known values, it returns none. The requirement is valid nevertheless if enough other values are known
+// (see ValidateRequirement).
 func UnknownValues(r NodeSelectorRequirementWithMinValues, rules LabelRules) []string {
 	known, closed := rules.KnownValues[rules.Canonical(r.Key)]
 	if !closed || r.Operator != corev1.NodeSelectorOpIn {

@@ -14,10 +14,9 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Validate checks what the schema of an overlay cannot check. It also repeats
-// checks of the schema, for overlays that were stored under an older schema. It
-// returns all mistakes at once, in the order of the fields, each with the path
-// of its field.
+// Validate checks what the schema of an overlay cannot check. It also repeats checks of the schema, for overlays that were
+// stored under an older schema. It returns all mistakes in one error, in the order of the fields, each with the path of its
+// field.
 func (o *NodeOverlay) Validate(rules apiv1.LabelRules) error {
 	spec := field.NewPath("spec")
 	var errs []error

@@ -135,8 +135,8 @@ type object struct {
 	}
 }
 
-// follow watches all objects at path and calls tell with every change until ctx is done. Before a watch begins or
-// begins again, it calls anew, and the watch then reports all existing objects.
+// follow watches all objects at path and passes every change to tell, until ctx is done. It begins a new watch whenever one
+// ends. Before each watch it calls the function anew. The new watch reports all existing objects again.
 func (a *API) follow(ctx context.Context, path string, anew func(), tell func(change)) {
 	for ctx.Err() == nil {
 		anew()

@@ -105,8 +105,8 @@ func (a *API) scale(ctx context.Context, apps []App) error {
 const coresLabel = "karpenter.kwok.sh/instance-cpu"
 
 // pool returns a node class and a NodePool for Linux on amd64, on-demand, with the given consolidateAfter. Its budget
-// allows all nodes to be disrupted at once. Nodes have at most maxCPU cores, any number if maxCPU is 0. They join the
-// time boot after their launch.
+// allows all nodes to be disrupted at the same time. Nodes have at most maxCPU cores, any number if maxCPU is 0. boot is
+// the time from the launch of a node until it joins.
 func pool(consolidateAfter string, maxCPU int, boot time.Duration) []any {
 	const group, class = "karpenter.kwok.sh", "KWOKNodeClass"
 	is := func(key, operator, value string) manifest {

@@ -43,8 +43,8 @@ const massApp = "mass"
 const generationLabel = "bench.example.com/generation"
 
 // RunMass creates n nodes with one pod each, and makes all of them drift, unless o.DeletionOnly is set. Then it deletes all
-// nodes, claims and pods at once. It repeats the deletion every two seconds, as some users do. The NodePool allows all nodes
-// to be disrupted at the same time.
+// nodes, claims and pods together. It repeats the deletion every two seconds, as some users do. The NodePool allows all
+// nodes to be disrupted at the same time.
 func RunMass(ctx context.Context, o Options, n int) (r MassResult, err error) {
 	r.Name, r.Nodes = o.Name, n
 	if _, err := os.Lstat(o.Logs); err == nil {
@@ -98,7 +98,8 @@ func (r *MassResult) drift(ctx context.Context, c *Cluster, seen *Seen, o Option
 	return err
 }
 
-// deletion deletes all objects at once, repeatedly, until none are left.
+// deletion sets the replicas of the deployment to 0, and deletes all pods, nodes and claims every two seconds until no node
+// and no claim is left.
 func (r *MassResult) deletion(ctx context.Context, a *API, seen *Seen, o Options) error {
 	before, err := a.counts(ctx)
 	if err != nil {

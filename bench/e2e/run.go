@@ -236,7 +236,8 @@ func again(ctx context.Context, a *API, seen *Seen, apps []App, o Options, r *Re
 	return nil
 }
 
-// down deletes most pods and records the price until it has not changed for a long time.
+// down deletes most pods and records the price. It ends when the price has not changed for twice ConsolidateAfter plus a
+// minute, and at the latest before DownLimit.
 func down(ctx context.Context, a *API, seen *Seen, left []App, types []catalogue.Type, o Options, r *Result) error {
 	lowest, err := floorOf(left, types)
 	if err != nil {

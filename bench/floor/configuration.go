@@ -51,9 +51,9 @@ type entry struct {
 // rounded down. The lower bound may then be smaller, and is still a lower bound.
 const cells = 1536
 
-// The search for the bound ends when the bound is within gap of the relaxation's cost. Every fullRound-th round
-// searches all bins and yields a bound. Prices are moved towards the prices of the best bound by the factor pull, so
-// that they do not oscillate.
+// The search for the bound ends when the cost of the relaxation exceeds the bound by at most the fraction gap. Every
+// fullRound-th round searches all bins and yields a bound. Prices are moved towards the prices of the best bound by the
+// factor pull, so that they do not oscillate.
 const (
 	gap       = 1e-4
 	fullRound = 10

@@ -21,8 +21,8 @@ type master struct {
 	pivots  int
 }
 
-// Values below zero count as 0. least is the smallest allowed pivot. After refresh pivots the inverse is computed
-// again.
+// Constants of the simplex method. zero is the tolerance: differences below it count as 0. least is the smallest allowed
+// pivot. refresh is the number of pivots after which the inverse is computed again.
 const (
 	zero    = 1e-9
 	least   = 1e-7

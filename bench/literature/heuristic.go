@@ -54,8 +54,8 @@ func DotProduct(items [][]int64, capacity []int64) int {
 	return bins
 }
 
-// weights returns the scarcity of each dimension, by which a unit of demand is weighted: the mean demand as a fraction
-// of the capacity.
+// weights returns the weight of a unit of demand in each dimension: the scarcity of the dimension, divided by its capacity.
+// The scarcity is the mean demand as a fraction of the capacity.
 func weights(items [][]int64, capacity []int64) []float64 {
 	out := make([]float64, len(capacity))
 	for d, c := range capacity {

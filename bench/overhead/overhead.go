@@ -41,7 +41,7 @@ var Parts = []Part{
 	{"metrics", []string{module + "internal/controller/metrics.", module + "internal/telemetry.", "github.com/prometheus/", "k8s.io/component-base/metrics"}, false},
 }
 
-// A Share is the part of all samples, from 0 to 1.
+// A Share is the share of one part in all samples, from 0 to 1.
 type Share struct {
 	Name string `json:"name"`
 	// CPU is the share of CPU time without garbage collection, and Allocated that of allocated bytes.
@@ -117,7 +117,7 @@ func sums(p *profile.Profile, value string) map[string]int64 {
 	return out
 }
 
-// partOf returns the name of the part of a sample.
+// partOf returns the name of the part of a sample: collection for garbage collection, rest if it belongs to no part.
 func partOf(s *profile.Sample) string {
 	found := len(Parts)
 	for _, l := range s.Location {

@@ -1,6 +1,6 @@
-// Command peer plans the same input with upstream Karpenter's scheduler, through its exported packages, so that it can
-// be compared with this project's engine. With -serve it makes the decisions of a backtest. It is a separate module. So upstream has the versions of dependencies with
-// which it was released, and no other part of the project depends on it.
+// Command peer plans the same input with upstream Karpenter's scheduler, through its exported packages, so that it can be
+// compared with this project's engine. With -serve it makes the decisions of a backtest. It is a separate module. So
+// upstream has the versions of dependencies with which it was released, and no other part of the project depends on it.
 package main
 
 import (

@@ -352,7 +352,7 @@ func (c *virtualClock) Now() time.Time {
 // Since returns the time of the replay since t.
 func (c *virtualClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Sleep returns at once.
+// Sleep returns immediately.
 func (c *virtualClock) Sleep(time.Duration) {}
 
 // After returns a channel with the time of the replay.

@@ -17,7 +17,8 @@ type request struct {
 	// Begin is set in the first request only.
 	Begin *beginning `json:"begin"`
 
-	// Pods, Nodes, Claims and Budgets are new or changed. The others do not exist any more.
+	// Pods, Nodes, Claims and Budgets are new or changed objects. GonePods has keys, and GoneNodes and GoneClaims have
+	// names, of objects that do not exist any more.
 	Pods       []*corev1.Pod                   `json:"pods"`
 	Nodes      []*corev1.Node                  `json:"nodes"`
 	Claims     []*karpenterv1.NodeClaim        `json:"claims"`

@@ -22,7 +22,7 @@ const apps = 80
 
 // Fleet describes nodes with pods, in a state as after a day of scaling out and in.
 type Fleet struct {
-	// Nodes is the number of nodes, which are distributed evenly among Pools NodePools.
+	// Nodes is the number of nodes. Pools is the number of NodePools among which they are distributed evenly.
 	Nodes, Pools int
 	// Keep is the fraction of pods that remain on nodes that were full, from 0 to 1.
 	Keep float64
@@ -105,7 +105,7 @@ func NewNode(name, pool, zone, capacityType string, t catalogue.Type) *corev1.No
 	return n
 }
 
-// fill adds pods to the node until one no longer fits, and then keeps only the fraction f.Keep of them.
+// fill draws pods for the node until one no longer fits. It adds each drawn pod to c with the probability f.Keep.
 func (f Fleet) fill(d dice, c *Cluster, node string, room model.Resources) {
 	cpu, mebibytes, pods := room[corev1.ResourceCPU], room[corev1.ResourceMemory]>>20, min(room[corev1.ResourcePods], 100)
 	for ; cpu > 200 && mebibytes > 300 && pods > 0; pods-- {

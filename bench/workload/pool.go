@@ -7,7 +7,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Pool returns an on-demand pool without limits that is ready, and whose nodes may all be disrupted at once.
+// Pool returns an on-demand pool without limits that is ready, and whose nodes may all be disrupted at the same time.
 func Pool(name string) *apiv1.NodePool {
 	p := &apiv1.NodePool{
 		TypeMeta:   metav1.TypeMeta{APIVersion: apiv1.Group + "/v1", Kind: "NodePool"},

@@ -220,7 +220,8 @@ func typesOf(t *T, p cloud.Provider, pool *apiv1.NodePool) []*cloud.InstanceType
 	return types
 }
 
-// pick returns the cheapest offering that a claim of the pool may use and whose type has at least as many offerings.
+// pick returns the cheapest offering that a claim of the pool may use. Its type has at least 1 CPU and at least as many
+// offerings as the argument says.
 func pick(t *T, p cloud.Provider, pool *apiv1.NodePool, offerings int) Offering {
 	reqs := require.FromSpec(pool.Spec.Template.Spec.Requirements)
 	best, price := Offering{}, 0.0

@@ -60,7 +60,9 @@ func Mismatch(want []string, got string, loose bool) string {
 	return b.String()
 }
 
-// clean applies all replacements to lines, and removes empty ones at either end.
+// clean returns the lines with times replaced and without spaces at their ends. If loose, it also replaces names and removes
+// indentation. A line with only "..." always loses its indentation. Empty lines at the beginning and the end of the text are
+// removed.
 func clean(text []string, loose bool) []string {
 	out := make([]string, 0, len(text))
 	for _, line := range text {

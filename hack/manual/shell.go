@@ -52,7 +52,8 @@ func (s *Shell) Run(ctx context.Context, step *Step) (string, error) {
 	return out, judge(step, err)
 }
 
-// watch reads all output. When the output has the text until, it calls stop.
+// watch reads and returns all output. As soon as the output contains the string until, watch calls the function stop, once.
+// An empty string stops nothing.
 func watch(r io.Reader, until string, stop func() error) (out string, stopped bool) {
 	var all bytes.Buffer
 	part := make([]byte, 4096)

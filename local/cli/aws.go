@@ -38,7 +38,8 @@ func (a *app) aws() *cobra.Command {
 	return cmd
 }
 
-// emulatorCommand returns a command that calls the emulator.
+// emulatorCommand completes cmd: the command calls run with a client of the emulator. It returns an error if the directory
+// has no cluster.
 func (a *app) emulatorCommand(
 	cmd *cobra.Command, args cobra.PositionalArgs,
 	run func(ctx context.Context, c control.Client, args []string) error,

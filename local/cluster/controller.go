@@ -35,8 +35,9 @@ const (
 	tokenSeconds = 365 * 24 * 60 * 60
 )
 
-// startController creates the rights of the controller and starts the controller. The rights are created even without
-// a controller, so that a user can run another build with the same kubeconfig.
+// startController creates the rights of the controller and starts the controller. The rights are created even without a
+// controller, so that a user can run another build with the same kubeconfig. If there is neither a chart nor a controller,
+// it does nothing.
 func (c *Cluster) startController(ctx context.Context, k keys) error {
 	_, err := os.Stat(filepath.Join(c.options.Chart, "Chart.yaml"))
 	switch {

@@ -46,7 +46,8 @@ func (c *Cluster) providerAddress() string {
 	return ""
 }
 
-// checkRemote returns an error if the settings name no provider, or if the path of the socket is too long.
+// checkRemote returns an error if Remote is set without the provider remote, if it is neither a provider that a part can
+// serve nor an address, or if the path of the socket is too long.
 func (c *Cluster) checkRemote(s state.Settings) error {
 	if !slices.Contains(strings.Split(s.Provider, ","), providerRemote) {
 		if s.Remote != "" {

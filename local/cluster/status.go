@@ -11,7 +11,8 @@ import (
 // Status is the state of a cluster.
 type Status struct {
 	Dir string `json:"dir"`
-	// Ready is true if every part of the control plane, and every other part that was ever started, is healthy.
+	// Ready is true if all of these are healthy: the control plane, the part clusterapi if the cluster has machines, and the
+	// controller and the provider in another process if they were ever started.
 	Ready  bool         `json:"ready"`
 	Server string       `json:"server,omitempty"` // URL of the API server
 	Parts  []PartStatus `json:"parts"`

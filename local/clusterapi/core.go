@@ -36,7 +36,7 @@ const (
 	name = "cluster-api"
 	// qps and burst are high, so that measurements show the speed of Karpenter.
 	qps, burst = 1000, 2000
-	// workers is the number of objects of each kind that are reconciled at once.
+	// workers is the number of objects of each kind that are reconciled at the same time.
 	workers = 20
 	// syncPeriod is the interval at which all objects are reconciled again.
 	syncPeriod = 10 * time.Minute

@@ -148,7 +148,7 @@ func (i *infrastructure) order(ctx context.Context, u *unstructured.Unstructured
 	return "", nil
 }
 
-// ready sets the condition Ready.
+// ready sets the condition Ready, unless it already has this reason.
 func (i *infrastructure) ready(ctx context.Context, u *unstructured.Unstructured, status, reason, message string) error {
 	before := u.DeepCopy()
 	condition := map[string]any{
@@ -227,7 +227,7 @@ func resources(u *unstructured.Unstructured) (corev1.ResourceList, error) {
 	return out, nil
 }
 
-// end terminates a machine. Its node becomes unreachable. Karpenter and Cluster API delete the node.
+// end terminates a machine: it removes the finalizer. Its node is not changed. Karpenter and Cluster API delete the node.
 func (i *infrastructure) end(ctx context.Context, u *unstructured.Unstructured) error {
 	before := u.DeepCopy()
 	if !controllerutil.RemoveFinalizer(u, finalizer) {

@@ -114,7 +114,7 @@ func (d *driver) registerNode(ctx context.Context, r ctrl.Request) (ctrl.Result,
 	return ctrl.Result{}, err
 }
 
-// provision creates the volume of a claim after kube-scheduler has chosen the node.
+// provision creates the volume of a PersistentVolumeClaim after kube-scheduler has chosen the node.
 func (d *driver) provision(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var claim corev1.PersistentVolumeClaim
 	if err := d.Get(ctx, r.NamespacedName, &claim); err != nil {
@@ -142,7 +142,7 @@ func (d *driver) provision(ctx context.Context, r ctrl.Request) (ctrl.Result, er
 	return ctrl.Result{}, err
 }
 
-// volumeOf returns the volume that the driver by creates for a claim in a zone.
+// volumeOf returns the volume that a driver creates for a PersistentVolumeClaim in a zone. by is the name of the driver.
 func volumeOf(claim *corev1.PersistentVolumeClaim, by, zone string) *corev1.PersistentVolume {
 	name := "pvc-" + string(claim.UID)
 	return &corev1.PersistentVolume{
@@ -168,7 +168,8 @@ func volumeOf(claim *corev1.PersistentVolumeClaim, by, zone string) *corev1.Pers
 	}
 }
 
-// reclaim deletes a volume of an emulated driver after its claim was deleted.
+// reclaim deletes a volume of an emulated driver after its PersistentVolumeClaim was deleted, if its reclaim policy is
+// Delete.
 func (d *driver) reclaim(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	var volume corev1.PersistentVolume
 	if err := d.Get(ctx, r.NamespacedName, &volume); err != nil {

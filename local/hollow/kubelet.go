@@ -25,7 +25,7 @@ import (
 const (
 	// hollowNodes selects the nodes to keep alive, by annotation.
 	hollowNodes = "kwok.x-k8s.io/node=fake"
-	// leaseHolder is the same in every run, so that a restarted kubelet takes over its leases at once and does not
+	// leaseHolder is the same in every run, so that a restarted kubelet takes over its leases immediately and does not
 	// wait until they expire. A node whose lease has another holder gets no heartbeats, and its pods are not run.
 	// Tests use that to make a node fail.
 	leaseHolder = "karpenter-local"

@@ -16,7 +16,7 @@ type State struct {
 	Ports map[string]int `json:"ports"`
 	// Parts has the last process that was started for each part.
 	Parts map[string]process.ID `json:"parts"`
-	// Settings are the settings of the last start.
+	// Settings are the settings of the first start. A later start sets only those that are empty.
 	Settings Settings `json:"settings"`
 }
 

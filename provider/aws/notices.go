@@ -36,7 +36,7 @@ func (p *Provider) NoticeSources() []cloud.NoticeSource {
 	return sources
 }
 
-// A statusBreaker bounds how many instances are terminated at once because of status checks and scheduled events.
+// A statusBreaker bounds how many instances are terminated at the same time because of status checks and scheduled events.
 type statusBreaker struct{ p *Provider }
 
 // Admit implements interruption.Breaker. EC2 reports all instances of the account. Instances that are not Karpenter's

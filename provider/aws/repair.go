@@ -22,7 +22,8 @@ const (
 // anyReason matches every reason.
 const anyReason = ".*"
 
-// Tolerations and drain bounds of the policies.
+// How long a condition must be reported before a node is repaired (patience, acceleratorPatience), and how long the drain
+// may take then (drainBound, acceleratorBound).
 const (
 	patience            = 30 * time.Minute
 	acceleratorPatience = 10 * time.Minute
@@ -30,7 +31,8 @@ const (
 	acceleratorBound    = 5 * time.Minute
 )
 
-// repairPolicies returns the policies of node repair. With reboots, some errors of accelerators are repaired by a reboot.
+// repairPolicies returns the policies of node repair. If reboots is true, some errors of accelerators are repaired by a
+// reboot.
 func repairPolicies(reboots bool) []cloud.RepairPolicy {
 	policy := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string, after, drain time.Duration) cloud.RepairPolicy {
 		return cloud.RepairPolicy{

@@ -14,14 +14,15 @@ import (
 // conflictPause is the pause before a class is read and written again after a conflict. By then the cache has the other change.
 const conflictPause = time.Second
 
-// Locked returns a merge patch from before to the object that is patched. It fails with a conflict if the stored object is not
-// before any more.
+// Locked returns a merge patch with the changes from before to the object that is patched. The patch fails with a conflict
+// if the stored object has another resource version than before.
 func Locked(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
-// Failed returns the result of a Reconcile after a write of the class failed with err. A conflict is repeated after a second. A
-// class that does not exist any more needs nothing. Any other error is returned as "what name: err".
+// Failed returns the result of a Reconcile after a write of the class failed with err. After a conflict, the class is
+// reconciled again after a second. If the class does not exist any more, there is no error. Any other error is returned as
+// "what name: err".
 func Failed(err error, what, name string) (ctrl.Result, error) {
 	switch {
 	case apierrors.IsConflict(err):

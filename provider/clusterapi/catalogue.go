@@ -25,9 +25,11 @@ type domain struct {
 	zone string
 }
 
-// domains returns the failure domains of a template. If the class lists failure domains, they are in the order of the class,
-// otherwise in the order of the Cluster's status. A Cluster without failure domains counts as one zone. The zone has the name
-// of the Cluster, unless a label of the template names a zone.
+// domains returns the failure domains of a template, with their zones. If the template has a failure domain, it is the only
+// one, or there is none if the class does not list it. Otherwise they are those that the class lists, in its order, or else
+// those of the Cluster's status. The zone has the name of the failure domain, unless the class, or a label of a template
+// with only one failure domain, names a zone. A Cluster without failure domains counts as one zone. It has the name of the
+// Cluster, unless a label of the template names a zone.
 func domains(class *clusterapiv1alpha1.ClusterAPINodeClass, cluster *clusterObject, t *template) []domain {
 	var names []string
 	for _, d := range cluster.Status.FailureDomains {
@@ -91,7 +93,8 @@ type kind struct {
 	prices       []price  // of the offerings, in their order
 }
 
-// kinds returns the templates of the class with their instance types, in name order.
+// kinds returns the templates of the class with their instance types, in name order. Templates without a failure domain are
+// omitted.
 func (p *Provider) kinds(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) ([]kind, error) {
 	cluster, err := p.source.cluster(ctx, class)
 	if err != nil {

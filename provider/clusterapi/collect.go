@@ -29,8 +29,8 @@ import (
 const collectEvery = time.Minute
 
 // A Collector deletes Machines and clones of this provider whose NodeClaim does not exist. Machines whose node is ready and
-// runs pods are kept, and all of them if they are too many (package withhold). Clones without a Machine have no bound, because
-// no instance was launched for them. NodeClaims whose Machine does not exist are deleted by internal/controller/nodeclaim/garbagecollection.
+// runs pods are kept, and all of them if they are too many (package withhold). Any number of clones without a Machine is
+// deleted, because no instance was launched for them.
 type Collector struct {
 	provider *Provider
 }

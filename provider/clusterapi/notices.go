@@ -38,9 +38,9 @@ type machineNotices struct{ p *Provider }
 // Name implements cloud.NoticeSource.
 func (n machineNotices) Name() string { return "interruption.machine" }
 
-// Receive implements cloud.NoticeSource. Failed health checks of too many Machines at once are withheld, because the network or
-// the API server may be the cause (package withhold). Each call returns a notice while its cause exists. Repeated notices do no harm: once the
-// claim is being deleted, further notices about it are ignored.
+// Receive implements cloud.NoticeSource. Failed health checks of too many Machines at the same time are withheld, because
+// the network or the API server may be the cause (package withhold). Each call returns a notice while its cause exists.
+// Repeated notices do no harm: once the claim is being deleted, further notices about it are ignored.
 func (n machineNotices) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	batch := cloud.NoticeBatch{Next: noticeEvery}
 	all, err := n.p.machines(ctx, n.p.config.Management.Cached)

@@ -14,8 +14,8 @@ import (
 
 // Times of an outage of the management cluster.
 const (
-	// outageGrace is the time for which node classes stay ready although the management cluster does not answer. Then their
-	// NodePools get no nodes, and pods go to other NodePools.
+	// outageGrace is the time for which node classes stay ready although the management cluster does not answer. After that,
+	// their NodePools get no nodes, and pods go to other NodePools.
 	outageGrace = time.Minute
 	// probeTime bounds the read by which it is found whether the management cluster answers.
 	probeTime = 10 * time.Second
@@ -48,9 +48,9 @@ func (o *outage) note(err error, now time.Time) time.Duration {
 // errCacheEmpty is the error of a read while the cache was never filled.
 var errCacheEmpty = errors.New("the management cluster has not answered since the start of the controller")
 
-// A boundedReader reads from the cache of the management cluster. If the cache was never filled, a read fails after cacheTime
-// and later reads fail at once for cachePause. So an outage at the start delays NodePools of other providers at most once in a
-// while.
+// A boundedReader reads from the cache of the management cluster. If the cache was never filled, a read fails after
+// cacheTime. For cachePause after that, reads fail immediately. So an outage at the start delays NodePools of other
+// providers by cacheTime, at most once per cachePause.
 type boundedReader struct {
 	reader client.Reader
 	clock  clock.Clock

@@ -228,7 +228,8 @@ func (p *prices) of(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINod
 	return book, errors.Join(errs...)
 }
 
-// table returns the table of a source, read at most priceAge ago.
+// table returns the table of a source, read at most priceAge ago. If the source cannot be read or parsed, it returns the
+// error and the last table that could be, nil for none.
 func (p *prices) table(source string, read func() ([]byte, error)) (*priceTable, error) {
 	now := p.clock.Now()
 	p.mu.Lock()

@@ -75,7 +75,7 @@ func (s *Settings) Complete() {
 	}
 }
 
-// Validate returns an error for each file that cannot be used.
+// Validate reads environment variables, and returns an error for each setting that cannot be used.
 func (s *Settings) Validate() error {
 	s.Complete()
 	var errs []error

@@ -31,7 +31,7 @@ import (
 const (
 	// statusEvery is the interval at which a class is read again: templates, failure domains and prices may change.
 	statusEvery = 15 * time.Second
-	// statusWorkers is how many classes are reconciled at once.
+	// statusWorkers is how many classes are reconciled at the same time.
 	statusWorkers = 4
 )
 
@@ -166,7 +166,8 @@ func (s *Status) describe(
 	}
 }
 
-// templatesReady sets the condition TemplatesReady.
+// templatesReady sets the condition TemplatesReady. It is True if some template has a zone, and then its message names the
+// errors of the others. wrong has the errors about templates and about spec.capacityErrors.
 func (s *Status) templatesReady(class *clusterapiv1alpha1.ClusterAPINodeClass, wrong []error) {
 	now, kind := s.provider.config.Clock.Now(), clusterapiv1alpha1.ConditionTypeTemplatesReady
 	var zoneless []string

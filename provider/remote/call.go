@@ -34,7 +34,8 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 // createMethod is the name of the call that may take as long as a launch.
 const createMethod = "CreateInstance"
 
-// call makes one call. It waits for one of the calls that the provider takes at the same time, and ends at the deadline.
+// call makes one call, which ends after limit at the latest. If as many calls are open as the provider accepts at the same
+// time, it first waits until one of them ends. For launches, a part of that number is the maximum.
 func call[Q, A any](
 	ctx context.Context, p *Provider, method string, limit time.Duration,
 	f func(context.Context, Q, ...grpc.CallOption) (A, error), request Q,

@@ -110,7 +110,7 @@ func (p *Provider) gone() error {
 }
 
 // catalogue returns the catalogue of the key, and opens its stream if there is none. It closes the streams of other
-// catalogues that have not been read for the time unused.
+// catalogues that have not been read for ten minutes (unused).
 func (p *Provider) catalogue(key shelfKey) *catalogue {
 	now := p.config.Clock.Now()
 	p.shelf.mu.Lock()
@@ -141,8 +141,8 @@ func (c *catalogue) idle(now time.Time) bool {
 	return now.Sub(c.used) > unused
 }
 
-// wait returns the current types. Before the first commit it waits for it, at most firstTypes. If the stream has ended
-// without a commit, it returns an error.
+// wait returns the types of the last commit, or the failure in it. Before the first commit it waits for that commit, at most
+// five seconds (firstTypes). If the stream or this time ends without a commit, it returns a NodeClassNotReadyError.
 func (c *catalogue) wait(ctx context.Context, p *Provider) ([]*cloud.InstanceType, error) {
 	bounded, cancel := timeout.Context(ctx, p.config.Clock, firstTypes)
 	defer cancel()
@@ -230,7 +230,7 @@ func (p *Provider) read(ctx context.Context, key shelfKey, c *catalogue) (commit
 	}
 }
 
-// A draft has the instance types of the messages since the last commit.
+// A draft has the instance types after all messages of a stream so far. A commit makes them the current catalogue.
 type draft struct {
 	types     map[string]*cloud.InstanceType
 	offerings int
@@ -309,8 +309,8 @@ func (c *catalogue) tell() {
 	c.changed = make(chan struct{})
 }
 
-// pricesCurrent reports whether all catalogues have current prices. A catalogue whose prices are outdated for priceWait
-// counts as current.
+// pricesCurrent reports whether all catalogues have current prices. A catalogue whose prices have been outdated for ten
+// minutes (priceWait) counts as current.
 func (s *shelf) pricesCurrent(now time.Time) bool {
 	for _, c := range s.all() {
 		c.mu.Lock()

@@ -71,8 +71,8 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	return i, nil
 }
 
-// candidates returns the offerings that the claim allows and that are large enough for its requests. They are sorted by
-// price, then by name.
+// candidates returns the offerings that the claim allows, that can be launched, and whose type is large enough for its
+// requests. They are sorted by price, then by name. Only the first maxCandidates are returned.
 func (p *Provider) candidates(claim *apiv1.NodeClaim, kinds []*cloud.InstanceType) []*cloudv1.OfferingKey {
 	type candidate struct {
 		name     string
@@ -186,8 +186,8 @@ func (p *Provider) describe(i *cloud.Instance, m *cloudv1.Instance, kinds []*clo
 	}
 }
 
-// Owners records which claim got which instance. So a response with the instance of another claim is detected. The
-// record is lost in a restart. That is safe, because every call has the token of its claim.
+// owners records which claim got which instance. So a response with the instance of another claim is detected. The record is
+// lost in a restart. That is safe, because every call has the token of its claim.
 type owners struct {
 	mu sync.Mutex // guards of
 	of map[string]owner

@@ -21,8 +21,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/wire"
 )
 
-// Classes caches the node classes as JSON, in the state in which the controller Status last read them. A class that is
-// not in the cache is read from the API server.
+// classes caches the node classes as JSON, in the state in which the controller Status last read them. A class that is not
+// in the cache is read from the API server.
 type classes struct {
 	mu    sync.Mutex // guards known
 	known map[classKey]string
@@ -98,7 +98,7 @@ type Status struct {
 	kind     schema.GroupVersionKind
 }
 
-// Statuses returns the controllers of the node classes.
+// Statuses returns a Status for each kind of node class. For a provider with access to the cluster it returns none.
 func (p *Provider) Statuses() []*Status {
 	if p.info.Has(cloudv1.Capability_CAPABILITY_CLUSTER_ACCESS) {
 		return nil

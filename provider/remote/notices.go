@@ -23,8 +23,8 @@ const (
 	soon = time.Millisecond
 )
 
-// Notices is the source of the provider's notices. State in memory may be lost, because the provider sends a batch again
-// that was not acknowledged when the stream ended.
+// notices is the source of the notices of the provider. State in memory may be lost, because the provider sends a batch
+// again that was not acknowledged when the stream ended.
 type notices struct {
 	provider *Provider
 	mu       sync.Mutex // guards stream
@@ -125,7 +125,7 @@ func (n *notices) drop(s *noticeStream) {
 }
 
 // batch converts a batch. Invalid notices are counted and omitted, because they would be invalid again if the provider
-// repeated them.
+// repeated them. If the batch has more than MaxNotices notices, batch ends the stream and returns an error.
 func (n *notices) batch(ctx context.Context, s *noticeStream, m *cloudv1.WatchNoticesResponse) (cloud.NoticeBatch, error) {
 	if len(m.GetNotices()) > wire.MaxNotices {
 		n.drop(s)

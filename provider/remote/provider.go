@@ -64,8 +64,8 @@ const (
 	shortCall  = 30 * time.Second
 	longCall   = 2 * time.Minute
 	createCall = cloud.MaxLaunchTimeout
-	// pings is how long a connection may be silent. Servers of gRPC end connections with pings more often than every five
-	// minutes, unless they are set up otherwise. Calls of GetInfo find a provider that hangs earlier.
+	// pings is how long a connection may be silent before a ping is sent. Servers of gRPC end connections with pings more
+	// often than every five minutes, unless they are set up otherwise. Calls of GetInfo find a provider that hangs earlier.
 	pings = 6 * time.Minute
 )
 

@@ -19,14 +19,14 @@ func keyOf(k *cloudv1.OfferingKey) offeringKey {
 // maxShortages is the maximum number of stored shortages.
 const maxShortages = 50_000
 
-// Shortages are the offerings that launches have found to be exhausted. They are lost in a restart. Then another launch
+// shortages are the offerings that launches have found to be exhausted. They are lost in a restart. Then another launch
 // finds the same.
 type shortages struct {
 	mu    sync.Mutex // guards until
 	until map[offeringKey]time.Time
 }
 
-// add records that the offerings are exhausted until the time.
+// add records that the offerings are exhausted until the time. Once maxShortages are stored, it ignores further ones.
 func (s *shortages) add(keys []*cloudv1.OfferingKey, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,18 +18,18 @@ import (
 	"github.com/karpenter-go/karpenter/provider/withhold"
 )
 
-// withheldPause is the wait before the next notices are received, if some were withheld. The provider sends those again, maybe
-// at once.
+// withheldPause is the wait before the next notices are received, if some were withheld. The provider may send those again
+// without a pause.
 const withheldPause = 10 * time.Second
 
-// doubtful are the kinds of notices that report the health of an instance. They may be wrong for many instances at once. All
-// other kinds report what the cloud does with an instance.
+// doubtful are the kinds of notices that report the health of an instance. They may be wrong for many instances at the same
+// time. All other kinds report what the cloud does with an instance.
 var doubtful = []cloud.NoticeKind{
 	model.NoticeInstanceFailed, model.NoticeHostFailed, model.NoticeEventPending, model.NoticeScheduledChange,
 }
 
-// bounded removes notices about the health of instances from the batch if they are about too many instances at once (package
-// withhold). Notices that are removed count as failed, so that the provider sends them again.
+// bounded removes notices about the health of instances from the batch if they are about too many instances at the same time
+// (package withhold). Notices that are removed count as failed, so that the provider sends them again.
 func (n *notices) bounded(ctx context.Context, batch cloud.NoticeBatch) (cloud.NoticeBatch, error) {
 	p := n.provider
 	if p.config.Client == nil || !slices.ContainsFunc(batch.Notices, isDoubtful) {

@@ -105,8 +105,9 @@ func (b *Breaker) Admit(ctx context.Context, cause Cause, classes []string, mana
 	return func(class string) bool { return lifted[class] }, nil
 }
 
-// known returns which classes have no bound, and those of the named classes that exist. An instance whose class is not known may
-// be of any class: all classes are returned, and it has no bound if no class has one.
+// known returns two results. lifted[name] is true if the number of terminations of instances of that class has no limit.
+// concerned are those of the named classes that exist. An empty name stands for an instance whose class is not known. Then
+// concerned has all classes, and lifted[""] is true if all classes have no limit.
 func (b *Breaker) known(ctx context.Context, names []string) (lifted map[string]bool, concerned []client.Object, err error) {
 	if len(names) == 0 {
 		return nil, nil, nil

@@ -16,7 +16,8 @@ const (
 	InstanceGPUCountLabelKey = Group + "/instance-gpu-count"
 )
 
-// Labels and annotations of objects in the management cluster.
+// Labels and annotations of objects in the management cluster. The kinds of the objects are in parentheses. Clones of
+// templates are the objects that are made from the infrastructure and bootstrap templates for a Machine.
 const (
 	// OwnerLabelKey (Machine, clones of templates) is the UID of the namespace kube-system of the workload cluster whose
 	// controller created the object.

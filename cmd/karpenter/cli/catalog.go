@@ -66,7 +66,7 @@ func printList[T any](w io.Writer, list []T) error {
 	return err
 }
 
-// rows returns a row for each type, with its cheapest offering.
+// rows returns a row for each type, with its lowest price for each capacity type.
 func rows(types []catalogue.Type) []report.TypeRow {
 	out := make([]report.TypeRow, len(types))
 	for i, t := range types {

@@ -49,7 +49,7 @@ func controllerCommand(version operator.Version) *cobra.Command {
 	return c
 }
 
-// providers has the settings of all providers of this build. One provider is used.
+// providers has the settings of all providers of this build. The setting provider names the ones that are used.
 type providers struct {
 	aws        *aws.Settings
 	kwok       *kwok.Settings

@@ -59,7 +59,7 @@ func costCommand() *cobra.Command {
 	return c
 }
 
-// check returns an error if the flags are invalid.
+// check returns the fields of --by, or an error if flags are invalid.
 func (x *costing) check() ([]cost.Field, error) {
 	switch x.output {
 	case "text", "wide", "json", "csv":
@@ -174,7 +174,8 @@ func (x *costing) ofCluster(cmd *cobra.Command, p *progress) (ledger.Saved, erro
 	return x.allocate(cmd, p, run, usage), nil
 }
 
-// allocate returns the prices per hour.
+// allocate returns the allocation of the current prices of the nodes, in dollars per hour. usage has the resources that pods
+// use, by pod key; it may be nil.
 func (x *costing) allocate(cmd *cobra.Command, p *progress, run *offline.Run, usage map[string]model.Resources) ledger.Saved {
 	p.say("checking why nodes are kept")
 	simulated := len(x.files) > 0

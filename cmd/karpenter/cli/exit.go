@@ -63,7 +63,7 @@ func usageOfArgs(c *cobra.Command) {
 }
 
 // interruptible wraps the function run of a command that only reads and computes. A signal cancels the command's
-// context, and the command then ends at once. Planning does not check the context, because the engine is pure.
+// context, and the command then ends immediately. Planning does not check the context, because the engine is pure.
 func interruptible(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ended := make(chan error, 1)

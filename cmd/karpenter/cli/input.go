@@ -133,7 +133,7 @@ func (o output) checkWithYAML() error {
 	return nil
 }
 
-// encoded reports whether the output is a value and not text.
+// encoded reports whether the output is JSON or YAML.
 func (o output) encoded() bool { return o == asJSON || o == asYAML }
 
 // encode writes v as JSON in one line, or as a document of YAML.

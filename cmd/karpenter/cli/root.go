@@ -18,7 +18,7 @@ import (
 func Run(args []string, version operator.Version) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process immediately
 	root := New(version)
 	root.SetArgs(args)
 	root.InitDefaultHelpCmd()

@@ -74,7 +74,7 @@ func topCommand() *cobra.Command {
 	return c
 }
 
-// print prints everything once.
+// print prints the data of the view once, as text or encoded.
 func (t *topView) print(cmd *cobra.Command, _ []string) error {
 	p := newProgress(cmd.ErrOrStderr())
 	defer p.end()

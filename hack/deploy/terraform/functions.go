@@ -17,8 +17,8 @@ import (
 // modulePath is the value of path.module.
 const modulePath = "."
 
-// functions returns the functions of Terraform that the module may use. After a template is rendered, filled is called
-// with the names of the values passed to it, and of those that it uses.
+// functions returns the functions of Terraform that the module may use. Whenever a template is rendered, the function filled
+// is called with the names of the values given to the template and of those that it uses.
 func (m *Module) functions(filled func(file string, given, used []string)) map[string]function.Function {
 	return map[string]function.Function{
 		"concat":     stdlib.ConcatFunc,

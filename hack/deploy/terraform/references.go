@@ -19,8 +19,9 @@ type use struct {
 	within *hclsyntax.Block
 }
 
-// checkReferences returns errors for references to undeclared names, for unused declarations, and for unknown
-// functions.
+// checkReferences returns errors for references to undeclared names, for variables, locals and data sources that are not
+// used, and for unknown functions. A variable that refers to anything but itself, and an output that refers to nothing but
+// variables, are errors, too.
 func (m *Module) checkReferences() error {
 	var errs []error
 	used := map[string]bool{}
@@ -62,8 +63,8 @@ func (m *Module) checkReferences() error {
 	return errors.Join(errs...)
 }
 
-// expressions calls do for each argument of a block and of its nested blocks. It skips ignore_changes and the type of
-// a variable, because their names are not references.
+// expressions calls the function do for each argument of a block and of its nested blocks. It skips ignore_changes and the
+// type of a variable, because their names are not references.
 func expressions(top *hclsyntax.Block, do func(a *hclsyntax.Attribute)) {
 	var walk func(b *hclsyntax.Body)
 	walk = func(b *hclsyntax.Body) {

@@ -197,7 +197,8 @@ func (s *stack) make(id string, r *yaml.Node) Resource {
 // property matches a property of a form: its name, and the type of its value.
 var property = regexp.MustCompile(`^(\w+)(#|\?|\{\}|\[(\w*)\])?$`)
 
-// hold panics with a wrong unless properties agree with a form.
+// hold panics with a value of type wrong unless properties agree with a form: all names are known, all values have the type
+// of the form, and all needed properties are present.
 func hold(where string, f form, properties map[string]any) {
 	known := map[string][]string{}
 	for _, p := range strings.Fields(f.needs + " " + f.may) {

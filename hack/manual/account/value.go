@@ -98,7 +98,7 @@ func (s *stack) plain(n *yaml.Node) any {
 	return n.Value
 }
 
-// count panics with a wrong unless a function call has the given number of arguments.
+// count panics with a value of type wrong unless a function call has the given number of arguments.
 func (s *stack) count(n *yaml.Node, want int) {
 	if len(n.Content) != want {
 		throw("line %d: %s takes %d arguments", n.Line, n.Tag, want)

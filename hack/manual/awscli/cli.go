@@ -152,7 +152,7 @@ func same(name, dashed string) bool {
 	return strings.EqualFold(name, strings.ReplaceAll(dashed, "-", ""))
 }
 
-// deploy creates or updates a stack, like the command "cloudformation deploy".
+// deploy creates a stack, like the command "cloudformation deploy" does for a stack that does not exist yet.
 func deploy(ctx context.Context, client *cloudformation.Client, options map[string][]string, out io.Writer) error {
 	for name := range options {
 		if !slices.Contains([]string{"stack-name", "template-file", "capabilities", "parameter-overrides", "tags"}, name) {

@@ -18,7 +18,7 @@ type show struct {
 	text  bool
 }
 
-// shown removes these options from options and returns them.
+// shown removes --query and --output from options and returns what they say.
 func shown(options map[string][]string) (show, error) {
 	var s show
 	take := func(name string) (string, error) {
@@ -49,8 +49,8 @@ func shown(options map[string][]string) (show, error) {
 	return s, nil
 }
 
-// print writes a response. It writes nothing if the response is empty, or if the query has no result and the output is
-// JSON.
+// print writes a response. It writes nothing if the response is empty. A query that has no result in the response is an
+// error.
 func (s show) print(w io.Writer, answer any) error {
 	if fields, ok := answer.(map[string]any); ok && len(fields) == 0 {
 		return nil

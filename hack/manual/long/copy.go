@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Copy makes the directory to a git repository that has the files of the directory from. It copies uncommitted files,
-// too, but no ignored ones. It writes a file only if it differs, and removes files that the directory from does not
-// have. Build results in the directory to are kept.
+// Copy turns the directory with the path to into a git repository with the files of the directory with the path from. It
+// copies uncommitted files, too, but no ignored ones. It writes a file only if it differs, and removes files that the source
+// does not have. Build results in the target are kept.
 func Copy(ctx context.Context, from, to string) error {
 	files, err := listed(ctx, from)
 	if err != nil {

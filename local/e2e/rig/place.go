@@ -79,7 +79,7 @@ func (p *Place) Await(t *testing.T, list client.ObjectList, done func() string, 
 	}
 }
 
-// Poll is like Await, for several kinds at once or for state without a watch.
+// Poll is like Await, for conditions on several kinds of objects, or on state without a watch. It calls done every 200 ms.
 func (p *Place) Poll(t *testing.T, done func(context.Context) string) {
 	t.Helper()
 	ctx, cancel := p.patience(t)

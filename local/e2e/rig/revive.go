@@ -30,7 +30,8 @@ func (n *nurse) leave() {
 	n.off = true
 }
 
-// ended is called when a part has ended.
+// ended is called when a part has ended. It copies the log of the part and restarts the part. It does nothing for the
+// controller, and after leave.
 func (n *nurse) ended(part string, how error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

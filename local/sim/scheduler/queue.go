@@ -34,7 +34,7 @@ type entry struct {
 	rejectors sets.Set[string]
 	// failures is how many attempts in a row have ended with an error.
 	failures int
-	// waiting is set while a node is chosen and the claims of the pod are not bound.
+	// waiting is set while a node is chosen and the PersistentVolumeClaims of the pod are not bound.
 	waiting *wait
 }
 
@@ -180,7 +180,7 @@ func (h hint) helps(e *entry, before, after any) bool {
 	return err != nil || answer == fwk.Queue
 }
 
-// NominatedPodsForNode implements fwk.PodNominator. The pods are ordered by name.
+// NominatedPodsForNode implements fwk.PodNominator. The pods are in the order of compare.
 func (q *queue) NominatedPodsForNode(node string) []fwk.PodInfo {
 	if len(q.nominated[node]) == 0 {
 		return nil

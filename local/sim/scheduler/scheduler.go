@@ -24,7 +24,7 @@ type Scheduler struct {
 	seed    uint64
 	profile *profile
 	queue   *queue
-	// waits are the pods whose claims are being bound, in the order in which their nodes were chosen.
+	// waits are the pods whose PersistentVolumeClaims are being bound, in the order in which their nodes were chosen.
 	waits []*wait
 	// changed is true if an object changed after the last Step that did something. next is the result of that Step.
 	changed bool

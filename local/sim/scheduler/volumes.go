@@ -18,10 +18,10 @@ import (
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
-// bindTimeout is how long the claims of a pod may take to be bound.
+// bindTimeout is how long the PersistentVolumeClaims of a pod may take to be bound.
 const bindTimeout = 10 * time.Minute
 
-// A wait is a pod whose node is chosen and whose claims are not bound.
+// A wait is a pod whose node is chosen and whose PersistentVolumeClaims are not bound. They are the claims in this file.
 type wait struct {
 	entry *entry
 	// assumed is the pod with its chosen node. The index counts it on that node.
@@ -30,11 +30,11 @@ type wait struct {
 	claims   []reservation
 }
 
-// A reservation is a claim that is being bound, and the volume that is reserved for it. The volume is "" if the CSI driver
-// creates one.
+// A reservation is a PersistentVolumeClaim that is being bound, and the volume that is reserved for it. The volume is "" if
+// the CSI driver creates one.
 type reservation struct{ claim, volume string }
 
-// unbound returns the claims of a pod that are not bound. A pod that passes the filters has only such unbound claims as are
+// unbound returns the PersistentVolumeClaims of a pod that are not bound. If the pod passes the filters, all of them can be
 // bound after its node is chosen.
 func (s *Scheduler) unbound(pod *corev1.Pod) []*corev1.PersistentVolumeClaim {
 	var claims []*corev1.PersistentVolumeClaim
@@ -55,13 +55,13 @@ func (s *Scheduler) unbound(pod *corev1.Pod) []*corev1.PersistentVolumeClaim {
 	return claims
 }
 
-// bound reports whether the volume controller has bound a claim.
+// bound reports whether the volume controller has bound a PersistentVolumeClaim.
 func bound(c *corev1.PersistentVolumeClaim) bool {
 	return c.Spec.VolumeName != "" && metav1.HasAnnotation(c.ObjectMeta, volumehelpers.AnnBindCompleted)
 }
 
-// await chooses existing volumes for the claims of an assumed pod, or requests new ones. The pod is nominated to its node
-// until all claims are bound.
+// await chooses existing volumes for the PersistentVolumeClaims of an assumed pod, or requests new ones. The pod is
+// nominated to its node until all PersistentVolumeClaims are bound.
 func (s *Scheduler) await(
 	ctx context.Context, e *entry, assumed *corev1.Pod, claims []*corev1.PersistentVolumeClaim, now time.Time,
 ) error {
@@ -77,8 +77,9 @@ func (s *Scheduler) await(
 	return s.writeStatus(ctx, e.pod, status)
 }
 
-// chooseVolumes reserves for each claim the smallest existing volume that fits, small claims first. Claims without such a
-// volume are annotated with the node, so that their CSI driver creates a volume.
+// chooseVolumes reserves for each PersistentVolumeClaim the smallest existing volume that fits. PersistentVolumeClaims with
+// small requests come first. Those without such a volume are annotated with the node, so that their CSI driver creates a
+// volume.
 func (s *Scheduler) chooseVolumes(ctx context.Context, w *wait, claims []*corev1.PersistentVolumeClaim) error {
 	node, ok := kubeapi.Find[*corev1.Node](s.server, "", w.assumed.Spec.NodeName)
 	if !ok {
@@ -110,12 +111,12 @@ func (s *Scheduler) chooseVolumes(ctx context.Context, w *wait, claims []*corev1
 	return nil
 }
 
-// size returns how much storage a claim requests.
+// size returns how much storage a PersistentVolumeClaim requests.
 func size(c *corev1.PersistentVolumeClaim) *resource.Quantity {
 	return c.Spec.Resources.Requests.Storage()
 }
 
-// volumesFor returns the volumes of a claim's storage class.
+// volumesFor returns the volumes of the storage class of a PersistentVolumeClaim.
 func (s *Scheduler) volumesFor(claim *corev1.PersistentVolumeClaim) []*corev1.PersistentVolume {
 	class := volumehelpers.GetPersistentVolumeClaimClass(claim)
 	return slices.DeleteFunc(kubeapi.List[*corev1.PersistentVolume](s.server), func(v *corev1.PersistentVolume) bool {
@@ -123,7 +124,7 @@ func (s *Scheduler) volumesFor(claim *corev1.PersistentVolumeClaim) []*corev1.Pe
 	})
 }
 
-// selectNode annotates a claim with the node of its pod.
+// selectNode annotates a PersistentVolumeClaim with the node of its pod.
 func (s *Scheduler) selectNode(ctx context.Context, claim *corev1.PersistentVolumeClaim, node string) error {
 	claim = claim.DeepCopy()
 	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, volumehelpers.AnnSelectedNode, node)
@@ -133,7 +134,7 @@ func (s *Scheduler) selectNode(ctx context.Context, claim *corev1.PersistentVolu
 	return nil
 }
 
-// prebind reserves a volume for a claim. The volume controller does the rest.
+// prebind reserves a volume for a PersistentVolumeClaim. The volume controller then binds both.
 func (s *Scheduler) prebind(ctx context.Context, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
 	reserved, changed, err := volumehelpers.GetBindVolumeToClaim(volume, claim)
 	if err != nil {
@@ -148,7 +149,8 @@ func (s *Scheduler) prebind(ctx context.Context, volume *corev1.PersistentVolume
 	return nil
 }
 
-// finishWaits binds the pods whose claims are bound. It ends the attempt for pods whose claims cannot be bound any more.
+// finishWaits binds the pods whose PersistentVolumeClaims are bound. It ends the attempt for a pod whose
+// PersistentVolumeClaims cannot be bound any more, or have not been bound by its deadline.
 func (s *Scheduler) finishWaits(ctx context.Context, now time.Time) error {
 	for _, w := range slices.Clone(s.waits) {
 		done, cause := s.progress(w)
@@ -170,7 +172,8 @@ func (s *Scheduler) finishWaits(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// progress reports whether all claims of a waiting pod are bound, or why they cannot be bound for its node.
+// progress reports whether all PersistentVolumeClaims of a waiting pod are bound. The error is the reason why they cannot be
+// bound for its node.
 func (s *Scheduler) progress(w *wait) (done bool, err error) {
 	node, ok := kubeapi.Find[*corev1.Node](s.server, "", w.assumed.Spec.NodeName)
 	if !ok {
@@ -190,8 +193,8 @@ func (s *Scheduler) progress(w *wait) (done bool, err error) {
 	return done, nil
 }
 
-// possible returns why a claim cannot be bound for a node, nil if it still can. reserved is the volume that is reserved for
-// the claim.
+// possible returns why a PersistentVolumeClaim cannot be bound for a node, nil if it still can. reserved is the volume that
+// is reserved for it, empty if the CSI driver creates one.
 func (s *Scheduler) possible(claim *corev1.PersistentVolumeClaim, reserved string, node *corev1.Node) error {
 	name := reserved
 	if reserved == "" {

@@ -34,7 +34,8 @@ func (v variant) requirements() []corev1.NodeSelectorRequirement {
 	}
 }
 
-// A parameter is an SSM parameter whose value is the ID of an image for these variants.
+// A parameter names an SSM parameter whose value is the ID of an image. The image is made for nodes of variants. If variants
+// is nil, the image is made for Windows.
 type parameter struct {
 	path     string
 	variants []variant

@@ -92,7 +92,8 @@ func windows(family string) []corev1.NodeSelectorRequirement {
 	}
 }
 
-// lookUp returns the value of an SSM parameter, and ok=false if there is none.
+// lookUp returns the value of an SSM parameter, from the cache or from AWS. It returns false if the parameter does not exist
+// or is empty. That a parameter does not exist is cached, too.
 func (r *Resolver) lookUp(ctx context.Context, name string, cache *ttl.Cache[string, string]) (string, bool, error) {
 	if id, ok := cache.Get(name); ok {
 		return id, true, nil

@@ -17,7 +17,7 @@ import (
 // without a new item, after Longest at the latest, or when it has Items items.
 type Window struct {
 	Idle, Longest time.Duration
-	// Items is the number of items at which a bucket closes at once.
+	// Items is the number of items at which a bucket closes immediately.
 	Items int
 }
 
@@ -75,7 +75,8 @@ func New[I, O any](ctx context.Context, c Config[I, O]) *Batcher[I, O] {
 	}
 }
 
-// Submit adds the item to the open bucket of the key and returns at once. If there is no open bucket, it opens one.
+// Submit adds the item to the open bucket of the key, and does not wait for the result. If there is no open bucket, it opens
+// one.
 func (b *Batcher[I, O]) Submit(key string, item I) *Ticket[O] {
 	b.mu.Lock()
 	defer b.mu.Unlock()

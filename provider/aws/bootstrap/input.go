@@ -38,7 +38,7 @@ type Input struct {
 	MaxPods int64
 	Labels  map[string]string
 	Taints  []corev1.Taint
-	// RAID0 joins local disks for ephemeral storage.
+	// RAID0 is true if the local disks are joined to one volume for the ephemeral storage of pods.
 	RAID0 bool
 	// Custom is the user data of the node class.
 	Custom string
@@ -63,9 +63,10 @@ func UserData(in Input) (string, error) {
 	return "", fmt.Errorf("write user data: unknown image family %q", in.Family)
 }
 
-// ClaimLabels returns the labels with which the claim's node registers. Labels in reserved domains of Kubernetes are
-// omitted, because the API server rejects nodes that set them on themselves. The label do-not-sync-taints is omitted
-// for custom images, which may register without the claim's taints.
+// ClaimLabels returns the labels with which the claim's node registers: the labels of the claim, without those that depend
+// on the instance, and the capacity type. Labels in reserved domains of Kubernetes are omitted, because the API server
+// rejects nodes that set them on themselves. The label do-not-sync-taints is added unless the image is custom: such a node
+// may register without the claim's taints.
 func ClaimLabels(claim *apiv1.NodeClaim, capacityType, family string) map[string]string {
 	labels := maps.Clone(claim.Labels)
 	if labels == nil {
@@ -80,8 +81,9 @@ func ClaimLabels(claim *apiv1.NodeClaim, capacityType, family string) map[string
 	return labels
 }
 
-// ofInstance are the labels that depend on the instance. They are omitted from user data. A repeated launch must have
-// exactly the same user data, and the claim may by then have the labels of an earlier instance.
+// ofInstance has the well-known labels of Karpenter and of this provider. ClaimLabels takes only the NodePool's name of them
+// from the claim, because most of the others depend on the instance. A repeated launch must have exactly the same user data,
+// and the claim may by then have the labels of an earlier instance.
 var ofInstance = apiv1.CoreLabels().With(awsv1.Labels()).WellKnown
 
 func restricted(key string) bool {

@@ -21,9 +21,10 @@ type Inventory struct {
 	Zones    map[string][]string
 }
 
-// Build returns the instance types that nodes of shape s may have, in name order. A type has offerings in the zones
-// where EC2 offers it and the class has a subnet. The offerings have no price and are unavailable until Price sets
-// price and availability. Types without such a zone, and types that the shape excludes, are omitted.
+// Build returns the instance types that nodes of shape s may have, in name order. A type has offerings in the zones where
+// EC2 offers it and the class has a subnet. The offerings have no price and are unavailable until Price sets price and
+// availability. Build omits a type without such a zone, a type that is neither on-demand nor spot, and a type that the shape
+// or the image family excludes. It also omits a type for which the expression of maxPods has no value.
 func Build(inv Inventory, s Shape) []*model.InstanceType {
 	var out []*model.InstanceType
 	for _, m := range inv.Machines {

@@ -65,8 +65,9 @@ func memory(m Machine, overhead float64) int64 {
 	return max(have-kept, 0) * mib
 }
 
-// eniPods returns how many pods can have an address of a network interface. Each interface uses one address for itself.
-// Two is added for pods with hostNetwork.
+// eniPods returns how many pods can run if each uses an address of a network interface. reservedENIs is the number of
+// interfaces without addresses for pods. Each other interface uses one address for itself. Two is added for pods with
+// hostNetwork.
 func eniPods(m Machine, s Shape, reservedENIs int64) int64 {
 	if m.DefaultCard >= len(m.Cards) {
 		return 0

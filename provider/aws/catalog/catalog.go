@@ -164,7 +164,7 @@ func (c *Catalog) group(class *awsv1.EC2NodeClass) *placement.Group {
 }
 
 // Kubelet returns the kubelet settings for one type of the class, with expressions evaluated. The error names the
-// expressions that have no value for the type.
+// expressions that have no value for the type. If EC2 does not offer the type, expressions are not evaluated.
 func (c *Catalog) Kubelet(class *awsv1.EC2NodeClass, instanceType string) (kubelet.Config, error) {
 	s := c.Shape(class)
 	m, ok := c.Machine(instanceType)

@@ -46,8 +46,9 @@ type Access struct {
 // authMap is the ConfigMap with the roles that may access the cluster without an access entry.
 var authMap = client.ObjectKey{Namespace: "kube-system", Name: "aws-auth"}
 
-// Missing returns what the role of an instance profile lacks to join the cluster, empty if it lacks nothing. It returns
-// an error if the check fails.
+// Missing returns what the role of an instance profile lacks to join the cluster. The result is empty if the role lacks
+// nothing, or if only the ConfigMap could tell and the controller may not read it. Missing returns an error if the check
+// fails.
 func (a *Access) Missing(ctx context.Context, profile string) (string, error) {
 	role, err := a.role(ctx, profile)
 	if err != nil {
@@ -82,7 +83,7 @@ func (a *Access) Missing(ctx context.Context, profile string) (string, error) {
 		lacks += fmt.Sprintf("; fix: aws eks create-access-entry --cluster-name %s --principal-arn %s --type EC2_LINUX", a.Cluster, role)
 	}
 	if byMap && !byEntry && !readable {
-		return "", nil // the role may have an access entry
+		return "", nil // the ConfigMap may contain the role
 	}
 	return fmt.Sprintf("Cluster does not admit the node: its role %s %s", role, lacks), nil
 }

@@ -38,7 +38,7 @@ const (
 	patience = 2 * time.Minute
 	// again is the interval at which a console is read.
 	again = 2 * time.Minute
-	// workers is how many consoles are read at once.
+	// workers is how many consoles are read at the same time.
 	workers = 2
 )
 
@@ -77,7 +77,7 @@ type Doctor struct {
 	Access *Access
 
 	mu   sync.Mutex      // guards told
-	told map[string]bool // the missing permissions that were logged
+	told map[string]bool // the texts that tell has logged
 }
 
 // Name is the controller's name.
@@ -124,7 +124,8 @@ func (d *Doctor) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// look reads the console of an instance. Without the permission it returns no finding.
+// look reads the console of an instance. It returns no finding if the permission is missing, or if the endpoint is not that
+// of EC2 or lacks the operation.
 func (d *Doctor) look(ctx context.Context, id string) (Finding, error) {
 	i, err := d.Instances.Get(ctx, id)
 	if err != nil {
@@ -170,7 +171,7 @@ func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Fin
 	return Finding{Reason: ReasonNotAuthorized, Message: missing}
 }
 
-// tell logs a missing permission once.
+// tell logs the text what with the error, unless it has logged the same text before.
 func (d *Doctor) tell(ctx context.Context, what string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

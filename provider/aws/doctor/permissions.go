@@ -37,8 +37,8 @@ func (d *doctor) permissions(ctx context.Context) {
 	}
 }
 
-// harmless reports whether the error code proves that the caller has the permission. The dry run succeeded, or the
-// named resource does not exist.
+// harmless reports whether the error code proves that the caller has the permission: the dry run succeeded, or AWS checked
+// the permission and then found that a name in the call does not exist or is malformed.
 func harmless(code string) bool {
 	switch code {
 	case "DryRunOperation", "NoSuchEntity", "ParameterNotFound":

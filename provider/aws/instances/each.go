@@ -23,9 +23,9 @@ func (s *Store) bucket(id string) string {
 	return ""
 }
 
-// each makes the call for all ids and returns the errors by id. If EC2 refuses one ID, the whole call fails. So the
-// list is halved until the ID is isolated, which takes about k·log n calls for k such IDs of n. All other errors apply
-// to all IDs of the call. After maxRefused refusals, the remaining IDs get the last error.
+// each makes the call for all ids and returns the errors by id. If EC2 refuses one ID, the whole call fails. So the list is
+// halved until the ID is isolated, which takes about k·log n calls for k such IDs of n. After maxRefused refusals, lists are
+// halved only because of instances that do not exist. All other errors apply to all IDs of the call.
 func (s *Store) each(ids []string, call func(ids []string) error) map[string]error {
 	errs, refusals := map[string]error{}, 0
 	var try func(ids []string)

@@ -71,8 +71,8 @@ func (q *queue) forget() {
 	q.url = ""
 }
 
-// receive waits for messages. If the first call returns the maximum number, receive makes further calls until the queue
-// is empty or it has about round messages.
+// receive waits for messages. If the first call returns the maximum number, receive makes further calls until a call returns
+// no message, or at least round messages (2000) are received.
 func (q *queue) receive(ctx context.Context) ([]sqstypes.Message, error) {
 	url, err := q.locate(ctx)
 	if err != nil {

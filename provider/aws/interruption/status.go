@@ -53,8 +53,8 @@ var _ cloud.NoticeSource = (*Poller)(nil)
 func (*Poller) Name() string { return "interruption.instancestatus" }
 
 // Receive reads the unhealthy instances once. It is due again after a minute. Notices are not acknowledged, because an
-// instance that is still unhealthy is found again in the next poll. If too many instances are unhealthy at once,
-// Receive returns no notices.
+// instance that is still unhealthy is found again in the next poll. Notices are omitted for instances that the Breaker does
+// not admit, as when too many instances are unhealthy at the same time.
 func (p *Poller) Receive(ctx context.Context) (cloud.NoticeBatch, error) {
 	batch, err := p.poll(ctx)
 	if err != nil {

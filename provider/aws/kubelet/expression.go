@@ -163,7 +163,8 @@ func (c Config) Resolve(s Subject) (Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// reserve sets a reserved amount. It is rounded up to a multiple of 10 millicores of cpu or 16 MiB of memory.
+// reserve sets a reserved amount to n: millicores of cpu, MiB of memory, GiB of ephemeral storage, or a number of another
+// resource. cpu is rounded up to a multiple of 10 millicores, memory to a multiple of 16 MiB.
 func (c *Config) reserve(field string, n int64) {
 	section, name, _ := strings.Cut(field, ".")
 	into := &c.KubeReserved

@@ -24,8 +24,9 @@ type adoption struct {
 	carriers int                 // number of claims with the token of the call
 }
 
-// adopt looks for the instance of an earlier call for the claim. If EC2 lists no instance of that call and all of its
-// claims still exist, adopt returns the record of the call, which must be repeated unchanged.
+// adopt returns the instance that an earlier fleet call launched for the claim. If EC2 lists no instance of that call and
+// all of its claims still exist, adopt returns the record of the call, which must be repeated unchanged. It returns an error
+// while the outcome of the call is not known. If it returns only nils, a new call may be made.
 func (l *Launcher) adopt(ctx context.Context, claim *apiv1.NodeClaim) (*instances.Instance, *Record, error) {
 	r, ok := l.memory.record(claim)
 	if !ok || l.memory.isSettled(r.Token) {

@@ -94,8 +94,9 @@ func (o *order) vcpus(instanceType string) int64 {
 	return 0
 }
 
-// outcomeError returns the error for claims that got no instance. If all errors of the call are about capacity, it is
-// an InsufficientCapacityError. Otherwise it is the first other error.
+// outcomeError returns the error for claims that got no instance. If all errors of the call are about capacity or about the
+// missing service-linked role of spot instances, it is an InsufficientCapacityError. Otherwise it is a LaunchError of the
+// first other error. Without errors it is a LaunchError of errNothing.
 func outcomeError(errs []ec2types.CreateFleetError) error {
 	if len(errs) == 0 {
 		return launchError(errNothing)

@@ -36,10 +36,10 @@ const (
 	// userDataLimit is EC2's limit of user data, in bytes before encoding.
 	userDataLimit = 16384
 	// approvedLife is how long a class that passed Check is not checked again. A class that failed is checked each
-	// time, so that a fix takes effect at once.
+	// time, so that a fix takes effect immediately.
 	approvedLife = 30 * time.Minute
-	// approvedSpread is the random deviation from approvedLife. It differs between processes, so that the controllers
-	// of many clusters do not check at the same time.
+	// approvedSpread is the maximum deviation from approvedLife. The deviation differs between processes, so that the
+	// controllers of many clusters do not check at the same time.
 	approvedSpread = 5 * time.Minute
 	// busyAgain is the pause before another check if AWS throttled a call or failed.
 	busyAgain = 10 * time.Second

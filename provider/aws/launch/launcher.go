@@ -111,7 +111,8 @@ type Launcher struct {
 	deaf     atomic.Bool              // a dry run launched an instance, so no more dry runs are made
 }
 
-// spread returns a duration below most that differs between processes: it depends on when they started.
+// spread returns a duration from zero to less than most. It differs between processes, because it depends on the time at
+// which they started.
 func spread(started time.Time, most time.Duration) time.Duration {
 	return time.Duration(uint64(started.UnixNano()) % uint64(most))
 }

@@ -86,8 +86,9 @@ func Carriers(token string, claims []apiv1.NodeClaim) []Carrier {
 	return out
 }
 
-// Assign assigns the instances of one call to the claims with its token. Claims that have an instance keep it. The
-// other claims, in order of their UIDs, get the other instances in order of their IDs. Claims or instances may remain.
+// Assign assigns the instances of one call to the claims with its token. Claims that have an instance keep it. The other
+// claims, in order of their UIDs, get the other instances in order of their IDs. If there are more claims or more instances,
+// the last ones are not assigned.
 func Assign(carriers []Carrier, ids []string) map[types.UID]string {
 	free := map[string]bool{}
 	for _, id := range ids {

@@ -23,7 +23,7 @@ const (
 	shelfLife = time.Hour
 	// idleLife is how long a template is kept after its last launch. Templates cost nothing, but creating one costs a call.
 	idleLife = time.Hour
-	// atOnce is how many templates are made at once.
+	// atOnce is how many templates are checked or created at the same time.
 	atOnce = 8
 )
 

@@ -101,9 +101,9 @@ func (b blueprint) placement() *ec2types.LaunchTemplatePlacementRequest {
 	return out
 }
 
-// draws returns the capacity reservation in which instances are launched, and the market options that it requires.
-// Without a target reservation, the preference is none, so that the instances do not use open reservations of other
-// workloads.
+// draws returns the capacity reservation in which instances are launched, and the market options that it requires. If the
+// controller does not handle reservations, both are nil. Otherwise, without a target reservation, the preference is none, so
+// that the instances do not use open reservations of other workloads.
 func (b blueprint) draws() (
 	*ec2types.LaunchTemplateCapacityReservationSpecificationRequest, *ec2types.LaunchTemplateInstanceMarketOptionsRequest,
 ) {

@@ -125,7 +125,7 @@ type Finding struct {
 	Again time.Duration
 }
 
-// workers is how many classes are reconciled at once.
+// workers is how many classes are reconciled at the same time.
 const workers = 10
 
 // deletionRecheck is the interval of checks whether a class that is being deleted is still used.

@@ -23,8 +23,8 @@ type Book struct {
 	isolated bool
 	ignored  prometheus.Gauge
 
-	// current is true once spot prices were read, or after patience without them. begun is the Unix time of the first
-	// Refresh, 0 before it.
+	// current is true once spot prices were read, or ten minutes (patience) after begun without them. begun is the Unix time
+	// of the first Refresh, 0 before it.
 	current atomic.Bool
 	begun   atomic.Int64
 

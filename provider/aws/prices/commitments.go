@@ -19,13 +19,14 @@ type Commitment struct {
 	Name string `json:"name"`
 	// Match selects the instance types. It must not have CapacityTypes.
 	Match Match `json:"match,omitempty"`
-	// Zones are the zones in which it counts, such as eu-west-1a; empty means all.
+	// Zones are the zones in which the commitment covers nodes, such as eu-west-1a; empty means all.
 	Zones []string `json:"zones,omitempty"`
-	// Instances is the number of reserved instances. With Size, such as large, they are instances of that size of a family,
-	// and cover the other sizes of it in proportion. Without, each covers one instance of any matching type.
+	// Instances is the number of reserved instances. Without Size, each covers one node of any matching type. With Size,
+	// such as large, each covers one node of that size. It covers nodes of the other sizes in proportion: half of an xlarge.
 	Instances int    `json:"instances,omitempty"`
 	Size      string `json:"size,omitempty"`
-	// USDPerHour is the commitment of a Savings Plan in dollars per hour. A node uses its list price less Percent of it.
+	// USDPerHour is the commitment of a Savings Plan in dollars per hour. A node uses its list price, reduced by Percent,
+	// which is from 0 to less than 100.
 	USDPerHour float64 `json:"usdPerHour,omitempty"`
 	Percent    float64 `json:"percent,omitempty"`
 
@@ -80,7 +81,8 @@ func (r *Rules) prepareCommitments() []error {
 	return errs
 }
 
-// prepare sets units and made.
+// prepare computes units, and made, which is the commitment for package engine/commitment. order is its index in the price
+// book. The error is about Size.
 func (c *Commitment) prepare(order int) error {
 	c.units = int64(c.Instances)
 	if c.USDPerHour > 0 {

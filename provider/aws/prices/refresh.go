@@ -51,8 +51,8 @@ func (b *Book) Refresh(ctx context.Context, now time.Time) error {
 // not prevent consolidation forever.
 const patience = 10 * time.Minute
 
-// Current reports whether spot prices were refreshed since the start, or could not be refreshed for patience. List
-// prices need not be refreshed, because they rarely change.
+// Current reports whether spot prices were refreshed since the start, or could not be refreshed for ten minutes (patience).
+// List prices need not be refreshed, because they rarely change.
 func (b *Book) Current() bool { return b.current.Load() }
 
 // Listed reports whether list prices can be read for this region. GovCloud has no Pricing API.

@@ -86,9 +86,9 @@ func New(c Config) *Profiles {
 	}
 }
 
-// Ensure returns the name of the profile of the class. If the class has a role, it creates the profile. The error wraps
-// ErrNoRole if the role does not exist. It wraps ErrNoProfile if the class has a profile that EC2 refused and that does
-// not exist.
+// Ensure returns the name of the profile of the class. If the class has a role and its current profile lacks that role,
+// Ensure creates a profile. The error wraps ErrNoRole if the role does not exist. It wraps ErrNoProfile if the class has a
+// profile that EC2 refused and that does not exist.
 func (p *Profiles) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error) {
 	if class.Spec.InstanceProfile != nil {
 		return p.named(ctx, *class.Spec.InstanceProfile)
@@ -159,7 +159,8 @@ func (p *Profiles) roles(ctx context.Context, name string) (roles []string, exis
 	return rolesOf(out.InstanceProfile), true, nil
 }
 
-// make creates the profile with the role. If the profile exists already, only the role is added.
+// make creates the profile with the role. If the profile exists already, only the role is added. If the role cannot be
+// added, make deletes a profile that it has created.
 func (p *Profiles) make(ctx context.Context, class *awsv1.EC2NodeClass, name, role string) error {
 	roles, exists, err := p.roles(ctx, name)
 	if err != nil {

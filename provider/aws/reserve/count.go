@@ -49,7 +49,8 @@ func (r *Reservations) Ended(id, instance string) {
 	r.change(id, func(free int) int { return free + 1 })
 }
 
-// returnOnce reports whether Ended was not called before with this reservation and instance.
+// returnOnce records a call of Ended with this reservation and instance, and reports whether it is the first one within
+// returnedLife.
 func (r *Reservations) returnOnce(place string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

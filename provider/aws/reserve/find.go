@@ -156,14 +156,14 @@ func convert(f ec2types.CapacityReservation, now time.Time) (awsv1.CapacityReser
 	return c, true
 }
 
-// Expiring reports whether the reservation is a capacity block that ends within handover.
+// Expiring reports whether the reservation is a capacity block that ends within 40 minutes (handover).
 func Expiring(c awsv1.CapacityReservation, now time.Time) bool {
 	return c.ReservationType == awsv1.CapacityReservationTypeCapacityBlock && c.EndTime != nil &&
 		!now.Before(c.EndTime.Add(-handover))
 }
 
-// Again returns the time until the list may change without an event: until the next reservation ends or is Expiring, at
-// most life.
+// Again returns the time until the list may change without an event: until the next reservation ends or becomes Expiring, at
+// most a minute (life).
 func Again(list []awsv1.CapacityReservation, now time.Time) time.Duration {
 	next := life
 	for _, c := range list {

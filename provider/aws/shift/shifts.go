@@ -108,7 +108,7 @@ func (s *Shifts) Task() periodic.Task {
 }
 
 // Refresh reads the shifts from ARC, and publishes events on the pools in whose zones a shift begins or ends. A shift
-// that ARC no longer lists is over at once. After an error, known shifts stay until they expire.
+// that ARC no longer lists is over immediately. After an error, known shifts stay until they expire.
 func (s *Shifts) Refresh(ctx context.Context) error {
 	arn, err := s.Cluster(ctx)
 	if err != nil {

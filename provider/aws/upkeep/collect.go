@@ -50,8 +50,8 @@ const (
 	// claim.
 	quickRounds = 20
 	quickEvery  = 10 * time.Second
-	// slowEvery is the interval of all later rounds. With grace, an instance without a claim runs for less than a
-	// minute.
+	// slowEvery is the interval of all later rounds. As grace is 30 seconds, an instance without a claim runs for less than
+	// a minute.
 	slowEvery = 20 * time.Second
 )
 

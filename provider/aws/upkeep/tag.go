@@ -34,7 +34,7 @@ type Tagger struct {
 	Cluster   string
 }
 
-// taggers is how many instances are tagged at once.
+// taggers is how many instances are tagged at the same time.
 const taggers = 10
 
 // Name is the controller's name.

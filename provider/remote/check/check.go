@@ -162,7 +162,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return r, nil
 }
 
-// classOf returns the node class for the launches.
+// classOf returns the node class for the launches: the given one, or else the first example that the provider has.
 func classOf(given *unstructured.Unstructured, p *remote.Provider) (*unstructured.Unstructured, error) {
 	if given != nil {
 		return given, nil
@@ -204,7 +204,7 @@ func one(
 	return line
 }
 
-// guarded calls do, and adds the failure of a world that cannot be made to the result.
+// guarded calls the function do. If do panics with a broken, guarded adds its error to the failures of the result.
 func guarded(r *conformance.Result, do func()) {
 	defer func() {
 		if p := recover(); p != nil {

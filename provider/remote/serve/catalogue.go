@@ -105,8 +105,8 @@ func (s *sender) same(m *cloudv1.WatchCatalogueResponse) bool {
 		m.GetPricesOutdated() == s.last.GetPricesOutdated() && slices.Equal(m.GetShiftedZones(), s.last.GetShiftedZones())
 }
 
-// changes adds the changes since the last call to end. If there are too many for one message, it sends the first ones at
-// once.
+// changes adds to the message end what has changed since the last call. If there are too many changed types for one message
+// (chunk), it sends the first ones in messages before.
 func (s *sender) changes(list []*cloud.InstanceType, end *cloudv1.WatchCatalogueResponse) error {
 	now := make(map[string]*cloud.InstanceType, len(list))
 	for _, t := range list {
@@ -135,8 +135,8 @@ func (s *sender) changes(list []*cloud.InstanceType, end *cloudv1.WatchCatalogue
 	return nil
 }
 
-// compare returns the offerings of t whose terms differ from those in old. whole is true if other parts of the type have
-// changed as well.
+// compare returns the offerings of t whose terms differ from those in old. If other parts of the type have changed, or old
+// is nil, whole is true and updates is nil.
 func compare(old, t *cloud.InstanceType) (updates []*cloudv1.OfferingUpdate, whole bool) {
 	switch {
 	case old == t:

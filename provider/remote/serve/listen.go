@@ -26,7 +26,8 @@ type Listener struct {
 	CertFile, KeyFile, ClientCAFile string
 }
 
-// Credentials returns the authentication of clients. It is nil for a socket, because only its owner may use a socket.
+// Credentials returns the authentication of clients. It is nil for a socket, because only its owner and group may use a
+// socket.
 func (l Listener) Credentials() (credentials.TransportCredentials, error) {
 	if strings.HasPrefix(l.Address, "unix://") {
 		return nil, nil
@@ -55,7 +56,7 @@ func (l Listener) Credentials() (credentials.TransportCredentials, error) {
 	}), nil
 }
 
-// Listen opens the address. If an earlier process has left a socket, it is replaced.
+// Listen opens the address. A socket that exists at the path, as one of an earlier process, is replaced.
 func (l Listener) Listen(ctx context.Context) (net.Listener, error) {
 	var config net.ListenConfig
 	path, socket := strings.CutPrefix(l.Address, "unix://")

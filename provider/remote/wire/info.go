@@ -126,7 +126,8 @@ func kindName(s string) bool {
 	return s != "" && len(s) <= validation.LabelValueMaxLength
 }
 
-// readRules reads the label rules. It omits labels of Karpenter and of Kubernetes that all providers have.
+// readRules reads the label rules. It omits well-known labels of Karpenter and Kubernetes that all providers have. Other
+// labels of Karpenter are rejected.
 func readRules(m *cloudv1.GetInfoResponse) (apiv1.LabelRules, error) {
 	rules := apiv1.LabelRules{WellKnown: sets.New[string](), KnownValues: map[string][]string{}, Aliases: map[string]string{}}
 	if err := atMost("labels", len(m.GetLabels())+len(m.GetLabelAliases())+len(m.GetRestrictedDomains()), maxLabels); err != nil {

@@ -65,7 +65,8 @@ func (i *Info) ReadInstance(m *cloudv1.Instance) (*cloud.Instance, error) {
 	return out, nil
 }
 
-// checkProviderID returns an error unless the ID has a prefix of the provider.
+// checkProviderID returns an error if the ID is empty or too long, has characters other than printable ASCII, or does not
+// have a prefix of the provider.
 func (i *Info) checkProviderID(id string) error {
 	switch {
 	case id == "":
