@@ -33,7 +33,7 @@ type Options struct {
 	Paused bool
 	// ShiftedZones are zones from which traffic is shifted away. Their nodes are not disrupted voluntarily.
 	ShiftedZones []string
-	// OldPrices is true until the provider has refreshed its prices. Then only empty nodes are consolidated.
+	// OldPrices is true until the provider has refreshed its prices. While it is true, only empty nodes are consolidated.
 	OldPrices bool
 	// Simulate treats all nodes of NodePools as managed, initialized and consolidatable, with or without a claim.
 	Simulate bool
