@@ -105,7 +105,7 @@ func newer(p, o *Pod) bool {
 	return b.Before(&a)
 }
 
-// take sets the resources of each container to those of the container in from that has the same name.
+// take sets the resources of each container to those of the container with the same name in the list from, if there is one.
 func take(containers, from []corev1.Container) {
 	for i := range containers {
 		for j := range from {

@@ -20,8 +20,8 @@ type Node struct {
 	// Object is nil until the node has joined. Claim is nil if Karpenter does not manage the node. Both are read-only.
 	Object *corev1.Node
 	Claim  *apiv1.NodeClaim
-	// Pool is the name of the NodePool. It is empty if Karpenter does not manage the node or if a user created the
-	// claim.
+	// Pool is the name of the NodePool: the value of the label karpenter.sh/nodepool of the claim, or of the Node object if
+	// there is no claim. It is empty without this label, such as for a claim that a user created.
 	Pool string
 	// Labels are the labels of the claim until the node is registered, then those of the node.
 	Labels map[string]string

@@ -37,7 +37,8 @@ type derived struct {
 	nodeOf, claimOf Table[[]string]
 	// owned are the identities of the nodes that a claim owns, by claim name.
 	owned Table[[]string]
-	// committed are the types of the pools of which commitments cover some offering. coverage is nil if there are none.
+	// committed has, by pool name, the index of the instance types. Only pools of which commitments cover some offering have
+	// one. coverage is nil if there are no such pools.
 	committed Table[*typeIndex]
 	coverage  func() *commitment.Coverage
 }
@@ -72,8 +73,8 @@ func (s *Snapshot) WithPromises(promises map[string]string) *Snapshot {
 // Pending returns the provisionable pods, in key order.
 func (s *Snapshot) Pending() []*Pod { return s.derived.pending.Values() }
 
-// Displaced returns the pods that need another place because their node is being deleted, in key order. Pods with
-// do-not-disrupt are omitted.
+// Displaced returns the pods that need another place because their node is being deleted, in key order. Pods whose
+// annotation do-not-disrupt is "true" are omitted.
 func (s *Snapshot) Displaced() []*Pod {
 	var pods []*Pod
 	for _, n := range s.Nodes() {
