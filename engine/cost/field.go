@@ -9,7 +9,7 @@ import (
 // A Field is a property by which parts are added up.
 type Field string
 
-// The fields. Parts of nodes without pods have no namespace, owner and label.
+// The fields. Parts for idle and reserved capacity have no namespace, owner or label.
 const (
 	ByPool         Field = "pool"
 	ByCapacityType Field = "capacity-type"

@@ -25,7 +25,9 @@ const (
 )
 
 // rankOf returns the rank of the node, lower for nodes that are to be emptied first. It returns false if pods of the node
-// are to get no cost: the node is not managed or not initialized, or it would not be removed if it were empty.
+// are to get no cost. That is so if the node has no claim or has not joined. It is also so, unless the node is being removed
+// already, if the node is not initialized, if it or one of its pods has an active do-not-disrupt, if its NodePool is static
+// or does not exist, or if the node has not drifted and consolidateAfter is Never.
 func rankOf(s *model.Snapshot, n *model.Node) (rank int64, ok bool) {
 	if !n.Managed() || n.Object == nil {
 		return 0, false
@@ -47,9 +49,8 @@ func rankOf(s *model.Snapshot, n *model.Node) (rank int64, ok bool) {
 	return -int64(group+stepOf(n)+1)*width + placeOf(n), true
 }
 
-// stepOf returns the step of the node, from 0 for a node that is used up to steps-1 for an empty one. The node keeps
-// its earlier step (see stepBefore) while its free share is at most margin outside the bounds of that step. So small
-// changes cause no writes.
+// stepOf returns the step of the node, from 0 (no free capacity) to steps-1 (empty). The node keeps its earlier step (see
+// stepBefore) while its free share is at most margin outside the bounds of that step. So small changes cause no writes.
 func stepOf(n *model.Node) int {
 	free := freeShare(n)
 	if before, ok := stepBefore(n); ok &&
