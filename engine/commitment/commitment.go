@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// A Commitment is capacity that is paid for whether nodes use it or not, such as reserved instances or a Savings Plan.
-// It is measured in units. A node that it covers costs nothing more than model.Offering.CoveredPrice. Once no units are left, a
-// node costs model.Offering.Price.
+// A Commitment is capacity that is paid for whether nodes use it or not, such as reserved instances or a Savings Plan. It is
+// measured in units. A node that it covers costs only model.Offering.CoveredPrice. A node for which no units are left costs
+// model.Offering.Price.
 type Commitment struct {
 	// ID is its name for users. Commitments with equal IDs are one commitment.
 	ID string

@@ -9,7 +9,7 @@ type Node struct {
 	Ending bool
 }
 
-// A Coverage is how commitments cover nodes. Nodes that are being deleted get what the others leave, because they end soon. A nil
+// A Coverage is how commitments cover nodes. Nodes that are being deleted are covered last, because they end soon. A nil
 // Coverage has no commitments.
 type Coverage struct {
 	table   *table

@@ -25,9 +25,9 @@ const (
 )
 
 // rankOf returns the rank of the node, lower for nodes that are to be emptied first. It returns false if pods of the node
-// are to get no cost. That is so if the node has no claim or has not joined. It is also so, unless the node is being removed
-// already, if the node is not initialized, if it or one of its pods has an active do-not-disrupt, if its NodePool is static
-// or does not exist, or if the node has not drifted and consolidateAfter is Never.
+// are to get no cost. A node without a claim and a claim whose node has not joined have no rank. Each other node that is
+// being removed has one. All others have none in these cases: the node is not initialized; it or one of its pods has an
+// active do-not-disrupt; its NodePool is static or does not exist; it has not drifted and consolidateAfter is Never.
 func rankOf(s *model.Snapshot, n *model.Node) (rank int64, ok bool) {
 	if !n.Managed() || n.Object == nil {
 		return 0, false

@@ -28,8 +28,9 @@ type Node struct {
 	// Taints are the taints that pods must tolerate once the node is ready. Taints that are removed by then are
 	// omitted. A cordoned node always has node.kubernetes.io/unschedulable here.
 	Taints []corev1.Taint
-	// Capacity includes 1 of the resource "nodes" for the node itself. All other amounts are zero for a claim that is
-	// not launched, because its instance type is not decided.
+	// Capacity includes 1 of the resource "nodes" for the node itself. All other amounts are zero for a claim that is not
+	// launched, because its instance type is not decided. If a NodeOverlay has changed the capacity of its options, they are
+	// the requests of the claim instead.
 	Capacity, Allocatable Resources
 	Registered            bool
 	Initialized           bool

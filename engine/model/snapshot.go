@@ -155,8 +155,9 @@ func (s *Snapshot) Types(pool string) []*InstanceType {
 // Daemons returns all daemons in key order.
 func (s *Snapshot) Daemons() []*Daemon { return s.daemons.Values() }
 
-// Usage returns the sum of the capacity of the pool's nodes, in which each node counts as 1 of the resource "nodes".
-// Nodes that are being removed count as well. A claim that is not launched adds only 1 of "nodes".
+// Usage returns the sum of the capacity of the pool's nodes, in which each node counts as 1 of the resource "nodes". Nodes
+// that are being removed count as well. A claim that is not launched adds only 1 of "nodes", and its requests if a
+// NodeOverlay has changed the capacity of its options.
 func (s *Snapshot) Usage(pool string) Resources {
 	used := Resources{}
 	for _, n := range s.Nodes() {

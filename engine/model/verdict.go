@@ -109,7 +109,7 @@ const (
 	CauseQuota       // RuleOffering: the quota Subject of the account is used up
 	CauseMissing     // RuleVolume: the object Key does not exist
 
-	CauseNextPass // RuleEffort: the node is evaluated first in the next pass
+	CauseNextPass // RuleEffort: consolidation has reached Options.MaxWhatIfs before this node
 
 	CauseNoNodePool  // RulePolicy: the NodePool does not exist
 	CausePaused      // RulePolicy: disruption is paused for all NodePools

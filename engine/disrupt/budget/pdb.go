@@ -43,7 +43,7 @@ type PDBs struct {
 	now         time.Time
 	list        []pdb
 	byNamespace map[string][]int
-	byLabels    map[string][]int // cache of selecting, by namespace and labels
+	byLabels    map[string][]int // cache of the method selecting, by namespace and labels
 }
 
 // PDBsOf reads the PodDisruptionBudgets of s. For one without a status, such as a manifest that was never applied, the

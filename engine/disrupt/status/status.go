@@ -141,8 +141,8 @@ func Overdue(n *model.Node, now time.Time) bool {
 	return !n.Initialized && now.Sub(n.Claim.CreationTimestamp.Time) >= startupLimit
 }
 
-// Surplus reports whether n is launched but not initialized, and replaces only nodes that are not being removed. No
-// command needs n, so pods of other commands may be planned onto it.
+// Surplus reports whether n is launched, neither initialized nor overdue, and replaces only nodes that are not being
+// removed, of which at least one still exists. No command needs n, so pods of other commands may be planned onto it.
 func Surplus(s *model.Snapshot, n *model.Node) bool {
 	if n.Claim == nil || !n.Launched() || n.Initialized || n.Deleting || Overdue(n, s.Now) {
 		return false
