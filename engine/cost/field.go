@@ -68,5 +68,5 @@ func (f Field) Of(k Key) string {
 	return k.Label
 }
 
-// OfNodes reports whether the field is a property of nodes, so that idle and reserved capacity have it as well.
+// OfNodes reports whether the field is a property of nodes. Idle and reserved capacity have a value of such a field, too.
 func (f Field) OfNodes() bool { return f == ByPool || f == ByCapacityType || f == ByZone }

@@ -65,7 +65,7 @@ type Key struct {
 	Namespace    string
 	// Owner is kind and name of the workload, such as Deployment/web.
 	Owner string
-	// Label is the value of the label that Input names.
+	// Label is the value of the pod label whose key is Input.Label.
 	Label string
 	Cause Cause
 }

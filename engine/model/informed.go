@@ -73,7 +73,7 @@ func admit(spec *corev1.PodSpec, namespace string, ranges []*corev1.LimitRange) 
 	}
 }
 
-// request sets each request that r lacks to its amount in amounts.
+// request sets each request that r lacks to the amount in the list amounts.
 func request(r *corev1.ResourceRequirements, amounts corev1.ResourceList) {
 	for name, q := range amounts {
 		if _, ok := r.Requests[name]; ok {

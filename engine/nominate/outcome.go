@@ -93,7 +93,8 @@ func (o Outcomes) Observe(s *model.Snapshot) (Outcomes, []Outcome) {
 	return next, fresh
 }
 
-// add appends an outcome. The map belongs to o, its slices are shared.
+// add appends an outcome to o.last and keeps the last outcomes of the scheduler, at most tallied. It changes the map, which
+// no other Outcomes uses, but not the slices in it, which others may share.
 func (o *Outcomes) add(f Outcome) {
 	if o.last == nil {
 		o.last = map[string][]bool{}
