@@ -30,18 +30,19 @@ type Source struct {
 
 // A Problem is the reason why the pods of a buffer cannot be determined.
 type Problem struct {
-	// Reason is the reason of the condition ReadyForProvisioning.
+	// Reason and Message are those of the condition ReadyForProvisioning, which is then False.
 	Reason, Message string
 }
 
 // mostPods bounds the number of pods of one buffer, so that a typing error does not exhaust memory.
 const mostPods = 10_000
 
-// Count returns the number of pods for which the buffer keeps free capacity.
+// Count returns the number of pods for which the buffer keeps free capacity, at most mostPods. Without a template it is 0.
 //
-// It is the larger of replicas and the percentage of Scale, and a percentage above zero means at least one pod. Limits
-// reduce it to the pods that fit in them; without replicas and percentage, they determine the number. These are
-// Karpenter's rules: see docs/buffers.md. Finally the Ration reduces it.
+// It is the larger of spec.replicas and spec.percentage of Scale. A percentage above zero means at least one pod. Without
+// Scale, the percentage is ignored. Then spec.limits reduce the number to the pods that fit in them. If neither replicas nor
+// a percentage applies, the number is the pods that fit in spec.limits, or 0 without limits. These are Karpenter's rules:
+// see docs/buffers.md. Finally the Ration reduces the number.
 func Count(spec autoscalingv1beta1.CapacityBufferSpec, src Source) int32 {
 	if src.Template == nil {
 		return 0
@@ -123,7 +124,7 @@ func requestsOf(template *corev1.PodTemplateSpec) model.Resources {
 }
 
 // specOf returns the spec of a virtual pod: the spec of the template, but with the lowest priority, without a node and
-// without volumes that need a PersistentVolumeClaim.
+// without volumes that need a PersistentVolumeClaim. Each missing request is set to the limit of the container.
 func specOf(template *corev1.PodTemplateSpec) corev1.PodSpec {
 	spec := *template.Spec.DeepCopy()
 	spec.NodeName, spec.PriorityClassName = "", ""

@@ -34,8 +34,8 @@ type Ration struct {
 	Quotas []string
 }
 
-// Give returns how many of n pods of the template the quotas allow, and counts these as used. It returns nil if no
-// quota applies to such pods.
+// Give returns how many of n pods of the template the quotas allow, and counts these as used. It returns nil if no quota
+// applies to such pods, or if q or the template is nil.
 func (q *Quotas) Give(template *corev1.PodTemplateSpec, n int32) *Ration {
 	if q == nil || template == nil {
 		return nil

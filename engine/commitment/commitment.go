@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// A Commitment is capacity that is paid for whether nodes use it or not, such as reserved instances or a Savings Plan.
-// It is measured in units. A node that it covers costs nothing more than model.Offering.CoveredPrice. Once no units are left, a
-// node costs model.Offering.Price.
+// A Commitment is capacity that is paid for whether nodes use it or not, such as reserved instances or a Savings Plan. It is
+// measured in units. A node that it covers costs only model.Offering.CoveredPrice. A node for which no units are left costs
+// model.Offering.Price.
 type Commitment struct {
 	// ID is its name for users. Commitments with equal IDs are one commitment.
 	ID string
 	// Order is its place among the commitments. Commitments apply in rising Order, then by ID.
 	Order int
-	// Units is how many units nodes can use at once, from 0 to MaxUnits.
+	// Units is how many units nodes can use at the same time, from 0 to MaxUnits.
 	Units int64
 	// Deducted says that the units of existing nodes are already subtracted from Units. Nodes then use none.
 	Deducted bool
@@ -59,7 +59,8 @@ const whole = 1_000_000
 type Class struct {
 	// Name orders classes of equal savings: instance type and zone.
 	Name string
-	// Price of a node without commitments, and by how much a commitment that covers it wholly reduces it, in dollars per hour.
+	// Price is the price of a node without commitments. Saves is by how much a commitment that covers the node wholly
+	// reduces it. Both are in dollars per hour.
 	Price, Saves float64
 	Covers       []Cover
 }
@@ -128,7 +129,7 @@ func (t *table) fill(counts []int64) filled {
 	return f
 }
 
-// eligible returns how many of the counted nodes the commitment at an index of t.commitments could cover.
+// eligible returns how many nodes t.commitments[commitment] could cover if there are counts[k] nodes of each class k.
 func (t *table) eligible(commitment int, counts []int64) (n int64) {
 	for _, on := range t.order[commitment] {
 		n += counts[on.class]
@@ -136,8 +137,9 @@ func (t *table) eligible(commitment int, counts []int64) (n int64) {
 	return n
 }
 
-// partOf returns how much of open millionths of nodes, each of which uses use units, the units that are left cover, and how many of
-// the units that takes.
+// partOf covers nodes of one class with the units that a commitment has left. The parameter open is how much of the nodes is
+// not covered yet, in millionths of a node. The parameter use is the number of units per node, and left the number of units
+// that remain. partOf returns how much it covers, in millionths of a node, and how many units that takes.
 func partOf(open, use, left int64) (part, used int64) {
 	if used = mulDivUp(open, use, whole); used <= left {
 		return open, used
@@ -145,7 +147,8 @@ func partOf(open, use, left int64) (part, used int64) {
 	return mulDiv(left, whole, use), left
 }
 
-// mulDiv returns a*b/c rounded down, and mulDivUp rounded up. The result must fit into an int64. No amount is negative.
+// mulDiv returns a*b/c rounded down, and mulDivUp rounded up. A result above the largest int64 is replaced by it. No amount
+// is negative, and c is positive.
 func mulDiv(a, b, c int64) int64 {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	if high >= uint64(c) {

@@ -9,7 +9,7 @@ type Node struct {
 	Ending bool
 }
 
-// A Coverage is how commitments cover nodes. Nodes that are being deleted get what the others leave, because they end soon. A nil
+// A Coverage is how commitments cover nodes. Nodes that are being deleted are covered last, because they end soon. A nil
 // Coverage has no commitments.
 type Coverage struct {
 	table   *table
@@ -26,12 +26,13 @@ type Coverage struct {
 // Usage is how much of a commitment nodes use.
 type Usage struct {
 	ID string
-	// Units can be used at once, and Used are in use, those of nodes that are being deleted included.
+	// Units is how many units nodes can use at the same time. Used is how many they use, nodes that are being deleted
+	// included.
 	Units, Used int64
-	// Eligible is how many nodes it could cover, Covered how many it covers, with parts of nodes. Nodes that are being deleted
-	// do not count.
+	// Eligible is how many nodes the commitment could cover. Covered is how many it covers; a node that is covered in part
+	// adds a fraction. Nodes that are being deleted do not count.
 	Eligible, Covered float64
-	// Saved is what the nodes would cost more without it, in dollars per hour.
+	// Saved is by how much the commitment reduces the prices of the nodes that it covers, in dollars per hour.
 	Saved float64
 }
 
@@ -74,7 +75,8 @@ func (c *Coverage) end(n Node, left []int64) {
 	c.ending[n.Name] = class.Saves * float64(whole-open) / whole
 }
 
-// Left returns how many units of the commitment with the ID are left by the nodes that are not being deleted.
+// Left returns how many units of the commitment with the ID are left by the nodes that are not being deleted. It is 0 if
+// there is no such commitment.
 func (c *Coverage) Left(id string) int64 {
 	if c != nil {
 		for i, x := range c.table.commitments {
@@ -107,11 +109,12 @@ func (c *Coverage) Has(node string) bool {
 	return ok
 }
 
-// Class returns a number that is equal for nodes of one offering. Ending one of them has the same effect on the bill as ending
-// another. A commitment can cover the node.
+// Class returns a number that is equal for nodes of one offering. Ending one of them has the same effect on the bill as
+// ending another. Has must be true for the node.
 func (c *Coverage) Class(node string) int { return c.classOf[node] }
 
-// Saves returns by how much commitments reduce the price of the node, in dollars per hour.
+// Saves returns by how much commitments reduce the price of the node, in dollars per hour. It is 0 for a node that no
+// commitment could cover. c must not be nil.
 func (c *Coverage) Saves(node string) float64 {
 	k, ok := c.classOf[node]
 	if !ok {
@@ -136,7 +139,8 @@ func (c *Coverage) Released(nodes ...string) float64 {
 	return max(0, c.filled.bill-c.table.fill(counts).bill)
 }
 
-// Added returns by how much the bill rises, in dollars per hour, if one node of each of the classes is added.
+// Added returns by how much the bill rises, in dollars per hour, if one node of each of the classes is added. c must not be
+// nil.
 func (c *Coverage) Added(added ...Class) float64 {
 	classes, counts := slices.Concat(c.table.classes, added), slices.Clone(c.counts)
 	for range added {

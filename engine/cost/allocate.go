@@ -22,7 +22,7 @@ type Input struct {
 	Usage map[string]model.Resources
 	// Headroom is the room that capacity buffers reserve, by node name.
 	Headroom map[string]model.Resources
-	// Label is the key of a pod label, empty for none.
+	// Label is the key of the pod label whose value becomes Key.Label, empty for none.
 	Label string
 	// Prices are the prices, by node name, of the nodes whose price differs from that of their instance type.
 	Prices map[string]Micros
@@ -48,7 +48,8 @@ func Billed(n *model.Node) bool {
 	return n.Managed() && n.Launched() && !condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating)
 }
 
-// CausesOf returns the causes for a decision of disruption: the nodes that it keeps, and those that it removes.
+// CausesOf returns Input.Causes for a decision of disruption. A blocked node has the cause of its verdict. A node that a
+// command removes has the cause Leaving.
 func CausesOf(blocked []model.Blocked, commands []model.Command) map[string]Cause {
 	causes := make(map[string]Cause, len(blocked))
 	for _, b := range blocked {
@@ -179,9 +180,9 @@ func (in *Input) keyOf(p *model.Pod, at Key) Key {
 	return at
 }
 
-// measure sets uses to what each pod of the node uses of the resource. It returns the amount that is not allocatable,
-// the free amount that is reserved as headroom, and the rest of the free amount. All amounts are relative to each other: if
-// pods use more than is allocatable, their uses are scaled down so that the sum is the capacity.
+// measure sets uses to what each pod of the node uses of the resource. It returns the amount that is not allocatable, the
+// free amount that is reserved as headroom, and the rest of the free amount. No amount is negative, and together with uses
+// they add up to the capacity. If pods use more than is allocatable, their uses are scaled down in proportion.
 func (in *Input) measure(n *model.Node, name corev1.ResourceName, uses []int64) (reserved, headroom, free int64) {
 	capacity := min(max(n.Capacity[name], 0), model.MaxAmount)
 	allocatable := min(max(n.Allocatable[name], 0), capacity)
@@ -211,7 +212,7 @@ const (
 	nanosPerAccelerator = 950_000_000
 )
 
-// weighted returns the resources that share the price of a node with the capacity, and their weights.
+// weighted returns the resources among which the price of a node with the capacity is divided, and the weight of each.
 func weighted(capacity model.Resources) (names []corev1.ResourceName, weights []int64) {
 	for _, name := range capacity.Names() {
 		v, weight := max(capacity[name], 0), int64(0)

@@ -9,7 +9,7 @@ import (
 // A Field is a property by which parts are added up.
 type Field string
 
-// The fields. Parts of nodes without pods have no namespace, owner and label.
+// The fields. Parts for idle and reserved capacity have no namespace, owner or label.
 const (
 	ByPool         Field = "pool"
 	ByCapacityType Field = "capacity-type"
@@ -68,5 +68,5 @@ func (f Field) Of(k Key) string {
 	return k.Label
 }
 
-// OfNodes reports whether the field is a property of nodes, so that idle and reserved capacity have it as well.
+// OfNodes reports whether the field is a property of nodes. Idle and reserved capacity have a value of such a field, too.
 func (f Field) OfNodes() bool { return f == ByPool || f == ByCapacityType || f == ByZone }

@@ -20,7 +20,8 @@ const (
 // A Cause says why capacity is idle, or which overhead uses it. Workloads have none.
 type Cause string
 
-// The causes of idle capacity. A node has one of them, except that Headroom is added to another.
+// The causes of idle capacity. The idle capacity of a node has one cause, except for the part of it that capacity buffers
+// reserve: that part has the cause Headroom.
 const (
 	// Fragmentation is room that is too scattered for the pods of another node, or whose use does not pay for evictions.
 	Fragmentation Cause = "fragmentation"
@@ -64,7 +65,7 @@ type Key struct {
 	Namespace    string
 	// Owner is kind and name of the workload, such as Deployment/web.
 	Owner string
-	// Label is the value of the label that Input names.
+	// Label is the value of the pod label whose key is Input.Label.
 	Label string
 	Cause Cause
 }

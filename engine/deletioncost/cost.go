@@ -19,7 +19,8 @@ type Cost struct {
 	Value string
 }
 
-// Decide returns the costs that differ from the present ones of the pods, lowest first.
+// Decide returns the changes of the deletion costs of pods of ReplicaSets: first the costs to write, lowest first, then
+// those to remove. Pods whose cost Karpenter has not written are omitted.
 func Decide(s *model.Snapshot) []Cost {
 	var costs []Cost
 	bySet := map[string][]*ranked{}

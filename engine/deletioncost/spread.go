@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// keepSpread removes the rank of some pods of one ReplicaSet, so that the topology spread constraints of the pods still
-// hold after the deletion of all pods that keep a rank. Both kinds of whenUnsatisfiable count.
+// keepSpread removes the rank of some pods of one ReplicaSet, so that the topology spread constraints of the pods still hold
+// after the deletion of all pods that keep a rank. Constraints with DoNotSchedule and with ScheduleAnyway count.
 //
-// Pods are processed from the lowest rank. A pod keeps its rank if, after its removal, no domain has more than maxSkew
-// pods fewer than the fullest one. Only domains that have pods of the ReplicaSet are compared. Pods of nodes that are
+// Pods are processed from the lowest rank. A pod keeps its rank if, after its removal, its own domain has at most maxSkew
+// pods fewer than the fullest domain. Only domains that have pods of the ReplicaSet are compared. Pods of nodes that are
 // being removed are evicted in any case, so they keep their rank and count as deleted first.
 func keepSpread(pods []*ranked) {
 	if !slices.ContainsFunc(pods, func(r *ranked) bool { return len(r.pod.Object.Spec.TopologySpreadConstraints) > 0 }) {
@@ -49,7 +49,8 @@ func keepSpread(pods []*ranked) {
 	}
 }
 
-// mayLeave reports whether all spread constraints of the pod hold after its removal.
+// mayLeave reports whether, for each spread constraint of the pod, its domain has at most maxSkew pods fewer than the
+// fullest domain after the pod is removed. left is the number of pods by topology key and domain.
 func mayLeave(r *ranked, left map[string]map[string]int) bool {
 	return !slices.ContainsFunc(r.pod.Object.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
 		own, ok := r.node.Labels[c.TopologyKey]

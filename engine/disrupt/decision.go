@@ -29,7 +29,8 @@ type Decision struct {
 	Proposed []model.Command
 	// Blocked are all other managed nodes, in name order.
 	Blocked []model.Blocked
-	// Launches are nodes that static NodePools lack. Surplus are nodes that they have in excess.
+	// Launches are the nodes to launch for static NodePools with fewer nodes than replicas. Surplus are the nodes to delete
+	// of static NodePools with more. Both are empty unless Options.Static is set.
 	Launches []model.PlannedNode
 	Surplus  []*model.Node
 	// Budgets is the state of the budgets after the commands.

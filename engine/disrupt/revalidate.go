@@ -16,9 +16,10 @@ import (
 // disruption taint excludes new pods by then. It returns a verdict for each node by name, OK if the node may be
 // deleted.
 //
-// A node that is removed as empty must still be empty, and no pod may be assigned to it. All pods of the other nodes
-// must fit on existing nodes, which include the replacements. Pods of a node that is terminated first need not fit. Forced
-// disruption is always valid.
+// Forced disruption is always valid. In all other cases the node and its pods must not have an active do-not-disrupt, except
+// if the node has drifted and has a terminationGracePeriod. A node that is removed as empty must still be empty, and no pod
+// must be assigned to it. All pods of the other nodes must fit on existing nodes, which include the replacements. The pods
+// of a node that is terminated first, or that belongs to a static NodePool, need not fit.
 func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[string]model.Verdict {
 	verdicts := map[string]model.Verdict{}
 	var empty, moving []*model.Node

@@ -62,7 +62,7 @@ type Spared struct {
 
 // A Decision is the result of Decide. Each pod is in exactly one list. Lists are in the order of namespace and name.
 type Decision struct {
-	// Tier is the tier that is evicted now. It has no meaning if Drained.
+	// Tier is the tier that is evicted now. It has no meaning if no pod has to leave.
 	Tier Tier
 	// Evict are the pods to evict by the Eviction API.
 	Evict []*corev1.Pod

@@ -27,15 +27,16 @@ func ClaimsOf(pod *corev1.Pod) []types.NamespacedName {
 	return claims
 }
 
-// PinsVolumes reports whether the drain leaves the pod on the node, so that its volumes stay attached. The drain does
-// not wait for these volumes.
+// PinsVolumes reports whether the drain leaves the pod on the node and its volumes stay attached. The drain does not wait
+// for these volumes. A finished pod does not count, because its volumes are detached.
 func PinsVolumes(pod *corev1.Pod, now time.Time) bool {
 	reason := SpareOf(pod, now)
 	return reason != SpareNone && reason != SpareTerminal
 }
 
-// addVolumes sets Detaching or Abandoned. Attachments without a PersistentVolume (inline CSI volumes) are ignored,
-// because they are removed with their pod.
+// addVolumes sets Detaching or, once the deadline has passed, Abandoned. Both are the attached PersistentVolumes that no pod
+// with PinsVolumes uses. Attachments without a PersistentVolume (inline CSI volumes) are ignored, because they are removed
+// with their pod.
 func (d *Decision) addVolumes(s State, pods []*corev1.Pod) {
 	pinned := map[string]bool{}
 	for _, p := range pods {

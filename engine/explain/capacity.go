@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// capacity returns why no type of c is large enough for the pod and the DaemonSets, or has no available offering. It
-// returns nil if one type is large enough and has an available offering.
+// capacity returns an obstacle if no type of c is large enough for the pod and the DaemonSets, or if none of the types that
+// are large enough has an available offering. Otherwise it returns nil.
 func (e *Explainer) capacity(pod *model.Pod, pool *model.Pool, c labelMatch) []Obstacle {
 	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(c.term)
 	need := e.needOf(pod, pool, reqs)
@@ -148,7 +148,8 @@ func (e *Explainer) runs(d *model.Daemon, pool *model.Pool, on require.Set) bool
 	})
 }
 
-// tooSmall returns which resources the nearest of the types lacks, and a fix.
+// tooSmall returns the obstacle that no type of c is large enough. It names the resources that the closest type lacks (see
+// distance).
 func (e *Explainer) tooSmall(pod *model.Pod, pool *model.Pool, c labelMatch, reqs require.Set, need need) Obstacle {
 	nearest, gap := c.types[0], math.Inf(1)
 	for _, t := range c.types {

@@ -87,8 +87,8 @@ const (
 	mostBytes = 1000
 )
 
-// Nearest returns the reason with the fewest obstacles, and how many other NodePools refuse the pods as well. Of more
-// than mostPools pools, only those that meet the most conditions are compared.
+// Nearest returns the finding with the fewest obstacles, and how many other NodePools refuse the pods as well. Of more than
+// mostPools pools, only those that meet the most conditions are compared.
 func (e *Explainer) Nearest(r model.Refusal) (nearest Finding, others int) {
 	near := r.Nearest()
 	return e.findings(r.Pods[0], near[:min(len(near), mostPools)])[0], len(near) - 1
@@ -104,7 +104,8 @@ func (e *Explainer) Brief(r model.Refusal) string {
 	return cut(f.String(), mostBytes-len(rest)) + rest
 }
 
-// cut returns at most n bytes of the text, without a part of a character.
+// cut returns the text, shortened to at most n bytes. A shortened text ends with an ellipsis and never with a part of a
+// character.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -161,7 +162,8 @@ func obstacleOf(v model.Verdict) Obstacle {
 	return o
 }
 
-// obstacles returns all known obstacles. At least one of them is about the rule of the verdict.
+// obstacles returns all known obstacles. At least one of them is about the rule of the verdict. There is only one obstacle
+// if the pool launches no nodes for pods, or if the verdict has RuleUnsupported or RuleInvalid.
 func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict) []Obstacle {
 	var all []Obstacle
 	if u := pool.Usable(); !u.OK() {

@@ -40,7 +40,8 @@ func (e *Explainer) taints(pod *model.Pod, pool *model.Pool) []Obstacle {
 	return out
 }
 
-// terms returns the label requirements of the pod: its node selector with each of its required node affinity terms.
+// terms returns the label requirements of the pod: its node selector with each of its required node affinity terms. Terms
+// with matchFields and terms without expressions are omitted.
 func (e *Explainer) terms(pod *corev1.Pod) []require.Set {
 	selector := require.FromLabels(pod.Spec.NodeSelector).Normalize(e.labels.Aliases)
 	a := pod.Spec.Affinity

@@ -47,9 +47,9 @@ func Decide(s State) []Action {
 const EarlyLimit = 2 * time.Minute
 
 // Early returns the notices that may concern an instance whose launch has no known result yet, in their order. They must be
-// handled again later. Such a notice requires the deletion of a claim, names an instance that no claim has, and is not older than
-// EarlyLimit, and a claim has no instance yet. Notices of instances that have stopped or are terminated are not among them: a
-// launch finds running instances only.
+// handled again later. There are none if each claim has an instance. Otherwise these are the notices that require the
+// deletion of a claim, name an instance that no claim has, and are not older than EarlyLimit. Notices of instances that have
+// stopped or are terminated are not among them: a launch finds running instances only.
 func Early(s State) []model.Notice {
 	known, launching := map[string]bool{}, false
 	for _, claim := range s.Claims {

@@ -5,7 +5,7 @@
 //
 //   - If several notices are about one instance, only the most urgent one counts.
 //   - A claim that is being deleted gets no action, so a repeated notice does no harm.
-//   - A rebalance recommendation only becomes an event. All other notices delete the claim.
+//   - A rebalance recommendation only becomes an event, unless Notice.Act is set. All other notices delete the claim.
 //   - A notice about an instance that no claim has is ignored. Early returns those that may be about an instance whose launch has
 //     no known result, and that must be handled again.
 //   - A deadline is set only for failed instances and hosts, whose pods may not terminate, and never replaces an earlier one.

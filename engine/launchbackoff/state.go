@@ -43,7 +43,7 @@ type State struct {
 
 // A history has the facts about earlier launches for one pod on which the next launch depends.
 type history struct {
-	// key is the pod's namespace/name. pod is the pod object at the time of the last launch.
+	// key is the pod's namespace/name. pod is the pod object, whose spec has not changed since the last launch.
 	key string
 	pod *corev1.Pod
 	// claim is the name of the last launched claim while its outcome is unknown, else empty. pool is its pool at that
@@ -75,7 +75,7 @@ type Launch struct {
 	Pods  []*model.Pod
 }
 
-// Launched returns st after the launches.
+// Launched returns st with the launches added to the histories of their pods.
 func Launched(st State, launches ...Launch) State {
 	next := State{histories: maps.Clone(st.histories), orphaned: st.orphaned}
 	if next.histories == nil {

@@ -22,9 +22,9 @@ const (
 
 // Next returns the next step for the claim.
 //
-// After the Judgement is executed, another call may return a further step at once. For example, a node that is ready
-// when it joins is registered and initialized in one pass. An empty Judgement means that nothing is to be done until
-// the claim or a node changes.
+// After the Judgement is executed, another call may immediately return a further step. For example, a node that is ready
+// when it joins is registered and initialized in one pass. An empty Judgement means that nothing is to be done until the
+// claim or a node changes.
 func Next(v View) Judgement {
 	switch {
 	case !v.Claim.DeletionTimestamp.IsZero():
@@ -47,9 +47,9 @@ func RegistrationTimeout(launch time.Duration) time.Duration {
 	return cmp.Or(launch, LaunchTimeout) + joinTime
 }
 
-// launch requests an instance, and deletes the claim after the launch timeout. The timeout is checked first, because a
-// later instance would be terminated at once. It counts from the creation of the claim, as RegistrationTimeout does,
-// because transition times of conditions may change repeatedly.
+// launch requests an instance, and deletes the claim after the launch timeout. The timeout is checked first, because a later
+// instance would be terminated immediately. It counts from the creation of the claim, as RegistrationTimeout does, because
+// transition times of conditions may change repeatedly.
 func launch(v View) (j Judgement) {
 	deadline := v.Claim.CreationTimestamp.Add(cmp.Or(v.LaunchTimeout, LaunchTimeout))
 	if !v.Now.Before(deadline) {

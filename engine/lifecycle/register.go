@@ -74,8 +74,9 @@ func register(v View) (j Judgement) {
 
 // registration returns the action that registers the node.
 //
-// Taints are added only in the first write, before which the node lacks the finalizer. Otherwise a start-up taint that
-// its owner removed would return while a hook delays the registration.
+// Taints are added only in the first write, before which the node lacks the finalizer. Otherwise a start-up taint that its
+// owner removed would return while a hook delays the registration. No taints are added if the node or the claim has the
+// label NodeDoNotSyncTaintsLabelKey with value true.
 func registration(v View, node *corev1.Node) Register {
 	r := Register{
 		Node:        node.Name,
@@ -191,7 +192,7 @@ func names(nodes []*corev1.Node) []string {
 	return list
 }
 
-// overlay returns the union of both maps, never nil. For equal keys, over takes precedence.
+// overlay returns the union of both maps, never nil. For equal keys, the value in the map over takes precedence.
 func overlay(base, over map[string]string) map[string]string {
 	m := make(map[string]string, len(base)+len(over))
 	maps.Copy(m, base)
@@ -211,7 +212,8 @@ func hasTaint(taints []corev1.Taint, t corev1.Taint) bool {
 	return slices.ContainsFunc(taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
 }
 
-// missingTaints returns the taints of want with a key and effect that have lacks, without duplicates, in order.
+// missingTaints returns the taints in want for which no taint in the list have has the same key and effect, without
+// duplicates, in order.
 func missingTaints(have []corev1.Taint, want ...[]corev1.Taint) []corev1.Taint {
 	var list []corev1.Taint
 	for _, t := range slices.Concat(want...) {

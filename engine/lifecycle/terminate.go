@@ -24,7 +24,7 @@ const (
 // terminate ends a claim: first its nodes, each with a drain, then the instance, then the claim.
 //
 // A claim without a provider ID may still have an instance, if the response to its launch was lost. So EndInstance is
-// always returned.
+// returned for such a claim, too.
 func terminate(v View) (j Judgement) {
 	if !slices.Contains(v.Claim.Finalizers, apiv1.TerminationFinalizer) {
 		return j

@@ -121,7 +121,8 @@ func (t *InstanceType) CoveredNext(c *commitment.Coverage) bool {
 	return false
 }
 
-// A typeIndex has the instance types of a pool of which commitments cover some offering.
+// A typeIndex has all instance types of a pool, by name and in order, and the commitments that cover some of their
+// offerings. Only pools with such commitments have one.
 type typeIndex struct {
 	byName      map[string]*InstanceType
 	types       []*InstanceType

@@ -318,7 +318,8 @@ func (e *edit) removeClaim(name string) {
 	}
 }
 
-// markOwned adds the nodes that the claim owns to stale, because their merged form depends on the claim (see early).
+// markOwned adds the nodes that the claim owns to stale, because their merged form depends on the claim (see the method
+// early).
 func (e *edit) markOwned(claim string) {
 	identities, _ := e.next.derived.owned.Get(claim)
 	for _, identity := range identities {
@@ -376,7 +377,7 @@ func (e *edit) removeName(t *Table[[]string], key, name string) {
 	}
 }
 
-// finish merges the stale identities and returns the new Snapshot.
+// finish merges the Nodes with stale identities again and returns the new Snapshot.
 func (e *edit) finish() *Snapshot {
 	for name := range e.moved {
 		if o, ok := e.next.NodeObjects.Get(name); ok {
@@ -397,7 +398,7 @@ func (e *edit) finish() *Snapshot {
 	return e.next
 }
 
-// merge returns the Node with the identity, nil if there is none.
+// merge returns the Node with the identity. It returns nil if there is none, or if it is omitted (see the method early).
 func (e *edit) merge(identity string) *Node {
 	var object *corev1.Node
 	var claim *apiv1.NodeClaim

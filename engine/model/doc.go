@@ -5,8 +5,8 @@
 // A Snapshot is immutable. Apply returns a new Snapshot that shares all unchanged parts, so a copy for a what-if is
 // cheap. Two rules hold:
 //
-//   - Apply is pure. Deltas of different objects give the same Snapshot in any order, one by one or at once. A property
-//     test checks this.
+//   - Apply is pure. Deltas of different objects give the same Snapshot in any order, in one call of Apply or in several. A
+//     property test checks this.
 //   - Objects are shared and never copied. Neither this package nor its caller may change them afterwards.
 //
 // Quantities are int64: millicores for cpu, whole units (bytes, pods, devices) for all others. Requests are rounded up

@@ -73,7 +73,7 @@ func admit(spec *corev1.PodSpec, namespace string, ranges []*corev1.LimitRange) 
 	}
 }
 
-// request sets each request that r lacks to its amount in amounts.
+// request sets each request that r lacks to the amount in the list amounts.
 func request(r *corev1.ResourceRequirements, amounts corev1.ResourceList) {
 	for name, q := range amounts {
 		if _, ok := r.Requests[name]; ok {
@@ -105,7 +105,7 @@ func newer(p, o *Pod) bool {
 	return b.Before(&a)
 }
 
-// take sets the resources of each container to those of the container in from that has the same name.
+// take sets the resources of each container to those of the container with the same name in the list from, if there is one.
 func take(containers, from []corev1.Container) {
 	for i := range containers {
 		for j := range from {

@@ -20,16 +20,17 @@ type Node struct {
 	// Object is nil until the node has joined. Claim is nil if Karpenter does not manage the node. Both are read-only.
 	Object *corev1.Node
 	Claim  *apiv1.NodeClaim
-	// Pool is the name of the NodePool. It is empty if Karpenter does not manage the node or if a user created the
-	// claim.
+	// Pool is the name of the NodePool: the value of the label karpenter.sh/nodepool of the claim, or of the Node object if
+	// there is no claim. It is empty without this label, such as for a claim that a user created.
 	Pool string
 	// Labels are the labels of the claim until the node is registered, then those of the node.
 	Labels map[string]string
 	// Taints are the taints that pods must tolerate once the node is ready. Taints that are removed by then are
 	// omitted. A cordoned node always has node.kubernetes.io/unschedulable here.
 	Taints []corev1.Taint
-	// Capacity includes 1 of the resource "nodes" for the node itself. All other amounts are zero for a claim that is
-	// not launched, because its instance type is not decided.
+	// Capacity includes 1 of the resource "nodes" for the node itself. All other amounts are zero for a claim that is not
+	// launched, because its instance type is not decided. If a NodeOverlay has changed the capacity of its options, they are
+	// the requests of the claim instead.
 	Capacity, Allocatable Resources
 	Registered            bool
 	Initialized           bool

@@ -107,7 +107,8 @@ func (r Refusal) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// Mix returns the cheapest options of the nodes, such as "2 x c7a.xlarge", most frequent first.
+// Mix returns the names of the nodes' cheapest options with the number of nodes, such as "2 x c7a.xlarge", most frequent
+// first.
 func (p *Plan) Mix() []string {
 	count := map[string]int{}
 	var names []string

@@ -8,8 +8,8 @@ import (
 
 // A Repair is the reason for which a command repairs a node, and how the node is repaired.
 type Repair struct {
-	// Condition, Status and Reason are the condition of the node. ReasonRegex is the expression of the policy that
-	// matches, empty for a fallback.
+	// Condition, Status and Reason are those of the node's condition that the policy matches. ReasonRegex is the expression
+	// of the policy, empty if it has none.
 	Condition           corev1.NodeConditionType
 	Status              corev1.ConditionStatus
 	Reason, ReasonRegex string

@@ -37,7 +37,8 @@ type derived struct {
 	nodeOf, claimOf Table[[]string]
 	// owned are the identities of the nodes that a claim owns, by claim name.
 	owned Table[[]string]
-	// committed are the types of the pools of which commitments cover some offering. coverage is nil if there are none.
+	// committed has, by pool name, the index of the instance types. Only pools of which commitments cover some offering have
+	// one. coverage is nil if there are no such pools.
 	committed Table[*typeIndex]
 	coverage  func() *commitment.Coverage
 }
@@ -72,8 +73,8 @@ func (s *Snapshot) WithPromises(promises map[string]string) *Snapshot {
 // Pending returns the provisionable pods, in key order.
 func (s *Snapshot) Pending() []*Pod { return s.derived.pending.Values() }
 
-// Displaced returns the pods that need another place because their node is being deleted, in key order. Pods with
-// do-not-disrupt are omitted.
+// Displaced returns the pods that need another place because their node is being deleted, in key order. Pods whose
+// annotation do-not-disrupt is "true" are omitted.
 func (s *Snapshot) Displaced() []*Pod {
 	var pods []*Pod
 	for _, n := range s.Nodes() {
@@ -154,8 +155,9 @@ func (s *Snapshot) Types(pool string) []*InstanceType {
 // Daemons returns all daemons in key order.
 func (s *Snapshot) Daemons() []*Daemon { return s.daemons.Values() }
 
-// Usage returns the sum of the capacity of the pool's nodes, in which each node counts as 1 of the resource "nodes".
-// Nodes that are being removed count as well. A claim that is not launched adds only 1 of "nodes".
+// Usage returns the sum of the capacity of the pool's nodes, in which each node counts as 1 of the resource "nodes". Nodes
+// that are being removed count as well. A claim that is not launched adds only 1 of "nodes", and its requests if a
+// NodeOverlay has changed the capacity of its options.
 func (s *Snapshot) Usage(pool string) Resources {
 	used := Resources{}
 	for _, n := range s.Nodes() {

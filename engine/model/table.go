@@ -19,8 +19,8 @@ const (
 // A Table is an immutable map from a key to V. Snapshots copy it by value and share its shards. An edit copies a shard
 // before its first write to it, so a batch of changes copies each shard at most once. The zero Table is empty.
 type Table[V any] struct {
-	// Only the edit with the token owner may write shards. Likewise, only the edit with the token in a shard may write
-	// the shard.
+	// owner is the token of the only edit that may write the array shards. Likewise, the owner of a shard is the token of
+	// the only edit that may write its entries.
 	shards *[shards]shard[V]
 	owner  *token
 	size   int

@@ -24,8 +24,8 @@ type InstanceType struct {
 	// Capacity is the capacity of the machine. Allocatable is Capacity less the reservations for kubelet and system.
 	Capacity    Resources
 	Allocatable Resources
-	// Attach is the attach limit of each CSI driver, by driver name: how many volumes a node can have attached at once.
-	// The limit of a missing driver is unknown.
+	// Attach is the attach limit of each CSI driver, by driver name: how many volumes a node can have attached at the same
+	// time. The limit of a missing driver is unknown.
 	Attach map[string]int
 	// PriceOverlaid and CapacityOverlaid are true if a NodeOverlay has changed a price or a resource.
 	PriceOverlaid, CapacityOverlaid bool

@@ -27,8 +27,9 @@ type Verdict struct {
 	// consolidateAfter in nanoseconds.
 	Resource corev1.ResourceName
 	By       int64
-	// Key is a name that other code reads: the NodePool for RulePolicy and RuleBudget, the topology key for
-	// RuleTopology, the object that does not exist for CauseMissing.
+	// Key is a name that other code reads: the NodePool for RulePolicy, RuleBudget, RulePayback and RuleSpot if the verdict
+	// concerns one, the topology key for RuleTopology, the label key for RuleMinValues, the object that does not exist for
+	// CauseMissing.
 	Key string
 	// Subject is the subject of the rule as text for users: the taint, the label key and values, the pod, or the
 	// budget.
@@ -75,7 +76,7 @@ const (
 	RuleNoPlace          // a pod of the node fits on no other node: Subject
 	RulePrice            // the pods of the node would not cost less elsewhere: Subject
 	RulePayback          // the saving does not pay for the evictions: Subject
-	RuleUndo             // the command would undo a recent move of the same pods
+	RuleUndo             // every cheaper type was replaced by this node within the last 24 hours
 	RuleSpot             // too few cheaper spot types to choose from: Subject
 	RuleUnhealthy        // the node is unhealthy and must not be repaired now: Subject
 	RuleNotDue           // no disruption reason applies to the node
@@ -108,7 +109,7 @@ const (
 	CauseQuota       // RuleOffering: the quota Subject of the account is used up
 	CauseMissing     // RuleVolume: the object Key does not exist
 
-	CauseNextPass // RuleEffort: the node is evaluated first in the next pass
+	CauseNextPass // RuleEffort: consolidation has reached Options.MaxWhatIfs before this node
 
 	CauseNoNodePool  // RulePolicy: the NodePool does not exist
 	CausePaused      // RulePolicy: disruption is paused for all NodePools
@@ -138,7 +139,7 @@ const (
 	CauseBalanced     // RulePayback: the score is too low for consolidationPolicy Balanced
 )
 
-// words are the identifiers of rules. All others are about the placement of pods.
+// words are the identifiers of rules. Rules that are not listed have the identifier "placement".
 var words = map[Rule]string{
 	RuleNone: "none", RuleBudget: "budget", RuleNotReady: "not_ready", RuleDisrupted: "disrupted", RuleAnnotation: "do_not_disrupt",
 	RulePolicy: "policy", RuleNominated: "nominated", RuleRecent: "consolidate_after", RuleInUse: "in_use", RulePDB: "pdb",

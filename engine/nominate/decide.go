@@ -51,9 +51,9 @@ type Nominated struct {
 
 // Decide returns the nominations to write and the claims to release.
 //
-// A pod is nominated to the node onto which it was planned if it fits there. The node must accept pods, or its name
-// must be known before it has joined. Pods that are nominated earlier in the same call reduce the free capacity. All
-// other nominations by this program are cleared.
+// A pod is nominated to the node onto which it was planned if it fits there, the node accepts pods, and its name is known.
+// Before a node has joined, its name is known only if the cloud reported it at the launch. Pods that are nominated earlier
+// in the same call reduce the free capacity. All other nominations by this program are cleared.
 func Decide(s *model.Snapshot, o Options) Decision {
 	var d Decision
 	free := model.FreeCapacity{}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// tallied is the number of pods in a tally: those of the scheduler that were bound most recently.
+	// tallied is the largest number of pods in a tally: those of the scheduler that were bound most recently.
 	tallied = 50
 	// conclusive is the least number of pods in a tally from which Ignores concludes that a scheduler ignores nominations.
 	conclusive = 20
@@ -44,7 +44,8 @@ type Outcome struct {
 // node.
 type Tally struct{ Bound, Elsewhere int }
 
-// Ignores reports whether most pods were bound elsewhere, so that plans cannot rely on nominations.
+// Ignores reports whether most pods were bound elsewhere, so that plans cannot rely on nominations. It is false for a tally
+// with fewer than conclusive pods.
 func (t Tally) Ignores() bool { return t.Bound >= conclusive && 2*t.Elsewhere > t.Bound }
 
 // Of returns the tally of a scheduler.
@@ -58,8 +59,8 @@ func (o Outcomes) Of(scheduler string) Tally {
 	return t
 }
 
-// Observe returns o updated by the snapshot, and what became of the pods that were bound since the last one, in the order
-// of their keys.
+// Observe returns o updated by the snapshot, and the outcomes of the nominated pods that were bound since the last snapshot,
+// in the order of their keys. A pod that was bound elsewhere while its nominated node did not accept pods has no outcome.
 func (o Outcomes) Observe(s *model.Snapshot) (Outcomes, []Outcome) {
 	next := Outcomes{waiting: map[types.UID]waiting{}, last: o.last}
 	var fresh []Outcome
@@ -92,7 +93,8 @@ func (o Outcomes) Observe(s *model.Snapshot) (Outcomes, []Outcome) {
 	return next, fresh
 }
 
-// add appends an outcome. The map belongs to o, its slices are shared.
+// add appends an outcome to o.last and keeps the last outcomes of the scheduler, at most tallied. It changes the map, which
+// no other Outcomes uses, but not the slices in it, which others may share.
 func (o *Outcomes) add(f Outcome) {
 	if o.last == nil {
 		o.last = map[string][]bool{}

@@ -83,8 +83,9 @@ func (r release) claims() (nominated []Nominated, waiting bool) {
 	return nominated, waiting
 }
 
-// ready reports whether the node is released. All pods of the node and of the other nodes of its plan are nominated, or
-// the longest waits are over.
+// ready reports whether the node is released. It is not released while Options.Launching is set, or while nominations are
+// missing (see settle) and some of them are for the node's own pods. For a limited time it also waits for other nodes that
+// are not of a later plan: maxWaitForNominations for nominations, maxWaitForLaunches for claims that are not launched.
 func (r release) ready(n *model.Node) bool {
 	waited, latest := r.s.Now.Sub(n.Object.CreationTimestamp.Time), n.Claim.CreationTimestamp.Add(samePlan)
 	precedes := func(t time.Time) bool { return !t.IsZero() && !t.After(latest) }

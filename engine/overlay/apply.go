@@ -79,7 +79,7 @@ func weight(o *overlayv1alpha1.NodeOverlay) int32 {
 // A place is a value that an overlay may set: the price of one offering, or the amount of one resource, of a type in a
 // pool.
 type place struct {
-	pool, kind string
+	pool, kind string              // names of the pool and of the instance type
 	offering   int                 // index into the type's offerings, for prices
 	resource   corev1.ResourceName // for capacity
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A change is a parsed overlay. price is nil if it changes no price, and never returns a negative value.
+// A change is a parsed overlay. asks are the requirements of the offerings that it changes. price computes the new price of
+// an offering, at least 0. It is nil if the overlay changes no price.
 type change struct {
 	name     string
 	weight   int32

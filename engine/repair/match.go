@@ -24,8 +24,9 @@ type Match struct {
 
 // Matches returns the policies that match the conditions of the node, whether or not their tolerations have passed.
 //
-// The toleration begins at the last transition of the condition, or at the creation of the node if that is later.
-// After a reboot it begins again. After a failed reboot, the node is eligible at once.
+// The toleration begins at the last transition of the condition, or earlier if the condition was healthy only for a short
+// time (see UnhealthySince), but not before the creation of the node. After a reboot it begins again. After a failed reboot
+// the node is eligible without a toleration.
 func (p *Policies) Matches(node *corev1.Node, claim *apiv1.NodeClaim) []Match {
 	if p == nil || node == nil {
 		return nil

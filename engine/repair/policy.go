@@ -123,7 +123,7 @@ func (p Policy) covers(t corev1.NodeConditionType, status corev1.ConditionStatus
 	return p.ConditionType == t && p.ConditionStatus == status
 }
 
-// concerns reports whether the policy is for the node.
+// concerns reports whether NodeLabel is empty or the node has this label.
 func (p Policy) concerns(node *corev1.Node) bool {
 	_, labelled := node.Labels[p.NodeLabel]
 	return p.NodeLabel == "" || labelled

@@ -61,7 +61,9 @@ type Step struct {
 	Requeue time.Duration
 }
 
-// Next returns the next step of the reboot of the claim's node.
+// Next returns the next step of the reboot of the claim's node. First the node is drained, for at least settle and at most
+// the bound of the drain. Then the cloud is requested to reboot the instance. Finally the node must boot and become ready
+// within recoveryTimeout.
 func Next(v View) Step {
 	c := condition.Get(v.Claim, apiv1.ConditionTypeRebooting)
 	if c.Reason == apiv1.ReasonRebootIssued {
@@ -110,7 +112,8 @@ func recovering(v View) Step {
 	return Step{Fenced: !booted(v), Booted: booted(v), Requeue: rebootPoll}
 }
 
-// missing returns the step of a reboot whose node does not exist.
+// missing returns the step of a reboot whose node does not exist. If timeout has passed after the time in parameter since,
+// the reboot ends with the result.
 func missing(v View, since time.Time, timeout time.Duration, result Result) Step {
 	left := since.Add(timeout).Sub(v.Now)
 	if left <= 0 {

@@ -26,15 +26,15 @@ func (r Requirement) Len() int {
 	return len(r.values)
 }
 
-// Empty reports whether r admits no value. That holds for DoesNotExist and for a contradiction; MayBeAbsent
-// distinguishes them.
+// Empty reports whether r admits no value. That holds for DoesNotExist and for a contradiction; MayBeAbsent distinguishes
+// them. It is false for an open set, even if each integer within the bounds is excluded.
 func (r Requirement) Empty() bool { return !r.complement && len(r.values) == 0 }
 
 // contradiction reports whether r admits neither a value nor absence.
 func (r Requirement) contradiction() bool { return r.Empty() && !r.absent }
 
-// Any returns a value that r admits: the first listed one, or the smallest admitted integer of an open set. Integers
-// are counted from bounds.first. ok is false if r is Empty, or if each integer within its bounds is excluded.
+// Any returns a value that r admits: the first listed one, or the smallest admitted integer of an open set that is at least
+// bounds.first. ok is false if r is Empty, or if each integer within its bounds is excluded.
 func (r Requirement) Any() (value string, ok bool) {
 	if !r.complement {
 		if len(r.values) == 0 {

@@ -30,9 +30,9 @@ func (c Conflict) String() string {
 	return s
 }
 
-// WithHint returns c with a hint: the known key that the user probably meant. c is returned unchanged if no known key
-// is similar. The best hint is a key at an edit distance of at most 2, then one with the same name after the slash,
-// then one that contains the undefined key. Ties are resolved by edit distance, then by key.
+// WithHint returns c with a hint: the known key that the user probably meant. c is returned unchanged if it is not
+// Undefined, or if no known key is similar. The best hint is a key at an edit distance of at most 2, then one with the same
+// name after the slash, then one that contains the undefined key. Ties are resolved by edit distance, then by key.
 func (c Conflict) WithHint(known ...string) Conflict {
 	if !c.Undefined || c.Key == "" {
 		return c

@@ -31,7 +31,8 @@ func (r Requirement) Intersect(o Requirement) Requirement {
 	return out
 }
 
-// Overlaps reports whether r and o admit a common value. Absence is not a value.
+// Overlaps reports whether r and o admit a common value. Absence is not a value. For two open sets only the bounds are
+// compared, so the result is true even if each integer within both bounds is excluded.
 func (r Requirement) Overlaps(o Requirement) bool {
 	switch {
 	case r.complement && o.complement:

@@ -24,11 +24,12 @@ const (
 	Lte Operator = "Lte"
 )
 
-// A Requirement is the set of values that a label may have, and whether a node may lack the label. The zero Requirement
-// has no key and admits nothing.
+// A Requirement is the set of values that a label may have, and whether a node may lack the label. The zero Requirement has
+// no key and admits nothing. A requirement that lists excluded values instead of admitted ones is an open set.
 //
-// Requirements that admit the same values have equal fields. Therefore only complements have bounds, excluded values
-// lie within the bounds, and bounds that no integer meets become the empty list of values.
+// Requirements that admit the same values have equal fields. Therefore only open sets have bounds, excluded values lie
+// within the bounds, and bounds that no integer meets become the empty list of values. The exception is an open set that
+// excludes each integer within its bounds: it stays an open set.
 type Requirement struct {
 	key    string
 	values []string // sorted, without duplicates; excluded values if complement; immutable

@@ -50,7 +50,8 @@ func (p *pick) selects(namespace string, set map[string]string) bool {
 	return p.selector.Matches(labels.Set(set))
 }
 
-// newTerm returns a term. Its text includes Empty, because a selector of all pods and one of no pods print the same.
+// newTerm returns a term. Its text says whether each selector is empty, because a selector of all pods and one of no pods
+// print the same.
 func newTerm(key string, picks ...pick) *Term {
 	var b strings.Builder
 	b.WriteString(key)
@@ -70,8 +71,8 @@ func (t *Term) labelKeys(yield func(string)) {
 	}
 }
 
-// anchor returns a label (key and value) that every pod selected by t has. A Book finds the terms of a pod by this label.
-// ok is false if the selector of t has no requirement with exactly one value.
+// anchor returns a label (key and value) that every pod selected by t has. A Book finds the terms of a pod by this label. ok
+// is false if the selector of its first pick has no requirement with exactly one value.
 func (t *Term) anchor() (label, bool) {
 	requirements, selectable := t.picks[0].selector.Requirements()
 	if !selectable {

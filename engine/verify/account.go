@@ -4,8 +4,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// account checks that each pending pod is placed or refused exactly once. Bound pods may be placed only if their node
-// is removed.
+// account checks that each pending pod is placed or refused exactly once. Bound pods may be placed only if their node is
+// removed. It also checks that each planned node has pods, and the form of refusals.
 func (c *checker) account() {
 	var all []*model.Pod
 	for _, pl := range c.plan.Placements {

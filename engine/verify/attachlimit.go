@@ -100,8 +100,8 @@ func (c *checker) attachToExisting(n *model.Node, l *load, running []*corev1.Pod
 	c.attach(Violation{Node: n.Name}, l, used, func(driver string) (int, bool) { return c.volumes.attachLimit(n, it, driver) })
 }
 
-// attach adds to used the volumes of the pods in l, which a plan places on one node. For each volume that exceeds the
-// limit of its driver, it adds a Violation with the node and the type of place.
+// attach adds to used the volumes of the pods in l, which a plan places on one node. For each volume that exceeds the limit
+// of its driver, it adds a Violation with Node and Type of the parameter place.
 func (c *checker) attach(place Violation, l *load, used volumeSet, limitOf func(driver string) (int, bool)) {
 	for _, d := range l.pods {
 		for _, a := range d.volumes {

@@ -99,8 +99,8 @@ func (c *checker) add(v Violation) {
 	c.found = append(c.found, v)
 }
 
-// readPods reads the demands and rules of all pods, and adds all label keys that they use to the index. That must
-// precede the first label set.
+// readPods reads the demands of the pods that the plan places, and the rules of these pods, of bound pods and of DaemonSet
+// pods. It adds all label keys that they use to the index. That must precede the first label set.
 func (c *checker) readPods(defaults func(*model.Pod) []corev1.TopologySpreadConstraint) {
 	read := func(pods []*model.Pod) {
 		for _, p := range pods {

@@ -14,9 +14,9 @@ func Commands(s *model.Snapshot, expected []model.Placement, commands []model.Co
 	return Rules{Labels: apiv1.LabelRules{}.With(labels...)}.Commands(s, expected, commands)
 }
 
-// Commands checks commands that were decided on s, all together, and returns their violations. Each node must be
-// removed once. Each of its pods must have a place in the resulting cluster. Removed nodes count against limits. A
-// consolidation must save money whichever options are launched.
+// Commands checks commands that were decided on s, all together, and returns their violations. Each node to remove must
+// exist and be in one command only. Each of its pods must have a place in the resulting cluster; the method everyPod has the
+// exceptions. Removed nodes count against limits. A consolidation must save money whichever options are launched.
 //
 // Expected are the placements of pods that already need a place. They count as bound, because nodes are removed only
 // after their replacements are initialized. They are not checked themselves: Rules.Plan checks them.
@@ -80,7 +80,8 @@ func (c *commandChecker) nodes(s *model.Snapshot, cmd *model.Command) {
 	}
 }
 
-// command adds the placements and replacements of the command to the plan, and checks that the command saves money.
+// command adds the placements and replacements of the command to the plan. If it is a consolidation, it also checks that it
+// saves money.
 func (c *commandChecker) command(s, after *model.Snapshot, cmd *model.Command, plan *model.Plan) {
 	for _, pl := range cmd.Placements {
 		n, ok := after.NodeByName(pl.Node.Name)

@@ -47,7 +47,8 @@ func (c *checker) placements() {
 	}
 }
 
-// onNode checks pods for a node with an instance, whose size and labels are known. The pods in there already run on it.
+// onNode checks pods for a node with an instance, whose size and labels are known. The parameter there has the pods that
+// already run on it.
 func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) {
 	used := amounts{}
 	var others []*demand

@@ -44,8 +44,8 @@ func limited(pool *model.Pool) bool {
 	return pool != nil && pool.Object != nil && len(pool.Object.Spec.Limits) > 0
 }
 
-// within reports whether have and plus together are within the limits. If not, name is the first resource that exceeds
-// its limit.
+// within reports whether have and plus together are within the limits. Resources of which plus has nothing are not compared.
+// If the result is false, name is the first resource that exceeds its limit.
 func within(have, plus, limits amounts) (name corev1.ResourceName, ok bool) {
 	for _, name := range limits.names() {
 		if plus[name] > 0 && have[name]+plus[name] > limits[name] {

@@ -106,8 +106,8 @@ func (t *template) outcomes(f *typeLabels, byType []outcome, i int) ([][]nodemat
 	return values, nil
 }
 
-// outcomeOf returns the outcome of a label with the possible values stated, which are those of the type, offering or
-// claim.
+// outcomeOf returns the outcome of a label. The parameter stated has the values that the type, the offering or the claim
+// gives the label; byOffering is true if they are those of an offering.
 func (t *template) outcomeOf(at int, stated []nodematch.Value, byOffering bool) outcome {
 	values := nodematch.Keep(t.claim[at], stated)
 	broken := func(rule Rule, format string, args ...any) outcome {

@@ -99,8 +99,8 @@ func (r nodeRule) broken(labels map[string]string) Violation {
 		Detail: fmt.Sprintf("the volume of claim %s cannot be attached to a node with %v", r.claim, labels)}
 }
 
-// loadOf returns the load of pods on a node that also runs others. It checks that no two of them use the same host
-// port.
+// loadOf returns the load of pods on a node that also runs the pods in others. It checks that none of the pods has a host
+// port of another pod of the node, and that their volumes have no problem.
 func (c *checker) loadOf(node string, pods []*model.Pod, others []*demand) *load {
 	l := &load{
 		pods:     c.demandsOf(pods),
@@ -181,8 +181,8 @@ func (c *checker) labelsMatch(node string, t *template, list *optionList, l *loa
 	}
 }
 
-// shortage returns the first resource of which the pods request more than others leave free. A request of ceiling is
-// never met, because it stands for any larger amount.
+// shortage returns the first resource of which the pods request more than is free after the amounts in others are used. A
+// request of ceiling is never met, because it stands for any larger amount.
 func (l *load) shortage(others amounts, allocatable model.Resources) (string, bool) {
 	for _, name := range l.names {
 		want, have := l.requests[name], allocatable[name]-others[name]

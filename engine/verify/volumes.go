@@ -102,8 +102,8 @@ func (vs *volumes) readClaim(a *attachment, claim *corev1.PersistentVolumeClaim)
 	}
 }
 
-// readClass reads the storage class of a PersistentVolumeClaim that has no volume yet. It sets a.problem if the class does
-// not exist, or if the class does not wait for the pod's node (WaitForFirstConsumer).
+// readClass reads the storage class of a PersistentVolumeClaim that has no volume yet. It sets a.problem if no class is
+// named or the class does not exist, or if the class does not wait for the pod's node (WaitForFirstConsumer).
 func (vs *volumes) readClass(a *attachment, name *string) {
 	a.handle = a.claim
 	if name == nil || *name == "" {

@@ -176,8 +176,8 @@ func unbound(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaimS
 	return out, model.Verdict{}
 }
 
-// AttachLimits returns the attach limit of each CSI driver on n, nil while they are not known. A missing driver has no
-// limit.
+// AttachLimits returns the attach limit of each CSI driver on n, nil while they are not known. A driver that is missing has
+// not reported a limit for n.
 func AttachLimits(s *model.Snapshot, n *model.Node) map[string]int {
 	if n.Object == nil {
 		return nil

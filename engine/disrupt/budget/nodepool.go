@@ -31,12 +31,14 @@ type NodePools struct {
 
 // An Allowance is the state of the budgets of one pool.
 type Allowance struct {
-	// Nodes is the number of the pool's nodes that are initialized or rebooted. Disrupting is how many of them are being
-	// disrupted. NotReady is how many of those that are not being disrupted are not ready.
+	// Nodes is the number of the pool's nodes that are initialized or being rebooted and whose instance is not being
+	// terminated. Disrupting is how many of them are being disrupted. NotReady is how many of those that are not being
+	// disrupted are not ready.
 	Nodes, Disrupting, NotReady int
 	// Allowed is the maximum number of nodes that may be disrupted at the same time, by reason.
 	Allowed map[apiv1.DisruptionReason]int
-	// Names[reason] is the budget that determines Allowed[reason], as it is written in the NodePool.
+	// Names[reason] is the field nodes of the budget that determines Allowed[reason], such as 10%. It is empty if no budget
+	// is active.
 	Names map[apiv1.DisruptionReason]string
 	// Hints[reason] says how a disruption becomes possible. It is set only if Allowed[reason] is 0.
 	Hints map[apiv1.DisruptionReason]string
@@ -56,7 +58,7 @@ func (a *Allowance) Consuming(reason apiv1.DisruptionReason) int {
 	return a.Disrupting + a.NotReady
 }
 
-// Of computes the state of the budgets of all pools at s.Now. If simulated is set, nodes without a claim count.
+// Of computes the state of the budgets of all pools at s.Now. See NodePools for the effect of simulated.
 func Of(s *model.Snapshot, simulated bool) *NodePools {
 	b := &NodePools{pools: map[string]*Allowance{}, simulated: simulated}
 	for _, p := range s.Pools() {
@@ -122,8 +124,8 @@ func (b *NodePools) Clone() *NodePools {
 // Of returns the allowance of the pool, nil if the pool does not exist.
 func (b *NodePools) Of(pool string) *Allowance { return b.pools[pool] }
 
-// Allow returns a refusal that names the budget if not all of the nodes, given by the names of their pools, may be
-// disrupted.
+// Allow returns a refusal if not all of a set of nodes may be disrupted for the reason. pools has the name of the pool of
+// each node. The refusal names the budget, or the pool that does not exist.
 func (b *NodePools) Allow(pools []string, reason apiv1.DisruptionReason) model.Verdict {
 	want := map[string]int{}
 	for _, pool := range pools {
@@ -141,7 +143,7 @@ func (b *NodePools) Allow(pools []string, reason apiv1.DisruptionReason) model.V
 	return model.Verdict{}
 }
 
-// Take counts one node of each of the pools as disrupted. Allow must have returned OK for them.
+// Take counts one more node as disrupted for each entry of pools. Allow must have returned OK for these pools.
 func (b *NodePools) Take(pools []string) {
 	for _, pool := range pools {
 		b.pools[pool].Disrupting++
@@ -163,8 +165,9 @@ func (b *NodePools) Force(n *model.Node) {
 // disrupting reports whether the node is being deleted, marked or rebooted.
 func disrupting(n *model.Node) bool { return n.Deleting || status.Disrupting(n) || n.Rebooting() }
 
-// allowed returns the lowest number of nodes that an active budget for the reason allows of n nodes, and that budget.
-// Without an active budget there is no bound. A budget that cannot be parsed allows none.
+// allowed returns the lowest number of nodes that an active budget for the reason allows of n nodes, and the field nodes of
+// that budget. Without an active budget it returns the largest int32 and an empty text. A budget that cannot be parsed
+// allows none.
 func allowed(budgets []apiv1.Budget, reason apiv1.DisruptionReason, n int, now time.Time) (int, string) {
 	least, name := math.MaxInt32, ""
 	for _, b := range budgets {
@@ -179,8 +182,9 @@ func allowed(budgets []apiv1.Budget, reason apiv1.DisruptionReason, n int, now t
 	return least, name
 }
 
-// Allowed returns how many of n nodes the budget alone allows to be disrupted at the same time, and whether it is active.
-// As in upstream Karpenter, percentages round up: 1% of a small pool still allows one node.
+// Allowed returns how many of n nodes the budget alone allows to be disrupted at the same time, and whether it is active. As
+// in upstream Karpenter, percentages round up: 1% of a small pool still allows one node. A budget that cannot be parsed is
+// active and allows none.
 func Allowed(b apiv1.Budget, n int, now time.Time) (v int, active bool) {
 	open, err := isOpen(b, now)
 	number, percent := strings.CutSuffix(b.Nodes, "%")
@@ -196,8 +200,8 @@ func Allowed(b apiv1.Budget, n int, now time.Time) (v int, active bool) {
 	return v, true
 }
 
-// isOpen reports whether b is active. A budget without a schedule is always active. Otherwise b is active for its duration
-// from each time of the schedule, in UTC.
+// isOpen reports whether b is active. A budget without schedule and duration is always active. One with only one of the two
+// is never active. Otherwise b is active for its duration from each time of the schedule, in UTC.
 func isOpen(b apiv1.Budget, now time.Time) (bool, error) {
 	if b.Schedule == nil || b.Duration == nil {
 		return b.Schedule == nil && b.Duration == nil, nil

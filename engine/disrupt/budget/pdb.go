@@ -43,11 +43,11 @@ type PDBs struct {
 	now         time.Time
 	list        []pdb
 	byNamespace map[string][]int
-	byLabels    map[string][]int // cache of selecting, by namespace and labels
+	byLabels    map[string][]int // cache of the method selecting, by namespace and labels
 }
 
 // PDBsOf reads the PodDisruptionBudgets of s. For one without a status, such as a manifest that was never applied, the
-// allowed evictions are computed from the spec and the existing pods.
+// allowed evictions are computed from the spec and the existing pods. One whose status is older than its spec allows none.
 func PDBsOf(s *model.Snapshot) *PDBs {
 	b := &PDBs{now: s.Now, byNamespace: map[string][]int{}, byLabels: map[string][]int{}}
 	withoutStatus := map[int]*policyv1.PodDisruptionBudget{}
@@ -124,8 +124,9 @@ func (b *PDBs) selecting(p *model.Pod) []int {
 	return found
 }
 
-// Evictions counts the pods by PodDisruptionBudget, in name order. The verdict is a refusal if several budgets select
-// one pod, because the Eviction API then refuses it.
+// Evictions counts the pods by PodDisruptionBudget, in name order. It omits pods that a drain leaves on the node,
+// terminating pods, and pods that are not ready if their PodDisruptionBudget always allows their eviction. The verdict is a
+// refusal if several budgets select one pod, because the Eviction API then refuses it.
 func (b *PDBs) Evictions(pods []*model.Pod) ([]Eviction, model.Verdict) {
 	var out []Eviction
 	for _, p := range pods {
@@ -168,9 +169,10 @@ func (b *PDBs) Take(taken Taken, evictions []Eviction) Taken {
 	return out
 }
 
-// Allow returns a refusal if the nodes must not all be drained in addition to taken. Each node is given by its evictions.
-// A single node may have more pods of a PodDisruptionBudget than may be evicted at a time, because a drain evicts them one
-// after another. Then no other node with pods of that budget may be drained.
+// Allow returns a refusal if the nodes must not all be drained in addition to taken. Each node is given by its evictions. A
+// PodDisruptionBudget that allows no eviction now excludes each node with pods of it. Otherwise, one node may be drained
+// even if it has more pods than the PodDisruptionBudget allows to be evicted at the same time, because a drain evicts them
+// one after another. No other node with pods of the same PodDisruptionBudget may then be drained.
 func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
 	sum := map[int]int{}
 	for _, evictions := range nodes {

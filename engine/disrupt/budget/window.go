@@ -25,8 +25,9 @@ func (b *NodePools) Reopens(pool *model.Pool, reason apiv1.DisruptionReason, now
 	return opens(pool.Object.Spec.Disruption.Budgets, reason, a.Nodes, a.Consuming(reason), now)
 }
 
-// opens returns the first change of budgets after now at which they allow more than used of the nodes to be disrupted for
-// the reason. ok is false if maxWindows changes bring none.
+// opens returns the first change of the budgets after now at which they allow another disruption for the reason. The
+// parameter nodes is the number of the pool's nodes, and used is how many of them count against the budgets. ok is false if
+// the next maxWindows changes allow none.
 func opens(budgets []apiv1.Budget, reason apiv1.DisruptionReason, nodes, used int, now time.Time) (at time.Time, ok bool) {
 	at = now
 	for range maxWindows {
@@ -79,9 +80,9 @@ func hint(pool string, budgets []apiv1.Budget, reason apiv1.DisruptionReason, no
 	return text
 }
 
-// Windows returns the periods between from and until in which the budget is active by its schedule. Each has a begin and
-// an end. There are at most `most` periods, and overlapping ones are merged. The result is empty if the budget has no
-// schedule or the schedule cannot be parsed.
+// Windows returns the periods in which the budget is active by its schedule and that overlap with the time between from and
+// until. Each has a begin and an end. There are at most `most` periods, and overlapping ones are merged. The result is empty
+// if the budget has no schedule or the schedule cannot be parsed.
 func Windows(b apiv1.Budget, from, until time.Time, most int) [][2]time.Time {
 	schedule, err := scheduleOf(b)
 	if err != nil || b.Duration.Duration <= 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// accept adds a command for a proposal that pays. in is the view in which the proposal was planned. accept returns a
-// refusal if removing empty nodes saves as much, if a NodePool with policy Balanced rejects the proposal, or if budgets
-// do not allow it.
+// accept adds a command for a proposal that pays. The parameter in is the view in which the proposal was planned. accept
+// returns a refusal if removing empty nodes saves as much, if a NodePool with policy Balanced rejects the proposal, or if
+// budgets do not allow it.
 func (s *search) accept(in view, p problem.Proposal) model.Verdict {
 	if v := s.emptyInstead(p); !v.OK() {
 		return v
@@ -53,7 +53,8 @@ func (s *search) emptyInstead(p problem.Proposal) model.Verdict {
 const balancedThreshold = 0.5
 
 // balanced returns a refusal if a NodePool with policy Balanced rejects the proposal. Only pools from which nodes are
-// removed decide. The saving is divided among the pools in proportion to the price of their nodes.
+// removed decide. It adds a Move for each of these pools to Stats.Moves. The saving is divided among the pools in proportion
+// to the price of their nodes.
 func (s *search) balanced(p problem.Proposal) model.Verdict {
 	var moves []problem.Move
 	var no model.Verdict

@@ -15,8 +15,9 @@ import (
 // A Cursor is the state that one consolidation passes to the next. It may be lost: the zero Cursor only makes some
 // nodes stay longer.
 type Cursor struct {
-	// After is the last node that was evaluated individually before MaxWhatIfs was reached. It is empty if all were
-	// evaluated.
+	// After is set if MaxWhatIfs was reached: the next decision evaluates individual candidates in name order, beginning
+	// after this name. It is the candidate before the first one that was not evaluated, or that one itself if it was the
+	// first of all. After is empty if all were evaluated.
 	After string
 	// WaitingSince is when consolidation began to wait for nodes to become consolidatable, zero if it does not wait.
 	// NextWait is the earliest start of another wait.

@@ -60,7 +60,7 @@ func better(p, q problem.Proposal) problem.Proposal {
 	return p
 }
 
-// pays reports whether p is feasible and has a higher net gain than q.
+// pays reports whether p is feasible, and q is infeasible or has a lower net gain.
 func pays(p, q problem.Proposal) bool {
 	return p.Verdict.OK() && (!q.Verdict.OK() || p.Payback.Net() > q.Payback.Net()+problem.Epsilon)
 }

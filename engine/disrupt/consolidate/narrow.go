@@ -16,15 +16,17 @@ import (
 )
 
 const (
-	// minSpotTypes is how many cheaper types must remain if one spot node replaces one spot node. The options are cut
-	// to this number. With fewer, the cheapest type would be launched again and again, and be interrupted each time.
+	// minSpotTypes is how many cheaper types must remain if spot nodes are replaced by at least as many spot nodes. The
+	// options are cut to this number, or to more if minValues require more. With fewer, the cheapest type would be launched
+	// again and again, and be interrupted each time.
 	minSpotTypes = 15
 	// undoWindow is the age up to which a node must not be replaced by a type that it was launched to replace.
 	undoWindow = 24 * time.Hour
 )
 
-// price narrows the replacements to options that cost less than the set, whichever of their offerings is launched. The
-// verdict is a refusal if no option is left or the proposal does not pay.
+// price sets the saving and the payback of a proposal. It first narrows the options of the replacements, so that all
+// replacements together cost less than the set whichever offerings are launched. The verdict is a refusal if a replacement
+// has no option left or the proposal does not pay. A proposal that is refused already is returned unchanged.
 func (s *search) price(p problem.Proposal) problem.Proposal {
 	if !p.Verdict.OK() {
 		return p
@@ -145,8 +147,9 @@ func (s *search) narrow(n *model.PlannedNode, p problem.Proposal, limit float64)
 	return model.Verdict{}
 }
 
-// narrowCovered removes options of a node that a commitment covers if they would undo a recent move. The commitment covers
-// all options, so their prices do not matter.
+// narrowCovered removes options of a node that a commitment covers if they would undo a recent move. It returns a refusal if
+// the first option is one of them, or if too few options remain for minValues. The commitment covers all options, so their
+// prices do not matter.
 func (s *search) narrowCovered(n *model.PlannedNode, p problem.Proposal) model.Verdict {
 	first := n.Options[0]
 	n.Options = slices.DeleteFunc(slices.Clone(n.Options), func(t *model.InstanceType) bool {
@@ -205,8 +208,8 @@ func (s *search) undoes(set []*problem.Candidate, replaced string) bool {
 	})
 }
 
-// replacesEqual reports whether t, at a price of at most price, would replace a node of its own type and capacity type.
-// A node of a larger set counts only if it costs no more than price.
+// replacesEqual reports whether t, at a price of at most price, would replace a node of its own type and capacity type. If
+// the set has several nodes, only those that cost no more than price count.
 func replacesEqual(set []*problem.Candidate, t *model.InstanceType, capacityType string, price float64) bool {
 	return slices.ContainsFunc(set, func(c *problem.Candidate) bool {
 		return c.Type() == t.Name && c.CapacityType() == capacityType && (len(set) == 1 || price > c.Price-problem.Epsilon)

@@ -9,8 +9,8 @@ import (
 // maxRounds bounds how often propose repeats the plan because nodes are kept.
 const maxRounds = 3
 
-// propose creates and prices a proposal to remove the set. If the plan would launch a node of the set again with the
-// same type, that node is kept and may receive pods. The other nodes are then planned again.
+// propose creates a proposal to remove the set, prices it, and drops free riders from it. If the plan would launch a node of
+// the set again with the same type, that node is kept and may receive pods. The other nodes are then planned again.
 func (s *search) propose(v view, set []*problem.Candidate) problem.Proposal {
 	var kept []*problem.Candidate
 	for round := 0; ; round++ {

@@ -114,9 +114,9 @@ func equalTypes(a, b *model.InstanceType) bool {
 		})
 }
 
-// undominated returns the types without dominated ones, in name order. A type is dominated if another one has at least
-// as much of each usual resource at no higher price. Prices are those of the cheapest offering that the pool allows.
-// Types that a commitment of open still covers are kept.
+// undominated returns the launchable types that no other type dominates, in name order. A type is dominated if another one
+// has at least as much of each usual resource at no higher price. Prices are those of the cheapest offering that the pool
+// allows. Types that a commitment of open still covers are kept.
 func undominated(types []*model.InstanceType, pool *model.Pool, open *commitment.Coverage) []*model.InstanceType {
 	prices := map[*model.InstanceType]float64{}
 	var list []*model.InstanceType
@@ -142,7 +142,8 @@ func undominated(types []*model.InstanceType, pool *model.Pool, open *commitment
 	return kept
 }
 
-// plan plans the candidate's pods in the reduced cluster without the candidate, with only the types that cost less.
+// plan plans the candidate's pods in the reduced cluster without the candidate. See cheaperThan for the types that may be
+// launched.
 func (r *reduced) plan(c *problem.Candidate) *model.Plan {
 	change := model.Delta{Nodes: r.destinations(c)}
 	for _, p := range c.Pods {

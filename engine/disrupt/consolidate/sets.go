@@ -12,8 +12,8 @@ import (
 const (
 	// nodesPerSet bounds the number of nodes in a set.
 	nodesPerSet = 50
-	// few is the number of candidates up to which combinations is used instead of sets. Sets of this size are not
-	// halved.
+	// few is the number of candidates up to which search.combinations is called instead of search.sets. Sets of this size
+	// are not halved.
 	few = 6
 	// replaceBelow is a bound of Problem.FullWorth. Below it, a node is replaced rather than filled with pods of other
 	// nodes.
@@ -25,7 +25,7 @@ type search struct {
 	st       *problem.State
 	strategy strategy
 	cursor   Cursor
-	// candidates are sorted by waste per disruption by their removal, highest first.
+	// candidates are sorted by waste divided by (1 + eviction cost), highest first.
 	candidates []*problem.Candidate
 	movable    map[*problem.Candidate]bool // the set of candidates
 	// underfilled says that some proposal would have left candidates underfilled.
@@ -90,7 +90,7 @@ func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 }
 
 // nextSet returns the first candidates that budgets allow to remove together, up to the bounds of a set, and the rest.
-// Candidates that budgets do not allow are in neither list; singles evaluates them.
+// Candidates that budgets do not allow are in neither list; the method singles evaluates them.
 func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candidate) {
 	pods := 0
 	for _, c := range s.available(list) {
@@ -113,7 +113,8 @@ func (s *search) available(list []*problem.Candidate) []*problem.Candidate {
 	})
 }
 
-// removeOrHalve removes the set if that pays. Otherwise it does the same with each half of the set.
+// removeOrHalve removes the set if that pays. Otherwise, if the set has more than few nodes, it does the same with each
+// half.
 func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 	set = s.available(set)
 	if len(set) == 0 || s.st.Exhausted() {

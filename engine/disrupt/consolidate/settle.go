@@ -19,7 +19,7 @@ const (
 )
 
 // settle decides whether consolidation waits for other nodes to become consolidatable. The verdict is OK if it does not
-// wait.
+// wait. With Options.Simulate it never waits.
 //
 // One decision for all nodes of a scale-in costs less and moves each pod once. The gap of a node is half of its
 // consolidateAfter, at most maxGap. A wait begins if a node became consolidatable less than a gap ago. It continues as

@@ -53,7 +53,7 @@ func (s *search) open(v view, candidates ...*problem.Candidate) view {
 	return s.newView(except(v.closed, candidates), v.notOffered)
 }
 
-// withoutTypes returns the view without the instance types of the candidates.
+// withoutTypes returns the view in which no node with an instance type of the candidates can be launched.
 func (s *search) withoutTypes(v view, candidates []*problem.Candidate) view {
 	var names []string
 	for _, c := range candidates {

@@ -19,8 +19,9 @@ type faulty struct {
 	score  float64
 }
 
-// Repair replaces or reboots unhealthy nodes, within the budgets for the reason Unhealthy. Replacements come first. The
-// node with the highest score is repaired first. Each NodePool is also bounded by its own failures: see poolHealth.
+// Repair replaces or reboots unhealthy nodes, within the budgets for the reason Unhealthy. Nodes are processed in the order
+// of their scores, highest first (see repair.Policies.Decide). A replacement must be initialized before its node is removed,
+// except if the node is terminated first. Repairs of a NodePool that did not help delay its next repair: see poolHealth.
 func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	if st.Problem.Options.Repair == nil {

@@ -108,7 +108,7 @@ func unhealthy(policies *repair.Policies, n *model.Node, now time.Time) (faulty 
 	return faulty && (n.Initialized || !now.Before(at)), at
 }
 
-// allow returns a refusal if no node of the NodePool must be repaired now. It does not check the budgets.
+// allow returns a refusal if the repair of no node of the NodePool may begin now. It does not check the budgets.
 func (h *poolHealth) allow(now time.Time) model.Verdict {
 	until := h.at.Add(repair.Pause(h.failures))
 	switch {

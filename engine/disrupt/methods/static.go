@@ -66,8 +66,8 @@ func membersOf(st *problem.State, pool *model.Pool) (m members) {
 	return m
 }
 
-// headroom returns how many more nodes the pool's limit of nodes allows. Nodes that are being removed count until they
-// are gone. Nodes that this decision launches count as well.
+// headroom returns how many more nodes the pool's limit of nodes allows. Nodes that are being removed count until they are
+// gone. Nodes that this decision launches count as well. Without a limit the result is the largest int.
 func headroom(st *problem.State, pool *model.Pool) int {
 	limit, ok := pool.Limits[model.Nodes]
 	if !ok {

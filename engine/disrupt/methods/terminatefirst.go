@@ -36,7 +36,7 @@ func terminateFirst(
 }
 
 // refills returns a refusal if the NodePool would not soon have another node after this one is terminated, or if the drain
-// of the node could last forever.
+// of a drifted node could last forever.
 //
 // Nodes of the NodePool that are missing or not initialized use up the budget. Otherwise the next node would be terminated
 // while the one before it is still being replaced.

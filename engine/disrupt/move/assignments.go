@@ -43,8 +43,8 @@ func Assignments(s *model.Snapshot, o pack.Options) []model.Placement {
 	return out
 }
 
-// assign assigns each pod to the first of the claims on which it fits, if any, largest pods first. It adds the names of
-// their claims to promises, by pod key.
+// assign assigns each pod to the first of the claims on which it fits, if any, largest pods first. For each such pod it sets
+// promises[key of the pod] to the name of the claim.
 func assign(s *model.Snapshot, pods []*model.Pod, claims []string, free model.FreeCapacity, promises map[string]string) {
 	slices.SortStableFunc(pods, func(x, y *model.Pod) int {
 		return cmp.Or(cmp.Compare(y.Requests[corev1.ResourceCPU], x.Requests[corev1.ResourceCPU]),

@@ -21,7 +21,7 @@ type Stage struct {
 	// Moving are pods of nodes that are being deleted whose destination is open or unknown. Pods that no scheduler has
 	// tried yet are included, because they may replace evicted pods.
 	Moving []*model.Pod
-	// Due are nodes to open at once, in name order, because no disrupted node has pods for them or pending pods need
+	// Due are nodes to open immediately, in name order, because no disrupted node has pods for them or pending pods need
 	// them. A node without the taint is included if its claim still has the annotation ReceivesPodsFromAnnotationKey.
 	Due []*model.Node
 }

@@ -143,7 +143,8 @@ func (p *Problem) original(cmd model.Command) model.Command {
 	return cmd
 }
 
-// SortByPrice sorts types by their cheapest available offering under reqs, then by name.
+// SortByPrice sorts types by the price of their cheapest launchable offering that reqs allow, then by name. Types without
+// one come last.
 func SortByPrice(types []*model.InstanceType, reqs require.Set) {
 	prices := make(map[*model.InstanceType]float64, len(types))
 	for _, t := range types {

@@ -17,12 +17,14 @@ import (
 type Candidate struct {
 	Node *model.Node
 	Pool *model.Pool // nil if the NodePool does not exist
-	// Price is the price of the node in dollars per hour. If commitments can cover the node, it is by how much the bill falls
-	// when the node alone ends. Priced is false if it is not known.
+	// Price is the price of the node in dollars per hour. If commitments can cover the node, Price is by how much the bill
+	// falls when the node alone ends. Priced is false if the list price of the node is not known: its instance type is
+	// unknown or has no matching offering.
 	Price  float64
 	Priced bool
-	// Pods are the pods that need another place if the node is removed. EvictionCost is the sum of their eviction
-	// costs, each 1 for an ordinary pod. Worth is a lower bound of the price of capacity for them, in dollars per hour.
+	// Pods are the pods that need another place if the node is removed. EvictionCost is the sum of their eviction costs,
+	// each 1 for an ordinary pod. Negative ones count as zero. Worth is a lower bound of the price of capacity for them, in
+	// dollars per hour.
 	Pods                []*model.Pod
 	EvictionCost, Worth float64
 	// Evictions counts the node's pods by PodDisruptionBudget. Unevictable is a refusal if some pod can never be
@@ -34,7 +36,8 @@ type Candidate struct {
 	tuning tuning
 }
 
-// newCandidate returns the candidate of n. appraise sets its Worth.
+// newCandidate returns the candidate of n, without Worth, which the method appraise sets. If n is already being removed, its
+// evictions count as begun.
 func newCandidate(p *Problem, n *model.Node) *Candidate {
 	c := &Candidate{Node: n, Pods: n.Reschedulable()}
 	c.Pool, _ = p.Snapshot.Pool(n.Pool)
@@ -68,11 +71,12 @@ func (c *Candidate) CapacityType() string { return c.Node.Labels[apiv1.CapacityT
 // Waste returns the price of the node less the worth of its pods, in dollars per hour.
 func (c *Candidate) Waste() float64 { return c.Price - c.Worth }
 
-// EvictionCost returns the cost of evicting the pod, between -10 and 10: 1 for an ordinary pod, more with high priority
-// or cost. The formula is that of upstream Karpenter.
+// EvictionCost returns the cost of evicting the pod, between -10 and 10: 1 for an ordinary pod, more with a positive
+// priority or disruption cost, less with a negative one. The formula is that of upstream Karpenter.
 //
-// The cost is the annotation karpenter.sh/disruption-cost. A value that is not an int32 counts as 0. Without the
-// annotation it is controller.kubernetes.io/pod-deletion-cost, unless that is ignored or Karpenter has written it.
+// The disruption cost is the annotation karpenter.sh/disruption-cost. A value that is not an int32 counts as 0. Without the
+// annotation the disruption cost is controller.kubernetes.io/pod-deletion-cost, unless that is ignored or Karpenter has
+// written it.
 func EvictionCost(p *model.Pod, ignoreDeletionCost bool) float64 {
 	text, stated := p.Object.Annotations[apiv1.DisruptionCostAnnotationKey]
 	if !stated && !ignoreDeletionCost && !deletioncost.Written(p) {

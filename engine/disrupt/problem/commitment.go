@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// released returns by how much the bill falls when the node ends, in dollars per hour. A commitment can cover the node.
+// released returns by how much the bill falls when the node ends, in dollars per hour. c.Has must be true for the node.
 func (p *Problem) released(c *commitment.Coverage, node string) float64 {
 	class := c.Class(node)
 	price, known := p.alone[class]
@@ -46,7 +46,8 @@ func withoutUnitsInUse(before *commitment.Coverage, cluster *model.Snapshot, pla
 	})
 }
 
-// WithUnits returns the instance types of all NodePools of s with other units of commitments, nil if s has no commitments.
+// WithUnits returns the instance types of all NodePools of s with changed commitments, nil if s has no commitments. The
+// function units returns the new Units and Deducted of a commitment.
 func WithUnits(s *model.Snapshot, units func(*commitment.Commitment) (units int64, deducted bool)) map[string][]*model.InstanceType {
 	if s.Coverage() == nil {
 		return nil

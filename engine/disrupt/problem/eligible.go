@@ -124,8 +124,9 @@ func (st *State) EmptyMayGo(c *Candidate) model.Verdict {
 	return st.Incoming(c)
 }
 
-// Allow returns a refusal if the set must not be removed in addition to the accepted commands. It checks
-// Options.MaxNodes, the budgets of the NodePools, and the PodDisruptionBudgets of the pods.
+// Allow returns a refusal if the set must not be removed in addition to the accepted commands. It checks Options.MaxNodes,
+// the budgets of the NodePools, and the PodDisruptionBudgets of the pods. It does not check the PodDisruptionBudgets of
+// drifted nodes with a termination deadline.
 func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Verdict {
 	if most := st.Problem.Options.MaxNodes; most != 0 && st.voluntary+len(set) > most {
 		return policyVerdict(model.CauseRateLimit, "")
@@ -179,7 +180,7 @@ func policyVerdict(cause model.Cause, pool string) model.Verdict {
 	return model.Verdict{Rule: model.RulePolicy, Cause: cause, Key: pool}
 }
 
-// Present reports whether the node is initialized and neither deleted, marked nor rebooted.
+// Present reports whether the node is initialized, and neither being deleted, nor marked for disruption, nor being rebooted.
 func (p *Problem) Present(c *Candidate) bool {
 	return !c.Node.Deleting && !status.Disrupting(c.Node) && !c.Node.Rebooting() && p.Initialized(c.Node)
 }
@@ -189,7 +190,8 @@ func (p *Problem) Initialized(n *model.Node) bool {
 	return n.Initialized || p.Options.Simulate && n.Object != nil
 }
 
-// Consolidatable reports whether consolidateAfter has passed since the last pod event of the node.
+// Consolidatable reports whether consolidateAfter has passed since the last pod event of the node. With Options.Simulate it
+// is always true.
 func (p *Problem) Consolidatable(c *Candidate) bool {
 	return p.Options.Simulate || c.Node.Claim != nil && condition.IsTrue(c.Node.Claim, apiv1.ConditionTypeConsolidatable)
 }

@@ -33,7 +33,7 @@ type Options struct {
 	Paused bool
 	// ShiftedZones are zones from which traffic is shifted away. Their nodes are not disrupted voluntarily.
 	ShiftedZones []string
-	// OldPrices is true until the provider has refreshed its prices. Then only empty nodes are consolidated.
+	// OldPrices is true until the provider has refreshed its prices. While it is true, only empty nodes are consolidated.
 	OldPrices bool
 	// Simulate treats all nodes of NodePools as managed, initialized and consolidatable, with or without a claim.
 	Simulate bool
@@ -42,9 +42,9 @@ type Options struct {
 	// MaxNodes bounds how many nodes one decision disrupts voluntarily. 0 means no bound; a negative number allows
 	// none.
 	MaxNodes int
-	// MaxWhatIfs bounds how many what-ifs consolidation packs in one decision. Unlike a time limit, a count gives the
-	// same decision on a slow machine. Candidates that were not evaluated come first in the next decision. The default
-	// is 4,000.
+	// MaxWhatIfs bounds how many what-ifs consolidation packs in one decision. Unlike a time limit, a count gives the same
+	// decision on a slow machine. If the bound is reached, the next decision evaluates the candidates in name order,
+	// beginning after Cursor.After of package consolidate. The default is 4,000.
 	MaxWhatIfs int
 }
 

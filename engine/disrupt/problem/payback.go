@@ -18,7 +18,7 @@ type Payback struct {
 	Gain float64
 	// Cost is the price of evicting the pods, plus the price of the replacements during Overlap.
 	Cost float64
-	// Period is the time for which the saving counts.
+	// Period is the longest time for which the saving at one of the nodes counts.
 	Period time.Duration
 }
 

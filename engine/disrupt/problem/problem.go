@@ -12,14 +12,15 @@ import (
 type Problem struct {
 	Snapshot *model.Snapshot
 	Options  Options
-	// Candidates are the managed nodes of NodePools in name order.
+	// Candidates are the managed nodes of NodePools, in name order. With Options.Simulate, nodes of NodePools without a
+	// claim are included.
 	Candidates []*Candidate
 
 	byName map[string]*Candidate
 	types  map[string]map[string]*model.InstanceType // by pool and name
 	pdbs   *budget.PDBs
 	tariff tariff
-	// alone caches the result of released, by the node's class of equal nodes.
+	// alone caches the results of the method released, by Coverage.Class of the node.
 	alone map[int]float64
 }
 

@@ -63,7 +63,8 @@ func (st *State) WhatIfTerminated(c *Candidate, reservation string) Proposal {
 // maxPanics bounds how many panics Stats keeps.
 const maxPanics = 8
 
-// Solve is pack.Solve. If that panics, the returned plan refuses all pods, and the panic is recorded.
+// Solve returns the packer's plan for the pending pods of cluster. If the packer panics, the plan refuses all pods, and
+// s.Panics gets the panic unless it has maxPanics already.
 func (s *Stats) Solve(cluster *model.Snapshot, o pack.Options) *model.Plan {
 	plan, failed := pack.Try(cluster, o)
 	if failed != nil && len(s.Panics) < maxPanics {

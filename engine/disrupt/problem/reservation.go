@@ -48,7 +48,8 @@ func (st *State) ReservationFull(id string) bool {
 }
 
 // OnlyFullReservations reports whether the NodePool can launch nodes from capacity reservations only, and all of them are
-// full. Offerings that are not available now count, because they may be available again.
+// full. An offering outside reservations counts as launchable even if it is not available now, because it may become
+// available again.
 func (st *State) OnlyFullReservations(pool *model.Pool) bool {
 	reserved := false
 	for _, t := range st.Cluster.Types(pool.Name) {

@@ -61,9 +61,9 @@ func (st *State) countStarting(planned []model.PlannedNode) {
 	}
 }
 
-// expect sets incoming of each candidate onto which a pod is placed. If the pod is a virtual pod of a CapacityBuffer,
-// it sets buffer instead, and adds the pod to Stats.Headroom. Such a candidate is not empty. It may be replaced, because
-// virtual pods move as well.
+// expect sets the field incoming of each candidate onto which a pod is placed. For a virtual pod of a CapacityBuffer it sets
+// the field buffer instead, and adds the requests of the pod to Stats.Headroom. A candidate with only virtual pods is not
+// removed as empty. It may be replaced, because virtual pods move as well.
 func (st *State) expect(placements []model.Placement) {
 	for _, pl := range placements {
 		c := st.Problem.Candidate(pl.Node)
@@ -81,8 +81,8 @@ func (st *State) expect(placements []model.Placement) {
 	}
 }
 
-// expectAssigned sets incoming of each candidate to which a pod was assigned earlier and which will have room once
-// terminating pods are gone. It also sets incoming of each replacement whose replaced node still exists. It ignores
+// expectAssigned sets the field incoming of each candidate to which a pod was assigned earlier and which will have room once
+// terminating pods are gone. It also sets the field for each replacement whose replaced claim still exists. It ignores
 // assignments to nodes without room, because they are out of date.
 func (st *State) expectAssigned() {
 	s := st.Problem.Snapshot

@@ -115,7 +115,8 @@ func (st *State) BlockFinally(c *Candidate, v model.Verdict) {
 	n.verdict, n.final = v, true
 }
 
-// Blocked returns the candidates that no command removes, with their verdicts, in name order.
+// Blocked returns the candidates that no command removes, with their verdicts, in name order. A candidate for which no
+// method recorded a verdict gets that of MayDisrupt, or RuleNotDue if that is OK.
 func (st *State) Blocked() []model.Blocked {
 	var out []model.Blocked
 	for _, c := range st.Problem.Candidates {
@@ -150,8 +151,8 @@ func (st *State) Due(reason apiv1.DisruptionReason, proposed bool) []*Candidate 
 	return due
 }
 
-// onlyProposed reports whether the mode of the candidate's NodePool prevents the execution of commands for the reason.
-// In mode Approve, forced disruption needs no approval.
+// onlyProposed reports whether the mode of the candidate's NodePool prevents the execution of commands for the reason. Mode
+// DryRun always does. Mode Approve does for voluntary reasons, until the node has the annotation of approval.
 func (p *Problem) onlyProposed(c *Candidate, reason apiv1.DisruptionReason) bool {
 	if c.Pool == nil {
 		return false

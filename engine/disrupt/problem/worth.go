@@ -46,8 +46,8 @@ func (p *Problem) appraise() {
 	}
 }
 
-// FullWorth returns the worth of the capacity that DaemonSet pods leave on the node, as a share of the node's price.
-// The worth of the pods that the node could hold is at most that.
+// FullWorth returns the worth of the capacity that DaemonSet pods leave on the node, as a share of the node's price, +Inf if
+// the node costs nothing. The worth of the pods that the node could hold is at most that.
 func (p *Problem) FullWorth(c *Candidate) float64 {
 	if c.Price <= 0 {
 		return math.Inf(1)
@@ -56,6 +56,7 @@ func (p *Problem) FullWorth(c *Candidate) float64 {
 }
 
 // machines returns the instance types that usable NodePools may launch, cheapest first, and the lowest price of each.
+// Offerings that cost nothing are ignored.
 func (p *Problem) machines() (types []*model.InstanceType, prices map[*model.InstanceType]float64) {
 	prices = map[*model.InstanceType]float64{}
 	for _, pool := range p.Snapshot.Pools() {

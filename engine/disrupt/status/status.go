@@ -58,8 +58,8 @@ func TerminatesFirst(n *model.Node) bool {
 	return n.Claim != nil && n.Claim.Annotations[apiv1.TerminateFirstAnnotationKey] != ""
 }
 
-// RepairBound returns the longest drain of the node whose claim is being repaired. ok is false if there is no bound, or
-// if the annotation cannot be parsed.
+// RepairBound returns the longest time that the drain of a node may take if its claim is being repaired. ok is false if
+// there is no bound, or if the annotation is not a duration of 0s or more.
 func RepairBound(c *apiv1.NodeClaim) (bound time.Duration, ok bool) {
 	if c == nil {
 		return 0, false
@@ -74,7 +74,7 @@ func Replaces(n *model.Node) []string { return listed(n.Claim, apiv1.ReplacesAnn
 // ReplacedBy returns the names of the claims that must be initialized before c is deleted.
 func ReplacedBy(c *apiv1.NodeClaim) []string { return listed(c, apiv1.ReplacedByAnnotationKey) }
 
-// ReplacedTypes returns the nodes that n replaced, each as "instance type/capacity type".
+// ReplacedTypes returns the types of the nodes that n was launched to replace, each as "instance type/capacity type".
 func ReplacedTypes(n *model.Node) []string { return listed(n.Claim, apiv1.ReplacedTypesAnnotationKey) }
 
 // TakesFrom returns the names of the claims for whose pods n is reserved.
@@ -141,8 +141,8 @@ func Overdue(n *model.Node, now time.Time) bool {
 	return !n.Initialized && now.Sub(n.Claim.CreationTimestamp.Time) >= startupLimit
 }
 
-// Surplus reports whether n is launched but not initialized, and replaces only nodes that are not being removed. No
-// command needs n, so pods of other commands may be planned onto it.
+// Surplus reports whether n is launched, neither initialized nor overdue, and replaces only nodes that are not being
+// removed, of which at least one still exists. No command needs n, so pods of other commands may be planned onto it.
 func Surplus(s *model.Snapshot, n *model.Node) bool {
 	if n.Claim == nil || !n.Launched() || n.Initialized || n.Deleting || Overdue(n, s.Now) {
 		return false

@@ -30,8 +30,8 @@ type Plan struct {
 	Nodes []*Node
 	// Order is the sequence in which planned pods are placed. Pods that it omits are placed afterwards.
 	Order []*corev1.Pod
-	// Elsewhere are bound pods on nodes that are not in Nodes, or that are being deleted. A DaemonSet that their anti-affinity selects is
-	// uncertain.
+	// Elsewhere are bound pods on nodes that are not in Nodes, or that are being deleted. A DaemonSet that their
+	// anti-affinity selects is uncertain.
 	Elsewhere []*corev1.Pod
 }
 
@@ -46,8 +46,8 @@ func (rs *Rules) Check(p Plan) []Violation {
 	return c.found
 }
 
-// certainDaemonSets returns the DaemonSets whose pods run on each node that they select. They have no required
-// affinity, anti-affinity or spread constraints. No required anti-affinity of a running pod or another DaemonSet
+// certainDaemonSets returns the DaemonSets whose pods run on each node that they select. They are not Uncertain and have no
+// required affinity, anti-affinity or spread constraints. No required anti-affinity of a running pod or another DaemonSet
 // selects their pods.
 func (rs *Rules) certainDaemonSets(p Plan) map[*DaemonSet]bool {
 	sets := make(map[*DaemonSet]bool)

@@ -160,8 +160,8 @@ func (c *cluster) selectedBy(t *term) []*class {
 	return out
 }
 
-// candidates returns a superset of the classes that the term selects: those with one of the labels of a requirement. It
-// uses the requirement with the fewest classes.
+// candidates returns a superset of the classes that the term selects: those with one of the labels of a requirement. It uses
+// the requirement with the fewest classes. If no requirement lists values, it returns all classes.
 func (c *cluster) candidates(t *term) []*class {
 	requirements, selectable := t.selector.Requirements()
 	if !selectable {

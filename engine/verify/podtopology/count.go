@@ -143,8 +143,9 @@ func (s spreadConstraint) counts(n *Node, k *class) bool {
 	return true
 }
 
-// leastExcept returns the lowest certain number of pods over the eligible domains other than value. It is zero if there
-// are fewer eligible domains than minDomains.
+// leastExcept returns the lowest certain number of pods over the eligible domains other than value. It is zero if there are
+// fewer eligible domains than minDomains, or if one of the other domains has no certain pods. It is the largest int if there
+// is no other domain.
 func (c *count) leastExcept(value string, minDomains int) int {
 	domains := c.eligible.domains
 	if len(domains) < minDomains {

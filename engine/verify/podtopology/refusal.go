@@ -9,7 +9,8 @@ type refusal struct {
 }
 
 // refusal returns why the next pod of the arrival cannot be placed, nil if it can. firstPod enables kube-scheduler's
-// first-pod rule: a pod meets its own affinity if it selects itself and no pod matches.
+// first-pod rule: a pod meets its own affinity if it selects itself and no pod matches. If the arrival is unsettled, only
+// anti-affinity is checked.
 func (a *arrival) refusal(firstPod bool) *refusal {
 	if no := a.exclusion(); no != nil || a.unsettled {
 		return no

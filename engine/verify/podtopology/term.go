@@ -43,7 +43,7 @@ func newTerm(pod *corev1.Pod, key string, selector *metav1.LabelSelector, match,
 	return &term{topologyKey: key, selector: parse(full), namespaces: []string{pod.Namespace}}
 }
 
-// parse returns the selector. An invalid one selects nothing.
+// parse returns the selector. A missing or invalid one selects nothing.
 func parse(s *metav1.LabelSelector) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
