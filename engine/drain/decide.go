@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 // turnPoll is the interval between checks whether the destination of a pod is open. The controller is triggered when it opens. The
@@ -72,7 +74,7 @@ func (d *Decision) addPod(p *corev1.Pod, s State) {
 
 // heldBy returns what prevents the eviction of the pod, if anything.
 func heldBy(p *corev1.Pod, s State) (Hold, bool) {
-	if active, until, _ := DoNotDisrupt(p, s.Now); active {
+	if active, until, _ := model.DoNotDisrupt(p, s.Now); active {
 		return Hold{Pod: p, Cause: CauseDoNotDisrupt, Until: until}, true
 	}
 	if retry := s.Refused[p.UID]; s.Now.Before(retry) {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 var epoch = time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
@@ -132,7 +133,7 @@ func TestOneTierAtATime(t *testing.T) {
 			}) {
 				t.Fatalf("%s is evicted before an earlier tier is gone:\n%s", key(p), d)
 			}
-			if active, _, _ := DoNotDisrupt(p, s.Now); active || s.Now.Before(s.Refused[p.UID]) {
+			if active, _, _ := model.DoNotDisrupt(p, s.Now); active || s.Now.Before(s.Refused[p.UID]) {
 				t.Fatalf("%s is evicted though it is held", key(p))
 			}
 		}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-
 	"github.com/karpenter-go/karpenter/engine/commitment"
 )
 
@@ -73,8 +71,8 @@ func (s *Snapshot) WithPromises(promises map[string]string) *Snapshot {
 // Pending returns the provisionable pods, in key order.
 func (s *Snapshot) Pending() []*Pod { return s.derived.pending.Values() }
 
-// Displaced returns the pods that need another place because their node is being deleted, in key order. Pods whose
-// annotation do-not-disrupt is "true" are omitted.
+// Displaced returns the pods that need another place because their node is being deleted, in key order. Pods that the
+// annotation do-not-disrupt protects at s.Now are omitted: they are not evicted yet, so a node for them would be empty.
 func (s *Snapshot) Displaced() []*Pod {
 	var pods []*Pod
 	for _, n := range s.Nodes() {
@@ -82,7 +80,7 @@ func (s *Snapshot) Displaced() []*Pod {
 			continue
 		}
 		for _, p := range n.Reschedulable() {
-			if p.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] != "true" {
+			if protected, _, _ := DoNotDisrupt(p.Object, s.Now); !protected {
 				pods = append(pods, p)
 			}
 		}

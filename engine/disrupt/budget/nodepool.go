@@ -31,10 +31,12 @@ type NodePools struct {
 
 // An Allowance is the state of the budgets of one pool.
 type Allowance struct {
-	// Nodes is the number of the pool's nodes that are initialized or being rebooted and whose instance is not being
-	// terminated. Disrupting is how many of them are being disrupted. NotReady is how many of those that are not being
-	// disrupted are not ready.
-	Nodes, Disrupting, NotReady int
+	// Nodes is the number of nodes of which budgets count percentages: nodes that are initialized or being rebooted, whose
+	// instance is not being terminated, and that do not replace another node that counts.
+	Nodes int
+	// Disrupting is how many nodes are being disrupted. NotReady is how many of those that are not being disrupted are not
+	// ready. Both include replacements.
+	Disrupting, NotReady int
 	// Allowed is the maximum number of nodes that may be disrupted at the same time, by reason.
 	Allowed map[apiv1.DisruptionReason]int
 	// Names[reason] is the field nodes of the budget that determines Allowed[reason], such as 10%. It is empty if no budget
@@ -83,16 +85,15 @@ func Of(s *model.Snapshot, simulated bool) *NodePools {
 			pools[n.Claim.Name] = n.Pool
 		}
 	}
-	doubles := map[string]int{}
 	for _, n := range s.Nodes() {
-		if b.pools[n.Pool] != nil && b.counts(n) && double(n, pools) {
-			doubles[n.Pool]++
+		if a := b.pools[n.Pool]; a != nil && b.counts(n) && double(n, pools) {
+			a.Nodes--
 		}
 	}
 	for _, p := range s.Pools() {
 		a := b.pools[p.Name]
 		for _, reason := range Reasons {
-			budgets, n := p.Object.Spec.Disruption.Budgets, a.Nodes-doubles[p.Name]
+			budgets, n := p.Object.Spec.Disruption.Budgets, a.Nodes
 			a.Allowed[reason], a.Names[reason] = allowed(budgets, reason, n, s.Now)
 			if a.Allowed[reason] == 0 && n > 0 {
 				a.Hints[reason] = hint(p.Name, budgets, reason, n, s.Now)
@@ -143,7 +144,8 @@ func (b *NodePools) Allow(pools []string, reason apiv1.DisruptionReason) model.V
 	return model.Verdict{}
 }
 
-// Take counts one more node as disrupted for each entry of pools. Allow must have returned OK for these pools.
+// Take counts one more node as disrupted for each entry of pools. Allow must have returned OK for these pools. As in
+// upstream Karpenter, a node that is not ready counts twice until the budgets are computed again.
 func (b *NodePools) Take(pools []string) {
 	for _, pool := range pools {
 		b.pools[pool].Disrupting++

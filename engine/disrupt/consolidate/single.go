@@ -30,7 +30,10 @@ func (s *search) singles() {
 		if v.OK() && s.st.Exhausted() {
 			v = model.Verdict{Rule: model.RuleEffort, Cause: model.CauseNextPass}
 			if !s.st.Stats.Exhausted {
-				s.st.Stats.Exhausted, s.cursor.After = true, list[max(i-1, 0)].Node.Name
+				s.st.Stats.Exhausted = true
+				if i > 0 {
+					s.cursor.After = list[i-1].Node.Name
+				}
 			}
 		}
 		if v.OK() && len(list) > screeningFrom && !s.strategy.exhaustive && unconstrained(c.Pods) {

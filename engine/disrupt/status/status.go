@@ -9,7 +9,6 @@ import (
 
 	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
-	"github.com/karpenter-go/karpenter/engine/drain"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
@@ -115,7 +114,7 @@ func MarkedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 // ProtectedPod returns a pod of the node with an active do-not-disrupt annotation, nil if there is none.
 func ProtectedPod(n *model.Node, now time.Time) *model.Pod {
 	for _, p := range n.Pods {
-		if active, _, _ := drain.DoNotDisrupt(p.Object, now); active && !p.Terminating() {
+		if active, _, _ := model.DoNotDisrupt(p.Object, now); active && !p.Terminating() {
 			return p
 		}
 	}

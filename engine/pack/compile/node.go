@@ -131,10 +131,14 @@ func compileInFlight(c *compiler, n *Node) bool {
 		overhead := catalog.OverheadOf(daemons, reqs, c.Settings.Known)
 		room := c.Dimensions.Vector(t.Allocatable.Minus(overhead.Requests))
 		c.Volumes.Attachable(t, overhead.WithVolumes, room)
-		n.Ports = overhead.Ports
 		if i == 0 {
-			n.Room = room
+			n.Room, n.Ports = room, overhead.Ports
 			continue
+		}
+		for _, port := range overhead.Ports {
+			if !slices.Contains(n.Ports, port) {
+				n.Ports = append(n.Ports, port)
+			}
 		}
 		for d := range room {
 			n.Room[d] = min(n.Room[d], room[d])

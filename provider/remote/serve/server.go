@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -154,10 +153,7 @@ func answered(ctx context.Context, err error) (*cloudv1.Failure, error) {
 	if f := wire.WriteFailure(err); f != nil {
 		return f, nil
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, status.Error(codes.Unknown, err.Error()) // the provider itself has a deadline, which is not that of the call
-	}
-	return nil, status.Error(codes.Unknown, err.Error())
+	return nil, status.Error(codes.Unknown, err.Error()) // also a deadline of the provider itself, which is not that of the call
 }
 
 // CreateInstance implements cloudv1.ProviderServiceServer.

@@ -13,6 +13,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/drain"
+	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/parallel"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
@@ -90,7 +91,7 @@ func (c *Controller) tellHeld(d *departure, decision *drain.Decision, refused []
 
 // tellUnprotected publishes an event if the do-not-disrupt annotation of an evicted pod is invalid or has expired.
 func (c *Controller) tellUnprotected(d *departure, pod *corev1.Pod) {
-	_, until, invalid := drain.DoNotDisrupt(pod, d.now)
+	_, until, invalid := model.DoNotDisrupt(pod, d.now)
 	switch {
 	case invalid:
 		c.Events.Publish(telemetry.Event{
