@@ -14,12 +14,19 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// microsPerUSD is the number of units of a Savings Plan in a dollar per hour.
-const microsPerUSD = 1e6
+const (
+	// microsPerUSD is the number of units of a Savings Plan in a dollar per hour.
+	microsPerUSD = 1e6
+	// familyRate and planRate are the prices of a commitment for one family and of one for all families, as shares of the
+	// list price.
+	familyRate, planRate = 0.60, 0.72
+	// paidShare is the mean of these prices over the four commitments.
+	paidShare = (3*familyRate + planRate) / 4
+)
 
 // Generate adds commitments to the on-demand offerings of the types: reserved instances of two families, whose unit is a core,
 // a Savings Plan for a family, and one for all families. Each is worth a quarter of usd, in dollars per hour at list prices.
-// The families are drawn by the seed.
+// The families are drawn by the seed. All commitments together cost paidShare of usd.
 func Generate(types []*model.InstanceType, usd float64, seed uint64) []*model.InstanceType {
 	r := rand.New(rand.NewPCG(seed, 22))
 	families := familiesOf(types)
@@ -53,14 +60,14 @@ func Generate(types []*model.InstanceType, usd float64, seed uint64) []*model.In
 		})
 	}
 	last := families[len(families)-1]
-	add("plan-"+last, usd/4*0.60*microsPerUSD, func(t *model.InstanceType, price float64) float64 {
+	add("plan-"+last, usd/4*familyRate*microsPerUSD, func(t *model.InstanceType, price float64) float64 {
 		if !in(t, last) {
 			return 0
 		}
-		return math.Round(price * 0.60 * microsPerUSD)
+		return math.Round(price * familyRate * microsPerUSD)
 	})
-	add("plan", usd/4*0.72*microsPerUSD, func(_ *model.InstanceType, price float64) float64 {
-		return math.Round(price * 0.72 * microsPerUSD)
+	add("plan", usd/4*planRate*microsPerUSD, func(_ *model.InstanceType, price float64) float64 {
+		return math.Round(price * planRate * microsPerUSD)
 	})
 	return out
 }

@@ -20,6 +20,8 @@ import (
 
 // A Result has prices beyond commitments, in dollars per hour.
 type Result struct {
+	// Paid is what the commitments cost, whether nodes use them or not.
+	Paid float64
 	// List is the price of a plan without commitments, Blind what its nodes cost with them.
 	List, Blind float64
 	// Planned is the price of a plan that knows the commitments, Consolidated that of the nodes of Blind after consolidation.
@@ -33,6 +35,7 @@ type Result struct {
 
 // Add adds the prices and counts of another result.
 func (r *Result) Add(o Result) {
+	r.Paid += o.Paid
 	r.List, r.Blind, r.Planned, r.Consolidated, r.Floor = r.List+o.List, r.Blind+o.Blind, r.Planned+o.Planned, r.Consolidated+o.Consolidated, r.Floor+o.Floor
 	r.Rounds, r.Moves = r.Rounds+o.Rounds, r.Moves+o.Moves
 }
@@ -68,7 +71,7 @@ func Run(p workload.Profile, n int, seed uint64, catalogue string, share float64
 	for _, pool := range c.Pools {
 		committed[pool.Name] = types
 	}
-	out := Result{List: blind.Price, Names: Names(types)}
+	out := Result{List: blind.Price, Paid: share * paidShare * blind.Price, Names: Names(types)}
 	fleet := launched(plain, blind, "n").Apply(model.Delta{Types: committed})
 	out.Blind = bill(fleet)
 	aware := plain.Apply(model.Delta{Types: committed})

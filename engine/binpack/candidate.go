@@ -67,7 +67,7 @@ func newCandidates(in *instance, d *demand) *candidates {
 		uses := c.usesOf(cat)
 		for j := range cat.types {
 			n := held.Of(j)
-			if n == 0 {
+			if supply := cat.types[j].Supply; n == 0 || supply >= 0 && cat.supplies[supply] < cat.types[j].draw() {
 				continue
 			}
 			x := &candidate{catalog: cat, typ: j, price: math.Inf(1), holdsAll: n == all, capacity: slices.Clone(cat.scaled[j])}

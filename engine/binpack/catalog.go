@@ -15,7 +15,7 @@ type catalog struct {
 	lookup   *Index
 	left     []int64 // the budget that is left, by budget dimension
 	supplies []int   // supplies[i] is the number of units left of supply i; all catalogs share the slice
-	limited  bool    // there is a budget, or a type with a supply
+	limited  bool    // there is a budget, or a type with a supply that is not used up
 }
 
 func newCatalog(c *Catalog, index int, units []float64, supplies []int) *catalog {
@@ -29,7 +29,7 @@ func newCatalog(c *Catalog, index int, units []float64, supplies []int) *catalog
 	for i := range c.Types {
 		t := &c.Types[i]
 		out.scaled = append(out.scaled, vector.Scale(t.Capacity, units))
-		out.limited = out.limited || t.Supply >= 0
+		out.limited = out.limited || t.Supply >= 0 && supplies[t.Supply] >= t.draw()
 	}
 	return out
 }

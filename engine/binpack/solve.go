@@ -5,6 +5,47 @@ import "slices"
 // Solve returns bins that hold the items of p at a low total cost. Copies that it cannot pack are in Solution.Left. The
 // package comment describes the method.
 func Solve(p *Problem, o Options) *Solution {
+	s := solve(p, o)
+	if o.Fast || !hasPaid(p) {
+		return s
+	}
+	return solveUnpaid(p, s, o)
+}
+
+// hasPaid reports whether a supply is paid for, and there are no budgets.
+func hasPaid(p *Problem) bool {
+	return !slices.ContainsFunc(p.Catalogs, func(c Catalog) bool { return len(c.Budget) > 0 }) &&
+		slices.ContainsFunc(p.Catalogs, func(c Catalog) bool {
+			return slices.ContainsFunc(c.Types, func(t BinType) bool { return t.Paid })
+		})
+}
+
+// solveUnpaid solves again for the copies that s has in bins without a supply, as if all supplies were used up. Without
+// supplies the bins are improved. It returns s if that is not cheaper. There must be no budgets.
+func solveUnpaid(p *Problem, s *Solution, o Options) *Solution {
+	rest, out := *p, &Solution{Left: s.Left}
+	rest.Supplies, rest.Items = make([]int, len(p.Supplies)), slices.Clone(p.Items)
+	for i := range rest.Items {
+		rest.Items[i].Copies = 0
+	}
+	for _, b := range s.Bins {
+		if p.Catalogs[b.Catalog].Types[b.Type].Supply >= 0 {
+			out.Bins, out.Cost = append(out.Bins, b), out.Cost+b.Price+p.Fee
+			continue
+		}
+		for _, x := range b.Parts {
+			rest.Items[x.Item].Copies += x.Copies
+		}
+	}
+	again := solve(&rest, o)
+	out.Bins, out.Cost = append(out.Bins, again.Bins...), out.Cost+again.Cost
+	if slices.ContainsFunc(again.Left, func(n int) bool { return n > 0 }) || out.Cost >= s.Cost*(1-same) {
+		return s
+	}
+	return out
+}
+
+func solve(p *Problem, o Options) *Solution {
 	in := newInstance(p, o)
 	items := in.packable()
 	bins := in.pack(items)

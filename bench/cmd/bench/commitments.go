@@ -17,7 +17,7 @@ func committed(args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	fmt.Println("| Pods | commitments, share of the list price | without them $/h | bill of that plan | lower bound $/h | plan, above the bound | consolidated, above the bound | gap of both as share of the list price |")
+	fmt.Println("| Pods | commitments, share of the list price | without them $/h | bill of that plan | lower bound $/h | plan, above the bound | consolidated, above the bound | both with the price of the commitments |")
 	fmt.Println("|---|--:|--:|--:|--:|--:|--:|--:|")
 	for _, p := range []workload.Profile{workload.Micro, workload.Skewed} {
 		for _, share := range []float64{0, 0.25, 0.5, 0.75} {
@@ -31,8 +31,8 @@ func committed(args []string) error {
 			}
 			above := func(price float64) float64 { return 100 * (price/sum.Floor - 1) }
 			fmt.Printf("| %s %d | %.0f%% | %.2f | %.2f | %.2f | %.2f%% | %.2f%% | %.2f%%, %.2f%% |\n", p, *count, 100*share, sum.List, sum.Blind,
-				sum.Floor, above(sum.Planned), above(sum.Consolidated), 100*(sum.Planned-sum.Floor)/sum.List,
-				100*(sum.Consolidated-sum.Floor)/sum.List)
+				sum.Floor, above(sum.Planned), above(sum.Consolidated), 100*(sum.Planned-sum.Floor)/(sum.Paid+sum.Floor),
+				100*(sum.Consolidated-sum.Floor)/(sum.Paid+sum.Floor))
 		}
 	}
 	return nil

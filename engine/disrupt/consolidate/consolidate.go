@@ -3,11 +3,13 @@ package consolidate
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/commitment"
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
 	"github.com/karpenter-go/karpenter/engine/model"
 )
@@ -26,8 +28,8 @@ type Cursor struct {
 
 // A strategy is a way to choose sets of candidates.
 type strategy struct {
-	// podsPerSet bounds the number of pods in a set.
-	podsPerSet int
+	// podsPerSet and nodesPerSet bound the number of pods and of nodes in a set.
+	podsPerSet, nodesPerSet int
 	// extends adds nodes that a proposal would leave underfilled to the proposal.
 	extends bool
 	// exhaustive evaluates each candidate in the whole cluster, without screening. Only tests set it.
@@ -35,11 +37,16 @@ type strategy struct {
 }
 
 // The strategies of Run. plain accepts the best moves first, so later moves may save less. If it leaves nodes
-// underfilled and there are few candidates, Run tries extending as well, and uses the result with the higher gain.
+// underfilled and there are few candidates, Run tries extending as well, and uses the result with the higher gain. If
+// commitments are unused, Run uses wide in place of plain: small sets would fill them with pods that need them least.
 var (
-	plain     = strategy{podsPerSet: 800}
-	extending = strategy{podsPerSet: 5000, extends: true}
+	plain     = strategy{podsPerSet: 800, nodesPerSet: 50}
+	extending = strategy{podsPerSet: 5000, nodesPerSet: 50, extends: true}
+	wide      = strategy{podsPerSet: 20000, nodesPerSet: 1000}
 )
+
+// unusedShare is the share of a commitment's units above which it counts as unused.
+const unusedShare = 0.1
 
 // Run consolidates the candidates that are due. waits is true if it waits for other nodes to become consolidatable
 // instead.
@@ -67,7 +74,13 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		}
 		return st, cursor, waits
 	}
-	best := newSearch(st, candidates, plain, cursor).run()
+	first := plain
+	if slices.ContainsFunc(st.Cluster.Coverage().Usage(), func(u commitment.Usage) bool {
+		return float64(u.Units-u.Used) > unusedShare*float64(u.Units)
+	}) {
+		first = wide
+	}
+	best := newSearch(st, candidates, first, cursor).run()
 	if best.underfilled {
 		other := newSearch(st, candidates, extending, cursor).run()
 		if other.st.Gain > best.st.Gain+problem.Epsilon {

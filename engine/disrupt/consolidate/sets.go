@@ -10,8 +10,6 @@ import (
 )
 
 const (
-	// nodesPerSet bounds the number of nodes in a set.
-	nodesPerSet = 50
 	// few is the number of candidates up to which search.combinations is called instead of search.sets. Sets of this size
 	// are not halved.
 	few = 6
@@ -94,7 +92,7 @@ func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candidate) {
 	pods := 0
 	for _, c := range s.available(list) {
-		if full := len(set) == nodesPerSet || len(set) > 0 && pods+len(c.Pods) > s.strategy.podsPerSet; full {
+		if full := len(set) == s.strategy.nodesPerSet || len(set) > 0 && pods+len(c.Pods) > s.strategy.podsPerSet; full {
 			rest = append(rest, c)
 			continue
 		}
