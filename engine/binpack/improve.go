@@ -8,6 +8,9 @@ const (
 	maxAttempts = 220
 	maxLooked   = 22_000
 	patience    = 16
+	// With supplies that are paid for, these three are paidEffort times as large: bins with and without a supply are combined
+	// in more ways.
+	paidEffort = 5
 	// rivals is the number of bins that pick draws at random for each bin to close. It takes the one with the highest waste.
 	rivals = 4
 )
@@ -18,9 +21,9 @@ var ruinSizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
 // improve replaces bins by cheaper ones by ruin and recreate (Schrimpf et al. 2000), and returns all bins. Each attempt
 // closes a few bins, mostly with high waste, and packs their copies again with slightly different values. The new bins
 // are kept if they are cheaper, or as cheap and fewer. improve does nothing if Options.Fast is set, if a catalog has a
-// budget or a type with a supply, or if copies remain.
+// budget or a type with a supply that is not Paid, or if copies remain.
 func (s *search) improve(bins []*pattern) []*pattern {
-	if len(bins) < 2 || s.in.options.Fast || s.in.limited() || s.demand.hasRemaining() {
+	if len(bins) < 2 || s.in.options.Fast || s.in.scarce() || s.demand.hasRemaining() {
 		return bins
 	}
 	s.rebase()
@@ -29,9 +32,13 @@ func (s *search) improve(bins []*pattern) []*pattern {
 	}
 	r := ruiner{search: s, bins: bins, seed: 0x9e3779b97f4a7c15}
 	s.builder.looked = 0
+	effort := 1
+	if hasPaid(s.in.problem) {
+		effort = paidEffort
+	}
 	last := 0 // the number of the last successful attempt
-	for n := 0; n < maxAttempts && s.builder.looked < maxLooked && len(r.bins) > 1; n++ {
-		if n-last > patience {
+	for n := 0; n < maxAttempts*effort && s.builder.looked < maxLooked*effort && len(r.bins) > 1; n++ {
+		if n-last > patience*effort {
 			break
 		}
 		if r.attempt(n) {
