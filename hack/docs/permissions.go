@@ -65,6 +65,20 @@ with which it runs. Afterwards a missing permission shows here:
 | ` + "`ec2:TerminateInstances`" + ` | event ` + "`FailedTermination`" + ` on the node and NodeClaim |
 | ` + "`ec2:GetConsoleOutput`, `eks:DescribeAccessEntry`" + ` | nowhere: condition ` + "`NodeJoinDelayed`" + ` states fewer causes |
 | all others, such as ` + "`sqs:ReceiveMessage`, `pricing:GetProducts`, `ec2:DescribeInstances`" + ` | the log: one line a minute for each cause |
+
+## Permissions of single features
+
+| Only for | Permission |
+|---|---|
+| ` + "`--interruption-queue`" + ` | policy Interruption |
+| ` + "`--enable-zonal-shift`" + ` | policy ZonalShift |
+| gates ` + "`NodeRepair` and `RebootForRepair`" + ` | statement RebootOwn |
+| condition ` + "`NodeJoinDelayed`" + ` | statements ReadOwnConsoles and ReadAccessEntries |
+| EC2NodeClasses with ` + "`spec.role`" + ` | statements MakeProfiles and ChangeOwnProfiles |
+| ` + "`capacityReservationSelectorTerms`" + ` | ` + "`ec2:DescribeCapacityReservations`" + ` |
+| ` + "`placementGroupSelector`" + ` | ` + "`ec2:DescribePlacementGroups`" + ` |
+| images by alias or ` + "`ssmParameter`" + ` | statement ReadImageParameters |
+| list prices; not with ` + "`--isolated-vpc`" + ` or in GovCloud | statement ReadPrices |
 `)
 	for _, p := range policy.All(placeholders) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| Statement | Actions | On | If |\n|---|---|---|---|\n", p.Name, capital(p.Why))
@@ -89,9 +103,9 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 | | with ` + "`settings.featureGates.nodeOverlay`" + `: reads NodeOverlays and writes their status |
 | | with ` + "`settings.ignoreDRARequests: false`" + ` or a gate of dynamic resources: reads ResourceSlices |
 | | with ` + "`controller.dashboard.enabled`" + `: lists ResourceClaims and ResourceClaimTemplates |
-| | with ` + "`settings.featureGates.capacityBuffer`" + `: reads CapacityBuffers, PodTemplates, workloads and ResourceQuotas |
+| | with ` + "`settings.featureGates.capacityBuffer`" + `: reads CapacityBuffers, PodTemplates, workloads and ResourceQuotas, and writes the status of CapacityBuffers |
 | | with ` + "`settings.schedulerConfig`" + `: reads Services, and the workloads that own pods |
-| | writes NodeClaims, nodes, events, the metadata and status of NodePools, and the status of CapacityBuffers; evicts and deletes pods |
+| | writes NodeClaims, nodes, events, and the metadata and status of NodePools; evicts and deletes pods |
 | | with ` + "`extraPermissions.nominations`" + ` (default): writes the status of pods |
 | | with ` + "`settings.featureGates.podDeletionCostManagement`" + `: patches pods |
 | | with ` + "`controller.metrics.authentication`" + ` or ` + "`controller.dashboard.authentication`" + `: creates TokenReviews and SubjectAccessReviews |
@@ -99,8 +113,9 @@ their reason (` + "`local/e2e/rights_test.go`" + `). The chart creates all roles
 | | ` + "`kwok`" + `: creates and writes nodes |
 | | ` + "`clusterapi`" + `, without ` + "`settings.managementKubeconfig`" + `: reads Clusters, MachineDeployments and templates, creates and deletes what a Machine consists of, creates, writes and deletes Machines |
 | | ` + "`remote`" + `: reads the node classes in ` + "`settings.providerNodeClasses`" + ` and writes their status |
-| Role in the namespace of the controller | leases, the ConfigMap ` + "`karpenter-throttle`" + `; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + `, ` + "`karpenter-cost`" + ` and ` + "`karpenter-decisions`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller; with provider ` + "`remote`" + ` reads and writes ` + "`karpenter-providers`" + ` |
+| Role in the namespace of the controller | leases; with ` + "`extraPermissions.throttle`" + ` (default) reads the ConfigMap ` + "`karpenter-throttle`" + `; with provider ` + "`clusterapi`" + ` reads all ConfigMaps of the namespace; with ` + "`extraPermissions.configMaps`" + ` (default) creates ConfigMaps, reads ` + "`karpenter-price-book`" + `, writes ` + "`karpenter-discovered-memory`" + `, ` + "`karpenter-cost`" + ` and ` + "`karpenter-decisions`" + `; with ` + "`tests.enabled`" + ` (default) reads the Deployment of the controller; with provider ` + "`remote`" + ` reads and writes ` + "`karpenter-providers`" + ` |
 | Role in kube-system | reads the Service ` + "`kube-dns`" + `; with ` + "`extraPermissions.awsAuth`" + ` (default) reads the ConfigMap ` + "`aws-auth`" + ` |
+| ClusterRole ` + "`<fullname>-admin`" + `, not for the controller | is aggregated to the ClusterRole ` + "`admin`" + ` of Kubernetes. Users who are bound to ` + "`admin`" + ` by a ClusterRoleBinding may write NodePools, NodeClaims and EC2NodeClasses, and so run code on nodes |
 
 ` + "`karpenter doctor cluster --as system:serviceaccount:NAMESPACE:NAME`" + ` checks the permissions of the controller in the cluster, and
 ` + "`helm test`" + ` does the same.

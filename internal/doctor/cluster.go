@@ -186,7 +186,6 @@ var wanted = []authorizationv1.ResourceAttributes{
 	{Group: "karpenter.sh", Resource: "nodepools", Verb: "watch"},
 	{Group: "karpenter.sh", Resource: "nodeclaims", Verb: "create"},
 	{Group: "karpenter.sh", Resource: "nodeclaims", Subresource: "status", Verb: "patch"},
-	{Group: "karpenter.k8s.aws", Resource: "ec2nodeclasses", Subresource: "status", Verb: "patch"},
 	{Resource: "pods", Verb: "watch"},
 	{Resource: "nodes", Verb: "patch"},
 	{Resource: "nodes", Verb: "delete"},
@@ -196,11 +195,24 @@ var wanted = []authorizationv1.ResourceAttributes{
 	{Resource: "events", Verb: "create"},
 }
 
+// classes are the node classes of the providers of this project, by the name of the provider. The controller writes their
+// status.
+var classes = map[string]authorizationv1.ResourceAttributes{
+	"aws":        {Group: "karpenter.k8s.aws", Resource: "ec2nodeclasses", Subresource: "status", Verb: "patch"},
+	"clusterapi": {Group: "clusterapi.ext.karpenter.sh", Resource: "clusterapinodeclasses", Subresource: "status", Verb: "patch"},
+	"kwok":       {Group: "karpenter.kwok.sh", Resource: "kwoknodeclasses", Subresource: "status", Verb: "patch"},
+}
+
 // rbac checks the permissions of the client's user. The controller has the same permissions only if that user is the
 // controller's ServiceAccount.
 func (c *Cluster) rbac(ctx context.Context) {
-	missing := 0
-	for _, w := range wanted {
+	missing, needed := 0, slices.Clone(wanted)
+	for _, name := range strings.Split(c.setting("provider", "KARPENTER_PROVIDER", "aws"), ",") {
+		if class, ok := classes[strings.TrimSpace(name)]; ok {
+			needed = append(needed, class)
+		}
+	}
+	for _, w := range needed {
 		allowed, err := c.may(ctx, w)
 		if err != nil {
 			c.unread("rbac", err)
@@ -217,7 +229,7 @@ func (c *Cluster) rbac(ctx context.Context) {
 		}
 	}
 	if missing == 0 {
-		c.found("rbac", finding.OK, "", "all %d permissions are granted to %s", len(wanted), c.caller())
+		c.found("rbac", finding.OK, "", "all %d permissions are granted to %s", len(needed), c.caller())
 	}
 	throttle := authorizationv1.ResourceAttributes{Namespace: c.Namespace, Resource: "configmaps", Name: "karpenter-throttle", Verb: "get"}
 	if allowed, err := c.may(ctx, throttle); err == nil && !allowed {

@@ -204,6 +204,10 @@ func TestFindings(t *testing.T) {
 			want: []string{"warning  stored-versions  CustomResourceDefinition nodepools.karpenter.sh: status.storedVersions lists v1beta1", "uses a webhook"}},
 		"permissions": {missing: "pods/eviction", objects: running(), want: []string{"error    rbac             jane is not allowed to create pods/eviction",
 			"fix: check the permissions of the controller with --as system:serviceaccount:kube-system:default"}},
+		"node class": {missing: "ec2nodeclasses/status", objects: running(), want: []string{"jane is not allowed to patch ec2nodeclasses.karpenter.k8s.aws/status"}},
+		"node class of another provider": {missing: "ec2nodeclasses/status", want: []string{"ok       rbac             all 11 permissions are granted to jane"},
+			objects: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter"}, Spec: appsv1.DeploymentSpec{
+				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "KARPENTER_PROVIDER", Value: "kwok"}}}}}}}}}},
 		"throttle":      {missing: "configmaps/", want: []string{"warning  rbac             jane is not allowed to get ConfigMap kube-system/karpenter-throttle"}},
 		"no controller": {want: []string{"Deployment kube-system/karpenter not found"}},
 		"not ready":     {objects: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter"}}}, want: []string{"no replica of Deployment kube-system/karpenter is ready"}},

@@ -62,7 +62,7 @@ func All(s Scope) []Policy {
 		{"InstanceProfiles", "makes instance profiles for the role of nodes, and passes the role to instances. If every EC2NodeClass has spec.instanceProfile, " +
 			"the statements PassNodeRole and ReadProfiles are enough", s.profiles()},
 		{"Cluster", "reads the cluster's endpoint, address range and version, and whether the role of nodes has access", s.cluster()},
-		{"Interruption", "reads the queue of interruption events", s.interruption()},
+		{"Interruption", "reads the queue of interruption events; only with --interruption-queue", s.interruption()},
 		{"ZonalShift", "follows zonal shifts of the cluster; only with --enable-zonal-shift", s.zonalShift()},
 		{"Discovery", "reads instance types, prices, images, networks, reservations", s.discovery()},
 	}
