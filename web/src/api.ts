@@ -189,6 +189,8 @@ export interface Cost {
   rows: { key: string; dollarsPerHour: number; dollars: number; idle?: { dollarsPerHour: number; dollars: number }; overhead?: { dollarsPerHour: number; dollars: number } }[];
   idle: { cause: string; dollarsPerHour: number; dollars: number; opens?: Record<string, string> }[];
   overhead: { dollarsPerHour: number; dollars: number };
+  /** Commitments of the price book, in the order in which they apply. */
+  commitments?: { name: string; utilization: number; eligibleNodes: number; coveredNodes: number; coverage: number; savedPerHour: number; ended?: boolean }[];
   /**
    * For each rule because of which nodes are not removed: how many nodes, what they waste, and a fix. The largest waste is first.
    */

@@ -70,6 +70,15 @@ export function CostView() {
             </div>
           ) : <p class="muted calm">No rule blocks savings.</p>}
         </Section>
+        {data.commitments?.length ? (
+          <Section title="Commitments" note="reserved instances and Savings Plans of the price book">
+            <div class="table-scroll" tabIndex={0} role="region" aria-label="Commitments">
+              <table class="plain"><thead><tr><th>Commitment</th><th class="number">Utilization</th><th class="number">Covers</th><th class="number">saves $/h</th></tr></thead>
+                <tbody>{data.commitments.map((c) => <tr key={c.name}><td>{c.name}</td>{c.ended ? <><td class="number muted">ended</td><td class="number">—</td><td class="number">—</td></> :
+                  <><td class="number">{percent(c.utilization)}</td><td class="number">{Number(c.coveredNodes.toFixed(1))} of {plural(c.eligibleNodes, "node")}</td><td class="number">{dollars(c.savedPerHour)}</td></>}</tr>)}</tbody></table>
+            </div>
+          </Section>
+        ) : null}
         <div class="two">
           <Section title={"By " + byTexts[by]} note={
             <span class="choices"><Choice label="By" value={by} options={bys.map((b) => ({ value: b, text: byTexts[b] }))} onChange={(b) => set({ by: b === "namespace" ? undefined : b })} />

@@ -152,6 +152,22 @@ test("every state has an address, and back returns to the one before", async ({ 
   await expect(page.getByText("Afterwards")).toBeVisible();
 });
 
+test("the use of commitments is in the view Cost", async ({ page }) => {
+  await page.route("**/api/v1/cost*", async (route) => {
+    const response = await route.fetch();
+    const commitments = [
+      { name: "ri-m7i", utilization: 0.75, eligibleNodes: 4, coveredNodes: 2.5, coverage: 0.625, savedPerHour: 1.25 },
+      { name: "ri-old", utilization: 0, eligibleNodes: 0, coveredNodes: 0, coverage: 0, savedPerHour: 0, ended: true },
+    ];
+    await route.fulfill({ response, json: { ...(await response.json()), commitments } });
+  });
+  await open(page, "#/cost");
+  const table = page.getByRole("region", { name: "Commitments" });
+  await expect(table.getByRole("row", { name: /ri-m7i/ })).toHaveText(/ri-m7i75%2.5 of 4 nodes\$?1.25/);
+  await expect(table.getByRole("row", { name: /ri-old/ })).toContainText("ended");
+  await axe(page);
+});
+
 test("the drawer says why the node stays, why this type, and what it costs", async ({ page }) => {
   await open(page);
   await loaded(page);
