@@ -8,9 +8,10 @@ const (
 	maxAttempts = 220
 	maxLooked   = 22_000
 	patience    = 16
-	// With supplies that are paid for, these three are paidEffort times as large: bins with and without a supply are combined
-	// in more ways.
-	paidEffort = 5
+	// These three are groupEffort times as large with several price groups, because construction is then further from the
+	// optimum, and paidEffort times with supplies that are paid for, because bins with and without a supply are combined.
+	groupEffort = 2
+	paidEffort  = 5
 	// rivals is the number of bins that pick draws at random for each bin to close. It takes the one with the highest waste.
 	rivals = 4
 )
@@ -33,6 +34,9 @@ func (s *search) improve(bins []*pattern) []*pattern {
 	r := ruiner{search: s, bins: bins, seed: 0x9e3779b97f4a7c15}
 	s.builder.looked = 0
 	effort := 1
+	if s.demand.groups > 1 {
+		effort = groupEffort
+	}
 	if hasPaid(s.in.problem) {
 		effort = paidEffort
 	}

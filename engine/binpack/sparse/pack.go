@@ -33,9 +33,9 @@ const (
 	binsPerItem = 6
 	maxPairs    = 12_000_000
 	// Pack makes minPackings to maxPackings packings. Within these limits, it evaluates about packingPairs pairs of items.
-	minPackings, maxPackings, packingPairs = 7, 30, 8_000_000
+	minPackings, maxPackings, packingPairs = 12, 30, 16_000_000
 	// correction is the share of the difference to the actual cost by which revalue changes a value.
-	correction = 0.1
+	correction = 0.2
 	// same is the relative difference up to which two prices or ratios are regarded as equal.
 	same = 1e-6
 )
