@@ -140,19 +140,43 @@ func (d *demandRules) noteWaits() {
 	leaving := map[string]bool{}
 	for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
 		node := p.Spec.NodeName
-		if node != "" {
-			if _, ok := leaving[node]; !ok {
-				leaving[node] = d.drains.leaving(node) || d.moves.marked[node] != ""
-			}
+		if _, ok := leaving[node]; !ok {
+			leaving[node] = node == "" || d.drains.leaving(node) || d.moves.marked[node] != ""
 		}
-		owner := metav1.GetControllerOf(p)
-		if node == "" || leaving[node] && (owner == nil || owner.Kind != "DaemonSet") {
-			d.waits[p.UID] = wait{until: now, cpu: cpuOf(p.Spec.Containers)}
+		if leaving[node] {
+			d.noteWait(p)
 		}
 	}
 	for uid, w := range d.waits {
 		if now.Sub(w.until) > time.Hour {
 			delete(d.waits, uid)
+		}
+	}
+}
+
+// noteWait notes a pod that is not bound, or whose node is leaving. A DaemonSet's pod needs no other node.
+func (d *demandRules) noteWait(p *corev1.Pod) {
+	owner := metav1.GetControllerOf(p)
+	if p.Spec.NodeName == "" || owner == nil || owner.Kind != "DaemonSet" {
+		d.waits[p.UID] = wait{until: time.Now(), cpu: cpuOf(p.Spec.Containers)}
+	}
+}
+
+// noteEnds notes the pods that need a node until this write. Without it, a pod that is bound or deleted between two calls of
+// noteWaits would not count, although the operator has planned a node for it.
+func (d *demandRules) noteEnds(before, after client.Object) {
+	switch o := before.(type) {
+	case *corev1.Pod:
+		if now, ok := after.(*corev1.Pod); o.Spec.NodeName == "" && (!ok || now.Spec.NodeName != "") {
+			d.noteWait(o)
+		}
+	case *corev1.Node:
+		if now, ok := after.(*corev1.Node); hasTaint(o, apiv1.DisruptedTaintKey) && ok && !hasTaint(now, apiv1.DisruptedTaintKey) {
+			for _, p := range kubeapi.List[*corev1.Pod](d.world.platform.server) {
+				if p.Spec.NodeName == o.Name {
+					d.noteWait(p)
+				}
+			}
 		}
 	}
 }
@@ -166,6 +190,7 @@ func cpuOf(containers []corev1.Container) (sum int64) {
 
 // written checks, when a claim is created, that there are pods for all nodes that are on their way.
 func (d *demandRules) written(before, after client.Object) {
+	d.noteEnds(before, after)
 	c, ok := after.(*apiv1.NodeClaim)
 	if !ok || before != nil || d.writer() == "" || c.Annotations[apiv1.ReplacesAnnotationKey] != "" {
 		return

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
+)
+
+// A pod that waits for a node and is bound or deleted before the judge looks again is demand for one claim, and not for two.
+func TestDemandBetweenLooks(t *testing.T) {
+	for _, end := range []string{"bound", "deleted"} {
+		t.Run(end, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, err := newWorld(&Scenario{Seed: 1, Files: []File{{"cluster.yaml", class + "---\n" + poolOfTest}}}, Options{
+					Scheduler: func(*kubeapi.Server, uint64) (Actor, error) { return idler{}, nil },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.judge.demand.look()
+				time.Sleep(time.Second)
+				requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+				pod := &corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web", Resources: corev1.ResourceRequirements{Requests: requests}}}},
+				}
+				if err := w.platform.client.Create(t.Context(), pod); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				if end == "bound" {
+					target := corev1.ObjectReference{Kind: "Node", Name: "node"}
+					err = w.platform.client.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: target})
+				} else {
+					err = w.platform.client.Delete(t.Context(), pod)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				w.processes.writer = "karpenter-0"
+				for want := range 2 {
+					c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-", Labels: map[string]string{apiv1.NodePoolLabelKey: "default"}}}
+					c.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "default"}
+					c.Spec.Resources.Requests = requests
+					c.Spec.Requirements = []apiv1.NodeSelectorRequirementWithMinValues{}
+					if err := w.platform.client.Create(t.Context(), c); err != nil {
+						t.Fatal(err)
+					}
+					if got := len(w.judge.violations); got != want {
+						t.Fatalf("%d violations after claim %d, want %d: %v", got, want+1, want, w.judge.violations)
+					}
+				}
+			})
+		})
+	}
+}
+
+const poolOfTest = `apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: []
+`
+
+// idler is an actor that does nothing.
+type idler struct{}
+
+func (idler) Name() string                      { return "idler" }
+func (idler) Step(time.Time) (time.Time, error) { return time.Time{}, nil }
