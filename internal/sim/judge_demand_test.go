@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
@@ -24,9 +25,10 @@ func TestDemandBetweenLooks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+				addNode(t, w, "node", requests)
 				w.judge.demand.look()
 				time.Sleep(time.Second)
-				requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 				pod := &corev1.Pod{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
 					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web", Resources: corev1.ResourceRequirements{Requests: requests}}}},
@@ -47,11 +49,7 @@ func TestDemandBetweenLooks(t *testing.T) {
 				time.Sleep(time.Second)
 				w.processes.writer = "karpenter-0"
 				for want := range 2 {
-					c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-", Labels: map[string]string{apiv1.NodePoolLabelKey: "default"}}}
-					c.Spec.NodeClassRef = &apiv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "default"}
-					c.Spec.Resources.Requests = requests
-					c.Spec.Requirements = []apiv1.NodeSelectorRequirementWithMinValues{}
-					if err := w.platform.client.Create(t.Context(), c); err != nil {
+					if err := w.platform.client.Create(t.Context(), claimFor(requests)); err != nil {
 						t.Fatal(err)
 					}
 					if got := len(w.judge.violations); got != want {
@@ -60,6 +58,35 @@ func TestDemandBetweenLooks(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// addNode adds a node with its claim.
+func addNode(t *testing.T, w *World, name string, requests corev1.ResourceList) {
+	t.Helper()
+	c := claimFor(requests)
+	if err := w.platform.client.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	c.Status.NodeName = name
+	condition.SetTrue(c, apiv1.ConditionTypeRegistered, time.Now())
+	if err := w.platform.client.Status().Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.platform.client.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// claimFor returns a claim for pods with the given requests.
+func claimFor(requests corev1.ResourceList) *apiv1.NodeClaim {
+	return &apiv1.NodeClaim{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "web-", Labels: map[string]string{apiv1.NodePoolLabelKey: "default"}},
+		Spec: apiv1.NodeClaimSpec{
+			NodeClassRef: &apiv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "default"},
+			Requirements: []apiv1.NodeSelectorRequirementWithMinValues{},
+			Resources:    apiv1.ResourceRequirements{Requests: requests},
+		},
 	}
 }
 
