@@ -28,7 +28,7 @@ func TestDemandBetweenLooks(t *testing.T) {
 				requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 				addNode(t, w, "node", requests)
 				w.judge.demand.look()
-				time.Sleep(time.Second)
+				<-time.After(time.Second) // virtual time
 				pod := &corev1.Pod{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
 					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web", Resources: corev1.ResourceRequirements{Requests: requests}}}},
@@ -36,7 +36,7 @@ func TestDemandBetweenLooks(t *testing.T) {
 				if err := w.platform.client.Create(t.Context(), pod); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Second)
+				<-time.After(time.Second) // virtual time
 				if end == "bound" {
 					target := corev1.ObjectReference{Kind: "Node", Name: "node"}
 					err = w.platform.client.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: target})
@@ -46,7 +46,7 @@ func TestDemandBetweenLooks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Second)
+				<-time.After(time.Second) // virtual time
 				w.processes.writer = "karpenter-0"
 				for want := range 2 {
 					if err := w.platform.client.Create(t.Context(), claimFor(requests)); err != nil {
