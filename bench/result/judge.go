@@ -114,7 +114,7 @@ func (j *Judge) cheapest(n *Node) (price float64, name string) {
 	return price, name
 }
 
-// Values returns the distinct values that the function of returns for all offerings, sorted.
+// Values returns the distinct results of the parameter of for all offerings of the types, sorted.
 func Values(types []catalogue.Type, of func(catalogue.Offering) string) []string {
 	var out []string
 	for i := range types {

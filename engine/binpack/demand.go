@@ -64,7 +64,8 @@ func scarceCardinalities(items []*item) []cardinality {
 	return out[:min(len(out), maxScarce)]
 }
 
-// scarceBits returns a bit set: bit i is set if each copy of the item uses one unit of scarce cardinality i.
+// scarceBits returns a bit set. Bit i is set if the item has a Count above 0 and a Bound for the group of scarce cardinality
+// i. In the linear program each copy of such an item demands one unit, also if its Count is higher.
 func scarceBits(it *item, scarce []cardinality) int {
 	bits := 0
 	for i, c := range scarce {

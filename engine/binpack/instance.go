@@ -22,7 +22,8 @@ type item struct {
 	index int // in Problem.Items
 	left  int // the number of remaining copies: those in no bin yet
 	class int // the number of the conflict class; items of one class have equal counts and bounds
-	// inPattern is the number of copies in the pattern with number stamp. part is the position in pattern.parts.
+	// stamp is the number of the last pattern that got a copy of the item. inPattern is the number of copies in that pattern,
+	// and part is their index in pattern.parts. Both are valid only while that pattern is being built.
 	inPattern, stamp, part int
 }
 

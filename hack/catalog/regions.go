@@ -31,7 +31,8 @@ func regions(source []sourceType) []region {
 	return out
 }
 
-// zoneIDs returns the zone IDs of every region. Regions whose zones are not listed get three.
+// zoneIDs returns the zone IDs of each region that has a Linux on-demand price. If the source lists no zones of a region, it
+// generates three IDs, such as use1-az1.
 func zoneIDs(source []sourceType) map[string][]string {
 	seen := map[string]map[string]bool{}
 	for _, s := range source {

@@ -120,7 +120,8 @@ func (s *Step) Calls() ([]Call, error) {
 	return calls, nil
 }
 
-// literal returns a word without its quotes.
+// literal returns a word without its quotes. A parameter expansion becomes $NAME, without operators such as :-. Any other
+// expansion, such as a command substitution, becomes $().
 func literal(w *syntax.Word) string {
 	var b strings.Builder
 	for _, part := range w.Parts {

@@ -70,8 +70,9 @@ func Additions(set *manifest.Set, now time.Time, most int) (*Case, error) {
 // Off are the features of the controller that are off. Objects of such a feature have no effect.
 type Off struct{ Overlays, Buffers, Static bool }
 
-// Assemble builds a Case from the objects that were read. It changes the objects of set and shares them with the Case.
-// The error is a manifest.Errors with all mistakes that the schemas do not detect.
+// Assemble builds a Case from the objects that were read. It changes the objects of set and shares them with the Case. Mistakes
+// that the schemas do not detect are returned together as a manifest.Errors. If the catalogue cannot supply the instance types
+// of a NodePool, only that error is returned.
 func Assemble(set *manifest.Set, catalogue *Catalogue, now time.Time) (*Case, error) {
 	return AssembleWithout(set, catalogue, now, Off{})
 }

@@ -66,9 +66,9 @@ func reaches(a *Assignment, g *compile.Group, d int, launching map[launchKey]boo
 	return false
 }
 
-// launchesIn reports whether the pool may launch a node with the labels for some pending pod without its preferences.
-// It ignores minValues and the topology rules of the pod, so it may be true although no such node is launched. More
-// eligible domains never make a placement invalid.
+// launchesIn reports whether the pool may launch a node with these labels for some pending pod. Preferences of the pod are
+// dropped. minValues and the pod's topology rules are ignored, so the result may be true although no such node is launched.
+// That is safe: one more eligible domain can only lower the global minimum of a spread constraint.
 func launchesIn(a *Assignment, pool *catalog.Pool, labels require.Set) bool {
 	return slices.ContainsFunc(a.Problem.Classes, func(c *compile.Class) bool {
 		if a.Placed.Left(c) == 0 {

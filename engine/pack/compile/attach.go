@@ -10,8 +10,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/volume"
 )
 
-// limitInFlight sets Attachable and Attached of a node in flight. Attachable is the lowest limit of all types that the
-// node may become.
+// limitInFlight sets Attachable and Attached of a node in flight. For each type, the volumes of the DaemonSets are subtracted
+// from the attach limit. Attachable is the lowest result of all types that the node may become. limitInFlight then sets the
+// volume dimensions of Room to ManyVolumes.
 func limitInFlight(c *compiler, n *Node) {
 	if !c.Volumes.Limited() {
 		return

@@ -127,7 +127,8 @@ func (b *Bootstrap) flag(flag string) error {
 	return nil
 }
 
-// kubeletFields are the fields of a KubeletConfiguration that affect a Node. Other fields are accepted and ignored.
+// kubeletFields are the fields of a KubeletConfiguration that the emulator decodes. A wrong type is an error. clusterDNS has no
+// other effect. The other fields here affect the Node. Fields that are not here are accepted and ignored.
 type kubeletFields struct {
 	MaxPods            int               `json:"maxPods"`
 	PodsPerCore        int               `json:"podsPerCore"`

@@ -195,8 +195,8 @@ func (c *Conditions) gauges(key types.NamespacedName, s sight) []sample {
 	return list
 }
 
-// gone reports that an object no longer exists. The duration of the deletion is reported only if an earlier reconcile saw the
-// deletion timestamp.
+// gone deletes the series and the stored state of an object that no longer exists. If an earlier reconcile saw the deletion
+// timestamp, it reports the duration of the deletion. If the object also had finalizers, it publishes an event.
 func (c *Conditions) gone(key types.NamespacedName) {
 	c.series.replace(key.String(), nil)
 	c.mu.Lock()

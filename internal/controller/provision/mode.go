@@ -100,8 +100,8 @@ func size(s *model.Snapshot, pool string) int {
 	return n
 }
 
-// tellUnapproved publishes an event on each NodePool about its nodes that lack an approval. The event has the annotation that
-// approves them. s is the cluster before the launches.
+// tellUnapproved publishes an event on each NodePool about its nodes that lack an approval. The message contains the annotation
+// and the value that the NodePool needs to approve them. s is the cluster before the launches.
 func (c *Controller) tellUnapproved(ctx context.Context, s *model.Snapshot, launches []act.Launch, unapproved []model.PlannedNode) {
 	held, sizes := map[string][]model.PlannedNode{}, map[string]int{}
 	for _, n := range unapproved {

@@ -30,8 +30,8 @@ func (c *Controller) breakPromises(s *model.Snapshot, plan *model.Plan) {
 	}
 }
 
-// countReplanned records the planned node of each pending pod. It counts the pods for which an earlier round had planned another
-// node.
+// countReplanned records the planned node of each pending pod. It counts the pods for which the previous round had planned a
+// node that is not planned any more, including pods that are now refused. It stores the reasons in c.why.
 func (c *Controller) countReplanned(s *model.Snapshot, plan *model.Plan, launches []act.Launch) {
 	planned := make(map[types.UID]place, len(c.planned))
 	c.why = map[types.UID]string{}

@@ -38,7 +38,7 @@ type entry struct {
 	waiting *wait
 }
 
-// due reports whether the pod is to be tried at a time.
+// due reports whether an attempt for the pod is due at now.
 func (e *entry) due(now time.Time) bool { return e.eligible() && (e.ready || !now.Before(e.retry)) }
 
 // eligible reports whether the pod may be tried at all.
@@ -121,7 +121,7 @@ func (q *queue) denominate(e *entry) {
 	}
 }
 
-// due returns the entries that are to be tried at a time, in order.
+// due returns the entries whose next attempt is due at now, in the order of compare.
 func (q *queue) due(now time.Time) []*entry {
 	var due []*entry
 	for _, e := range q.entries {

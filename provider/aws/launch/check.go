@@ -255,7 +255,10 @@ func grouped(n int) string {
 	return text
 }
 
-// verdict returns the Finding for the response to one step.
+// verdict returns the Finding for err, the result of one call that checks whether launches are allowed. The zero Finding means
+// that the call is allowed: err is nil or the code of a successful dry run. what names the checked action in messages. reason
+// is the reason of the Finding if the controller lacks the permission. verdict returns an error if err does not show whether
+// launches are possible.
 func (l *Launcher) verdict(r Request, err error, reason, what string) (Finding, error) {
 	switch {
 	case err == nil || fault.Code(err) == fault.DryRun:

@@ -83,7 +83,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer decodes the review of the request, and responds with the review as review has changed it.
+// answer decodes the TokenReview or SubjectAccessReview in the request. It calls the parameter review, which sets the status,
+// and responds with the changed object.
 func answer[T any](w http.ResponseWriter, r *http.Request, review func(*T)) {
 	var in T
 	if json.NewDecoder(r.Body).Decode(&in) != nil {
