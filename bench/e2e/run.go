@@ -236,8 +236,8 @@ func again(ctx context.Context, a *API, seen *Seen, apps []App, o Options, r *Re
 	return nil
 }
 
-// down deletes most pods and records the price. It ends when the price has not changed for twice ConsolidateAfter plus a
-// minute, and at the latest before DownLimit.
+// down deletes most pods and records the price. It ends when all remaining pods run and the price has not changed for twice
+// ConsolidateAfter plus a minute. It ends one second before DownLimit at the latest.
 func down(ctx context.Context, a *API, seen *Seen, left []App, types []catalogue.Type, o Options, r *Result) error {
 	lowest, err := floorOf(left, types)
 	if err != nil {

@@ -17,11 +17,12 @@ type demand struct {
 	total   float64       // the total value of all remaining copies
 }
 
-// A cardinality is a limit on copies per bin: a conflict group whose counter is at most max in each bin. For example,
-// pods with anti-affinity to each other have max 1. bins is the number of bins that the copies need because of it.
+// A cardinality is a conflict group that limits how many copies share a bin. max is the largest Bound of the items that both
+// count in the group and are bounded by it. bins is their number of copies divided by max, rounded down. For example, pods
+// with anti-affinity to each other have max 1.
 //
-// The cardinalities that need the most bins are called scarce. Each is treated like a resource: a copy demands one unit
-// of it, a bin has capacity max, and a unit has a dual price.
+// The cardinalities with the most bins are called scarce. Each is treated like a resource: a copy demands one unit of it, a
+// bin has capacity max, and a unit has a dual price.
 type cardinality struct{ group, max, bins int }
 
 const (

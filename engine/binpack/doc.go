@@ -30,6 +30,8 @@
 //  5. Improvement. Groups of bins are closed and packed again (ruin and recreate, Schrimpf et al. 2000; improve.go).
 //  6. Priorities. If a copy is in no bin although a copy of lower priority is in a bin, all bins are given up. The items of
 //     each priority are then packed in turn, highest first, by construction only.
+//  7. Paid supplies. The copies in bins without a supply are packed again as if all supplies were used up. The cheaper
+//     solution is returned (solve.go).
 //
 // The first dual prices are those of the relaxation for all copies. Later ones are for the remaining copies: those that
 // are in no bin yet.

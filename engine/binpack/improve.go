@@ -8,8 +8,9 @@ const (
 	maxAttempts = 220
 	maxLooked   = 22_000
 	patience    = 16
-	// These three are groupEffort times as large with several price groups, because construction is then further from the
-	// optimum, and paidEffort times with supplies that are paid for, because bins with and without a supply are combined.
+	// With several price groups these three limits are multiplied by groupEffort, because construction is then further from
+	// the optimum. If some bin type is Paid, they are multiplied by paidEffort instead: dual prices ignore Paid types, so
+	// only improve finds out which copies should use the supply.
 	groupEffort = 2
 	paidEffort  = 5
 	// rivals is the number of bins that pick draws at random for each bin to close. It takes the one with the highest waste.
@@ -24,7 +25,7 @@ var ruinSizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
 // are kept if they are cheaper, or as cheap and fewer. improve does nothing if Options.Fast is set, if a catalog has a
 // budget or a type with a supply that is not Paid, or if copies remain.
 func (s *search) improve(bins []*pattern) []*pattern {
-	if len(bins) < 2 || s.in.options.Fast || s.in.scarce() || s.demand.hasRemaining() {
+	if len(bins) < 2 || s.in.options.Fast || s.in.unpaidLimits() || s.demand.hasRemaining() {
 		return bins
 	}
 	s.rebase()

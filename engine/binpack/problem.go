@@ -83,8 +83,8 @@ type BinType struct {
 	Supply   int     // index in Problem.Supplies; -1: any number of bins may be opened
 	Draw     int     // how many units of the supply one bin uses; 0 means 1
 	// Paid says that the supply is paid for, and that another type without a supply has the same capacity. Dual prices are
-	// computed without Paid types, because a unit of the supply is worth what it replaces. The copies in bins without
-	// a supply are packed again without them.
+	// computed without Paid types, because a unit of the supply is worth what it replaces. The copies in bins
+	// without a supply are packed again as if the supplies were used up.
 	Paid bool
 }
 

@@ -6,22 +6,22 @@ import "slices"
 // package comment describes the method.
 func Solve(p *Problem, o Options) *Solution {
 	s := solve(p, o)
-	if o.Fast || !hasPaid(p) {
+	if o.Fast || !hasPaid(p) || slices.ContainsFunc(p.Catalogs, func(c Catalog) bool { return len(c.Budget) > 0 }) {
 		return s
 	}
 	return solveUnpaid(p, s, o)
 }
 
-// hasPaid reports whether a supply is paid for, and there are no budgets.
+// hasPaid reports whether some bin type is Paid.
 func hasPaid(p *Problem) bool {
-	return !slices.ContainsFunc(p.Catalogs, func(c Catalog) bool { return len(c.Budget) > 0 }) &&
-		slices.ContainsFunc(p.Catalogs, func(c Catalog) bool {
-			return slices.ContainsFunc(c.Types, func(t BinType) bool { return t.Paid })
-		})
+	return slices.ContainsFunc(p.Catalogs, func(c Catalog) bool {
+		return slices.ContainsFunc(c.Types, func(t BinType) bool { return t.Paid })
+	})
 }
 
-// solveUnpaid solves again for the copies that s has in bins without a supply, as if all supplies were used up. Without
-// supplies the bins are improved. It returns s if that is not cheaper. There must be no budgets.
+// solveUnpaid solves again for the copies that s has in bins without a supply, as if all supplies were used up.
+// Dual prices are then those of these copies alone, and package sparse may be used. It returns s if that is not cheaper.
+// There must be no budgets.
 func solveUnpaid(p *Problem, s *Solution, o Options) *Solution {
 	rest, out := *p, &Solution{Left: s.Left}
 	rest.Supplies, rest.Items = make([]int, len(p.Supplies)), slices.Clone(p.Items)
@@ -45,6 +45,7 @@ func solveUnpaid(p *Problem, s *Solution, o Options) *Solution {
 	return out
 }
 
+// solve is Solve without a second solution for the copies in bins without a supply.
 func solve(p *Problem, o Options) *Solution {
 	in := newInstance(p, o)
 	items := in.packable()

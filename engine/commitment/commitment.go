@@ -22,7 +22,8 @@ type Commitment struct {
 	Order int
 	// Units is how many units nodes can use at the same time, from 0 to MaxUnits.
 	Units int64
-	// Deducted says that the units of existing nodes are already subtracted from Units. Nodes then use none.
+	// Deducted says that Units is what the existing nodes leave over. CoverNodes then lets the commitment cover none of its
+	// nodes, so Coverage.Left is Units. Planned nodes can use these units.
 	Deducted bool
 }
 

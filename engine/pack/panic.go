@@ -141,7 +141,7 @@ func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
 	}
 }
 
-// refuse refuses the pods because of the panic: it adds them to c.out.Leave and to c.out.Panics.
+// refuse refuses the pods because of the panic. It adds them to i.out.Leave, and to the entry of the panic in i.out.Panics.
 func (i *isolation) refuse(pods []*model.Pod, failed Panic) {
 	for _, p := range pods {
 		i.out.Leave[p.Key] = internalError(panicReason(failed))

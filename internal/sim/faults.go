@@ -60,7 +60,8 @@ func newFaults(d *Driver) *faults {
 	return &faults{driver: d, struck: map[string]int{}, disturbed: time.Now(), hampered: time.Now()}
 }
 
-// note counts an event that happens now.
+// note records an event that begins now. It extends disturbed, and hampered if the verb hampers, to the end of the event. It
+// counts the event in struck if the verb is a fault that counts once.
 func (f *faults) note(e Event, v verb) {
 	until := time.Now().Add(e.For)
 	f.disturbed = later(f.disturbed, until)

@@ -51,7 +51,8 @@ type Config struct {
 
 // Times of the protocol.
 const (
-	// StartPatience is the maximum time for which Connect waits for a provider that was never reached before.
+	// StartPatience is the maximum time for which Connect waits for the first answer of a provider. After that, it uses the
+	// facts stored at an earlier start, or fails if there are none.
 	StartPatience = 30 * time.Second
 	// firstTypes is the maximum time for which InstanceTypes waits for the first catalogue of a node class.
 	firstTypes = 5 * time.Second

@@ -39,7 +39,8 @@ spec:
   disruption: {consolidateAfter: 5m, consolidationPolicy: WhenEmptyOrUnderutilized, budgets: [{nodes: 10%}]}
 `
 
-// upstreamWait is how long upstream's controller waits before each command, to decide the same again.
+// upstreamWait is how long upstream Karpenter's controller waits before it validates a disruption command. The interval of
+// disruption divided by it is the number of commands that upstream may begin per interval.
 const upstreamWait = 15 * time.Second
 
 // A backtesting has the flags of bench backtest.

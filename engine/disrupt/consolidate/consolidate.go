@@ -18,8 +18,8 @@ import (
 // nodes stay longer.
 type Cursor struct {
 	// After is set if MaxWhatIfs was reached: the next decision evaluates individual candidates in name order, beginning
-	// after this name. It is the candidate before the first one that was not evaluated, or that one itself if it was the
-	// first of all. After is empty if all were evaluated.
+	// after this name. It is the candidate before the first one that was not evaluated. If no candidate was evaluated, it
+	// does not change. After is empty if all were evaluated.
 	After string
 	// WaitingSince is when consolidation began to wait for nodes to become consolidatable, zero if it does not wait.
 	// NextWait is the earliest start of another wait.
@@ -45,7 +45,7 @@ var (
 	wide      = strategy{podsPerSet: 20000, nodesPerSet: 1000}
 )
 
-// unusedShare is the share of a commitment's units above which it counts as unused.
+// A commitment counts as unused if nodes leave more than unusedShare of its units.
 const unusedShare = 0.1
 
 // Run consolidates the candidates that are due. waits is true if it waits for other nodes to become consolidatable
@@ -74,13 +74,7 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		}
 		return st, cursor, waits
 	}
-	first := plain
-	if slices.ContainsFunc(st.Cluster.Coverage().Usage(), func(u commitment.Usage) bool {
-		return float64(u.Units-u.Used) > unusedShare*float64(u.Units)
-	}) {
-		first = wide
-	}
-	best := newSearch(st, candidates, first, cursor).run()
+	best := newSearch(st, candidates, firstStrategy(st.Cluster), cursor).run()
 	if best.underfilled {
 		other := newSearch(st, candidates, extending, cursor).run()
 		if other.st.Gain > best.st.Gain+problem.Epsilon {
@@ -90,6 +84,16 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		best.st.Stats.Screened += other.st.Stats.Screened - st.Stats.Screened
 	}
 	return best.st, best.cursor, false
+}
+
+// firstStrategy returns wide if a commitment is unused, otherwise plain.
+func firstStrategy(s *model.Snapshot) strategy {
+	if slices.ContainsFunc(s.Coverage().Usage(), func(u commitment.Usage) bool {
+		return float64(u.Units-u.Used) > unusedShare*float64(u.Units)
+	}) {
+		return wide
+	}
+	return plain
 }
 
 // mayConsolidate returns the reason why the node must not be consolidated, other than price and budgets.

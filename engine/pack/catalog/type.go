@@ -158,7 +158,8 @@ func (t *Type) reservationID() string {
 	return t.Reservation.ID
 }
 
-// CoversAll reports whether reqs allow some offering of t, and only offerings that the commitment of t covers.
+// CoversAll reports whether reqs allow a launchable offering of t, and the commitment of t covers every launchable offering
+// that reqs allow. t must have a commitment.
 func (t *Type) CoversAll(reqs require.Set) bool {
 	some := false
 	for _, o := range t.Offerings {
@@ -243,8 +244,9 @@ func (t *Type) price(reqs require.Set) float64 {
 const unitShare = 1e-7
 
 // packedPrice returns the price by which the packer chooses the type, +Inf if reqs allow none of its offerings. Without a
-// commitment it is the price of the cheapest offering that reqs allow. With one it is the covered price of the first
-// offering, plus unitShare of what the units of one instance save.
+// commitment, it is the price of the cheapest offering that reqs allow. With one, it is CoveredPrice of Buyable[0], the
+// cheapest covered offering, even if reqs exclude that one. To it is added unitShare of the most that one instance saves:
+// Draw times PerUnit.
 func (t *Type) packedPrice(reqs require.Set) float64 {
 	v := t.price(reqs)
 	if r := t.Reservation; r != nil && r.Commitment && !math.IsInf(v, 1) {

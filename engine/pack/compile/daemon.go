@@ -122,8 +122,8 @@ func isCertain(c *compiler, d *Daemon, terms []int) bool {
 	})
 }
 
-// expectedDaemons returns the DaemonSets that have no pod on node n yet, but may get one. reqs are the label
-// requirements that the node meets.
+// expectedDaemons returns those of daemons that are in Problem.Daemons, have no pod on node n yet, and may get one. daemons
+// tolerate the taints of the node. reqs are the label requirements that the node meets.
 func expectedDaemons(c *compiler, daemons []catalog.DaemonPod, reqs require.Set, n *model.Node) []catalog.Presence {
 	known := c.Settings.Known
 	if n.Registered {

@@ -33,7 +33,7 @@ type Node struct {
 	// Attached has the volumes that are attached already, see attachmentOf.
 	Attachable map[string]int
 	Attached   map[string]bool
-	// Ports are the host ports of expected DaemonSet pods.
+	// Ports are the host ports of all DaemonSets whose pods may run on the node. Pods of some of them may run there already.
 	Ports []catalog.Port
 	// Expected are the DaemonSets of Problem.Daemons that have no pod on the node yet, but may get one.
 	Expected []catalog.Presence

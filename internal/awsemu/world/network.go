@@ -127,7 +127,8 @@ func (w *World) subnetByID(id string) *Subnet {
 	return nil
 }
 
-// subnetInZone returns the discovery subnet of a zone, nil if there is none.
+// subnetInZone returns the private subnet of a zone, the one with the tag karpenter.sh/discovery. It returns nil if there is
+// none.
 func (w *World) subnetInZone(zone string) *Subnet {
 	for _, s := range w.subnets {
 		if s.Zone == zone && !s.Public {

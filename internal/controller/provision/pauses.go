@@ -14,8 +14,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// planWithPauses makes a plan that launches nothing for pods whose launch backoff has not ended. These pods may still be placed
-// on existing nodes. It returns them by pod key, each with the reason of the backoff.
+// planWithPauses makes a plan that launches nothing for pods whose launch backoff has not ended. Such a pod is placed if the
+// plan has room for it on an existing node. Pods in backoff for which it would launch a node are excluded from the next
+// attempt. These are returned by pod key, each with the reason of the backoff.
 func (c *Controller) planWithPauses(ctx context.Context, s *model.Snapshot) (*model.Plan, map[string]model.Verdict) {
 	plan := c.plan(ctx, s, nil)
 	waits := c.backOff(ctx, s, plan)

@@ -161,7 +161,9 @@ func write(scores []score, form string) error {
 	return nil
 }
 
-// score builds a mutant and plays seeds until one violates an invariant that the product does not violate with it.
+// score builds a mutant, and plays the stories and then the seeds until one catches it. A story or seed catches it if it
+// violates an invariant that the unmodified program does not violate with it. Those that known already has are not played
+// again.
 func (p *player) score(ctx context.Context, m mutant.Mutant, o options, known []score) (score, error) {
 	s := score{Mutant: m.Name, First: o.first}
 	overlay, err := m.Overlay(p.root, p.dir)
