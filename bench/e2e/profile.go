@@ -19,10 +19,13 @@ const (
 	scrapeEvery = 15 * time.Second
 )
 
-// The files that Options.Profiles has after a run: CPU profiles with a number, and the allocations since the start.
+// The files that Options.Profiles has after a run: CPU profiles with a number, the allocations since the start, the metrics at
+// the end in the text format of Prometheus, and the events of the cluster as a list in JSON.
 const (
 	CPUProfiles = "cpu-*.pb.gz"
 	Allocations = "allocs.pb.gz"
+	Metrics     = "metrics.txt"
+	Events      = "events.json"
 )
 
 // freePort returns a port that no process listens on.
@@ -52,7 +55,7 @@ func (c *Cluster) upProfiled(ctx context.Context, dir string) (end func() error,
 }
 
 // profile records CPU profiles of the controller in the directory until the returned function is called, and reads its
-// metrics at intervals. That function writes the allocations, and returns the first error.
+// metrics at intervals. That function writes the other files, and returns the errors.
 func (c *Cluster) profile(ctx context.Context, dir string) (end func() error) {
 	ctx, stop := context.WithCancel(ctx)
 	profiled, scraped := make(chan error, 1), make(chan error, 1)
@@ -83,8 +86,21 @@ func (c *Cluster) profile(ctx context.Context, dir string) (end func() error) {
 	return func() error {
 		stop()
 		err := errors.Join(<-profiled, <-scraped)
-		return errors.Join(err, c.fetch(context.WithoutCancel(ctx), "debug/pprof/allocs", filepath.Join(dir, Allocations)))
+		ctx := context.WithoutCancel(ctx)
+		return errors.Join(err,
+			c.fetch(ctx, "debug/pprof/allocs", filepath.Join(dir, Allocations)),
+			c.fetch(ctx, "metrics", filepath.Join(dir, Metrics)),
+			c.writeEvents(ctx, filepath.Join(dir, Events)))
 	}
+}
+
+// writeEvents writes the events of the cluster to a file.
+func (c *Cluster) writeEvents(ctx context.Context, file string) error {
+	list, err := c.local(ctx, nil, "kubectl", "get", "events", "--all-namespaces", "-o", "json")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, list, 0o644)
 }
 
 // fetch writes the answer of the controller to a file.

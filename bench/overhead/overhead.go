@@ -1,5 +1,5 @@
-// Package overhead computes from profiles which share of the controller's work is explaining its decisions: decision log,
-// ledger, events and metrics.
+// Package overhead computes from profiles which share of the controller's work is to explain and to price its decisions: decision
+// log, ledger, and the events and metrics that upstream Karpenter does not have.
 package overhead
 
 import (
@@ -24,21 +24,26 @@ type Part struct {
 	Functions []string
 	// Apart is true if the part is not in the sum. Its samples belong to no other part.
 	Apart bool
+	// Own returns which share of the part upstream does not have, from 0 to 1. The rest of the part is not in the sum. dir is the
+	// directory of the profiles. nil means that upstream has nothing of the part.
+	Own func(n *Names, dir string) (float64, error)
 }
 
 // Parts are the parts whose shares are computed. A sample belongs to the first part that has a function of its stack.
 var Parts = []Part{
-	{"logs, not in the sum", []string{
+	{Name: "logs", Functions: []string{
 		"log/slog.", "github.com/go-logr/", module + "internal/telemetry.(*byCause)", module + "internal/telemetry.(*countsPanics)",
 		module + "internal/telemetry.(*sampled)", module + "internal/telemetry.quiet",
-	}, true},
-	{"decision log", []string{module + "internal/decisions.", module + "internal/controller/decisionlog."}, false},
-	{"ledger", []string{module + "internal/ledger.", module + "engine/cost.", module + "internal/controller/costledger."}, false},
-	{"sentences", []string{module + "engine/explain."}, false},
-	{"events", []string{
+	}, Apart: true},
+	{Name: "decision log", Functions: []string{module + "internal/decisions.", module + "internal/controller/decisionlog."}},
+	{Name: "ledger", Functions: []string{module + "internal/ledger.", module + "engine/cost.", module + "internal/controller/costledger."}},
+	{Name: "sentences", Functions: []string{module + "engine/explain."}},
+	{Name: "events", Functions: []string{
 		module + "internal/telemetry.(*EventRecorder)", "k8s.io/client-go/tools/record.", "k8s.io/client-go/tools/record/", "k8s.io/client-go/tools/events.",
-	}, false},
-	{"metrics", []string{module + "internal/controller/metrics.", module + "internal/telemetry.", "github.com/prometheus/", "k8s.io/component-base/metrics"}, false},
+	}, Own: func(n *Names, dir string) (float64, error) { return n.ownEvents(filepath.Join(dir, e2e.Events)) }},
+	{Name: "metrics", Functions: []string{
+		module + "internal/controller/metrics.", module + "internal/telemetry.", "github.com/prometheus/", "k8s.io/component-base/metrics",
+	}, Own: func(n *Names, dir string) (float64, error) { return n.ownSamples(filepath.Join(dir, e2e.Metrics)) }},
 }
 
 // A Share is the share of one part in all samples, from 0 to 1.
@@ -49,6 +54,13 @@ type Share struct {
 	Allocated float64 `json:"allocated"`
 	// All is the share of all CPU time: garbage collection is divided among the parts by what they allocated.
 	All float64 `json:"all"`
+	// Counted is false if the share is not in the sum.
+	Counted bool `json:"counted"`
+}
+
+// times returns the share with another name and all amounts multiplied by f.
+func (s Share) times(name string, f float64) Share {
+	return Share{Name: name, CPU: f * s.CPU, Allocated: f * s.Allocated, All: f * s.All, Counted: s.Counted}
 }
 
 // A Result has the shares of the profiles of a run.
@@ -56,13 +68,17 @@ type Result struct {
 	// CPUSeconds is the profiled CPU time of the controller, Collection the share of garbage collection in it.
 	CPUSeconds float64 `json:"cpuSeconds"`
 	Collection float64 `json:"garbageCollection"`
-	// Shares are those of Parts, in their order. Sum is their sum.
+	// Shares are those of Parts, in their order. A part that upstream has partly has two shares. Sum is the sum of those that are
+	// counted.
 	Shares []Share `json:"shares"`
 	Sum    Share   `json:"sum"`
 }
 
-// Of returns the result of the profiles in the directory, which e2e.Run has written.
-func Of(dir string) (*Result, error) {
+// Of returns the result of the profiles in the directory, which e2e.Run has written. n are the names of upstream.
+//
+// A profile does not tell which metric or event a function works for. So the time of all metrics is divided between those that
+// upstream has and the others as the samples of a scrape are, and the time of events as the events are.
+func Of(dir string, n *Names) (*Result, error) {
 	files, err := filepath.Glob(filepath.Join(dir, e2e.CPUProfiles))
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("no CPU profiles in %s", dir)
@@ -83,7 +99,39 @@ func Of(dir string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compute(sums(cpu, "cpu"), sums(allocated, "alloc_space"))
+	r, err := compute(sums(cpu, "cpu"), sums(allocated, "alloc_space"))
+	if err != nil {
+		return nil, err
+	}
+	return r, r.divide(dir, n)
+}
+
+// divide divides the shares of the parts that upstream has partly, and computes the sum.
+func (r *Result) divide(dir string, n *Names) error {
+	shares := r.Shares
+	r.Shares = nil
+	for i, p := range Parts {
+		s := shares[i]
+		s.Counted = !p.Apart
+		if p.Own == nil {
+			r.Shares = append(r.Shares, s)
+			continue
+		}
+		own, err := p.Own(n, dir)
+		if err != nil {
+			return err
+		}
+		both := s.times(s.Name+" that upstream has too", 1-own)
+		both.Counted = false
+		r.Shares = append(r.Shares, s.times(s.Name+" that only this controller has", own), both)
+	}
+	r.Sum = Share{Name: "sum", Counted: true}
+	for _, s := range r.Shares {
+		if s.Counted {
+			r.Sum.CPU, r.Sum.Allocated, r.Sum.All = r.Sum.CPU+s.CPU, r.Sum.Allocated+s.Allocated, r.Sum.All+s.All
+		}
+	}
+	return nil
 }
 
 func read(file string) (*profile.Profile, error) {
@@ -153,7 +201,7 @@ func hasPrefix(name string, prefixes []string) bool {
 	return false
 }
 
-// compute returns the shares. Garbage collection is divided by allocated bytes.
+// compute returns the shares of Parts, without a sum. Garbage collection is divided by allocated bytes.
 func compute(cpu, allocated map[string]int64) (*Result, error) {
 	var total, bytes float64
 	for _, v := range cpu {
@@ -166,7 +214,7 @@ func compute(cpu, allocated map[string]int64) (*Result, error) {
 		return nil, fmt.Errorf("the profiles have no samples")
 	}
 	collecting := float64(cpu[collection]) / total
-	r := &Result{CPUSeconds: total / 1e9, Collection: collecting, Sum: Share{Name: "sum"}}
+	r := &Result{CPUSeconds: total / 1e9, Collection: collecting}
 	for _, p := range Parts {
 		s := Share{Name: p.Name, Allocated: float64(allocated[p.Name]) / bytes}
 		if working := total - float64(cpu[collection]); working > 0 {
@@ -174,10 +222,6 @@ func compute(cpu, allocated map[string]int64) (*Result, error) {
 		}
 		s.All = s.CPU*(1-collecting) + s.Allocated*collecting
 		r.Shares = append(r.Shares, s)
-		if p.Apart {
-			continue
-		}
-		r.Sum.CPU, r.Sum.Allocated, r.Sum.All = r.Sum.CPU+s.CPU, r.Sum.Allocated+s.Allocated, r.Sum.All+s.All
 	}
 	return r, nil
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/pprof/profile"
@@ -36,6 +37,13 @@ func write(t *testing.T, file, kind string, stacks map[string]int64) {
 	}
 }
 
+func put(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The shares of the parts are those of the samples. Garbage collection is divided by what the parts allocated.
 func TestOf(t *testing.T) {
 	dir := t.TempDir()
@@ -51,12 +59,27 @@ func TestOf(t *testing.T) {
 	write(t, filepath.Join(dir, e2e.Allocations), "alloc_space", map[string]int64{
 		module + "internal/ledger.(*Ledger).Observe": 100, module + "engine/pack.Solve": 900,
 	})
-	r, err := Of(dir)
+	put(t, filepath.Join(dir, e2e.Metrics), "# HELP go_threads Threads.\ngo_threads 5\nkarpenter_nodes_allocatable{node_name=\"a b\"} 1\n"+
+		"karpenter_pods_bound_duration_seconds_bucket{le=\"1\"} 1\nkarpenter_idle_dollars 2\n")
+	put(t, filepath.Join(dir, e2e.Events), `{"items": [
+		{"reason": "Nominated", "source": {"component": "karpenter"}}, {"reason": "Launched", "source": {"component": "karpenter"}},
+		{"reason": "Steered", "source": {"component": "karpenter"}}, {"reason": "Scheduled", "source": {"component": "default-scheduler"}}
+	]}`)
+	names := filepath.Join(t.TempDir(), "names.md")
+	put(t, names, "## Metrics\n\n| `karpenter_nodes_allocatable` | gauge |\n| `karpenter_pods_bound_duration_seconds` | histogram |\n"+
+		"## Events\n| `Nominated` | Normal |\n## Conditions\n| `Launched` | NodeClaim |\n")
+	n, err := ReadNames(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Of(dir, n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][3]float64{ // CPU of the 800 without garbage collection, allocations, and all CPU with a fifth of it
-		"logs, not in the sum": {0.0125, 0, 0.01}, "ledger": {0.0375, 0.1, 0.8*0.0375 + 0.2*0.1}, "events": {0.0125, 0, 0.01}, "metrics": {0.0125, 0, 0.01},
+		"logs": {0.0125, 0, 0.01}, "ledger": {0.0375, 0.1, 0.8*0.0375 + 0.2*0.1},
+		"events that only this controller has": {0.0125 / 3, 0, 0.01 / 3}, "events that upstream has too": {0.025 / 3, 0, 0.02 / 3},
+		"metrics that only this controller has": {0.0125 / 4, 0, 0.01 / 4}, "metrics that upstream has too": {0.0375 / 4, 0, 0.03 / 4},
 	}
 	sum := 0.0
 	for _, s := range r.Shares {
@@ -66,14 +89,14 @@ func TestOf(t *testing.T) {
 				t.Errorf("%s: %+v, want %v", s.Name, s, w)
 			}
 		}
-		if s.Name != Parts[0].Name {
+		if s.Name != "logs" && !strings.Contains(s.Name, "upstream") {
 			sum += s.All
 		}
 	}
 	if math.Abs(r.Collection-0.2) > 1e-9 || math.Abs(r.Sum.All-sum) > 1e-9 {
 		t.Errorf("garbage collection %v, sum %v", r.Collection, r.Sum)
 	}
-	if _, err := Of(t.TempDir()); err == nil {
+	if _, err := Of(t.TempDir(), n); err == nil {
 		t.Error("a directory without profiles gives a result")
 	}
 }
