@@ -133,13 +133,15 @@ func (in *Input) cause(n *model.Node) Cause {
 // zero, and several may have the same key.
 func (in *Input) Node(n *model.Node, price Micros) (parts []Part) {
 	at := Key{Pool: n.Pool, CapacityType: n.Labels[apiv1.CapacityTypeLabelKey], Zone: n.Labels[corev1.LabelTopologyZone]}
-	keys := []Key{of(at, Overhead, Reserved), of(at, Idle, Headroom), of(at, Idle, in.cause(n))}
-	for _, p := range n.Pods {
-		keys = append(keys, in.keyOf(p, at))
-	}
+	fixed := [3]Key{of(at, Overhead, Reserved), of(at, Idle, Headroom), of(at, Idle, in.cause(n))}
+	parts = make([]Part, 0, len(n.Pods)+len(fixed))
 	for i, rate := range in.shares(n, price) {
-		if rate != 0 {
-			parts = append(parts, Part{keys[i], rate})
+		switch {
+		case rate == 0:
+		case i < len(fixed):
+			parts = append(parts, Part{fixed[i], rate})
+		default:
+			parts = append(parts, Part{in.keyOf(n.Pods[i-len(fixed)], at), rate})
 		}
 	}
 	return parts
