@@ -90,7 +90,12 @@ type billed struct {
 // bridged is the maximum time between two observations that is charged. A restart of the controller may take that long.
 const bridged = time.Hour
 
-// Observe charges the time since the last observation, and stores the rates of this snapshot. A nil Ledger does nothing.
+// minInterval is the minimum time between two observations without commands. While the cluster changes, disruption decides every
+// second. To divide all prices each time would cost more CPU time than it adds precision.
+const minInterval = 5 * time.Second
+
+// Observe charges the time since the last observation, and stores the rates of this snapshot. It ignores a snapshot that is less
+// than minInterval later than the last one, unless the decision has commands. A nil Ledger does nothing.
 func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	if l == nil {
 		return
@@ -98,6 +103,9 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.begun {
+		return
+	}
+	if gap := s.Now.Sub(l.last); gap > 0 && gap < minInterval && len(d.Commands) == 0 {
 		return
 	}
 	in := cost.Input{Snapshot: s, Causes: cost.CausesOf(d.Blocked, d.Commands), Headroom: d.Headroom, Label: l.Label}

@@ -112,6 +112,38 @@ func TestCancelledSavings(t *testing.T) {
 	}
 }
 
+// A snapshot less than five seconds after the last one is not observed, and its time is charged with the next one. A snapshot with
+// commands is always observed.
+func TestSnapshotsInQuickSuccession(t *testing.T) {
+	c := scenario.Cluster{
+		Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(),
+		Nodes: []scenario.Node{{Name: "n", Pool: "default", Type: "big", Conditions: []string{"Consolidatable"}}},
+	}
+	l := ledger.New(nil, "")
+	l.Begin()
+	s := snapshot(t, c, at(0))
+	n, _ := s.NodeByName("n")
+	command := model.Command{Reason: apiv1.DisruptionReasonEmpty, Method: "empty", Nodes: []*model.Node{n}}
+	for _, tt := range []struct {
+		seconds  float64
+		decision ledger.Decision
+		charged  float64
+	}{
+		{0, ledger.Decision{}, 0},
+		{4, ledger.Decision{}, 0},
+		{5, ledger.Decision{}, 5},
+		{6, ledger.Decision{Commands: []model.Command{command}}, 6},
+		{9, ledger.Decision{}, 6},
+		{12, ledger.Decision{}, 12},
+	} {
+		l.Observe(s.At(at(tt.seconds/60)), tt.decision)
+		until, _ := l.Charged()
+		if want := at(tt.charged / 60); !until.Equal(want) {
+			t.Errorf("after %v s, costs are charged until %v, want %v", tt.seconds, until, want)
+		}
+	}
+}
+
 // The number of keys is bounded. Further amounts are added to the key "other", and the sum of all amounts is right.
 func TestKeysAreBounded(t *testing.T) {
 	reg := prometheus.NewRegistry()
