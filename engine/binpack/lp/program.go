@@ -60,13 +60,8 @@ const (
 // Solve finds an optimal y and returns true. It returns false if the objective is unbounded or maxPivots is reached.
 // Then y is feasible, but may not be optimal.
 func (p *Program) Solve() bool {
-	if p.solved {
-		// Added rows may be violated. The basis is dual feasible unless the objective has changed as well.
-		if !p.restore() {
-			p.solved = false
-		}
-	}
-	if !p.solved {
+	// Rows added since the last solve may be violated. If restore cannot repair that, Solve begins at y = 0.
+	if !p.solved || !p.restore() {
 		p.start(p.rows, p.bounds, p.objective)
 	}
 	for n := range maxPivots {

@@ -164,8 +164,8 @@ func implies(x, y require.Set) bool {
 	return true
 }
 
-// RequiredTerms returns the alternative label requirements of a pod's node selector and required node affinity. The
-// verdict is not OK if no new node can meet any of them.
+// RequiredTerms returns the alternative label requirements of a pod's node selector and required node affinity. If there
+// is a node affinity none of whose terms a new node can meet, the verdict is not OK.
 func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 	selector := require.FromLabels(spec.NodeSelector)
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||

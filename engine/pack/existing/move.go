@@ -156,8 +156,8 @@ func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	return m, to
 }
 
-// tightest returns the index of the node with the least free capacity, except from, that can take the pod. It returns
-// -1 if there is none.
+// tightest returns the index of the node with the least free capacity, except from, that can take the pod. Free capacity
+// is measured in the pod's requests: the maximum over all resources. tightest returns -1 if there is no such node.
 func (a *Placement) tightest(m movable, from int) int {
 	best, least := -1, 0.0
 	for i := range a.nodes {
