@@ -83,8 +83,8 @@ func newCandidates(in *instance, d *demand) *candidates {
 			c.list = append(c.list, x)
 		}
 	}
-	// With several groups, the common offers of items of two groups may be cheapest in a dominated type. With one group
-	// dominated types are removed. They can still become options of a bin.
+	// With several groups no candidate is removed, because the offers that items of two groups have in common may be cheapest
+	// in a dominated type. A removed type can still become an option of a bin.
 	if d.groups == 1 {
 		c.updateGroupPrices(0)
 		c.list = c.undominated(c.list, func(x *candidate) bool {

@@ -21,7 +21,7 @@ type builder struct {
 // An effort is how much work the search spends on each pattern that it opens.
 type effort struct {
 	anchors int     // how many anchors are tried: item types around which a pattern is built
-	tried   int     // the largest number of candidates in which patterns are built for each anchor, if one gives a pattern
+	tried   int     // the number of candidates after which bestAround stops, once it has a pattern
 	orders  []order // the rules for filling a bin; each gives a pattern per anchor and candidate
 	sample  int     // the largest number of item types considered for one pattern, besides the anchor
 	sparse  bool    // the problem is sparse (search.isSparse), so package sparse packs all copies again
@@ -84,8 +84,8 @@ func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	return &p
 }
 
-// sample returns the item types to consider for this pattern, by falling value: those that may use the candidate. If there
-// are more than effort.sample, it takes each n-th one. The first one differs from pattern to pattern.
+// sample returns the item types to consider for this pattern, by falling value: those that may use the candidate. If byValue
+// has effort.sample elements or more, it takes each n-th one. The first one differs from pattern to pattern.
 func (b *builder) sample(c *candidate) []*itemType {
 	out := b.scratch.open[:0]
 	byValue := b.demand.byValue

@@ -9,9 +9,9 @@ const (
 	maxAttempts = 220
 	maxLooked   = 22_000
 	patience    = 16
-	// With several price groups these three limits are multiplied by groupEffort, because construction is then further from
-	// the optimum. If some bin type is Paid, they are multiplied by paidEffort instead: dual prices ignore Paid types, so
-	// only improve finds out which copies should use the supply.
+	// With several price groups these three limits are multiplied by groupEffort. If some bin type is Paid, they are
+	// multiplied by paidEffort instead: dual prices ignore Paid types, so only improve finds out which copies should use
+	// the supply.
 	groupEffort = 2
 	paidEffort  = 5
 	// rivals is the number of bins that pick draws at random for each bin to close. It takes the one with the highest waste.

@@ -19,9 +19,9 @@ func hasPaid(p *Problem) bool {
 	})
 }
 
-// solveUnpaid solves again for the copies that s has in bins without a supply, as if all supplies were used up. Dual
-// prices are then those of these copies alone, and package sparse may be used. The result has these bins and the bins of
-// s with a supply. It is s if that is not cheaper or if copies remain. There must be no budgets.
+// solveUnpaid returns the bins of s with a supply, and new bins for its other copies, packed as if all supplies were used
+// up. Dual prices are then those of these copies alone, and package sparse may be used. It returns s if that is not cheaper
+// or if the new bins do not hold all these copies. There must be no budgets.
 func solveUnpaid(p *Problem, s *Solution, o Options) *Solution {
 	rest, out := *p, &Solution{Left: s.Left}
 	rest.Supplies, rest.Items = make([]int, len(p.Supplies)), slices.Clone(p.Items)

@@ -76,10 +76,10 @@ func (d *draft) launchNodes() (kept []*node) {
 	return kept
 }
 
-// launch sets the instance types that the node may be launched as: at most Options.MaxTypes, or all if minValues needs
-// more than that and Options.RelaxMinValues is not set. It returns false if even all types within the limits do not meet
-// minValues and Options.RelaxMinValues is not set. left is what the limits of the pools allow beyond the charges of all
-// nodes. If one of the types exceeds the node's charge, launch subtracts the largest excess from left.
+// launch sets all fields of out except Pods and Requests. Its Options are the instance types that the node may be launched
+// as: at most Options.MaxTypes, or all if minValues needs more than that and Options.RelaxMinValues is not set. launch
+// returns false if even all types within the limits do not meet minValues and Options.RelaxMinValues is not set. left is
+// what the limits of the pools allow beyond the charges of all nodes, see withinLimits.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	all := n.pool.Options(n.offers, n.amount, n.instance().Reservation, n.allowed()...)

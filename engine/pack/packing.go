@@ -135,7 +135,7 @@ func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []bin
 	return out
 }
 
-// itemsOf returns the segments as items of package binpack, in the same order.
+// itemsOf returns the segments as items of package binpack, in the same order. The names of the items have this order, too.
 func itemsOf(a *assign.Assignment) []binpack.Item {
 	items := make([]binpack.Item, len(a.Segments))
 	uses := map[*catalog.Fit][]binpack.Use{}

@@ -9,7 +9,7 @@ const epsilon = 1e-12
 const negligible = 1e-11
 
 // feasible is the tolerance for nonnegative variables: a basic variable is regarded as nonnegative if it is at least
-// -feasible. The tolerance exceeds the rounding errors of some hundred pivots.
+// -feasible.
 const feasible = 1e-9
 
 // A dictionary is the state of the simplex method. The comment of Program gives the equations that its fields form.

@@ -53,7 +53,7 @@ const (
 	// maxPivots is the largest number of primal pivots in one solve.
 	maxPivots = 4000
 	// After blandAfter pivots the primal method uses Bland's rule, which prevents cycling. The dual method uses it after
-	// blandRestore pivots. After maxRestore dual pivots the solve restarts from y = 0, because that is then cheaper.
+	// blandRestore pivots. After maxRestore dual pivots the solve restarts from y = 0.
 	blandAfter, blandRestore, maxRestore = 1000, 60, 200
 )
 

@@ -6,7 +6,7 @@ import (
 )
 
 // A gapTable finds the two most valuable entries that fit into a free capacity (x, y). It rounds the capacity down to
-// the values of two grids.
+// the amounts of two grids.
 type gapTable struct {
 	x, y grid
 	// best holds, for each cell of the two grids, the indices in packer.open of the two most valuable entries that fit, the

@@ -29,10 +29,10 @@ const (
 	// maxSize is the largest number of copies in a pattern.
 	maxSize = 8
 	// binsPerItem is the largest number of bin types that the search considers for each item. maxPairs is the largest
-	// number of pairs of items, over all bin types, that one packing may evaluate.
+	// result of pairs for which Feasible is true.
 	binsPerItem = 6
 	maxPairs    = 12_000_000
-	// Pack makes minPackings to maxPackings packings. Within these limits, it evaluates about packingPairs pairs of items.
+	// Pack makes packingPairs divided by the result of pairs packings, at least minPackings and at most maxPackings.
 	minPackings, maxPackings, packingPairs = 12, 30, 16_000_000
 	// correction is the share of the difference to the actual cost by which revalue changes a value.
 	correction = 0.2
@@ -40,10 +40,11 @@ const (
 	same = 1e-6
 )
 
-// pairs returns an upper bound on the pairs of items that one packing evaluates, over all bin types.
+// pairs estimates how many pairs of items one packing evaluates, over all bin types, if each item begins one pattern. If
+// items begin several patterns, because they have many copies, there are more pairs.
 func pairs(items int) int { return items * items * binsPerItem }
 
-// Feasible reports whether a packing of this number of items evaluates at most maxPairs pairs.
+// Feasible reports whether Pack may be called with this number of items: a larger number would take too long.
 func Feasible(items int) bool { return pairs(items) <= maxPairs }
 
 // A packer is the state of one call of Pack.

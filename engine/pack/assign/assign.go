@@ -18,7 +18,7 @@ type Assignment struct {
 	Limits *catalog.Limits
 	// Placed has the pods on existing nodes, and the counts and order of all placed pods.
 	Placed *existing.Placement
-	// Segments are the pods that get new nodes.
+	// Segments are the pods that need new nodes.
 	Segments []*Segment
 
 	quotas  Quotas
@@ -39,7 +39,7 @@ type Presets struct {
 	Omit func(*model.Pod) bool
 }
 
-// Assign returns an assignment of the pending pods of p.
+// Assign returns an assignment of the pods of p, except refused classes and omitted pods.
 func Assign(p *compile.Problem, o Presets) *Assignment {
 	a := &Assignment{
 		Problem: p, Limits: p.Catalog.Limits, Placed: existing.New(p, o.Omit), quotas: maps.Clone(o.Quotas),

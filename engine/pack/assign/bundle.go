@@ -117,7 +117,7 @@ func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups [
 }
 
 // canJoin reports whether a pod of the leader can share a new node in the domains of ch with pods of c. It is false if a
-// spread or anti-affinity rule of one counts the other.
+// spread or anti-affinity rule of one counts the other, or if the leader may not get ch (Assignment.Allows).
 func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, leader *compile.Class, ch *Choice) bool {
 	last := leader.Last()
 	if restricts(s, leader.Members) || restricts(last, c.Members) {

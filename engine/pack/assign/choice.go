@@ -19,7 +19,7 @@ type Choice struct {
 	Fit     *catalog.Fit
 }
 
-// maxChoices is the largest number of choices of one class in one stage.
+// maxChoices is the largest number of choices that combinations returns.
 const maxChoices = 256
 
 // A choiceKey identifies the choices of a class in the cache.

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// MaxAlternatives is the largest number of terms that result from combining two lists of alternative label
-// requirements, such as node affinity terms and volume topologies.
+// MaxAlternatives limits the number of terms that result from combining two lists of alternative label requirements, such
+// as node affinity terms and volume topologies. Further combinations are omitted.
 const MaxAlternatives = 64
 
 // A Demand is the sum of the requests of one pod, or of a bundle: pods that must share a node. Equal demands share a

@@ -78,8 +78,8 @@ func (l *Limits) Limited(p *Pool) bool { return l.pools[p.Index] != nil }
 // Left returns what the limits of p still allow, nil if p has no limits. It is not a copy: changing it changes l.
 func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
 
-// Allow returns how many more nodes of type t the limits and the type's reservation allow, Unlimited if there are none. If
-// it returns 0, the verdict names the limit that is exceeded, or the reservation that has too few units left.
+// Allow returns how many more nodes of type t the limits of its pool and its reservation allow, Unlimited if it has neither.
+// If it returns 0, the verdict names the limit that is exceeded, or the reservation that has too few units left.
 func (l *Limits) Allow(t *Type) (n int64, v model.Verdict) {
 	n = Unlimited
 	if r := t.Reservation; r != nil {

@@ -28,7 +28,7 @@ type Type struct {
 	// Daemons is what the DaemonSet pods on a node use.
 	Daemons Overhead
 	// Reservation is the capacity reservation or commitment that instances of the type use, nil for none. Draw is the most
-	// of its units that one instance uses, 0 for none.
+	// of its units that one instance uses, 0 without a Reservation.
 	Reservation *Reservation
 	Draw        int
 }
@@ -219,7 +219,7 @@ func buyable(t *model.InstanceType, reqs require.Set) []model.Offering {
 	return out
 }
 
-// CheapestWithin returns the cheapest offering that reqs allow, and false if there is none.
+// CheapestWithin returns the cheapest offering of Buyable that reqs allow, and false if there is none.
 func (t *Type) CheapestWithin(reqs require.Set) (model.Offering, bool) {
 	for _, o := range t.Buyable {
 		if _, ok := reqs.Intersects(o.Requirements); ok {

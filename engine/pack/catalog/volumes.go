@@ -29,7 +29,7 @@ type Volumes struct {
 	learned    map[string]map[string]int // learned[type][driver] is the attach limit that existing nodes of the type report
 }
 
-// A VolumeKey identifies a volume by its CSI driver and its handle.
+// A VolumeKey identifies a volume, see volume.Volume.
 type VolumeKey struct{ Driver, Key string }
 
 // NewVolumes returns the Volumes of the pods. It adds to d a dimension for each CSI driver of the pods' volumes for

@@ -26,8 +26,8 @@ type Class struct {
 	text string // the encoding by signer.sign; it breaks ties in sortClasses
 }
 
-// A Spec is the requirements of pods except the amounts of resources. Classes share a Spec if they have the same
-// requirements and the same topology groups count their pods.
+// A Spec is the requirements of pods except the amounts of resources. Classes without volumes share a Spec if they have the
+// same requirements, the same namespace and equal values of the labels that terms read.
 type Spec struct {
 	// Pod is one of the pods. The others have the same requirements.
 	Pod *model.Pod

@@ -20,8 +20,8 @@ type Group struct {
 	Key  int // index in Problem.Keys
 	// Filter selects the nodes whose pods count, for spread with nodeAffinityPolicy or nodeTaintsPolicy Honor.
 	Filter catalog.NodeFilter
-	// OtherKeys are the topology keys of the other required spread constraints of the pods with this one. As in
-	// kube-scheduler, pods on a node without one of these labels are not counted.
+	// OtherKeys are the topology keys (indices in Problem.Keys) of the other required spread constraints of the pods with
+	// this one. As in kube-scheduler, pods on a node without one of these labels are not counted.
 	OtherKeys []int
 	// Hard says that some constraint with this group is required.
 	Hard bool
@@ -209,7 +209,7 @@ func (c *compiler) joinGroups() {
 }
 
 // joinSpec finds the topology groups that count the pods of s, and stores them in s.Members and s.NodeMembers. It also sets
-// s.Free. terms are the affinity, anti-affinity and spread terms that select the pods.
+// s.Free. terms are the numbers of the affinity, anti-affinity and spread terms that select the pods.
 func (c *compiler) joinSpec(s *Spec, terms []int) {
 	ruled := len(s.Rules) > 0 || len(s.Ports) > 0
 	var spread []int

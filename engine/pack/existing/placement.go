@@ -136,8 +136,8 @@ func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 	}
 }
 
-// FirstFit places pods of the class on the first nodes that meet the stage's requirements. If the stage has rules over
-// labels that nodes share, it repeats the search: a placed pod may allow the next one in another domain.
+// FirstFit places pods of the class on the first nodes on which they fit in stage s. If the stage has rules over labels that
+// nodes share, it repeats the search: a placed pod may allow the next one in another domain.
 func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 	for again := true; again && a.Left(c) > 0; {
 		again = false
