@@ -30,7 +30,7 @@ type part struct {
 
 func (p *pattern) ratio() float64 { return p.value / p.price }
 
-// better reports whether p has a higher ratio than the other pattern. Any pattern is better than nil.
+// better reports whether the ratio of p exceeds that of the other pattern by more than same. Any pattern is better than nil.
 func (p *pattern) better(than *pattern) bool {
 	if than == nil {
 		return true

@@ -80,7 +80,7 @@ type BinType struct {
 	Name     string
 	Capacity []int64 // by dimension; a negative amount means 0
 	Charge   []int64 // Charge[b] is what one bin uses of Catalog.Budget[b]
-	Supply   int     // index in Problem.Supplies; -1: any number of bins may be opened
+	Supply   int     // index in Problem.Supplies; -1: no supply limits the number of bins
 	Draw     int     // how many units of the supply one bin uses; 0 means 1
 	// Paid says that the supply is paid for, and that another type without a supply has the same capacity. Dual prices are
 	// computed without Paid types, because a unit of the supply is worth the bins that it replaces.

@@ -77,7 +77,7 @@ type checkedSolve struct {
 	out      Checked
 }
 
-// podsToPlan returns the pending pods, and the displaced ones (on nodes that are being deleted), by namespace/name.
+// podsToPlan returns the pending pods and the displaced ones (on nodes that are being deleted), each once, in key order.
 func podsToPlan(s *model.Snapshot) []*model.Pod {
 	pods := append(slices.Clone(s.Pending()), s.Displaced()...)
 	slices.SortFunc(pods, comparePods)

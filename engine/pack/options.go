@@ -65,7 +65,7 @@ func (o Options) settings() compile.Settings {
 	}
 }
 
-// withDefaults returns o with defaults in place of zero values.
+// withDefaults returns o with the default MaxTypes if it is 0. All other zero values are valid as they are.
 func (o Options) withDefaults() Options {
 	if o.MaxTypes == 0 {
 		o.MaxTypes = 600

@@ -21,8 +21,8 @@ type Panic struct {
 	Value, Stack string
 }
 
-// Try is like Solve, and returns a nil Panic. If Solve panics, it returns a plan that refuses all pods, and the panic.
-// It is for callers that do not search for the pods that cause a panic.
+// Try is like Solve, and returns a nil Panic. If Solve panics, it returns a plan that refuses all pods, and the panic with
+// all pods in Panic.Pods. It is for callers that do not search for the pods that cause a panic.
 func Try(s *model.Snapshot, o Options) (*model.Plan, *Panic) {
 	var plan *model.Plan
 	failed := recovered(func() { plan = Solve(s, o) })
@@ -116,8 +116,8 @@ func (i *isolation) admit(groups [][]*model.Pod) {
 	maps.Copy(i.plannable, added)
 }
 
-// narrow splits groups for which planning panicked, and tries to admit the parts. It refuses the pods of a single owner. After
-// maxIsolations plans it refuses all groups.
+// narrow splits groups for which planning panicked, and tries to admit the parts. It refuses the pods of a single owner.
+// After maxIsolations plans it refuses all groups.
 func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
 	if len(groups) == 1 && i.tries < maxIsolations {
 		finer := groupBy(groups[0], ownerOf)

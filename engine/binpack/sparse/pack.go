@@ -32,7 +32,7 @@ const (
 	// result of pairs for which Feasible is true.
 	binsPerItem = 6
 	maxPairs    = 12_000_000
-	// Pack makes packingPairs divided by the result of pairs packings, at least minPackings and at most maxPackings.
+	// Pack makes packingPairs / pairs(n) packings of n items, but at least minPackings and at most maxPackings.
 	minPackings, maxPackings, packingPairs = 12, 30, 16_000_000
 	// correction is the share of the difference to the actual cost by which revalue changes a value.
 	correction = 0.2

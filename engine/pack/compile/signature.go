@@ -88,7 +88,7 @@ func hasPodRules(spec *corev1.PodSpec) bool {
 	return len(spec.TopologySpreadConstraints) > 0 || a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil)
 }
 
-// defaultsOf returns the default spread constraints of a pod, none if it has constraints of its own.
+// defaultsOf returns the default spread constraints of a pod, none if it has spread constraints of its own.
 func (s *Settings) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint {
 	if s.DefaultSpread == nil || len(pod.Object.Spec.TopologySpreadConstraints) > 0 {
 		return nil

@@ -135,7 +135,8 @@ func heaviest(rules []topology.Rule, kind topology.Kind) int {
 	return best
 }
 
-// preferredTerms returns the terms of preferred node affinity, by falling weight, without terms with matchFields.
+// preferredTerms returns the terms of preferred node affinity, by falling weight. It omits empty ones and those with
+// matchFields.
 func preferredTerms(spec *corev1.PodSpec) []require.Set {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
 		return nil
