@@ -5,8 +5,8 @@ import "github.com/karpenter-go/karpenter/engine/binpack/lp"
 // A Relaxation is the linear relaxation of a Problem: any fraction of a bin can be opened, and copies can be divided.
 type Relaxation struct{ in *instance }
 
-// NewRelaxation returns the relaxation of p. It calls Offers for all offer sets of the items, because only one goroutine
-// may call Offers. After that, Bound does not call Offers and can run in another goroutine than Solve.
+// NewRelaxation returns the relaxation of p. It calls Catalog.Offers for all offer sets of the items, because only one
+// goroutine may call Offers. After that, Bound does not call Offers and can run in another goroutine than Solve.
 func NewRelaxation(p *Problem) *Relaxation {
 	open := *p
 	open.Catalogs = make([]Catalog, len(p.Catalogs))
@@ -26,8 +26,9 @@ func NewRelaxation(p *Problem) *Relaxation {
 // LowerBound returns a lower bound on the price of bins that hold copies[i] copies of item i, see Relaxation.Bound.
 func LowerBound(p *Problem, copies []int) float64 { return NewRelaxation(p).Bound(copies) }
 
-// Bound returns a lower bound on the price of bins that hold copies[i] copies of each item i. It ignores fees, budgets
-// and conflict groups. It is valid for bins of types without a supply. Calls must not run concurrently.
+// Bound returns a lower bound on the sum of Bin.Price of bins that hold copies[i] copies of each item i. It ignores fees,
+// budgets, conflict groups and Distinct conditions. It is valid for bins of types without a supply. Calls must not run
+// concurrently.
 func (r *Relaxation) Bound(copies []int) float64 {
 	in := r.in
 	d := &demand{}

@@ -28,7 +28,7 @@ type candidate struct {
 	best        []float64
 	value       float64
 	initialBest []float64 // best at the dual prices for all copies
-	maxRatio    float64   // value divided by price: an upper bound on the ratio (value per dollar) of any pattern in a bin
+	maxRatio    float64   // value / (price + fee): an upper bound on the ratio (value per dollar) of any pattern in a bin
 }
 
 // soldOut reports whether the budget or the supply allows no further bin of the candidate.
@@ -70,7 +70,8 @@ func newCandidates(in *instance, d *demand) *candidates {
 			if supply := cat.types[j].Supply; n == 0 || supply >= 0 && cat.supplies[supply] < cat.types[j].draw() {
 				continue
 			}
-			x := &candidate{catalog: cat, typ: j, price: math.Inf(1), holdsAll: n == all, capacity: slices.Clone(cat.scaled[j])}
+			x := &candidate{index: len(c.list), catalog: cat, typ: j, price: math.Inf(1), holdsAll: n == all}
+			x.capacity = slices.Clone(cat.scaled[j])
 			for _, s := range d.scarce {
 				x.capacity = append(x.capacity, float64(s.max))
 			}
@@ -82,16 +83,15 @@ func newCandidates(in *instance, d *demand) *candidates {
 			c.list = append(c.list, x)
 		}
 	}
-	for i, x := range c.list {
-		x.index = i
-	}
-	if d.groups == 1 { // with several groups, a type that is dominated for one group may be the best for another
+	// With several groups no candidate is removed, because the offers that items of two groups have in common may be cheapest
+	// in a dominated type. A removed type can still become an option of a bin.
+	if d.groups == 1 {
 		c.updateGroupPrices(0)
 		c.list = c.undominated(c.list, func(x *candidate) bool {
 			return len(x.catalog.left) == 0 && x.catalog.types[x.typ].Supply < 0
 		})
 		for i, x := range c.list {
-			x.index = i // the removed types can still become options of a bin
+			x.index = i
 		}
 	}
 	c.byPrice = slices.Clone(c.list)
@@ -135,8 +135,9 @@ func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
 	return c.undominated(list, func(*candidate) bool { return true })
 }
 
-// undominated returns the candidates that no other candidate of the list dominates (see dominates). Only candidates for
-// which mayDominate is true remove others. The list and the result are in order of index.
+// undominated returns the list without candidates that another one with a lower price dominates (see dominates). The price
+// is the lowest of groupPrice; of equal prices the one with the lower index counts as lower. Only candidates for which
+// mayDominate is true remove others. The list and the result are in order of index.
 func (c *candidates) undominated(list []*candidate, mayDominate func(*candidate) bool) []*candidate {
 	byPrice := slices.Clone(list)
 	slices.SortStableFunc(byPrice, func(a, b *candidate) int { return cmp.Compare(slices.Min(a.groupPrice), slices.Min(b.groupPrice)) })
@@ -155,7 +156,7 @@ func (c *candidates) undominated(list []*candidate, mayDominate func(*candidate)
 }
 
 // dominates reports whether x is at least as good as the other candidate: of the same catalog, with no less capacity in any
-// dimension, no higher price for any price group, and a bin for each item type that the other candidate is a bin for.
+// dimension, no higher price for any price group, and allowed for each item type that may use the other candidate.
 func (c *candidates) dominates(x, other *candidate) bool {
 	if x.catalog != other.catalog {
 		return false
@@ -176,7 +177,8 @@ func (c *candidates) dominates(x, other *candidate) bool {
 	})
 }
 
-// updateGroupPrices recomputes groupPrice and groups for the item types with remaining copies. fee is added to each price.
+// updateGroupPrices recomputes groupPrice and groups of all candidates, for the item types with remaining copies. fee is
+// added to each price.
 func (c *candidates) updateGroupPrices(fee float64) {
 	for _, x := range c.list {
 		if x.groupPrice == nil {
@@ -230,7 +232,7 @@ func (c *candidate) appendBins(out []lp.CoverBin) []lp.CoverBin {
 
 // value recomputes best and value of each candidate. prices[g][d] is the dual price of price group g in dimension d.
 func (c *candidates) value(prices [][]float64) {
-	ceilings := map[lp.GroupSet][]float64{} // the result of lp.Ceiling by groups, which most candidates have in common
+	ceilings := map[lp.GroupSet][]float64{} // results of lp.Ceiling by candidate.groups; most candidates have equal groups
 	for _, x := range c.list {
 		best, ok := ceilings[x.groups]
 		if !ok {

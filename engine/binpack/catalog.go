@@ -34,16 +34,16 @@ func newCatalog(c *Catalog, index int, units []float64, supplies []int) *catalog
 	return out
 }
 
-// set returns the offer set with this identifier. It returns nil for NoOffers.
+// set returns the offer set with this identifier, nil for NoOffers.
 func (c *catalog) set(id OfferSet) *offerSet { return c.lookup.offers.set(id) }
 
 // meet returns the intersection of both offer sets, nil if it is empty.
 func (c *catalog) meet(a, b *offerSet) *offerSet { return c.lookup.offers.meet(a, b) }
 
-// afford returns how many more bins of type j the budget and the supply allow.
+// afford returns how many more bins of type j the budget and the supply allow: unlimited if nothing limits them.
 func (c *catalog) afford(j int) int64 { return c.affordCharged(c.types[j].Charge, j) }
 
-// affordCharged returns how many more bins of type j with this charge can be opened.
+// affordCharged is like afford, for bins that use charge of the budget instead of BinType.Charge.
 func (c *catalog) affordCharged(charge []int64, j int) int64 {
 	n := int64(unlimited)
 	if supply := c.types[j].Supply; supply >= 0 {
@@ -74,7 +74,7 @@ func (c *catalog) soldOut(j int) bool {
 	return c.afford(j) == 0
 }
 
-// debit subtracts n bins with pattern p from the budget and the supply. A negative n adds them back.
+// debit subtracts what n bins with pattern p use from the budget and the supply. A negative n adds it back.
 func (c *catalog) debit(p *pattern, n int64) {
 	if from := c.types[p.typ].Supply; from >= 0 {
 		c.supplies[from] -= int(n) * c.types[p.typ].draw()
@@ -85,10 +85,10 @@ func (c *catalog) debit(p *pattern, n int64) {
 	}
 }
 
-// affordable returns the types of which the budget and the supply allow one more bin. Without a budget it returns all
-// types and does not check the supply. It checks each type alone. That suffices also for a bin that may become any of
-// several types. The charge of such a bin is the maximum of their charges in each dimension (see chargeOf), and the
-// budget allows the maximum if it allows each charge.
+// affordable returns those of the types of which the budget and the supply allow one more bin. Without a budget it
+// returns all types and does not check the supply. It checks each type alone. That suffices also for a bin that may
+// become any of several types. The charge of such a bin is the maximum of their charges in each dimension (see
+// chargeOf), and the budget allows the maximum if it allows each charge.
 func (c *catalog) affordable(types []int) []int {
 	if len(c.left) == 0 {
 		return types
@@ -97,8 +97,8 @@ func (c *catalog) affordable(types []int) []int {
 }
 
 // chargeOf returns the charge of a bin of type j that has enough options to meet the Distinct conditions of s. An option
-// is a bin type that the bin may become. The charge is the maximum, in each dimension, over j and the first options that
-// together meet the conditions. If all options together do not meet them, it returns nil.
+// is a bin type that the bin may become. The charge is the maximum, in each budget dimension, over j and the shortest
+// prefix of options that meets the conditions. If all options together do not meet them, chargeOf returns nil.
 func (c *catalog) chargeOf(s *offerSet, j int, options []int) []int64 {
 	n := sort.Search(len(options)+1, func(n int) bool { return s.satisfied(options[:n]) })
 	if n > len(options) {

@@ -16,7 +16,8 @@ func countOf(counts []Count, group int) int {
 }
 
 // A conflictState holds the counters of the conflict groups in the bin that is being built. present[g] is the counter
-// of group g. limit[g] is the lowest hard bound of the items in the bin. Both are valid only if stamp[g] equals bin.
+// of group g. limit[g] is the lowest hard bound on it of the items in the bin, math.MaxInt32 if there is none. Both are
+// valid only if stamp[g] equals bin. Otherwise no item in the bin has a count or hard bound for g.
 type conflictState struct {
 	present, limit []int
 	stamp          []int
@@ -30,7 +31,7 @@ func newConflictState(groups int) *conflictState {
 // reset starts a new bin.
 func (l *conflictState) reset() { l.bin++ }
 
-// touch resets present and limit of a group if they belong to an earlier bin.
+// touch makes present and limit of a group valid: it resets them if they belong to an earlier bin.
 func (l *conflictState) touch(group int) {
 	if l.stamp[group] != l.bin {
 		l.stamp[group], l.present[group], l.limit[group] = l.bin, 0, math.MaxInt32
@@ -71,7 +72,7 @@ func (l *conflictState) add(it *Item, n int) {
 	}
 }
 
-// conflictKey appends an encoding of the item's counts and bounds to b. It differs for different counts or bounds.
+// conflictKey appends an encoding of the item's counts and bounds to b. Different counts or bounds have different encodings.
 func conflictKey(b []byte, it *Item) []byte {
 	for _, x := range it.Bounds {
 		b = binary.AppendVarint(binary.AppendVarint(b, int64(x.Group)), int64(x.Max))

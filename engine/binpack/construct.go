@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A search packs the items for which it was created.
+// A search is the state of the packing of some items by construction, package sparse and improvement.
 type search struct {
 	in         *instance
 	demand     *demand
@@ -28,21 +28,20 @@ func newSearch(in *instance, items []*item) *search {
 }
 
 const (
-	// If a limit on copies per bin (a cardinality) requires at least manyBins bins, the search opens the first pattern that
-	// it finds. Such bins hold few copies, so few patterns are possible.
+	// If a scarce cardinality requires at least manyBins bins, the search opens the first pattern that it finds. This
+	// bounds the work, because each of the bins may need a pattern of its own.
 	manyBins = 200
-	// A problem is sparse if it has at least minCopies copies and bins hold about fewCopies copies or fewer. For each
-	// pattern the search considers about maxSample item types if the problem is sparse and exactly two dimensions can
-	// limit the contents of bins. Otherwise it considers about usualSample.
+	// A problem is sparse if it has at least minCopies copies and bins hold about fewCopies copies or fewer, see isSparse.
+	// For each pattern the search considers at most maxSample item types if the problem is sparse and exactly two
+	// dimensions can limit the contents of bins. Otherwise it considers at most usualSample.
 	fewCopies   = 6
 	minCopies   = 100
 	maxSample   = 6000
 	usualSample = 600
-	// bestAround stops when the best ratio is at least nearBound times the upper bound for the next candidate.
+	// bestAround stops when the best ratio is at least nearBound times the upper bound on the ratio in the next candidate.
 	nearBound = 0.999
 )
 
-// chooseEffort returns how much work the search spends on each pattern that it opens.
 func (s *search) chooseEffort() effort {
 	switch {
 	case slices.ContainsFunc(s.demand.scarce, func(c cardinality) bool { return c.bins >= manyBins }):
@@ -54,13 +53,12 @@ func (s *search) chooseEffort() effort {
 }
 
 func (s *search) usualEffort() effort {
-	return effort{
-		anchors: 2, tried: max(4, min(10, 4000/len(s.demand.types))), orders: orders[:], sample: usualSample,
-	}
+	return effort{anchors: 2, tried: max(4, min(10, 4000/len(s.demand.types))), orders: orders[:], sample: usualSample}
 }
 
-// isSparse reports whether bins are expected to hold few copies. It is true only if all item types use the same offers,
-// without counts, bounds or Distinct conditions.
+// isSparse reports whether there are at least minCopies copies and bins are expected to hold at most fewCopies copies. The
+// expected number is the value of the bin type with the highest maxRatio, divided by the mean value of a copy. isSparse is
+// true only if all item types use the same offers, without counts, bounds or Distinct conditions.
 func (s *search) isSparse() bool {
 	copies, types := 0, s.demand.types
 	for _, t := range types {
@@ -76,8 +74,8 @@ func (s *search) isSparse() bool {
 	return copies >= minCopies && len(list) > 0 && list[0].value*float64(copies) <= fewCopies*s.demand.total
 }
 
-// construct opens bins until no more copies can be packed, and returns their patterns. It repeatedly opens the pattern
-// with the highest ratio. doc.go describes the method.
+// construct updates the dual prices, and keeps values and candidate.best at these prices as the initial ones. It then opens
+// bins until no more copies can be packed, and returns their patterns. doc.go describes the method.
 func (s *search) construct() []*pattern {
 	if !s.pricing.update() {
 		return nil
@@ -99,8 +97,8 @@ const (
 	poorRatio = 0.985
 )
 
-// open opens bins until no pattern can be opened, and returns their patterns. If reprice is true, it updates the dual
-// prices as repriceShare and poorRatio say.
+// open opens the pattern that best returns, until there is none, and returns the patterns of all opened bins. If reprice is
+// true, it updates the dual prices as repriceShare and poorRatio say.
 func (s *search) open(reprice bool) []*pattern {
 	var bins []*pattern
 	d := s.demand
@@ -130,9 +128,9 @@ func (s *search) open(reprice bool) []*pattern {
 // From one anchor (see effort.anchors) to the next, best skips len(demand.byValue)/anchorSpacing item types.
 const anchorSpacing = 16
 
-// best returns the pattern with the highest ratio of those that bestAround finds for effort.anchors item types. The first
-// one is the most valuable, the others are spread over demand.byValue (see anchorSpacing). If none of them has a pattern,
-// best tries further item types. It returns nil if it finds no pattern.
+// best returns the pattern with the highest ratio of those that bestAround finds for effort.anchors item types: the most
+// valuable one, and others spread over demand.byValue (see anchorSpacing). If none of them has a pattern, best tries
+// further item types with the same spacing. It returns nil if it finds no pattern.
 func (s *search) best() *pattern {
 	var best *pattern
 	anchors, next := 0, 0
@@ -154,8 +152,8 @@ func (s *search) best() *pattern {
 }
 
 // bestAround builds patterns with at least one copy of the item type anchor, and returns the one with the highest ratio. It
-// stops after effort.tried bin types that can hold a copy, or when no other bin type can be better (see nearBound). It
-// continues while no pattern was built, and returns nil if none can be.
+// stops after effort.tried bin types that can hold such a copy, or when no other bin type can be better (see nearBound). It
+// continues while no pattern was built, and returns nil if no bin type gives one.
 func (s *search) bestAround(anchor *itemType) *pattern {
 	b := s.builder
 	var best *pattern
@@ -185,7 +183,8 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 	return best
 }
 
-// take opens p as often as copies, budgets and supplies allow, and returns the opened patterns.
+// take changes p to a cheaper bin type if possible (see resize), and opens it as often as copies, budgets and supplies
+// allow. It returns p once for each opened bin.
 func (s *search) take(p *pattern) []*pattern {
 	p.resize()
 	p.setCharge(s.in.options.RelaxDistinct)

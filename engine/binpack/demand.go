@@ -13,16 +13,16 @@ type demand struct {
 	classes int           // the number of conflict classes; a class is all items with equal counts and bounds
 	groups  int           // the number of price groups; a group is the item types with equal prices in every bin type
 	scarce  []cardinality // the cardinalities that have a dual price
-	byValue []*itemType   // the item types with remaining copies, by falling value
-	total   float64       // the total value of all remaining copies
+	byValue []*itemType   // the item types with remaining copies when sort was last called, by falling value
+	total   float64       // the total value of all remaining copies when sum was last called
 }
 
-// A cardinality is a conflict group that limits how many copies share a bin. max is the largest Bound of the items that both
-// count in the group and are bounded by it. bins is their number of copies divided by max, rounded down. For example, pods
-// with anti-affinity to each other have max 1.
+// A cardinality is a conflict group that limits how many copies share a bin. max is the largest Bound.Max, at least 1, of
+// the items that have both a Count above 0 and a Bound for the group. bins is their number of remaining copies divided by
+// max, rounded down. For example, pods with anti-affinity to each other have max 1.
 //
-// The cardinalities with the most bins are called scarce. Each is treated like a resource: a copy demands one unit of it, a
-// bin has capacity max, and a unit has a dual price.
+// The cardinalities with the most bins are called scarce. Each is treated like a resource: a copy of these items demands
+// one unit of it, a bin has capacity max, and a unit has a dual price.
 type cardinality struct{ group, max, bins int }
 
 const (
@@ -30,7 +30,8 @@ const (
 	// minBins bins.
 	maxScarce = 4
 	minBins   = 3
-	// maxGroups is the largest number of price groups. If there are more, those with the least demand form the last group.
+	// maxGroups is the largest number of price groups. If item types pay more than maxGroups different prices, those with
+	// the least demand form the last group.
 	maxGroups = 8
 )
 
@@ -65,8 +66,8 @@ func scarceCardinalities(items []*item) []cardinality {
 	return out[:min(len(out), maxScarce)]
 }
 
-// scarceBits returns a bit set. Bit i is set if the item has a Count above 0 and a Bound for the group of scarce cardinality
-// i. In the linear program each copy of such an item demands one unit, also if its Count is higher.
+// scarceBits returns a bit set. Bit i is set if the item has a Count above 0 and a Bound for the group of scarce[i]. In the
+// linear program each copy of such an item demands one unit, also if its Count is higher.
 func scarceBits(it *item, scarce []cardinality) int {
 	bits := 0
 	for i, c := range scarce {
@@ -78,7 +79,8 @@ func scarceBits(it *item, scarce []cardinality) int {
 }
 
 // group assigns the item types to price groups. Item types of one group pay equal prices in every bin type. Groups are
-// numbered by falling total demand. Only the last group may contain item types with different prices, see maxGroups.
+// numbered by falling total weight of their copies. Only the last group may contain item types with different prices, see
+// maxGroups.
 func (d *demand) group(catalogs []*catalog) {
 	at := map[string]int{}
 	var size []float64
@@ -140,6 +142,7 @@ func (d *demand) sort() {
 	d.sum()
 }
 
+// sum sets total.
 func (d *demand) sum() {
 	d.total = 0
 	for _, t := range d.byValue {
@@ -152,8 +155,8 @@ func (d *demand) hasRemaining() bool {
 	return slices.ContainsFunc(d.types, func(t *itemType) bool { return t.left > 0 })
 }
 
-// needs returns the total demand of the remaining copies: needs[g][r] for price group g and dimension r. Scarce
-// cardinalities follow the dimensions.
+// needs returns the total demand of the remaining copies, divided by Problem.Units. Element [g][r] is that of price group g
+// in dimension r. Scarce cardinalities follow the dimensions; width is the number of both.
 func (d *demand) needs(width int) [][]float64 {
 	out := make([][]float64, d.groups)
 	for g := range out {

@@ -3,12 +3,12 @@
 // It solves the variable-cost vector bin packing problem with side constraints. An item is a number of identical
 // copies with a demand in each dimension. A bin type has a capacity in each dimension and offers, each with a price.
 // A catalog is a set of bin types with one budget. An offer set is a subset of a catalog's offers. Each item has one
-// offer set per catalog. A bin holds copies whose demands fit its capacity and whose offer sets have an offer in
-// common. It costs the price of the cheapest common offer plus a fee. Side constraints:
+// offer set per catalog. A bin holds copies whose demands fit its capacity and whose offer sets have an offer of its
+// type in common. It costs the price of the cheapest such offer plus a fee. Side constraints:
 //
-//   - Conflict groups: each bin has a counter per group. Counts of items add to it, and bounds of items limit it.
+//   - Conflict groups: each bin has a counter per group. Item.Counts add to it, and Item.Bounds limit it.
 //   - Budgets and supplies limit the bins. A budget is a vector of amounts, and each bin type of the catalog has a charge
-//     against it. A supply is the number of units that bins of some types use.
+//     against it. A supply is a number of units. Each bin of certain types uses some of them.
 //   - Distinct conditions: the bin types that can hold a bin's contents must have a given number of distinct values.
 //
 // # Method
@@ -24,9 +24,9 @@
 //     generation used greedily (Gilmore and Gomory 1961). Patterns are filled by value and by the direction of the
 //     demand (the dot-product heuristic, Panigrahy et al. 2011). Exchanges of copies then improve them (filling.go,
 //     order.go, polish.go).
-//  4. Few copies per bin. Where bins hold about fewCopies copies or fewer (construct.go), capacity prices ignore the gaps
-//     that copies leave. Package sparse then packs all copies again, by values of the items that it corrects after each
-//     packing.
+//  4. Few copies per bin. Where bins hold about fewCopies copies or fewer (construct.go), dual prices ignore the gaps
+//     that copies leave. If two dimensions limit such bins, package sparse packs all copies again. It uses a value per
+//     item and corrects it after each packing.
 //  5. Improvement. Groups of bins are closed and packed again (ruin and recreate, Schrimpf et al. 2000; improve.go).
 //  6. Priorities. If a copy is in no bin although a copy of lower priority is in a bin, all bins are given up. The items of
 //     each priority are then packed in turn, highest first, by construction only.

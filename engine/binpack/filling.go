@@ -21,10 +21,10 @@ type builder struct {
 // An effort is how much work the search spends on each pattern that it opens.
 type effort struct {
 	anchors int     // how many anchors are tried: item types around which a pattern is built
-	tried   int     // the number of candidates in which a pattern is built for each anchor
-	orders  []order // the rules by which each candidate is filled
-	sample  int     // the approximate number of item types considered for one pattern
-	sparse  bool    // bins hold few copies, so package sparse packs them again
+	tried   int     // the number of candidates after which bestAround stops, once it has a pattern
+	orders  []order // the rules for filling a bin; each gives a pattern per anchor and candidate
+	sample  int     // the largest number of item types considered for one pattern, besides the anchor
+	sparse  bool    // the problem is sparse (search.isSparse), so package sparse packs all copies again
 }
 
 // A scratch is memory that the builder reuses for all patterns.
@@ -55,8 +55,8 @@ type filling struct {
 	candidate *candidate
 	free      []int64
 	open      []*itemType // the item types to add, by falling value
-	// refused[k] equals the number of this pattern if no further copy of conflict class k can be added to it. Adding
-	// copies of other classes does not change that.
+	// refused[k] equals builder.patterns, the number of this pattern, if no further copy of conflict class k can be added
+	// to it. Adding copies of other classes does not change that.
 	refused []int
 }
 
@@ -84,8 +84,8 @@ func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	return &p
 }
 
-// sample returns the item types to consider for this pattern: those of which the candidate can hold a copy. If there
-// are many item types, it takes each n-th one. The first one differs from pattern to pattern.
+// sample returns the item types to consider for this pattern, by falling value: those that may use the candidate. If byValue
+// has effort.sample elements or more, it takes each n-th one. The first one differs from pattern to pattern.
 func (b *builder) sample(c *candidate) []*itemType {
 	out := b.scratch.open[:0]
 	byValue := b.demand.byValue
@@ -132,8 +132,8 @@ func (f *filling) refusesClasses(t *itemType) bool {
 }
 
 // add adds at most n copies of t and returns how many it added. Bounds and Distinct conditions can lower the number. It
-// narrows the pattern's offers to those that t may use. It adds none if no offer is left, or if the bin's price rises by
-// more than the value of n copies.
+// narrows the pattern's offers to those that t may use. It adds none if no offer of the bin type is left, or if the bin's
+// price rises by more than the value of n copies.
 func (f *filling) add(t *itemType, n int) int {
 	p := &f.pattern
 	own := t.fit[p.catalog.index].offers
@@ -180,7 +180,7 @@ func (f *filling) addItems(t *itemType, n int) int {
 			}
 			got := f.put(t, c, it, min(m, n-added))
 			if added += got; got == 0 || added == n {
-				break // no item of the class can be added any more
+				break // the class is refused, or n copies are added
 			}
 		}
 		if added == n {
@@ -190,7 +190,7 @@ func (f *filling) addItems(t *itemType, n int) int {
 	return added
 }
 
-// put adds at most n copies of the item to the parts, as far as bounds allow. It returns how many it added.
+// put adds at most n copies of the item, of class c of t, to the parts, as bounds allow. It returns how many it added.
 func (f *filling) put(t *itemType, c *itemClass, it *item, n int) int {
 	if it.hasConflicts() {
 		if n = f.scratch.conflicts.admits(it.Item, n); n == 0 {

@@ -4,13 +4,14 @@ import "slices"
 
 const (
 	// maxAttempts is the largest number of attempts to replace bins. improve starts no attempt after the work of all
-	// attempts (builder.looked) reaches maxLooked, or after patience attempts in a row failed.
+	// attempts (builder.looked) reaches maxLooked, or after patience attempts in a row failed. The first attempt of all does
+	// not count as failed.
 	maxAttempts = 220
 	maxLooked   = 22_000
 	patience    = 16
-	// With several price groups these three limits are multiplied by groupEffort, because construction is then further from
-	// the optimum. If some bin type is Paid, they are multiplied by paidEffort instead: dual prices ignore Paid types, so
-	// only improve finds out which copies should use the supply.
+	// With several price groups these three limits are multiplied by groupEffort. If some bin type is Paid, they are
+	// multiplied by paidEffort instead: dual prices ignore Paid types, so only improve finds out which copies should use
+	// the supply.
 	groupEffort = 2
 	paidEffort  = 5
 	// rivals is the number of bins that pick draws at random for each bin to close. It takes the one with the highest waste.
@@ -93,7 +94,7 @@ func (r *ruiner) attempt(n int) bool {
 }
 
 // disturb sorts the item types with remaining copies by values that differ from the initial ones at random, by at most
-// 10%. So attempts combine the same copies differently. Every fourth attempt keeps the values of the previous one.
+// 10%. So attempts combine the same copies differently. Every fourth attempt, from the first, keeps the values as they are.
 func (r *ruiner) disturb(attempt int) {
 	s, seed := r.search, r.seed
 	s.demand.rank()
@@ -107,7 +108,8 @@ func (r *ruiner) disturb(attempt int) {
 	s.demand.rank()
 }
 
-// pick returns the indices of n bins to close, in rising order. The next call overwrites the result.
+// pick returns the indices of n bins to close, all bins if there are fewer, in rising order. The next call overwrites the
+// result.
 func (r *ruiner) pick(n int, seed uint64) []int {
 	picked := r.picked[:0]
 	for range min(n, len(r.bins)) {
@@ -129,7 +131,7 @@ func (r *ruiner) pick(n int, seed uint64) []int {
 	return picked
 }
 
-// remove removes the bins with these indices from the list. The indices must be in rising order.
+// remove removes the bins with these indices from the list, which it overwrites. The indices must be in rising order.
 func remove(bins []*pattern, numbers []int) []*pattern {
 	next := 0
 	kept := bins[:0]

@@ -49,7 +49,8 @@ func (x *Index) Holding(b typeset.Set, demand []int64) typeset.Set {
 }
 
 // Options returns the types with an offer in s and capacity for the demand that are in each of the sets among. It returns
-// only types whose BinType.Supply equals supply (-1: the types without a supply). Equal results share a pointer.
+// only types whose BinType.Supply equals supply (-1: the types without a supply). s must not be NoOffers. Results are
+// cached: two calls with equal s and supply return the same pointer if the same types meet the other conditions.
 func (x *Index) Options(s OfferSet, demand []int64, supply int, among ...typeset.Set) *TypeOptions {
 	set := x.offers.set(s)
 	b := append(x.scratch[:0], set.types...)

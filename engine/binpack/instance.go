@@ -7,7 +7,7 @@ import (
 )
 
 // An instance is the working state of a Problem: scaled amounts, remaining copies, and what is left of budgets and
-// supplies. All searches of one Solve share it and update it.
+// supplies. All searches of one call of solve share it and update it.
 type instance struct {
 	problem  *Problem
 	options  Options

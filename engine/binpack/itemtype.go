@@ -7,8 +7,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// An itemType is all items with equal demand, bin types and offer sets that use the same scarce cardinalities. Their counts
-// and bounds may differ otherwise.
+// An itemType is all items with equal demand, bin types, offer sets and scarce cardinalities (see cardinality). Apart from
+// these cardinalities, their counts and bounds may differ.
 type itemType struct {
 	index int
 	fit   []fit // by catalog
@@ -18,19 +18,19 @@ type itemType struct {
 	weights      []float64 // scaled, then 1 for each scarce cardinality that a copy uses and 0 for the others
 	classes      []itemClass
 	hasConflicts bool    // some item of the type has counts or bounds
-	left         int     // the number of remaining copies
-	group        int     // the price group: item types that pay the same price in every bin type
+	left         int     // the number of remaining copies of its items
+	group        int     // the price group: item types that pay the same price in every bin type; see demand.group
 	value        float64 // the value of one copy, in dollars per hour
 	initialValue float64 // value at the dual prices for all copies
 	used         int     // the number of copies in the pattern that is being built
-	stuck        bool    // search.best found no pattern with this item type at the current dual prices
+	stuck        bool    // search.bestAround found no pattern around this item type at the current dual prices
 }
 
 // A fit is the offer set and the bin types that an item type may use in one catalog. offers is nil if it may not use the
 // catalog.
 type fit struct {
 	offers *offerSet
-	types  typeset.Set // the bin types that hold a copy
+	types  typeset.Set // the bin types that may hold a copy
 }
 
 // An itemClass is the items of one item type with equal counts and bounds. One of its items can replace another in a
@@ -38,10 +38,10 @@ type fit struct {
 type itemClass struct {
 	number int // the number of the conflict class: all items with equal counts and bounds
 	items  []*item
-	head   int // all items before this index are packed
+	head   int // no item before this index has remaining copies
 }
 
-// open returns the items of the class, from the first one with remaining copies on. Later items may have none.
+// open returns the items of the class, from the first one with remaining copies on. Some of the later ones may have none.
 func (c *itemClass) open() []*item {
 	for c.head < len(c.items) && c.items[c.head].left == 0 {
 		c.head++
@@ -155,7 +155,7 @@ func (in *instance) newItemType(it *item, bits, scarce int) *itemType {
 	return t
 }
 
-// distribute adds the items to their item types, as item classes. sizes[t] is the number of items of type t.
+// distribute sets the item classes of all item types. sizes[t] is the number of items of type t.
 func (g *itemGrouper) distribute(items []*item, sizes []int) {
 	all := make([]*item, len(items))
 	byType := make([][]*item, len(g.types))
@@ -170,7 +170,7 @@ func (g *itemGrouper) distribute(items []*item, sizes []int) {
 	}
 }
 
-// split sorts the items by conflict class, and sets one item class of t for each conflict class.
+// split sorts items, the items of t, by conflict class. It makes one item class of t from those of each conflict class.
 func (t *itemType) split(items []*item) {
 	slices.SortStableFunc(items, func(a, b *item) int { return a.class - b.class })
 	n := 0
@@ -187,7 +187,7 @@ func (t *itemType) split(items []*item) {
 	}
 }
 
-// align moves demand and scaled of all item types into two arrays, which are faster to scan.
+// align moves demand and scaled of all item types into two arrays, because these are faster to scan.
 func (g *itemGrouper) align() {
 	width := g.in.problem.Dimensions
 	demands, scaled := make([]int64, 0, len(g.types)*width), make([]float64, 0, len(g.types)*width)

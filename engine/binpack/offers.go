@@ -21,7 +21,8 @@ type offerSet struct {
 }
 
 // An offerTable caches the offer sets of a catalog and their intersections. sets[id] is nil until the set is first
-// used. priceClasses maps the encoding of a price vector to offerSet.priceClass.
+// used. meets[{a, b}] with a < b is the intersection of a and b, nil if it is empty. priceClasses maps the encoding of
+// offerSet.price to offerSet.priceClass.
 type offerTable struct {
 	offers       Offers
 	sets         []*offerSet

@@ -5,8 +5,7 @@ import "math"
 // An order is a rule for filling a bin: it adds copies to the pattern until no further copy fits.
 type order func(f *filling)
 
-// orders are all rules. The search fills each candidate bin type by each of the rules in effort.orders, and keeps the
-// pattern with the highest ratio.
+// orders are all rules. effort.orders has those that a search uses.
 var orders = [...]order{byShare, byValue}
 
 // byValue adds copies of the item types by falling value, as many of each as fit.
@@ -20,7 +19,8 @@ func byValue(f *filling) {
 
 // byShare splits the item types, ordered by falling value, into ranges. In a range the lowest value is more than half
 // the highest. Each range fills a share of the bin: its share of the total value of remaining copies. So the first bins
-// do not use up the small copies that fill gaps in later ones. Within a range, match chooses the item types.
+// do not use up the small copies that fill gaps in later ones. Within a range, match chooses the item types. At the end
+// match fills the free capacity with copies of any item type.
 func byShare(f *filling) {
 	total := 0.0
 	for _, t := range f.open {
@@ -45,8 +45,9 @@ func byShare(f *filling) {
 }
 
 // match adds copies of the given types until the pattern's value reaches due or no copy fits. Each step takes the type
-// whose demand has the smallest angle to the free capacity, both as shares of the whole bin. It adds half of the copies
-// that fit. So no dimension runs out long before the others (the dot-product heuristic, Panigrahy et al. 2011).
+// whose demand has the smallest angle to the free capacity, both as shares of the bin's capacity. It adds half of the copies
+// that fit, or fewer if they reach due. So no dimension runs out long before the others (the dot-product heuristic,
+// Panigrahy et al. 2011).
 func (f *filling) match(open []*itemType, due float64) {
 	scaledFree, inverse := f.scratch.scaledFree, f.scratch.inverse
 	for d := range inverse {
@@ -79,8 +80,8 @@ func (f *filling) match(open []*itemType, due float64) {
 }
 
 // addBest adds copies of the type with the highest score. If no copy of it can be added, it takes the next type. It
-// returns the types and scores without those that cannot be added, and false if none can. due is the value that the
-// pattern is to reach.
+// returns the types and scores without those that it found cannot be added, and whether it added a copy. due is the value
+// that the pattern is to reach.
 func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*itemType, []float64, bool) {
 	for {
 		best, score := -1, -1.0
@@ -112,8 +113,8 @@ func (f *filling) addBest(types []*itemType, scores []float64, due float64) ([]*
 }
 
 // match returns a score for adding a copy. It is higher for a smaller angle between the demand and the free capacity,
-// both as shares of the whole bin. It is the squared cosine, times a factor that is equal for all types. scaledFree[d]
-// is the free capacity divided by the square of the capacity. inverse[d] is 1 divided by the capacity.
+// both as shares of the bin's capacity. It is the squared cosine, times a factor that is equal for all types, and 0 without
+// a demand. scratch describes scaledFree and inverse.
 func (t *itemType) match(scaledFree, inverse []float64) float64 {
 	along, length := 0.0, 0.0
 	for d, v := range t.scaled {

@@ -15,8 +15,8 @@ type pattern struct {
 	parts   []part
 	price   float64 // the price of the cheapest offer plus fee, in dollars per hour
 	fee     float64 // Problem.Fee, plus the fee for small solutions (see smallFee)
-	value   float64 // the sum of the values of its copies, in dollars per hour
-	waste   float64 // the share of price that exceeds the initial value of its copies, see computeWaste
+	value   float64 // the sum of the values of its copies when it was built, in dollars per hour
+	waste   float64 // the share of price that exceeds the initial value of its copies, set by computeWaste
 	charge  []int64 // what one bin uses of the budget; nil means BinType.Charge, see charged
 }
 
@@ -28,10 +28,9 @@ type part struct {
 	n     int
 }
 
-// ratio returns the value of the copies divided by the price.
 func (p *pattern) ratio() float64 { return p.value / p.price }
 
-// better reports whether p has a higher ratio than the other pattern. Any pattern is better than nil.
+// better reports whether the ratio of p exceeds that of the other pattern by more than same. Any pattern is better than nil.
 func (p *pattern) better(than *pattern) bool {
 	if than == nil {
 		return true
@@ -56,8 +55,8 @@ func (p *pattern) charged() []int64 {
 	return p.catalog.types[p.typ].Charge
 }
 
-// resize changes the bin type to the cheapest one with the same supply that holds the pattern. In a catalog with a
-// budget it does nothing, because a cheaper type may have a larger charge.
+// resize changes the bin type to the cheapest one with the same supply that holds the pattern and that all its items may
+// use, and sets price. In a catalog with a budget it does nothing, because a cheaper type may have a larger charge.
 func (p *pattern) resize() {
 	if len(p.catalog.left) > 0 {
 		return
@@ -80,8 +79,8 @@ func (p *pattern) admits(j int) bool {
 	return !slices.ContainsFunc(p.parts, func(x part) bool { return !x.typ.fit[p.catalog.index].types.Has(j) })
 }
 
-// setCharge computes what one bin uses of the budget. It exceeds BinType.Charge if Distinct conditions require further
-// option types with larger charges. If relax is true, setCharge ignores these conditions.
+// setCharge sets charge. It exceeds BinType.Charge if Distinct conditions require further option types with larger charges.
+// If relax is true, setCharge ignores these conditions.
 func (p *pattern) setCharge(relax bool) {
 	p.charge = nil
 	if c := p.catalog; len(c.left) > 0 && len(p.offers.distinct) > 0 && !relax {
@@ -94,8 +93,8 @@ func (p *pattern) setCharge(relax bool) {
 	}
 }
 
-// move marks the copies of n bins with this pattern as packed, and updates budget and supply. A negative n marks them
-// as remaining.
+// move marks the copies of n bins with this pattern as packed, and subtracts what the bins use from budget and supply. A
+// negative n marks the copies as remaining and adds it back.
 func (p *pattern) move(n int) {
 	for _, x := range p.parts {
 		x.item.left -= n * x.n
@@ -107,7 +106,6 @@ func (p *pattern) move(n int) {
 	p.catalog.debit(p, int64(n))
 }
 
-// computeWaste sets waste: the share of the price that exceeds the value of the copies, by itemType.initialValue.
 func (p *pattern) computeWaste() {
 	held := 0.0
 	for i := range p.parts {

@@ -9,9 +9,10 @@ import (
 // maxSwaps is the largest number of swaps that polish makes in one pattern.
 const maxSwaps = 24
 
-// polish raises the value of a pattern by swaps, best first. A swap removes copies of one item type and adds as many of
-// another. It does not remove items with counts or bounds, nor add item types that contain such items. If the pattern's
-// offers have Distinct conditions, polish does nothing, unless Options.RelaxDistinct is set.
+// polish raises the value of a pattern by swaps, best first. A swap removes copies of one item and adds as many of another
+// item type. It does not remove items with counts or bounds, nor add item types that contain such items. It adds no item
+// type that would narrow the pattern's offers. If these offers have Distinct conditions, polish does nothing, unless
+// Options.RelaxDistinct is set. p must be the pattern that build returned last.
 func (b *builder) polish(p *pattern) {
 	if len(p.offers.distinct) > 0 && !b.in.options.RelaxDistinct {
 		return
@@ -25,7 +26,7 @@ func (b *builder) polish(p *pattern) {
 	for _, x := range p.parts {
 		vector.Subtract(f.free, x.item.Demand, x.n)
 	}
-	// build filled scratch.open for p: the item types that it considered, with the number of copies in p as used
+	// build left in scratch.open the item types that it considered for p. Their itemType.used is the number of copies in p.
 	f.open = b.scratch.trade[:0]
 	for _, t := range b.scratch.open {
 		if t.left > t.used && !t.hasConflicts &&

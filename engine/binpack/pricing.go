@@ -2,7 +2,6 @@ package binpack
 
 import (
 	"github.com/karpenter-go/karpenter/engine/binpack/lp"
-
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
@@ -12,15 +11,16 @@ type pricing struct {
 	candidates         *candidates
 	fee                float64 // Problem.Fee, plus the fee for small solutions (see smallFee)
 	totalAtUpdate      float64 // demand.total at the last update of the dual prices
-	totalAtGroupPrices float64 // demand.total when group prices were last computed; 0: compute them at the next update
+	totalAtGroupPrices float64 // demand.total when updateGroupPrices was last called; 0: call it at the next update
 	covering           *lp.Covering
 	bins               []lp.CoverBin // the bins of covering
 	open               []bool        // open[i] says that candidate i is in the relaxation: not sold out, type not Paid
 	stale              bool          // bins must be recomputed
 }
 
-// For cheap solutions a fee is added to the price of each bin, so that there are few bins. The fee is smallFee at a
-// solution cost of zero, and falls linearly to 0 at smallCost. Both are dollars per hour.
+// For cheap solutions a fee is added to the price of each bin, so that there are few bins. The cost of the solution is
+// estimated by the value of all copies. The fee is smallFee at a cost of zero, and falls linearly to 0 at smallCost. Both
+// are dollars per hour.
 const (
 	smallFee  = 0.06
 	smallCost = 1.0
@@ -46,7 +46,8 @@ func newPricing(in *instance, d *demand, c *candidates) *pricing {
 	return p
 }
 
-// update recomputes values and maxRatio for the remaining copies. It returns false if no bin can be opened.
+// update recomputes the dual prices for the remaining copies, and what depends on them: values, demand.byValue, demand.total
+// and candidate.maxRatio. It returns false if no bin of a type that is not Paid can be opened.
 func (p *pricing) update() bool {
 	if !p.solve() {
 		return false
@@ -60,7 +61,7 @@ func (p *pricing) update() bool {
 	return true
 }
 
-// solve solves the relaxation and sets all values. It returns false if no bin can be opened.
+// solve solves the relaxation and sets the values of item types and candidates. It returns false as update does.
 func (p *pricing) solve() bool {
 	d, c := p.demand, p.candidates
 	if d.total <= p.totalAtGroupPrices/2 || p.totalAtGroupPrices == 0 {
@@ -92,10 +93,10 @@ func (p *pricing) solve() bool {
 	return true
 }
 
-// divide sets the dual prices of a relaxation with a single bin type. The optimum would price only the dimension that
+// divide sets the dual prices of a relaxation with a single bin type b. The optimum would price only the dimension that
 // requires the most bins, and ignore how copies combine. divide distributes the bin's price over all dimensions
-// instead. The weights are the fourth powers of the numbers of bins that each dimension requires, so scarce dimensions
-// weigh most. No bin then holds more value than its price. Panigrahy et al. (2011) weight dimensions similarly.
+// instead. The weight of a dimension is the fourth power of the number of bins that it requires. No bin then holds more
+// value than its price. Panigrahy et al. (2011) weight dimensions similarly.
 func divide(prices, needs []float64, b *lp.CoverBin) {
 	sum, parts := 0.0, make([]float64, len(prices))
 	for r, c := range b.Capacity {

@@ -16,7 +16,7 @@ type Problem struct {
 	Items []Item
 	// Catalogs are the catalogs of bin types. Each bin belongs to one catalog.
 	Catalogs []Catalog
-	// Groups is the number of conflict groups. A bin has a counter per group. Counts add to it, Bounds limit it.
+	// Groups is the number of conflict groups. A bin has a counter per group. Item.Counts add to it, Item.Bounds limit it.
 	Groups int
 	// Supplies[i] is how many units all bins of the types with BinType.Supply i may use. A bin uses BinType.Draw units.
 	Supplies []int
@@ -53,7 +53,7 @@ type OfferSet int32
 // NoOffers is the empty set of offers.
 const NoOffers OfferSet = -1
 
-// A Count is a number N to add to the counter of a conflict group in a bin, for each copy of the item.
+// A Count adds N, at least 1, to the counter of a conflict group in a bin, for each copy of the item in the bin.
 type Count struct{ Group, N int }
 
 // A Bound limits the counter of a conflict group to Max in each bin that holds the item. The item's own copies are
@@ -67,7 +67,7 @@ type Bound struct {
 // A Catalog is a set of bin types with one budget.
 type Catalog struct {
 	Types []BinType // in rising order of Name
-	// Budget[b] is the largest sum of BinType.Charge[b] over all new bins. An empty Budget means no limit.
+	// Budget[b] is the largest sum of Bin.Charge[b] over all bins of the catalog. An empty Budget means no limit.
 	Budget []int64
 	Offers Offers
 	// Index finds bin types of this catalog, see NewIndex. If it is nil, Solve creates one. A caller with an index of the
@@ -80,11 +80,10 @@ type BinType struct {
 	Name     string
 	Capacity []int64 // by dimension; a negative amount means 0
 	Charge   []int64 // Charge[b] is what one bin uses of Catalog.Budget[b]
-	Supply   int     // index in Problem.Supplies; -1: any number of bins may be opened
+	Supply   int     // index in Problem.Supplies; -1: no supply limits the number of bins
 	Draw     int     // how many units of the supply one bin uses; 0 means 1
 	// Paid says that the supply is paid for, and that another type without a supply has the same capacity. Dual prices are
-	// computed without Paid types, because a unit of the supply is worth what it replaces. The copies in bins
-	// without a supply are packed again as if the supplies were used up.
+	// computed without Paid types, because a unit of the supply is worth the bins that it replaces.
 	Paid bool
 }
 
@@ -108,7 +107,7 @@ type Distinct struct {
 
 // Options are the parameters of Solve. The zero value is valid.
 type Options struct {
-	// Fast says that Solve returns its first solution without improving it.
+	// Fast says that Solve does not improve the bins that construction opens.
 	Fast bool
 	// RelaxDistinct makes Solve ignore all Distinct conditions.
 	RelaxDistinct bool

@@ -19,9 +19,9 @@ func hasPaid(p *Problem) bool {
 	})
 }
 
-// solveUnpaid solves again for the copies that s has in bins without a supply, as if all supplies were used up.
-// Dual prices are then those of these copies alone, and package sparse may be used. It returns s if that is not cheaper.
-// There must be no budgets.
+// solveUnpaid returns the bins of s with a supply, and new bins for its other copies, packed as if all supplies were used
+// up. Dual prices are then those of these copies alone, and package sparse may be used. It returns s if that is not cheaper
+// or if the new bins do not hold all these copies. There must be no budgets.
 func solveUnpaid(p *Problem, s *Solution, o Options) *Solution {
 	rest, out := *p, &Solution{Left: s.Left}
 	rest.Supplies, rest.Items = make([]int, len(p.Supplies)), slices.Clone(p.Items)
@@ -45,7 +45,7 @@ func solveUnpaid(p *Problem, s *Solution, o Options) *Solution {
 	return out
 }
 
-// solve is Solve without a second solution for the copies in bins without a supply.
+// solve is Solve without solveUnpaid.
 func solve(p *Problem, o Options) *Solution {
 	in := newInstance(p, o)
 	items := in.packable()
@@ -96,7 +96,7 @@ func unfair(items []*item) bool {
 	return false
 }
 
-// solution returns the Solution with one bin for each of the patterns.
+// solution returns the Solution with one bin for each element of bins. Equal pointers in bins give equal pointers.
 func (in *instance) solution(bins []*pattern) *Solution {
 	out := &Solution{Left: make([]int, len(in.items))}
 	known := map[*pattern]*Bin{}

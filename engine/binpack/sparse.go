@@ -10,7 +10,7 @@ import (
 
 // packSparse packs the copies of the bins again by package sparse. It returns the new bins if they are cheaper, else the
 // given ones. The new bins hold the same copies. packSparse does nothing if the problem is not sparse, if sparseApplies is
-// false, if Options.Fast is set, if there is a budget or supply, or if copies remain.
+// false, if Options.Fast is set, if there is a budget or an unused supply, or if copies remain.
 func (s *search) packSparse(bins []*pattern) []*pattern {
 	b := s.builder
 	if !b.effort.sparse || s.in.options.Fast || s.in.limited() || s.demand.hasRemaining() {
@@ -40,8 +40,8 @@ func (s *search) packSparse(bins []*pattern) []*pattern {
 	return bins
 }
 
-// sparseApplies reports whether package sparse can pack the problem. Exactly two dimensions can limit the contents of bins,
-// there is one price group, no scarce cardinality and no restricted item type, and not too many item types.
+// sparseApplies reports whether package sparse can pack the problem: exactly two dimensions can limit the contents of bins,
+// there is one price group, no scarce cardinality and no restricted item type, and sparse.Feasible is true.
 func (s *search) sparseApplies() bool {
 	d := s.demand
 	return len(d.scarce) == 0 && d.groups == 1 && sparse.Feasible(len(d.types)) &&
@@ -56,8 +56,8 @@ func (s *search) restricted(t *itemType) bool {
 	})
 }
 
-// patternsFor returns patterns that pack all copies and cost less than the given bins, or none. x and y are the dimensions
-// that limit the contents of bins.
+// patternsFor returns patterns that pack all copies and cost less than the given bins, nil if it finds none. x and y are
+// the dimensions that limit the contents of bins.
 func (s *search) patternsFor(bins []*pattern, x, y int) []sparse.Pattern {
 	var items []sparse.Item
 	for _, t := range s.demand.types {
@@ -76,7 +76,7 @@ func (s *search) patternsFor(bins []*pattern, x, y int) []sparse.Pattern {
 	return sparse.Pack(items, types, price)
 }
 
-// patternOf returns c as a pattern, made of remaining copies.
+// patternOf returns c as a pattern, made of remaining copies, in the cheapest bin type that holds them.
 func (s *search) patternOf(c sparse.Pattern) *pattern {
 	x := s.candidates.list[c.Bin]
 	p := &pattern{catalog: x.catalog, typ: x.typ, fee: s.pricing.fee, price: x.price + s.pricing.fee}
@@ -111,8 +111,8 @@ func (p *pattern) put(t *itemType) {
 // capacity64 returns the capacity in dimension d, not divided by Problem.Units.
 func (c *candidate) capacity64(d int) int64 { return c.catalog.types[c.typ].Capacity[d] }
 
-// decidingDimensions returns the dimensions that can limit the contents of a bin. It omits a dimension if another one
-// always limits the number of copies first. It returns at least two dimensions if the problem has two.
+// decidingDimensions returns the dimensions that can limit the contents of a bin. It omits a dimension if the others limit
+// the number of copies first in every candidate. It returns at least two dimensions if the problem has two.
 func (s *search) decidingDimensions() []int {
 	n := s.in.problem.Dimensions
 	least, most := make([]int64, n), make([]int64, n)
@@ -145,7 +145,8 @@ func (s *search) decidingDimensions() []int {
 	return out
 }
 
-// rebase resets all values to those at the dual prices for all copies, to compare all bins by the same values.
+// rebase resets the values of item types and candidates to the initial ones: those at the dual prices for all copies. So all
+// bins are compared by the same values.
 func (s *search) rebase() {
 	for _, t := range s.demand.types {
 		t.value = t.initialValue

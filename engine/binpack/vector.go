@@ -3,9 +3,9 @@ package binpack
 import "math"
 
 const (
-	// infinite is larger than any price of an offer.
+	// infinite is larger than any price of an offer. +Inf, the price without an offer, is larger than infinite.
 	infinite = math.MaxFloat64
-	// minValue replaces smaller values of copies, in dollars per hour.
+	// minValue is the least value of a copy, in dollars per hour.
 	minValue = 1e-9
 	// same is the relative difference up to which two prices or ratios are regarded as equal.
 	same = 1e-6

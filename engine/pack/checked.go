@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
 
-// maxCheckedSolves is the largest number of plans that SolveChecked solves and checks, besides those after a panic. Each
-// plan after the first omits the pods that violations of earlier plans named.
+// maxCheckedSolves is the largest number of plans that SolveChecked solves and checks, besides those after a panic and
+// those of salvage. Each plan after the first omits the pods that violations of earlier plans named.
 const maxCheckedSolves = 3
 
 // A Checked is a plan without violations, and a record of what was removed from it. A violation or a panic is caused by
@@ -77,7 +77,7 @@ type checkedSolve struct {
 	out      Checked
 }
 
-// podsToPlan returns the pending pods, and the displaced ones (on nodes that are being deleted), by namespace/name.
+// podsToPlan returns the pending pods and the displaced ones (on nodes that are being deleted), each once, in key order.
 func podsToPlan(s *model.Snapshot) []*model.Pod {
 	pods := append(slices.Clone(s.Pending()), s.Displaced()...)
 	slices.SortFunc(pods, comparePods)

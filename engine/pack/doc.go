@@ -16,7 +16,7 @@
 //	Problem  ─ assign.Assign ───► assign.Assignment  pods on existing nodes (package existing); segments: pods for new nodes
 //	Segments ─ packNodes ───────► packing            the pods of each new node (package binpack)
 //	packing  ─ draftPlan ───────► draft              the instance types of each node, refused pods, a first Plan
-//	draft    ─ repair ──────────► Plan               or another attempt, with quotas or without the refused pods
+//	draft    ─ repairer.finish ─► Plan               or another attempt, with quotas or without the refused pods
 //
 // A segment is pods of one class that need new nodes in the same topology domains, see assign.Segment. A quota limits how
 // many pods of a class the next attempt assigns to the same domains: as many as got a node there, see assign.Quotas. The

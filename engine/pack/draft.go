@@ -76,10 +76,10 @@ func (d *draft) launchNodes() (kept []*node) {
 	return kept
 }
 
-// launch sets the instance types that the node may be launched as: at most Options.MaxTypes, or all if minValues needs
-// more than that and Options.RelaxMinValues is not set. It returns false if even all types within the limits do not meet
-// minValues and Options.RelaxMinValues is not set. left is what the limits of the pools allow beyond the charges of all
-// nodes. If one of the types exceeds the node's charge, launch subtracts the largest excess from left.
+// launch sets all fields of out except Pods and Requests. Its Options are the instance types that the node may be launched
+// as: at most Options.MaxTypes, or all if minValues needs more than that and Options.RelaxMinValues is not set. launch
+// returns false if even all types within the limits do not meet minValues and Options.RelaxMinValues is not set. left is
+// what the limits of the pools allow beyond the charges of all nodes, see withinLimits.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	all := n.pool.Options(n.offers, n.amount, n.instance().Reservation, n.allowed()...)
@@ -114,8 +114,8 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bo
 	return true
 }
 
-// withinLimits returns the options whose capacity exceeds the node's charge by at most left in each limited resource.
-// It then subtracts the largest excess from left. A nil left means no limits.
+// withinLimits returns the options whose capacity exceeds the node's charge by at most left in each limited resource. It
+// then subtracts from left the largest excess of these options, in each resource. A nil left means no limits.
 func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*catalog.Type {
 	if left == nil {
 		return options
@@ -138,8 +138,8 @@ func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*cat
 	return kept
 }
 
-// assignPods gives each node the next pods of its segments. It returns the pods of each node, and the requests of these
-// pods and of the node's DaemonSet pods.
+// assignPods gives each node the next pods of its segments. For each node it returns the pods in key order, and the sum of
+// their requests and those of the node's DaemonSet pods.
 func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 	next := make([]int, len(d.assigned.Segments))
 	pods, requests = make([][]*model.Pod, len(d.packed.nodes)), make([]model.Resources, len(d.packed.nodes))
@@ -167,7 +167,7 @@ func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 // order returns the placed pods in an order in which kube-scheduler can bind them one after another. It is the order in
 // which they were placed, because each pod was checked against the pods placed before it. Pods with Step.Free come last:
 // required affinity or anti-affinity does not select them, and their own place does not depend on other pods. The result
-// is nil if no pod has constraints on other pods.
+// is nil if there are no topology groups.
 func (d *draft) order() []*model.Pod {
 	if len(d.problem.Groups) == 0 {
 		return nil

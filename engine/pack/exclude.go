@@ -8,8 +8,8 @@ import (
 )
 
 // exclude splits pods, which are in key order, into those to plan and those to refuse without planning. It refuses the
-// pods of Options.Leave and the oversized pods (see oversized). Planning does not read refused pods at all, so they
-// cannot make it fail.
+// pods of Options.Leave and the oversized pods (see oversized). Planning reads neither the requests nor the constraints of
+// refused pods, so these cannot make it fail.
 func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused []model.Refusal) {
 	verdicts := map[uintptr]model.Verdict{} // by address of the map of requests, which equal pods share
 	at := map[model.Verdict]int{}
@@ -71,7 +71,7 @@ func fitsAlone(s *model.Snapshot, requests model.Resources) bool {
 // compareRefusals orders refusals by the key of their first pod.
 func compareRefusals(a, b model.Refusal) int { return comparePods(a.Pods[0], b.Pods[0]) }
 
-// refuse returns the plan with the refusals added. Refusals are ordered by the key of their first pod.
+// refuse adds the refusals to the plan and returns it. Plan.Refusals are in the order of compareRefusals.
 func refuse(plan *model.Plan, refused []model.Refusal) *model.Plan {
 	if len(refused) == 0 {
 		return plan

@@ -19,12 +19,12 @@ import (
 // must not be modified.
 type node struct {
 	pool   *catalog.Pool
-	typ    int               // index in pool.Types of the cheapest type that holds the pods
+	typ    int               // index in pool.Types of the type that package binpack chose
 	offers *catalog.OfferSet // the offerings that all its pods allow
 	parts  []part
 	amount []int64         // the sum of the requests of its pods, by dimension
 	charge model.Resources // what the node uses of the pool's limits
-	price  float64         // price of its cheapest offering, in dollars per hour
+	price  float64         // the price by which package binpack chose the type (OfferSet.Prices), in dollars per hour
 }
 
 // A part is the bundles of one segment on a node. copies is their number. A bundle is one pod, or several pods that
@@ -44,7 +44,7 @@ func newNode(pool *catalog.Pool, typ int, offers *catalog.OfferSet, parts []part
 	return n
 }
 
-// instance returns the type that the node is planned as: the cheapest one that holds the pods.
+// instance returns the type that package binpack chose. The node may be launched as another type (draft.launch).
 func (n *node) instance() *catalog.Type { return n.pool.Types[n.typ] }
 
 func (n *node) pods() int {
@@ -57,7 +57,7 @@ func (n *node) pods() int {
 
 // coveredOptions returns the options that the node's commitment covers, by rising covered price, and the requirements of the
 // node. The requirements exclude offerings that the commitment does not cover. No option uses more units of the commitment
-// than the cheapest one, and the cheapest one uses at most the units that were planned for the node.
+// than the cheapest one, which uses at most Draw of the type that package binpack chose.
 func (n *node) coveredOptions(options []*catalog.Type) ([]*catalog.Type, require.Set) {
 	own := n.instance()
 	offering, _ := own.CheapestWithin(n.offers.Requirements)

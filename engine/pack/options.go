@@ -40,8 +40,7 @@ type Options struct {
 	// failure takes away. 0 means no limit.
 	MaxNodeCPU int64
 	// Slack is the share of a new node's cpu and memory that the plan leaves free, from 0 to 0.5. It helps if
-	// kube-scheduler binds pods to other nodes than planned. If some pods get no node because of Slack, the plan is made
-	// without Slack.
+	// kube-scheduler binds pods to other nodes than planned. If a plan without Slack places more pods, Slack is ignored.
 	Slack float64
 }
 
@@ -66,7 +65,7 @@ func (o Options) settings() compile.Settings {
 	}
 }
 
-// withDefaults returns o with defaults in place of zero values.
+// withDefaults returns o with the default MaxTypes if it is 0. All other zero values are valid as they are.
 func (o Options) withDefaults() Options {
 	if o.MaxTypes == 0 {
 		o.MaxTypes = 600

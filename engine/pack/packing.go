@@ -15,7 +15,7 @@ import (
 // one class that need new nodes in the same domains.
 type packing struct {
 	nodes []*node
-	// served[i] is the number of pods of segment i that have a node. They are the first ones of the segment.
+	// served[i] is the number of pods of segment i that have a node. They are the first of Segment.Pods.
 	served []int
 	// limits are what remains of pool limits and reservations after the charges of the nodes.
 	limits *catalog.Limits
@@ -23,8 +23,8 @@ type packing struct {
 	floor func([]*node) float64
 }
 
-// packNodes packs the segments into new nodes. The pools of the highest weight are filled first. Pods that do not fit
-// within their limits go to the pools of the next weight. Among pools of one weight only the price decides.
+// packNodes packs the segments into new nodes. The pools of the highest weight are filled first. Pods for which these
+// pools or their limits allow no node go to the pools of the next weight. Among pools of one weight only the price decides.
 func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	out := &packing{served: make([]int, len(a.Segments)), limits: a.Limits.Clone(), floor: func([]*node) float64 { return 0 }}
 	if len(a.Segments) == 0 {
@@ -32,7 +32,7 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	}
 	items := itemsOf(a)
 	relaxation := binpack.NewRelaxation(problemOf(p, o, p.Catalog.Pools, items, out.limits))
-	whole := knownBound{copies: make([]int, len(items))} // floor usually needs the bound for all copies, so compute it in advance
+	whole := knownBound{copies: make([]int, len(items))} // the bound for all copies, which floor usually needs
 	for i := range items {
 		whole.copies[i] = items[i].Copies
 	}
@@ -55,8 +55,8 @@ func packNodes(p *compile.Problem, o Options, a *assign.Assignment) *packing {
 	return out
 }
 
-// packTier packs the items that remain into nodes of a tier: the pools of one weight. left[i] is the number of copies
-// of item i that still have no node.
+// packTier packs the problem's items into nodes of a tier: the pools of one weight. Item i is segment i of a. left[i] is
+// the number of copies of item i that still have no node.
 func (k *packing) packTier(problem *binpack.Problem, o Options, pools []*catalog.Pool, a *assign.Assignment) (left []int) {
 	solution := binpack.Solve(problem, binpack.Options{Fast: o.Fast, RelaxDistinct: o.RelaxMinValues})
 	made := map[*binpack.Bin]*node{}
@@ -112,7 +112,8 @@ func bound(r *binpack.Relaxation, nodes []*node, k *knownBound) float64 {
 	return reserved + r.Bound(copies)
 }
 
-// problemOf returns the bin packing problem of the items and pools. l is what limits and reservations still allow.
+// problemOf returns the bin packing problem of the items and pools, which are consecutive in Catalog.Pools. l is what limits
+// and reservations still allow.
 func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []binpack.Item, l *catalog.Limits) *binpack.Problem {
 	out := &binpack.Problem{
 		Dimensions: p.Dimensions.Len(), Units: p.Dimensions.Units, Groups: len(p.Groups),
@@ -134,7 +135,7 @@ func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []bin
 	return out
 }
 
-// itemsOf returns the segments as items of package binpack, in the same order.
+// itemsOf returns the segments as items of package binpack, in the same order. The names of the items have this order, too.
 func itemsOf(a *assign.Assignment) []binpack.Item {
 	items := make([]binpack.Item, len(a.Segments))
 	uses := map[*catalog.Fit][]binpack.Use{}
@@ -175,8 +176,8 @@ func countsOf(s *assign.Segment) []binpack.Count {
 	return out
 }
 
-// boundsOf returns, for a node that holds a pod with the rules, limits on the pods of each topology group. Affinity
-// over the hostname needs no limit, because bundles put its pods on one node.
+// boundsOf returns, for a node that holds a pod with the rules, the most pods of each topology group that it may hold.
+// Affinity over the hostname sets no bound: bundles and DaemonFilters ensure that the node has the required pod.
 func boundsOf(rules []compile.Rule) []binpack.Bound {
 	var out []binpack.Bound
 	for _, r := range rules {

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// maxIsolations is the largest number of plans that isolate makes to find the pods that cause a panic.
+// maxIsolations is the number of plans after which isolate splits no more groups of pods.
 const maxIsolations = 48
 
 // A Panic is a panic of Solve or of verify, and the pods that cause it: without them a plan can be made.
@@ -21,8 +21,8 @@ type Panic struct {
 	Value, Stack string
 }
 
-// Try is like Solve, and returns a nil Panic. If Solve panics, it returns a plan that refuses all pods, and the panic.
-// It is for callers that do not search for the pods that cause a panic.
+// Try is like Solve, and returns a nil Panic. If Solve panics, it returns a plan that refuses all pods, and the panic with
+// all pods in Panic.Pods. It is for callers that do not search for the pods that cause a panic.
 func Try(s *model.Snapshot, o Options) (*model.Plan, *Panic) {
 	var plan *model.Plan
 	failed := recovered(func() { plan = Solve(s, o) })
@@ -74,7 +74,7 @@ func panicReason(p Panic) string {
 // The search keeps a set of pods for which a plan can be made, and tries to add groups of pods to it. At first, each
 // namespace is a group. If a plan with several groups panics, each half of the groups is tried. If a plan with one
 // namespace panics, its pods are grouped by owner, and these groups are tried. If a plan with the pods of one owner
-// panics, they are refused. After maxIsolations plans, all groups that are still to be tried are refused.
+// panics, they are refused. After maxIsolations plans, all groups of a plan that panics are refused.
 func (c *checkedSolve) isolate(first Panic) {
 	i := &isolation{checkedSolve: c, plannable: map[string]bool{}}
 	for _, p := range c.pods {
@@ -116,8 +116,8 @@ func (i *isolation) admit(groups [][]*model.Pod) {
 	maps.Copy(i.plannable, added)
 }
 
-// narrow splits groups for which planning panicked, and tries to admit the parts. It refuses groups that it cannot
-// split.
+// narrow splits groups for which planning panicked, and tries to admit the parts. It refuses the pods of a single owner.
+// After maxIsolations plans it refuses all groups.
 func (i *isolation) narrow(groups [][]*model.Pod, failed Panic) {
 	if len(groups) == 1 && i.tries < maxIsolations {
 		finer := groupBy(groups[0], ownerOf)

@@ -85,8 +85,8 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	return best
 }
 
-// explainRest returns why the pool can launch no node for the class, although one of its types holds a pod. The reason
-// is a DaemonSet, a limit, minValues, or constraints on other pods. If it is none of these, the rule is RuleEffort.
+// explainRest returns why the pool can launch no node for the class in stage s, although one of its types holds a pod. The
+// reason is a DaemonSet, a limit, minValues, or constraints on other pods. If it is none of these, the rule is RuleEffort.
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
 	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons}
@@ -161,9 +161,9 @@ var causes = map[topology.Kind]model.Cause{
 	topology.Spread: model.CauseSpread, topology.Near: model.CauseAffinity, topology.Apart: model.CauseAntiAffinity,
 }
 
-// explainCharge returns a limit that prevents a launch with minValues. For each reservation, and for none, it takes the
-// cheapest instance types that together meet minValues, and the limit that one of them exceeds by the largest amount. It
-// returns the first such limit. If there is none, the verdict is OK. on is the part of a Fit for the pool.
+// explainCharge returns the verdict on a limit that prevents a launch with minValues. For each reservation, and for none,
+// it takes the cheapest instance types that together meet minValues, and the limit that one of them exceeds by the largest
+// amount. It returns the first such limit. If there is none, the verdict is OK. on is the part of a Fit for the pool.
 func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *catalog.Demand) (most model.Verdict) {
 	on.Types.Each(func(i int) {
 		options := pool.Options(on.Set, demand.Amount, pool.Types[i].Reservation).Types

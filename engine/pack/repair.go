@@ -6,8 +6,8 @@ import (
 )
 
 // maxAttempts limits the attempts to make a consistent plan, see isConsistent. At most maxAttempts-1 repairs set quotas
-// on topology domains. Other repairs omit the refused pods. The last plan, after 2*maxAttempts attempts, is returned
-// even if it is inconsistent. SolveChecked then removes what breaks a rule.
+// on topology domains. Other repairs omit the refused pods. The plan of attempt 2*maxAttempts is returned even if it is
+// inconsistent. SolveChecked then removes what breaks a rule.
 const maxAttempts = 4
 
 // A repairer decides what the next attempt changes if a draft leaves pods without a node after they got a topology

@@ -62,7 +62,8 @@ func partsNamed(plan *model.Plan, violations []verify.Violation) removal {
 	return b
 }
 
-// without returns the plan without the parts b, with a new price. It refuses the pods that have no node any more.
+// without returns the plan without the parts b: with a new price and no floor. It refuses the pods that have no node any
+// more.
 func (c *checkedSolve) without(plan *model.Plan, b removal) *model.Plan {
 	rest := &model.Plan{}
 	reasons := maps.Clone(b.pods)

@@ -24,8 +24,8 @@ import (
 //	            y >= 0
 //
 // Without maxima, the constraint of a bin is one linear row for each choice of a group per dimension: too many rows.
-// Such a row is called a cut. Solve adds violated cuts until no cut is violated (Kelley 1960). It keeps the cuts and
-// the basis for the next solve.
+// Such a row is called a cut. Solve adds violated cuts until no cut is violated, at most maxRounds times (Kelley 1960). It
+// keeps the cuts and the basis for the next solve.
 type Covering struct {
 	dimensions, groups int
 	bins               []CoverBin
@@ -69,13 +69,13 @@ const (
 	// down at the end, so that no cut is violated.
 	tolerance = 1e-5
 	// perturbation is the largest relative increase of the price in a cut, if there are several groups. Each cut gets a
-	// different increase, because bin types of one family have equal ratios of capacity to price. Such ties cause thousands
-	// of degenerate simplex pivots. The scaling of the prices at the end of Solve corrects the increase.
+	// different increase, because bin types of one family have equal ratios of capacity to price. Such ties cause degenerate
+	// simplex pivots. The scaling of the prices at the end of Solve corrects the increase.
 	perturbation = 1e-6
 	// If there are more than maxCuts cuts per variable, prepare removes all cuts except those of boundPrice.
 	maxCuts = 8
-	// exactPivots is the number of pivots after which the program restarts from y = 0, because rounding errors accumulate.
-	// With a single group each solve restarts, because that costs little.
+	// After more than exactPivots pivots the next solve restarts from y = 0, because rounding errors accumulate. With a
+	// single group each solve restarts, because that costs little.
 	exactPivots = 3000
 )
 
@@ -242,8 +242,8 @@ func (c *Covering) ignoreUnneeded(needs [][]float64) {
 	}
 }
 
-// separate adds the most violated cuts at these prices. It returns the largest ratio of value to price over all bins,
-// at least 1, and whether it found a violated cut.
+// separate adds the most violated cuts at these prices, at most cutsPerRound. It returns the largest ratio of value to
+// price over all bins, at least 1, and whether a cut is violated by more than tolerance.
 func (c *Covering) separate(prices [][]float64) (maxRatio float64, found bool) {
 	type violation struct {
 		bin int

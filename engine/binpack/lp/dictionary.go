@@ -9,17 +9,17 @@ const epsilon = 1e-12
 const negligible = 1e-11
 
 // feasible is the tolerance for nonnegative variables: a basic variable is regarded as nonnegative if it is at least
-// -feasible. The tolerance exceeds the rounding errors of some hundred pivots.
+// -feasible.
 const feasible = 1e-9
 
 // A dictionary is the state of the simplex method. The comment of Program gives the equations that its fields form.
 type dictionary struct {
-	columns     int
+	columns     int       // the number of variables y, which is also the number of free variables
 	coef        []float64 // the coefficients, row after row
-	rhs         []float64 // by row, as coef and basic
+	rhs         []float64 // by row, as basic
 	gain        []float64 // by column, as free
 	basic, free []int
-	filled      []int   // the columns with nonzero entries in the pivot row
+	filled      []int   // the other columns with nonzero entries in the pivot row, during exchange
 	minGain     float64 // gains up to this value are regarded as zero
 	solved      bool    // the dictionary represents the current rows and objective
 }
@@ -99,8 +99,8 @@ func (d *dictionary) setMinGain(objective []float64) {
 // choose returns the leaving row and the entering column of the next pivot. The column is -1 at the optimum. The row is
 // -1 if the objective is unbounded.
 //
-// The column is the one whose pivot raises the objective most (greatest-improvement rule). With few columns this saves
-// more time than it costs. If bland is true, the column is that of the variable with the lowest number (Bland's rule).
+// The column is the one whose pivot raises the objective most (greatest-improvement rule). If bland is true, it is that of
+// the variable with the lowest number among those with a positive gain (Bland's rule).
 func (d *dictionary) choose(bland bool) (row, col int) {
 	row, col = -1, -1
 	most := 0.0
@@ -121,7 +121,7 @@ func (d *dictionary) choose(bland bool) (row, col int) {
 }
 
 // leaving returns the row that the primal ratio test chooses for the entering column. It returns -1 if no row bounds
-// the entering variable. Ties go to the basic variable with the lowest number.
+// the entering variable. Of equal ratios it takes the basic variable with the lowest number.
 func (d *dictionary) leaving(col int) int {
 	best, ratio := -1, infinite
 	for i := range d.rhs {
@@ -153,7 +153,7 @@ func (d *dictionary) violated(bland bool) int {
 }
 
 // dualEntering returns the column that the dual ratio test chooses for a violated row. It returns -1 if there is none.
-// Ties go to the free variable with the lowest number.
+// Of equal ratios it takes the free variable with the lowest number.
 func (d *dictionary) dualEntering(row int) int {
 	best, ratio := -1, infinite
 	for j, v := range d.coef[row*d.columns : row*d.columns+d.columns] {

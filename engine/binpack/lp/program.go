@@ -10,8 +10,8 @@ import "math"
 //	basic[i] + sum over j of coef[i][j]*free[j] = rhs[i]
 //	objective - sum over j of gain[j]*free[j] = constant
 //
-// A free variable is 0, so basic[i] has the value rhs[i]. gain[j] is by how much the objective rises per unit of
-// free[j]. Variable j < width is y[j]. Variable width+i is the slack of row i.
+// basic[i] and free[j] are numbers of variables. A free variable is 0, so basic[i] has the value rhs[i]. gain[j] is by how
+// much the objective rises per unit of free[j]. Variable j < width is y[j]. Variable width+i is the slack of row i.
 type Program struct {
 	width     int
 	objective []float64
@@ -50,23 +50,18 @@ func (p *Program) SetObjective(c []float64) {
 func (p *Program) Reset() { p.solved = false }
 
 const (
-	// maxPivots is the largest number of primal pivots in one solve. Usually a few pivots per variable suffice.
+	// maxPivots is the largest number of primal pivots in one solve.
 	maxPivots = 4000
 	// After blandAfter pivots the primal method uses Bland's rule, which prevents cycling. The dual method uses it after
-	// blandRestore pivots. After maxRestore dual pivots the solve restarts from y = 0, because that is then cheaper.
+	// blandRestore pivots. After maxRestore dual pivots the solve restarts from y = 0.
 	blandAfter, blandRestore, maxRestore = 1000, 60, 200
 )
 
 // Solve finds an optimal y and returns true. It returns false if the objective is unbounded or maxPivots is reached.
-// Then y is feasible, but not optimal.
+// Then y is feasible, but may not be optimal.
 func (p *Program) Solve() bool {
-	if p.solved {
-		// Added rows may be violated. The basis is dual feasible unless the objective has changed as well.
-		if !p.restore() {
-			p.solved = false
-		}
-	}
-	if !p.solved {
+	// Rows added since the last solve may be violated. If restore cannot repair that, Solve begins at y = 0.
+	if !p.solved || !p.restore() {
 		p.start(p.rows, p.bounds, p.objective)
 	}
 	for n := range maxPivots {
@@ -77,7 +72,8 @@ func (p *Program) Solve() bool {
 		if row < 0 {
 			return false
 		}
-		p.pivot(row, col)
+		p.Pivots++
+		p.exchange(row, col)
 	}
 	return false
 }
@@ -94,16 +90,10 @@ func (p *Program) restore() bool {
 		if col < 0 {
 			return false
 		}
-		p.pivot(row, col)
+		p.Pivots++
+		p.exchange(row, col)
 	}
 	return false
-}
-
-// pivot exchanges the basic variable of the row with the nonbasic variable of the column. It updates
-// Pivots.
-func (p *Program) pivot(row, col int) {
-	p.Pivots++
-	p.exchange(row, col)
 }
 
 // Solution sets out[j] to y[j].

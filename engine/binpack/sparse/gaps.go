@@ -6,12 +6,12 @@ import (
 )
 
 // A gapTable finds the two most valuable entries that fit into a free capacity (x, y). It rounds the capacity down to
-// the values of two grids.
+// the amounts of two grids.
 type gapTable struct {
 	x, y grid
-	// best holds, for each cell of the two grids, the indices of the two most valuable entries that fit, the more valuable
-	// one first. noEntry marks a missing one. A capacity (a, b) has the cell i*(n+1)+j, where i values of grid x are at most
-	// a, j values of grid y are at most b, and n is the number of values of grid y.
+	// best holds, for each cell of the two grids, the indices in packer.open of the two most valuable entries that fit, the
+	// more valuable one first. noEntry marks a missing one. A capacity (a, b) has the cell i*(n+1)+j, where i amounts of grid
+	// x are at most a, j amounts of grid y are at most b, and n is the number of amounts of grid y.
 	best [][2]int32
 }
 
@@ -20,19 +20,19 @@ type gapTable struct {
 // one that does not fit.
 type grid struct {
 	amounts   []int64
-	countUpTo []int16 // countUpTo[i] is the number of amounts up to i<<shift; upTo counts on from it
+	countUpTo []int16 // countUpTo[i] is the number of amounts up to i<<shift, where upTo begins to count
 	shift     int
 }
 
 const (
-	// A grid has at most maxSteps amounts and about maxGrains entries in countUpTo. noEntry marks a missing entry; it
-	// exceeds any index.
+	// A grid has at most maxSteps amounts and maxGrains elements of countUpTo. noEntry marks a missing entry; it exceeds
+	// any index.
 	maxSteps  = 256
 	maxGrains = 2048
 	noEntry   = 1<<31 - 1
 )
 
-// set rebuilds the grid for these amounts, which it sorts.
+// set rebuilds the grid for these amounts, which it sorts. There must be at least one.
 func (s *grid) set(amounts []int64) {
 	slices.Sort(amounts)
 	amounts = slices.Compact(amounts)
@@ -66,8 +66,8 @@ func (s *grid) upTo(v int64) int {
 	return n
 }
 
-// set rebuilds the table for the entries, which must be ordered by falling value. buf is memory for temporary values;
-// set returns it for the next call.
+// set rebuilds the table for the entries, at least one, which must be ordered by falling value. buf is memory for
+// temporary values; set returns it for the next call.
 func (g *gapTable) set(open []entry, buf []int64) []int64 {
 	buf = buf[:0]
 	for i := range open {
@@ -99,7 +99,7 @@ func (g *gapTable) set(open []entry, buf []int64) []int64 {
 	return buf
 }
 
-// firstTwo returns the two smallest distinct numbers among those of a and b.
+// firstTwo returns the two smallest distinct numbers among those of a and b, the smaller first. a and b must be ordered so.
 func firstTwo(a, b [2]int32) [2]int32 {
 	switch {
 	case a[0] < b[0]:

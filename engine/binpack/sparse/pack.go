@@ -16,7 +16,7 @@ type Item struct {
 type Bin struct {
 	X, Y     int64   // the capacity in the two dimensions
 	Price    float64 // with the fee, in dollars per hour
-	MaxRatio float64 // an upper bound on the value per dollar of any pattern in this bin type, at the initial values
+	MaxRatio float64 // an upper bound on the value per dollar of any pattern in this bin type, at the values in Item.Value
 }
 
 // A Pattern is a set of copies that share one bin.
@@ -28,11 +28,11 @@ type Pattern struct {
 const (
 	// maxSize is the largest number of copies in a pattern.
 	maxSize = 8
-	// binsPerItem is the number of bin types that the search considers for each item. maxPairs is the largest number of
-	// pairs of items, over all bin types, that one packing may evaluate.
+	// binsPerItem is the largest number of bin types that the search considers for each item. maxPairs is the largest
+	// result of pairs for which Feasible is true.
 	binsPerItem = 6
 	maxPairs    = 12_000_000
-	// Pack makes minPackings to maxPackings packings. Within these limits, it evaluates about packingPairs pairs of items.
+	// Pack makes packingPairs / pairs(n) packings of n items, but at least minPackings and at most maxPackings.
 	minPackings, maxPackings, packingPairs = 12, 30, 16_000_000
 	// correction is the share of the difference to the actual cost by which revalue changes a value.
 	correction = 0.2
@@ -40,16 +40,17 @@ const (
 	same = 1e-6
 )
 
-// pairs returns an upper bound on the pairs of items that one packing evaluates, over all bin types.
+// pairs estimates how many pairs of items one packing evaluates, over all bin types, if each item begins one pattern. If
+// items begin several patterns, because they have many copies, there are more pairs.
 func pairs(items int) int { return items * items * binsPerItem }
 
-// Feasible reports whether a packing of this number of items evaluates at most maxPairs pairs.
+// Feasible reports whether Pack may be called with this number of items: a larger number would take too long.
 func Feasible(items int) bool { return pairs(items) <= maxPairs }
 
 // A packer is the state of one call of Pack.
 type packer struct {
 	items   []Item
-	bins    []bin     // the bin types that the search considers, by falling MaxRatio
+	bins    []bin     // the bin types that the search considers, by falling MaxRatio, then by falling price
 	byPrice []bin     // all bin types, by rising price
 	value   []float64 // value[i] is the current value of item i, in dollars per hour
 	left    []int     // left[i] is the number of remaining copies of item i
@@ -78,7 +79,7 @@ type pattern struct {
 	member [maxSize]int32 // member[k] is the index of the item of copy k
 }
 
-// Pack returns patterns that pack all copies and cost less than least. It returns an empty list if it finds none.
+// Pack returns patterns that pack all copies and cost less than least in total. It returns an empty list if it finds none.
 func Pack(items []Item, bins []Bin, least float64) []Pattern {
 	g := newPacker(items, bins)
 	var best []pattern
@@ -129,15 +130,6 @@ func newPacker(items []Item, bins []Bin) *packer {
 	return g
 }
 
-// restock marks all copies as remaining and rebuilds open.
-func (g *packer) restock() {
-	g.left = g.left[:0]
-	for i := range g.items {
-		g.left = append(g.left, g.items[i].Copies)
-	}
-	g.list()
-}
-
 // list rebuilds open, and the gap table for it.
 func (g *packer) list() {
 	g.open = g.open[:0]
@@ -154,10 +146,14 @@ func (g *packer) list() {
 // open.
 const maxGone = 0.125
 
-// pack packs all copies greedily, and returns the patterns and their total price. It takes the most valuable remaining
-// copy and adds the pattern with the highest ratio that contains it, until all are packed.
+// pack packs all copies greedily, and returns the patterns and their total price. Until all copies are packed, it takes the
+// most valuable remaining one and adds the pattern that bestAround finds for it.
 func (g *packer) pack() (list []pattern, cost float64) {
-	g.restock()
+	g.left = g.left[:0]
+	for i := range g.items {
+		g.left = append(g.left, g.items[i].Copies)
+	}
+	g.list()
 	gone, first := 0, 0
 	for {
 		for first < len(g.open) && g.left[g.open[first].item] == 0 {
@@ -180,8 +176,8 @@ func (g *packer) pack() (list []pattern, cost float64) {
 	}
 }
 
-// bestAround returns the pattern with the highest ratio that it finds. The pattern contains a copy of open[first], and
-// otherwise only copies of this and less valuable entries. It searches at most binsPerItem bin types.
+// bestAround returns the pattern with the highest ratio (value per dollar) that it finds. The pattern contains a copy of
+// open[first], and otherwise only copies of this and later entries. bestAround searches at most binsPerItem bin types.
 func (g *packer) bestAround(first int) pattern {
 	var best pattern
 	ratio, tries := 0.0, 0
@@ -219,8 +215,8 @@ func (g *packer) toPattern(f *entrySet) pattern {
 	return c
 }
 
-// revalue moves the value of each item towards the mean cost of its copies in these patterns. The price of a pattern is
-// divided among its copies in proportion to their values.
+// revalue moves the value of each item towards the mean cost of its copies in these patterns (see correction). The price of
+// a pattern is divided among its copies in proportion to their values.
 func (g *packer) revalue(list []pattern) {
 	paid := make([]float64, len(g.value))
 	for i := range list {

@@ -8,7 +8,7 @@ type entrySet struct {
 }
 
 // restFactor limits the search of pairUp. pairUp assumes that the value of a set is at most that of its first copy plus
-// restFactor times that of its second. It ends when this limit is below the best ratio so far times the price.
+// restFactor times that of its second. It ends when this limit is below the best ratio so far times the bin's price.
 const restFactor = 2
 
 // pairUp returns the set of copies for bin type b with the highest ratio that it finds. It returns an empty set if no ratio
@@ -43,8 +43,8 @@ func (g *packer) pairUp(b *bin, first int, minRatio float64) entrySet {
 	return top
 }
 
-// complete adds copies to the set until none fits. Each copy is of one of the two most valuable entries that fit into
-// the free capacity (x, y). It returns the total value of the added copies.
+// complete adds copies to the set until the set has maxSize copies, or neither of the two most valuable entries that fit
+// into the free capacity (x, y) has another copy. It returns the total value of the added copies.
 func (g *packer) complete(f *entrySet, x, y int64) float64 {
 	value := 0.0
 	for f.size < maxSize {

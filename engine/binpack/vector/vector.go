@@ -19,7 +19,7 @@ func Subtract(free, demand []int64, n int) {
 	}
 }
 
-// Fits reports whether demand fits into free.
+// Fits reports whether demand fits into free. A negative free amount counts as 0.
 func Fits(demand, free []int64) bool {
 	_, _, short := Short(demand, free)
 	return !short
@@ -36,7 +36,7 @@ func Short(demand, free []int64) (dimension int, by int64, short bool) {
 	return 0, 0, false
 }
 
-// Scale returns the amounts divided by units, with 0 for negative amounts.
+// Scale returns amounts[d] divided by units[d] for each dimension d, with 0 for negative amounts.
 func Scale(amounts []int64, units []float64) []float64 {
 	out := make([]float64, len(amounts))
 	for d, v := range amounts {

@@ -16,8 +16,9 @@ type Assignment struct {
 	Problem *compile.Problem
 	// Limits are what NodePool limits and reservations allow before new nodes are planned.
 	Limits *catalog.Limits
+	// Placed has the pods on existing nodes, and the counts and order of all placed pods.
 	Placed *existing.Placement
-	// Segments are the pods that get new nodes.
+	// Segments are the pods that need new nodes.
 	Segments []*Segment
 
 	quotas  Quotas
@@ -25,7 +26,7 @@ type Assignment struct {
 	// final is set when a pass over all classes has placed no pod. Before that, pods of a class are not placed while their
 	// place may depend on unplaced pods of another class, see MayBeFirst and bundle. Once final is set, they are placed.
 	final bool
-	// classesDone[g] is a number n for affinity group g: the first n of Group.Classes have no unplaced pods.
+	// classesDone[g] is a number n for affinity group g: the first n of its Group.Classes have no unplaced pods.
 	classesDone []int
 	choices     map[choiceKey][]*Choice // cached results of the method combinations
 }
@@ -38,7 +39,7 @@ type Presets struct {
 	Omit func(*model.Pod) bool
 }
 
-// Assign returns an assignment of the pending pods of p.
+// Assign returns an assignment of the pods of p, except refused classes and omitted pods.
 func Assign(p *compile.Problem, o Presets) *Assignment {
 	a := &Assignment{
 		Problem: p, Limits: p.Catalog.Limits, Placed: existing.New(p, o.Omit), quotas: maps.Clone(o.Quotas),
@@ -61,7 +62,8 @@ func Assign(p *compile.Problem, o Presets) *Assignment {
 	}
 }
 
-// placeClass places as many pods of the class as possible. It reports whether it placed any.
+// placeClass places as many pods of the class as possible, on existing nodes or in segments. It reports whether it placed
+// any.
 func (a *Assignment) placeClass(c *compile.Class) bool {
 	all := a.Placed.Left(c)
 	if all == 0 {
@@ -140,9 +142,10 @@ func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
 	})
 }
 
-// Allows returns how many more pods of the class may get the choice. crowd is the number of pods that spread
-// constraints count in its domains. It returns 0 for spread over a key whose values on new nodes are not all known
-// (Key.Open): another new node might be in an empty domain.
+// Allows returns how many more pods of the class may get the choice. crowd is the number of pods that the spread
+// constraints of the stage count in its domains. If the stage has no rules over domains, the spread constraints of other
+// pods are used. Allows returns 0 for spread over a key whose values on new nodes are not all known (Key.Open): another
+// new node might be in an empty domain.
 func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	counts := a.Placed.Counts
 	n = a.quotas.left(c, s, ch)

@@ -18,7 +18,8 @@ const (
 
 // bundle adds a segment of one bundle for class c: pods that must share a new node. They have affinity over the
 // hostname to each other or to an unplaced pod of another class, the leader. It returns false if it adds none. Until
-// Assignment.final is set, it adds none for a class whose pods the bundles of another class need (isRequired).
+// Assignment.final is set, it adds none for a class that needs no leader and whose pods the bundles of another class need
+// (isRequired).
 func bundle(a *Assignment, c *compile.Class, s *compile.Stage) bool {
 	if a.Placed.Left(c) == 0 {
 		return false
@@ -68,7 +69,7 @@ func isRequired(a *Assignment, c *compile.Class) bool {
 	})
 }
 
-// mostOnNewNode returns how many pods with the rule a new node may hold.
+// mostOnNewNode returns how many pods with the rule a new node may hold, compile.NoLimit if the rule sets no limit.
 func mostOnNewNode(r *compile.Rule) int {
 	switch {
 	case r.Kind == topology.Apart && r.Self:
@@ -79,10 +80,10 @@ func mostOnNewNode(r *compile.Rule) int {
 	return compile.NoLimit
 }
 
-// leaders returns the classes that can supply the leader of a bundle of c: one pod that meets all affinity over the
-// hostname of c's pods. The leader must not depend on other pods. So it has no such affinity itself, or it meets its
-// affinity by itself and is the only unplaced pod of its class. The last element is nil if no leader is needed, because a
-// pod of c may come first.
+// leaders returns the classes, at most maxLeaders, that can supply the leader of a bundle of c: one pod that meets all
+// affinity over the hostname of c's pods. The leader must not depend on other pods. So it has no such affinity itself, or
+// it meets its affinity by itself and is the only unplaced pod of its class. The last element is nil if no leader is
+// needed, because a pod of c may come first.
 func leaders(a *Assignment, c *compile.Class, s *compile.Stage) []*compile.Class {
 	groups, mayLead := affinityGroups(a, c, s)
 	var out []*compile.Class
@@ -116,7 +117,7 @@ func affinityGroups(a *Assignment, c *compile.Class, s *compile.Stage) (groups [
 }
 
 // canJoin reports whether a pod of the leader can share a new node in the domains of ch with pods of c. It is false if a
-// spread or anti-affinity rule of one counts the other.
+// spread or anti-affinity rule of one counts the other, or if the leader may not get ch (Assignment.Allows).
 func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, leader *compile.Class, ch *Choice) bool {
 	last := leader.Last()
 	if restricts(s, leader.Members) || restricts(last, c.Members) {

@@ -19,7 +19,7 @@ type Choice struct {
 	Fit     *catalog.Fit
 }
 
-// maxChoices is the largest number of choices of one class in one stage.
+// maxChoices is the largest number of choices that combinations returns.
 const maxChoices = 256
 
 // A choiceKey identifies the choices of a class in the cache.
@@ -56,7 +56,7 @@ func (a *Assignment) choicesWith(c *compile.Class, s *compile.Stage, more []int)
 }
 
 // combinations returns choices for each combination of domains of the keys, on nodes that f admits. If no pool can launch a
-// node for any of them, and the pods may be in any domain, it returns choices in which no domain is settled.
+// node for any of them, and takesAnyDomain is true, it returns choices in which no domain is settled.
 func (a *Assignment) combinations(c *compile.Class, s *compile.Stage, keys []int, f *catalog.DaemonFilter) []*Choice {
 	all := a.Problem.NarrowToDaemons(s.Terms, f)
 	terms, tolerations := a.pinned(c, s, all)
@@ -120,8 +120,8 @@ func (a *Assignment) combine(keys, chosen []int, yield func([]int)) {
 	}
 }
 
-// appendRotations appends a copy of ch for each node term that may be preferred. It omits choices that no pool can
-// launch, and those with the same fit as an earlier one.
+// appendRotations appends a copy of ch for each node term that may be preferred (Interner.Rotations). It omits choices for
+// which no pool can launch a node, those with the same offerings as an earlier copy, and those beyond maxChoices.
 func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Needs) []*Choice {
 	from := len(out)
 	for _, terms := range a.Problem.Intern.Rotations(needs.Terms) {
@@ -138,9 +138,9 @@ func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Nee
 	return out
 }
 
-// pinned returns terms and the tolerations of the stage, narrowed to nodes on which all required spread constraints count
-// the pods. On other nodes a constraint might not count them, so the number of counted pods would not be known. Spread over
-// the hostname is ignored.
+// pinned returns terms and the tolerations of the stage, narrowed to nodes on which all required spread constraints that
+// select the pods count them. On other nodes a constraint might not count them, so the number of counted pods would not be
+// known. Spread over the hostname is ignored.
 func (a *Assignment) pinned(c *compile.Class, s *compile.Stage, terms *catalog.NodeTerms) (*catalog.NodeTerms, *catalog.Tolerations) {
 	tolerations := s.Tolerations
 	in := a.Problem.Intern

@@ -10,8 +10,8 @@
 // of those the cheapest. Pods of a class with the same Choice form a Segment. Pods that must share a node form bundles
 // (bundle.go). A class with affinity to unplaced pods is tried again after these are placed.
 //
-// An Assignment does not move a pod that it has placed. If limits or minValues then leave no node for some pods,
-// package pack makes another Assignment with quotas (quota.go).
+// An Assignment does not move a pod that it has placed, except some nominated pods (existing/move.go). If limits or
+// minValues then leave no node for some pods, package pack makes another Assignment with quotas (quota.go).
 //
 // Begin with assign.go, then choice.go.
 package assign

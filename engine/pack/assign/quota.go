@@ -19,7 +19,7 @@ func keyOf(c *compile.Class, s *compile.Stage, ch *Choice) quotaKey {
 	return quotaKey{class: c.Index, stage: s.ID, fit: ch.Fit.ID}
 }
 
-// left returns how many more pods of the class may get the choice.
+// left returns how many more pods of the class may get the choice, compile.NoLimit if it has no quota.
 func (q Quotas) left(c *compile.Class, s *compile.Stage, ch *Choice) int {
 	if len(q) > 0 {
 		if n, ok := q[keyOf(c, s, ch)]; ok {

@@ -15,13 +15,14 @@ type Segment struct {
 	Class  *compile.Class
 	Stage  *compile.Stage
 	Choice *Choice
-	// Size is the number of pods in a bundle. The first Leaders of them belong to other classes.
+	// Size is the number of pods in a bundle, 1 if the pods need not share a node. The first Leaders of them belong to
+	// another class.
 	Size, Leaders int
 	// Demand and Fit are those of one bundle.
 	Demand *catalog.Demand
 	Fit    *catalog.Fit
 	// Rules are the rules over the hostname of a bundle's pods. Members are the topology groups over the hostname that
-	// count its pods. Weights[i] is how many of its pods group Members[i] counts; a nil Weights means all.
+	// count its pods. Weights[i] is how many of its pods group Members[i] counts; nil Weights means all of them.
 	Rules            []compile.Rule
 	Members, Weights []int
 	// Pods are the pods of all bundles, bundle after bundle.
@@ -42,7 +43,8 @@ func (s *Segment) Weight(i int) int {
 // owns reports whether Pods[i] belongs to the segment's class and is not a leader.
 func (s *Segment) owns(i int) bool { return i%s.Size >= s.Leaders }
 
-// addSegment adds the next n pods of the class to its segment with the choice. It creates the segment if there is none.
+// addSegment adds the next n pods of the class to its segment with the stage and the choice's Fit. It creates the segment
+// if there is none.
 func (a *Assignment) addSegment(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	var segment *Segment
 	for _, other := range slices.Backward(a.Segments) { // the segments of c are the last ones

@@ -37,8 +37,8 @@ type Overhead struct {
 }
 
 // DaemonsTolerating returns the DaemonSets whose pods tolerate the taints. registered says that the nodes are
-// registered. Before that, deprecated label names in node affinity are replaced by current ones, because a node gets
-// both.
+// registered. Before that, deprecated label names in node selector and node affinity are replaced by current ones,
+// because a node gets both.
 func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels apiv1.LabelRules, registered bool) []DaemonPod {
 	var out []DaemonPod
 	for i, d := range daemons {
@@ -177,8 +177,8 @@ func withAbsent(reqs, term require.Set, known func(string) bool) require.Set {
 	return reqs
 }
 
-// MergePresences returns the DaemonSets of both lists, for a node that may become either of two types. A DaemonSet is
-// certain only if it is certain in both lists.
+// MergePresences returns the DaemonSets that are in a or in b, for a node of which it is open whether a or b applies. A
+// DaemonSet is certain only if it is certain in both lists.
 func MergePresences(a, b []Presence) []Presence {
 	at := func(list []Presence, daemon int) int {
 		return slices.IndexFunc(list, func(x Presence) bool { return x.Index == daemon })

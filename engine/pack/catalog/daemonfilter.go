@@ -36,7 +36,7 @@ func (f *DaemonFilter) admits(on []Presence) bool {
 }
 
 // withDaemons returns the types of m whose new nodes meet the filter. A new node of a type has one of its offerings in s,
-// and runs the DaemonSets that daemonsOn returns.
+// and may run the DaemonSets that daemonsOn returns.
 func (p *Pool) withDaemons(m typeset.Set, s *OfferSet, f *DaemonFilter) typeset.Set {
 	out := typeset.New(len(p.Types))
 	m.Each(func(i int) {

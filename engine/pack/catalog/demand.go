@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// MaxAlternatives is the largest number of terms that result from combining two lists of alternative label
-// requirements, such as node affinity terms and volume topologies.
+// MaxAlternatives limits the number of terms that result from combining two lists of alternative label requirements, such
+// as node affinity terms and volume topologies. Further combinations are omitted.
 const MaxAlternatives = 64
 
 // A Demand is the sum of the requests of one pod, or of a bundle: pods that must share a node. Equal demands share a
@@ -164,8 +164,8 @@ func implies(x, y require.Set) bool {
 	return true
 }
 
-// RequiredTerms returns the alternative label requirements of a pod's node selector and required node affinity. The
-// verdict is not OK if no new node can meet any of them.
+// RequiredTerms returns the alternative label requirements of a pod's node selector and required node affinity. If there
+// is a node affinity none of whose terms a new node can meet, the verdict is not OK.
 func RequiredTerms(spec *corev1.PodSpec) ([]require.Set, model.Verdict) {
 	selector := require.FromLabels(spec.NodeSelector)
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||

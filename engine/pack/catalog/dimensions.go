@@ -11,8 +11,8 @@ import (
 )
 
 // Dimensions are the components of demand and capacity vectors. They are the resources that some pending pod requests,
-// then one dimension for each CSI driver with an attach limit. Amounts are millicores of cpu, bytes of memory and
-// storage, and counts of everything else.
+// then one dimension for each CSI driver with an attach limit. Amounts are millicores of cpu, and whole units of
+// everything else: bytes, pods, devices, volumes.
 type Dimensions struct {
 	Names []corev1.ResourceName
 	// Plain is the number of resources. Later dimensions are numbers of attached volumes.

@@ -18,14 +18,14 @@ type Fit struct {
 	Demand *Demand
 	ByPool []PoolFit // ByPool[i] is for the pool with index i
 	// PerPod is the lowest price per pod, in dollars per hour: the price of a type divided by the number of pods that it
-	// holds.
+	// holds. It is +Inf if no type holds a pod.
 	PerPod float64
 }
 
 // A PoolFit is the part of a Fit for one pool. Set is nil if the pool's taints or all its types exclude the pods.
 type PoolFit struct {
 	Set   *OfferSet
-	Types typeset.Set
+	Types typeset.Set // the types with an offering in Set that hold one pod
 }
 
 // Needs are what pods require of a new node.
@@ -54,7 +54,7 @@ type setKey struct {
 }
 
 // Fit returns the offerings and types that hold a pod with these needs. For each pool it uses only the first of the node
-// terms that some type meets.
+// terms with which some type holds the pod.
 func (c *Catalog) Fit(n Needs) *Fit {
 	k := fitKey{terms: n.Terms.ID, tolerations: n.Tolerations.ID, demand: n.Demand.ID, daemons: n.Daemons.id(), extra: n.Extra.String()}
 	if len(n.Ports) > 0 {
@@ -82,8 +82,8 @@ func (c *Catalog) Fit(n Needs) *Fit {
 	return f
 }
 
-// fitTerm returns the offerings and types of p that hold a pod by n.Terms.Terms[term], and false if there are none.
-// extra is the text of n.Extra.
+// fitTerm returns the offerings of p that meet n.Terms.Terms[term] and the types that hold a pod, and false if there are
+// none. extra is the text of n.Extra.
 func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, bool) {
 	k := setKey{p.Index, n.Terms.ID, term, extra}
 	s, ok := c.byTerm[k]

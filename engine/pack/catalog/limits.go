@@ -26,8 +26,9 @@ func newLimits(s *model.Snapshot, pools []*Pool, reservations reservations) *Lim
 	return l
 }
 
-// remaining returns the limits of the pool less the capacity of its nodes. A NodeClaim that is not launched counts with
-// the maximum of each resource over the types that it may become.
+// remaining returns the limits of the pool less the capacity of its nodes, nil for no limits. An amount is negative if a
+// limit is exceeded. A NodeClaim that is not launched counts with the maximum of each resource over the types that it may
+// become.
 func remaining(s *model.Snapshot, p *model.Pool) model.Resources {
 	if p.Limits == nil {
 		return nil
@@ -74,11 +75,11 @@ func (l *Limits) Clone() *Limits {
 // Limited reports whether p has limits.
 func (l *Limits) Limited(p *Pool) bool { return l.pools[p.Index] != nil }
 
-// Left returns what the limits of p still allow, nil if p has no limits. Callers must not change the result.
+// Left returns what the limits of p still allow, nil if p has no limits. It is not a copy: changing it changes l.
 func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
 
-// Allow returns how many more nodes of type t the limits and the type's reservation allow, Unlimited if there are none. If
-// it returns 0, the verdict names the limit that is exceeded, or the reservation that has too few units left.
+// Allow returns how many more nodes of type t the limits of its pool and its reservation allow, Unlimited if it has neither.
+// If it returns 0, the verdict names the limit that is exceeded, or the reservation that has too few units left.
 func (l *Limits) Allow(t *Type) (n int64, v model.Verdict) {
 	n = Unlimited
 	if r := t.Reservation; r != nil {
@@ -107,8 +108,8 @@ func (l *Limits) Allow(t *Type) (n int64, v model.Verdict) {
 	return n, model.Verdict{}
 }
 
-// Take subtracts n nodes of type t from what the limits of its pool and its reservation allow. Each node uses charge. A
-// negative n adds nodes back.
+// Take subtracts n nodes of type t from what the limits of its pool and its reservation allow. Each node uses charge of the
+// limits, and 1 of a limit on nodes. A negative n adds nodes back.
 func (l *Limits) Take(t *Type, charge model.Resources, n int64) {
 	if r := t.Reservation; r != nil {
 		l.reservations[r.Index] -= int(n) * t.Draw
@@ -146,7 +147,7 @@ func (l *Limits) AllowAny(p *Pool, types typeset.Set) (found bool) {
 }
 
 // Launches reports whether p can launch a node that holds the demand, within limits and minValues. on is the part of a
-// Fit for p. If minValues are not met, missing is the label with too few values.
+// Fit for p. If limits allow a node but minValues are not met, missing is a label with too few values.
 func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing string, ok bool) {
 	var tried []*Reservation
 	on.Types.Each(func(i int) {

@@ -7,10 +7,10 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// An OfferSet is the offerings of one pool that meet label requirements. Pods with equal requirements share a pointer.
-// Pods with different OfferSets may share a node if some offering is in both.
+// An OfferSet is the offerings of one pool that meet label requirements. Equal requirements share a pointer. Pods with
+// different OfferSets may share a node if some offering is in both.
 type OfferSet struct {
-	ID           int
+	ID           int // index in offerSets.list of the pool
 	Requirements require.Set
 	// Prices[i] is the price by which the packer chooses type i, in dollars per hour: Type.packedPrice, at least
 	// minPrice. It is +Inf if the type has no offering in the set.
@@ -87,8 +87,8 @@ func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
 	return nil
 }
 
-// OffersFor returns the OfferSet for pods that require the term. It returns nil if the pool's nodes cannot have the
-// required labels.
+// OffersFor returns the OfferSet for pods that require the term, which may be empty. It returns nil if the pool's
+// requirements exclude the required labels.
 func (p *Pool) OffersFor(term require.Set) *OfferSet {
 	term = term.Normalize(p.settings.Labels.Aliases)
 	if _, ok := p.Requirements.Compatible(term, p.settings.Known); !ok {

@@ -6,14 +6,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Options are the types that a planned node may be launched as, cheapest first. Nodes with equal lists share a pointer.
+// Options are the types that a planned node may be launched as, cheapest first.
 type Options struct {
 	Types     []*Type
 	Instances []*model.InstanceType // the instance types of Types, in the same order
 }
 
 // Options returns the types that have an offering in s, hold amount, use reservation r (nil: none), and are in each of the
-// sets among. Callers must not change the result.
+// sets among. Callers must not change the result, because calls that find the same types share it.
 func (p *Pool) Options(s *OfferSet, amount []int64, r *Reservation, among ...typeset.Set) *Options {
 	found := p.Bins().Index.Options(binpack.OfferSet(s.ID), amount, supplyOf(r), among...)
 	out := p.options[found]

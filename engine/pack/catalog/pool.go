@@ -22,7 +22,7 @@ type Pool struct {
 	Empty model.Verdict
 
 	settings Settings
-	watched  []DaemonPod // the DaemonSets that Watch selected and that tolerate the pool's taints
+	watched  []DaemonPod // the DaemonSets that Watch selected and whose pods tolerate the pool's taints
 	sets     offerSets
 	volumes  *Volumes
 	bins     *binpack.Catalog                  // result of Bins
@@ -59,7 +59,7 @@ type Settings struct {
 // type defines it.
 func (s *Settings) Known(key string) bool { return s.Labels.WellKnown.Has(key) }
 
-// Compile returns the catalog of the snapshot. d are the dimensions of the demands of pods.
+// Compile returns the catalog of the snapshot. d and v are the dimensions and Volumes of the pods to plan.
 func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog {
 	c := &Catalog{
 		volumes: v, settings: o, fits: map[fitKey]*Fit{}, byTerm: map[setKey]*OfferSet{}, held: map[[2]int]typeset.Set{},
@@ -129,8 +129,8 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reser
 	}
 }
 
-// Watch selects the DaemonSets that daemonsOn and PresencesWithin return: those for whose index relevant is true. It
-// must be called before daemonsOn and Fit.
+// Watch selects the DaemonSets that daemonsOn and PresencesWithin may return: those for whose index in daemons relevant is
+// true. daemons is Snapshot.Daemons. Watch must be called before daemonsOn and Fit.
 func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) {
 	for _, p := range c.Pools {
 		for _, d := range DaemonsTolerating(daemons, p.Taints, p.settings.Labels, false) {
@@ -141,7 +141,7 @@ func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) 
 	}
 }
 
-// daemonsOn returns the DaemonSets selected by Watch whose pods may run on a new node of type i with an offering of s.
+// daemonsOn returns the DaemonSets selected by Watch whose pods may run on a new node of Types[i] with an offering of s.
 func (p *Pool) daemonsOn(s *OfferSet, i int) []Presence {
 	if len(p.watched) == 0 {
 		return nil
@@ -155,7 +155,7 @@ func (p *Pool) daemonsOn(s *OfferSet, i int) []Presence {
 	return s.daemons[i]
 }
 
-// PresencesWithin returns the DaemonSets selected by Watch whose pods may run on a new node of type i with labels that
+// PresencesWithin returns the DaemonSets selected by Watch whose pods may run on a new node of Types[i] with labels that
 // meet reqs. A Presence is certain if it is certain for every offering that reqs allow. The result is never nil.
 func (p *Pool) PresencesWithin(reqs require.Set, i int) []Presence {
 	t := p.Types[i]

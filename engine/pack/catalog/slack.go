@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// LeaveSlack lowers Room of each type by share (0 to 0.5) of its cpu and memory. Any of the demands that fits on an
-// empty node still fits afterwards.
+// LeaveSlack lowers Room of each type by share (0 to 0.5) of its allocatable cpu and memory. It lowers Room by less if one
+// of the demands, alone on a node of the type, would otherwise not fit any more.
 func (c *Catalog) LeaveSlack(share float64, demands []*Demand) {
 	for _, p := range c.Pools {
 		for _, t := range p.Types {

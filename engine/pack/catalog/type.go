@@ -14,20 +14,21 @@ import (
 )
 
 // A Type is an instance type as one NodePool launches it. Each capacity reservation and each commitment of the instance type
-// is a Type of its own. One more Type has the offerings without a reservation, at their list prices.
+// is a Type of its own. One more Type has the offerings without a reservation, if there are any, at their list prices.
 type Type struct {
 	*model.InstanceType
 	Pool *Pool
 	// Allowed are the combined requirements of the instance type and of the NodePool.
 	Allowed require.Set
-	// Buyable are the available offerings that the NodePool allows, cheapest first. There is at least one.
+	// Buyable are the launchable offerings of the Type that the NodePool allows, cheapest first. There is at least one.
 	Buyable []model.Offering
 	// Room is the allocatable capacity less the requests of DaemonSet pods and less the slack (LeaveSlack), by dimension.
+	// It can be negative.
 	Room []int64
 	// Daemons is what the DaemonSet pods on a node use.
 	Daemons Overhead
-	// Reservation is the capacity reservation or commitment that instances of the type use, nil for none. Draw is how many
-	// of its units one instance uses.
+	// Reservation is the capacity reservation or commitment that instances of the type use, nil for none. Draw is the most
+	// of its units that one instance uses, 0 without a Reservation.
 	Reservation *Reservation
 	Draw        int
 }
@@ -43,7 +44,7 @@ type Reservation struct {
 	PerUnit float64
 }
 
-// reservations are the reservations and commitments by ID. An ID of a commitment has a prefix that no reservation has.
+// reservations are the reservations and commitments by ID. The key of a commitment has a prefix before the ID.
 type reservations map[string]*Reservation
 
 func (r reservations) get(id string, commitment bool, left int64) *Reservation {
@@ -218,7 +219,7 @@ func buyable(t *model.InstanceType, reqs require.Set) []model.Offering {
 	return out
 }
 
-// CheapestWithin returns the cheapest offering that reqs allow, and false if there is none.
+// CheapestWithin returns the cheapest offering of Buyable that reqs allow, and false if there is none.
 func (t *Type) CheapestWithin(reqs require.Set) (model.Offering, bool) {
 	for _, o := range t.Buyable {
 		if _, ok := reqs.Intersects(o.Requirements); ok {
@@ -228,7 +229,7 @@ func (t *Type) CheapestWithin(reqs require.Set) (model.Offering, bool) {
 	return model.Offering{}, false
 }
 
-// price returns the price of the cheapest offering that reqs allow, +Inf if there is none.
+// price returns the price of the cheapest offering that reqs allow, +Inf if there is none or Allowed conflicts with reqs.
 func (t *Type) price(reqs require.Set) float64 {
 	if _, ok := t.Allowed.Intersects(reqs); !ok {
 		return math.Inf(1)

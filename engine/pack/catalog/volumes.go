@@ -29,7 +29,7 @@ type Volumes struct {
 	learned    map[string]map[string]int // learned[type][driver] is the attach limit that existing nodes of the type report
 }
 
-// A VolumeKey identifies a volume by its CSI driver and its handle.
+// A VolumeKey identifies a volume, see volume.Volume.
 type VolumeKey struct{ Driver, Key string }
 
 // NewVolumes returns the Volumes of the pods. It adds to d a dimension for each CSI driver of the pods' volumes for
@@ -117,7 +117,7 @@ func (v *Volumes) Demand(pod *model.Pod) []int64 {
 }
 
 // Attachable sets the volume dimensions of room for a new node of type t: how many volumes it can attach besides those
-// of the DaemonSets.
+// of the pods of daemons.
 func (v *Volumes) Attachable(t *model.InstanceType, daemons []*model.Daemon, room []int64) {
 	for driver, i := range v.at {
 		room[i] = ManyVolumes
@@ -145,7 +145,7 @@ func (v *Volumes) Limit(t *model.InstanceType, driver string) (n int, known bool
 	return n, known
 }
 
-// Drivers calls f for each CSI driver that has a dimension.
+// Drivers calls f for each CSI driver that has a dimension, in any order.
 func (v *Volumes) Drivers(f func(driver string, dimension int)) {
 	for driver, i := range v.at {
 		f(driver, i)

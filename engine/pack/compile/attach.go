@@ -10,9 +10,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/volume"
 )
 
-// limitInFlight sets Attachable and Attached of a node in flight. For each type, the volumes of the DaemonSets are subtracted
-// from the attach limit. Attachable is the lowest result of all types that the node may become. limitInFlight then sets the
-// volume dimensions of Room to ManyVolumes.
+// limitInFlight sets Attachable and Attached of a node in flight. Attachable is what compileInFlight left in the volume
+// dimensions of Room: the least number of volumes, besides those of DaemonSets, of any type that the node may become.
+// limitInFlight then sets these dimensions to ManyVolumes.
 func limitInFlight(c *compiler, n *Node) {
 	if !c.Volumes.Limited() {
 		return
@@ -31,7 +31,7 @@ func ignoreAttachments(c *compiler, n *Node) {
 }
 
 // limitLaunched sets Attachable and Attached of a node that has an instance. daemons are the DaemonSets with volumes
-// that run on the node. For those without a pod there yet, it subtracts the volumes that the pod will attach.
+// that may run on the node. For those without a pod there yet, it subtracts the volumes that the pod would attach.
 func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 	limits := attachLimits(c, n.Node)
 	if len(limits) == 0 {

@@ -23,16 +23,16 @@ type Class struct {
 	// tries them.
 	Refused model.Verdict
 
-	text string // what kube-scheduler reads of the pods, encoded; it orders classes of equal demand
+	text string // the encoding by signer.sign; it breaks ties in sortClasses
 }
 
-// A Spec is the requirements of pods except the amounts of resources. Classes share a Spec if they have the same
-// requirements and the same topology groups count their pods.
+// A Spec is the requirements of pods except the amounts of resources. Classes without volumes share a Spec if they have the
+// same requirements, the same namespace and equal values of the labels that terms read.
 type Spec struct {
 	// Pod is one of the pods. The others have the same requirements.
 	Pod *model.Pod
 	// Stages are the requirements of the pods together with preferences. Each stage has fewer preferences than the one
-	// before, the last has none.
+	// before, the last has none. A refused class may have no stages.
 	Stages []Stage
 	// Required are the node selector and required node affinity, without the topology of volumes. A spread constraint that
 	// honors node affinity counts only pods on nodes that meet them.
@@ -79,14 +79,14 @@ type signature struct {
 	demand *catalog.Demand
 }
 
-// A ruleSet is the requirements that pods of different sizes share: their signatures differ only in amounts of
-// resources. rules are their constraints on other pods. first is the first of the pods.
+// A ruleSet is the requirements of pods whose signatures differ only in amounts of resources. rules are their constraints
+// on other pods, with Rule.Self for the labels of first, the first of the pods.
 type ruleSet struct {
 	rules []topology.Rule
 	first *model.Pod
 }
 
-// classify makes the classes, in placement order: by falling priority, rising placementRank, falling cpu, falling
+// classify sets Problem.Classes, in placement order: by falling priority, rising placementRank, falling cpu, falling
 // memory. Large pods are placed before small ones, because small ones fit into the gaps that large ones leave.
 func classify(c *compiler) {
 	pods := c.pods
@@ -98,11 +98,8 @@ func classify(c *compiler) {
 	var sets []ruleSet
 	numbers := map[string]int{}
 	for id, text := range signed.texts {
-		pod, key := pods[signed.firsts[id]], text[signed.marks[id]:]
-		n, ok := numbers[key]
-		if !ok {
-			n = len(sets)
-			numbers[key] = n
+		pod, n := pods[signed.firsts[id]], numberOf(numbers, text[signed.marks[id]:])
+		if n == len(sets) {
 			sets = append(sets, ruleSet{rules: rulesOf(c, pod), first: pod})
 		}
 		signatures[id] = signature{text: text, rules: n, demand: c.Intern.Demand(c.Volumes.Demand(pod))}
@@ -242,8 +239,8 @@ func sortClasses(c *compiler) {
 }
 
 // rulesOf returns the pod's affinity, anti-affinity and spread constraints, including default ones. If
-// Settings.IgnorePreferences is set, it omits preferences. It adds their terms to c.terms.book, which numbers the terms of
-// the plan.
+// Settings.IgnorePreferences is set, it omits preferences. It adds the terms of the result to c.terms.book, which numbers
+// the terms of the plan.
 func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	defaults := c.Settings.defaultsOf(pod)
 	if !hasPodRules(&pod.Object.Spec) && len(defaults) == 0 {
@@ -259,9 +256,9 @@ func rulesOf(c *compiler, pod *model.Pod) []topology.Rule {
 	return rules
 }
 
-// specOf returns the spec of a pod, and adds it to known if it is new. Pods of a ruleSet share its rules, except
-// Rule.Self: whether a term selects the pod itself depends on the pod's labels. Each pod with volumes gets its own
-// spec, because refusals name the volumes.
+// specOf returns the spec of a class with this pod, and adds it to known if it is new. key is the numbers of the pod's
+// ruleSet and of the labels that terms read. Pods of a ruleSet share its rules, except Rule.Self: whether a term selects
+// the pod itself depends on its labels. Each class with volumes gets its own spec, because refusals name the volumes.
 func specOf(c *compiler, known map[[2]int]*Spec, pod *model.Pod, key [2]int, set *ruleSet) *Spec {
 	if s := known[key]; s != nil && len(pod.Object.Spec.Volumes) == 0 {
 		return s

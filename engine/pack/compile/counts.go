@@ -10,7 +10,7 @@ import (
 )
 
 // Counts holds, for each topology group and domain, how many pods of the group are there, and how many the required
-// anti-affinity of other pods allows. Problem.Counts has the state before planning: running pods, expected DaemonSet
+// anti-affinity of other pods allows. Problem.Counts counts what exists before planning: running pods, expected DaemonSet
 // pods and host ports in use. Phases that place pods work on a clone.
 type Counts struct {
 	problem *Problem
@@ -28,7 +28,7 @@ type GroupCount struct {
 	// Eligible says whether the domain has, or may get, a node on which the group counts pods. As in kube-scheduler, only
 	// eligible domains count for the global minimum.
 	Eligible []bool
-	// Total is the number of pods that the group counts in all domains. Only IsFirst uses it, to check whether it is 0.
+	// Total is 0 if the group counts no pod in any domain, and above 0 if it may count one. Only IsFirst uses it.
 	Total int
 }
 
@@ -102,7 +102,8 @@ func countRunning(c *compiler, group int, n *Node, terminating bool) {
 	counts.Total++
 }
 
-// countPorts counts each of the host ports, which are in use on n, in the groups of the ports that conflict with it.
+// countPorts counts each of the host ports in the groups of the ports that conflict with it. The ports are those that pods
+// use on n, or that DaemonSet pods may use there.
 func countPorts(c *compiler, n *Node, ports []catalog.Port) {
 	if n.Index < 0 {
 		return
@@ -184,7 +185,8 @@ func tolerates(g *Group, n *Node) bool {
 	return g.Filter.Tolerations == nil || !g.Filter.Tolerations.RefuseHard(n.Taints)
 }
 
-// MayMeet reports whether a node may meet one of the terms of a. The node has exactly the labels that reqs mentions.
+// MayMeet reports whether a node may meet one of the terms of a. The node has exactly the labels that reqs mentions, with
+// values that reqs allow.
 func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	return slices.ContainsFunc(a.Terms, func(term require.Set) bool {
 		_, ok := reqs.Compatible(term.Normalize(p.Settings.Labels.Aliases), nil)
@@ -195,7 +197,7 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 // AnyDisplaced reports whether some pod to be placed still runs on a node that is being deleted.
 func (p *Problem) AnyDisplaced() bool { return len(p.terms.displaced) > 0 }
 
-// Allows returns how many pods with the rule may be placed in domain d of its group, math.MaxInt32 if the rule sets no
+// Allows returns how many more pods with rule r may be placed in domain d of its group, math.MaxInt32 if r sets no
 // limit. On nodes without the label (Outside) only anti-affinity allows pods. If d is Unsettled, no rule does. mayBeFirst
 // reports whether a pod may satisfy an affinity rule by itself (kube-scheduler's first-pod exception).
 func (c *Counts) Allows(r *Rule, d int, mayBeFirst func(*Rule) bool) int {
@@ -281,8 +283,8 @@ func (c *Counts) Spare(group, d int) int {
 }
 
 // Add counts n pods of the group in domain d. certain says that they are certain to be in d and to be counted. If d is
-// Unsettled, all groups count them in Total, and an anti-affinity group also in every domain. If d is Outside, none counts
-// them.
+// Unsettled, Add counts them only in Total, and for an anti-affinity group also in Present of every domain. If d is
+// Outside, it does not count them.
 func (c *Counts) Add(group, d, n int, certain bool) {
 	counts := &c.groups[group]
 	switch {
@@ -308,8 +310,8 @@ func (c *Counts) AddTotal(group, n int) { c.groups[group].Total += n }
 // AddPossible counts n pods that may be in domain d: in Present, but not in Certain and Total.
 func (c *Counts) AddPossible(group, d, n int) { c.groups[group].Present[d] += int32(n) }
 
-// Reserve records that a pod with rule r was placed in domain d. If r is required anti-affinity, it lowers Limit of d, so
-// that no other pod of the rule's group can be placed in d. Other rules change nothing.
+// Reserve records that a pod with rule r was placed in domain d. If r is required anti-affinity, Reserve lowers Limit of d,
+// so that no other pod of the rule's group can be placed in d. Otherwise it changes nothing.
 func (c *Counts) Reserve(r *Rule, d int) {
 	if r.Kind != topology.Apart || r.Soft || d < 0 {
 		return

@@ -122,8 +122,8 @@ func isCertain(c *compiler, d *Daemon, terms []int) bool {
 	})
 }
 
-// expectedDaemons returns those of daemons that are in Problem.Daemons, have no pod on node n yet, and may get one. daemons
-// tolerate the taints of the node. reqs are the label requirements that the node meets.
+// expectedDaemons returns those of daemons that are in Problem.Daemons, have no pod on node n yet, and may get one. The pods
+// of daemons tolerate the taints of the node. reqs are the label requirements that the node meets.
 func expectedDaemons(c *compiler, daemons []catalog.DaemonPod, reqs require.Set, n *model.Node) []catalog.Presence {
 	known := c.Settings.Known
 	if n.Registered {
@@ -135,8 +135,8 @@ func expectedDaemons(c *compiler, daemons []catalog.DaemonPod, reqs require.Set,
 	})
 }
 
-// watchDaemons sets Daemon.OnNewNodes of the DaemonSets in Problem.Daemons. It considers the types of which the limits allow
-// one more node.
+// watchDaemons sets Daemon.OnNewNodes of the DaemonSets in Problem.Daemons, and selects them by Catalog.Watch. It considers
+// the types of which the limits allow one more node.
 func watchDaemons(c *compiler) {
 	if len(c.Daemons) == 0 {
 		return

@@ -15,7 +15,7 @@ func filterDaemons(c *compiler, s *Spec, stage *Stage) {
 	}
 	var avoid []int
 	var oneOf [][]int
-	counted := true // whether each affinity rule counts DaemonSet pods
+	counted := true // whether each affinity rule over the hostname counts DaemonSet pods
 	for _, r := range stage.PerNode {
 		g := c.Groups[r.Group]
 		if r.Kind != topology.Near {

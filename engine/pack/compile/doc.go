@@ -11,7 +11,7 @@
 //   - the catalog of instance types that may be launched (package catalog);
 //   - counts: how many running pods each group counts in each domain (counts.go).
 //
-// A Problem does not change after Compile returns. Phases that place pods work on clones of its Counts and Limits.
+// After Compile returns, only caches of a Problem change. Phases that place pods work on clones of its Counts and Limits.
 //
 // Begin with problem.go.
 package compile

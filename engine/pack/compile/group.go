@@ -20,10 +20,10 @@ type Group struct {
 	Key  int // index in Problem.Keys
 	// Filter selects the nodes whose pods count, for spread with nodeAffinityPolicy or nodeTaintsPolicy Honor.
 	Filter catalog.NodeFilter
-	// OtherKeys are the topology keys of the other required spread constraints of the pods with this one. As in
-	// kube-scheduler, pods on a node without one of these labels are not counted.
+	// OtherKeys are the topology keys (indices in Problem.Keys) of the other required spread constraints of the pods with
+	// this one. As in kube-scheduler, pods on a node without one of these labels are not counted.
 	OtherKeys []int
-	// Hard says that some rule with this group is required.
+	// Hard says that some constraint with this group is required.
 	Hard bool
 	// Classes are the classes whose pods the group counts, except refused ones. It is set only for affinity groups.
 	Classes []*Class
@@ -33,7 +33,7 @@ type Group struct {
 	Daemons []int
 }
 
-// A groupKey identifies a group. Rules with equal keys have the same group.
+// A groupKey identifies a group: by the number of its term, kind, IDs of its filter (-1 for none), and encoded OtherKeys.
 type groupKey struct {
 	term               int
 	kind               topology.Kind
@@ -86,7 +86,7 @@ func (c *compiler) groupOf(r *topology.Rule, s *Spec, t *catalog.Tolerations) in
 	return c.addGroup(key, &fresh)
 }
 
-// otherSpreadKeys returns the topology keys of the required spread constraints of s except own, rising.
+// otherSpreadKeys returns the indices of the topology keys of the required spread constraints of s except own, rising.
 func (c *compiler) otherSpreadKeys(s *Spec, own int) []int {
 	var keys []int
 	for i := range s.Rules {
@@ -131,11 +131,11 @@ func (c *compiler) portGroup(q catalog.Port) int {
 	return len(c.Groups) - 1
 }
 
-// A repulsion is the required anti-affinity of a running pod. No pod that one of the terms selects may be placed in the
-// domains of the running pod's node.
+// A repulsion is the required anti-affinity of a running pod. A pod that one of the terms selects must not be placed in the
+// domain of the running pod's node, by the topology key of the term.
 type repulsion struct {
-	node  string
-	terms []int
+	node  string // name of the running pod's node
+	terms []int  // numbers in termIndex.book
 }
 
 // findRepulsions sets repulsions from the required anti-affinity of the running pods, except displaced ones.
@@ -166,7 +166,8 @@ func (c *compiler) findRepulsions() {
 	}
 }
 
-// joinGroups sets the Members of each spec: the groups that count its pods. It must run when all groups exist.
+// joinGroups adds the groups of required anti-affinity of running and DaemonSet pods. It then sets Spec.Members, NodeMembers
+// and Free, Group.Classes, Daemon.Repels, and what joinDaemons sets. It must run after classify.
 //
 // A spread group counts only pods that have rules or host ports, or that required affinity or anti-affinity selects. All
 // other pods (Spec.Free) come last in the order of the plan, so that they cannot violate the spread of pods placed before.
@@ -208,7 +209,7 @@ func (c *compiler) joinGroups() {
 }
 
 // joinSpec finds the topology groups that count the pods of s, and stores them in s.Members and s.NodeMembers. It also sets
-// s.Free. terms are the affinity, anti-affinity and spread terms that select the pods.
+// s.Free. terms are the numbers of the affinity, anti-affinity and spread terms that select the pods.
 func (c *compiler) joinSpec(s *Spec, terms []int) {
 	ruled := len(s.Rules) > 0 || len(s.Ports) > 0
 	var spread []int

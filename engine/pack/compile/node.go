@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,7 +31,7 @@ type Node struct {
 	// Domains[k] is the node's domain of topology key k, Outside or Unsettled. The entry of HostKey is not used, because
 	// method Domain returns Index for it. Domains is nil if there are no topology groups.
 	Domains []int
-	// Attachable[d] is how many more volumes driver d can attach to the node. A driver without an entry has no limit.
+	// Attachable[d] is how many more volumes CSI driver d can attach to the node. A driver without an entry has no limit.
 	// Attached has the volumes that are attached already, see attachmentOf.
 	Attachable map[string]int
 	Attached   map[string]bool
@@ -49,7 +51,7 @@ func (n *Node) Domain(key int) int {
 	return n.Domains[key]
 }
 
-// IsNominated reports whether the pod is nominated to the node, or planned for its NodeClaim.
+// IsNominated reports whether the pod is nominated to, or was planned for, the node or its NodeClaim.
 func (n *Node) IsNominated(s *model.Snapshot, pod *model.Pod) bool {
 	name := s.PromiseOf(pod)
 	return name != "" && (name == n.Name || n.Claim != nil && name == n.Claim.Name)
@@ -70,13 +72,7 @@ func compileNodes(c *compiler) {
 		}
 	}
 	slices.SortStableFunc(c.Nodes, func(a, b *Node) int {
-		switch {
-		case a.Initialized == b.Initialized:
-			return strings.Compare(a.Name, b.Name)
-		case a.Initialized:
-			return -1
-		}
-		return 1
+		return cmp.Or(int(encode.Bool(b.Initialized))-int(encode.Bool(a.Initialized)), strings.Compare(a.Name, b.Name))
 	})
 	for i, n := range c.Nodes {
 		n.Index = i
@@ -110,8 +106,8 @@ func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	return n
 }
 
-// compileInFlight sets the fields of a node in flight from the instance types that it may become. It returns false if
-// there are none.
+// compileInFlight sets the fields of a node in flight from the instance types that it may become: Room is the least, Ports
+// and Expected are the union over these types. It returns false if there are none.
 func compileInFlight(c *compiler, n *Node) bool {
 	n.InFlight, n.MayHave = true, n.Wishes()
 	types := catalog.ClaimTypes(n.Node, c.Snapshot.Types(n.Pool))
@@ -146,7 +142,7 @@ func compileInFlight(c *compiler, n *Node) bool {
 	}
 	limitInFlight(c, n)
 	n.MayHave = unionOfLabels(types, n.MayHave)
-	n.Index = 0
+	n.Index = 0 // until compileNodes numbers the nodes
 	locate(c, n)
 	return true
 }
@@ -186,7 +182,7 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 		}
 	}
 	limitLaunched(c, n, overhead.WithVolumes)
-	n.Index = 0
+	n.Index = 0 // until compileNodes numbers the nodes
 }
 
 // locate sets Domains of the node. New label values get the next domain numbers.
@@ -240,8 +236,8 @@ func (p *Problem) DomainsOf(n *Node, key int) []int {
 	return out
 }
 
-// unionOfLabels returns wanted with the labels of the types added. Each label gets the values of all types. Labels
-// whose value some type leaves open are not added.
+// unionOfLabels returns wanted with the labels of the types added. Each label gets the values of all types that define it.
+// Labels whose value some type leaves open are not added.
 func unionOfLabels(types []*model.InstanceType, wanted require.Set) require.Set {
 	values := map[string]map[string]bool{}
 	open := map[string]bool{} // labels whose value some type does not fix
@@ -260,14 +256,9 @@ func unionOfLabels(types []*model.InstanceType, wanted require.Set) require.Set 
 		}
 	}
 	for key, set := range values {
-		if open[key] {
-			continue
+		if !open[key] {
+			wanted = wanted.With(require.New(key, corev1.NodeSelectorOpIn, slices.Collect(maps.Keys(set))...))
 		}
-		list := make([]string, 0, len(set))
-		for v := range set {
-			list = append(list, v)
-		}
-		wanted = wanted.With(require.New(key, corev1.NodeSelectorOpIn, list...))
 	}
 	return wanted
 }
@@ -317,7 +308,7 @@ func meets(has, term require.Set, inFlight bool) bool {
 // taints.
 type daemonCache map[string][]catalog.DaemonPod
 
-// on returns the DaemonSets that tolerate the node's taints.
+// on returns the DaemonSets whose pods tolerate the node's taints.
 func (l daemonCache) on(c *compiler, n *model.Node) []catalog.DaemonPod {
 	key := string(encode.Messages([]byte{encode.Bool(n.Registered)}, n.Taints))
 	list, known := l[key]

@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A Problem is the input of the packing phases, compiled from a snapshot. It is not modified after Compile.
+// A Problem is the input of the packing phases, compiled from a snapshot. After Compile only its caches change.
 type Problem struct {
 	Snapshot   *model.Snapshot
 	Settings   Settings

@@ -15,13 +15,13 @@ const (
 	// setWork is the work for one ruleSet. termsWork is added for each new combination of node selector, node affinity and
 	// tolerations (nodeRequirements), because it is compared with every instance type.
 	setWork, termsWork = 100, 2_500
-	// alwaysTried is the largest number of rule sets for which work is not limited.
+	// alwaysTried is the largest number of ruleSets for which work is not limited.
 	alwaysTried = 200
-	// rotationSeconds is the interval in seconds after which rule sets of equal cost change their order.
+	// rotationSeconds is the interval in seconds after which ruleSets of equal cost change their order.
 	rotationSeconds = 30
 )
 
-// notTried is the verdict on pods for whose rule set the work budget of their namespace does not suffice.
+// notTried is the verdict on pods for whose ruleSet the work budget of their namespace does not suffice.
 var notTried = model.Verdict{Rule: model.RuleEffort}
 
 // A setCost is the work for one ruleSet, in units of maxWork. set is the index of the ruleSet.
@@ -31,11 +31,11 @@ type setCost struct {
 }
 
 // shareWork returns for each ruleSet whether the plan tries its pods. Nil means all. setOf returns the index of the
-// ruleSet of pod i of c.pods. samples are indices of pods, one for each combination of labels that terms distinguish.
+// ruleSet of pod i of c.pods. samples are the indices of one pod of each class.
 //
 // Each namespace has the same share of maxWork. What a namespace does not use is left to the others. Within a
-// namespace, cheap sets are tried first. The order of sets of equal cost changes every rotationSeconds, so that each is
-// tried in some plan.
+// namespace, cheap ruleSets are tried first. The order of ruleSets of equal cost changes every rotationSeconds, so that
+// each is tried in some plan.
 func shareWork(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) []bool {
 	if len(sets) <= alwaysTried {
 		return nil
@@ -67,8 +67,8 @@ func shareWork(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []i
 	return tried
 }
 
-// workByNamespace returns, by namespace, the rule sets whose work is charged to it. A rule set that pods of several
-// namespaces have is charged to the namespace with the fewest rule sets.
+// workByNamespace returns, by namespace, the ruleSets whose work is charged to it. A ruleSet that pods of several
+// namespaces have is charged to the namespace with the fewest ruleSets.
 func workByNamespace(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) map[string][]setCost {
 	users := make([]map[string]bool, len(sets))
 	count := map[string]int{}

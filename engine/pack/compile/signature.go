@@ -64,7 +64,8 @@ func nodeRequirements(pod *model.Pod) string {
 	return string(appendNodeRequirements(nil, &pod.Object.Spec))
 }
 
-// signVolumes appends the CSI drivers and topologies of the pod's volumes, and what they use of attach limits.
+// signVolumes appends the CSI drivers and topologies of the pod's volumes, what they use of attach limits, and the reason
+// why the volumes cannot be determined.
 func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
 	volumes, no := volume.Of(s.c.Snapshot, pod)
 	b = encode.String(b, no.Subject)
@@ -87,7 +88,7 @@ func hasPodRules(spec *corev1.PodSpec) bool {
 	return len(spec.TopologySpreadConstraints) > 0 || a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil)
 }
 
-// defaultsOf returns the default spread constraints of a pod, none if it has constraints of its own.
+// defaultsOf returns the default spread constraints of a pod, none if it has spread constraints of its own.
 func (s *Settings) defaultsOf(pod *model.Pod) []corev1.TopologySpreadConstraint {
 	if s.DefaultSpread == nil || len(pod.Object.Spec.TopologySpreadConstraints) > 0 {
 		return nil

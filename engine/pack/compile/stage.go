@@ -19,10 +19,12 @@ type Stage struct {
 	ID          int // index in Spec.Stages
 	Terms       *catalog.NodeTerms
 	Tolerations *catalog.Tolerations
-	// OverDomains are the rules over labels that nodes share, such as the zone. PerNode are the rules over the hostname.
+	// OverDomains are the rules over labels that nodes share, such as the zone. PerNode are the rules over the hostname,
+	// among them an anti-affinity rule for each host port.
 	OverDomains, PerNode []Rule
-	// Keys are the topology keys, rising, whose domain must be chosen before a pod gets a new node. They are those of the
-	// stage's rules, and of required rules of other pods that count its pods, except the hostname.
+	// Keys are the indices of the topology keys, rising, whose domain must be chosen before a pod gets a new node. They are
+	// the keys (Group.Key, OtherKeys) of the groups of OverDomains, and of the groups with required rules that count the
+	// pods, except the hostname.
 	Keys []int
 	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. It is nil if it excludes none.
 	// DaemonAffinity also excludes nodes without DaemonSet pods that meet all affinity of the stage over the hostname. It is
@@ -63,7 +65,7 @@ func (s *Stage) HasNear() bool {
 	return slices.ContainsFunc(s.PerNode, func(r Rule) bool { return r.Kind == topology.Near })
 }
 
-// compileStages sets the stages of s. The verdict is the reason why no node can ever take the pods, or OK.
+// compileStages sets Stages, Required and Drivers of s. The verdict is the reason why no node can ever take the pods, or OK.
 //
 // Preferences are dropped from stage to stage in Karpenter's order: pod affinity, pod anti-affinity, node affinity,
 // then spread with ScheduleAnyway. Of one kind, the preference with the largest weight is dropped first. If there are
@@ -133,7 +135,8 @@ func heaviest(rules []topology.Rule, kind topology.Kind) int {
 	return best
 }
 
-// preferredTerms returns the terms of preferred node affinity, by falling weight.
+// preferredTerms returns the terms of preferred node affinity, by falling weight. It omits empty ones and those with
+// matchFields.
 func preferredTerms(spec *corev1.PodSpec) []require.Set {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
 		return nil
@@ -180,7 +183,7 @@ func withVolumes(c *compiler, s *Spec, required []require.Set, volumes []volume.
 	return required, model.Verdict{}
 }
 
-// addRules adds the rules to the stage, each with its group, and an anti-affinity rule for each host port.
+// addRules adds the rules to a stage of s, each with its group, and an anti-affinity rule for each host port.
 func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 	for i := range rules {
 		r := Rule{
@@ -211,8 +214,8 @@ func addRules(c *compiler, stage *Stage, s *Spec, rules []topology.Rule) {
 	}
 }
 
-// finishStages sets the fields of each stage that depend on all groups and DaemonSets: the keys and filters. It also
-// refuses classes by refuseDaemonRules.
+// finishStages sets the fields of each stage that depend on all groups and DaemonSets: Keys, Daemons and DaemonAffinity. It
+// also removes rules by dropDaemonRules and refuses classes by refuseDaemonRules.
 func finishStages(c *compiler) {
 	for _, s := range specs(c) {
 		for i := range s.Stages {

@@ -1,8 +1,7 @@
 // Package encode writes what kube-scheduler reads of a pod as bytes. Pods with equal bytes are equal to kube-scheduler.
 //
 // Functions append to b and return the result. Strings and lists are preceded by their length, so that different pods
-// have different encodings. Vector and Ints omit the length: their callers append it if it can
-// differ and other data follow.
+// have different encodings. Vector and Ints omit the length. Callers append it if it can differ and other data follow.
 package encode
 
 import (
@@ -59,7 +58,7 @@ func Message(b []byte, m message) []byte {
 	return b
 }
 
-// Messages appends the length of the list and the messages.
+// Messages appends the number of messages in the list, then each as Message does.
 func Messages[T any, P interface {
 	*T
 	message

@@ -2,8 +2,8 @@
 //
 // A Placement records which pods are on which node, the free capacity of each node, and how many pods each topology
 // group counts. Nominated pods stay on their node if they fit. All other pods go to the first node on which they fit,
-// in the order of compile.Problem.Nodes. If only few pods then have no node, nominated pods that are not bound may be
-// moved to other nodes to free capacity (move.go).
+// in the order of compile.Problem.Nodes. If there are only few other pods, nominated pods may be moved to other nodes to
+// free capacity for them (move.go).
 //
 // Begin with placement.go.
 package existing

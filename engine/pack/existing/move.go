@@ -11,7 +11,7 @@ import (
 
 // Limits of the work of MakeRoom.
 const (
-	// maxWaiting is the largest number of unplaced pods for which MakeRoom runs. For more pods, new nodes are better.
+	// maxWaiting is the largest number of pods that KeepNominated may leave unplaced for MakeRoom to move pods.
 	maxWaiting = 64
 	// maxTargets is the largest number of nodes that MakeRoom tries for one pod, in the order of targets.
 	maxTargets = 64
@@ -19,8 +19,8 @@ const (
 	maxMoves = 3
 )
 
-// A movable is a nominated pod that has no topology constraints and that no topology group counts. It can be moved to
-// any node that has the capacity and meets its node requirements.
+// A movable is a nominated pod without topology constraints, host ports and CSI volumes that no topology group counts. It
+// can be moved to any node that has the capacity and meets its node requirements.
 type movable struct {
 	class *compile.Class
 	pod   *model.Pod
@@ -33,9 +33,9 @@ func isMovable(c *compile.Class) bool {
 		len(last.OverDomains) == 0 && len(last.PerNode) == 0 && last.Daemons == nil && last.DaemonAffinity == nil
 }
 
-// fewWait reports whether there are unplaced pods, at most maxWaiting and at most as many as nominated pods, and no
-// displaced pods. This happens if kube-scheduler binds pods to other nodes than planned. Such pods use the capacity that
-// was planned for other pods, and leave capacity free on the nodes for which they were planned.
+// fewWait reports whether KeepNominated left pods unplaced, at most maxWaiting and at most as many as it placed, and no pods
+// are displaced. This happens if kube-scheduler binds pods to other nodes than planned. Such pods use the capacity that was
+// planned for other pods, and leave capacity free on the nodes for which they were planned.
 func (a *Placement) fewWait() bool {
 	left, nominated := 0, 0
 	for i := range a.Waiting {
@@ -156,8 +156,8 @@ func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	return m, to
 }
 
-// tightest returns the index of the node with the least free capacity, except from, that can take the pod. It returns
-// -1 if there is none.
+// tightest returns the index of the node with the least free capacity, except from, that can take the pod. Free capacity
+// is measured in the pod's requests: the maximum over all resources. tightest returns -1 if there is no such node.
 func (a *Placement) tightest(m movable, from int) int {
 	best, least := -1, 0.0
 	for i := range a.nodes {

@@ -28,7 +28,7 @@ type Placement struct {
 	problem *compile.Problem
 	nodes   []nodeState    // by index in Problem.Nodes
 	meets   map[int][]int8 // meets[t.ID][i] says whether node i meets NodeTerms t: 0 not known, 1 yes, -1 no
-	moves   bool           // whether MakeRoom may move nominated pods
+	moves   bool           // whether MakeRoom may move nominated pods; set by KeepNominated
 }
 
 // A Step is one pod in the order of placement. Free is Spec.Free of the pod's class: its place does not depend on other
@@ -85,8 +85,8 @@ func (a *Placement) Take(c *compile.Class, n int) []*model.Pod {
 	return pods
 }
 
-// KeepNominated places nominated pods on their nodes if they still fit. It checks only required constraints, because it
-// is not known which preferences held when a pod was nominated.
+// KeepNominated places nominated and previously planned pods on their nodes (Snapshot.PromiseOf) if they still fit. It
+// checks only required constraints, because it is not known which preferences held when a pod was nominated.
 func (a *Placement) KeepNominated() {
 	if len(a.nodes) == 0 {
 		return
@@ -136,8 +136,8 @@ func (a *Placement) keepNominated(c *compile.Class, byName map[string]int) {
 	}
 }
 
-// FirstFit places pods of the class on the first nodes that meet the stage's requirements. If the stage has rules over
-// labels that nodes share, it repeats the search: a placed pod may allow the next one in another domain.
+// FirstFit places pods of the class on the first nodes on which they fit in stage s. If the stage has rules over labels that
+// nodes share, it repeats the search: a placed pod may allow the next one in another domain.
 func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 	for again := true; again && a.Left(c) > 0; {
 		again = false
@@ -244,7 +244,7 @@ func (a *Placement) limitsVolumes(c *compile.Class, i int) bool {
 	return false
 }
 
-// put places the pods on node i: it updates the state of the node and the counts.
+// put places the pods on node i: it subtracts them from the free capacity, attaches their volumes and counts them.
 func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
 	node, state := a.problem.Nodes[i], &a.nodes[i]
 	state.pods = append(state.pods, pods...)
