@@ -129,9 +129,17 @@ func (s *search) open(reprice bool) []*pattern {
 const anchorSpacing = 16
 
 // best returns the pattern with the highest ratio of those that bestAround finds for effort.anchors item types: the most
-// valuable one, and others spread over demand.byValue (see anchorSpacing). If none of them has a pattern, best tries
-// further item types with the same spacing. It returns nil if it finds no pattern.
+// valuable one, and others spread over demand.byValue (see anchorSpacing). If none of them has a pattern, best tries all
+// others. It returns nil if no item type has a pattern.
 func (s *search) best() *pattern {
+	if p := s.bestOf(1 + len(s.demand.byValue)/anchorSpacing); p != nil {
+		return p
+	}
+	return s.bestOf(1)
+}
+
+// bestOf is best for each spacing-th item type: after one that it tries, it skips spacing-1 others.
+func (s *search) bestOf(spacing int) *pattern {
 	var best *pattern
 	anchors, next := 0, 0
 	for i, t := range s.demand.byValue {
@@ -146,7 +154,7 @@ func (s *search) best() *pattern {
 		if anchors++; anchors >= s.builder.effort.anchors && best != nil {
 			break
 		}
-		next = i + 1 + len(s.demand.byValue)/anchorSpacing
+		next = i + spacing
 	}
 	return best
 }

@@ -110,7 +110,7 @@ func (f *filling) fits(t *itemType) bool {
 		return false
 	}
 	for d, v := range t.demand {
-		if v > f.free[d] {
+		if v > 0 && v > f.free[d] {
 			return false
 		}
 	}
@@ -213,12 +213,12 @@ func (f *filling) put(t *itemType, c *itemClass, it *item, n int) int {
 // option types to meet the Distinct conditions of offers. It returns 0 if there is none.
 func (f *filling) keepDistinct(offers *offerSet, t *itemType, n int) int {
 	p := &f.pattern
-	typ := &p.catalog.types[p.typ]
+	typ, allowed := &p.catalog.types[p.typ], append(p.allowed(), t.fit[p.catalog.index].types)
 	for ; n > 0; n /= 2 {
 		used := slices.Clone(typ.Capacity)
 		vector.Subtract(used, f.free, 1)
 		vector.Subtract(used, t.demand, -n)
-		options := p.catalog.lookup.Options(offers.id, used, typ.Supply)
+		options := p.catalog.lookup.Options(offers.id, used, typ.Supply, allowed...)
 		if offers.satisfied(p.catalog.affordable(options.Types)) {
 			return n
 		}

@@ -55,8 +55,8 @@ func (p *pattern) charged() []int64 {
 	return p.catalog.types[p.typ].Charge
 }
 
-// resize changes the bin type to the cheapest one with the same supply that holds the pattern and that all its items may
-// use, and sets price. In a catalog with a budget it does nothing, because a cheaper type may have a larger charge.
+// resize changes the bin type to the cheapest one with the same supply that remains, that holds the pattern and that all its
+// items may use, and sets price. In a catalog with a budget it does nothing, because a cheaper type may have a larger charge.
 func (p *pattern) resize() {
 	if len(p.catalog.left) > 0 {
 		return
@@ -66,7 +66,7 @@ func (p *pattern) resize() {
 		if p.offers.price[j] >= p.offers.price[p.typ] {
 			break
 		}
-		if p.catalog.types[j].Supply == from && vector.Fits(demand, p.catalog.types[j].Capacity) && p.admits(j) {
+		if p.catalog.types[j].Supply == from && !p.catalog.soldOut(j) && vector.Fits(demand, p.catalog.types[j].Capacity) && p.admits(j) {
 			p.typ = j
 			break
 		}
@@ -84,13 +84,18 @@ func (p *pattern) admits(j int) bool {
 func (p *pattern) setCharge(relax bool) {
 	p.charge = nil
 	if c := p.catalog; len(c.left) > 0 && len(p.offers.distinct) > 0 && !relax {
-		var among []typeset.Set
-		for _, x := range p.parts {
-			among = append(among, x.typ.fit[c.index].types)
-		}
-		options := c.lookup.Options(p.offers.id, p.demand(), c.types[p.typ].Supply, among...)
+		options := c.lookup.Options(p.offers.id, p.demand(), c.types[p.typ].Supply, p.allowed()...)
 		p.charge = c.chargeOf(p.offers, p.typ, c.affordable(options.Types))
 	}
+}
+
+// allowed returns the bin types that each item may use.
+func (p *pattern) allowed() []typeset.Set {
+	sets := make([]typeset.Set, len(p.parts))
+	for i, x := range p.parts {
+		sets[i] = x.typ.fit[p.catalog.index].types
+	}
+	return sets
 }
 
 // move marks the copies of n bins with this pattern as packed, and subtracts what the bins use from budget and supply. A

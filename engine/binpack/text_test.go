@@ -65,14 +65,15 @@ func text(p *binpack.Problem, s *binpack.Solution) string {
 //	dimensions 2, fee 0.01, groups 1, supplies 3 1, budget 100 4, distinct 2
 //	type small 4 8 supply=0 charge=4,1 includes=0
 //	offer small 0.10 spot zone-a                 with labels
-//	item web 1 2 x3 on=spot,zone-a count=0:1 bound=0:1 soft=0:1 priority=5
+//	item web 1 2 x3 on=spot,zone-a count=0:1 bound=0:1 soft=0:1 priority=5 except=small
 type parser struct {
 	t       *testing.T
 	problem *binpack.Problem
 	options binpack.Options
 	offers  *labelOffers
 	labels  []string
-	wanted  []uint // labels, by item
+	wanted  []uint   // labels, by item
+	except  []string // a bin type that the item must not use, by item; empty for none
 }
 
 func parse(t *testing.T, text string) (*binpack.Problem, binpack.Options) {
@@ -86,7 +87,13 @@ func parse(t *testing.T, text string) (*binpack.Problem, binpack.Options) {
 	}
 	p := r.problem
 	for i := range p.Items {
-		p.Items[i].Uses = []binpack.Use{use(p, &p.Catalogs[0], &p.Items[i], r.wanted[i])}
+		u := use(p, &p.Catalogs[0], &p.Items[i], r.wanted[i])
+		for j, t := range p.Catalogs[0].Types {
+			if t.Name == r.except[i] {
+				u.Types.Remove(j)
+			}
+		}
+		p.Items[i].Uses = []binpack.Use{u}
 	}
 	return p, r.options
 }
@@ -141,7 +148,7 @@ func (r *parser) binType(args []string) binpack.BinType {
 func (r *parser) item(args []string) binpack.Item {
 	n := r.problem.Dimensions
 	it := binpack.Item{Name: args[0], Demand: r.amounts(args[1 : 1+n]), Copies: int(r.amounts([]string{args[1+n][1:]})[0])}
-	wanted := uint(0)
+	wanted, except := uint(0), ""
 	for key, value := range r.pairs(args[2+n:]) {
 		switch key {
 		case "on":
@@ -152,9 +159,11 @@ func (r *parser) item(args []string) binpack.Item {
 			it.Bounds = []binpack.Bound{{Group: r.two(value)[0], Max: r.two(value)[1], Soft: key == "soft"}}
 		case "priority":
 			it.Priority = int32(r.amounts([]string{value})[0])
+		case "except":
+			except = value
 		}
 	}
-	r.wanted = append(r.wanted, wanted)
+	r.wanted, r.except = append(r.wanted, wanted), append(r.except, except)
 	return it
 }
 
