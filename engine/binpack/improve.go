@@ -13,10 +13,14 @@ const (
 	// multiplied by paidEffort instead: dual prices ignore Paid types, so only improve finds out which copies should use
 	// the supply.
 	groupEffort = 2
-	paidEffort  = 5
+	paidEffort  = 10
 	// rivals is the number of bins that pick draws at random for each bin to close. It takes the one with the highest waste.
 	rivals = 4
 )
+
+// paidPatterns is the effort per pattern of improve if some bin type is Paid. Many attempts with few patterns each then find more
+// than few attempts with many patterns.
+var paidPatterns = effort{anchors: 1, tried: 2, orders: orders[:1], sample: usualSample}
 
 // ruinSizes are the numbers of bins that successive attempts close, cyclically.
 var ruinSizes = [...]int{3, 5, 2, 8, 4, 12, 3, 6}
@@ -41,6 +45,7 @@ func (s *search) improve(bins []*pattern) []*pattern {
 	}
 	if hasPaid(s.in.problem) {
 		effort = paidEffort
+		s.builder.effort = paidPatterns
 	}
 	last := 0 // the number of the last successful attempt
 	for n := 0; n < maxAttempts*effort && s.builder.looked < maxLooked*effort && len(r.bins) > 1; n++ {
