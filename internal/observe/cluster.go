@@ -70,7 +70,7 @@ func New(c clock.Clock) *Cluster {
 	}
 }
 
-// Version returns a number that grows with each change of objects and promises.
+// Version returns a number that grows with each change of objects and promises. Heartbeats of nodes do not count as changes.
 func (c *Cluster) Version() uint64 { return c.edits.Load() }
 
 // Snapshot returns the current Snapshot of the cluster.
@@ -170,7 +170,10 @@ func versionOf(o client.Object) version {
 }
 
 // Set applies an object that the watch delivered. The object is shared and must not be changed afterwards.
-func (c *Cluster) Set(o client.Object) {
+func (c *Cluster) Set(o client.Object) { c.set(o, false) }
+
+// set is Set. If heartbeat is true, o differs from the known object only in its version.
+func (c *Cluster) set(o client.Object, heartbeat bool) {
 	ref, ok := refOf(o)
 	if !ok {
 		return
@@ -185,6 +188,9 @@ func (c *Cluster) Set(o client.Object) {
 	}
 	delete(c.assumed, ref)
 	changed := changesCapacity(c.known(ref), o)
+	if !heartbeat || known {
+		c.edits.Add(1)
+	}
 	wake := c.see(ref, o)
 	c.mu.Unlock()
 	c.call(wake, o)
@@ -205,13 +211,12 @@ func (c *Cluster) drop(ref model.Ref) {
 }
 
 // see applies o and the changes of other pods that follow from it. It reports whether there is work for provisioning.
-// The caller holds mu.
+// The caller holds mu, and increments edits.
 func (c *Cluster) see(ref model.Ref, o client.Object) bool {
 	var siblings []*corev1.Pod
 	if p, ok := o.(*corev1.Pod); ok {
 		o, siblings = c.backlog.take(p, c.clock.Now())
 	}
-	c.edits.Add(1)
 	c.changed[ref] = o
 	wake := c.note(o)
 	for _, p := range siblings {
@@ -264,7 +269,7 @@ func (c *Cluster) Replace(old, o client.Object) {
 		}
 		c.mu.Unlock()
 	}
-	c.Set(o)
+	c.set(o, heartbeat(old, o))
 }
 
 // forget removes the entries of a pod in waiting and in the backlog. The caller holds mu.
@@ -296,6 +301,7 @@ func (c *Cluster) Assume(objects ...client.Object) {
 		if known == nil || c.assumed[ref].unseen != (time.Time{}) {
 			v.unseen = c.clock.Now()
 		}
+		c.edits.Add(1)
 		c.see(ref, o)
 		c.assumed[ref] = v
 	}

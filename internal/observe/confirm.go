@@ -49,6 +49,7 @@ func (c *Cluster) Confirm(ctx context.Context) error {
 		v = versionOf(o)
 		v.unseen = now
 		c.assumed[ref] = v
+		c.edits.Add(1)
 		c.see(ref, o)
 	}
 	return nil
