@@ -25,6 +25,8 @@ var commands = []command{
 		"bench input -profile micro -count 1000 -types cmr6 -out dir", input},
 	{"fleet", "plan batches of pods over a fleet that is there, by what changes",
 		"bench fleet -nodes 5000 -keep 1 -batches 5 -batch 500", fleet},
+	{"objects", "memory, plans and quiet CPU with 10,000 nodes of 50 kB and 300,000 pods of 8 kB",
+		"bench objects -nodes 2000", largeObjects},
 	{"peers", "our engine and upstream's scheduler side by side, each in fresh processes, as a table",
 		"bench peers -peer ../bin/bench-peer -only micro", peers},
 	{"seeds", "prices of both over many seeds, with every seed at which ours is the dearer",
