@@ -171,7 +171,7 @@ func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Fin
 	return Finding{Reason: ReasonNotAuthorized, Message: missing}
 }
 
-// tell logs the text what with the error, unless it has logged the same text before.
+// tell logs what as a message with the error, unless it has logged the same message before.
 func (d *Doctor) tell(ctx context.Context, what string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

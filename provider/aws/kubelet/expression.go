@@ -48,8 +48,8 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(options...)
 })
 
-// choice returns the declaration of a CEL function of two numbers that returns one of them, such as min. The result of
-// two integers is an integer.
+// choice returns the declaration of a CEL function of two numbers that returns one of them, such as min. first
+// reports whether a is returned. The result of two integers is an integer.
 func choice(name string, first func(a, b float64) bool) cel.EnvOption {
 	pick := func(whole bool) cel.OverloadOpt {
 		return cel.BinaryBinding(func(a, b ref.Val) ref.Val {
