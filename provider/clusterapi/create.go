@@ -69,11 +69,12 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	return i, nil
 }
 
-// settle returns the choice of template and failure domain that is recorded on the claim, with its kind. A new choice is made and
-// recorded if none is recorded, or if the recorded template does not exist any more and no Machine was created from it. The kind
-// is nil if the template does not exist any more, but the Machine does.
+// settle returns the choice of template and failure domain that is recorded on the claim, with its kind. A new choice
+// is made and recorded if none is recorded, or if the recorded template does not exist any more and no Machine was
+// created from it. The kind is nil if the template does not exist any more, but the Machine does.
 //
-// The claim is read without a cache. A cached claim might not have the record yet, and a second choice would replace the first.
+// The claim is read without a cache. A cached claim might not have the record yet, and a second choice would replace
+// the first.
 func (p *Provider) settle(
 	ctx context.Context, claim *apiv1.NodeClaim, class *clusterapiv1alpha1.ClusterAPINodeClass, kinds []kind,
 ) (record, *kind, error) {

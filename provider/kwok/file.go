@@ -41,8 +41,8 @@ type offeringDescription struct {
 // filePods is the maximum number of pods of a type for which the file has no number.
 const filePods = 110
 
-// Load reads the instance types of a JSON file and returns them in name order. The error joins all mistakes, each with
-// the name of its type.
+// Load reads the instance types of a JSON file and returns them in name order. The error joins the first mistake of
+// each type, with the name of the type.
 func Load(path string) ([]*cloud.InstanceType, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d description) check() error {
 	return nil
 }
 
-// build returns the instance type of d, which must be checked before.
+// build returns the instance type of d. The caller must have called check.
 func (d description) build() *cloud.InstanceType {
 	list := d.Resources.DeepCopy()
 	if _, told := list[corev1.ResourcePods]; !told {

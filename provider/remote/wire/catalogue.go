@@ -125,7 +125,8 @@ func complete(t *cloud.InstanceType, reqs require.Set, known sets.Set[string]) (
 	return reqs, nil
 }
 
-// readResources reads the capacity and the allocatable resources of a type.
+// readResources reads the capacity and the allocatable resources of a type. A resource without an allocatable amount
+// is allocatable in full.
 func readResources(t *cloud.InstanceType, m *cloudv1.InstanceType) error {
 	capacity, err := readQuantities(m.GetCapacity())
 	if err != nil {
@@ -352,7 +353,7 @@ func WriteType(t *cloud.InstanceType) *cloudv1.InstanceType {
 	return m
 }
 
-// WriteUpdate returns the terms of an offering.
+// WriteUpdate returns an update with the terms of an offering.
 func WriteUpdate(instanceType string, o cloud.Offering) *cloudv1.OfferingUpdate {
 	return &cloudv1.OfferingUpdate{
 		Offering: KeyOf(instanceType, o), Price: o.Price, Available: o.Available, Unpriced: o.Unpriced,

@@ -112,7 +112,7 @@ func ReadReason(text string) (string, error) {
 // maxZones is the maximum number of zones with a zonal shift.
 const maxZones = 1_000
 
-// ReadZones reads names of zones. Names that cannot be label values are omitted.
+// ReadZones reads names of zones. Names that cannot be label values, and names after the first maxZones, are omitted.
 func ReadZones(zones []string) []string {
 	var out []string
 	for _, z := range zones {
