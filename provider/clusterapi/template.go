@@ -51,7 +51,7 @@ type template struct {
 	price, priceTime string
 }
 
-// A made describes the template from which a Machine was made. Drift is detected by comparing it with the current
+// A made describes the template from which a Machine was created. Drift is detected by comparing it with the current
 // template.
 type made struct {
 	Template string `json:"template"`
@@ -63,7 +63,7 @@ type made struct {
 	FailureDomain string `json:"failureDomain,omitempty"`
 }
 
-// made returns the description to record for a Machine that is made from t in the failure domain.
+// made returns the description to record for a Machine that is created from t in the failure domain.
 func (t *template) made(failureDomain string) made {
 	contents := []any{innerSpec(t.infrastructure), deref(t.spec.Bootstrap.DataSecretName)}
 	if t.bootstrap != nil {
@@ -249,7 +249,8 @@ func (s templateSource) complete(ctx context.Context, namespace string, d draft)
 	return nil
 }
 
-// referred returns the template to which ref refers.
+// referred returns the template to which ref refers. If its kind is not served or it does not exist, the error is a
+// templateError.
 func (s templateSource) referred(ctx context.Context, namespace string, ref reference) (*unstructured.Unstructured, error) {
 	kind, err := s.kinds(ref.groupKind())
 	if err != nil {

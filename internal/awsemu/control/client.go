@@ -24,7 +24,7 @@ func (c Client) SetCapacity(ctx context.Context, rule Capacity) error {
 	return c.do(ctx, http.MethodPost, "capacity", rule, nil)
 }
 
-// ICE removes all capacity of the matching pools.
+// ICE (insufficient capacity error) removes all capacity of the matching pools.
 func (c Client) ICE(ctx context.Context, pool Pool) error {
 	return c.SetCapacity(ctx, Capacity{Pool: pool})
 }
@@ -164,7 +164,7 @@ func (c Client) Calls(ctx context.Context, since int64) (list []Call, err error)
 	return list, err
 }
 
-// Reset removes all instances, templates, faults and recorded calls.
+// Reset restores the initial state of the account, and removes all faults and recorded calls.
 func (c Client) Reset(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "reset", nil, nil)
 }

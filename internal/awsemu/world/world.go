@@ -128,8 +128,8 @@ func (w *World) reset() {
 	}
 }
 
-// Changed is signalled when instances are launched or terminated, for loops that wait for the clock. Several signals may be
-// merged into one.
+// Changed returns a channel that is signalled when instances are launched or terminated, for loops that wait for the
+// clock. Several signals may be merged into one.
 func (w *World) Changed() <-chan struct{} { return w.changed }
 
 // notify signals Changed without waiting for a listener.
