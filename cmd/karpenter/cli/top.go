@@ -151,8 +151,8 @@ type topSource struct {
 	episodes []decisions.Episode
 }
 
-// follow keeps episodes up to date. While the controller has published no decisions, it searches for them every ten
-// seconds.
+// follow keeps episodes up to date. While the controller has published no decisions, follow searches for them every
+// ten seconds.
 func (t *topSource) follow() {
 	for t.ctx.Err() == nil {
 		episodes, namespace, err := live.Decisions(t.ctx, t.there, t.namespace)
@@ -195,7 +195,8 @@ func (t *topSource) meet(now time.Time) {
 	}
 }
 
-// next computes the current Data. The wait until the next call is at least four times as long as the computation took.
+// next computes the current Data. It also returns the wait until the next call: the interval, or four times the
+// computation's time if that is longer.
 func (t *topSource) next() (top.Data, time.Duration, error) {
 	start := time.Now()
 	d, err := t.compute(start)
