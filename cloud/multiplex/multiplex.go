@@ -130,7 +130,8 @@ func (p *Provider) of(ref *apiv1.NodeClassReference) cloud.Provider {
 	return nil
 }
 
-// partOf returns the part to which the claim's node class belongs.
+// partOf returns the part, one of the combined providers, to which the claim's node class belongs, or a
+// NodeClassNotReadyError if there is none.
 func (p *Provider) partOf(claim *apiv1.NodeClaim) (cloud.Provider, error) {
 	if part := p.of(claim.Spec.NodeClassRef); part != nil {
 		return part, nil

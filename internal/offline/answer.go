@@ -31,7 +31,7 @@ type PodAnswer struct {
 	// Node is the existing node on which the pod fits or already runs.
 	Node    string      `json:"node,omitempty"`
 	NewNode *NodeResult `json:"newNode,omitempty"`
-	// Reasons are the findings of a refusal, fewest obstacles first.
+	// Reasons are the reasons of a refusal, in general one for each NodePool. Those with the fewest obstacles come first.
 	Reasons []explain.Finding `json:"reasons"`
 	// Notes are sentences about the choice of NewNode, or about why the pod is not planned.
 	Notes []string `json:"notes"`

@@ -149,7 +149,9 @@ type draft struct {
 	annotations map[string]string // annotations that describe the nodes
 }
 
-// drafts returns the templates of the class, from MachineDeployments or from the class itself.
+// drafts returns the templates of the class, from MachineDeployments or from the class itself. The list of errors has
+// mistakes in single MachineDeployments or in the selector. The last result is the error if MachineDeployments cannot
+// be read.
 func (s templateSource) drafts(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) ([]draft, []error, error) {
 	if class.Spec.MachineDeploymentSelector == nil {
 		out := make([]draft, 0, len(class.Spec.Templates))
@@ -322,7 +324,7 @@ func describe(d draft, infra *infraTemplate) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// annotatedCapacity sets the resources that annotations state.
+// annotatedCapacity sets the resources that annotations state. The error joins all annotations that are not amounts.
 func annotatedCapacity(d draft) error {
 	var errs []error
 	for suffix, name := range map[string]corev1.ResourceName{

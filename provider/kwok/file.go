@@ -21,7 +21,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A description is an instance type in a JSON file. The fields have the names of upstream Karpenter.
+// A description is an instance type in a JSON file. The fields have the names of the files that upstream Karpenter
+// reads.
 type description struct {
 	Name             string                `json:"name"`
 	Architecture     string                `json:"architecture"`
@@ -55,7 +56,8 @@ func Load(path string) ([]*cloud.InstanceType, error) {
 	return list, nil
 }
 
-// parse reads the JSON array of a file.
+// parse reads the JSON array of a file, and returns its types in name order. The error joins the mistakes of all
+// types.
 func parse(data []byte) ([]*cloud.InstanceType, error) {
 	var list []description
 	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&list); err != nil {

@@ -83,7 +83,7 @@ func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim, types []*
 	return best, nil
 }
 
-// holds reports whether t has enough of the requested resources that it lists.
+// holds reports whether t has enough of the requested resources. Resources that t does not list are ignored.
 func holds(t *cloud.InstanceType, requests model.Resources) bool {
 	for name, amount := range requests {
 		if have, known := t.Allocatable[name]; known && amount > have {

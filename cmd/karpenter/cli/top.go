@@ -187,7 +187,7 @@ func (t *topSource) quiet() *cobra.Command {
 // meetEvery is the interval at which the settings, pauses and rate limits of the controller are read.
 const meetEvery = 10 * time.Second
 
-// meet reads what is known of the controller if that is older than meetEvery.
+// meet reads what is known of the controller, unless that was read less than meetEvery ago.
 func (t *topSource) meet(now time.Time) {
 	if t.controller == nil || now.Sub(t.met) >= meetEvery {
 		t.met = now

@@ -118,7 +118,7 @@ func (c Client) Place(ctx context.Context, p Placement) (id string, err error) {
 	return c.make(ctx, "placement", p)
 }
 
-// make sends a control request that creates an object.
+// make sends a control request that creates an object, and returns the id of the object.
 func (c Client) make(ctx context.Context, path string, in any) (string, error) {
 	var out struct {
 		ID string `json:"id"`

@@ -84,7 +84,7 @@ func (b Bootstrap) check(c Cluster) error {
 	return errors.Join(errs...)
 }
 
-// sameCA returns an error if two bundles in base64 have different contents.
+// sameCA returns an error if two bundles in base64 have different contents, or one of them is not base64.
 func sameCA(got, want string) error {
 	gotPEM, err := base64.StdEncoding.DecodeString(got)
 	if err != nil {

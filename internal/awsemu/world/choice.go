@@ -16,8 +16,8 @@ import (
 //     first, then by priority, then by price.
 //
 // The room of an empty pool counts as unlimited, because a fleet tries it, as on EC2. The error is how a client learns that
-// the pool is empty. A pool that failed a check has price 0, which determines when it is tried and reported. Equal pools are
-// sorted by type and zone, so that the choice is repeatable.
+// the pool is empty. A pool that failed a check has price 0, which determines when it is tried and reported. Pools that are
+// equal by the rules of the strategy are sorted by priority, then by type and zone, so that the choice is repeatable.
 func orderPools(options []option, strategy string, want int) {
 	slices.SortStableFunc(options, func(a, b option) int {
 		var first int

@@ -129,8 +129,9 @@ func (w *World) noise(name, zone string, step int64) float64 {
 	return float64(x)/float64(math.MaxUint64)*2 - 1
 }
 
-// SpotHistory returns the spot prices that apply at start, and those that begin until end, of every pool. They are sorted by type
-// and zone, newest first.
+// SpotHistory returns the spot prices that apply at start, and those that begin until end, of every pool with a spot
+// price. They are sorted by type and zone, newest first. An end that is zero or in the future means now. A start that
+// is zero or more than 90 days before end means 90 days before end.
 func (w *World) SpotHistory(start, end time.Time) []SpotPrice {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -96,7 +96,7 @@ func fromTable(region string, shape Shape) ([]*model.InstanceType, error) {
 // DefaultMemoryOverhead is the default share of memory that the hypervisor uses.
 const DefaultMemoryOverhead = 0.075
 
-// listPrices are the shipped prices of one region.
+// listPrices are the shipped prices of one region, by type name.
 type listPrices map[string]shipped.Offer
 
 func (l listPrices) OnDemand(name string) (float64, bool) {

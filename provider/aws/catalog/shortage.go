@@ -196,7 +196,7 @@ func (s *Shortages) forget() {
 // An Ask is an offering whose availability is looked up.
 type Ask struct {
 	Type, Zone, CapacityType string
-	// VCPUs is the size of the type.
+	// VCPUs is the number of vCPUs of the type.
 	VCPUs int64
 	// Subnets are the subnets of the class in the zone. If all of them are full, the offering is unavailable.
 	Subnets []string

@@ -29,8 +29,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// ConditionNodeJoinDelayed is True on a claim whose node has not joined in time. Its reason and message are the
-// Finding.
+// ConditionNodeJoinDelayed is True on a claim whose node has not joined in time. Its reason and message are those of
+// a Finding.
 const ConditionNodeJoinDelayed = "NodeJoinDelayed"
 
 const (

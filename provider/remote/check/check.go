@@ -110,7 +110,8 @@ var leftOut = map[cloudv1.Capability]string{
 	cloudv1.Capability_CAPABILITY_NOTICES:      "notices: nodes whose instances are reclaimed are not drained before",
 }
 
-// Run checks a provider. The error is about the connection or the node class. Failures of checks are in the report.
+// Run checks a provider. Failures of checks are in the report. The error is about what prevents the checks: the
+// connection, the node class, missing access to the cluster, or instances that the provider has already.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Patience == 0 {
 		o.Patience = 30 * time.Second
@@ -341,7 +342,7 @@ const (
 	pause = 100 * time.Millisecond
 )
 
-// end terminates the instances of all claims.
+// end terminates the instances of all claims, and removes the claims from the cluster of the check if there is one.
 func (m *memory) end(r *conformance.Result) {
 	if len(m.claims) == 0 {
 		return

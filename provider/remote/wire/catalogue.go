@@ -241,7 +241,8 @@ func readTerms(out *cloud.Offering, o Terms) error {
 	return nil
 }
 
-// Update returns the type with the changed offering. The given type is not changed.
+// Update returns the type with the changed offering. The given type is not changed. Update returns a Rejection if the
+// type does not have the offering or the new values are invalid.
 func Update(t *cloud.InstanceType, u *cloudv1.OfferingUpdate) (*cloud.InstanceType, error) {
 	at := slices.IndexFunc(t.Offerings, func(o cloud.Offering) bool { return Matches(u.GetOffering(), t.Name, o) })
 	if at < 0 {
