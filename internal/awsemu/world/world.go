@@ -74,7 +74,8 @@ type World struct {
 	changed      chan struct{}
 }
 
-// New creates the network, the images and the roles of the account.
+// New creates the network, the images and the roles of the account. It returns an error if the catalogue lacks the
+// region.
 func New(cfg Config) (*World, error) {
 	like := firstSet(cfg.Like, cfg.Region)
 	region, ok := cfg.Catalog.Region(like)

@@ -120,7 +120,8 @@ func (p *Profiles) Doubt(name string) {
 	p.doubted.Set(name, true)
 }
 
-// named returns the name of the profile in spec.instanceProfile. IAM is called only if EC2 refused the profile.
+// named returns the name of the profile in spec.instanceProfile. IAM is called only if EC2 refused the profile. If it
+// does not exist there either, named returns ErrNoProfile.
 func (p *Profiles) named(ctx context.Context, name string) (string, error) {
 	if _, doubted := p.doubted.Get(name); !doubted {
 		return name, nil
