@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrNotFound means that the instance is gone. Delete and Get return it, possibly wrapped.
+// ErrNotFound means that the instance does not exist any more. Delete, Get and Reboot return it, possibly wrapped.
 var ErrNotFound = errors.New("instance not found")
 
 // ErrRebootNotSupported means that the cloud cannot reboot instances. Reboot returns it, possibly wrapped.

@@ -8,8 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Notice and NoticeKind are types of the engine. A provider converts the messages of its cloud to them, and the engine
-// decides how the claims react.
+// Notice and NoticeKind are types of the engine. A provider converts the messages of its cloud to them, and the
+// engine decides what is done with the claims.
 type (
 	Notice     = model.Notice
 	NoticeKind = model.NoticeKind
@@ -41,8 +41,8 @@ type NoticeBatch struct {
 	Notices []Notice
 	// Acknowledge, if not nil, is called after the actions for all notices of the batch were tried. failed has the notices
 	// whose action did not succeed; of several such notices about one instance, only the most urgent one. It also has notices
-	// that came before the result of the launch that they may be about. The source delivers these again. If no action could be
-	// tried, Acknowledge is not called.
+	// about instances that no claim has yet, while a launch is pending whose result they may be. The source delivers these
+	// again. If no action could be tried, Acknowledge is not called.
 	Acknowledge func(ctx context.Context, failed []Notice) error
 	// Next is the wait until the next Receive, longer than zero.
 	Next time.Duration

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/repair"
 )
 
-// InstanceType and Offering are types of the engine. A provider fills them in, and the engine decides by
-// them.
+// InstanceType, Offering and RepairPolicy are types of the engine. A provider fills them in, and the engine decides
+// by them.
 type (
 	InstanceType = model.InstanceType
 	Offering     = model.Offering
@@ -59,7 +59,7 @@ type Provider interface {
 	// idempotency tokens uses operationID as the token. After an error callers repeat the call, except after ErrNotFound,
 	// ErrRebootNotSupported and a RebootError.
 	Reboot(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error
-	// Get returns the instance, or ErrNotFound. It asks the cloud, not a cache.
+	// Get returns the instance, or ErrNotFound. It reads the instance from the cloud, not from a cache.
 	Get(ctx context.Context, providerID string) (*Instance, error)
 	// List returns all instances of this cluster that have not terminated, in ID order. It includes those that
 	// are being terminated.
@@ -141,7 +141,8 @@ type Instance struct {
 	Labels map[string]string
 	// Annotations are written to the claim. The provider needs them later to detect drift.
 	Annotations map[string]string
-	// Capacity and Allocatable are what the node is expected to report; empty when the instance was only listed.
+	// Capacity and Allocatable are what the node is expected to report. They may be empty if Create did not return the
+	// instance.
 	Capacity, Allocatable corev1.ResourceList
 	// Created is when the instance was launched.
 	Created time.Time

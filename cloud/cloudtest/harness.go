@@ -25,19 +25,19 @@ type Harness struct {
 	Load func(t *testing.T, name string) *apiv1.NodeClaim
 	// Launched writes the result of a launch to the status of the stored claim, as a controller does.
 	Launched func(t *testing.T, name string, i *cloud.Instance)
-	// Alive returns the number of instances whose termination has not begun. It asks the cloud, not the
+	// Alive returns the number of instances whose termination has not begun. It reads them from the cloud, not from the
 	// provider.
 	Alive func(t *testing.T) int
 
 	// NamesNodes is true if Create returns the name of the node. Other clouds leave it empty.
 	NamesNodes bool
-	// Exhaust takes all capacity of an offering away. Nil if the cloud cannot run out.
+	// Exhaust takes all capacity of an offering away. It is nil if the cloud cannot run out.
 	Exhaust func(t *testing.T, o Offering)
-	// Reboots returns how often the instance was rebooted. It asks the cloud, not the provider. Nil if the cloud cannot
-	// reboot instances.
+	// Reboots returns how often the instance was rebooted. It reads that from the cloud, not from the provider. It is nil if
+	// the cloud cannot reboot instances.
 	Reboots func(t *testing.T, providerID string) int
-	// LoseAnswer makes launches happen without a response to the provider, until Provider is called again. Nil if the cloud
-	// cannot do that.
+	// LoseAnswer makes launches happen without a response to the provider, until Provider is called again. It is nil if the
+	// cloud cannot do that.
 	LoseAnswer func(t *testing.T)
 }
 

@@ -247,7 +247,7 @@ func wanted(o Offering) []apiv1.NodeSelectorRequirementWithMinValues {
 	}
 }
 
-// offered reports whether the offering is available.
+// offered reports whether the pool has the offering and it is available.
 func offered(t *T, p cloud.Provider, pool *apiv1.NodePool, want Offering) bool {
 	for _, it := range typesOf(t, p, pool) {
 		for _, o := range it.Offerings {

@@ -41,14 +41,14 @@ type World struct {
 	// NamesNodes is whether Create returns the name of the node. Nil means that it is not known and not
 	// checked.
 	NamesNodes *bool
-	// Exhaust takes all capacity of an offering away. Nil if the cloud cannot run out.
+	// Exhaust takes all capacity of an offering away. It is nil if the cloud cannot run out.
 	Exhaust func(Offering)
-	// CanReboot is whether the cloud can reboot instances. Reboots returns how often an instance was rebooted; it is nil
-	// if that number is not known.
+	// CanReboot is whether the cloud can reboot instances. Reboots returns how often an instance was rebooted. It is nil if
+	// that number is not known.
 	CanReboot bool
 	Reboots   func(providerID string) int
-	// LoseAnswer makes launches happen without a response to the provider, until Provider is called again. Nil if the cloud
-	// cannot do that.
+	// LoseAnswer makes launches happen without a response to the provider, until Provider is called again. It is nil if the
+	// cloud cannot do that.
 	LoseAnswer func()
 }
 
@@ -124,7 +124,7 @@ type T struct {
 // stopped is the value of the panic that ends a check early.
 type stopped struct{}
 
-// bounded returns a context for one call. It ends when the call has taken too long.
+// bounded returns a context for one call. It ends when the call has taken too long, or with the check.
 func (t *T) bounded() context.Context {
 	ctx, cancel := t.limit(t.ctx)
 	t.ends = append(t.ends, cancel)

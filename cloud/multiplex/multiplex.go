@@ -130,7 +130,8 @@ func (p *Provider) of(ref *apiv1.NodeClassReference) cloud.Provider {
 	return nil
 }
 
-// partOf returns the part to which the claim's node class belongs.
+// partOf returns the part, one of the combined providers, to which the claim's node class belongs, or a
+// NodeClassNotReadyError if there is none.
 func (p *Provider) partOf(claim *apiv1.NodeClaim) (cloud.Provider, error) {
 	if part := p.of(claim.Spec.NodeClassRef); part != nil {
 		return part, nil
@@ -156,8 +157,8 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 // grow without a bound.
 const maxCompleted = 20_000
 
-// complete returns copies of the types that do not have the labels in lacking. It returns the same copy for
-// the same type.
+// complete returns copies of the types that do not have the labels in lacking. It returns the same copy for the same
+// type, as long as the copy is cached.
 func (p *Provider) complete(types []*cloud.InstanceType, lacking sets.Set[string]) []*cloud.InstanceType {
 	if len(lacking) == 0 {
 		return types
@@ -232,7 +233,8 @@ func (p *Provider) candidates(providerID string) (out []cloud.Provider) {
 	return out
 }
 
-// deleteByID deletes the instance with the claim's provider ID. It is gone only if all candidates say so.
+// deleteByID deletes the instance with the claim's provider ID. It returns ErrNotFound only if all candidates return
+// it.
 func (p *Provider) deleteByID(ctx context.Context, claim *apiv1.NodeClaim) error {
 	var errs []error
 	for _, part := range p.candidates(claim.Status.ProviderID) {
@@ -250,8 +252,8 @@ func (p *Provider) deleteByID(ctx context.Context, claim *apiv1.NodeClaim) error
 	return fmt.Errorf("instance %s: %w", claim.Status.ProviderID, cloud.ErrNotFound)
 }
 
-// Get implements cloud.Provider. An instance that one candidate does not know may be one of another, so it is gone only if all
-// say so.
+// Get implements cloud.Provider. An instance that one candidate does not know may be one of another. So Get returns
+// ErrNotFound only if all candidates return it.
 func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance, error) {
 	var errs []error
 	for _, part := range p.candidates(providerID) {

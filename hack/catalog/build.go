@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// build joins the source of instances and the table of limits.
+// build makes the document, without dates and sources, from the source of instances and the table of limits. It
+// leaves out types without limits.
 func build(source []sourceType, limits map[string]limit) document {
 	source = slices.Clone(source)
 	source = slices.DeleteFunc(source, func(s sourceType) bool {

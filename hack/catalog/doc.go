@@ -69,8 +69,9 @@
 // # What is derived
 //
 // The baseline of a type that is sold as "Up to X" is not in the sources. It is taken from the smallest member of the
-// same family with a fixed bandwidth, scaled by vCPUs. EFA, encryption in transit and enclave support follow the
-// published rules by family and size. AWS assigns letters to zone IDs per account. Here letters follow the order of
-// the IDs, except that the old zone use1-az3 is us-east-1e, as in most accounts. Regions whose zones the source does
-// not list get three zones, and every type is offered in each of them.
+// same family with a fixed bandwidth, scaled by vCPUs, and is at most X. EFA, encryption in transit and enclave support
+// follow the published rules by family and size. AWS assigns letters to zone IDs per account. Here az1 is zone a, az2 is
+// zone b, and so on, except in us-east-1, where the old zone use1-az3 is us-east-1e, as in most accounts, and az4 to az6
+// get other letters as well. Regions whose zones the source does not list get three zones, and every type is offered in
+// each of them.
 package main

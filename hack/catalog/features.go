@@ -16,7 +16,8 @@ var neuronChips = map[string]neuron{
 	"trn2":  {Name: "Trainium2", CoresPerDevice: 8},
 }
 
-// gpuMemoryMiB corrects GPUs whose memory EC2 reports in decimal gigabytes.
+// gpuMemoryMiB has the memory in MiB of the GPU models that EC2 reports in decimal gigabytes, such as 24 GB. It
+// replaces the value of the source.
 var gpuMemoryMiB = map[string]int{"L4": 22888, "L40S": 45776}
 
 // addAccelerators fills GPUs, Neuron devices and inference accelerators.

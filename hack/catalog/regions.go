@@ -12,7 +12,7 @@ import (
 // regionName matches regions. Names of local and wavelength zones are longer and do not match.
 var regionName = regexp.MustCompile(`^[a-z]+(-gov)?-[a-z]+-[0-9]+$`)
 
-// regions returns every region with Linux prices, sorted by name.
+// regions returns every region with Linux on-demand prices, sorted by name, with the offers of source in it.
 func regions(source []sourceType) []region {
 	ids := zoneIDs(source)
 	var out []region

@@ -1,5 +1,5 @@
-// Command dashdemo serves the dashboard of a generated cluster that changes all the time, without a cluster. It is for the
-// development of the page and for measurements of it.
+// Command dashdemo serves the dashboard of a generated fleet of nodes that changes all the time. It needs no cluster.
+// It is for the development of the page and for measurements of it.
 package main
 
 import (
@@ -52,8 +52,8 @@ func run() error {
 	return nil
 }
 
-// change changes the fleet ten times per second until the context is done. Every ten seconds it computes the
-// decisions again.
+// change makes rate changes of pods per second, in ten steps, until the context is done. Every ten seconds it computes
+// the decisions again, unless rate is 0.
 func change(ctx context.Context, fleet *sample.Fleet, rate int) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()

@@ -147,7 +147,7 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // codes renders words as code, separated by commas.
 func codes(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
 
-// resources shortens ARNs to the parts that differ.
+// resources shortens ARNs to their last part, which names the resource.
 func resources(arns []string) []string {
 	out := make([]string, len(arns))
 	for i, a := range arns {

@@ -36,7 +36,7 @@ func (h here) difference(section string, n upstream.Name) (text string, absent b
 	return "", false
 }
 
-// differs compares columns and returns a text about the first difference.
+// differs compares columns and returns a text about the first difference, empty if there is none.
 func differs(have, want []string, titles ...string) string {
 	for i, title := range titles {
 		if have[i] != want[i] {

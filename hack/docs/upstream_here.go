@@ -256,7 +256,8 @@ func sortedWords(text string) string {
 	return strings.Join(words, " ")
 }
 
-// plainDuration returns a duration without zero units: 1m0s becomes 1m.
+// plainDuration returns a duration in the format of Go, so that 1m and 1m0s are equal. It returns other text
+// unchanged.
 func plainDuration(text string) string {
 	if d, err := time.ParseDuration(text); err == nil && text != "0" {
 		return d.String()

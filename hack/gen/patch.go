@@ -110,8 +110,8 @@ func taints(path string) func(*schema) error {
 	}
 }
 
-// relaxedConditions allows conditions of a claim without reason or message. Claims of old versions have such
-// conditions, and Karpenter's own schema allows them.
+// relaxedConditions allows conditions of a NodeClaim without reason or message. NodeClaims of old versions have such
+// conditions, and upstream's schema allows them.
 func relaxedConditions(path string) func(*schema) error {
 	return func(root *schema) error {
 		return edit(root, path+".[]", func(s *schema) {
@@ -161,7 +161,7 @@ func awsRequirements(path string, names []string) func(*schema) error {
 	}
 }
 
-// keyList returns a CEL list of strings, sorted.
+// keyList returns the items of a CEL list: the keys of the AWS domain with these names, sorted.
 func keyList(names []string) string {
 	quoted := make([]string, 0, len(names))
 	for _, name := range slices.Sorted(slices.Values(names)) {

@@ -67,7 +67,7 @@ func (l layout) blob(mediaType string, data []byte) (descriptor, error) {
 	return d, nil
 }
 
-// object writes a value as JSON.
+// object writes a value as a blob of JSON.
 func (l layout) object(mediaType string, v any) (descriptor, error) {
 	data, err := json.Marshal(v)
 	if err != nil {

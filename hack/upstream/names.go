@@ -50,7 +50,7 @@ func Names() (map[string][]Name, error) {
 	return sections, nil
 }
 
-// ParseName reads one line with a name, columns, and perhaps a note.
+// ParseName reads one line with a name, columns, and perhaps a note. width is the number of columns of the section.
 func ParseName(line string, width int) (Name, error) {
 	cells := strings.Split(line, "|")
 	for i := range cells {

@@ -33,7 +33,7 @@ func (e *Emulator) SetPolicy(documents ...string) error {
 // authorize returns an error if the policy does not allow the call. Calls of STS need no permission.
 func (e *Emulator) authorize(r *request) *wire.Error {
 	p := e.policy.Load()
-	if p == nil || r.service == "sts" { // STS calls need no permission
+	if p == nil || r.service == "sts" {
 		return nil
 	}
 	for _, need := range e.needs(r) {
@@ -121,7 +121,7 @@ func tagContext(context map[string][]string, prefix string, tags map[string]stri
 }
 
 // iamNeeds returns the permissions that a call of IAM needs. Adding a role to a profile also needs iam:PassRole for
-// EC2.
+// EC2, and creating a profile with tags also needs iam:TagInstanceProfile.
 func (e *Emulator) iamNeeds(r *request) []authz.Request {
 	action, name := "iam:"+r.action, r.form.String("InstanceProfileName")
 	arn := func(path string) string {

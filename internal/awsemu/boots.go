@@ -54,7 +54,7 @@ func (b *boots) of(name string) control.Boot {
 // It is for callers that step machines themselves. Run calls it, too.
 func (e *Emulator) Settle() time.Time { return hardware{e}.Settle() }
 
-// Changed is signalled when instances are launched or terminated.
+// Changed returns a channel that is signalled when instances are launched or terminated.
 func (e *Emulator) Changed() <-chan struct{} { return hardware{e}.Changed() }
 
 // hardware implements machine.Cloud with the account's instances.

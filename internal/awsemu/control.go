@@ -122,7 +122,7 @@ func (e *Emulator) SetCapacity(c control.Capacity) {
 	e.world.SetCapacity(world.CapacityRule{Pool: poolOf(c.Pool), Limit: c.Limit, Code: c.Code})
 }
 
-// ICE removes all capacity of the matching pools.
+// ICE (insufficient capacity error) removes all capacity of the matching pools.
 func (e *Emulator) ICE(p control.Pool) { e.SetCapacity(control.Capacity{Pool: p}) }
 
 // ClearCapacity removes the limits whose pools match.
@@ -161,7 +161,8 @@ func (e *Emulator) Interrupt(in control.Interrupt) ([]string, error) {
 	return []string{in.Instance}, nil
 }
 
-// Event sends an event about an instance, or changes the result of its status checks. The instance keeps running.
+// Event sends an event about an instance, or changes the result of its status checks or its scheduled events. The
+// instance keeps running.
 func (e *Emulator) Event(in control.Event) error {
 	var failure *wire.Error
 	switch in.Kind {

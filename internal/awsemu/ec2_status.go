@@ -41,8 +41,8 @@ type eventXML struct {
 	NotBefore   string `xml:"notBefore"`
 }
 
-// describeInstanceStatus lists the status checks of running instances, or of all instances with IncludeAllInstances. A running
-// instance is healthy unless package control has made it fail.
+// describeInstanceStatus lists the status checks of running instances, or of all instances with IncludeAllInstances.
+// A running instance is healthy unless a control request has made its checks fail.
 func (e *Emulator) describeInstanceStatus(r *request) (any, *wire.Error) {
 	all, now := r.form.Bool("IncludeAllInstances"), e.world.Now()
 	page, failure := wire.PageOf(r.form, 5, 1000)

@@ -124,8 +124,8 @@ type describeVersionsXML struct {
 	Versions wire.Set[templateVersionXML] `xml:"launchTemplateVersionSet"`
 }
 
-// describeLaunchTemplateVersions lists versions of one launch template. If the request names no template, it lists those versions
-// of every template.
+// describeLaunchTemplateVersions lists versions of one launch template. If the request names no version, it lists all
+// versions, newest first. If the request names no template, it lists the versions of every template.
 func (e *Emulator) describeLaunchTemplateVersions(r *request) (any, *wire.Error) {
 	versions := r.form.List("LaunchTemplateVersion")
 	refs := []world.TemplateRef{templateRef(r.form)}

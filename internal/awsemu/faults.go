@@ -127,7 +127,8 @@ func (f *faults) hang(r *request) control.Hang {
 	return control.Hang{}
 }
 
-// namesType reports whether a request has an instance type that matches the pattern.
+// namesType reports whether a request has an instance type that matches the pattern. An empty pattern matches every
+// request.
 func namesType(r *request, pattern string) bool {
 	if pattern == "" {
 		return true
@@ -162,7 +163,8 @@ func (f *faults) wait(ctx context.Context, h control.Hang) bool {
 	return true
 }
 
-// clear removes the rules for matching operations. All hanging calls continue.
+// clear removes the rules for operations that op matches, all rules if op is empty. If op matches "ec2", it also ends
+// EC2's documented limits. All hanging calls continue at once.
 func (f *faults) clear(op string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

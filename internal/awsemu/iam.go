@@ -193,7 +193,8 @@ type assumedUserXML struct {
 	ARN string `xml:"Arn"`
 }
 
-// assumeRoleWithWebIdentity returns credentials that expire after an hour by default. The emulator does not check credentials.
+// assumeRoleWithWebIdentity returns credentials that expire after an hour by default. The emulator does not check
+// credentials. AssumeRole uses this handler, too.
 func (e *Emulator) assumeRoleWithWebIdentity(r *request) (any, *wire.Error) {
 	role, session := r.form.String("RoleArn"), r.form.String("RoleSessionName")
 	if role == "" || session == "" {

@@ -175,7 +175,7 @@ func (e *Emulator) plainMetadata(i world.Instance) map[string]string {
 	return out
 }
 
-// addNotices adds the interruption notice of a spot instance and the rebalance recommendation.
+// addNotices adds the interruption notice of an instance that EC2 reclaims, and the rebalance recommendation.
 func (e *Emulator) addNotices(out map[string]string, i world.Instance) {
 	if !i.NoticeAt.IsZero() && !i.EndsAt.IsZero() {
 		end := i.EndsAt.UTC().Format(time.RFC3339)

@@ -79,7 +79,7 @@ func (p awsJSON) header(r *request) map[string]string {
 // queryCodes are the error codes that SQS had in the query protocol, by their current codes.
 var queryCodes = map[string]string{"QueueDoesNotExist": "AWS.SimpleQueueService.NonExistentQueue"}
 
-// restJSON is the protocol of EKS.
+// restJSON is the protocol of EKS and ARC zonal shift.
 type restJSON struct{}
 
 func (restJSON) success(r *request, body any) (answer, error) {

@@ -9,19 +9,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A block is the value of a key in a template, a mapping or sequence over several lines with statements between them.
-// The statements are parsed as comments of fields, so their position can change in the output. Therefore, if the
-// conversion does not change the value, the block is copied from the input.
+// A block is the value of a key in a template (a manifest with expressions of a template language such as Helm), if
+// the value spans several lines and has statements such as {{ if }} between its lines. The parser sees these
+// statements as comments, so the encoder may write them at another position. Therefore, if the conversion does not
+// change the value, the block is copied from the input.
 type block struct {
-	value, was *yaml.Node // the current node, and a copy of the node that was read
-	span                  // statements in it are balanced
-	indent     int        // of its first line with a field or item
+	value, was *yaml.Node // the node that the conversion may change, and a copy from before the conversion
+	span                  // its lines; each statement that begins in them also ends in them
+	indent     int        // columns before its first line with a field or item
 }
 
 // A span is a range of lines of a document, counted from 0, including both ends.
 type span struct{ first, last int }
 
-// kept has the blocks that are copied from the input, by the index of their document.
+// kept maps the index of a document to the lines of its blocks that are copied from the input.
 type kept map[int][]span
 
 // keeps reports whether a line is in a block that is copied from the input.
@@ -43,7 +44,8 @@ func (t *template) findBlocks(n *yaml.Node) []block {
 	return out
 }
 
-// block returns the block of a key and its value, and false if the value has no statements or cannot be kept.
+// block returns the block of a key and its value. It returns false if the value has no statements or cannot be
+// copied: it begins on the line of the key, is in flow style, or contains only a part of a statement's block.
 func (t *template) block(key, value *yaml.Node) (block, bool) {
 	if value.Kind != yaml.MappingNode && value.Kind != yaml.SequenceNode || value.Style&yaml.FlowStyle != 0 || value.Line <= key.Line ||
 		key.Line > len(t.origin) {
@@ -67,14 +69,15 @@ func (t *template) block(key, value *yaml.Node) (block, bool) {
 	return b, b.indent >= 0 && t.balance(&b)
 }
 
-// aside reports whether a line of the document is blank, a comment or a template statement.
+// aside reports whether a line of the document is blank, a comment, or a line of template expressions that is hidden
+// from the parser as a comment.
 func (t *template) aside(line int) bool {
 	text := strings.TrimSpace(t.shown[line])
 	return text == "" || strings.HasPrefix(text, "#")
 }
 
-// balance extends the block to the lines that end its statements. It returns false if there are no statements, or if
-// lines of other fields precede these ends.
+// balance extends the block to the lines after it that end the statements begun in it. It returns false if no
+// statement begins in the block, if one ends in it that began before it, or if other fields precede the end of one.
 func (t *template) balance(b *block) bool {
 	depth, statements := 0, 0
 	for i := b.first; i < len(t.raw); i++ {
@@ -117,7 +120,8 @@ func same(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.Tag == b.Tag && a.Value == b.Value && a.Style == b.Style && slices.EqualFunc(a.Content, b.Content, same)
 }
 
-// keepable returns the blocks of all documents that the conversion did not change, without those inside others.
+// keepable returns the blocks of all documents that the conversion did not change, without blocks inside another
+// returned one.
 func (c *converter) keepable() kept {
 	out := kept{}
 	for i, d := range c.docs {
@@ -132,8 +136,8 @@ func (c *converter) keepable() kept {
 	return out
 }
 
-// dropWrong removes the documents from k whose output with copied blocks has other values than their trees. It reports
-// whether there were any.
+// dropWrong removes a document from k if its output, with the blocks copied, cannot be written or has other values
+// than its trees. It reports whether it removed any.
 func (c *converter) dropWrong(k kept) bool {
 	before := len(k)
 	for i := range k {
@@ -146,7 +150,7 @@ func (c *converter) dropWrong(k kept) bool {
 	return len(k) < before
 }
 
-// means reports whether text, parsed, has the values of the document's trees. Values with expressions are not compared.
+// means reports whether text, parsed, has the values of the document's trees, as compared by alike.
 func (d *document) means(text string) bool {
 	parts := split(text)
 	trees := d.trees()
@@ -162,7 +166,7 @@ func (d *document) means(text string) bool {
 	return true
 }
 
-// root returns the mapping of a document node.
+// root returns the content of a document node, and n itself if it is another node.
 func root(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.DocumentNode {
 		return n.Content[0]
@@ -170,7 +174,8 @@ func root(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// alike reports whether two trees have the same values, ignoring expressions.
+// alike reports whether two trees have the same values. A value with a template expression equals any other value
+// with one.
 func (d *document) alike(a, b *yaml.Node) bool {
 	if a.Kind == yaml.ScalarNode && b.Kind == yaml.ScalarNode {
 		return a.Value == b.Value || null(a) && null(b) || d.template.in(a.Value) && d.template.in(b.Value)
@@ -220,14 +225,15 @@ func ownLines(n *yaml.Node) []string {
 	return out
 }
 
-// blockWord returns the placeholder word of a block. It differs from all words for expressions.
+// blockWord returns the placeholder word of a block. It differs from the words that stand for template expressions.
 func (d *document) blockWord(i int) string { return fmt.Sprintf("%sblock%04dx", d.template.prefix, i) }
 
-// indents matches expressions that set the indentation of their result.
+// indents matches the part of a Helm expression that indents its result by a fixed number of columns, as in {{ toYaml
+// .x | nindent 4 }}.
 var indents = regexp.MustCompile(`\|\s*n?indent\b`)
 
-// fill replaces the placeholder words in text by the blocks. If a block moves to another column, its lines are indented
-// accordingly. It returns an error if such a block has expressions that set the indentation.
+// fill replaces the placeholder words in text by the blocks. If a block moves to another column, fill indents its
+// lines accordingly, or returns an error if the block has expressions that match indents.
 func (d *document) fill(text string) (string, error) {
 	for i, b := range d.blocks {
 		place := regexp.MustCompile(`(?m)^( *)(?:- ` + d.blockWord(i) + `|` + d.blockWord(i) + `: x)\n`)

@@ -20,8 +20,9 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// check validates the output against the schemas of the CRDs. It removes unknown fields of converted objects with a warning,
-// and adds an invalid warning for everything else that the API server would reject.
+// check validates the Karpenter objects of the output against the schemas of the CRDs. It removes unknown fields of
+// converted objects with a warning. For everything else that the API server or the controller would reject, it adds a
+// warning with Invalid set. Values with template expressions are not checked.
 func (c *converter) check() error {
 	var objects []*object
 	for _, d := range c.docs {
@@ -67,7 +68,8 @@ func (c *converter) verify(checker *admission.Checker, o *object) {
 	}
 }
 
-// invalid adds an invalid warning about a field of the output. server is the component that rejects it.
+// invalid adds a warning with Invalid set about a field of the output. server is the component that rejects the
+// field.
 func (c *converter) invalid(o *object, field, server, problem, fix string) {
 	c.warn(o, field, "invalid in v1, %s rejects it: %s; fix: %s", server, problem, fix)
 	c.warnings[len(c.warnings)-1].Invalid = true
@@ -101,12 +103,13 @@ func (c *converter) names(o *object) {
 	}
 }
 
-// changed reports whether the object is converted. Other objects must not be changed.
+// changed reports whether the conversion converts or creates the object. All other objects must stay as they are.
 func (o *object) changed() bool {
 	return o.form != legacy.Foreign || !slices.Contains(o.doc.objects, o)
 }
 
-// refusals returns the errors of an API server for an object of a kind of Karpenter.
+// refusals returns the errors with which an API server would reject the object, sorted by their text. It returns nil
+// if the object cannot be read as JSON, or if its kind is not one of Karpenter.
 func refusals(checker *admission.Checker, o *object) field.ErrorList {
 	out, err := encode(o.root, false)
 	if err != nil {
@@ -123,7 +126,7 @@ func refusals(checker *admission.Checker, o *object) field.ErrorList {
 	return errs
 }
 
-// step matches one step of a path: a key, or an index.
+// step matches one step of a path: a key, or an index or key in brackets.
 var step = regexp.MustCompile(`[^.\[\]]+|\[[^\]]*\]`)
 
 // atPath returns the node at a path such as spec.taints[0].key, nil if there is none.
@@ -144,7 +147,7 @@ func atPath(n *yaml.Node, path string) *yaml.Node {
 	return n
 }
 
-// position reads a step that is an index.
+// position returns the index in a step such as [2], and false if the step is not an index.
 func position(s string) (int, bool) {
 	i, err := strconv.Atoi(strings.Trim(s, "[]"))
 	return i, err == nil && i >= 0 && strings.HasPrefix(s, "[")
@@ -159,8 +162,8 @@ func removeAt(root *yaml.Node, path string) *yaml.Node {
 	return take(atPath(root, path[:cut]), path[cut+1:]).value
 }
 
-// lostExpressions warns about template expressions that are not in the output, and statements whose position may be
-// wrong.
+// lostExpressions warns about template expressions of converted documents that are not in the output. If a document
+// has statements, lostExpressions also warns that the user must check or restore their positions.
 func (c *converter) lostExpressions() {
 	if len(c.expressions.list) == 0 {
 		return
@@ -195,7 +198,7 @@ func (c *converter) lostExpressions() {
 // inside matches old API versions of Karpenter anywhere in a text.
 var inside = regexp.MustCompile(`(karpenter\.(?:sh/v1(?:alpha[2-5]|beta1)|k8s\.aws/v1(?:alpha1|beta1)))(?:[^-\w]|$)`)
 
-// look warns about references to the old API in a document that is not converted.
+// look warns about old API versions, annotations and labels in a document that is not converted.
 func (c *converter) look(d *document) {
 	o := &object{doc: d}
 	if len(d.objects) > 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// claimFields are the fields of a claim in v1.
+// claimFields are the fields of the spec of a NodeClaim in v1.
 var claimFields = append([]string{"resources"}, poolSpecFields...)
 
 // claim converts a NodeClaim or Machine. The controller creates claims, so the result is for reading and simulation and

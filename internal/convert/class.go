@@ -12,13 +12,13 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// A class is an EC2NodeClass of the output, converted or unchanged.
+// A class is an EC2NodeClass of the output that the conversion converted or created.
 type class struct {
 	*object
 	name string
 }
 
-// specFields are the fields of an EC2NodeClass in v1.
+// specFields are the fields of the spec of an EC2NodeClass in v1.
 var specFields = []string{
 	"amiFamily", "amiSelectorTerms", "subnetSelectorTerms", "securityGroupSelectorTerms", "role", "instanceProfile",
 	"userData", "tags", "kubelet", "blockDeviceMappings", "metadataOptions", "detailedMonitoring", "instanceStorePolicy",
@@ -100,7 +100,8 @@ func (c *converter) unknown(o *object, path string, spec *yaml.Node) {
 	}
 }
 
-// identity sets the role of nodes if the node class has neither role nor instance profile.
+// identity sets the role of nodes if the node class has neither role nor instance profile, and removes the instance
+// profile if it has both.
 func (c *converter) identity(o *object, path string, spec *yaml.Node) {
 	c.identityByOtherNames(o, path, spec)
 	role, profile := get(spec, "role"), get(spec, "instanceProfile")
@@ -158,13 +159,14 @@ func (c *converter) identityByOtherNames(o *object, path string, spec *yaml.Node
 	}
 }
 
-// reservedTag reports whether Karpenter sets the tag itself. v1 refuses such a tag in a node class.
+// reservedTag reports whether Karpenter sets the tag itself, or did in an older version. v1 refuses most of these
+// tags in a node class.
 func reservedTag(key string) bool {
 	return strings.HasPrefix(key, "kubernetes.io/cluster") || slices.Contains([]string{"eks:eks-cluster-name",
 		"karpenter.sh/nodepool", "karpenter.sh/nodeclaim", "karpenter.k8s.aws/ec2nodeclass", "karpenter.sh/provisioner-name"}, key)
 }
 
-// tags converts the tags of instances and volumes.
+// tags converts the values of tags of instances and volumes to strings, and removes reserved tags.
 func (c *converter) tags(o *object, path string, tags *yaml.Node) {
 	c.strings(o, path+".tags", tags)
 	if tags == nil || tags.Kind != yaml.MappingNode {
@@ -180,7 +182,7 @@ func (c *converter) tags(o *object, path string, tags *yaml.Node) {
 	}
 }
 
-// disks converts block device mappings.
+// disks converts block device mappings in place: wrong field names, types of values, and sizes.
 func (c *converter) disks(o *object, path string, list *yaml.Node) {
 	if list == nil || list.Kind != yaml.SequenceNode {
 		return
@@ -210,8 +212,9 @@ func (c *converter) disks(o *object, path string, list *yaml.Node) {
 	}
 }
 
-// volumeSize writes a size in the format of v1, a whole number of Gi, G, Ti or T. A bare number means GiB, as in EC2.
-// It returns "" if the text is not a size.
+// volumeSize writes a size in the format of v1: a whole number with the unit Gi, G, Ti or T. A bare number of at most
+// five digits means GiB, as in EC2, and GB means G. Other quantities of Kubernetes, such as 1500Mi, are rounded up to
+// whole GiB. volumeSize returns "" if the text is not a size.
 func volumeSize(was string) string {
 	for _, unit := range []string{"Gi", "G", "Ti", "T"} {
 		if number, ok := strings.CutSuffix(was, unit); ok && digits.MatchString(number) {
@@ -231,7 +234,8 @@ func volumeSize(was string) string {
 	return fmt.Sprintf("%dGi", int64(math.Ceil(float64(q.Value())/(1<<30))))
 }
 
-// metadataOptions writes the old default of httpPutResponseHopLimit, because v1 has another default.
+// metadataOptions sets httpPutResponseHopLimit to its old default if the manifest does not set it, because v1 has
+// another default. It changes nothing in a manifest with apiVersion v1.
 func (c *converter) metadataOptions(o *object, path string, spec *yaml.Node) {
 	if len(o.tell) > 0 {
 		return // its apiVersion is v1, so the default of v1 applies

@@ -10,20 +10,20 @@ import (
 	"github.com/karpenter-go/karpenter/api/admission"
 )
 
-// A File has manifests in YAML or JSON, one or more documents.
+// A File is a stream of one or more manifests in YAML or JSON.
 type File struct {
 	// Name is the file's name in warnings.
 	Name string
 	Data []byte
 }
 
-// Options are facts that manifests do not contain, and switches. The zero value is valid.
+// Options are facts that manifests do not contain, and switches. The zero value means the defaults.
 type Options struct {
-	// Role is the IAM role of nodes whose manifest has neither role nor instance profile. Default: KarpenterNodeRole-
-	// followed by the cluster's name.
+	// Role is the name of the IAM role for node classes that have neither role nor instance profile. Default:
+	// KarpenterNodeRole- followed by the cluster's name.
 	Role string
-	// Cluster is the cluster's name, for missing fields that depend on it. Default: the value of the manifests'
-	// discovery tags, or the placeholder CLUSTER_NAME.
+	// Cluster is the cluster's name, for missing fields that depend on it. Default: the value of the first tag
+	// karpenter.sh/discovery in the manifests, or the placeholder CLUSTER_NAME.
 	Cluster string
 	// IgnoreDefaults omits the requirements that Provisioners had by default.
 	IgnoreDefaults bool
@@ -35,19 +35,20 @@ type Options struct {
 // schemas are compiled once, when first needed.
 var schemas = sync.OnceValues(admission.New)
 
-// A Warning is about a value that was changed or removed without an equivalent, or about a change that the user must
-// make; the latter ends with a fix.
+// A Warning is about a value that was changed, added or removed without an equivalent, or about a change that the
+// user may have to make; then Text ends with "fix:" and the change.
 type Warning struct {
 	File     string
 	Document int    // number of the document in the file, from 1
 	Object   string // kind and name as in the input, such as "Provisioner default"; may be empty
-	Field    string // path of the field in the input; may be empty
+	Field    string // path of the field in the input or output, or "line" and a number; may be empty
 	Text     string
-	// Invalid is true if the API server or the controller rejects the output because of this field.
+	// Invalid is true if the API server or the controller rejects the output because of this field, or if a document of an
+	// old version could not be read.
 	Invalid bool
 }
 
-// Invalid returns the number of fields of the output that the API server or the controller rejects.
+// Invalid returns the number of warnings with Invalid set.
 func (r Result) Invalid() int {
 	n := 0
 	for _, w := range r.Warnings {
@@ -101,19 +102,21 @@ type converter struct {
 	docs    []*document
 	// expressions has the template expressions of all files.
 	expressions *expressions
-	// keep has the blocks that are copied from the input. torn has the indexes of documents that are copied unchanged,
-	// because the conversion would break their templates.
+	// keep has the blocks that are copied from the input. torn has the indexes of documents that are copied unchanged because
+	// the conversion would break their templates.
 	keep     kept
 	torn     map[int]bool
 	warnings []Warning
-	// pools and classes are the NodePools and EC2NodeClasses of the output.
+	// pools and classes are the NodePools and EC2NodeClasses that the conversion converts or creates.
 	pools   []*pool
 	classes []*class
 	cluster string
 }
 
-// Convert converts files together, because a NodePool and its node class may be in different files. A legacy document
-// that cannot be read is copied unchanged, with an invalid warning.
+// Convert converts files to v1. It converts all of them together, because a NodePool and its node class may be in
+// different files. A document of an old version that cannot be read, or whose template the conversion would break, is
+// copied unchanged, with a Warning that has Invalid set. Convert returns an error if the output cannot be written or
+// the schemas for its validation cannot be compiled.
 func Convert(files []File, o Options) (Result, error) {
 	c, err := settle(files, o, nil)
 	if torn := c.tornTemplates(); err == nil && len(torn) > 0 {
@@ -166,7 +169,7 @@ func run(files []File, o Options, keep kept, torn map[int]bool) (*converter, err
 	return c, nil
 }
 
-// result returns the output.
+// result returns the converted files, and the warnings in the order of the documents.
 func (c *converter) result(files []File) (Result, error) {
 	r := Result{}
 	for _, f := range files {
@@ -185,7 +188,8 @@ func (c *converter) result(files []File) (Result, error) {
 	return r, nil
 }
 
-// readFile reads the documents of a file. After the first line of a script, all documents are part of the script.
+// readFile reads the documents of a file. If a document has the first line of a script, all later documents of the
+// file are read as parts of the script.
 func (c *converter) readFile(f File) {
 	script := false
 	for i, part := range split(string(f.Data)) {
@@ -238,7 +242,7 @@ func (c *converter) ordered() []Warning {
 	return list
 }
 
-// clusterName returns the cluster's name for missing fields.
+// clusterName returns the cluster's name for fields that the manifests lack, as Options.Cluster describes.
 func (c *converter) clusterName() string {
 	if c.options.Cluster != "" {
 		return c.options.Cluster
@@ -253,7 +257,8 @@ func (c *converter) clusterName() string {
 	return "CLUSTER_NAME"
 }
 
-// discovery returns the value of the first discovery tag in a tree.
+// discovery returns the value of the first discovery tag in a tree, "" if there is none. The value * is not a
+// cluster's name and is skipped.
 func discovery(n *yaml.Node) string {
 	if v := get(n, "karpenter.sh/discovery"); v != nil && v.Kind == yaml.ScalarNode && v.Value != "*" {
 		return v.Value

@@ -17,7 +17,8 @@ var policies = map[string]string{
 	"balanced":                 "Balanced",
 }
 
-// setDisruption converts the disruption settings.
+// setDisruption converts the disruption settings. old has the fields of the input's spec that are not yet converted,
+// spec is the new spec, and inner is spec.template.spec.
 func (p *pool) setDisruption(c *converter, old, spec, inner *yaml.Node) {
 	f := take(old, "disruption")
 	if f.ok() && f.value.Kind != yaml.MappingNode {
@@ -60,7 +61,7 @@ func (p *pool) setDisruption(c *converter, old, spec, inner *yaml.Node) {
 	}
 }
 
-// seconds converts a number of seconds to a duration.
+// seconds converts a number of seconds to a duration: in hours if they are whole, or else in seconds.
 func (p *pool) seconds(n *yaml.Node) *yaml.Node {
 	made := clone(n)
 	made.Tag, made.Style = "!!str", 0
@@ -72,8 +73,8 @@ func (p *pool) seconds(n *yaml.Node) *yaml.Node {
 	return made
 }
 
-// policyInTemplate handles a consolidation policy that is a template expression. The values in the expression may have
-// the old name.
+// policyInTemplate handles a consolidation policy that is a template expression. The expression may contain the
+// policy's old name.
 func (p *pool) policyInTemplate(c *converter, policy *yaml.Node) {
 	t := p.doc.template
 	if !t.in(policy.Value) {
@@ -88,7 +89,8 @@ func (p *pool) policyInTemplate(c *converter, policy *yaml.Node) {
 	c.warn(p.object, "spec.disruption.consolidationPolicy", "value is a template expression; fix: make sure that it does not render to %s; use %s", was, is)
 }
 
-// setExpiry converts the age at which nodes expire. Without a setting, nodes of Provisioners did not expire.
+// setExpiry moves the age at which nodes expire to spec.template.spec (inner). For a Provisioner without this
+// setting, it writes Never, because the nodes of such a Provisioner did not expire.
 func (p *pool) setExpiry(c *converter, old, disruption, inner *yaml.Node) {
 	for _, m := range []*yaml.Node{old, disruption} {
 		if ttl := take(m, "ttlSecondsUntilExpired"); ttl.ok() {
@@ -100,7 +102,8 @@ func (p *pool) setExpiry(c *converter, old, disruption, inner *yaml.Node) {
 	}
 }
 
-// setPolicy converts the consolidation policy. Without a setting, Provisioners did not even remove empty nodes.
+// setPolicy converts the consolidation policy. A Provisioner without such settings kept even empty nodes, so
+// setPolicy then disables consolidation with consolidateAfter: Never.
 func (p *pool) setPolicy(c *converter, old, disruption *yaml.Node) {
 	empty, consolidation := take(old, "ttlSecondsAfterEmpty"), take(old, "consolidation")
 	if inside := take(disruption, "ttlSecondsAfterEmpty"); inside.ok() {
@@ -153,7 +156,7 @@ func (p *pool) setPolicy(c *converter, old, disruption *yaml.Node) {
 	}
 }
 
-// keyOf returns the key of a pair, with its comments, for use under another name.
+// keyOf returns a copy of the key of a pair, with its comments, for use under another name.
 func keyOf(f pair) *yaml.Node { return clone(f.key) }
 
 var (
@@ -163,7 +166,8 @@ var (
 	days     = regexp.MustCompile(`^([0-9]+)(d|w)$`)
 )
 
-// duration converts a duration to a format that v1 accepts.
+// duration converts a duration to a format that v1 accepts, with a warning. It leaves a text that is not a duration
+// as it is.
 func (p *pool) duration(c *converter, field string, n *yaml.Node) {
 	was := n.Value
 	if n.Kind != yaml.ScalarNode || duration.MatchString(was) || p.doc.template.in(was) {
@@ -190,7 +194,8 @@ func (p *pool) duration(c *converter, field string, n *yaml.Node) {
 	c.warn(p.object, field, "%q converted to %s", was, n.Value)
 }
 
-// budgets converts the numbers in budgets to strings.
+// budgets converts budgets in place: it renames crontab to schedule, converts durations such as 5 min, and converts
+// numbers to strings.
 func (p *pool) budgets(c *converter, list *yaml.Node) {
 	if list == nil || list.Kind != yaml.SequenceNode {
 		return

@@ -1,7 +1,8 @@
 // Package convert converts manifests of Karpenter's API versions before v1 to v1: Provisioner, AWSNodeTemplate,
-// Machine, and NodePool, EC2NodeClass and NodeClaim of v1beta1.
+// Machine, and NodePool, EC2NodeClass and NodeClaim of v1beta1. It also converts manifests with apiVersion v1 that have
+// fields of an older version.
 //
-// It has these guarantees:
+// The package has these guarantees:
 //
 //   - The converted manifest has the same meaning: defaults of the old API that v1 does not have are written
 //     explicitly.
@@ -10,8 +11,8 @@
 //   - Documents that need no conversion are copied unchanged, so a second conversion changes nothing.
 //   - Comments and the order of fields are kept as far as the YAML library allows. Template expressions ({{ }}, ${ },
 //     {% %}) are copied unchanged.
-//   - The output is validated against the schemas of the CRDs; there is an invalid Warning for every field that an API
-//     server would reject.
+//   - The output is validated against the schemas of the CRDs; there is a Warning with Invalid set for every field
+//     that an API server would reject.
 //
-// The output depends on the input only.
+// The output depends only on the input and the Options.
 package convert

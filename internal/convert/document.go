@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// A document is one document of a file.
+// A document is one document of a file, with the state of its conversion.
 type document struct {
 	part
 	file     string
@@ -23,7 +23,7 @@ type document struct {
 	list     *yaml.Node // the items, if the document is a List
 	legacy   bool       // one of its objects is converted
 	unread   bool       // the document is legacy, but cannot be read
-	repeated string     // a key that several branches of the template set
+	repeated string     // a key that the document sets twice, such as in two branches of a template; may be empty
 	json     bool
 	objects  []*object
 	// blocks are the blocks that may be copied from the input. keep has the lines of those that are copied.
@@ -42,16 +42,18 @@ type object struct {
 	tell []string
 	// made are objects that the conversion adds after this one.
 	made []*object
-	// lifted has the path of the mapping, in the input, of fields that were moved to spec, by name. Warnings use these
-	// paths.
+	// lifted maps the name of a field that was moved to spec to the path of the mapping that had the field in the input.
+	// Warnings use these paths.
 	lifted map[string]string
 }
 
-// ours matches the apiVersion of a legacy document, even if the document cannot be parsed.
+// ours matches the apiVersion of an object of an old version of Karpenter in the text of a document. The text need
+// not be valid YAML.
 var ours = regexp.MustCompile(`(?m)^\s*(?:- )?["']?apiVersion["']?:\s*["']?([a-z.]*karpenter[a-z0-9.]*/v1(?:alpha|beta)[0-9]+)`)
 
-// read parses one document. Documents without objects of Karpenter, and those that cannot be parsed, are kept as text.
-// script is true if the document is a part of a script.
+// read returns one document. It parses the document only if its text contains karpenter. If the document cannot be
+// parsed or is a part of a script, its node stays nil; if its text also matches ours, read adds a warning. script is
+// true if an earlier document of the file has the first line of a script.
 func (c *converter) read(file string, number int, p part, script bool) *document {
 	d := &document{part: p, file: file, number: number, template: &template{expressions: c.expressions}}
 	if !strings.Contains(p.body, "karpenter") {
@@ -98,7 +100,8 @@ func (c *converter) read(file string, number int, p part, script bool) *document
 var (
 	// heredoc matches the start of a here-document in shells and Terraform.
 	heredoc = regexp.MustCompile(`<<[-~]?\s*["'\\]?[A-Z]+\b`)
-	// scriptLine matches a line of a script without indentation, which cannot occur in a manifest.
+	// scriptLine matches a line without indentation that does not occur in manifests: the first line of a script (#!), or the
+	// start of a here-document.
 	scriptLine = regexp.MustCompile(`(?m)^(#!|[^\s#].*` + heredoc.String() + `)`)
 )
 
@@ -152,8 +155,8 @@ func parse(source string) (node *yaml.Node, err error) {
 	return node, nil
 }
 
-// find adds the objects below root to d. apiVersion and kind are the values for a root that does not set them, nil if
-// there are no such values.
+// find adds root to d or, if root is a list, the objects below it. apiVersion and kind are the values for a root that
+// does not set them, nil if there are no such values.
 func (d *document) find(root, apiVersion, kind *yaml.Node) {
 	if kind != nil && root.Kind == yaml.MappingNode && get(root, "kind") == nil {
 		root.Content = append([]*yaml.Node{text("apiVersion"), text(apiVersion.Value), text("kind"), text(kind.Value)}, root.Content...)
@@ -197,7 +200,7 @@ func (d *document) add(root *yaml.Node) {
 	d.legacy = d.legacy || o.form != legacy.Foreign
 }
 
-// text returns the converted document.
+// text returns the converted document, or its text of the input if no object in it is converted.
 func (d *document) text() (string, error) {
 	if !d.legacy {
 		return d.separator + d.body, nil
@@ -220,7 +223,8 @@ func (d *document) text() (string, error) {
 	return d.fill(d.template.showMoved(b.String()))
 }
 
-// trees returns the trees of the output: the document, and the objects that the conversion added.
+// trees returns the trees of the output: the document and, unless it is a List, each object that the conversion
+// added. In a List, the added objects become items.
 func (d *document) trees() []*yaml.Node {
 	trees := []*yaml.Node{d.node}
 	if d.list != nil {
@@ -239,7 +243,7 @@ func (d *document) trees() []*yaml.Node {
 	return trees
 }
 
-// encode writes a tree as YAML in block style.
+// encode writes a tree as YAML. If the tree was read from JSON, encode writes it in block style.
 func encode(tree *yaml.Node, fromJSON bool) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -13,7 +13,8 @@ var families = map[string]string{
 	"amazonlinux2": "AL2", "amazonlinux2023": "AL2023",
 }
 
-// images converts the selection of images.
+// images converts the fields of a node class that select images. If there are no such fields, it writes the old
+// default.
 func (c *converter) images(o *object, path string, spec *yaml.Node) {
 	c.selector(o, path, spec, "amiSelector", "amiSelectorTerms")
 	if f := take(spec, "ami"); f.ok() && f.value.Kind == yaml.ScalarNode && get(spec, "amiSelectorTerms") == nil {
@@ -54,10 +55,11 @@ func (c *converter) images(o *object, path string, spec *yaml.Node) {
 	c.alias(o, path, spec, family)
 }
 
-// defaultFamily returns the image family of a manifest that does not set one.
+// defaultFamily returns the image family that versions before v1 used for a manifest that does not set one.
 func defaultFamily(o *object) string { return "AL2" }
 
-// alias adds an alias for the newest image of the family, which was the old default.
+// alias selects the newest image of the family, which was the old default, in a node class without amiSelectorTerms.
+// For the family Custom, which has no such image, it adds a placeholder.
 func (c *converter) alias(o *object, path string, spec, family *yaml.Node) {
 	switch {
 	case family == nil:
@@ -81,7 +83,7 @@ func (c *converter) alias(o *object, path string, spec, family *yaml.Node) {
 	}
 }
 
-// insert adds a field after another one.
+// insert adds a field after the field behind, or at the end if the mapping does not have that field.
 func (c *converter) insert(m *yaml.Node, behind, key string, value *yaml.Node) {
 	i := index(m, behind)
 	if i < 0 {

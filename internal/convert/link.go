@@ -28,7 +28,7 @@ func (c *converter) link() {
 	}
 }
 
-// find returns the node class with a name, nil if it is not in the input.
+// find returns the node class with a name among those that the conversion converts or creates, nil if there is none.
 func (c *converter) find(name string) *class {
 	for _, k := range c.classes {
 		if k.name == name {
@@ -38,7 +38,8 @@ func (c *converter) find(name string) *class {
 	return nil
 }
 
-// ownClass creates a node class from the node class fields in a NodePool.
+// ownClass creates a node class from the node class fields in a NodePool. If the input has a node class of that name,
+// the fields are removed with a warning.
 func (c *converter) ownClass(p *pool) {
 	if p.inline == nil {
 		return
@@ -57,7 +58,7 @@ func (c *converter) ownClass(p *pool) {
 	c.classes = append(c.classes, &class{o, p.class.Value})
 }
 
-// standing reports whether the input has a node class of v1 with that name.
+// standing reports whether the input has a node class with that name that is not converted because it is of v1.
 func (c *converter) standing(name string) bool {
 	for _, d := range c.docs {
 		for _, o := range d.objects {
@@ -71,8 +72,8 @@ func (c *converter) standing(name string) bool {
 	return false
 }
 
-// spread sets the kubelet configuration of a node class to that of its NodePools. If they differ, it creates a node
-// class for each configuration.
+// spread moves the kubelet configuration of NodePools to their node class k. If the configurations differ, it creates
+// a copy of the node class for each further configuration.
 func (c *converter) spread(k *class, pools []*pool) {
 	spec := get(k.root, "spec")
 	if len(pools) == 0 {
@@ -116,7 +117,8 @@ func (k *class) owner() *object {
 	return k.object
 }
 
-// giveKubelet sets the kubelet configuration of a node class.
+// giveKubelet sets the kubelet configuration of a node class. If the node class has another one, that one stays, with
+// a warning.
 func (c *converter) giveKubelet(group []*pool, spec, kubelet *yaml.Node) {
 	if kubelet == nil {
 		return

@@ -11,19 +11,19 @@ import (
 	"github.com/karpenter-go/karpenter/api/legacy"
 )
 
-// A pool is a converted NodePool, with the settings to move to its node class.
+// A pool is a converted NodePool or NodeClaim, with the settings to move to its node class.
 type pool struct {
 	*object
 	name string
-	// class is the name of its node class.
+	// class is the name of its node class: the scalar in nodeClassRef, so that a change also changes the output.
 	class *yaml.Node
 	// kubelet is the kubelet configuration for the node class, nil if the manifest has none.
 	kubelet     *yaml.Node
 	kubeletPath string
-	// inline has node class fields that were in the NodePool.
+	// inline has node class fields that were in the NodePool. It is nil if there are none.
 	inline     *yaml.Node
 	inlinePath string
-	// stood has the paths of those fields of inline that were not in spec.provider, by name.
+	// stood maps the name of a field of inline that was not in spec.provider to the path of the mapping that had the field.
 	stood map[string]string
 	// alpha is true for a Provisioner with the fields of that kind, and not those of a NodePool.
 	alpha bool
@@ -55,7 +55,7 @@ func (c *converter) lift(o *object, spec *yaml.Node, wrapper string) {
 	}
 }
 
-// written returns the path of a field in the input.
+// written returns the path that a field of spec had in the input, before lift moved it.
 func (o *object) written(field string) string {
 	rest, ok := strings.CutPrefix(field, "spec.")
 	if !ok {
@@ -213,7 +213,8 @@ func (c *converter) pool(o *object) {
 	c.pools = append(c.pools, p)
 }
 
-// leftovers are annotations that upstream's conversion webhook from v1beta1 to v1 wrote, and the fixes.
+// leftovers are annotations that upstream's conversion webhook from v1beta1 to v1 wrote, each with the hint for its
+// warning.
 var leftovers = [][2]string{
 	{"compatibility.karpenter.sh/v1beta1-kubelet-conversion", "fix: move its kubelet settings to spec.kubelet of the EC2NodeClass"},
 	{"compatibility.karpenter.sh/v1beta1-nodeclass-reference", "v1 uses spec.template.spec.nodeClassRef"},
@@ -229,7 +230,7 @@ func (p *pool) leftByConversion(c *converter) {
 	}
 }
 
-// poolFields are the fields of the spec of a NodePool or Provisioner of any version.
+// poolFields are the fields of the spec of a NodePool or Provisioner, of any version, whose spelling is corrected.
 var poolFields = []string{
 	"template", "disruption", "limits", "weight", "requirements", "labels", "annotations", "taints", "startupTaints", "provider",
 	"providerRef", "kubeletConfiguration", "consolidation", "ttlSecondsAfterEmpty", "ttlSecondsUntilExpired",
@@ -247,7 +248,8 @@ type place struct {
 	node *yaml.Node
 }
 
-// lift moves fields from the spec of the NodePool to its template.
+// lift moves labels and annotations to the metadata of the template, and requirements, taints and the grace period to
+// its spec. old has the fields of the NodePool's spec.
 func (p *pool) lift(c *converter, old, template, inner *yaml.Node) {
 	c.lift(p.object, old, "deprovisioning")
 	c.spell(p.object, "spec", old, poolFields)
@@ -321,7 +323,8 @@ func (c *converter) strings(o *object, field string, m *yaml.Node) {
 // oldBooleans are words that are booleans in YAML 1.1, which kubectl and the API server use.
 var oldBooleans = []string{"y", "n", "yes", "no", "on", "off"}
 
-// asText converts a scalar to a string.
+// asText converts a scalar without quotes to a quoted string, if YAML could read it as another type. It converts null
+// to the empty string.
 func (c *converter) asText(o *object, field string, n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode || n.Style != 0 || n.Tag == "!!str" && !slices.Contains(oldBooleans, strings.ToLower(n.Value)) {
 		return
@@ -334,7 +337,7 @@ func (c *converter) asText(o *object, field string, n *yaml.Node) {
 	n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
 }
 
-// setTaints converts the values of taints to strings.
+// setTaints converts the keys, values and effects of taints to strings.
 func (p *pool) setTaints(c *converter, inner *yaml.Node) {
 	for _, list := range []string{"taints", "startupTaints"} {
 		taints := get(inner, list)
@@ -376,7 +379,7 @@ func (p *pool) setLimits(c *converter, old, spec *yaml.Node) {
 	}
 }
 
-// rest warns about fields that v1 does not support, with a hint for some.
+// rest warns that the fields of m are removed because v1 does not support them, with a hint for some.
 func (p *pool) rest(c *converter, m *yaml.Node, path string) {
 	hints := map[string]string{
 		"cluster":           "; fix: set settings.clusterName and settings.clusterEndpoint of the chart",

@@ -17,7 +17,7 @@ var classFields = []string{
 	"context", "subnets", "securityGroups", "instanceRole", "nodeRole", "iamRole", "instanceProfileName", "iamInstanceProfile",
 }
 
-// classFields removes the node class fields from a NodePool, those in the inline provider and those elsewhere, and
+// classFields removes the node class fields from a NodePool, both those in spec.provider and those elsewhere, and
 // returns them. It returns nil if there are none.
 func (p *pool) classFields(c *converter, old, inner *yaml.Node) *yaml.Node {
 	inline := mapping()

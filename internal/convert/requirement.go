@@ -88,7 +88,8 @@ func (p *pool) listed(c *converter, path string, m, list *yaml.Node) {
 	}
 }
 
-// requirements converts a list of requirements in place.
+// requirements converts a list of requirements in place. It removes those whose key v1 does not allow, with a
+// warning.
 func (c *converter) requirements(o *object, path string, list *yaml.Node) {
 	kept := list.Content[:0:0]
 	for i, r := range list.Content {
@@ -196,7 +197,8 @@ var plainValues = map[string]map[string]string{
 	"kubernetes.io/os":         {"linux": "linux", "windows": "windows"},
 }
 
-// addDefaults adds the requirements that Provisioners had by default.
+// addDefaults adds the requirements that Provisioners had by default, except those for labels that the Provisioner
+// sets or requires itself. labels are the labels of its nodes.
 func (p *pool) addDefaults(c *converter, list, labels *yaml.Node) {
 	given := map[string]bool{}
 	for _, r := range list.Content {

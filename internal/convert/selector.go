@@ -10,8 +10,9 @@ import (
 // maxTerms is the maximum number of selector terms in v1.
 const maxTerms = 30
 
-// selector converts a selector, a map of tags with a few special keys, to terms. Existing terms are converted to v1. If
-// required terms are missing, for subnets and security groups, it adds a placeholder.
+// selector converts a selector to terms. A selector, the field old, is a map of tags with a few special keys; terms
+// are in the field now. Terms that exist already win over the selector and are converted to v1. If there are no terms
+// for subnets or security groups, selector adds a placeholder.
 func (c *converter) selector(o *object, path string, spec *yaml.Node, old, now string) {
 	terms := get(spec, now)
 	if terms != nil && !null(terms) && (terms.Kind != yaml.SequenceNode || len(terms.Content) > 0) {
@@ -57,7 +58,8 @@ var special = map[string]string{
 	"aws-ids": "id", "aws::ids": "id", "aws:ids": "id", "aws::name": "name", "aws::owners": "owner",
 }
 
-// termsOf converts a selector to terms. Values separated by commas were alternatives; an object had to match all keys.
+// termsOf converts a selector to terms. In a selector, values separated by commas were alternatives, and a subnet,
+// security group or image had to match all keys.
 func (c *converter) termsOf(o *object, path string, selector *yaml.Node) *yaml.Node {
 	c.strings(o, path, selector)
 	terms := []*yaml.Node{mapping()}
@@ -93,7 +95,8 @@ func (c *converter) termsOf(o *object, path string, selector *yaml.Node) *yaml.N
 	return sequence(terms...)
 }
 
-// alternatives splits a value at its commas.
+// alternatives splits a value, or each item of a list, at its commas. If nothing is left, it returns *, which matches
+// any value.
 func alternatives(value *yaml.Node) []*yaml.Node {
 	values := []*yaml.Node{value}
 	if value.Kind == yaml.SequenceNode {

@@ -12,7 +12,8 @@ var synonyms = [][2]string{
 	{"subnetIds", "subnets"}, {"securityGroupIds", "securityGroups"},
 }
 
-// spell renames the fields of a mapping that are synonyms, or differ from a known name only in capital letters.
+// spell renames the fields of a mapping that are synonyms, or differ from a known name only in capital letters. It
+// does not rename a field if the mapping has the right name too.
 func (c *converter) spell(o *object, path string, m *yaml.Node, known []string) {
 	for i := 0; m.Kind == yaml.MappingNode && i+1 < len(m.Content); i += 2 {
 		key := m.Content[i]
@@ -66,7 +67,8 @@ func (c *converter) whole(o *object, field string, n *yaml.Node) {
 	n.Tag, n.Style = "!!int", 0
 }
 
-// pairs converts a list of keys and values, the form of tags in other tools, to a mapping.
+// pairs converts a list of keys and values, the form of tags in other tools, to a mapping. It leaves a list that has
+// other items as it is.
 func (c *converter) pairs(o *object, field string, m *yaml.Node, key string) {
 	list := get(m, key)
 	if list == nil || list.Kind != yaml.SequenceNode {

@@ -5,7 +5,8 @@ import "strings"
 // A part is one document of a stream as text: the separator before it, with its line break, and the body.
 type part struct{ separator, body string }
 
-// split splits a stream at its document separators. The concatenation of all separators and bodies is the stream.
+// split splits a stream at its document separators. The concatenation of all separators and bodies is the stream,
+// except that a tab between a separator and content on its line becomes a space.
 func split(stream string) []part {
 	var parts []part
 	current := part{}

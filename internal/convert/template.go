@@ -9,11 +9,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// expression matches the expressions of template languages: Helm and Go ({{ }}), Jinja ({% %}), Terraform (%{ } and ${
-// }) and envsubst (${ }).
+// expression matches the expressions of template languages: {{ }} of Helm and Go, {% %} of Jinja, %{ } and ${ } of
+// Terraform, and ${ } of envsubst.
 var expression = regexp.MustCompile(`(?s)\{\{.*?\}\}|\{%.*?%\}|%\{.*?\}|\$\{(?:[^{}]|\{[^{}]*\})*\}`)
 
-// control matches expressions that produce no text of their own.
+// control matches statements: expressions that usually produce no text of their own, such as conditions and loops.
 var control = regexp.MustCompile(`^(\{\{-?\s*(if|else|end|with|range|define|template|block|/\*|\$\w+\s*:?=)|\{%|%\{)`)
 
 // closing matches statements that end the block of another one, such as end.
@@ -25,8 +25,9 @@ var opening = regexp.MustCompile(`^(\{\{-?\s*(if|with|range|define|block)\b|\{%-
 // output matches the expression in Helm that writes a value as YAML below its key.
 var output = regexp.MustCompile(`^\{\{-?\s*toYaml\s+(\S+|\([^|]*\))\s*\|\s*n?indent\s+\d+\s*-?\}\}$`)
 
-// expressions are the template expressions of all files of a conversion. Each is represented by a word that YAML reads as a plain
-// scalar. Equal expressions have equal words in all documents, so values can be compared and moved between documents.
+// expressions are the template expressions of all files of a conversion. Each is represented by a word that YAML
+// reads as a plain scalar. Equal expressions have equal words in all documents, so values can be compared and moved
+// between documents.
 type expressions struct {
 	prefix string // the prefix of words; it does not occur in the input
 	list   []string
@@ -48,7 +49,7 @@ func newExpressions(texts ...string) *expressions {
 	return x
 }
 
-// word returns the word that represents an expression.
+// word returns the word that represents an expression. It adds a new expression to the table.
 func (x *expressions) word(expression string) string {
 	i, ok := x.number[expression]
 	if !ok {
@@ -73,7 +74,7 @@ func (x *expressions) show(text string) string {
 	return x.words.ReplaceAllStringFunc(text, x.of)
 }
 
-// in reports whether text contains an expression.
+// in reports whether text contains a word that represents an expression.
 func (x *expressions) in(text string) bool { return strings.Contains(text, x.prefix) }
 
 // showMoved is like show, for a document whose fields have moved. Expressions that write a value as indented YAML are
@@ -89,14 +90,14 @@ func (x *expressions) showMoved(text string) string {
 	return x.show(text)
 }
 
-// A template is a document whose expressions are hidden: they are replaced by words or, for an expression on a separate
-// line, by comments.
+// A template is a document whose expressions are hidden from the parser: each is replaced by a word, and lines with
+// only expressions become comments, except an expression that is the value of the key before it.
 type template struct {
 	*expressions
 	own    []string // the expressions of the document, in order
 	hidden string   // the text with hidden expressions
-	// raw are the lines with words for all expressions. shown are the same lines, with those hidden that have only
-	// expressions.
+	// raw are the lines, with words for all expressions. shown are the same lines, with comments for those that have only
+	// expressions. Both are nil if there are no expressions.
 	raw, shown []string
 	// origin has the index in shown of each line of hidden, which lacks the omitted lines.
 	origin []int
@@ -174,7 +175,7 @@ func (t *template) indentAfter(lines []string) string {
 	return ""
 }
 
-// indented sets the indentation of a line if it has less.
+// indented returns a line with the given indentation if the line has less, or else unchanged.
 func indented(line, indent string) string {
 	if len(indentOf(line)) >= len(indent) {
 		return line
@@ -189,7 +190,8 @@ func (t *template) alone(trimmed string) bool {
 	return trimmed != "" && strings.TrimSpace(t.words.ReplaceAllString(trimmed, "")) == ""
 }
 
-// line hides a line that has only expressions: it becomes a comment, or the value of the key before it.
+// line hides a line that has only expressions by making it a comment. It returns other lines unchanged, also an
+// expression that is the value of the key on the line before.
 func (t *template) line(line, before string) string {
 	trimmed := strings.TrimSpace(line)
 	if !t.alone(trimmed) {
@@ -205,8 +207,8 @@ func (t *template) line(line, before string) string {
 	return indent + "#" + trimmed + line[len(strings.TrimRight(line, "\r\n")):]
 }
 
-// replace returns text after it has replaced was by is in the expressions that the words of text represent. done is
-// true if there was an occurrence.
+// replace replaces was by is in the expressions that the words in text represent, and returns text with the words of
+// the changed expressions. done is true if there was an occurrence.
 func (t *template) replace(text, was, is string) (out string, done bool) {
 	out = t.words.ReplaceAllStringFunc(text, func(word string) string {
 		e := t.of(word)

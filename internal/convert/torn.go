@@ -29,8 +29,8 @@ func (c *converter) tornTemplates() map[int]bool {
 // branch matches statements that begin another branch of a condition.
 var branch = regexp.MustCompile(`^(\{\{-?\s*else\b|\{%-?\s*el|%\{-?~?\s*else\b)`)
 
-// unpaired compares the statements of two texts. It reports whether after lacks only a part of a condition or loop of
-// before.
+// unpaired compares the statements of two texts. It reports whether after lacks a part of a condition or loop of
+// before, such as its end, but not all of it.
 func unpaired(before, after string) bool {
 	left, opened, branches, closed := statements(after), 0, 0, 0
 	for _, s := range statements(before) {

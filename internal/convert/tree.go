@@ -56,7 +56,7 @@ type pair struct{ key, value *yaml.Node }
 // ok reports whether the key exists and its value is not null.
 func (p pair) ok() bool { return p.value != nil && !null(p.value) }
 
-// take removes a key from a mapping and returns it.
+// take removes a key from a mapping and returns the pair.
 func take(m *yaml.Node, key string) pair {
 	i := index(m, key)
 	if i < 0 {
@@ -67,8 +67,8 @@ func take(m *yaml.Node, key string) pair {
 	return p
 }
 
-// put adds a pair with the given name and the comments of its key. If the name exists, it replaces that pair at the
-// same position.
+// put adds a pair with the given name and the comments of its key at the end of a mapping. If the mapping has the
+// name already, put only replaces the value. A pair without value changes nothing.
 func put(m *yaml.Node, name string, p pair) {
 	if p.value == nil {
 		return
@@ -84,7 +84,8 @@ func put(m *yaml.Node, name string, p pair) {
 	m.Content = append(m.Content, p.key, p.value)
 }
 
-// rename renames a key at the same position, and returns the pair. The new name must not exist.
+// rename renames a key at the same position, and returns the pair, the zero pair if the key is missing. The new name
+// must not exist.
 func rename(m *yaml.Node, from, to string) pair {
 	i := index(m, from)
 	if i < 0 {
@@ -94,7 +95,7 @@ func rename(m *yaml.Node, from, to string) pair {
 	return pair{m.Content[i], m.Content[i+1]}
 }
 
-// set sets the value of a key.
+// set sets the value of a key, at the end of the mapping if the key is new.
 func set(m *yaml.Node, key string, value *yaml.Node) { put(m, key, pair{value: value}) }
 
 // child returns the mapping at a key. If there is no value or one that is no mapping, child sets an empty mapping.
@@ -137,12 +138,12 @@ func sequence(items ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: items}
 }
 
-// null reports whether a node is missing, null or empty.
+// null reports whether a node is missing, null, or an empty scalar without quotes and with a type other than string.
 func null(n *yaml.Node) bool {
 	return n == nil || n.Kind == yaml.ScalarNode && (n.Tag == "!!null" || n.Value == "" && n.Style == 0 && n.Tag != "!!str")
 }
 
-// scalar returns the text of a scalar, "" for everything else.
+// scalar returns the text of a scalar, "" for null and everything else.
 func scalar(n *yaml.Node) string {
 	if n == nil || n.Kind != yaml.ScalarNode || null(n) {
 		return ""
@@ -170,7 +171,8 @@ func brief(n *yaml.Node) string {
 	return strings.TrimSpace(string(out))
 }
 
-// plain removes the comments from a tree and sets the style of its mappings and sequences.
+// plain removes the comments from a tree, sets the style of its mappings and sequences, and puts scalars of several
+// lines in double quotes.
 func plain(n *yaml.Node, style yaml.Style) {
 	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
 	if n.Kind != yaml.ScalarNode {

@@ -17,7 +17,7 @@ type group struct {
 	cluster  string
 	types    []string
 	spot     bool
-	mixed    bool // spot and on-demand
+	mixed    bool // has spot and on-demand instances
 	min, max int
 	desired  int
 	subnets  []string
@@ -34,15 +34,15 @@ type group struct {
 	// "" if there is none.
 	managed bool
 	behind  string
-	// tags are the tags that an Auto Scaling group sets on its instances.
+	// tags are the tags that an Auto Scaling group sets on its instances, without reserved ones.
 	tags map[string]string
-	// ranges are the bounds of vCPU and memory, if the group chooses instance types by attributes.
+	// ranges are the bounds of vCPUs and memory in MiB, if the group chooses instance types by attributes.
 	ranges []bounds
 	// lost has sentences about settings that have no equivalent in the manifests.
 	lost []string
 }
 
-// bounds are the minimum and maximum of a label's value; most is 0 if there is no maximum.
+// bounds are the minimum and maximum of the value of the label key; most is 0 if there is no maximum.
 type bounds struct {
 	key         string
 	least, most int
@@ -50,7 +50,7 @@ type bounds struct {
 
 type taint struct{ Key, Value, Effect string }
 
-// nodegroup is the output of aws eks describe-nodegroup.
+// nodegroup is one group in the output of aws eks describe-nodegroup.
 type nodegroup struct {
 	Name          string            `json:"nodegroupName"`
 	Cluster       string            `json:"clusterName"`
@@ -189,7 +189,8 @@ func (n nodegroup) group() group {
 	return g
 }
 
-// image returns the image family and architecture of an AMI type of EKS, such as AL2023_ARM_64_STANDARD.
+// image returns the image family and architecture of an AMI type of EKS, such as AL2023_ARM_64_STANDARD. Both are
+// empty for an unknown type.
 func image(kind string) (family, arch string) {
 	for _, f := range []struct{ prefix, family string }{
 		{"AL2023_", "al2023"}, {"AL2_", "al2"}, {"BOTTLEROCKET_", "bottlerocket"},
@@ -275,7 +276,7 @@ func (a autoScalingGroup) mix(g *group) {
 	}
 }
 
-// attributes reads InstanceRequirements. vCPU and memory become requirements on labels; the others are named in lost.
+// attributes reads InstanceRequirements. vCPUs and memory become ranges; lost names the others.
 func (g *group) attributes(all map[string]json.RawMessage) {
 	var others []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -318,5 +319,6 @@ func (g *group) readTag(t tag) {
 	}
 }
 
-// ownTags are the domains of tags that programs of Kubernetes read, or that Karpenter sets.
+// ownTags are the domains of tags that programs of Kubernetes read, or that Karpenter sets. Such tags are not carried
+// over.
 var ownTags = []string{"kubernetes.io", "k8s.io", "karpenter.sh", "k8s.aws", "eksctl.io", "eksctl.cluster.k8s.io"}

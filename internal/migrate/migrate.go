@@ -43,7 +43,8 @@ type Note struct {
 
 func (n Note) String() string { return n.Group + ": " + n.Message }
 
-// Groups converts the groups in the files to NodePools, node classes and the steps of the migration.
+// Groups converts the groups in the files to NodePools, node classes and the steps of the migration. It returns an
+// error if a file cannot be read or there is no group to convert.
 func Groups(files []File, o Options) (Result, error) {
 	var groups, managed []group
 	for _, f := range files {
@@ -85,8 +86,8 @@ func Groups(files []File, o Options) (Result, error) {
 // migration is the state of one call.
 type migration struct {
 	options   Options
-	classes   map[string]string // name by spec
-	taken     map[string]bool   // names of pools and classes
+	classes   map[string]string // names of node classes by their spec
+	taken     map[string]bool   // kinds and names of pools and classes
 	documents []string
 	notes     []Note
 	steps     []Step
@@ -99,7 +100,7 @@ func (m *migration) note(g group, format string, args ...any) {
 // invalid matches characters that are not allowed in names of objects.
 var invalid = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// name returns an unused name for an object of the kind. It is similar to wish.
+// name returns an unused name for an object of the kind ("pool" or "class"). It is similar to wish.
 func (m *migration) name(kind, wish string) string {
 	base := strings.Trim(invalid.ReplaceAllString(strings.ToLower(wish), "-"), "-")
 	if len(base) > 50 {
@@ -116,7 +117,7 @@ func (m *migration) name(kind, wish string) string {
 	return name
 }
 
-// group adds the NodePool of a group, and its node class unless an earlier group has an equal one.
+// group adds the NodePool of a group, and its node class unless an earlier group has a node class with equal spec.
 func (m *migration) group(g group) {
 	if m.options.Cluster != "" {
 		g.cluster = m.options.Cluster

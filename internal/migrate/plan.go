@@ -9,8 +9,8 @@ import (
 // A Step is one step of the migration.
 type Step struct {
 	What string `json:"what"`
-	// Group is the group concerned, empty if there is none. Nodes is its number of nodes. CostPerHour is their cost, 0
-	// if it is not known.
+	// Group is the group concerned, empty if there is none. Nodes is its number of nodes. CostPerHour is their cost in
+	// dollars per hour, 0 if it is not known.
 	Group       string  `json:"group,omitempty"`
 	Nodes       int     `json:"nodes,omitempty"`
 	CostPerHour float64 `json:"costPerHour,omitempty"`
@@ -75,7 +75,8 @@ func (m *migration) move(g group) Step {
 	return s
 }
 
-// cost returns the cost of a group per hour by the price of its first instance type; 0 if it is not known.
+// cost returns the cost of a group in dollars per hour, as if all nodes had its first instance type; 0 if it is not
+// known.
 func (m *migration) cost(g group) float64 {
 	if m.options.Price == nil || len(g.types) == 0 {
 		return 0

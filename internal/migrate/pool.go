@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// pool returns the NodePool for a group.
+// pool returns the NodePool for a group, as YAML.
 func (m *migration) pool(g group, class string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata:\n  name: %s\nspec:\n  template:\n", m.name("pool", g.name))
@@ -39,7 +39,7 @@ func (m *migration) pool(g group, class string) string {
 	return b.String()
 }
 
-// labels returns the labels of a group that a NodePool may set on its nodes.
+// labels returns the labels of a group that a NodePool may set on its nodes. It adds a note for each of the others.
 func (m *migration) labels(g group) map[string]string {
 	rules := apiv1.CoreLabels().With(awsv1.Labels())
 	out := map[string]string{}
@@ -53,7 +53,7 @@ func (m *migration) labels(g group) map[string]string {
 	return out
 }
 
-// require writes the requirements of the NodePool for a group.
+// require writes the requirements of the NodePool for a group, with notes about guesses.
 func (m *migration) require(b *strings.Builder, g group) {
 	line := func(key string, values ...string) {
 		for i, v := range values {

@@ -22,8 +22,7 @@ type limits struct {
 	runtimes map[string]*nodev1.RuntimeClass
 	// ranges are the defaults for containers, by namespace.
 	ranges map[string][]corev1.LimitRangeItem
-	// unknown are the PriorityClasses that pods use although the input does not have them, each with the consequence,
-	// for a warning.
+	// unknown maps PriorityClasses that pods use although the input does not have them to the consequence, for a warning.
 	unknown map[string]string
 }
 
@@ -79,7 +78,7 @@ func (l *limits) admit(spec *corev1.PodSpec, namespace string) {
 	}
 }
 
-// own replaces the containers that spec shares with other pods by copies.
+// own replaces the containers that spec shares with other pods by copies. Init containers are not shared.
 func own(spec *corev1.PodSpec) {
 	copied := make([]corev1.Container, len(spec.Containers))
 	for i := range spec.Containers {
@@ -123,7 +122,7 @@ func (l *limits) wrap(spec *corev1.PodSpec, class *nodev1.RuntimeClass) {
 	}
 }
 
-// fill adds to have those amounts of defaults that it lacks.
+// fill adds to have the amounts in defaults of the resources that have does not contain.
 func fill(have *corev1.ResourceList, defaults corev1.ResourceList) {
 	for name, q := range defaults {
 		if _, ok := (*have)[name]; ok {
@@ -149,7 +148,7 @@ func openPorts(ports []corev1.ContainerPort, hostNetwork bool) {
 }
 
 // faults returns mistakes in spec that the API server would reject and that make a decision meaningless. Each has a
-// field and a message.
+// field and a message. at is the path of spec.
 func faults(spec *corev1.PodSpec, at string) (out [][2]string) {
 	if len(spec.Containers) == 0 {
 		out = append(out, [2]string{at + ".containers", "is empty: a pod has one container at least"})

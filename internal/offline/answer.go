@@ -31,7 +31,7 @@ type PodAnswer struct {
 	// Node is the existing node on which the pod fits or already runs.
 	Node    string      `json:"node,omitempty"`
 	NewNode *NodeResult `json:"newNode,omitempty"`
-	// Reasons are the findings of a refusal, fewest obstacles first.
+	// Reasons are the reasons of a refusal, in general one for each NodePool. Those with the fewest obstacles come first.
 	Reasons []explain.Finding `json:"reasons"`
 	// Notes are sentences about the choice of NewNode, or about why the pod is not planned.
 	Notes []string `json:"notes"`
@@ -98,8 +98,8 @@ func standing(p *model.Pod) string {
 	return "kube-scheduler has not evaluated the pod yet"
 }
 
-// A NodeAnswer is the result for one node: its properties, and whether it would be disrupted or why not. It is also the
-// JSON output.
+// A NodeAnswer is the result for one node: its properties, and the command of disruption for it or why there is none.
+// It is also the JSON output.
 type NodeAnswer struct {
 	Node string `json:"node"`
 	// Pool is empty if the node belongs to no NodePool. The other fields are empty if they are not known.
@@ -111,9 +111,9 @@ type NodeAnswer struct {
 	Pods         int               `json:"pods"`
 	Used         map[string]string `json:"used"`
 	Allocatable  map[string]string `json:"allocatable"`
-	// Command is the command of disruption for the node. If an enforcement mode of the NodePool prevents the
-	// execution, Withheld is that mode, otherwise empty. Without a command, Reason is why the node is kept, Fix is the
-	// change that would help, and LostPerHour is the cost of keeping it.
+	// Command is the command of disruption (delete or replace) for the node. If an enforcement mode of the NodePool prevents
+	// its execution, Withheld is that mode, otherwise empty. Without a command, Reason is why the node is kept, Fix is the
+	// change that would help, empty if none is known, and LostPerHour is the waste of keeping the node in dollars per hour.
 	Command     *CommandResult `json:"command,omitempty"`
 	Withheld    string         `json:"withheld,omitempty"`
 	Reason      string         `json:"reason,omitempty"`
@@ -173,16 +173,17 @@ func (a *NodeAnswer) choose(commands []model.Command) bool {
 // is also the JSON output.
 type PoolAnswer struct {
 	Pool string `json:"pool"`
-	// Problem is why the NodePool launches nothing for pending pods, and Fix is the change that helps.
+	// Problem is why the NodePool launches nothing for pending pods, and Fix is the change that helps. Both are empty if
+	// there is no problem; Fix is also empty if no change is known.
 	Problem string `json:"problem,omitempty"`
 	Fix     string `json:"fix,omitempty"`
-	// Offered is the number of instance types of the provider, and Allowed the number of those that meet the
-	// requirements. Cheapest is the cheapest of the allowed types.
+	// Offered is the number of instance types that the node class offers, and Allowed is the number of those that meet the
+	// requirements of the NodePool. Cheapest is the cheapest allowed type, and CheapestPerHour its price in dollars.
 	Allowed         int     `json:"allowedTypes"`
 	Offered         int     `json:"offeredTypes"`
 	Cheapest        string  `json:"cheapestType,omitempty"`
 	CheapestPerHour float64 `json:"cheapestPerHour"`
-	// Impossible is the requirement that no type meets, if no type is allowed.
+	// Impossible says which requirement no type meets, if no type is allowed. Otherwise it is empty.
 	Impossible string        `json:"impossible,omitempty"`
 	Nodes      int           `json:"nodes"`
 	Limits     []LimitResult `json:"limits"`
@@ -245,7 +246,7 @@ func (r *Run) Pool(e *explain.Explainer, name string) (PoolAnswer, bool) {
 	return a, true
 }
 
-// choose sets the number of types that the requirements allow, and the cheapest one.
+// choose sets the number of types that the requirements allow, and the cheapest one, or Impossible if there is none.
 func (a *PoolAnswer) choose(types []*model.InstanceType, reqs require.Set) {
 	a.Offered = len(types)
 	for _, t := range types {

@@ -9,7 +9,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// addBuffers adds the virtual pods of CapacityBuffers.
+// addBuffers adds the virtual pods that stand for the spare capacity of CapacityBuffers.
 func (a *assembly) addBuffers() {
 	for _, b := range manifest.Of[*autoscalingv1beta1.CapacityBuffer](a.set) {
 		src, ok := a.sourceOf(b)
@@ -24,7 +24,8 @@ func (a *assembly) addBuffers() {
 	}
 }
 
-// sourceOf returns the objects to which a buffer refers.
+// sourceOf returns the pod template of a buffer, or that of its workload with the number of replicas. It returns
+// false if the input has neither.
 func (a *assembly) sourceOf(b *autoscalingv1beta1.CapacityBuffer) (buffer.Source, bool) {
 	if ref := b.Spec.PodTemplateRef; ref != nil {
 		for _, o := range manifest.Of[*corev1.PodTemplate](a.set) {

@@ -52,7 +52,8 @@ type assembly struct {
 }
 
 // Additions builds a Case of objects that add no capacity: pods, DaemonSets, PodDisruptionBudgets, namespaces and
-// volumes. All pods of workloads are pending, and there are at most most of them. The error is a manifest.Errors.
+// volumes. All pods of workloads are pending. It is a mistake if the workloads need more than most pods together; 0
+// means no such limit. The error is a manifest.Errors.
 func Additions(set *manifest.Set, now time.Time, most int) (*Case, error) {
 	a := &assembly{
 		Case: &Case{Now: now, Leave: map[string]model.Verdict{}, Warnings: slices.Clone(set.Warnings)},

@@ -53,8 +53,8 @@ func (c *Catalogue) Anew() *Catalogue {
 }
 
 // Types returns the instance types that the pool may launch, in name order. class is the pool's EC2NodeClass, nil if
-// it is not in the input. The shipped types depend on the kubelet settings, disks and zones of the class. Types of a
-// file do not.
+// it is not in the input. The shipped types depend on the class, such as on its kubelet settings, disks and zones.
+// Types of a file do not.
 func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	if c.fixed != nil {
 		return c.priced(c.fixed), nil
@@ -116,7 +116,8 @@ func (c *Catalogue) rules() apiv1.LabelRules {
 	return c.Labels().With(awsv1.Labels(), kwokv1alpha1.Labels(), clusterapiv1alpha1.Labels())
 }
 
-// TypesOf returns the types of a provider in the binary, for the command catalog. region is a region of AWS.
+// TypesOf returns the types of a provider (aws or kwok) in the binary, for the command catalog. Types without
+// offerings are left out. region is a region of AWS, unused for kwok.
 func TypesOf(provider, region string) ([]catalogue.Type, error) {
 	var types []*model.InstanceType
 	var err error

@@ -13,12 +13,12 @@ import (
 // A Disruption is the decision of disruption for a Case, after the plan for its pending pods.
 type Disruption struct {
 	disrupt.Decision
-	// Before is the price of the existing nodes. After is the price of the nodes after all commands and planned
-	// launches. Both are in dollars per hour. Nodes whose price is not known count as zero. Unpriced is the number of
-	// such nodes.
+	// Before is the price of the existing nodes of NodePools. After is their price after all commands and planned launches.
+	// Both are in dollars per hour. Nodes whose price is not known count as zero. Unpriced is the number of such nodes.
 	Before, After float64
 	Unpriced      int
-	// Floor is a lower bound on the price of any nodes for all running and pending pods.
+	// Floor is a lower bound on the price, in dollars per hour, of any nodes for all running and pending pods, except pods on
+	// nodes without a NodePool.
 	Floor float64
 	// Moved is how many pods the commands move.
 	Moved int
@@ -29,14 +29,16 @@ type Disruption struct {
 }
 
 // Disrupt returns the decision of disruption for the cluster after the plan of r, with the lower bound on the price.
-// It sets o.Pack. With o.Simulate, nodes count as initialized and consolidatable.
+// The options of r replace o.Pack. With o.Simulate, nodes count as initialized and consolidatable. now is used for
+// durations only.
 func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
 	out := r.DisruptOnly(o, now)
 	out.Floor = r.Floor()
 	return out
 }
 
-// Floor returns a lower bound on the price of any nodes for all running and pending pods. It plans for all pods.
+// Floor returns a lower bound on the price of any nodes for all running and pending pods, as the function Floor does.
+// It takes as long as a plan for all these pods.
 func (r *Run) Floor() float64 { return Floor(r.Snapshot, r.Options) }
 
 // DisruptOnly is Disrupt without the lower bound, which takes most of the time in a large cluster.
@@ -111,7 +113,7 @@ func Floor(s *model.Snapshot, o pack.Options) float64 {
 	return pack.Solve(s.Apply(d), o).Floor
 }
 
-// StaticLaunches returns the nodes that static NodePools lack, if disrupt.Options.Static is set.
+// StaticLaunches returns the nodes that static NodePools lack. They are known only if disrupt.Options.Static is set.
 func (d *Disruption) StaticLaunches() []NodeResult {
 	out := make([]NodeResult, len(d.Launches))
 	for i := range d.Launches {
@@ -120,7 +122,7 @@ func (d *Disruption) StaticLaunches() []NodeResult {
 	return out
 }
 
-// Result adds the disruption to the run's result.
+// Result adds the disruption to out, the result of the run.
 func (d *Disruption) Result(out *Result) {
 	for i := range d.Commands {
 		out.Commands = append(out.Commands, commandResult(&d.Commands[i]))

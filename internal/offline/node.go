@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// addNodes adds nodes and claims. A node with the label of a pool counts as registered, initialized and consolidatable, and
-// gets a claim if it has none.
+// addNodes adds the Nodes and NodeClaims of the input, and the nodes that static NodePools lack. A node with the
+// label of a NodePool counts as registered, initialized and consolidatable, and gets a NodeClaim if it has none.
 func (a *assembly) addNodes() {
 	byType := map[string]*model.InstanceType{}
 	for _, types := range a.Delta.Types {
@@ -103,8 +103,8 @@ func fillLabel(o *corev1.Node, key, value string) {
 	}
 }
 
-// claimFor returns a claim for a node of the input without one. The claim has no hash, so it has not drifted, and it
-// never expires.
+// claimFor returns a claim for a node of the input without one. The claim has a hash of its NodePool only if the
+// node's annotations have it; without a hash, it has not drifted from the template. It never expires.
 func (a *assembly) claimFor(o *corev1.Node) *apiv1.NodeClaim {
 	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
 		Name: o.Name, UID: types.UID("claim of " + o.Name), Labels: maps.Clone(o.Labels), Annotations: maps.Clone(o.Annotations),
@@ -123,7 +123,8 @@ func (a *assembly) claimFor(o *corev1.Node) *apiv1.NodeClaim {
 	return c
 }
 
-// join connects node and claim by their provider ID, and marks the node as ready and the claim as initialized.
+// join connects node and claim by their provider ID, removes startup taints from the node, and marks both as
+// registered and initialized and the claim as consolidatable.
 func (a *assembly) join(o *corev1.Node, c *apiv1.NodeClaim) {
 	if o.Spec.ProviderID == "" {
 		o.Spec.ProviderID = c.Status.ProviderID

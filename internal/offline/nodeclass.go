@@ -14,9 +14,10 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/nodeclass"
 )
 
-// ClassDrift returns the nodes of s that drift if the EC2NodeClass stored becomes changed, with the reason of each by the
-// name of the node. unknown are sentences about selectors that have changed: whether they select other objects is not
-// known without the cloud. Nodes that drift without the change are left out.
+// ClassDrift returns the nodes of s that drift if the EC2NodeClass is changed from stored to changed. drifted has the
+// reason of each by the name of the node. unknown are sentences about selectors that have changed: whether they
+// select other objects is not known without the cloud. Nodes with another hash than that of stored have drifted
+// already and are left out.
 func ClassDrift(s *model.Snapshot, stored, changed *awsv1.EC2NodeClass) (drifted map[string]string, unknown []string) {
 	drifted = map[string]string{}
 	nodes := nodesOf(s, changed.Name)
@@ -59,7 +60,7 @@ func ClassDrift(s *model.Snapshot, stored, changed *awsv1.EC2NodeClass) (drifted
 
 func differ(a, b any) bool { return !equality.Semantic.DeepEqual(a, b) }
 
-// nodesOf returns the nodes with a claim of the EC2NodeClass.
+// nodesOf returns the nodes whose claim refers to the EC2NodeClass, without nodes that are being deleted.
 func nodesOf(s *model.Snapshot, class string) []*model.Node {
 	var out []*model.Node
 	for _, n := range s.Nodes() {
@@ -73,15 +74,16 @@ func nodesOf(s *model.Snapshot, class string) []*model.Node {
 	return out
 }
 
-// hashDiffers reports whether the claim was made from a class with another hash. It is false if the claim has no hash of
-// this version.
+// hashDiffers reports whether the claim was made from a class with another hash. It returns false if the claim has no
+// hash of the current hash version.
 func hashDiffers(claim *apiv1.NodeClaim, hash string) bool {
 	a := claim.Annotations
 	return a[awsv1.AnnotationEC2NodeClassHash] != "" && a[awsv1.AnnotationEC2NodeClassHashVersion] == nodeclass.HashVersion &&
 		a[awsv1.AnnotationEC2NodeClassHash] != hash
 }
 
-// imagesByID returns the images that a class selects, if all its terms are IDs.
+// imagesByID returns the IDs of the images that a class selects. ok is false if a term selects by something else, or
+// there are no terms.
 func imagesByID(class *awsv1.EC2NodeClass) (ids []string, ok bool) {
 	for _, term := range class.Spec.AMISelectorTerms {
 		if term.ID == "" {

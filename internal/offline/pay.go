@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/prices"
 )
 
-// paid has the rules of the price book, and the nodes that count against discounts.
+// paid has the rules of the price book, and the numbers of nodes and vCPUs that count toward volume discounts.
 type paid struct {
 	rules prices.Rules
 	usage prices.Usage
@@ -43,8 +43,9 @@ func ReadPriceBook(name string, data []byte) (prices.Rules, error) {
 	return rules, nil
 }
 
-// Pay applies the rules of a price book to all prices that are returned later. Discounts for a number of instances or
-// vCPUs count the given nodes. As in the controller, nodes of a plan do not count.
+// Pay applies the rules of a price book to the prices of types that are read later, except types of KWOK. The given
+// nodes count toward discounts for a number of instances or vCPUs. As in the controller, nodes of a plan do not
+// count.
 func (c *Catalogue) Pay(r prices.Rules, nodes []*corev1.Node) {
 	u := prices.Usage{Nodes: map[prices.Sold]int{}, VCPUs: map[prices.Sold]int64{}}
 	for _, n := range nodes {
@@ -57,7 +58,8 @@ func (c *Catalogue) Pay(r prices.Rules, nodes []*corev1.Node) {
 	c.paid = &paid{r, u}
 }
 
-// priced returns copies of types with the prices of the price book. The given types are shared and are not changed.
+// priced returns copies of types with the prices of the price book, or types itself without a price book. The given
+// types are shared and are not changed.
 func (c *Catalogue) priced(types []*model.InstanceType) []*model.InstanceType {
 	if c.paid == nil {
 		return types

@@ -16,7 +16,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// addPods adds the pods of the input and those of workloads. Pods without a node are pending.
+// addPods adds the pods of the input and those that workloads lack. Pods without a node are pending. Finished pods
+// and those on nodes that are not in the input are left out.
 func (a *assembly) addPods() {
 	given := manifest.Of[*corev1.Pod](a.set)
 	for _, p := range given {
@@ -67,7 +68,8 @@ func (a *assembly) optingOut() int {
 	return n
 }
 
-// wait sets the status that kube-scheduler writes to an unschedulable pod.
+// wait sets the status that kube-scheduler writes to an unschedulable pod. A pod with scheduling gates is not
+// planned.
 func (a *assembly) wait(p *corev1.Pod) {
 	p.Status.Phase = corev1.PodPending
 	p.Status.Conditions = []corev1.PodCondition{{

@@ -23,7 +23,8 @@ type Result struct {
 	Proposed  []CommandResult `json:"proposed,omitempty"`
 	PodsMoved int             `json:"podsMoved"`
 	Blocked   []BlockedResult `json:"blocked"`
-	// CostPerHour is the price of Nodes and Static. With disruption, it is the price of all nodes after its commands.
+	// CostPerHour is the price of Nodes and Static. With disruption, it is the price of all nodes of NodePools after its
+	// commands and the launches.
 	CostPerHour float64 `json:"costPerHour"`
 	// FloorPerHour is a lower bound on the price of any nodes for the same pods.
 	FloorPerHour  float64 `json:"floorPerHour"`
@@ -44,7 +45,8 @@ type NodeResult struct {
 	Commitment   string  `json:"commitment,omitempty"`
 	Zone         string  `json:"zone"`
 	PricePerHour float64 `json:"pricePerHour"`
-	// Options are all types that could be launched instead, cheapest first.
+	// Options are the types with which the node can be launched, cheapest first. The first is InstanceType. A node of a
+	// static NodePool may have only this one, although others are possible.
 	Options []string `json:"options"`
 	Pods    []string `json:"pods"`
 }
@@ -91,7 +93,7 @@ func (r *Run) Result(reasons func(model.Refusal) []string) Result {
 	return out
 }
 
-// AddStatic adds the nodes of static NodePools and their price.
+// AddStatic adds the nodes of static NodePools, and their price to the cost and to the floor.
 func (r *Result) AddStatic(nodes []NodeResult) {
 	r.Static = nodes
 	for _, n := range nodes {

@@ -73,7 +73,7 @@ func decide(compile func() *model.Snapshot, o pack.Options, repeat int, now func
 	return run
 }
 
-// faultsIn returns the violations and panics on the way to the plan, one line each.
+// faultsIn returns a text for each violation and each panic on the way to the plan.
 func faultsIn(result pack.Checked) []string {
 	var out []string
 	for _, v := range result.Violations {

@@ -15,8 +15,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/manifest"
 )
 
-// static returns the nodes that static NodePools lack, and adds them to Static. Each has the cheapest type and offering
-// that the template of its NodePool allows. Pending pods may be placed on them, as on nodes that are being launched.
+// static returns the nodes that static NodePools lack, and adds them to Static. Each has the cheapest type and
+// offering that the template of its NodePool allows. Pending pods may be placed on them, as on nodes that are being
+// launched. NodePools with another enforcement mode than Auto get none.
 func (a *assembly) static() []*corev1.Node {
 	if a.off.Static {
 		return nil
@@ -90,7 +91,7 @@ func cheapest(types []*model.InstanceType, pool *model.Pool) (best *model.Instan
 	return best, offer, ok
 }
 
-// staticNode returns a node of the pool.
+// staticNode returns a node of the pool with the given type and offering.
 func staticNode(pool *model.Pool, t *model.InstanceType, offer model.Offering, name string) *corev1.Node {
 	labels := maps.Clone(pool.Labels)
 	maps.Copy(labels, t.Requirements.Labels())

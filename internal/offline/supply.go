@@ -65,8 +65,8 @@ func classOf(p *apiv1.NodePool, classes []*awsv1.EC2NodeClass) *awsv1.EC2NodeCla
 	return classes[i]
 }
 
-// RegionOf returns the region of a cluster, by the labels of its nodes and the zones of its subnets. It is empty if
-// these have no region, or if the catalogue in the binary does not have the region.
+// RegionOf returns the first region of the catalogue in the binary that a node has in its labels or, otherwise, a
+// class in the zones of its subnets. It returns "" if there is none.
 func RegionOf(nodes []*corev1.Node, classes []*awsv1.EC2NodeClass) string {
 	known := catalog.Regions()
 	var names []string
@@ -86,5 +86,5 @@ func RegionOf(nodes []*corev1.Node, classes []*awsv1.EC2NodeClass) string {
 	return ""
 }
 
-// regionOfZone returns the name of an availability zone without its last letter.
+// regionOfZone returns the name of an availability zone without its last letter, "" for "".
 func regionOfZone(zone string) string { return zone[:max(len(zone)-1, 0)] }

@@ -27,7 +27,7 @@ type workload struct {
 	selector *metav1.LabelSelector
 	// want is the desired number of pods.
 	want int
-	// names returns the name of the pod number i, and its further labels.
+	// names returns the name of the pod number i, from 0, and its labels in addition to those of the template.
 	names func(i int) (name string, labels map[string]string)
 	// owner is the controller reference of the pods.
 	owner metav1.OwnerReference
@@ -39,7 +39,7 @@ type workload struct {
 
 // roster finds the pods of the input that belong to workloads.
 type roster struct {
-	// byOwner are pods by namespace, kind and name of their controller.
+	// byOwner are pods by namespace, kind and name of their controller. Pods of a Deployment are also found by its name.
 	byOwner map[string][]*corev1.Pod
 	// orphans are the pods without a controller, by namespace.
 	orphans map[string][]*corev1.Pod
@@ -70,8 +70,9 @@ func newRoster(pods []*corev1.Pod) *roster {
 
 func ownerKey(namespace, kind, name string) string { return namespace + "/" + kind + "/" + name }
 
-// deploymentOf returns the name of the Deployment of the ReplicaSet that owns p: the name of the ReplicaSet without the
-// template hash. A ReplicaSet without a Deployment has no hash.
+// deploymentOf returns the name of the Deployment of the ReplicaSet that owns p: the name of the ReplicaSet without
+// the template hash. It returns false if the owner is no ReplicaSet, or its name has no hash. If p has no label with
+// the hash, deploymentOf judges by the characters of the name.
 func deploymentOf(p *corev1.Pod, ref *metav1.OwnerReference) (string, bool) {
 	if ref.Kind != "ReplicaSet" {
 		return "", false
@@ -168,8 +169,8 @@ func (a *assembly) missing(w workload, r *roster) []*corev1.Pod {
 	return out
 }
 
-// pod returns the pod of w with the name. more are labels in addition to those of the template. All pods of w share the
-// spec of the template, except for the list of volumes.
+// pod returns the pod of w with the name. more are labels in addition to those of the template. All pods of w share
+// the spec of the template; claim gives a pod its own list of volumes.
 func (w workload) pod(name string, more map[string]string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -186,7 +187,7 @@ func (w workload) pod(name string, more map[string]string) *corev1.Pod {
 	return p
 }
 
-// claim adds the PersistentVolumeClaims of one pod of a StatefulSet, unless they exist.
+// claim adds the volumes of one pod of a StatefulSet, and their PersistentVolumeClaims unless they exist.
 func (a *assembly) claim(w workload, p *corev1.Pod) {
 	if len(w.claims) == 0 {
 		return
@@ -210,8 +211,8 @@ func (a *assembly) claim(w workload, p *corev1.Pod) {
 	}
 }
 
-// workloads returns all workloads. Deployments come before ReplicaSets, so that pods of a Deployment are assigned to
-// the Deployment.
+// workloads returns all workloads. Deployments come before ReplicaSets, and ReplicaSets of these Deployments are left
+// out, so that pods of a Deployment are assigned to the Deployment.
 func (a *assembly) workloads() []workload {
 	var out []workload
 	deployments := map[string]bool{}
@@ -258,7 +259,8 @@ func deployment(o *appsv1.Deployment) workload {
 	}
 }
 
-// replicaSetOf returns the ReplicaSet that the Deployment would create for its template.
+// replicaSetOf returns the name, namespace and selector of the ReplicaSet that the Deployment would create for its
+// template.
 func replicaSetOf(o *appsv1.Deployment) *appsv1.ReplicaSet {
 	hash := templateHash(&o.Spec.Template)
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: o.Name + "-" + hash, Namespace: o.Namespace}}

@@ -42,8 +42,8 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 	return p.catalog.Types(class)
 }
 
-// group returns the placement group of the class, nil for none. If the call of EC2 fails, it returns the group that was
-// found last.
+// group returns the placement group of the class, nil if the class selects none. If the call of EC2 fails, it returns
+// the group that was found last. If there is no such group either, it returns a NodeClassNotReadyError.
 func (p *Provider) group(ctx context.Context, class *awsv1.EC2NodeClass) (*placement.Group, error) {
 	if class.Spec.PlacementGroupSelector == nil {
 		return nil, nil
@@ -61,8 +61,8 @@ func (p *Provider) group(ctx context.Context, class *awsv1.EC2NodeClass) (*place
 	return found, nil
 }
 
-// class returns the node class to which ref refers. It returns a NodeClassNotReadyError if the class is missing or is
-// being deleted.
+// class returns the node class to which ref refers. It returns a NodeClassNotReadyError if ref is of another kind, or
+// if the class is missing or is being deleted.
 func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*awsv1.EC2NodeClass, error) {
 	if !Facts().Manages(ref) {
 		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is not an EC2NodeClass", ref)}

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// Reasons of drift, in the order in which they are reported.
+// Reasons of drift, in the order in which they are checked. Drift reports the first that applies.
 const (
 	DriftNodeClass     cloud.DriftReason = "NodeClassDrift"
 	DriftAMI           cloud.DriftReason = "AMIDrift"

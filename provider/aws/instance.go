@@ -76,8 +76,8 @@ func placed(labels map[string]string, i instances.Instance) {
 	}
 }
 
-// zoneID returns the zone ID of the instance, from the subnets of the class. EC2 does not always return the zone ID of
-// an instance.
+// zoneID returns the zone ID of the instance: that of a subnet of the class in its zone, or else the one that EC2
+// returned. EC2 does not always return the zone ID of an instance.
 func zoneID(i instances.Instance, class *awsv1.EC2NodeClass) string {
 	if class != nil {
 		for _, n := range class.Status.Subnets {

@@ -73,8 +73,8 @@ type Config struct {
 	Recorder launch.Recorder
 	// Overlay applies NodeOverlays to instance types; nil if the feature is off.
 	Overlay cloud.Overlay
-	// Namespace is the namespace of the ConfigMaps with prices and with observed memory. If it is empty, these are not
-	// stored.
+	// Namespace is the namespace of the ConfigMaps with the price book and with observed memory. If it is empty, neither is
+	// used.
 	Namespace string
 }
 

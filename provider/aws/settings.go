@@ -87,8 +87,8 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 
 func variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
 
-// Validate sets flags that were not given from environment variables. Its error joins all invalid settings, each with
-// its flag and variable.
+// Validate reads the flags that were not given from their environment variables. Its error joins all invalid
+// settings, each with its flag and variable.
 func (s *Settings) Validate() error {
 	s.errs, s.unread = nil, map[string]bool{}
 	s.flags.VisitAll(func(f *pflag.Flag) {

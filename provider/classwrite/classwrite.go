@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// conflictPause is the pause before a class is read and written again after a conflict. By then the cache has the other change.
+// conflictPause is the pause before a class is read and written again after a conflict. By then, the cache is
+// expected to have the change of the other writer.
 const conflictPause = time.Second
 
 // Locked returns a merge patch with the changes from before to the object that is patched. The patch fails with a conflict

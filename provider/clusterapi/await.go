@@ -18,9 +18,10 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// await returns the Machine once the Machine has a provider ID. If the infrastructure has no capacity, await records a shortage of
-// the offering and deletes the Machine. At the deadline of the launch it records a shortage too, so that the next launch uses
-// another offering. Until then it publishes every half minute what the infrastructure reports.
+// await returns the Machine once the Machine has a provider ID. If the infrastructure has no capacity, await records
+// a shortage of the offering and deletes the Machine. At the deadline of the launch it records a shortage too, so
+// that the next launch uses another offering. Until then it publishes every half minute what the infrastructure
+// reports.
 func (p *Provider) await(
 	ctx context.Context, claim *apiv1.NodeClaim, class *clusterapiv1alpha1.ClusterAPINodeClass, r record, m *machine,
 ) (*machine, error) {
@@ -73,8 +74,8 @@ func (p *Provider) await(
 	}
 }
 
-// tellDelay publishes on the claim why its Machine has no provider ID yet. Without the event, a mistake in a template would show on
-// the Machine alone, until the launch times out.
+// tellDelay publishes on the claim why its Machine has no provider ID yet. Without the event, a mistake in a template
+// would show on the Machine alone, until the launch times out.
 func (p *Provider) tellDelay(claim *apiv1.NodeClaim, r record, v verdict) {
 	message := fmt.Sprintf("Machine %s has no provider ID yet: %s: %s; fix: kubectl describe machine %s -n %s in the management cluster",
 		r.key(), v.reason, v.message, r.Name, r.Namespace)
@@ -123,7 +124,7 @@ type keyed struct {
 	locks map[string]chan struct{}
 }
 
-// lock waits until the lock of the key is free.
+// lock waits until the lock of the key is free, and locks it. It returns an error if ctx is done first.
 func (k *keyed) lock(ctx context.Context, key string) (unlock func(), err error) {
 	for {
 		k.mu.Lock()

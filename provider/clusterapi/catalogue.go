@@ -25,11 +25,12 @@ type domain struct {
 	zone string
 }
 
-// domains returns the failure domains of a template, with their zones. If the template has a failure domain, it is the only
-// one, or there is none if the class does not list it. Otherwise they are those that the class lists, in its order, or else
-// those of the Cluster's status. The zone has the name of the failure domain, unless the class, or a label of a template
-// with only one failure domain, names a zone. A Cluster without failure domains counts as one zone. It has the name of the
-// Cluster, unless a label of the template names a zone.
+// domains returns the failure domains of a template, with their zones. If the template has a failure domain, it is
+// the only one, or there is none if the class lists others only. Otherwise they are those that the class lists, in
+// its order, as far as the Cluster has them. If the class lists none, they are those of the Cluster's status. The
+// zone has the name of the failure domain, unless the class, or a label of a template with only one failure domain,
+// names a zone. A Cluster without failure domains counts as one zone. It has the name of the Cluster, unless a label
+// of the template names a zone.
 func domains(class *clusterapiv1alpha1.ClusterAPINodeClass, cluster *clusterObject, t *template) []domain {
 	var names []string
 	for _, d := range cluster.Status.FailureDomains {
@@ -172,8 +173,8 @@ func (t *template) instanceType(seen model.Resources) *cloud.InstanceType {
 // evictionMemory is the memory that a kubelet keeps free by default.
 const evictionMemory = 100 << 20
 
-// requirements returns the labels of nodes of the template, without zones. The set has a requirement for each
-// well-known label.
+// requirements returns the labels of nodes of the template, without zones. The set has a requirement for each other
+// well-known label, except for that of the NodePool.
 func (t *template) requirements() require.Set {
 	labels := map[string]string{}
 	for k, v := range t.labels {

@@ -28,9 +28,9 @@ import (
 // collectEvery is the interval between two comparisons of all Machines with all claims.
 const collectEvery = time.Minute
 
-// A Collector deletes Machines and clones of this provider whose NodeClaim does not exist. Machines whose node is ready and
-// runs pods are kept, and all of them if they are too many (package withhold). Any number of clones without a Machine is
-// deleted, because no instance was launched for them.
+// A Collector deletes Machines and clones of this provider whose NodeClaim does not exist. Machines whose node is
+// ready and runs pods are kept. If too many Machines remain to be deleted, all of these are kept (package withhold).
+// Any number of clones without a Machine is deleted, because no instance was launched for them.
 type Collector struct {
 	provider *Provider
 }
@@ -84,8 +84,8 @@ func (c *Collector) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result,
 	return ctrl.Result{RequeueAfter: collectEvery}, errors.Join(errs...)
 }
 
-// collect deletes the Machines without a claim. It keeps those whose node is in use, and all of them if they are too many:
-// see package withhold.
+// collect deletes the Machines without a claim. It keeps those whose node is in use, and all of them if they are too
+// many: see package withhold. there has the UIDs of all claims.
 func (c *Collector) collect(ctx context.Context, all []*machine, there sets.Set[string]) error {
 	p := c.provider
 	var chosen []*machine

@@ -69,11 +69,12 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	return i, nil
 }
 
-// settle returns the choice of template and failure domain that is recorded on the claim, with its kind. A new choice is made and
-// recorded if none is recorded, or if the recorded template does not exist any more and no Machine was created from it. The kind
-// is nil if the template does not exist any more, but the Machine does.
+// settle returns the choice of template and failure domain that is recorded on the claim, with its kind. A new choice
+// is made and recorded if none is recorded, or if the recorded template does not exist any more and no Machine was
+// created from it. The kind is nil if the template does not exist any more, but the Machine does.
 //
-// The claim is read without a cache. A cached claim might not have the record yet, and a second choice would replace the first.
+// The claim is read without a cache. A cached claim might not have the record yet, and a second choice would replace
+// the first.
 func (p *Provider) settle(
 	ctx context.Context, claim *apiv1.NodeClaim, class *clusterapiv1alpha1.ClusterAPINodeClass, kinds []kind,
 ) (record, *kind, error) {
@@ -168,8 +169,9 @@ func cloneKind(u *unstructured.Unstructured) schema.GroupVersionKind {
 	return kind
 }
 
-// ensure returns the Machine of the record. If the Machine does not exist, ensure creates the clones and then the Machine. The
-// record determines all names, so a repeated call finds the objects that an earlier call has created.
+// ensure returns the Machine of the record. If the Machine does not exist, ensure creates the clones and then the
+// Machine from k; it returns an error if k is nil. The record determines all names, so a repeated call finds the
+// objects that an earlier call has created. A Machine that is being deleted or belongs to another claim is an error.
 func (p *Provider) ensure(ctx context.Context, claim *apiv1.NodeClaim, r record, k *kind) (*machine, error) {
 	m, err := p.machine(ctx, p.config.Management.Live, r.key())
 	if err != nil {
@@ -284,7 +286,7 @@ func joined(all ...map[string]string) map[string]string {
 	return out
 }
 
-// machineOf returns the Machine of a record.
+// machineOf returns the Machine that a launch with the record creates from the template k.
 func machineOf(r record, k *kind, labels, annotations map[string]string) (*unstructured.Unstructured, error) {
 	from, err := json.Marshal(k.made(r.FailureDomain))
 	if err != nil {

@@ -89,7 +89,8 @@ func (p *Provider) end(ctx context.Context, m *machine) error {
 	return nil
 }
 
-// removeClones deletes the clones of the record and reports whether any exists.
+// removeClones deletes the clones of the record that were created for the claim with this UID, and reports whether
+// any exists.
 func (p *Provider) removeClones(ctx context.Context, r record, uid string) (found bool, err error) {
 	for _, kind := range []schema.GroupVersionKind{r.Infrastructure, r.Bootstrap} {
 		if kind.Kind == "" {

@@ -122,7 +122,7 @@ func (m *machine) condition(kind string) metav1.Condition {
 // class returns the name of the node class for which the Machine was created, empty if it is not known.
 func (m *machine) class() string { return m.Metadata.Labels[classLabel] }
 
-// classesOf returns the name of the node class of each Machine, in their order.
+// classesOf returns the name of the node class of each Machine, in the order of machines.
 func classesOf(machines []*machine) []string {
 	out := make([]string, len(machines))
 	for n, m := range machines {

@@ -17,7 +17,7 @@ import (
 
 var _ cloud.Notifier = (*Provider)(nil)
 
-// NoticeSources implements cloud.Notifier. The only source is the conditions of Machines.
+// NoticeSources implements cloud.Notifier. The only source is the Machines.
 func (p *Provider) NoticeSources() []cloud.NoticeSource {
 	return []cloud.NoticeSource{machineNotices{p}}
 }
@@ -79,7 +79,7 @@ var interruptionReasons = regexp.MustCompile(`(?i)\b(spot|preempt|interrupt|evic
 // infrastructureDeleted is the reason of InfrastructureReady if the infrastructure object of a provisioned Machine does not exist.
 const infrastructureDeleted = "ObjectDeleted"
 
-// noticeOf returns the notice about a Machine that had a provider ID, and false if there is none.
+// noticeOf returns the notice about a Machine, and false if there is none. A Machine without a provider ID has none.
 func noticeOf(m *machine) (model.Notice, bool) {
 	if m.Spec.ProviderID == "" {
 		return model.Notice{}, false

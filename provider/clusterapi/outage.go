@@ -25,7 +25,8 @@ const (
 	cachePause = 5 * time.Second
 )
 
-// An outage is the time since when reads of the management cluster fail. It may be lost: a restart begins another grace.
+// An outage has the time since which reads of the management cluster fail. It is only in memory, so after a restart
+// the time begins again.
 type outage struct {
 	mu    sync.Mutex // guards since
 	since time.Time  // zero if the last read succeeded

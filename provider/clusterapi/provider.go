@@ -162,8 +162,8 @@ func repairPolicies() []cloud.RepairPolicy {
 	return []cloud.RepairPolicy{policy(corev1.ConditionFalse), policy(corev1.ConditionUnknown)}
 }
 
-// class returns the class to which ref refers. It returns a NodeClassNotReadyError if the class is missing, is being deleted or is
-// not ready.
+// class returns the class to which ref refers. It returns a NodeClassNotReadyError if ref is of another kind, or if
+// the class is missing, is being deleted or is not ready.
 func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*clusterapiv1alpha1.ClusterAPINodeClass, error) {
 	unready := func(format string, args ...any) error {
 		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf(format, args...)}

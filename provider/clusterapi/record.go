@@ -52,7 +52,7 @@ func recordOf(claim *apiv1.NodeClaim) (record, bool) {
 // maxName is the maximum length of a Machine's name. Infrastructure providers often use it as the name of the host.
 const maxName = 63
 
-// nameOf returns the name of the claim's Machine and clones.
+// nameOf returns the name of the claim's Machine and clones. A name that is too long is cut and gets a hash.
 func nameOf(cluster, claim string) string {
 	name := cluster + "-" + claim
 	if len(name) <= maxName {

@@ -13,7 +13,8 @@ import (
 	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
 )
 
-// The time for which an offering is not used after a shortage. It doubles with each further shortage.
+// The time for which an offering is not used after a shortage. It is shortageFirst, doubles with each further
+// shortage, and is at most shortageLongest.
 const (
 	shortageFirst   = 3 * time.Minute
 	shortageLongest = 30 * time.Minute
@@ -39,7 +40,7 @@ type shortage struct {
 	pause time.Duration
 }
 
-// mark records that the offering has no capacity.
+// mark records that the offering has no capacity from now on, for the time that follows from earlier shortages.
 func (s *shortages) mark(k offeringKey) {
 	now := s.clock.Now()
 	s.mu.Lock()
@@ -57,7 +58,8 @@ func (s *shortages) mark(k offeringKey) {
 	s.byKey[k] = shortage{until: now.Add(pause), pause: pause}
 }
 
-// clear removes the shortage after a launch that succeeded.
+// clear removes the record of the shortage, so that the next one counts as the first. It is called after a launch
+// that succeeded.
 func (s *shortages) clear(k offeringKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

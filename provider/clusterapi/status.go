@@ -195,7 +195,8 @@ func (s *Status) templatesReady(class *clusterapiv1alpha1.ClusterAPINodeClass, w
 	}
 }
 
-// pricesKnown sets the condition PricesKnown. It names the templates without a price.
+// pricesKnown sets the condition PricesKnown. If it is False, its message has err or, without err, the templates and
+// zones without a price.
 func (s *Status) pricesKnown(class *clusterapiv1alpha1.ClusterAPINodeClass, err error) {
 	now, kind := s.provider.config.Clock.Now(), clusterapiv1alpha1.ConditionTypePricesKnown
 	var unknown []string

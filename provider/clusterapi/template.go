@@ -51,7 +51,7 @@ type template struct {
 	price, priceTime string
 }
 
-// A made describes the template from which a Machine was made. Drift is detected by comparing it with the current
+// A made describes the template from which a Machine was created. Drift is detected by comparing it with the current
 // template.
 type made struct {
 	Template string `json:"template"`
@@ -63,7 +63,7 @@ type made struct {
 	FailureDomain string `json:"failureDomain,omitempty"`
 }
 
-// made returns the description to record for a Machine that is made from t in the failure domain.
+// made returns the description to record for a Machine that is created from t in the failure domain.
 func (t *template) made(failureDomain string) made {
 	contents := []any{innerSpec(t.infrastructure), deref(t.spec.Bootstrap.DataSecretName)}
 	if t.bootstrap != nil {
@@ -149,7 +149,9 @@ type draft struct {
 	annotations map[string]string // annotations that describe the nodes
 }
 
-// drafts returns the templates of the class, from MachineDeployments or from the class itself.
+// drafts returns the templates of the class, from MachineDeployments or from the class itself. The list of errors has
+// mistakes in single MachineDeployments or in the selector. The last result is the error if MachineDeployments cannot
+// be read.
 func (s templateSource) drafts(ctx context.Context, class *clusterapiv1alpha1.ClusterAPINodeClass) ([]draft, []error, error) {
 	if class.Spec.MachineDeploymentSelector == nil {
 		out := make([]draft, 0, len(class.Spec.Templates))
@@ -249,7 +251,8 @@ func (s templateSource) complete(ctx context.Context, namespace string, d draft)
 	return nil
 }
 
-// referred returns the template to which ref refers.
+// referred returns the template to which ref refers. If its kind is not served or it does not exist, the error is a
+// templateError.
 func (s templateSource) referred(ctx context.Context, namespace string, ref reference) (*unstructured.Unstructured, error) {
 	kind, err := s.kinds(ref.groupKind())
 	if err != nil {
@@ -321,7 +324,7 @@ func describe(d draft, infra *infraTemplate) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// annotatedCapacity sets the resources that annotations state.
+// annotatedCapacity sets the resources that annotations state. The error joins all annotations that are not amounts.
 func annotatedCapacity(d draft) error {
 	var errs []error
 	for suffix, name := range map[string]corev1.ResourceName{

@@ -101,7 +101,8 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 	return types(), nil
 }
 
-// ready returns an error if nothing can be launched from the class, and nil otherwise.
+// ready returns a NodeClassNotReadyError if ref names no node class of this provider or one that does not exist,
+// another error if the node class cannot be read, and nil otherwise.
 func (p *Provider) ready(ctx context.Context, ref *apiv1.NodeClassReference) error {
 	if !p.Facts().Manages(ref) {
 		return &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is no %s", ref, NodeClassKind.Kind)}

@@ -21,7 +21,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A description is an instance type in a JSON file. The fields have the names of upstream Karpenter.
+// A description is an instance type in a JSON file. The fields have the names of the files that upstream Karpenter
+// reads.
 type description struct {
 	Name             string                `json:"name"`
 	Architecture     string                `json:"architecture"`
@@ -41,8 +42,8 @@ type offeringDescription struct {
 // filePods is the maximum number of pods of a type for which the file has no number.
 const filePods = 110
 
-// Load reads the instance types of a JSON file and returns them in name order. The error joins all mistakes, each with
-// the name of its type.
+// Load reads the instance types of a JSON file and returns them in name order. The error joins the first mistake of
+// each type, with the name of the type.
 func Load(path string) ([]*cloud.InstanceType, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -55,7 +56,8 @@ func Load(path string) ([]*cloud.InstanceType, error) {
 	return list, nil
 }
 
-// parse reads the JSON array of a file.
+// parse reads the JSON array of a file, and returns its types in name order. The error joins the mistakes of all
+// types.
 func parse(data []byte) ([]*cloud.InstanceType, error) {
 	var list []description
 	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&list); err != nil {
@@ -113,7 +115,7 @@ func (d description) check() error {
 	return nil
 }
 
-// build returns the instance type of d, which must be checked before.
+// build returns the instance type of d. The caller must have called check.
 func (d description) build() *cloud.InstanceType {
 	list := d.Resources.DeepCopy()
 	if _, told := list[corev1.ResourcePods]; !told {

@@ -12,8 +12,9 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// Shape of the generic instance types.
+// The resources and prices of the generic instance types.
 const (
+	// podsPerCPU is the maximum number of pods for each CPU, and mostPods that of any type.
 	podsPerCPU  = 16
 	mostPods    = 1024
 	genericDisk = "20Gi"

@@ -16,8 +16,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// dueAnnotation is the annotation of a claim with the time at which its node must be created, in RFC 3339. It is set on
-// claims of a class with a nodeRegistrationDelay, and on claims whose node the API server refused at the launch.
+// dueAnnotation is the annotation of a claim with the time at which its node must be created, in RFC 3339. It is set
+// on claims of a class with a nodeRegistrationDelay, and on claims for whose node the write to the API server failed
+// at the launch.
 const dueAnnotation = kwokv1alpha1.Group + "/node-due"
 
 // laterWorkers is the number of concurrent reconciles of Later.
@@ -28,8 +29,8 @@ type Later struct {
 	provider *Provider
 }
 
-// Later returns the controller that creates the nodes of claims with a dueAnnotation at that time, and tries again if the
-// API server refuses them.
+// Later returns the controller that creates the nodes of claims with a dueAnnotation at that time, and tries again if
+// a write to the API server fails.
 func (p *Provider) Later() *Later { return &Later{provider: p} }
 
 // Name is the controller's name in logs and metrics.

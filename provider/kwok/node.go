@@ -38,7 +38,7 @@ type choice struct {
 	asked require.Set
 }
 
-// take returns the choice for the claim. A reserved offering is recorded as used.
+// take returns the choice for the claim. If it is a reserved offering, take records that the claim uses it.
 func (p *Provider) take(ctx context.Context, claim *apiv1.NodeClaim) (choice, error) {
 	if !p.reserves {
 		return p.choose(ctx, claim, p.config.Types)
@@ -83,7 +83,7 @@ func (p *Provider) choose(ctx context.Context, claim *apiv1.NodeClaim, types []*
 	return best, nil
 }
 
-// holds reports whether t has enough of the requested resources that it lists.
+// holds reports whether t has enough of the requested resources. Resources that t does not list are ignored.
 func holds(t *cloud.InstanceType, requests model.Resources) bool {
 	for name, amount := range requests {
 		if have, known := t.Allocatable[name]; known && amount > have {
@@ -93,7 +93,8 @@ func holds(t *cloud.InstanceType, requests model.Resources) bool {
 	return true
 }
 
-// madeOf returns the choice from which a node or claim with these labels was created.
+// madeOf returns the choice from which a node or claim with these labels was created, without the requirements of the
+// claim. It returns false if Types have no such offering.
 func (p *Provider) madeOf(labels map[string]string) (choice, bool) {
 	for _, t := range p.config.Types {
 		if t.Name != labels[corev1.LabelInstanceTypeStable] {
@@ -180,7 +181,7 @@ func instanceOf(node *corev1.Node) *cloud.Instance {
 	}
 }
 
-// ownedBy reports whether the node was created for the claim with this UID.
+// ownedBy reports whether the node was created for this claim, by the UID of the claim.
 func ownedBy(node *corev1.Node, claim *apiv1.NodeClaim) bool {
 	return slices.ContainsFunc(node.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == claim.UID })
 }

@@ -109,7 +109,8 @@ func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*k
 }
 
 // Create implements cloud.Provider. It creates the claim's node, or returns the dueAnnotation with the time at which
-// Later creates it. If the API server refuses the node, the launch does not fail: the controller Later tries again.
+// Later creates it. If the write of the node fails, the launch does not fail: the controller Later tries again. If
+// the name of the node is taken, Create returns a LaunchError.
 //
 // A missing node class is an insufficient capacity error, as in upstream's provider.
 func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
@@ -159,7 +160,8 @@ func awaited(claim *apiv1.NodeClaim, c choice, now, due time.Time) *cloud.Instan
 	return i
 }
 
-// make creates the claim's node and returns it. If the node exists already, it returns that one.
+// make creates the claim's node and returns it. If the node of this claim exists already, it returns that one. If the
+// name is taken by another node, or the node is being deleted, it returns a LaunchError.
 func (p *Provider) make(ctx context.Context, claim *apiv1.NodeClaim, c choice) (*corev1.Node, error) {
 	node := c.node(claim)
 	err := p.config.Nodes.CreateNode(ctx, node)

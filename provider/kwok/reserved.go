@@ -15,7 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// bridged is the time for which the ledger counts a launch. By then, the labels of the claim identify the reservation.
+// bridged is the time for which the ledger counts a launch. By then, the labels of the claim show which reservation
+// it uses.
 const bridged = time.Minute
 
 // A ledger records recent launches in reservations. Earlier launches are counted by the labels of nodes and claims, so
@@ -42,8 +43,8 @@ func reserves(types []*cloud.InstanceType) bool {
 	})
 }
 
-// left returns the types with the number of instances left in their reservations. The reservation of the named claim
-// does not count as used.
+// left returns the types with the number of instances left in their reservations. The claim with the name claim does
+// not count as using its reservation.
 func (p *Provider) left(ctx context.Context, reader client.Reader, claim string) ([]*cloud.InstanceType, error) {
 	if !p.reserves {
 		return p.config.Types, nil
@@ -123,7 +124,8 @@ func (p *Provider) recent() map[string]string {
 	return out
 }
 
-// reserve records the reservation of the offering chosen for a claim.
+// reserve records that the claim uses the reservation of the offering. It does nothing for an offering without a
+// reservation.
 func (p *Provider) reserve(claim string, o cloud.Offering) {
 	if o.ReservationID == "" {
 		return

@@ -34,8 +34,9 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 // createMethod is the name of the call that may take as long as a launch.
 const createMethod = "CreateInstance"
 
-// call makes one call, which ends after limit at the latest. If as many calls are open as the provider accepts at the same
-// time, it first waits until one of them ends. For launches, a part of that number is the maximum.
+// call makes one call, which ends after limit at the latest. If as many calls are open as the provider accepts at the
+// same time, it first waits until one of them ends. Launches may use only a part of that number (Provider.starts). An
+// error of the call is converted by said.
 func call[Q, A any](
 	ctx context.Context, p *Provider, method string, limit time.Duration,
 	f func(context.Context, Q, ...grpc.CallOption) (A, error), request Q,
@@ -74,7 +75,8 @@ func call[Q, A any](
 	return answer, p.said(err)
 }
 
-// said converts the error of a call to one that is shown to users.
+// said converts the error of a call to one that is shown to users. If the provider cannot be reached or does not
+// answer in time, that is an UnreachableError.
 func (p *Provider) said(err error) error {
 	switch status.Code(err) {
 	case codes.OK:
@@ -106,7 +108,7 @@ func (p *Provider) checked(err error) error {
 // A health records whether the provider answers.
 type health struct {
 	mu sync.Mutex // guards all below
-	// since is the time since which the provider does not answer. It is valid if down is true.
+	// since is the time of the last change of down. If down is true, the provider has not answered since then.
 	down  bool
 	since time.Time
 	cause string

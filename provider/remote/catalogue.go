@@ -37,13 +37,13 @@ type shelfKey struct {
 	taints, startupTaintsJSON string
 }
 
-// A shelf has the catalogues of all node classes.
+// A shelf has the catalogues of the node classes in use, by shelfKey.
 type shelf struct {
 	mu   sync.Mutex // guards open
 	open map[shelfKey]*catalogue
 }
 
-// A catalogue has the instance types of one node class that the provider has sent on a stream.
+// A catalogue has the instance types for one shelfKey that the provider has sent on a stream.
 type catalogue struct {
 	cancel context.CancelFunc
 
@@ -236,7 +236,8 @@ type draft struct {
 	offerings int
 }
 
-// apply applies the changes in a message to the draft.
+// apply applies the changes in a message to the draft. It returns a wire.Rejection if the message breaks a rule of
+// the protocol.
 func (d *draft) apply(m *cloudv1.WatchCatalogueResponse, info *wire.Info) error {
 	if m.GetReset_() {
 		clear(d.types)

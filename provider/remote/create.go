@@ -71,8 +71,9 @@ func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.I
 	return i, nil
 }
 
-// candidates returns the offerings that the claim allows, that can be launched, and whose type is large enough for its
-// requests. They are sorted by price, then by name. Only the first maxCandidates are returned.
+// candidates returns the offerings that the claim allows, that can be launched, and whose type is large enough for
+// its requests. They are sorted by price, then by the name of the type, then by model.Offering.Compare. Only the
+// first maxCandidates are returned.
 func (p *Provider) candidates(claim *apiv1.NodeClaim, kinds []*cloud.InstanceType) []*cloudv1.OfferingKey {
 	type candidate struct {
 		name     string
@@ -211,7 +212,7 @@ func (o *owners) take(providerID string, claim *apiv1.NodeClaim) (other string, 
 	return "", false
 }
 
-// forget removes the instances of a claim.
+// forget removes the records of the claim's instances.
 func (o *owners) forget(claim *apiv1.NodeClaim) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

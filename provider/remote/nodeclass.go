@@ -152,7 +152,7 @@ func (s *Status) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		condition.SetTrue(object, conditionValid, now)
 	case errors.As(err, new(*UnreachableError)):
 		if p.gone() == nil {
-			return ctrl.Result{RequeueAfter: statusEvery / 6}, nil // the provider may answer before that is necessary
+			return ctrl.Result{RequeueAfter: statusEvery / 6}, nil // the condition becomes False only when the provider has not answered for longer than grace
 		}
 		condition.SetFalse(object, conditionValid, reasonUnreachable, err.Error(), now)
 	case errors.As(err, new(*cloud.NodeClassNotReadyError)):

@@ -34,7 +34,8 @@ type Config struct {
 	Address string
 	// TLS authenticates a provider at host:port. It is not used for a socket.
 	TLS *tls.Config
-	// Client reads NodePools from a cache. Reader reads node classes from the API server.
+	// Client reads NodePools from a cache, and writes the ConfigMap and the status of node classes. Reader reads from the API
+	// server.
 	Client client.Client
 	Reader client.Reader
 	Clock  clock.Clock

@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/remote/wire"
 )
 
-// A Pulse checks at intervals that the provider answers. When it stops answering, the Pulse publishes events on its
-// NodePools.
+// A Pulse checks at intervals that the provider answers. When the provider does not answer, or its response is
+// rejected, the Pulse publishes an event on each NodePool of the provider. It does so once until a check succeeds.
 type Pulse struct {
 	provider *Provider
 }

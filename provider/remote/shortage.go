@@ -19,8 +19,8 @@ func keyOf(k *cloudv1.OfferingKey) offeringKey {
 // maxShortages is the maximum number of stored shortages.
 const maxShortages = 50_000
 
-// shortages are the offerings that launches have found to be exhausted. They are lost in a restart. Then another launch
-// finds the same.
+// shortages are the offerings that launches or notices have shown to be exhausted. They are lost in a restart. Then
+// another launch finds the same.
 type shortages struct {
 	mu    sync.Mutex // guards until
 	until map[offeringKey]time.Time

@@ -30,7 +30,7 @@ func (c Cause) label() string {
 	return "instance_status"
 }
 
-// A Config has the dependencies of a Breaker.
+// A Config has the dependencies and settings of a Breaker.
 type Config struct {
 	// Provider is the name of the provider, a value of a metric label. Kind is the kind of its node classes, for events.
 	Provider, Kind string
@@ -70,12 +70,13 @@ func New(c Config) *Breaker {
 // Limit is how many of the managed instances one pass may terminate: 20%, but at least 3.
 func Limit(managed int) int { return max(3, managed/5) }
 
-// Admit decides which instances may be terminated in one pass. classes has the name of the node class of each instance to
-// terminate, empty if it is not known. managed is the number of instances of the provider in this cluster that are not being
-// terminated.
+// Admit decides which instances may be terminated in one pass. classes has the name of the node class of each
+// instance to terminate, empty if it is not known. managed is the number of instances of the provider in this cluster
+// that are not being terminated.
 //
-// Admit returns whether instances of a class may be terminated. Classes with the annotation AllowMassTerminationAnnotationKey
-// have no bound. For all others the answer is the same: yes if at most Limit of their instances would be terminated.
+// allowed reports whether instances of a class may be terminated. Classes with the annotation
+// AllowMassTerminationAnnotationKey have no limit. The instances of all other classes are counted together. If there
+// are more of them than Limit, none of them may be terminated, and Admit publishes warnings on their classes.
 func (b *Breaker) Admit(ctx context.Context, cause Cause, classes []string, managed int) (allowed func(class string) bool, err error) {
 	lifted, concerned, err := b.known(ctx, classes)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package withhold decides which terminations of instances a provider must not carry out, because their only reason is a
-// list or a report of the cloud.
+// Package withhold decides which terminations of instances a provider must not carry out. It is about instances whose
+// only reason for termination is a list or a report of the cloud.
 //
 // Such a reason may be wrong for many instances at the same time. Examples are NodeClaims that were lost in a restore, and a
 // zone that the cloud reports as impaired. There are two rules, the same for all providers.

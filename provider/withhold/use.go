@@ -16,8 +16,8 @@ type Use struct {
 	Pods int
 }
 
-// InUse returns the nodes in use, by their provider ID, among the nodes with one of the provider IDs. c needs the index
-// spec.nodeName of pods.
+// InUse returns the nodes that are in use, by their provider ID. It considers only nodes with one of the provider
+// IDs. c needs the index spec.nodeName of pods.
 func InUse(ctx context.Context, c client.Reader, providerIDs []string) (map[string]Use, error) {
 	if len(providerIDs) == 0 {
 		return nil, nil

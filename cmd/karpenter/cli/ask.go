@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/live"
 )
 
-// agree prints the question and reads the answer, which is yes only if it is y or yes.
+// agree prints the question to standard error and reads the answer. It returns true only for y or yes, in any case.
 func agree(cmd *cobra.Command, question string) (bool, error) {
 	fmt.Fprint(cmd.ErrOrStderr(), question+" [y/N] ")
 	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
@@ -141,10 +141,11 @@ func annotateClaim(ctx context.Context, c client.Client, name, key, value string
 	return act.Annotate(ctx, c, &claim, key, value)
 }
 
-// waitEvery is the interval in which a NodeClaim is read while waiting.
+// waitEvery is the interval at which a NodeClaim is read while waiting.
 const waitEvery = 2 * time.Second
 
-// waitGone prints the progress of a NodeClaim until it no longer exists.
+// waitGone prints the progress of a NodeClaim until it no longer exists. It returns an error if ctx ends first, or if
+// the NodeClaim cannot be read.
 func waitGone(ctx context.Context, c client.Client, name string, out io.Writer) error {
 	told := ""
 	for {
@@ -170,8 +171,8 @@ func waitGone(ctx context.Context, c client.Client, name string, out io.Writer) 
 	}
 }
 
-// progressOf describes the progress of the disruption of a NodeClaim. If something blocks it, the text is that of the
-// controller's event.
+// progressOf describes the progress of the disruption of a NodeClaim. If something blocks the disruption, the text
+// ends with the message of the controller's last event about that.
 func progressOf(ctx context.Context, c client.Reader, claim *apiv1.NodeClaim) string {
 	switch {
 	case !claim.DeletionTimestamp.IsZero():

@@ -20,7 +20,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/report"
 )
 
-// current is the name of the policy of -f.
+// current is the name of the policy with the NodePools of -f.
 const current = "current"
 
 // A backtesting has the flags of backtest.
@@ -147,7 +147,7 @@ func (s *backtesting) begin() (time.Time, error) {
 	return at, nil
 }
 
-// consolidation parses the value of --consolidation.
+// consolidation parses the value of --consolidation, which is NAME=POLICY[,AFTER]. after is nil if AFTER is missing.
 func consolidation(v string) (policy apiv1.ConsolidationPolicy, after *apiv1.NillableDuration, err error) {
 	_, rest, _ := strings.Cut(v, "=")
 	name, text, given := strings.Cut(rest, ",")

@@ -32,8 +32,9 @@ type follower struct {
 // again is the delay after which a follower lists all pods again, if a watch has failed or has ended.
 const again = 5 * time.Second
 
-// follow writes events until ctx is cancelled. It returns an error that occurs before the first list. Later errors are
-// passed to tell, and follow then lists the pods again, which shows the pods that were created or deleted in the meantime.
+// follow writes events until ctx is cancelled. It returns an error if the first attempt finds no pods and fails, or
+// if a line cannot be written. Other errors are passed to tell, and follow then lists the pods again, which shows the
+// pods that were created or deleted in the meantime.
 func (f *follower) follow(ctx context.Context, tell func(error)) error {
 	for begun := false; ; {
 		err := f.round(ctx)
@@ -55,7 +56,7 @@ func (f *follower) follow(ctx context.Context, tell func(error)) error {
 	}
 }
 
-// round lists the pods and watches them until the watch ends.
+// round lists the pods and watches them until the watch ends, and writes what changes.
 func (f *follower) round(ctx context.Context) error {
 	var list corev1.PodList
 	if err := f.pods.List(ctx, &list); err != nil {
@@ -88,7 +89,7 @@ func (f *follower) round(ctx context.Context) error {
 	return nil
 }
 
-// sync writes what has changed since the last list.
+// sync writes the pods that have ended or are new since the last list.
 func (f *follower) sync(pods []corev1.Pod) error {
 	there := make(map[types.UID]bool, len(pods))
 	for i := range pods {

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/clusterapi"
 )
 
-// newClusterAPI returns the provider of Machines. The management cluster is the cluster of the nodes, unless a
-// kubeconfig is given.
+// newClusterAPI returns the provider of Cluster API, whose instances are Machines. The management cluster, which has
+// the Machines, is the cluster of the nodes unless a kubeconfig is given.
 func newClusterAPI(env operator.Env, core *settings.Settings, own *clusterapi.Settings) (operator.Provider, error) {
 	config := rest.CopyConfig(env.Rest)
 	if own.ManagementKubeconfig != "" {

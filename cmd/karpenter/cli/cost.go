@@ -154,7 +154,8 @@ func (x *costing) ofManifests(cmd *cobra.Command, p *progress) (ledger.Saved, er
 	return x.allocate(cmd, p, run, nil), nil
 }
 
-// ofCluster returns the stored ledger of the controller. Without one, it returns the current prices per hour.
+// ofCluster returns the stored ledger of the controller. Without one, or with --now, it returns the current prices
+// per hour.
 func (x *costing) ofCluster(cmd *cobra.Command, p *progress) (ledger.Saved, error) {
 	if !x.now {
 		p.say("reading the ledger")

@@ -47,7 +47,7 @@ var errNoFiles = coded{exitUsage, errors.New("required flag -f/--filename not se
 // filesUsage is the help of the flag -f.
 const filesUsage = "File or directory of manifests, - for standard input; may be repeated"
 
-// usageOfArgs makes a wrong number of arguments a usage error, for c and all commands below it.
+// usageOfArgs makes a wrong number of arguments a usage error, for all commands below c.
 func usageOfArgs(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		usageOfArgs(sub)

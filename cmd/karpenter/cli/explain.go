@@ -146,7 +146,7 @@ func (x *explanation) subjects(ctx context.Context) map[string]subject {
 	return map[string]subject{"pod": pod, "pods": pod, "node": node, "nodes": node, "nodepool": pool, "nodepools": pool}
 }
 
-// told returns the controller's events about a pod. Without the right to list events it returns none and adds a
+// told returns the controller's events about a pod. If the events cannot be listed, told returns none and adds a
 // warning.
 func (x *explanation) told(ctx context.Context, pod *corev1.Pod) []offline.EventResult {
 	events, err := live.Events(ctx, x.there, pod)

@@ -86,7 +86,7 @@ func (s *solver) off() offline.Off {
 	return offline.Off{Overlays: !gates.NodeOverlay, Buffers: !gates.CapacityBuffer, Static: !gates.StaticCapacity}
 }
 
-// maxWarnings is the maximum number of printed warnings.
+// maxWarnings is the maximum number of warnings that one call of warn prints.
 const maxWarnings = 20
 
 func warn(w io.Writer, warnings []string) {
@@ -155,7 +155,8 @@ type answer struct {
 	text  func(report.Style) string
 }
 
-// of returns the answer with the notes about the controller before the text, and with the source of its settings after it.
+// of returns the answer with a longer text: notes about the controller first, and the source of its settings last. If
+// the settings are not known, the answer is unchanged.
 func (a answer) of(c *controllerState) answer {
 	if !c.known() {
 		return a

@@ -68,7 +68,8 @@ func lintCommand(version operator.Version) *cobra.Command {
 	return c
 }
 
-// typesForLint returns the instance types of the catalogue in the binary, none for an unknown region.
+// typesForLint returns the instance types of the catalogue in the binary, as far as class allows them; class may be
+// nil. It returns none for an unknown region.
 func typesForLint(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	types, err := catalog.Shipped(region)
 	if class != nil {

@@ -252,7 +252,8 @@ func bounded(v any) (value json.RawMessage, omitted []string, err error) {
 	return bytes.TrimSpace(whole.Bytes()), omitted, nil
 }
 
-// cut returns a JSON value without the items that exceed the bounds. It adds the number of these to left, by path.
+// cut returns a JSON value without the items that exceed the bounds. limit is the bound for a list that is not inside
+// a list. cut adds the number of omitted items to left, by path, and may change v.
 func cut(v any, path string, limit int, left map[string]int) any {
 	switch v := v.(type) {
 	case map[string]any:

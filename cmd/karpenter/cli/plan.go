@@ -19,7 +19,8 @@ import (
 
 // planning has the flags of plan.
 type planning struct {
-	// input selects the cluster. The command plan has no manifests: its -f is a change.
+	// input selects the cluster. It has manifests only in the tool plan of the command mcp. The command plan has none: its -f
+	// is a change.
 	input
 	solver
 	output output

@@ -27,7 +27,8 @@ type checkedCluster struct {
 
 var _ check.Cluster = (*checkedCluster)(nil)
 
-// openCheckedCluster returns the cluster in KUBECONFIG, and its NodePool with the name.
+// openCheckedCluster returns the cluster in KUBECONFIG, and its NodePool with the name. It returns an error if the
+// cluster has NodeClaims.
 func openCheckedCluster(ctx context.Context, pool string) (*checkedCluster, *apiv1.NodePool, error) {
 	c, err := watchingClient(checkQPS)
 	if err != nil {

@@ -43,8 +43,8 @@ type controllerState struct {
 	unavailable decisions.Unavailable
 }
 
-// withUnavailable returns the types, which are by NodePool, with the offerings that the controller cannot launch as
-// unavailable.
+// withUnavailable returns the types, which are by NodePool, and marks the offerings that the controller cannot launch
+// as unavailable.
 func (c *controllerState) withUnavailable(types map[string][]*model.InstanceType) map[string][]*model.InstanceType {
 	if c == nil {
 		return types
@@ -66,7 +66,7 @@ func (c *controllerState) readUnavailable(m *corev1.ConfigMap) (warnings []strin
 // as on.
 func (c *controllerState) known() bool { return c != nil && c.source != "" }
 
-// gates returns the feature gates.
+// gates returns the feature gates, the defaults if c is nil.
 func (c *controllerState) gates() settings.FeatureGates {
 	if c == nil {
 		return settings.DefaultFeatureGates()
@@ -74,7 +74,8 @@ func (c *controllerState) gates() settings.FeatureGates {
 	return c.settings.FeatureGates
 }
 
-// restored returns the state for the values of flags.
+// restored returns the state for the values of flags, by name of the flag. For an invalid value it returns a warning,
+// and uses defaults. source is where the values were found.
 func restored(values map[string]string, source string) (c *controllerState, warnings []string) {
 	s, warnings, err := settings.Restore(values)
 	if err != nil {
@@ -83,7 +84,7 @@ func restored(values map[string]string, source string) (c *controllerState, warn
 	return &controllerState{settings: s, source: source, limits: operator.Limits(s)}, warnings
 }
 
-// throttled applies the ConfigMap of pauses and rate limits.
+// throttled applies the data of the ConfigMap of pauses and rate limits.
 func (c *controllerState) throttled(data map[string]string) (warnings []string) {
 	next, err := c.limits.With(data)
 	c.limits = next
@@ -200,7 +201,8 @@ func (c *controllerState) readThrottle(ctx context.Context, r client.Reader, nam
 	return c.throttled(m.Data)
 }
 
-// deploymentOf returns the Deployment of the controller, by its label. Without one it returns nil and why.
+// deploymentOf returns the Deployment of the controller, by its label; of several, the first by namespace and name.
+// Without one it returns nil and the reason.
 func deploymentOf(ctx context.Context, r client.Reader, namespace string) (found *appsv1.Deployment, problem string) {
 	var list appsv1.DeploymentList
 	opts := []client.ListOption{client.MatchingLabels{"app.kubernetes.io/name": "karpenter"}}

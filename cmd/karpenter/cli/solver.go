@@ -29,7 +29,7 @@ type solver struct {
 	file       string
 	filed      *controllerState
 	controller *controllerState
-	// allOfferings counts offerings as available although the controller of a capture could not launch them then.
+	// allOfferings is true if offerings count as available even if the controller of a capture could not launch them then.
 	allOfferings bool
 	namespace    string
 	// given reports whether a flag was given. Then it takes precedence over the setting of the controller.
@@ -101,7 +101,7 @@ func (s *solver) meetLive(ctx context.Context, r client.Reader) (warnings []stri
 	return warnings
 }
 
-// meetManifests finds out what manifests tell of the controller.
+// meetManifests finds out from manifests what is known of the controller.
 func (s *solver) meetManifests(set *manifest.Set) (warnings []string) {
 	if s.controller = s.filed; s.controller == nil {
 		s.controller, warnings = controllerIn(set)

@@ -29,7 +29,8 @@ type timeline struct {
 	last                        int
 	output                      output
 
-	// told is the part of each episode that is already printed, by episode ID.
+	// told is the part of each episode that is already printed, by episode ID. An episode is a published decision with its
+	// effects.
 	told map[string]shown
 }
 

@@ -151,8 +151,8 @@ type topSource struct {
 	episodes []decisions.Episode
 }
 
-// follow keeps episodes up to date. While the controller has published no decisions, it searches for them every ten
-// seconds.
+// follow keeps episodes up to date. While the controller has published no decisions, follow searches for them every
+// ten seconds.
 func (t *topSource) follow() {
 	for t.ctx.Err() == nil {
 		episodes, namespace, err := live.Decisions(t.ctx, t.there, t.namespace)
@@ -187,7 +187,7 @@ func (t *topSource) quiet() *cobra.Command {
 // meetEvery is the interval at which the settings, pauses and rate limits of the controller are read.
 const meetEvery = 10 * time.Second
 
-// meet reads what is known of the controller if that is older than meetEvery.
+// meet reads what is known of the controller, unless that was read less than meetEvery ago.
 func (t *topSource) meet(now time.Time) {
 	if t.controller == nil || now.Sub(t.met) >= meetEvery {
 		t.met = now
@@ -195,7 +195,8 @@ func (t *topSource) meet(now time.Time) {
 	}
 }
 
-// next computes the current Data. The wait until the next call is at least four times as long as the computation took.
+// next computes the current Data. It also returns the wait until the next call: the interval, or four times the
+// computation's time if that is longer.
 func (t *topSource) next() (top.Data, time.Duration, error) {
 	start := time.Now()
 	d, err := t.compute(start)

@@ -65,8 +65,9 @@ func (w *whatIf) compare(cmd *cobra.Command, l *liveState, run *offline.Run) (of
 	return run.Compare(a, time.Now), nil
 }
 
-// apply puts the NodePools and EC2NodeClasses of the files into the snapshot of a, in the place of those with the same
-// names. It also sets which nodes drift because of changed node classes, and for which that is not known.
+// apply puts the NodePools and EC2NodeClasses of the files into the snapshot of a, in the place of those with the
+// same names. It also sets which nodes drift because of changed node classes, and sentences about effects that are
+// not known.
 func (w *whatIf) apply(cmd *cobra.Command, l *liveState, a *offline.Alteration) error {
 	set, err := manifest.Read(cmd.Context(), w.files, manifest.Options{Stdin: cmd.InOrStdin(), Legacy: converter{}})
 	if err != nil {

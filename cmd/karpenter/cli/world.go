@@ -132,9 +132,9 @@ func (s *solver) dropOverlays(found *live.Cluster) {
 	}
 }
 
-// furnish returns the snapshot with the requests that DaemonSet pods have after admission and, if the feature gate is on, the
-// virtual pods of CapacityBuffers. The controller adds both, too. It warns about buffers that cannot be read. LimitRanges that
-// cannot be read are ignored without a warning.
+// furnish returns the snapshot with the requests that DaemonSet pods have after admission and, if the feature gate is
+// on, the virtual pods of CapacityBuffers. The controller adds both, too. furnish warns about buffers that cannot be
+// read, but not about LimitRanges that cannot be read.
 func (s *solver) furnish(cmd *cobra.Command, there client.Reader, of *model.Snapshot) *model.Snapshot {
 	ctx := ctrl.LoggerInto(cmd.Context(), funcr.New(func(_, text string) { warn(cmd.ErrOrStderr(), []string{text}) }, funcr.Options{}))
 	var ranges corev1.LimitRangeList

@@ -8,7 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Call parses a block that calls the module at source, and returns the variables that it sets.
+// Call parses text, which must be one block that calls the module at source, and returns the variables that the block
+// sets.
 func Call(text, source string) (map[string]cty.Value, error) {
 	file, problems := hclsyntax.ParseConfig([]byte(text), "call", hcl.InitialPos)
 	if problems.HasErrors() {

@@ -92,7 +92,8 @@ func (m *Module) checkResource(b *hclsyntax.Block) error {
 	return errors.Join(both, checkBody(addressOf(b), b.Body, s))
 }
 
-// checkBody checks the names in a block and its nested blocks against a shape.
+// checkBody checks the names and the numbers of arguments and blocks in a block, and in its nested blocks, against a
+// shape.
 func checkBody(name string, body *hclsyntax.Body, s shape) error {
 	var errs []error
 	for _, a := range sorted(body.Attributes) {

@@ -104,7 +104,7 @@ func addressOf(b *hclsyntax.Block) string {
 	return address
 }
 
-// kindOf returns the kind of a resource or data source.
+// kindOf returns the kind of a resource or data source, and false if it is none that the module may use.
 func kindOf(b *hclsyntax.Block) (kind, bool) {
 	kinds := resourceKinds
 	if b.Type == "data" {

@@ -55,7 +55,7 @@ func (w *world) resource(b *hclsyntax.Block) (cty.Value, error) {
 	return cty.ObjectVal(made), nil
 }
 
-// number evaluates count.
+// number evaluates count, which must be a number.
 func (w *world) number(a *hclsyntax.Attribute) (int, error) {
 	v, err := w.evaluate(a.Expr, nil)
 	if err != nil {
@@ -68,7 +68,8 @@ func (w *world) number(a *hclsyntax.Attribute) (int, error) {
 	return int(n), nil
 }
 
-// one evaluates one resource: it checks the arguments against the kind, and adds the attributes of a created resource.
+// one evaluates one resource: it checks the arguments against the kind and the conditions of its lifecycle, and adds
+// the attributes of a created resource.
 func (w *world) one(b *hclsyntax.Block, address string, extra map[string]cty.Value) (cty.Value, error) {
 	k, ok := kindOf(b)
 	if !ok {

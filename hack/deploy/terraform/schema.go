@@ -37,7 +37,7 @@ type kind struct {
 	since string
 	// attributes are the types of the attributes that are not arguments, by name.
 	attributes map[string]cty.Type
-	// made returns the attributes of a created resource, given its arguments.
+	// made returns the attributes of a created resource, given its arguments. If it is nil, all attributes are null.
 	made func(f Facts, given map[string]cty.Value) map[string]cty.Value
 }
 

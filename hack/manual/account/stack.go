@@ -62,8 +62,8 @@ type Resource struct {
 	Properties map[string]any
 }
 
-// Resources returns the resources that a template creates with these parameters, sorted by ID. It checks the whole
-// template and returns the first mistake.
+// Resources returns the resources that a template creates with these parameters, sorted by ID. It returns the first
+// mistake that it finds. Resources and outputs whose condition does not hold are not checked.
 func Resources(template string, parameters map[string]string) (made []Resource, err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -123,7 +123,7 @@ func (a *Account) createStack(query url.Values) (string, *failure) {
 	return "<StackId>arn:" + Partition + ":cloudformation:" + Region + ":" + ID + ":stack/" + name + "/1</StackId>", nil
 }
 
-// deleteStack deletes an existing stack.
+// deleteStack removes a stack that exists from the list of stacks. Its roles and policies remain.
 func (a *Account) deleteStack(query url.Values) (string, *failure) {
 	if name := query.Get("StackName"); !a.stacks[name] {
 		return "", refuse("ValidationError", "Stack [%s] does not exist", name)

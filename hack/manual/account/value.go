@@ -140,7 +140,7 @@ func (s *stack) ref(name string) any {
 	return fmt.Sprintf(forms[s.kind(name)].ref, s.name(name))
 }
 
-// name returns the name of a resource: the one in the template, or one in the format that AWS generates.
+// name returns the name of a resource: the one in the template, or else one made from its ID.
 func (s *stack) name(id string) string {
 	r := get(get(s.root, "Resources"), id)
 	if condition := get(r, "Condition"); condition != nil && !s.holds(condition.Value) {
@@ -155,7 +155,7 @@ func (s *stack) name(id string) string {
 	return "stack-" + id
 }
 
-// attribute evaluates an attribute of a resource.
+// attribute evaluates an attribute of a resource: an ARN, or its name in place of any other attribute.
 func (s *stack) attribute(id, attribute string) any {
 	kind := s.kind(id)
 	if !slices.Contains(strings.Fields(forms[kind].attributes), attribute) {

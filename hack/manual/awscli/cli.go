@@ -34,7 +34,7 @@ var services = map[string]func(aws.Config) any{
 	"sts":            func(c aws.Config) any { return sts.NewFromConfig(c) },
 }
 
-// exitUsage and exitFailed are the exit codes of the AWS CLI.
+// exitUsage and exitFailed are the exit codes of the AWS CLI for wrong usage and for a failed command.
 const (
 	exitUsage  = 252
 	exitFailed = 254

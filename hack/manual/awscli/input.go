@@ -62,7 +62,7 @@ func set(field reflect.Value, option string, words []string) error {
 	return one(field, option, words[0])
 }
 
-// one sets a field from one word.
+// one sets a field from one word. The word file://NAME stands for the content of the file.
 func one(field reflect.Value, option, word string) error {
 	if name, ok := strings.CutPrefix(word, "file://"); ok {
 		text, err := os.ReadFile(name)

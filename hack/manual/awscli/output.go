@@ -18,7 +18,7 @@ type show struct {
 	text  bool
 }
 
-// shown removes --query and --output from options and returns what they say.
+// shown removes --query and --output from options and returns their values.
 func shown(options map[string][]string) (show, error) {
 	var s show
 	take := func(name string) (string, error) {

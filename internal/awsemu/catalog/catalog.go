@@ -140,8 +140,8 @@ type Zone struct {
 	ID   string `json:"id"`
 }
 
-// An Offer has the zones of a region in which a type is available, and its prices. Prices are in USD per hour, 0 if the type is
-// not offered. Spot is an average over the zones.
+// An Offer has the zones of a region in which a type is available, and its prices. Prices are in USD per hour, 0 if
+// the type is not offered or its price is not known. Spot is an average over the zones.
 type Offer struct {
 	Zones    []string // names, sorted
 	OnDemand float64

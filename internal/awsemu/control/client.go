@@ -24,7 +24,7 @@ func (c Client) SetCapacity(ctx context.Context, rule Capacity) error {
 	return c.do(ctx, http.MethodPost, "capacity", rule, nil)
 }
 
-// ICE removes all capacity of the matching pools.
+// ICE (insufficient capacity error) removes all capacity of the matching pools.
 func (c Client) ICE(ctx context.Context, pool Pool) error {
 	return c.SetCapacity(ctx, Capacity{Pool: pool})
 }
@@ -118,7 +118,7 @@ func (c Client) Place(ctx context.Context, p Placement) (id string, err error) {
 	return c.make(ctx, "placement", p)
 }
 
-// make sends a control request that creates an object.
+// make sends a control request that creates an object, and returns the id of the object.
 func (c Client) make(ctx context.Context, path string, in any) (string, error) {
 	var out struct {
 		ID string `json:"id"`
@@ -164,7 +164,7 @@ func (c Client) Calls(ctx context.Context, since int64) (list []Call, err error)
 	return list, err
 }
 
-// Reset removes all instances, templates, faults and recorded calls.
+// Reset restores the initial state of the account, and removes all faults and recorded calls.
 func (c Client) Reset(ctx context.Context) error {
 	return c.do(ctx, http.MethodPost, "reset", nil, nil)
 }

@@ -51,7 +51,8 @@ func Decode(family, userData string) (Bootstrap, error) {
 	return decodeCustom(raw)
 }
 
-// decodeCustom tries the formats of the other families, because custom images are usually built upon one of these.
+// decodeCustom tries the formats of the other Linux families, because custom images are usually built upon one of
+// these.
 func decodeCustom(raw []byte) (Bootstrap, error) {
 	for _, decode := range []func([]byte) (Bootstrap, error){decodeAL2023, decodeAL2, decodeBottlerocket} {
 		if b, err := decode(raw); err == nil {
@@ -61,8 +62,8 @@ func decodeCustom(raw []byte) (Bootstrap, error) {
 	return Bootstrap{}, errors.New("cloud-init: user data of a custom image starts no kubelet in a way that is emulated")
 }
 
-// check compares user data with the cluster. It returns the reason why the machine cannot join the cluster, in the form of
-// console output.
+// check compares user data with the cluster. It returns the reasons why the machine cannot join the cluster, in the
+// form of console output.
 func (b Bootstrap) check(c Cluster) error {
 	var errs []error
 	wrong := func(field, got, want string) {
@@ -83,7 +84,7 @@ func (b Bootstrap) check(c Cluster) error {
 	return errors.Join(errs...)
 }
 
-// sameCA returns an error if two bundles in base64 have different contents.
+// sameCA returns an error if two bundles in base64 have different contents, or one of them is not base64.
 func sameCA(got, want string) error {
 	gotPEM, err := base64.StdEncoding.DecodeString(got)
 	if err != nil {

@@ -82,7 +82,8 @@ func (k Kubelet) withDefaults(m Machine) Kubelet {
 	return k
 }
 
-// eniPods returns the number of pods for which the addresses of the default network card are sufficient.
+// eniPods returns the number of pods for which the addresses of the default network card are sufficient, 110 if the
+// type has no such card.
 func eniPods(m Machine) int {
 	if m.Type.DefaultCard >= len(m.Type.Cards) {
 		return 110

@@ -183,8 +183,9 @@ func (s *step) equip(ctx context.Context, m Machine) error {
 	return ignoreGone(wrap("update status of node", m.Node, err))
 }
 
-// devices returns the devices that device plugins find on a machine whose image has their drivers. It has an EFA only if the
-// launch requested one, not if the type merely supports it.
+// devices returns the devices that device plugins find on a machine. NVIDIA GPUs and Neuron chips are found only with
+// an image that has their drivers. EFAs are found only if the launch requested them, not if the type merely supports
+// them.
 func devices(m Machine) map[corev1.ResourceName]int {
 	out := map[corev1.ResourceName]int{}
 	if m.EFAs > 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// tokenPrefix is the prefix of decoded tokens.
+// tokenPrefix is the prefix of the decoded tokens by which clients request the next page.
 const tokenPrefix = "after:"
 
 // A Page is the requested page: at most Max items (0 for all) after the token.

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A Charge is what one instance cost in a period.
+// A Charge is what one instance cost in a period. USD is for the part of the billed time that is in the period.
 type Charge struct {
 	ID, Type, Zone, Capacity string
-	// From and To are the beginning and the end of the time for which the instance was billed.
+	// From and To are the beginning and the end of the time for which the instance was billed, also outside the period.
 	From, To time.Time
 	USD      float64
 }

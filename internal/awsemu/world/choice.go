@@ -7,17 +7,17 @@ import (
 
 // orderPools sorts the pools of a fleet in the order in which they are tried:
 //
-//   - lowest-price: by price.
+//   - lowest-price and diversified: by price.
 //   - prioritized: by priority, then price.
-//   - price-capacity-optimized: pools that are known to have room for all wanted
-//     instances first, then by price.
+//   - price-capacity-optimized: pools with room for all wanted instances first,
+//     then by price.
 //   - capacity-optimized: by room, descending, then by price.
-//   - capacity-optimized-prioritized: pools that are known to have room for all
-//     wanted instances first, then by priority, then by price.
+//   - capacity-optimized-prioritized: pools with room for all wanted instances
+//     first, then by priority, then by price.
 //
-// The room of an empty pool counts as unknown and unlimited, because a fleet tries it, as on EC2. The error is how a client
-// learns that the pool is empty. A pool that failed a check has price 0, which determines when it is tried and reported. Equal
-// pools are sorted by type and zone, so that the choice is repeatable.
+// The room of an empty pool counts as unlimited, because a fleet tries it, as on EC2. The error is how a client learns that
+// the pool is empty. A pool that failed a check has price 0, which determines when it is tried and reported. Pools that are
+// equal by the rules of the strategy are sorted by priority, then by type and zone, so that the choice is repeatable.
 func orderPools(options []option, strategy string, want int) {
 	slices.SortStableFunc(options, func(a, b option) int {
 		var first int
@@ -46,7 +46,7 @@ func (o option) knownRoom() int {
 	return o.room
 }
 
-// compareEnough sorts the pools that are known to have room for want instances before the others.
+// compareEnough sorts the pools with room for want instances, by knownRoom, before the others.
 func compareEnough(a, b option, want int) int {
 	enough := func(o option) int {
 		if o.knownRoom() >= want {

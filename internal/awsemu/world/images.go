@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A Family is an operating system for which EKS publishes images.
+// A Family is an operating system for which EKS publishes images, or Custom for all other images.
 type Family string
 
 // The families. A machine decodes its user data by the family of its image.

@@ -42,8 +42,8 @@ type Instance struct {
 
 	Launched  time.Time
 	RunningAt time.Time
-	// EndsAt is when the instance begins to shut down, GoneAt when it is terminated. Both are zero until the termination is
-	// requested.
+	// EndsAt is when the instance begins to shut down, GoneAt when it is terminated. Both are zero until its end is requested
+	// or planned. They may be in the future.
 	EndsAt, GoneAt time.Time
 	ReasonCode     string // why it was terminated: Client.UserInitiatedShutdown, ...
 	Console        []string

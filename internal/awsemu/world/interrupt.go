@@ -27,7 +27,8 @@ func (w *World) Interrupt(id string) *wire.Error {
 	return nil
 }
 
-// InterruptRandom reclaims n random spot instances, or all if there are fewer. It returns their ids, sorted.
+// InterruptRandom reclaims n random spot instances that are running and whose end is not planned, or all if there are
+// fewer. It returns their ids, sorted.
 func (w *World) InterruptRandom(n int) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

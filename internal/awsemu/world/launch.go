@@ -333,7 +333,8 @@ func (w *World) prepareRun(r Run) (launch, *wire.Error) {
 	return l, nil
 }
 
-// overlay returns base with the fields that over sets.
+// overlay returns base with the fields that over sets. It considers only the fields that are named here; all others
+// keep the values of base.
 func overlay(base, over TemplateData) TemplateData {
 	base.ImageID = firstSet(over.ImageID, base.ImageID)
 	base.InstanceType = firstSet(over.InstanceType, base.InstanceType)

@@ -43,7 +43,8 @@ func (w *World) PlacementGroups() []PlacementGroup {
 	return slices.Clone(w.placements)
 }
 
-// placeIn sets the placement group of a launch. It returns an error if the launch does not match the group.
+// placeIn sets the placement group of a launch. It returns an error if the group does not exist, or cannot take
+// instances of the type or in the partition.
 func (w *World) placeIn(l *launch) *Failure {
 	p := l.data.Placement
 	if p.GroupID == "" && p.GroupName == "" {

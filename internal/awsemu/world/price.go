@@ -11,8 +11,8 @@ import (
 // priceStep is the interval between changes of spot prices.
 const priceStep = 6 * time.Hour
 
-// zoneSpread is the maximum relative difference of a zone's spot price from the average of the region. stepSpread is the maximum
-// relative change of a spot price in a step.
+// zoneSpread is the maximum relative difference of a zone's spot price from the average of the region. stepSpread is
+// the maximum relative difference from that price in one step.
 const zoneSpread, stepSpread = 0.08, 0.02
 
 // A priceChange is a price that SetPrice set, and the time from which on it applies.
@@ -93,8 +93,8 @@ func (w *World) price(pool Pool) float64 {
 	return w.spotPrice(pool.Type, pool.Zone, w.cfg.Clock.Now()).USD
 }
 
-// spotPrice returns the price at the given time: that of the step, or a later one of SetPrice. USD is 0 if the type is not
-// offered as spot.
+// spotPrice returns the price at the given time, and since when it applies: the last price of SetPrice for the pool,
+// or else that of the step. USD is 0 if the type is not offered as spot.
 func (w *World) spotPrice(name, zone string, at time.Time) SpotPrice {
 	offer := w.region.Offers[name]
 	if offer.Spot == 0 || !slices.Contains(offer.Zones, zone) {
@@ -129,8 +129,9 @@ func (w *World) noise(name, zone string, step int64) float64 {
 	return float64(x)/float64(math.MaxUint64)*2 - 1
 }
 
-// SpotHistory returns the spot prices that apply at start, and those that begin until end, of every pool. They are sorted by type
-// and zone, newest first.
+// SpotHistory returns the spot prices that apply at start, and those that begin until end, of every pool with a spot
+// price. They are sorted by type and zone, newest first. An end that is zero or in the future means now. A start that
+// is zero or more than 90 days before end means 90 days before end.
 func (w *World) SpotHistory(start, end time.Time) []SpotPrice {
 	w.mu.Lock()
 	defer w.mu.Unlock()

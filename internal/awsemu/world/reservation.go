@@ -120,8 +120,8 @@ func (w *World) reserveRoom(r *Reservation) int {
 	return max(r.Total-used, 0)
 }
 
-// draw sets the reservation of a launch that names one, and open for a launch that may use an open one. A launch that names a
-// reservation uses no other capacity.
+// draw sets the reservation of a launch that names one, and open for a launch that may use an open one. A launch that
+// names a reservation uses no other capacity; draw returns an error if it does not match the reservation.
 func (w *World) draw(l *launch) *Failure {
 	if l.data.ReservationID == "" {
 		if l.pool.Capacity == OnDemand && (l.data.ReservationPreference == "" || l.data.ReservationPreference == "open") {

@@ -37,7 +37,7 @@ func (w *World) ShiftBack(zone string) {
 	delete(w.shifts, w.zoneID(zone))
 }
 
-// Shifts returns the zonal shifts that have not expired, by zone id.
+// Shifts returns the zonal shifts that have not expired, in order of zone ID.
 func (w *World) Shifts() []Shift {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -74,7 +74,8 @@ type World struct {
 	changed      chan struct{}
 }
 
-// New creates the network, the images and the roles of the account.
+// New creates the network, the images and the roles of the account. It returns an error if the catalogue lacks the
+// region.
 func New(cfg Config) (*World, error) {
 	like := firstSet(cfg.Like, cfg.Region)
 	region, ok := cfg.Catalog.Region(like)
@@ -128,8 +129,8 @@ func (w *World) reset() {
 	}
 }
 
-// Changed is signalled when instances are launched or terminated, for loops that wait for the clock. Several signals may be
-// merged into one.
+// Changed returns a channel that is signalled when instances are launched or terminated, for loops that wait for the
+// clock. Several signals may be merged into one.
 func (w *World) Changed() <-chan struct{} { return w.changed }
 
 // notify signals Changed without waiting for a listener.

@@ -36,9 +36,11 @@ var (
 )
 
 const (
+	// publicLife is the cache time of a parameter of an alias with a fixed version.
 	publicLife = 24 * time.Hour
 	// latestLife is the cache time of a parameter whose image changes with each release.
 	latestLife = time.Hour
+	// customLife is the cache time of a parameter that a term of the class names.
 	customLife = 5 * time.Minute
 	// missingLife is the cache time of the fact that a parameter does not exist, as for some variants in some regions.
 	missingLife = 5 * time.Minute

@@ -119,8 +119,8 @@ func mountInstanceStorage(version string) map[string]any {
 	}
 }
 
-// fromVersion reports whether version is major.minor or newer. It returns true for latest, and false for an unknown
-// version.
+// fromVersion reports whether version is major.minor or newer. It returns true for latest, and false for a text that
+// is not a version.
 func fromVersion(version string, major, minor int) bool {
 	if version == "latest" {
 		return true

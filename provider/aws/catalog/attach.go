@@ -7,8 +7,8 @@ import (
 // ebsDriver is the CSI driver of EBS.
 const ebsDriver = "ebs.csi.aws.com"
 
-// The attach limits of types for which EC2 publishes none. On Nitro, the limit applies to the sum of volumes, network
-// interfaces and local disks. On Xen, it applies to volumes alone.
+// The attach limits of types for which EC2 publishes none. On Xen, the limit applies to volumes alone. On all other
+// types, it applies to the sum of volumes, network interfaces and local disks.
 const (
 	nitroAttachments = 28
 	xenAttachments   = 40
@@ -31,9 +31,10 @@ func (m *Machine) readAttachments(t ec2types.InstanceTypeInfo) {
 	}
 }
 
-// Attachments returns how many volumes of pods can be attached to a node on m. It is EC2's limit less the EBS disks of
-// the node. If the limit is not for EBS volumes alone, network interfaces and local disks are subtracted too. The limit
-// that the CSI driver reports for a running node takes precedence.
+// Attachments returns how many volumes of pods can be attached to a node on m, at least 0. It is EC2's limit less the
+// EBS disks of the node, of which there is at least one. If the limit is not for EBS volumes alone, network
+// interfaces and local disks are subtracted too. The limit that the CSI driver reports for a running node takes
+// precedence.
 func Attachments(m Machine, s Shape) int {
 	all, alone := m.EBSAttachments, m.EBSDedicated
 	switch {

@@ -14,17 +14,18 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// An Inventory has the instance types of a region. Machines are in name order. Zones has the zones that offer a
-// machine, by its name.
+// An Inventory has the instance types of a region. Machines are in name order. Zones has, by the name of a machine,
+// the names of the zones in which EC2 offers it.
 type Inventory struct {
 	Machines []Machine
 	Zones    map[string][]string
 }
 
-// Build returns the instance types that nodes of shape s may have, in name order. A type has offerings in the zones where
-// EC2 offers it and the class has a subnet. The offerings have no price and are unavailable until Price sets price and
-// availability. Build omits a type without such a zone, a type that is neither on-demand nor spot, and a type that the shape
-// or the image family excludes. It also omits a type for which the expression of maxPods has no value.
+// Build returns the instance types that nodes of shape s may have, in name order. A type has offerings in the zones
+// where EC2 offers it and the class has a subnet. The offerings have no price and are not available. Price returns
+// copies that have both. Build omits a type without such a zone, a type that is neither on-demand nor spot, and a
+// type that the shape or the image family excludes. It also omits a type for which the expression of maxPods has no
+// value.
 func Build(inv Inventory, s Shape) []*model.InstanceType {
 	var out []*model.InstanceType
 	for _, m := range inv.Machines {

@@ -54,8 +54,8 @@ func Capacity(m Machine, s Shape) model.Resources {
 	return r
 }
 
-// memory returns the memory of a node on m in bytes. The share of the hypervisor is rounded up to a whole MiB, as
-// measured on real nodes.
+// memory returns the memory of a node on m in bytes. overhead is the share that the hypervisor uses. That share is
+// rounded up to a whole MiB, as measured on real nodes.
 func memory(m Machine, overhead float64) int64 {
 	have := m.MemoryMiB
 	if m.arm() {
@@ -65,9 +65,9 @@ func memory(m Machine, overhead float64) int64 {
 	return max(have-kept, 0) * mib
 }
 
-// eniPods returns how many pods can run if each uses an address of a network interface. reservedENIs is the number of
-// interfaces without addresses for pods. Each other interface uses one address for itself. Two is added for pods with
-// hostNetwork.
+// eniPods returns how many pods can run if each uses an address of a network interface on the default network card.
+// reservedENIs is the number of interfaces without addresses for pods. Each other interface uses one address for
+// itself. Two is added for pods with hostNetwork. If no interface is usable, the result is 0.
 func eniPods(m Machine, s Shape, reservedENIs int64) int64 {
 	if m.DefaultCard >= len(m.Cards) {
 		return 0
@@ -168,7 +168,8 @@ func reservedCPU(millis int64) (kept int64) {
 	return kept
 }
 
-// override returns r with amounts replaced by those that the user configured.
+// override returns a copy of r in which the amounts in given replace those of r or are added. Amounts that cannot be
+// parsed are ignored.
 func override(r model.Resources, given map[string]string) model.Resources {
 	list := corev1.ResourceList{}
 	for k, v := range given {
@@ -196,7 +197,8 @@ func Overhead(m Machine, s Shape, capacity model.Resources) model.Resources {
 	return sum
 }
 
-// eviction returns the hard eviction thresholds. As in kubelet, soft thresholds are not subtracted from allocatable.
+// eviction returns the hard eviction thresholds of memory and ephemeral storage: those of the node class, else
+// kubelet's defaults. As in kubelet, soft thresholds are not subtracted from allocatable.
 func eviction(s Shape, capacity model.Resources) model.Resources {
 	storage := capacity[corev1.ResourceEphemeralStorage]
 	r := model.Resources{

@@ -73,7 +73,8 @@ type stock struct {
 	revision uint64
 }
 
-// entry has the cached types of one class.
+// entry has the cached types of one class: base is the result of Build for key, and priced are copies of base with
+// the prices and availability at revision.
 type entry struct {
 	key      string
 	base     []*model.InstanceType
@@ -119,7 +120,8 @@ func New(c Config) *Catalog {
 	}
 }
 
-// Machine returns the facts that EC2 publishes about a type.
+// Machine returns the facts that EC2 publishes about a type. It returns false if no types were read yet, or EC2 does
+// not offer the type in the region.
 func (c *Catalog) Machine(name string) (Machine, bool) {
 	s := c.inventory.Load()
 	if s == nil {
@@ -186,8 +188,9 @@ func (c *Catalog) Evaluate(class *awsv1.EC2NodeClass) error {
 	return nil
 }
 
-// Types returns the instance types for nodes of class, in name order, with current prices and availability. It returns
-// the same slice until something changes. Callers must not change it.
+// Types returns the instance types for nodes of class, in name order, with current prices and availability. It
+// returns the same slice until something changes. Callers must not change it. Types fails before the first successful
+// Refresh, and if the status of the class has no subnets.
 func (c *Catalog) Types(class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	s := c.inventory.Load()
 	switch {
@@ -240,7 +243,7 @@ func (c *Catalog) learnedRevision() uint64 {
 	return c.learned.Revision()
 }
 
-// keyOf returns a text that changes whenever the result of Build changes.
+// keyOf returns a text that changes whenever an input of Build changes.
 func keyOf(class *awsv1.EC2NodeClass, revisions [2]uint64, group *placement.Group) (string, error) {
 	zones := map[string]string{} // the order of subnets depends on free addresses and does not matter here
 	for _, n := range class.Status.Subnets {
@@ -291,8 +294,9 @@ func (c *Catalog) price(base []*model.InstanceType, class *awsv1.EC2NodeClass) [
 const reservedShare = 1e-7
 
 // Price returns copies of base with prices filled in. An offering is available if its price is known and inStock
-// returns true. The price of a reserved offering always counts as known. inStock also sets how many instances are left
-// in a reservation. If only the price is missing, the offering is Unpriced.
+// returns true. The price of a reserved offering always counts as known. inStock may set other fields of the
+// offering: how many instances are left in its reservation, and the quota that makes it unavailable. If only the
+// price is missing, the offering is Unpriced.
 func Price(
 	base []*model.InstanceType, prices Prices, inStock func(*model.InstanceType, *model.Offering) bool,
 ) []*model.InstanceType {
@@ -322,7 +326,8 @@ func Price(
 	return out
 }
 
-// Zones returns all zones in which EC2 offers some instance type.
+// Zones returns the names of all zones in which EC2 offers some instance type, in order. It returns nil before the
+// first successful Refresh.
 func (c *Catalog) Zones() []string {
 	s := c.inventory.Load()
 	if s == nil {

@@ -9,7 +9,7 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 )
 
-// A Family is a kind of image, with the properties on which boot and kubelet settings depend.
+// A Family is an AMI family: a kind of image, with the properties on which boot and kubelet settings depend.
 type Family struct {
 	// Name is one of the AMIFamily constants.
 	Name string
@@ -22,7 +22,7 @@ type Family struct {
 	ENIPods bool
 	// RawKubelet is true if all kubelet settings are passed to kubelet unchanged.
 	RawKubelet bool
-	// EphemeralDevice is the disk with the ephemeral storage of pods, empty if it depends on the image.
+	// EphemeralDevice is the device name of the disk with the ephemeral storage of pods, empty if it depends on the image.
 	EphemeralDevice string
 	// Disks are the default disks. The node class may override them.
 	Disks []Disk
@@ -83,7 +83,8 @@ func FamilyByName(name string) Family {
 	return custom
 }
 
-// Alias returns the family and version of the alias in the class's amiSelectorTerms.
+// Alias returns the family and version of the first alias in the class's amiSelectorTerms. ok is false if there is
+// none. If no family has the name in the alias, the family is Custom.
 func Alias(class *awsv1.EC2NodeClass) (family, version string, ok bool) {
 	for _, t := range class.Spec.AMISelectorTerms {
 		if name, v, found := strings.Cut(t.Alias, "@"); found {

@@ -19,8 +19,8 @@ import (
 // generation matches the category and the generation in a type name such as m5d.large or u-6tb1.metal.
 var generation = regexp.MustCompile(`(^[a-z]+)(\-[0-9]+tb)?([0-9]+).*\.`)
 
-// Requirements returns the labels of a node of shape s on m, without those that depend on the offering. Each label of
-// the provider is included, with its value or as DoesNotExist.
+// Requirements returns the labels of a node of shape s on m, without those that depend on the offering. Each other
+// label of the provider is included, with its value or as DoesNotExist.
 func Requirements(m Machine, s Shape) require.Set {
 	l := labels{}
 	l.one(corev1.LabelInstanceTypeStable, m.Name)
@@ -140,10 +140,10 @@ func (l *labels) devices(m Machine) {
 	l.number(awsv1.LabelInstanceAcceleratorCount, other.Count)
 }
 
-// kebab converts a name to lower case with hyphens, as labels have it.
+// kebab converts a name to lower case and replaces spaces by hyphens, for the value of a label.
 func kebab(s string) string { return strings.ReplaceAll(strings.ToLower(s), " ", "-") }
 
-// arch returns the value of the label kubernetes.io/arch.
+// arch returns the value of the label kubernetes.io/arch, empty if the architecture is not known.
 func arch(m Machine) string {
 	switch {
 	case len(m.Arch) == 0:

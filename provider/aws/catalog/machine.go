@@ -13,7 +13,7 @@ type Machine struct {
 	Name      string
 	VCPU      int64
 	MemoryMiB int64
-	// Arch lists the architectures with EC2's names, x86_64 or arm64. Only the first one is used.
+	// Arch lists the architectures with EC2's names, such as x86_64 and arm64. Only the first one is used.
 	Arch         []string
 	Manufacturer string
 	ClockGHz     float64
@@ -24,7 +24,8 @@ type Machine struct {
 	// Features lists extras of the processor, such as nested-virtualization.
 	Features []string
 
-	// Cards are the largest numbers of network interfaces, by index of the network card.
+	// Cards has the maximum number of network interfaces of each network card. DefaultCard and the indexes of Cards are EC2's
+	// indexes of network cards.
 	Cards       []int64
 	DefaultCard int
 	IPsPerENI   int64
@@ -33,7 +34,8 @@ type Machine struct {
 	// Encryption is whether the type encrypts traffic between instances, nil if EC2 does not publish it.
 	Encryption *bool
 	EFAs       int64
-	// BranchENIs is how many branch network interfaces pods can have. It is read from the shipped table.
+	// BranchENIs is how many branch network interfaces pods can have. It is read from the catalogue in the binary (package
+	// shipped).
 	BranchENIs int64
 
 	// EBSMbps is the largest bandwidth if EBS optimisation is the default, else 0.

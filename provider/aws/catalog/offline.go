@@ -19,9 +19,10 @@ func Shipped(region string) ([]*model.InstanceType, error) {
 	return fromTable(region, Shape{Region: region, Family: FamilyByName(awsv1.AMIFamilyAL2023)})
 }
 
-// ShippedFor is Shipped for nodes of a class. It uses the image family, kubelet settings, disks and network interfaces
-// of the class. It uses the zones of the subnets in its status, if these are in the region. A class without images has
-// nodes of AL2023.
+// ShippedFor is Shipped for nodes of a class. It uses the settings of the class, such as image family, kubelet
+// settings, disks and network interfaces. Expressions in the kubelet section are not evaluated. It uses the zones of
+// the subnets in the status of the class. If none of them is in the region, it uses all zones. A class with neither
+// amiFamily nor amiSelectorTerms has nodes of AL2023.
 func ShippedFor(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	if class.Spec.AMIFamily == nil && len(class.Spec.AMISelectorTerms) == 0 {
 		family := awsv1.AMIFamilyAL2023
@@ -44,7 +45,8 @@ func Regions() []string {
 	return names
 }
 
-// AsOf returns the date of the facts and prices of Shipped, as YYYY-MM-DD.
+// AsOf returns the date of the instance types of Shipped, as YYYY-MM-DD. It returns an empty string if the catalogue
+// cannot be decoded.
 func AsOf() string {
 	table, err := shipped.Load()
 	if err != nil {
@@ -57,7 +59,8 @@ func AsOf() string {
 // those of Shipped.
 func Names() []string { return texts(ec2types.InstanceType("").Values()) }
 
-// fromTable returns the types of a region for a shape. If the shape has no zone of the region, all zones are used.
+// fromTable returns the types of a region for a shape, with default Options. If the shape has no zone of the region,
+// all zones are used.
 func fromTable(region string, shape Shape) ([]*model.InstanceType, error) {
 	table, err := shipped.Load()
 	if err != nil {
@@ -93,7 +96,7 @@ func fromTable(region string, shape Shape) ([]*model.InstanceType, error) {
 // DefaultMemoryOverhead is the default share of memory that the hypervisor uses.
 const DefaultMemoryOverhead = 0.075
 
-// listPrices are the shipped prices of one region.
+// listPrices are the shipped prices of one region, by type name.
 type listPrices map[string]shipped.Offer
 
 func (l listPrices) OnDemand(name string) (float64, bool) {

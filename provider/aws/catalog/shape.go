@@ -26,12 +26,12 @@ type Shape struct {
 	Reserved []awsv1.CapacityReservation
 	// Group is the placement group in which nodes are launched, nil for none.
 	Group *placement.Group
-	// Images has, for each image of the class, the labels of the nodes for which it is made. If Images is empty, every
-	// node has an image.
+	// Images has, for each image of the class, the requirements on the labels of nodes that can run it. If Images is empty,
+	// every node has an image.
 	Images []require.Set
 	// ImageIDs are the images of Images, in the same order.
 	ImageIDs []string
-	// Learned returns the observed memory of nodes. It may be nil.
+	// Learned returns the observed memory of nodes. It may be nil. Then no memory was observed.
 	Learned Learned
 	// NestedVirtualization, ConnectionTracking and Enclaves require machines with the feature.
 	NestedVirtualization, ConnectionTracking, Enclaves bool
@@ -49,14 +49,16 @@ type Options struct {
 	Expressions bool
 }
 
-// Learned returns the observed memory of nodes with an instance type and an image, in bytes.
+// Learned returns the observed memory of nodes with an instance type and an image, in bytes, and false if none was
+// observed.
 type Learned interface {
 	Memory(instanceType, image string) (int64, bool)
 	// Revision returns a number that changes whenever a result of Memory may change.
 	Revision() uint64
 }
 
-// seen returns the observed memory of nodes on m with these labels in bytes, at most what EC2 publishes for m.
+// seen returns the observed memory of nodes on m with these labels in bytes, at most what EC2 publishes for m. It
+// returns false if none was observed.
 func (s Shape) seen(m Machine, labels require.Set) (int64, bool) {
 	if s.Learned == nil {
 		return 0, false
@@ -89,7 +91,7 @@ func (s Shape) on(m Machine) (Shape, error) {
 	return s, err
 }
 
-// ShapeOf returns the shape of nodes of the class. Invalid fields of the kubelet section are ignored. The condition
+// ShapeOf returns the shape of nodes of the class. Errors in the kubelet section are ignored. The condition
 // ValidationSucceeded reports them.
 func ShapeOf(class *awsv1.EC2NodeClass, region string, o Options) Shape {
 	family := FamilyOf(class)

@@ -16,14 +16,14 @@ const (
 	// shortageLife is how long an offering is unavailable after a first refusal. Each further refusal in a row doubles
 	// that.
 	shortageLife = 3 * time.Minute
-	// shortageLongest is the longest time for which an offering is unavailable after a refusal.
+	// shortageLongest limits the doubling: no further refusal makes an offering unavailable for longer.
 	shortageLongest = 30 * time.Minute
 	// unsupportedLife is how long an offering is unavailable after EC2 reported that the zone does not offer the type.
 	unsupportedLife = 6 * time.Hour
 	// calm is the time after the end of a shortage within which a new refusal counts as a further one in a row.
 	calm = 10 * time.Minute
-	// familySizes is a number of sizes of one family. If at least that many are unavailable in a zone, all types of the
-	// family are treated as unavailable there.
+	// familySizes is a number of sizes of one family. If at least that many are unavailable in a zone with one capacity type,
+	// all types of the family are treated as unavailable there with that capacity type.
 	familySizes = 4
 )
 
@@ -36,7 +36,7 @@ type Shortages struct {
 	current  map[shortage]strike
 	past     map[shortage]strike // ended less than calm ago: if they recur, they last longer
 	quotas   map[quota]used
-	sizes    map[familyIn]int // how many types of a family are unavailable in a zone
+	sizes    map[familyIn]int // how many types of a family are unavailable in a zone with a capacity type
 	next     time.Time        // the next time at which forget must change something, zero for never
 	revision uint64
 }
@@ -63,11 +63,12 @@ type strike struct {
 	life  time.Duration
 }
 
-// A quota is a quota of the account: it counts the vCPUs of a bucket of families with one capacity type.
+// A quota identifies a quota of the account: the vCPUs that instances of some families use with one capacity type.
+// bucket is the name of these families, as Bucket returns it.
 type quota struct{ bucket, capacityType string }
 
-// used means that EC2 refused an instance with this number of vCPUs. Until the time until, types with as many or more
-// vCPUs are unavailable.
+// used records that a quota is used up: EC2 refused an instance with this number of vCPUs. Until the time until,
+// types with as many or more vCPUs are unavailable.
 type used struct {
 	vcpus int64
 	until time.Time
@@ -106,7 +107,8 @@ func (s *Shortages) MarkCapacityType(capacityType string) {
 // MarkSubnet records that the subnet has no free addresses.
 func (s *Shortages) MarkSubnet(id string) { s.mark(shortage{Subnet: id}, shortageLife) }
 
-// MarkQuota records that the account's quota for types of the same bucket does not allow this number of further vCPUs.
+// MarkQuota records that the account's quota for the type does not allow this number of further vCPUs with the
+// capacity type.
 func (s *Shortages) MarkQuota(instanceType, capacityType string, vcpus int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +143,7 @@ func (s *Shortages) mark(k shortage, life time.Duration) {
 	s.due(until)
 }
 
-// due records the time of the next change by forget. The caller holds mu.
+// due makes forget act at the given time at the latest. The caller holds mu.
 func (s *Shortages) due(at time.Time) {
 	if s.next.IsZero() || at.Before(s.next) {
 		s.next = at
@@ -156,7 +158,8 @@ func (s *Shortages) Revision() uint64 {
 	return s.revision
 }
 
-// forget moves shortages that have ended to past, and removes those that ended more than calm ago. The caller holds mu.
+// forget moves shortages that have ended to past, and removes those that ended more than calm ago. It removes quotas
+// whose time is over. The caller holds mu.
 func (s *Shortages) forget() {
 	now := s.clock.Now()
 	if s.next.IsZero() || now.Before(s.next) {
@@ -193,7 +196,7 @@ func (s *Shortages) forget() {
 // An Ask is an offering whose availability is looked up.
 type Ask struct {
 	Type, Zone, CapacityType string
-	// VCPUs is the size of the type.
+	// VCPUs is the number of vCPUs of the type.
 	VCPUs int64
 	// Subnets are the subnets of the class in the zone. If all of them are full, the offering is unavailable.
 	Subnets []string
@@ -220,7 +223,8 @@ func (s *Shortages) Known(a Ask) bool {
 	return len(a.Subnets) > 0 && !slices.ContainsFunc(a.Subnets, func(id string) bool { return !s.is(shortage{Subnet: id}) })
 }
 
-// overQuota reports whether the offering needs more of a quota than is left. The caller holds mu.
+// overQuota reports whether the offering has at least as many vCPUs as one that EC2 refused because of the same
+// quota. The caller holds mu.
 func (s *Shortages) overQuota(a Ask) bool {
 	q, ok := s.quotas[quota{Bucket(a.Type), a.CapacityType}]
 	return ok && a.VCPUs >= q.vcpus
@@ -242,8 +246,8 @@ func (s *Shortages) is(k shortage) bool {
 	return ok
 }
 
-// familyShort reports whether at least familySizes sizes of the type's family are unavailable in the zone. The caller
-// holds mu.
+// familyShort reports whether at least familySizes sizes of the type's family are unavailable in the zone with the
+// capacity type. The caller holds mu.
 func (s *Shortages) familyShort(a Ask) bool {
 	return s.sizes[shortage{Type: a.Type, Zone: a.Zone, CapacityType: a.CapacityType}.family()] >= familySizes
 }

@@ -46,9 +46,9 @@ type Access struct {
 // authMap is the ConfigMap with the roles that may access the cluster without an access entry.
 var authMap = client.ObjectKey{Namespace: "kube-system", Name: "aws-auth"}
 
-// Missing returns what the role of an instance profile lacks to join the cluster. The result is empty if the role lacks
-// nothing, or if only the ConfigMap could tell and the controller may not read it. Missing returns an error if the check
-// fails.
+// Missing returns what the role of an instance profile lacks to join the cluster. The result is empty if the role
+// lacks nothing. It is also empty if the cluster uses only the ConfigMap aws-auth and the controller may not read it.
+// Missing returns an error if the check fails.
 func (a *Access) Missing(ctx context.Context, profile string) (string, error) {
 	role, err := a.role(ctx, profile)
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *Access) Missing(ctx context.Context, profile string) (string, error) {
 	return fmt.Sprintf("Cluster does not admit the node: its role %s %s", role, lacks), nil
 }
 
-// role returns the ARN of the role in an instance profile.
+// role returns the ARN of the first role in an instance profile.
 func (a *Access) role(ctx context.Context, profile string) (string, error) {
 	out, err := a.Profiles.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &profile})
 	if err != nil {
@@ -100,7 +100,7 @@ func (a *Access) role(ctx context.Context, profile string) (string, error) {
 	return aws.ToString(out.InstanceProfile.Roles[0].Arn), nil
 }
 
-// mode returns the authentication mode of the cluster, by default the ConfigMap.
+// mode returns the authentication mode of the cluster. If EKS returns none, it is that with the ConfigMap alone.
 func (a *Access) mode(ctx context.Context) (ekstypes.AuthenticationMode, error) {
 	out, err := a.Entries.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &a.Cluster})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // A Finding is the reason why a node does not join.
 type Finding struct {
-	Reason  string // of the claim's condition
+	Reason  string // the reason of the claim's condition
 	Message string
 }
 
@@ -24,7 +24,8 @@ const (
 	ReasonSilent        = "NothingOnConsole"
 )
 
-// signs are patterns of console output, with the reason that each indicates. The most specific pattern is first.
+// signs are patterns of console output, with the reason that each indicates. If several match one line, the first
+// applies.
 var signs = []struct {
 	pattern *regexp.Regexp
 	reason  string

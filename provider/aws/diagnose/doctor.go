@@ -29,8 +29,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/instances"
 )
 
-// ConditionNodeJoinDelayed is True on a claim whose node has not joined in time. Its reason and message are the
-// Finding.
+// ConditionNodeJoinDelayed is True on a claim whose node has not joined in time. Its reason and message are those of
+// a Finding.
 const ConditionNodeJoinDelayed = "NodeJoinDelayed"
 
 const (
@@ -171,7 +171,7 @@ func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Fin
 	return Finding{Reason: ReasonNotAuthorized, Message: missing}
 }
 
-// tell logs the text what with the error, unless it has logged the same text before.
+// tell logs what as a message with the error, unless it has logged the same message before.
 func (d *Doctor) tell(ctx context.Context, what string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -33,7 +33,8 @@ func (d *doctor) tagFix(what string) string {
 // the VPC CNI.
 const fewAddresses = 64
 
-// subnets checks that subnets with the discovery tag exist.
+// subnets checks that subnets with the discovery tag exist. It warns of few free addresses, and of subnets in one
+// zone only.
 func (d *doctor) subnets(ctx context.Context) {
 	out, err := d.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: d.tagged()})
 	if err != nil {
@@ -59,7 +60,8 @@ func (d *doctor) subnets(ctx context.Context) {
 	d.found("subnets", finding.OK, "", "%s in %s", many(len(out.Subnets), "subnet"), strings.Join(slices.Sorted(maps.Keys(zones)), ", "))
 }
 
-// securityGroups checks that security groups with the discovery tag exist.
+// securityGroups checks that security groups with the discovery tag exist, and that at most one has the tag of the
+// cluster.
 func (d *doctor) securityGroups(ctx context.Context) {
 	out, err := d.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: d.tagged()})
 	if err != nil {
@@ -85,7 +87,7 @@ func (d *doctor) securityGroups(ctx context.Context) {
 	d.found("security-groups", finding.OK, "", "%s", many(len(out.SecurityGroups), "security group"))
 }
 
-// expected are the events that must be sent to the queue.
+// expected are the detail types of the events that must be sent to the queue.
 var expected = []string{
 	"EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation",
 	"EC2 Instance State-change Notification", "AWS Health Event",

@@ -52,7 +52,7 @@ type doctor struct {
 	findings []finding.Finding
 }
 
-// Check makes all checks. It returns an error if AWS cannot be reached or there are no credentials.
+// Check makes all checks. It returns an error if AWS cannot be reached, or if there are no valid credentials.
 func Check(ctx context.Context, c Config) ([]finding.Finding, error) {
 	if c.NodeRole == "" {
 		c.NodeRole = "KarpenterNodeRole-" + c.Cluster

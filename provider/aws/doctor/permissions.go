@@ -20,7 +20,7 @@ type try struct {
 	call   func(context.Context) error
 }
 
-// permissions checks each permission.
+// permissions makes the call of each try, and adds a finding for each that fails.
 func (d *doctor) permissions(ctx context.Context) {
 	all := append(d.reads(), d.writes()...)
 	bad := 0
@@ -37,8 +37,8 @@ func (d *doctor) permissions(ctx context.Context) {
 	}
 }
 
-// harmless reports whether the error code proves that the caller has the permission: the dry run succeeded, or AWS checked
-// the permission and then found that a name in the call does not exist or is malformed.
+// harmless reports whether the error code proves that the caller has the permission: the dry run succeeded, or AWS
+// checked the permission and then found that a name in the call does not exist or is malformed.
 func harmless(code string) bool {
 	switch code {
 	case "DryRunOperation", "NoSuchEntity", "ParameterNotFound":
@@ -107,8 +107,7 @@ func (d *doctor) reads() []try {
 	}
 }
 
-// writes returns the permissions that change resources. Their calls are dry runs with the tags that the policies
-// require.
+// writes returns permissions that change resources. Their calls are dry runs with the tags that the policies require.
 func (d *doctor) writes() []try {
 	dry := awssdk.Bool(true)
 	tags := func(kind ec2types.ResourceType) ec2types.TagSpecification {

@@ -24,8 +24,8 @@ func status(err error) int {
 	return 0
 }
 
-// Foreign reports whether the response did not come from AWS. Examples are the page of a proxy, and another service at
-// the configured endpoint.
+// Foreign reports whether the call failed because of a response that did not come from AWS. Examples are the page of
+// a proxy, and another service at the configured endpoint.
 func Foreign(err error) bool {
 	if status(err) == 0 {
 		return false
@@ -56,8 +56,8 @@ func Brief(err error) string {
 	return what + text
 }
 
-// Answer returns the error in the response to a call, without the name of the operation. If there is none, it returns
-// the whole text of err in one line, and false.
+// Answer returns the cause of a failed call without the name of the operation: the error in the response, a timeout,
+// or that no connection was made. For any other error, it returns the whole text of err in one line, and false.
 func Answer(err error) (text string, known bool) {
 	var api smithy.APIError
 	var send *smithyhttp.RequestSendError

@@ -18,7 +18,7 @@ const (
 	ReservationFull  = "ReservationCapacityExceeded"
 )
 
-// Denied reports whether the caller lacks a permission.
+// Denied reports whether the caller lacks a permission, or AWS rejected its credentials.
 func Denied(err error) bool {
 	switch Code(err) {
 	case Unauthorized, "AccessDenied", "AccessDeniedException", "AuthFailure", "UnrecognizedClientException":
@@ -27,8 +27,9 @@ func Denied(err error) bool {
 	return false
 }
 
-// OfOneInstance reports whether EC2 may have refused a call for several instances because of one of them: it is protected, the
-// caller's permission does not hold for its tags, its state does not allow the call, or its id is malformed.
+// OfOneInstance reports whether EC2 may have refused a call for several instances because of one of them: it is
+// protected, the caller's permission does not hold for its tags, its state does not allow the call, or its id is
+// malformed.
 func OfOneInstance(err error) bool {
 	switch Code(err) {
 	case Unauthorized, "OperationNotPermitted", "InvalidInstanceID.Malformed", "IncorrectInstanceState", "UnsupportedOperation":
@@ -100,7 +101,8 @@ func NotFound(err error) bool { return slices.Contains(notFound, Code(err)) }
 // Exists reports whether the resource to create exists already.
 func Exists(err error) bool { return Code(err) == "EntityAlreadyExists" }
 
-// Unfulfillable reports whether a fleet's error code means that one offering has no capacity at present.
+// Unfulfillable reports whether a fleet's error code means that one offering cannot be launched at present. Causes
+// are missing capacity, a full subnet, a quota, the maximum spot price, and a reservation that is full or has ended.
 func Unfulfillable(code string) bool { return slices.Contains(unfulfillable, code) }
 
 // Throttled reports whether AWS throttled the call.

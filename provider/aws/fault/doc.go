@@ -1,3 +1,3 @@
-// Package fault classifies AWS errors: not found, refused, out of capacity, throttled. The rest of the provider calls
-// its predicates. Only the packages doctor and diagnose compare a few error codes themselves.
+// Package fault classifies AWS errors: not found, denied, no capacity, throttled. The rest of the provider calls its
+// predicates. Packages compare an error code themselves only if no other package needs it.
 package fault

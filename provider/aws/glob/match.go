@@ -1,4 +1,5 @@
-// Package glob matches names against patterns in which * stands for any characters and ? for any one.
+// Package glob matches names against patterns in which * stands for any characters, also none, and ? for exactly one
+// byte.
 package glob
 
 // Match reports whether the pattern matches all of text.

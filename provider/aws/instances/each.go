@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxRefused bounds how many refused instances, other than missing ones, are isolated in one batch. Without a
-	// bound, a controller without permission would make one call per instance.
+	// maxRefused bounds how many refused calls of one batch are repeated with half of the IDs, apart from those because of
+	// missing instances. Without a bound, a controller without permission would make one call per instance.
 	maxRefused = 32
 	// apart is how long an instance that EC2 refused is batched separately from others.
 	apart = 10 * time.Minute
@@ -23,9 +23,10 @@ func (s *Store) bucket(id string) string {
 	return ""
 }
 
-// each makes the call for all ids and returns the errors by id. If EC2 refuses one ID, the whole call fails. So the list is
-// halved until the ID is isolated, which takes about k·log n calls for k such IDs of n. After maxRefused refusals, lists are
-// halved only because of instances that do not exist. All other errors apply to all IDs of the call.
+// each makes the call for all ids and returns the errors by id. If EC2 refuses one ID, the whole call fails. So the
+// list is halved until the ID is isolated, which takes about k·log n calls for k such IDs of n. After maxRefused
+// refusals, lists are halved only because of instances that do not exist. All other errors apply to all IDs of the
+// call.
 func (s *Store) each(ids []string, call func(ids []string) error) map[string]error {
 	errs, refusals := map[string]error{}, 0
 	var try func(ids []string)

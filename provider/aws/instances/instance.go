@@ -111,7 +111,7 @@ func (i Instance) ProviderID() string { return ProviderID(i.Zone, i.ID) }
 // Class returns the name of the EC2NodeClass of the instance, by its tag.
 func (i Instance) Class() string { return i.Tags[awsv1.TagNodeClass] }
 
-// ClassesOf returns the name of the EC2NodeClass of each instance, in their order.
+// ClassesOf returns the name of the EC2NodeClass of each instance, in the order of list.
 func ClassesOf(list []Instance) []string {
 	out := make([]string, len(list))
 	for n, i := range list {

@@ -95,8 +95,8 @@ func (s *Store) Get(ctx context.Context, id string) (Instance, error) {
 	return i, err
 }
 
-// List returns the instances of the cluster that are not terminated, by ID. If traffic is shifted away from a zone, its
-// instances stay in the list even if EC2 does not return them.
+// List returns the instances of the cluster that are not terminated, in order of ID. If traffic is shifted away from
+// a zone, its instances stay in the list even if EC2 does not return them.
 func (s *Store) List(ctx context.Context) ([]Instance, error) {
 	list, err := s.find(ctx, s.owned(alive()))
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Store) List(ctx context.Context) ([]Instance, error) {
 	return s.shifted.complete(ctx, list), nil
 }
 
-// Launched returns the instances of one fleet call that are pending or running, by ID.
+// Launched returns the instances of one fleet call that are pending or running, in order of ID.
 func (s *Store) Launched(ctx context.Context, token string) ([]Instance, error) {
 	return s.find(ctx, s.owned(filter("tag:"+TagLaunch, token), filter("instance-state-name", "pending", "running")))
 }
@@ -115,15 +115,15 @@ func (s *Store) owned(more ...ec2types.Filter) []ec2types.Filter {
 		filter("tag:"+awsv1.TagEKSClusterName, s.cluster))
 }
 
-// Owns reports whether the instance has the tags of this cluster's nodes. Only such instances are changed. The policies of
-// the controller's role have the same condition, but a role may have other policies.
+// Owns reports whether the instance has the tags of this cluster's nodes. The provider changes only such instances.
+// The policies of the controller's role have the same condition, but a role may have other policies.
 func (s *Store) Owns(i Instance) bool {
 	_, pooled := i.Tags[awsv1.TagNodePool]
 	return pooled && (i.Tags[awsv1.TagEKSClusterName] == s.cluster || i.Tags[awsv1.TagClusterPrefix+s.cluster] == "owned")
 }
 
-// find returns all instances that match the filters, by ID and without duplicates. EC2 may list an instance on two
-// pages.
+// find returns all instances that match the filters, in order of ID and without duplicates. EC2 may list an instance
+// on two pages.
 func (s *Store) find(ctx context.Context, filters []ec2types.Filter) ([]Instance, error) {
 	out, err := s.pages(ctx, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(1000)})
 	if err != nil {
@@ -215,7 +215,8 @@ func (s *Store) Reboot(ctx context.Context, id string) error {
 	return nil
 }
 
-// Tag adds tags to an instance. It returns a ShiftedError if traffic is shifted away from the zone of the instance.
+// Tag adds tags to an instance. It returns cloud.ErrNotFound if the instance does not exist, and a ShiftedError if
+// traffic is shifted away from the zone of the instance.
 func (s *Store) Tag(ctx context.Context, id string, tags map[string]string) error {
 	if err := s.shifted.refuse(ctx, "tag", id); err != nil {
 		return err

@@ -40,8 +40,8 @@ type detail struct {
 	} `json:"affectedEntities"`
 }
 
-// Parse parses the body of a message. An event of an unknown type gives a NoOp. A body that is not an event gives an
-// error. In both cases the message must be deleted.
+// Parse parses the body of a message. An empty body or an event of an unknown type gives a NoOp. A body that is not
+// JSON, or an event whose detail cannot be decoded, gives an error. In all these cases the message must be deleted.
 func Parse(body string) (Message, error) {
 	if strings.TrimSpace(body) == "" {
 		return Message{Kind: NoOp}, nil

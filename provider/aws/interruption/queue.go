@@ -71,8 +71,9 @@ func (q *queue) forget() {
 	q.url = ""
 }
 
-// receive waits for messages. If the first call returns the maximum number, receive makes further calls until a call returns
-// no message, or at least round messages (2000) are received.
+// receive waits for messages. If the first call returns the maximum number, receivers make further calls
+// concurrently. Each of them stops when a call fails or returns no message, or at least round messages (2000) are
+// received in all.
 func (q *queue) receive(ctx context.Context) ([]sqstypes.Message, error) {
 	url, err := q.locate(ctx)
 	if err != nil {

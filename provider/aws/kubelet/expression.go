@@ -48,8 +48,8 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(options...)
 })
 
-// choice returns the declaration of a CEL function of two numbers that returns one of them, such as min. The result of
-// two integers is an integer.
+// choice returns the declaration of a CEL function of two numbers that returns one of them, such as min. first
+// reports whether a is returned. The result of two integers is an integer.
 func choice(name string, first func(a, b float64) bool) cel.EnvOption {
 	pick := func(whole bool) cel.OverloadOpt {
 		return cel.BinaryBinding(func(a, b ref.Val) ref.Val {
@@ -188,6 +188,7 @@ func (c *Config) reserve(field string, n int64) {
 }
 
 // addExpressions compiles the expressions in texts and adds them to c, maxPods first. The keys of texts are fields.
+// It returns an error for each expression that does not compile; c has only the field of such an expression.
 func (c *Config) addExpressions(texts map[string]string) []error {
 	var errs []error
 	fields := slices.Sorted(maps.Keys(texts))

@@ -59,9 +59,10 @@ func (c Config) Unmanaged() []string {
 	})
 }
 
-// Parse decodes and checks the section. The error joins all invalid fields, and the Config has the valid ones. CEL
-// expressions are compiled but not evaluated. Until Resolve is called, their fields have the defaults. If only
-// expressions are invalid, the error is an ExpressionError.
+// Parse decodes and checks the section. The error joins all problems. If a field has the wrong type, the Config has
+// only Raw. Otherwise it has all fields, also those with invalid values. CEL expressions are compiled but not
+// evaluated. Until Resolve is called, their fields have the defaults. If only expressions are invalid, the error is
+// an ExpressionError.
 func Parse(section map[string]apiextensionsv1.JSON) (Config, error) {
 	if len(section) == 0 {
 		return Config{}, nil
@@ -125,7 +126,8 @@ func (c *Config) take(k *kubeletv1beta1.KubeletConfiguration) {
 	c.CPUCFSQuota = k.CPUCFSQuota
 }
 
-// setAside moves values that are not quantities from m to texts, because they are expressions.
+// setAside moves values that are not quantities from m to texts, because they may be expressions. The keys of texts
+// are the field, a dot and the key in m. A value that begins with a minus sign stays, and is reported as negative.
 func setAside(field string, m, texts map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if _, err := resource.ParseQuantity(m[k]); err != nil && !strings.HasPrefix(m[k], "-") {

@@ -81,7 +81,8 @@ func (l *Launcher) adoptAll(ctx context.Context, uids []types.UID) []batch.Resul
 	return out
 }
 
-// outcome returns the outcome of the last call for the claim: its instances by ID, and the claims with its token.
+// outcome returns the outcome of the last call for the claim: its instances in order of ID, and the claims with its
+// token.
 func (l *Launcher) outcome(ctx context.Context, uid types.UID) ([]instances.Instance, []Carrier, error) {
 	var claims apiv1.NodeClaimList
 	if err := l.Claims.List(ctx, &claims); err != nil {

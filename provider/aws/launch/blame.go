@@ -139,7 +139,8 @@ func quotaError(e ec2types.CreateFleetError) error {
 		"(%s: %s)", what, bucket, code, aws.ToString(e.ErrorMessage))
 }
 
-// first joins the first few errors. A fleet call may return one for each of its overrides.
+// first joins at most three errors, and counts the others. A fleet call may return one error for each of its
+// overrides.
 func first(errs []error) error {
 	const few = 3
 	if len(errs) <= few {

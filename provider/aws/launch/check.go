@@ -129,9 +129,9 @@ func approval(class *awsv1.EC2NodeClass) string {
 	return string(sum[:])
 }
 
-// sample returns the types for the dry runs: m5.large and m6g.large if they are in types. Otherwise it returns the
-// cheapest type that is neither bare metal nor has accelerators, or else the cheapest type. The capacity type is
-// on-demand.
+// sample returns the types for the dry runs: m5.large and m6g.large, as far as they are in types. If neither is, it
+// returns the cheapest type that is neither bare metal nor has accelerators, or else the cheapest type. The capacity
+// type is on-demand.
 func sample(types []*model.InstanceType, tenancy string) Choice {
 	var all []candidate
 	for _, t := range types {
@@ -255,10 +255,10 @@ func grouped(n int) string {
 	return text
 }
 
-// verdict returns the Finding for err, the result of one call that checks whether launches are allowed. The zero Finding means
-// that the call is allowed: err is nil or the code of a successful dry run. what names the checked action in messages. reason
-// is the reason of the Finding if the controller lacks the permission. verdict returns an error if err does not show whether
-// launches are possible.
+// verdict returns the Finding for err, the result of one call that checks whether launches are allowed. The zero
+// Finding means that the call is allowed: err is nil or the code of a successful dry run. what names the checked
+// action in messages. reason is the reason of the Finding if the controller lacks the permission. verdict returns an
+// error if err does not show whether launches are possible.
 func (l *Launcher) verdict(r Request, err error, reason, what string) (Finding, error) {
 	switch {
 	case err == nil || fault.Code(err) == fault.DryRun:

@@ -53,8 +53,8 @@ func (c candidate) has(capacityType string) bool {
 }
 
 // Choose returns the types and offerings for the fleet call of a claim. aliases map deprecated label keys to stable
-// ones. If no type is left, it returns a cloud.InsufficientCapacityError that names the condition that excluded the
-// last type.
+// ones. Choose returns a cloud.InsufficientCapacityError if no type is left, or if the types that are left do not
+// meet the minValues of the claim.
 func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[string]string) (Choice, error) {
 	reqs := require.FromSpec(claim.Spec.Requirements).Normalize(aliases)
 	left := fitting(types, reqs, model.RequestsOf(claim.Spec.Resources.Requests))
@@ -132,14 +132,15 @@ func unlessAll(in []candidate, bad func(candidate) bool) []candidate {
 	return slices.DeleteFunc(in, bad)
 }
 
-// metal reports whether the type is bare metal. Such a type is used only if the claim allows no other.
+// metal reports whether the type is bare metal. For a claim without minValues, such a type is used only if the claim
+// allows no other.
 func metal(c candidate) bool {
 	_, size, _ := strings.Cut(c.t.Name, ".")
 	return strings.Contains(size, "metal")
 }
 
-// accelerated reports whether the type has GPUs or other accelerators. Such a type is used only if the claim allows no
-// other.
+// accelerated reports whether the type has GPUs or other accelerators. For a claim without minValues, such a type is
+// used only if the claim allows no other.
 func accelerated(c candidate) bool {
 	for _, name := range []corev1.ResourceName{
 		awsv1.ResourceNVIDIAGPU, awsv1.ResourceAMDGPU, awsv1.ResourceHabanaGaudi,

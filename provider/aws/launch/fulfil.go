@@ -129,7 +129,7 @@ func (l *Launcher) draft(orders []*order) (Record, []*apiv1.NodeClaim) {
 	return newRecord(uids, attempt, orders[0].params, l.Clock.Now()), claims
 }
 
-// read returns the instances in the response to a fleet call, by ID.
+// read returns the instances in the response to a fleet call, in order of ID.
 func (l *Launcher) read(ctx context.Context, o *order, out *ec2.CreateFleetOutput, token string) []instances.Instance {
 	var made []instances.Instance
 	for _, f := range out.Instances {

@@ -34,15 +34,15 @@ type FleetAPI interface {
 var _ FleetAPI = (*ec2.Client)(nil)
 
 // A Ledger writes annotations to claims. Record returns once the annotations are stored on all claims, except for
-// claims that are deleted or being deleted. It returns these. The error has a method
-// RecordedElsewhere if another process has recorded a launch of a claim since the claim was read.
+// claims that are deleted or being deleted. It returns these. The error has a method RecordedElsewhere if another
+// process has recorded a launch of a claim since the claim was read.
 type Ledger interface {
 	Record(ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string) (gone []*apiv1.NodeClaim, err error)
 }
 
 // Finder finds and terminates instances.
 type Finder interface {
-	// Launched returns the instances of one fleet call that are pending or running, by ID.
+	// Launched returns the instances of one fleet call that are pending or running, in order of ID.
 	Launched(ctx context.Context, token string) ([]instances.Instance, error)
 	Get(ctx context.Context, id string) (instances.Instance, error)
 	Terminate(ctx context.Context, i instances.Instance) error
@@ -117,7 +117,7 @@ func spread(started time.Time, most time.Duration) time.Duration {
 	return time.Duration(uint64(started.UnixNano()) % uint64(most))
 }
 
-// New returns a Launcher whose fleet calls end with ctx.
+// New returns a Launcher. Its fleet calls are cancelled when ctx is done.
 func New(ctx context.Context, c Config) *Launcher {
 	l := &Launcher{Config: c, memory: newMemory(c.Clock), approved: ttl.New[string, bool](c.Clock, approvedLife-approvedSpread+spread(c.Clock.Now(), 2*approvedSpread))}
 	l.failures = prometheus.NewCounterVec(prometheus.CounterOpts{

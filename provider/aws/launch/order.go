@@ -34,10 +34,10 @@ type order struct {
 	Request
 	choice Choice
 	pick   *network.Pick
-	// input is the input of the fleet call, without the fields that depend on the other claims of the call: the number
-	// of instances, the token and its tag.
+	// input is the input of the fleet call, without the fields that the method call sets: the number of instances, the token
+	// and the tags.
 	input *ec2.CreateFleetInput
-	// params is a hash of input.
+	// params is a hash of input and Tags.
 	params string
 	// repeat is the record of a call that is repeated, or nil.
 	repeat *Record
@@ -100,7 +100,8 @@ func (l *Launcher) prepare(ctx context.Context, r Request) (*order, error) {
 	return o, nil
 }
 
-// addresses returns, by zone, the lowest number of IP addresses that an instance of the choice may use.
+// addresses returns, by zone, the lowest number of IP addresses that an instance of the choice may use: one for each
+// pod that the type can run.
 func addresses(c Choice) map[string]int64 {
 	need := map[string]int64{}
 	for n, t := range c.Types {
@@ -114,8 +115,9 @@ func addresses(c Choice) map[string]int64 {
 	return need
 }
 
-// group divides the types of the choice by the values in their launch templates: image, maxPods, EFA interfaces,
-// reservation. Types without an image are omitted.
+// group divides the types of the choice by the values in their launch templates: image, maxPods, kubeReserved and
+// systemReserved, EFA interfaces, reservation. Types without an image are omitted. There are at most maxConfigs
+// groups.
 func (l *Launcher) group(ctx context.Context, r Request, c Choice, cluster bootstrap.Cluster) ([]group, error) {
 	shape := catalog.ShapeOf(r.Class, l.Region, catalog.Options{})
 	byKey := map[string]*group{}
@@ -219,7 +221,7 @@ func (l *Launcher) newGroup(r Request, c Choice, p part) (*group, error) {
 }
 
 // imageVersion returns the version of the image: the version of the class's alias, or a part of the image's name such
-// as v1.46.0.
+// as v1.46.0. It returns "" if there is neither.
 func imageVersion(class *awsv1.EC2NodeClass, image awsv1.AMI) string {
 	if _, v, ok := catalog.Alias(class); ok {
 		return v

@@ -32,9 +32,9 @@ func kindOf(r instances.Reservation) int {
 	return 0
 }
 
-// reservedOnly returns the candidates with only their reserved offerings of the kind of the cheapest one (bestKind), one per
-// zone and partition. If that kind is capacity blocks, it returns only the cheapest offering. If the claim does not allow
-// reserved capacity, or there is none, it returns the candidates without reserved offerings.
+// reservedOnly returns the candidates with only their reserved offerings of the kind of the cheapest one (bestKind),
+// one per zone and partition. If that kind is capacity blocks, it returns only the cheapest offering. If the claim
+// does not allow reserved capacity, or there is none, it returns the candidates without reserved offerings.
 func reservedOnly(in []candidate, reqs require.Set) []candidate {
 	kind, found := bestKind(in)
 	reserved := found && allows(reqs, apiv1.CapacityTypeReserved)

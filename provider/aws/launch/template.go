@@ -101,9 +101,9 @@ func (b blueprint) placement() *ec2types.LaunchTemplatePlacementRequest {
 	return out
 }
 
-// draws returns the capacity reservation in which instances are launched, and the market options that it requires. If the
-// controller does not handle reservations, both are nil. Otherwise, without a target reservation, the preference is none, so
-// that the instances do not use open reservations of other workloads.
+// draws returns the capacity reservation in which instances are launched, and the market options that it requires. If
+// the controller does not handle reservations, both are nil. Otherwise, without a target reservation, the preference
+// is none, so that the instances do not use open reservations of other workloads.
 func (b blueprint) draws() (
 	*ec2types.LaunchTemplateCapacityReservationSpecificationRequest, *ec2types.LaunchTemplateInstanceMarketOptionsRequest,
 ) {
@@ -183,8 +183,7 @@ func (b blueprint) metadata() *ec2types.LaunchTemplateInstanceMetadataOptionsReq
 	return out
 }
 
-// interfaces returns the network interfaces: those of the class, or else as many EFA interfaces as the claim needs, or
-// else one interface.
+// interfaces returns the network interfaces: those of the class, or else efas EFA interfaces, or else one interface.
 func (b blueprint) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
 	var groups []string
 	for _, g := range b.class.Status.SecurityGroups {

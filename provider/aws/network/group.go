@@ -31,12 +31,12 @@ type Groups struct {
 	found *ttl.Cache[string, []awsv1.SecurityGroup]
 }
 
-// NewGroups returns a Groups that caches results for refresh.
+// NewGroups returns a Groups that caches each result for the duration refresh.
 func NewGroups(api GroupAPI, c clock.PassiveClock, refresh time.Duration) *Groups {
 	return &Groups{api: api, found: ttl.New[string, []awsv1.SecurityGroup](c, refresh)}
 }
 
-// Resolve returns the security groups that the class selects, by id.
+// Resolve returns the security groups that the class selects, in order of ID.
 func (g *Groups) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.SecurityGroup, error) {
 	key := string(class.UID) + "/" + strconv.FormatInt(class.Generation, 10)
 	if known, ok := g.found.Get(key); ok {

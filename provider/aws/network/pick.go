@@ -8,8 +8,8 @@ import (
 	awsv1 "github.com/karpenter-go/karpenter/api/aws/v1"
 )
 
-// A Pick has one subnet per zone, chosen for a launch. A number of addresses is reserved in each subnet until Settle is
-// called.
+// A Pick has one subnet per zone, chosen for a launch. A number of addresses is reserved in each subnet. Settle
+// releases those that the launch does not use.
 type Pick struct {
 	subnets *Subnets
 	byZone  map[string]string

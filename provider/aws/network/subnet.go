@@ -49,12 +49,13 @@ type count struct {
 	reading  uint64 // number of times that free was replaced by a value from EC2
 }
 
-// NewSubnets returns a Subnets that caches results for refresh.
+// NewSubnets returns a Subnets that caches each result for the duration refresh.
 func NewSubnets(api SubnetAPI, c clock.PassiveClock, refresh time.Duration) *Subnets {
 	return &Subnets{api: api, found: ttl.New[string, []Subnet](c, refresh), counts: map[string]*count{}}
 }
 
-// Resolve returns the subnets that the class selects, most free addresses first, then by id.
+// Resolve returns the subnets that the class selects: first those with the most free addresses, and equal ones in
+// order of ID.
 func (s *Subnets) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]Subnet, error) {
 	key := string(class.UID) + "/" + strconv.FormatInt(class.Generation, 10)
 	if known, ok := s.found.Get(key); ok {

@@ -19,7 +19,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/reserve"
 )
 
-// The interval of each step after a success. nothingAgain is the interval if a step found nothing.
+// The interval of each step after a success. nothingAgain is the interval if a step found nothing or could not read
+// it.
 const (
 	imagesAgain     = 5 * time.Minute
 	groupsAgain     = 5 * time.Minute

@@ -111,8 +111,8 @@ type Config struct {
 	ReservedCapacity, Expressions bool
 	// Evaluate evaluates the expressions of a class for each instance type and returns the first error.
 	Evaluate func(class *awsv1.EC2NodeClass) error
-	// Doubted has events for classes whose launch failed because EC2 does not know their instance profile. They are reconciled
-	// immediately. It may be nil.
+	// Doubted has events for classes whose launch failed because EC2 does not know their instance profile. Status reconciles
+	// these classes immediately. Doubted may be nil.
 	Doubted <-chan event.GenericEvent
 	// Gone is called when a class has been deleted.
 	Gone func(class *awsv1.EC2NodeClass)
@@ -216,7 +216,8 @@ func (s *Status) tell(ctx context.Context, class *awsv1.EC2NodeClass, about, wha
 	}
 }
 
-// resolve executes all steps, even if one fails. It returns the time until the first of them is due again.
+// resolve executes all steps, even if one fails. It returns the time until the first of them is due again, 0 if none
+// is.
 func (s *Status) resolve(ctx context.Context, class *awsv1.EC2NodeClass) (time.Duration, error) {
 	condition.Initialize(class, s.Clock.Now())
 	var next time.Duration
@@ -318,7 +319,7 @@ func (s *Status) users(ctx context.Context, class string) ([]string, error) {
 	return names, nil
 }
 
-// few joins at most five names.
+// few joins the names. Of more than five names, it lists five and the number of the others.
 func few(names []string) string {
 	const most = 5
 	if len(names) <= most {

@@ -62,8 +62,8 @@ func (s *Status) validate(ctx context.Context, class *awsv1.EC2NodeClass) (time.
 	return validationAgain, nil
 }
 
-// Judge checks the settings of the class without calls of AWS. expressions is true if the kubelet section may contain
-// expressions.
+// Judge checks the settings of the class without calls of AWS. It returns the first mistake, or the zero Finding if
+// there is none. expressions is true if the kubelet section may contain expressions.
 func Judge(class *awsv1.EC2NodeClass, expressions bool) Finding {
 	config, err := kubelet.Parse(class.Spec.Kubelet)
 	var badExpression *kubelet.ExpressionError

@@ -62,7 +62,8 @@ func New(api API, c clock.PassiveClock) *Groups {
 	}
 }
 
-// Resolve returns the group that the class selects, nil if the class selects none or the group does not exist.
+// Resolve returns the group that the class selects. It returns nil if the class selects none, or if the group does
+// not exist or is not available.
 func (g *Groups) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*Group, error) {
 	if class.Spec.PlacementGroupSelector == nil {
 		return nil, nil

@@ -34,7 +34,7 @@ type Conditions map[string]map[string]any
 // A Policy is one managed policy. The controller needs all of them.
 type Policy struct {
 	Name string
-	// Why is the purpose of the policy, as one sentence.
+	// Why is what the policy allows and when it is needed: a text that begins with a verb, without a full stop.
 	Why        string
 	Statements []Statement
 }

@@ -15,7 +15,7 @@ import (
 // fallbackRegion is the region whose list prices are used for regions that the shipped catalogue does not have.
 const fallbackRegion = "us-east-1"
 
-// A Book returns the list prices and spot prices of instances. It is safe for concurrent use.
+// A Book returns the list prices and spot prices of instances. It is safe for concurrent use, and readers never wait.
 type Book struct {
 	products Products
 	history  History
@@ -133,7 +133,7 @@ func (b *Book) learnListed(found map[string]float64) {
 }
 
 // learnSpot merges new spot prices with the earlier ones. It removes prices that EC2 has not returned for spotLife,
-// because the zone no longer offers the type as spot. since has the time since which each price is in force.
+// because the zone no longer offers the type as spot. since has the time since which each price of found is in force.
 func (b *Book) learnSpot(found map[place]float64, since map[place]time.Time, now time.Time) {
 	b.write.Lock()
 	defer b.write.Unlock()

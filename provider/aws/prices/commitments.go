@@ -100,8 +100,9 @@ func (c *Commitment) prepare(order int) error {
 	return err
 }
 
-// Covers returns the commitments that cover on-demand instances of the type in the zone, in the order in which they apply.
-// list is the list price in dollars per hour, 0 if it is not known. fees is the price of an instance that they cover wholly.
+// Covers returns the commitments that cover on-demand instances of the type in the zone, in the order in which they
+// apply. list is the list price in dollars per hour, 0 if it is not known. fees is the price of an instance that they
+// cover wholly, 0 if there are no commitments.
 func (r *Rules) Covers(instanceType, zone string, list float64) (covers []commitment.Cover, fees float64) {
 	for i := range r.Commitments {
 		c := &r.Commitments[i]

@@ -52,7 +52,8 @@ type Fee struct {
 	USD   float64 `json:"usd"`
 }
 
-// maxFee is the largest fee in dollars per hour. A larger amount is a mistake, and prices would no longer be comparable.
+// maxFee is the largest fee, and the largest commitment of a Savings Plan, in dollars per hour. A larger amount is a
+// mistake, and prices would no longer be comparable.
 const maxFee = 1_000_000
 
 // ParseRules parses a price book. The error names every invalid field.
@@ -117,7 +118,8 @@ type Usage struct {
 // Sold is an instance type with a capacity type.
 type Sold struct{ Type, CapacityType string }
 
-// Price returns the price of an offering by the rules. list is its list price or spot price.
+// Price returns the price of one more node of the offering by the rules, in dollars per hour, with fees. list is the
+// list price or spot price of the offering.
 func (r Rules) Price(instanceType, capacityType string, list float64, u Usage) float64 {
 	price := list
 	for _, d := range r.Discounts {
@@ -139,7 +141,7 @@ func (r *Rules) fees(instanceType, capacityType string) (sum float64) {
 	return sum
 }
 
-// open reports whether the discount applies to one more node.
+// open reports whether the discount applies to one more node of the type with the capacity type.
 func (d Discount) open(instanceType, capacityType string, u Usage) bool {
 	if d.Instances > 0 && u.Nodes[Sold{instanceType, capacityType}] >= d.Instances {
 		return false

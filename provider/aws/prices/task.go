@@ -21,7 +21,8 @@ const (
 	retryLongest = time.Hour
 )
 
-// Task refreshes spot prices every hour and list prices every twelve hours. A failure is logged once, until a refresh succeeds again.
+// Task returns the task that refreshes spot prices every hour and list prices every twelve hours. Failures in a row
+// are logged once.
 func (b *Book) Task(c clock.PassiveClock) periodic.Task {
 	failed := false
 	pause := retryFirst

@@ -51,8 +51,8 @@ var (
 const (
 	rightLife   = 15 * time.Minute // how long the role of a profile is cached
 	missingLife = time.Minute      // how long it is cached that a role does not exist
-	doubtLife   = time.Hour        // how long a refusal of EC2 makes Ensure check a profile of spec.instanceProfile
-	guardLife   = time.Hour        // how long Sweep ignores a new or replaced profile
+	doubtLife   = time.Hour        // how long at most a refusal of EC2 makes Ensure check a profile of spec.instanceProfile
+	guardLife   = time.Hour        // how long Sweep ignores a profile that Ensure has created or replaced
 )
 
 // Profiles creates and deletes the instance profiles of one cluster. It is safe for concurrent use.
@@ -86,9 +86,9 @@ func New(c Config) *Profiles {
 	}
 }
 
-// Ensure returns the name of the profile of the class. If the class has a role and its current profile lacks that role,
-// Ensure creates a profile. The error wraps ErrNoRole if the role does not exist. It wraps ErrNoProfile if the class has a
-// profile that EC2 refused and that does not exist.
+// Ensure returns the name of the profile of the class. If the class has a role, but no current profile with that
+// role, Ensure creates a profile. The error wraps ErrNoRole if the role does not exist. It wraps ErrNoProfile if the
+// class has a profile that EC2 refused and that does not exist.
 func (p *Profiles) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error) {
 	if class.Spec.InstanceProfile != nil {
 		return p.named(ctx, *class.Spec.InstanceProfile)
@@ -120,7 +120,8 @@ func (p *Profiles) Doubt(name string) {
 	p.doubted.Set(name, true)
 }
 
-// named returns the name of the profile in spec.instanceProfile. IAM is called only if EC2 refused the profile.
+// named returns the name of the profile in spec.instanceProfile. IAM is called only if EC2 refused the profile. If it
+// does not exist there either, named returns ErrNoProfile.
 func (p *Profiles) named(ctx context.Context, name string) (string, error) {
 	if _, doubted := p.doubted.Get(name); !doubted {
 		return name, nil

@@ -75,8 +75,8 @@ func rolesOf(i *iamtypes.InstanceProfile) []string {
 	return names
 }
 
-// Sweep deletes the cluster's profiles for which used returns false. It keeps profiles that were created or replaced
-// within guardLife.
+// Sweep deletes the cluster's profiles for which used returns false. It keeps profiles that Ensure created or
+// replaced within guardLife.
 func (p *Profiles) Sweep(ctx context.Context, used func(name string) bool) error {
 	return p.removeAll(ctx, p.path(""), func(name string) bool {
 		_, guarded := p.guarded.Get(name)

@@ -41,7 +41,8 @@ func (r *Reservations) Left(id string) int {
 // Launched records that an instance was launched in the reservation.
 func (r *Reservations) Launched(id string) { r.change(id, func(free int) int { return free - 1 }) }
 
-// Ended records that an instance of the reservation is terminated. Repeated calls for one instance count once.
+// Ended records that an instance of the reservation is terminated. Repeated calls for one instance within
+// returnedLife count once.
 func (r *Reservations) Ended(id, instance string) {
 	if instance == "" || !r.returnOnce(id+" "+instance) {
 		return

@@ -60,7 +60,7 @@ func New(api API, c clock.PassiveClock) *Reservations {
 	}
 }
 
-// Resolve returns the reservations that the class selects and that have not ended, by id.
+// Resolve returns the reservations that the class selects and that have not ended, in order of ID.
 func (r *Reservations) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.CapacityReservation, error) {
 	if len(class.Spec.CapacityReservationSelectorTerms) == 0 {
 		return nil, nil
@@ -162,8 +162,8 @@ func Expiring(c awsv1.CapacityReservation, now time.Time) bool {
 		!now.Before(c.EndTime.Add(-handover))
 }
 
-// Again returns the time until the list may change without an event: until the next reservation ends or becomes Expiring, at
-// most a minute (life).
+// Again returns the time after which Resolve should be called again: when the next reservation ends or becomes
+// Expiring, at most a minute (life).
 func Again(list []awsv1.CapacityReservation, now time.Time) time.Duration {
 	next := life
 	for _, c := range list {

@@ -55,7 +55,7 @@ type Shifts struct {
 	Config
 
 	mu       sync.Mutex           // guards the rest
-	until    map[string]time.Time // by zone id
+	until    map[string]time.Time // the end of each shift, by zone ID
 	next     time.Time            // the earliest end of a shift, zero for none
 	revision uint64
 }

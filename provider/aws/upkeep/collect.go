@@ -74,10 +74,10 @@ type Recorder interface {
 	Event(object client.Object, eventType, reason, message string)
 }
 
-// A Collector terminates Karpenter's instances that belong to no claim and will be assigned to none. Tags alone decide
-// which instances are Karpenter's: they have the tags of this cluster and of a node class, and the tag of a pool or of
-// a launch. It terminates no other instances, and none whose node is Ready and runs pods. If too many instances remain,
-// it terminates none (Breaker).
+// A Collector terminates Karpenter's instances that belong to no claim and will be assigned to none. Tags alone
+// decide which instances are Karpenter's: they have the tags of this cluster and of a node class, and the tag of a
+// pool or of a launch. It terminates no other instances, and none whose node is Ready and runs pods. If many
+// instances remain to be terminated, the Breaker may withhold the terminations.
 type Collector struct {
 	Instances Instances
 	Launches  Launches

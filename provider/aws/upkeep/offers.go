@@ -25,8 +25,8 @@ type Types interface {
 	Machines() []catalog.Machine
 }
 
-// maxOfferings is how many offerings have metrics at most, two series for each. If there are more, only those of instance types
-// that NodeClaims have or had since the start have metrics.
+// maxOfferings is a number of offerings. Each offering has two series. If there are more offerings, only instance
+// types that NodeClaims have, or had since the start, have metrics.
 const maxOfferings = 1000
 
 // offersEvery is the interval at which the metrics are computed.
@@ -101,7 +101,7 @@ func (o *Offers) shown(ctx context.Context, n int) (func(instanceType string) bo
 
 type offer struct{ instanceType, capacityType, zone string }
 
-// Refresh computes the metrics. Classes that are not ready are ignored.
+// Refresh computes the metrics. Classes whose instance types are not known yet are ignored.
 func (o *Offers) Refresh(ctx context.Context) error {
 	var classes awsv1.EC2NodeClassList
 	if err := o.reader.List(ctx, &classes); err != nil {

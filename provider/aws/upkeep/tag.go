@@ -25,8 +25,8 @@ type Tagging interface {
 	Tag(ctx context.Context, id string, tags map[string]string) error
 }
 
-// A Tagger is the controller that tags instances with the names of their node and claim, once both are known. It does
-// not change tags that exist.
+// A Tagger is the controller that tags instances with the names of their node, claim and cluster, once the node is
+// known. It does not change tags that exist.
 type Tagger struct {
 	Client    client.Reader
 	Writer    Writer

@@ -1,7 +1,9 @@
-// Package check runs the conformance suite against a provider that is already running. It is for developers of providers.
+// Package check runs the conformance suite against a provider that is already running. It is for developers of
+// providers.
 //
-// NodeClaims and the node class exist only in memory, unless the provider reads them from its own cluster. Then the check needs
-// that cluster. The provider must have no instances, and those that it launches meanwhile are ended.
+// NodeClaims and the node class exist only in memory, unless the provider reads them from its own cluster. Then the
+// check needs that cluster. The provider must have no instances before the check. Those that it launches for the
+// check are terminated.
 package check
 
 import (
@@ -50,7 +52,7 @@ type Options struct {
 
 // A Cluster stores the NodeClaims of a check.
 type Cluster interface {
-	// Create stores a claim, which gets its UID.
+	// Create stores a claim and sets its UID.
 	Create(ctx context.Context, claim *apiv1.NodeClaim) error
 	// Claim returns the claim as it is stored now.
 	Claim(ctx context.Context, name string) (*apiv1.NodeClaim, error)
@@ -108,7 +110,8 @@ var leftOut = map[cloudv1.Capability]string{
 	cloudv1.Capability_CAPABILITY_NOTICES:      "notices: nodes whose instances are reclaimed are not drained before",
 }
 
-// Run checks a provider. The error is about the connection or the node class. Failures of checks are in the report.
+// Run checks a provider. Failures of checks are in the report. The error is about what prevents the checks: the
+// connection, the node class, missing access to the cluster, or instances that the provider has already.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Patience == 0 {
 		o.Patience = 30 * time.Second
@@ -218,10 +221,11 @@ func guarded(r *conformance.Result, do func()) {
 	do()
 }
 
-// broken ends a check whose world cannot be made.
+// broken is the value of the panic that ends a check because a function of its World failed.
 type broken struct{ error }
 
-// A memory is a cluster with one node class and the NodeClaims of a check.
+// A memory is the cluster of one check: one node class and NodeClaims in memory, or a copy of the NodeClaims in
+// Options.Cluster.
 type memory struct {
 	check  Options
 	ctx    context.Context //nolint:containedctx // as long as the check
@@ -322,7 +326,7 @@ func (m *memory) launched(name string, i *cloud.Instance) {
 	condition.SetTrue(m.claims[name], apiv1.ConditionTypeLaunched, m.check.Clock.Now())
 }
 
-// alive returns how many instances the provider lists that are not being ended.
+// alive returns how many instances the provider lists that are not being terminated. Leftovers are not counted.
 func (m *memory) alive() int {
 	p, err := m.check.Connect(m.ctx, m)
 	if err != nil {
@@ -338,7 +342,7 @@ const (
 	pause = 100 * time.Millisecond
 )
 
-// end terminates the instances of all claims.
+// end terminates the instances of all claims, and removes the claims from the cluster of the check if there is one.
 func (m *memory) end(r *conformance.Result) {
 	if len(m.claims) == 0 {
 		return

@@ -29,8 +29,8 @@ func (l *losing) List(ctx context.Context) ([]*cloud.Instance, error) {
 	return l.left.without(list), err
 }
 
-// clear ends the instances that exist although those of all claims were ended. Such an instance was launched by a second
-// call for a claim. Those that still exist afterwards are leftovers.
+// clear terminates the instances that exist although those of all claims were terminated. Such an instance was
+// launched by a second call for a claim. Those that still exist afterwards are leftovers.
 func (m *memory) clear(r *conformance.Result) {
 	p := m.provider()
 	extra := m.living(p)
@@ -47,7 +47,8 @@ func (m *memory) clear(r *conformance.Result) {
 	}
 }
 
-// living returns the provider IDs of the instances that are not being ended, without leftovers.
+// living returns the provider IDs of the instances that p lists and that are not being terminated. Callers pass a
+// losing provider, which lists no leftovers.
 func (m *memory) living(p cloud.Provider) (ids []string) {
 	list, err := p.List(m.ctx)
 	if err != nil {

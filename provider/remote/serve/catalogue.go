@@ -99,7 +99,8 @@ func (s *sender) send(ctx context.Context, pool *apiv1.NodePool) error {
 	return s.stream.Send(end)
 }
 
-// same reports whether the other fields of a commit equal those of the last commit.
+// same reports whether a commit has the same failure, shifted zones and state of prices as the last one. It does not
+// compare instance types.
 func (s *sender) same(m *cloudv1.WatchCatalogueResponse) bool {
 	return (m.GetFailure() == nil) == (s.last.GetFailure() == nil) && m.GetFailure().GetMessage() == s.last.GetFailure().GetMessage() &&
 		m.GetPricesOutdated() == s.last.GetPricesOutdated() && slices.Equal(m.GetShiftedZones(), s.last.GetShiftedZones())

@@ -98,7 +98,7 @@ func (c *Classes) List(context.Context, client.ObjectList, ...client.ListOption)
 	return errors.New("node classes cannot be listed without access to the cluster")
 }
 
-// ValidateNodeClass implements the service. Providers with access to the cluster are not called.
+// ValidateNodeClass implements the service. Karpenter calls it only for providers without access to the cluster.
 func (s *Server) ValidateNodeClass(ctx context.Context, request *cloudv1.ValidateNodeClassRequest) (*cloudv1.ValidateNodeClassResponse, error) {
 	class, err := s.config.Classes.learn(request.GetNodeClassJson())
 	if err != nil {

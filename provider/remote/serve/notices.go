@@ -71,7 +71,8 @@ type watch struct {
 	waiting map[string]chan *cloudv1.WatchNoticesRequest
 }
 
-// acknowledgements reads the messages of the client until the stream ends.
+// acknowledgements reads the messages of the client until the stream ends, and passes each to the goroutine that
+// waits for the acknowledgement of that batch.
 func (w *watch) acknowledgements(ctx context.Context) error {
 	for {
 		m, err := w.stream.Recv()
@@ -112,7 +113,7 @@ func (w *watch) send(ctx context.Context, batch string, list []cloud.Notice) (*c
 	}
 }
 
-// deliver sends the batches of one source until ctx is done.
+// deliver sends the batches of one source until ctx is done or a batch cannot be sent.
 func (s *Server) deliver(ctx context.Context, w *watch, name string, source cloud.NoticeSource) {
 	for n := 0; ctx.Err() == nil; n++ {
 		batch, err := source.Receive(ctx)

@@ -35,7 +35,7 @@ type Config struct {
 	Provider cloud.Provider
 	// Classes has the node classes that Karpenter sends. nil means that the provider reads and writes them in the cluster.
 	Classes *Classes
-	// Without are the optional calls that the provider does not support.
+	// Without are the optional capabilities that the provider does not support.
 	Without []cloudv1.Capability
 	// Version is the version of the provider.
 	Version string

@@ -125,7 +125,8 @@ func complete(t *cloud.InstanceType, reqs require.Set, known sets.Set[string]) (
 	return reqs, nil
 }
 
-// readResources reads the capacity and the allocatable resources of a type.
+// readResources reads the capacity and the allocatable resources of a type. A resource without an allocatable amount
+// is allocatable in full.
 func readResources(t *cloud.InstanceType, m *cloudv1.InstanceType) error {
 	capacity, err := readQuantities(m.GetCapacity())
 	if err != nil {
@@ -240,7 +241,8 @@ func readTerms(out *cloud.Offering, o Terms) error {
 	return nil
 }
 
-// Update returns the type with the changed offering. The given type is not changed.
+// Update returns the type with the changed offering. The given type is not changed. Update returns a Rejection if the
+// type does not have the offering or the new values are invalid.
 func Update(t *cloud.InstanceType, u *cloudv1.OfferingUpdate) (*cloud.InstanceType, error) {
 	at := slices.IndexFunc(t.Offerings, func(o cloud.Offering) bool { return Matches(u.GetOffering(), t.Name, o) })
 	if at < 0 {
@@ -352,7 +354,7 @@ func WriteType(t *cloud.InstanceType) *cloudv1.InstanceType {
 	return m
 }
 
-// WriteUpdate returns the terms of an offering.
+// WriteUpdate returns an update with the terms of an offering.
 func WriteUpdate(instanceType string, o cloud.Offering) *cloudv1.OfferingUpdate {
 	return &cloudv1.OfferingUpdate{
 		Offering: KeyOf(instanceType, o), Price: o.Price, Available: o.Available, Unpriced: o.Unpriced,

@@ -14,7 +14,8 @@ import (
 // maxExhausted is the maximum number of exhausted offerings in a failure.
 const maxExhausted = 5_000
 
-// ReadFailure returns the error of the contract that corresponds to a failure, nil for no failure.
+// ReadFailure returns the error of package cloud that corresponds to a failure, an error of no particular type for a
+// failure of unknown kind, and nil for no failure.
 func ReadFailure(f *cloudv1.Failure) error {
 	if f == nil {
 		return nil
@@ -61,7 +62,7 @@ func ReadExhausted(f *cloudv1.Failure) (list []*cloudv1.OfferingKey, wait time.D
 	return f.GetExhausted(), wait, err
 }
 
-// WriteFailure returns the failure for an error of the contract, nil for any other error.
+// WriteFailure returns the failure for an error that package cloud defines, nil for any other error.
 func WriteFailure(err error) *cloudv1.Failure {
 	var (
 		capacity *cloud.InsufficientCapacityError
@@ -112,7 +113,7 @@ func ReadReason(text string) (string, error) {
 // maxZones is the maximum number of zones with a zonal shift.
 const maxZones = 1_000
 
-// ReadZones reads names of zones. Names that cannot be label values are omitted.
+// ReadZones reads names of zones. Names that cannot be label values, and names after the first maxZones, are omitted.
 func ReadZones(zones []string) []string {
 	var out []string
 	for _, z := range zones {

@@ -36,7 +36,8 @@ type Info struct {
 // Has reports whether the provider has a capability.
 func (i *Info) Has(c cloudv1.Capability) bool { return i.capabilities.Has(c) }
 
-// Numbers of concurrent calls.
+// defaultCalls is the number of concurrent calls of a provider that states none. maxCalls is the largest number that
+// is used.
 const (
 	defaultCalls = 100
 	maxCalls     = 1_000

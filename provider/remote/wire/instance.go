@@ -99,7 +99,8 @@ func readLabels(labels map[string]string) (map[string]string, error) {
 	return out, nil
 }
 
-// ReadLabels reads labels that a provider adds to a node at its registration.
+// ReadLabels reads labels that a provider adds to a node at its registration. The labels of the NodePool and the
+// capacity type are omitted.
 func ReadLabels(labels map[string]string) (map[string]string, error) {
 	out, err := readLabels(labels)
 	if err == nil {

@@ -118,7 +118,8 @@ func quoted(s string) string {
 }
 
 var (
-	// quantity matches the quantities that are accepted. It has no exponents: arithmetic with a large one does not end.
+	// quantity matches the quantities that are accepted. It allows no exponents, because arithmetic with a large exponent
+	// takes too long.
 	quantity = regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]{1,9})?(n|u|m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$`)
 	// reason matches reasons of conditions.
 	reason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]{0,253}[A-Za-z0-9_])?$`)
@@ -126,7 +127,7 @@ var (
 	providerName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,30}[a-z0-9])?$`)
 )
 
-// maxAmount is the largest amount of a resource. The sum over a large cluster still fits into an int64 of millis.
+// maxAmount is the largest amount of a resource. Even in thousandths it fits into an int64.
 const maxAmount = 1e15
 
 // readQuantities reads amounts of resources.
