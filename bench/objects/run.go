@@ -35,8 +35,8 @@ type Result struct {
 	NodeSize, PodSize int
 	// Objects is the memory in use after all objects were stored, and Snapshot after the first snapshot, with the objects.
 	Objects, Snapshot uint64
-	// Rounds are the times from the snapshot to the checked plan for each batch of pending pods.
-	Rounds []float64
+	// Rounds are the measurements from the snapshot to the checked plan for each batch of pending pods.
+	Rounds []ours.Reading
 	// Placed is the number of pods that the plans place.
 	Placed int
 	// Heartbeat is the CPU time for the status update of one node, from JSON to the next snapshot. Decision is that of a pass of
@@ -82,7 +82,7 @@ func Run(o Options, progress func(string)) (*Result, error) {
 		m := ours.Start()
 		s = w.cluster.Snapshot().Apply(model.Delta{Types: map[string][]*model.InstanceType{pool.Name: instanceTypes}})
 		plan := pack.SolveChecked(s, pack.Options{Labels: ours.Labels}).Plan
-		r.Rounds = append(r.Rounds, m.Stop().Seconds)
+		r.Rounds = append(r.Rounds, m.Stop())
 		for i := range plan.Nodes {
 			r.Placed += len(plan.Nodes[i].Pods)
 		}
@@ -136,7 +136,7 @@ func usual(types []catalogue.Type) []catalogue.Type {
 }
 
 // beating is the number of nodes whose heartbeats are measured.
-const beating = 500
+const beating = 100
 
 func (w *world) addNode(i int, r *Result) error {
 	t := w.types[i%len(w.types)]

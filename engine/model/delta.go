@@ -391,6 +391,9 @@ func (e *edit) finish() *Snapshot {
 			e.next.derived.nodes.remove(e.token, identity)
 		}
 	}
+	if len(e.stale) > 0 {
+		e.next.derived.sorted = sync.OnceValue(e.next.derived.nodes.Values)
+	}
 	if e.next.derived.coverage = nil; e.next.derived.committed.size > 0 {
 		next := e.next
 		next.derived.coverage = sync.OnceValue(func() *commitment.Coverage { return newCoverage(next) })

@@ -37,8 +37,8 @@ type Node struct {
 	// Deleting is true if the Node object, its claim or its instance is being deleted. The pods of the node then need
 	// another place.
 	Deleting bool
-	// Pods are the bound pods that still use resources, in key order.
-	Pods []*Pod
+	// Pods are the bound pods that still use resources, in key order. Repelling are those with required anti-affinity.
+	Pods, Repelling []*Pod
 	// Used is the sum of the requests of Pods, and DaemonUsed that of the DaemonSet pods among them.
 	Used, DaemonUsed Resources
 }
@@ -121,6 +121,9 @@ func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
 			continue
 		}
 		n.Pods = append(n.Pods, p)
+		if p.repels() {
+			n.Repelling = append(n.Repelling, p)
+		}
 		n.Used = n.Used.Plus(p.Requests)
 		if p.Daemon() {
 			n.DaemonUsed = n.DaemonUsed.Plus(p.Requests)

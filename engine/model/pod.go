@@ -126,6 +126,12 @@ func (p *Pod) Terminal() bool {
 	return p.Object.Status.Phase == corev1.PodSucceeded || p.Object.Status.Phase == corev1.PodFailed
 }
 
+// repels reports whether the pod has required anti-affinity.
+func (p *Pod) repels() bool {
+	a := p.Object.Spec.Affinity
+	return a != nil && a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
+}
+
 // Terminating reports whether the pod is being deleted.
 func (p *Pod) Terminating() bool { return p.Object.DeletionTimestamp != nil }
 

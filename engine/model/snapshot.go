@@ -24,8 +24,9 @@ type Snapshot struct {
 
 // derived holds values computed from the Objects. Apply keeps them up to date.
 type derived struct {
-	// nodes are the merged nodes by identity (see nodeIdentity).
-	nodes Table[*Node]
+	// nodes are the merged nodes by identity (see nodeIdentity), and sorted returns them in this order.
+	nodes  Table[*Node]
+	sorted func() []*Node
 	// pending are the provisionable pods.
 	pending Table[*Pod]
 	// bound are the pods bound to each node name, in key order.
@@ -90,7 +91,12 @@ func (s *Snapshot) Displaced() []*Pod {
 }
 
 // Nodes returns all nodes, existing and being launched, in the order of their identities.
-func (s *Snapshot) Nodes() []*Node { return s.derived.nodes.Values() }
+func (s *Snapshot) Nodes() []*Node {
+	if s.derived.sorted == nil {
+		return nil
+	}
+	return slices.Clone(s.derived.sorted())
+}
 
 // EachNode iterates over the identities and nodes in random order. It does not copy or sort them.
 func (s *Snapshot) EachNode() iter.Seq2[string, *Node] { return s.derived.nodes.Each() }

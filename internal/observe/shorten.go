@@ -68,8 +68,7 @@ func shortenAnnotations(annotations map[string]string) {
 func shortenPod(p *corev1.Pod) {
 	s := &p.Spec
 	s.EphemeralContainers, s.HostAliases, s.DNSConfig, s.ImagePullSecrets, s.SecurityContext = nil, nil, nil, nil, nil
-	shortenContainers(s.InitContainers)
-	shortenContainers(s.Containers)
+	s.InitContainers, s.Containers = shortenContainers(s.InitContainers), shortenContainers(s.Containers)
 	s.Volumes = boundToNodes(s.Volumes)
 	st := &p.Status
 	st.PodIPs, st.HostIPs, st.EphemeralContainerStatuses = nil, nil, nil
@@ -77,18 +76,23 @@ func shortenPod(p *corev1.Pod) {
 	st.ContainerStatuses = shortenStatuses(st.ContainerStatuses, s.Containers)
 }
 
-// shortenContainers keeps the name, resources, host ports and restart policy of each container.
-func shortenContainers(list []corev1.Container) {
+// shortenContainers returns the containers with only their names, resources, host ports and restart policies. The result has no
+// spare capacity: decoders leave room for up to twice as many, and a container is a large struct.
+func shortenContainers(list []corev1.Container) []corev1.Container {
+	if len(list) == 0 {
+		return nil
+	}
+	short := make([]corev1.Container, len(list))
 	for i := range list {
 		c := &list[i]
-		short := corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
+		short[i] = corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
 		for _, port := range c.Ports {
 			if port.HostPort != 0 {
-				short.Ports = append(short.Ports, port)
+				short[i].Ports = append(short[i].Ports, port)
 			}
 		}
-		*c = short
 	}
+	return short
 }
 
 // boundToNodes returns the volumes without those that can be mounted on any node.

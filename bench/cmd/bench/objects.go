@@ -18,7 +18,12 @@ func largeObjects(args []string) error {
 	f.IntVar(&o.Pending, "pending", 1000, "pending pods of each round")
 	f.IntVar(&o.Rounds, "rounds", 4, "rounds")
 	f.BoolVar(&o.Whole, "whole", false, "store whole objects, as without the cache's shortening")
+	var prof profiles
+	prof.flags(f)
 	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if err := prof.start(); err != nil {
 		return err
 	}
 	o.Nodes, o.Pending = min(o.Nodes, workload.Most()), min(o.Pending, workload.Most())
@@ -26,10 +31,13 @@ func largeObjects(args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := prof.stop(); err != nil {
+		return err
+	}
 	fmt.Printf("%s\n\n| %d nodes of %.1f kB, %d pods of %.1f kB | |\n|---|--:|\n", machine(), r.Nodes, float64(r.NodeSize)/1e3, r.Pods, float64(r.PodSize)/1e3)
 	fmt.Printf("| memory of the stored objects | %.2f GB |\n| with the first snapshot | %.2f GB |\n", float64(r.Objects)/1e9, float64(r.Snapshot)/1e9)
-	for i, seconds := range r.Rounds {
-		fmt.Printf("| snapshot, plan and check for %d pending pods, round %d | %.0f ms |\n", o.Pending, i+1, 1000*seconds)
+	for i, m := range r.Rounds {
+		fmt.Printf("| snapshot, plan and check for %d pending pods, round %d | %.0f ms, %.0f ms of CPU |\n", o.Pending, i+1, 1000*m.Seconds, 1000*m.CPU)
 	}
 	fmt.Printf("| pods placed in all rounds | %d of %d |\n", r.Placed, o.Pending*o.Rounds)
 	fmt.Printf("| status update of a node | %.2f ms of CPU |\n| decision of disruption, %d commands | %.2f s of CPU |\n", 1000*r.Heartbeat, r.Commands, r.Decision)

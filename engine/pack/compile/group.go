@@ -143,11 +143,11 @@ func (c *compiler) findRepulsions() {
 	seen := map[string][]int{}
 	var buf []byte
 	for _, n := range c.Snapshot.Nodes() {
-		for _, pod := range n.Pods {
-			terms := topology.RequiredApart(pod.Object)
-			if len(terms) == 0 || c.terms.displaced[pod.Key] {
+		for _, pod := range n.Repelling {
+			if c.terms.displaced[pod.Key] {
 				continue
 			}
+			terms := topology.RequiredApart(pod.Object)
 			buf = encode.Messages(encode.String(buf[:0], pod.Object.Namespace), terms)
 			for i := range terms {
 				for _, k := range slices.Concat(terms[i].MatchLabelKeys, terms[i].MismatchLabelKeys) {
