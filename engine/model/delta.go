@@ -383,6 +383,11 @@ func (e *edit) finish() *Snapshot {
 		if o, ok := e.next.NodeObjects.Get(name); ok {
 			e.stale[nodeIdentity(o)] = true
 		}
+		if claim, ok := strings.CutPrefix(name, bindingPrefix); ok {
+			if c, ok := e.next.Claims.Get(claim); ok {
+				e.stale[claimIdentity(c)] = true
+			}
+		}
 	}
 	for identity := range e.stale {
 		if n := e.merge(identity); n != nil {
@@ -415,6 +420,9 @@ func (e *edit) merge(identity string) *Node {
 	}
 	if claim == nil && object != nil && e.early(object) {
 		return nil
+	}
+	if claim != nil && object == nil {
+		pods, _ = e.next.derived.bound.Get(bindingNameOf(claim.Name))
 	}
 	return newNode(object, claim, pods)
 }

@@ -55,6 +55,20 @@ func (n *Node) NodeName() string {
 	return n.Claim.Annotations[apiv1.NodeNameAnnotationKey]
 }
 
+// BindingName returns spec.nodeName of the pods on n. That is the name of the Node object. Only method Snapshot.Bound binds
+// pods to a claim whose node has not joined, and it uses a name that no Node object can have.
+func (n *Node) BindingName() string {
+	if n.Object != nil {
+		return n.Object.Name
+	}
+	return bindingNameOf(n.Claim.Name)
+}
+
+// bindingPrefix begins the BindingName of a claim. The name of the claim follows.
+const bindingPrefix = "claim/"
+
+func bindingNameOf(claim string) string { return bindingPrefix + claim }
+
 // created returns when the claim, or else the Node object, was created.
 func (n *Node) created() time.Time {
 	if n.Claim != nil {

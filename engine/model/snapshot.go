@@ -18,6 +18,9 @@ type Snapshot struct {
 	// hint: it holds while the node exists and the pod fits. The map is read-only. Use PromiseOf to read it.
 	Promises map[string]string
 
+	// closed has the names of the nodes that take no new pods (see Close). It is read-only.
+	closed map[string]bool
+
 	Objects
 	derived derived
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,20 +66,35 @@ func (s *Snapshot) Calm() *Snapshot {
 	return &t
 }
 
-// Bound returns s with the placed pods bound to their nodes. Pods placed on a claim whose node has not joined are left
-// unchanged, because the node has no name yet.
+// Bound returns s with the placed pods bound to their nodes, also to claims whose nodes have not joined.
 func (s *Snapshot) Bound(placements []Placement) *Snapshot {
 	e := newEdit(s)
 	for _, pl := range placements {
-		if pl.Node.Object == nil {
-			continue
-		}
 		for _, p := range pl.Pods {
-			e.setPod(p.boundTo(pl.Node.Object.Name), false)
+			e.setPod(p.boundTo(pl.Node.BindingName()), false)
 		}
 	}
 	return e.finish()
 }
+
+// Close returns s in which the matching nodes, and those that are closed in s already, take no new pods. In contrast to a
+// cordon, that adds no taint. So no pod tolerates it, and spread constraints with nodeTaintsPolicy Honor count these nodes.
+func (s *Snapshot) Close(match func(*Node) bool) *Snapshot {
+	t := *s
+	t.closed = maps.Clone(s.closed)
+	for _, n := range s.derived.nodes.Each() {
+		if !n.Deleting && match(n) {
+			if t.closed == nil {
+				t.closed = map[string]bool{}
+			}
+			t.closed[n.Name] = true
+		}
+	}
+	return &t
+}
+
+// Closed reports whether the node takes no new pods because of Close.
+func (s *Snapshot) Closed(n *Node) bool { return s.closed[n.Name] }
 
 // Unbound returns p as a pending pod that is marked unschedulable, as its successor will be after its node is removed.
 func (p *Pod) Unbound() *Pod {

@@ -1,10 +1,13 @@
 package model_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
@@ -73,5 +76,46 @@ func TestBound(t *testing.T) {
 	}
 	if got := len(s.Calm().Pending()); got != 0 {
 		t.Errorf("%d pods wait in a calm cluster", got)
+	}
+}
+
+// A pod may be bound to a claim whose node has not joined. No other pod is bound to it, although another node has its name.
+func TestBoundToClaim(t *testing.T) {
+	s := whatIfCluster(t)
+	s = s.Apply(model.Delta{Claims: []*apiv1.NodeClaim{{ObjectMeta: metav1.ObjectMeta{
+		Name: "n2", Labels: map[string]string{apiv1.NodePoolLabelKey: "default"},
+	}}}})
+	claim := func(s *model.Snapshot) *model.Node {
+		i := slices.IndexFunc(s.Nodes(), func(n *model.Node) bool { return n.Object == nil })
+		return s.Nodes()[i]
+	}
+	if got := claim(s).Pods; len(got) != 0 {
+		t.Errorf("%v are bound to the claim at first", keys(got))
+	}
+	w := s.Bound([]model.Placement{{Node: claim(s), Pods: s.Pending()}})
+	if got := keys(claim(w).Pods); !slices.Equal(got, []string{"default/waits"}) || claim(w).Used["cpu"] != 1000 {
+		t.Errorf("%v are bound to the claim and use %v", got, claim(w).Used)
+	}
+	if n2, _ := w.NodeByName("n2"); len(n2.Pods) != 1 || len(w.Pending()) != 0 {
+		t.Errorf("node n2 has %v, and %v still wait", keys(n2.Pods), keys(w.Pending()))
+	}
+	w = w.Without(claim(w))
+	if got := keys(w.Pending()); !slices.Equal(got, []string{"default/waits"}) {
+		t.Errorf("%v wait without the claim", got)
+	}
+}
+
+// Close adds to the nodes that are closed already. Changes of the snapshot keep them closed.
+func TestClose(t *testing.T) {
+	s := whatIfCluster(t)
+	named := func(name string) func(*model.Node) bool {
+		return func(n *model.Node) bool { return n.Name == name }
+	}
+	first := s.Close(named("n1"))
+	both := first.Close(named("n2")).Calm().Apply(model.Delta{})
+	for _, n := range s.Nodes() {
+		if s.Closed(n) || first.Closed(n) != (n.Name == "n1") || !both.Closed(n) {
+			t.Errorf("%s is closed: %v at first, %v after one call, %v after two", n.Name, s.Closed(n), first.Closed(n), both.Closed(n))
+		}
 	}
 }

@@ -2,8 +2,10 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
@@ -18,13 +20,14 @@ func Commands(s *model.Snapshot, expected []model.Placement, commands []model.Co
 // exist and be in one command only. Each of its pods must have a place in the resulting cluster; the method everyPod has the
 // exceptions. Removed nodes count against limits. A consolidation must save money whichever options are launched.
 //
-// Expected are the placements of pods that already need a place. They count as bound, because nodes are removed only
-// after their replacements are initialized. They are not checked themselves: Rules.Plan checks them.
+// Expected are the placements of pods that already need a place, also of pods on nodes whose disruption has begun. They count
+// as bound, because nodes are removed only after their replacements are initialized. They are not checked themselves:
+// Rules.Plan checks them.
 //
 // Disruption budgets are not checked, because they depend on all disruptions in progress.
 func (r Rules) Commands(s *model.Snapshot, expected []model.Placement, commands []model.Command) []Violation {
 	c := &commandChecker{gone: map[string]bool{}, placed: map[string]bool{}}
-	bound := s.Bound(expected)
+	bound := disruptedAsDeleted(s).Bound(expected)
 	var nodes []*model.Node
 	for i := range commands {
 		c.nodes(s, &commands[i])
@@ -47,6 +50,29 @@ func (r Rules) Commands(s *model.Snapshot, expected []model.Placement, commands 
 		}
 	}
 	return c.found
+}
+
+// disruptedAsDeleted returns s with a deletion timestamp on the claim of each node whose disruption has begun. The expected
+// placements have places for the pods of such nodes.
+func disruptedAsDeleted(s *model.Snapshot) *model.Snapshot {
+	var change model.Delta
+	for _, n := range s.Nodes() {
+		if n.Claim != nil && !leaving(n) && disrupted(n) {
+			claim := *n.Claim
+			claim.DeletionTimestamp = &metav1.Time{Time: s.Now}
+			change.Claims = append(change.Claims, &claim)
+		}
+	}
+	return s.Apply(change)
+}
+
+// disrupted reports whether the disruption of the node has begun. The node has a taint or a condition then. A node that is
+// rebooted has the condition as well, but it stays.
+func disrupted(n *model.Node) bool {
+	if n.Object != nil && slices.ContainsFunc(n.Object.Spec.Taints, func(t corev1.Taint) bool { return t.Key == apiv1.DisruptedTaintKey }) {
+		return true
+	}
+	return hasCondition(n.Claim, apiv1.ConditionTypeDisruptionReason) && !hasCondition(n.Claim, apiv1.ConditionTypeRebooting)
 }
 
 // A commandChecker checks commands. It holds the nodes and pods seen so far, and the violations.

@@ -3,8 +3,12 @@ package verify_test
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/model"
+	"github.com/karpenter-go/karpenter/engine/require"
 	"github.com/karpenter-go/karpenter/engine/scenario"
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
@@ -121,5 +125,49 @@ func TestCommands(t *testing.T) {
 				t.Errorf("found %v, want %s", found, tt.want)
 			}
 		})
+	}
+}
+
+// web has a hard spread over zones.
+func web(name string) scenario.Pod {
+	p := scenario.Pod{Name: name, CPU: "1500m", Labels: map[string]string{"app": "web"}}
+	p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
+	}}
+	return p
+}
+
+// The pod of a node whose disruption has begun counts on the claim where it is expected, not on its old node. That node is no
+// topology domain.
+func TestCommandsCountPodsWhereTheyAreExpected(t *testing.T) {
+	for _, tt := range []struct {
+		zone  string // of the claim for the pod of the node moving, which is in zone c
+		valid bool   // whether n1 may be replaced in zone a
+	}{{"b", true}, {"a", false}} {
+		c := scenario.Cluster{
+			Pools: []scenario.Pool{{Name: "default"}},
+			Types: []scenario.Type{{Name: "m.large", CPU: "2", Memory: "8Gi", Price: 0.1, Zones: []string{"a", "b", "c"}}},
+			Nodes: []scenario.Node{
+				{Name: "n1", Pool: "default", Type: "m.large", Zone: "a", Pods: []scenario.Pod{web("web-1")}},
+				{Name: "n2", Pool: "default", Type: "m.large", Zone: "b", Pods: []scenario.Pod{{Name: "db"}}},
+				{Name: "moving", Pool: "default", Type: "m.large", Zone: "c", Pods: []scenario.Pod{web("web-2")},
+					Conditions: []string{apiv1.ConditionTypeDisruptionReason + "/Expired"}},
+			},
+			Claims: []scenario.Claim{{Name: "new", Pool: "default", Types: []string{"m.large"}, Zones: []string{tt.zone}}},
+		}
+		s, err := c.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := model.Command{
+			Reason: "Expired", Nodes: []*model.Node{node(t, s, "n1")}, Replacements: []model.PlannedNode{replacement(t, s, "m.large")},
+		}
+		r := &command.Replacements[0]
+		r.Requirements = r.Requirements.With(require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, "a"))
+		expected := []model.Placement{{Node: node(t, s, "new"), Pods: node(t, s, "moving").Pods}}
+		if found := verify.Commands(s, expected, []model.Command{command}); len(found) == 0 != tt.valid {
+			t.Errorf("pod expected in zone %s: found %v", tt.zone, found)
+		}
 	}
 }

@@ -38,11 +38,7 @@ func (c *checker) placements() {
 		case !launched(n):
 			c.onClaim(n, pods[n])
 		default:
-			var there []*corev1.Pod
-			if n.Object != nil {
-				there = c.bound[n.Object.Name]
-			}
-			c.onNode(n, pods[n], there)
+			c.onNode(n, pods[n], c.bound[n.BindingName()])
 		}
 	}
 }
@@ -140,10 +136,14 @@ func leaving(n *model.Node) bool {
 	if n.Object != nil && n.Object.DeletionTimestamp != nil {
 		return true
 	}
-	return n.Claim != nil && (n.Claim.DeletionTimestamp != nil ||
-		slices.ContainsFunc(n.Claim.Status.Conditions, func(c metav1.Condition) bool {
-			return c.Type == apiv1.ConditionTypeInstanceTerminating && c.Status == metav1.ConditionTrue
-		}))
+	return n.Claim != nil && (n.Claim.DeletionTimestamp != nil || hasCondition(n.Claim, apiv1.ConditionTypeInstanceTerminating))
+}
+
+// hasCondition reports whether the condition of the claim is true.
+func hasCondition(claim *apiv1.NodeClaim, condition string) bool {
+	return slices.ContainsFunc(claim.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == condition && c.Status == metav1.ConditionTrue
+	})
 }
 
 // launched reports whether the instance of n exists.

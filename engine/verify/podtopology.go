@@ -54,9 +54,7 @@ func (c *checker) nodesAfter() (nodes []*podtopology.Node, elsewhere []*corev1.P
 		if out := c.existingNode(n); out != nil {
 			out.Planned = planned[n.Name]
 			nodes = append(nodes, out)
-			if n.Object != nil {
-				delete(others, n.Object.Name)
-			}
+			delete(others, n.BindingName())
 		}
 	}
 	for i := range c.plan.Nodes {
@@ -100,11 +98,9 @@ func deletingNode(n *model.Node, labels *nodematch.LabelSet, running []*corev1.P
 // no instance type matches.
 func (c *checker) existingNode(n *model.Node) *podtopology.Node {
 	out := &podtopology.Node{Name: n.Name}
-	if n.Object != nil {
-		for _, p := range c.bound[n.Object.Name] {
-			if c.demands[p] == nil { // otherwise the plan moves it
-				out.Running = append(out.Running, p)
-			}
+	for _, p := range c.bound[n.BindingName()] {
+		if c.demands[p] == nil { // otherwise the plan moves it
+			out.Running = append(out.Running, p)
 		}
 	}
 	if launched(n) {

@@ -87,7 +87,7 @@ func reduce(p *problem.Problem, cluster *model.Snapshot) *reduced {
 	r := &reduced{problem: p, empty: model.Compile(change).At(p.Snapshot.Now), below: map[float64]*model.Snapshot{}}
 	for _, n := range cluster.Nodes() {
 		free := n.Free()
-		if n.Object == nil || n.Deleting || n.Object.Spec.Unschedulable || free[corev1.ResourcePods] <= 0 {
+		if n.Object == nil || n.Deleting || n.Object.Spec.Unschedulable || cluster.Closed(n) || free[corev1.ResourcePods] <= 0 {
 			continue
 		}
 		o := *n.Object

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A view is the cluster in which proposals are planned: the State's cluster with further nodes cordoned.
+// A view is the cluster in which proposals are planned: the State's cluster with further nodes closed (Snapshot.Close).
 type view struct {
 	cluster *model.Snapshot
 	// source is the State's cluster from which the view was made.
@@ -18,8 +18,8 @@ type view struct {
 	notOffered []string
 }
 
-// view returns the State's cluster with these nodes cordoned: nodes that are not initialized, whose consolidateAfter
-// has not passed, or that are closed.
+// view returns the State's cluster with these nodes closed: the candidates in closed, and nodes that are not initialized or
+// whose consolidateAfter has not passed.
 func (s *search) view(closed []*problem.Candidate) view {
 	if v := s.last; v.source != s.st.Cluster || !slices.Equal(v.closed, closed) {
 		s.last = s.newView(closed, nil)
@@ -33,16 +33,16 @@ func (s *search) newView(closed []*problem.Candidate, notOffered []string) view 
 	for _, c := range closed {
 		names[c.Node.Name] = true
 	}
-	delta := s.st.Problem.Cordon(s.st.Cluster, func(n *model.Node) bool {
+	cluster := s.st.Cluster.Close(func(n *model.Node) bool {
 		return names[n.Name] || !s.st.Problem.Initialized(n) || s.recent(n)
 	})
 	if len(notOffered) > 0 { // the types stay known, because commitments still cover running nodes of them
-		delta.Types = model.WithOfferings(s.st.Cluster, func(t *model.InstanceType, o *model.Offering) bool {
+		cluster = cluster.Apply(model.Delta{Types: model.WithOfferings(cluster, func(t *model.InstanceType, o *model.Offering) bool {
 			o.Available = false
 			return slices.Contains(notOffered, t.Name)
-		})
+		})})
 	}
-	return view{s.st.Cluster.Apply(delta), s.st.Cluster, closed, notOffered}
+	return view{cluster, s.st.Cluster, closed, notOffered}
 }
 
 // open returns the view in which the candidates may receive pods again.

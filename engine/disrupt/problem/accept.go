@@ -66,11 +66,16 @@ func (st *State) Advance(cluster *model.Snapshot) *model.Snapshot {
 			gone = append(gone, own)
 		}
 	}
-	return st.Problem.without(cluster, gone).Bound(st.last.placed).Apply(st.last.launched).Calm()
+	launched := map[string]bool{}
+	for _, n := range st.last.launched.Nodes {
+		launched[n.Name] = true
+	}
+	after := st.Problem.without(cluster, gone).Bound(st.last.placed).Apply(st.last.launched).Calm()
+	return after.Close(func(n *model.Node) bool { return launched[n.Name] })
 }
 
-// replacementNodes returns the change that adds the replacements as nodes with their pods. The nodes are cordoned,
-// because no other pods may be planned onto them until they are initialized.
+// replacementNodes returns the change that adds the replacements as nodes with their pods. The nodes must be closed, because
+// no other pods may be planned onto them until they are initialized.
 func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta {
 	var change model.Delta
 	for i := range replacements {
@@ -87,11 +92,9 @@ func (st *State) replacementNodes(replacements []model.PlannedNode) model.Delta 
 		labels[corev1.LabelTopologyZone], labels[apiv1.CapacityTypeLabelKey] = r.Offering.Zone, r.Offering.CapacityType
 		labels[apiv1.NodeRegisteredLabelKey], labels[apiv1.NodeInitializedLabelKey] = "true", "true"
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-		node.Spec.ProviderID, node.Spec.Unschedulable, node.Spec.Taints = "planned:///"+name, true, r.Pool.Taints
+		node.Spec.ProviderID, node.Spec.Taints = "planned:///"+name, r.Pool.Taints
 		// The largest option counts against the limits of the NodePool, because the launch may choose it.
 		node.Status.Capacity, node.Status.Allocatable = model.LargestCapacity(r.Options).List(), t.Allocatable.List()
-		// Pods that tolerate the cordon must not be placed either, so the node has no room for another pod.
-		node.Status.Allocatable[corev1.ResourcePods] = model.Quantity(corev1.ResourcePods, int64(len(r.Pods)))
 		claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 		claim.Status.ProviderID = node.Spec.ProviderID
 		change.Nodes, change.Claims = append(change.Nodes, node), append(change.Claims, claim)

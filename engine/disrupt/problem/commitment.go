@@ -29,14 +29,10 @@ func priceOfSet(cluster *model.Snapshot, set []*Candidate) float64 {
 	return sum + coverage.Released(names...)
 }
 
-// withoutUnitsInUse returns the instance types of all NodePools of cluster without the units of commitments that are in use
-// by nodes that it does not count: those planned for pending pods, and claims that it treats as deleted until they have joined.
-// before is the coverage with these claims. The result is nil if there are no commitments.
-func withoutUnitsInUse(before *commitment.Coverage, cluster *model.Snapshot, planned []model.PlannedNode) map[string][]*model.InstanceType {
-	use, after := map[string]int64{}, cluster.Coverage()
-	for _, id := range after.IDs() {
-		use[id] = after.Left(id) - before.Left(id)
-	}
+// withoutUnitsInUse returns the instance types of all NodePools of cluster without the units of commitments that the nodes
+// planned for pending pods use. The result is nil if there are no commitments.
+func withoutUnitsInUse(cluster *model.Snapshot, planned []model.PlannedNode) map[string][]*model.InstanceType {
+	use := map[string]int64{}
 	for i := range planned {
 		o := planned[i].Offering
 		use[o.Commitment] += o.UseOf(o.Commitment)

@@ -1,7 +1,6 @@
 package problem
 
 import (
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +15,10 @@ import (
 
 // start returns the State before any command: the cluster after everything in progress is finished.
 //
-// Pending pods and pods of nodes that are being removed are placed first. Pods without a place are omitted from
-// what-ifs. Nodes planned for pending pods use up capacity reservations.
+// Pending pods and pods of nodes that are being removed are placed first, also on claims whose nodes have not joined. Pods
+// without a place on nodes and claims that exist are omitted from what-ifs. Nodes planned for pending pods use up capacity
+// reservations. Nodes that are being removed stay with the pods that do not move, because topology constraints count these,
+// and because the nodes count against limits until they are gone.
 //
 // Nodes that are not initialized, or that expire or have drifted, receive no pods, so that no pod moves twice. Surplus
 // replacements of commands that were rolled back count as initialized.
@@ -26,7 +27,6 @@ func (p *Problem) start() *State {
 		Problem: p, Budgets: budget.Of(p.Snapshot, p.Options.Simulate), nodes: make([]nodeState, len(p.Candidates)),
 		Launching: map[string]int{}, Starting: map[string]int{}, Stats: Stats{Eligible: map[apiv1.DisruptionReason]int{}, Headroom: map[string]model.Resources{}},
 	}
-	leaving := slices.DeleteFunc(p.Snapshot.Nodes(), func(n *model.Node) bool { return !n.Deleting && !status.Disrupting(n) })
 	s := p.Snapshot.Apply(model.Delta{Claims: status.MarkedAsDeleted(p.Snapshot)})
 	var planned []model.PlannedNode
 	if len(s.Pending())+len(s.Displaced()) > 0 {
@@ -40,12 +40,12 @@ func (p *Problem) start() *State {
 	st.countStarting(planned)
 	st.expect(st.Expected)
 	st.expectAssigned()
-	s = s.Without(leaving...).Apply(drained(leaving, p.Snapshot.Now)).Bound(st.Expected).Calm()
-	st.Cluster = s.Apply(p.Cordon(s, func(n *model.Node) bool {
+	s = s.Apply(displaced(s)).Bound(st.Expected).Calm()
+	st.Cluster = s.Close(func(n *model.Node) bool {
 		return !p.Initialized(n) && !status.Surplus(s, n) || p.replacedSoon(n)
-	}))
+	})
 	st.Cluster = st.Cluster.Apply(model.Delta{Types: typesAfter(st.Cluster, planned)})
-	st.Cluster = st.Cluster.Apply(model.Delta{Types: withoutUnitsInUse(s.Coverage(), st.Cluster, planned)})
+	st.Cluster = st.Cluster.Apply(model.Delta{Types: withoutUnitsInUse(st.Cluster, planned)})
 	return st
 }
 
@@ -104,6 +104,15 @@ func (st *State) expectAssigned() {
 	}
 }
 
+// displaced returns the change that removes the displaced pods of s. These do not include pods that do-not-disrupt protects.
+func displaced(s *model.Snapshot) model.Delta {
+	var change model.Delta
+	for _, pod := range s.Displaced() {
+		change.Gone = append(change.Gone, model.Ref{Kind: model.KindPod, Key: pod.Key})
+	}
+	return change
+}
+
 // drained returns the change that adds the removed nodes without pods and with a deletion timestamp, so that they count
 // against limits until they are gone.
 func drained(nodes []*model.Node, now time.Time) model.Delta {
@@ -145,24 +154,6 @@ func (p *Problem) replacedSoon(n *model.Node) bool {
 		return true
 	}
 	return condition.IsTrue(n.Claim, apiv1.ConditionTypeDrifted)
-}
-
-// Cordon returns the change of s that excludes pods from the matching nodes. A claim whose node has not joined gets a
-// deletion timestamp instead, so that it still counts against limits.
-func (p *Problem) Cordon(s *model.Snapshot, match func(*model.Node) bool) model.Delta {
-	var change model.Delta
-	for _, n := range s.Nodes() {
-		switch {
-		case n.Deleting || !match(n):
-		case n.Object != nil && !n.Object.Spec.Unschedulable:
-			o := *n.Object
-			o.Spec.Unschedulable = true
-			change.Nodes = append(change.Nodes, &o)
-		case n.Object == nil && n.Claim != nil:
-			change.Claims = append(change.Claims, status.Deleted(p.Snapshot.Now, n)...)
-		}
-	}
-	return change
 }
 
 // Types returns the instance types that the NodePool may launch, cheapest first, at most as many as a claim may list.

@@ -15,9 +15,9 @@ import (
 type State struct {
 	Problem *Problem
 	// Cluster is the Snapshot after everything in progress and all accepted commands are finished. It has no pending
-	// pods. Nodes that must not receive pods are cordoned.
+	// pods. Nodes that must not receive pods are closed (Snapshot.Close).
 	Cluster *model.Snapshot
-	// Expected are the placements of pending and displaced pods. Those on nodes that exist are bound in Cluster.
+	// Expected are the placements of pending and displaced pods on nodes and claims that exist. They are bound in Cluster.
 	Expected []model.Placement
 	// Budgets are the remaining disruption budgets of NodePools.
 	Budgets *budget.NodePools

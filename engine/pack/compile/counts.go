@@ -82,7 +82,8 @@ func count(c *compiler) {
 }
 
 // countRunning counts a pod that runs on n in the group. As in kube-scheduler, spread does not count terminating pods.
-// Affinity does not count pods on a node that is being deleted.
+// Affinity does not count pods on a node that is being deleted. If n may get one of several domains, the pod is possible in
+// each of them, and affinity counts it in none.
 func countRunning(c *compiler, group int, n *Node, terminating bool) {
 	g, counts := c.Groups[group], &c.Counts.groups[group]
 	d := n.Domain(g.Key)
@@ -94,7 +95,19 @@ func countRunning(c *compiler, group int, n *Node, terminating bool) {
 		counts.Total++ // n takes no new pods, so it has no domain
 		return
 	}
-	if d < 0 || terminating && spread || !c.IsEligible(g, n) {
+	if d == Outside || terminating && spread {
+		return
+	}
+	if d == Unsettled {
+		counts.Total++
+		if g.Kind != topology.Near && tolerates(g, n) {
+			for _, d := range c.DomainsOf(n, g.Key) {
+				counts.Present[d]++
+			}
+		}
+		return
+	}
+	if !c.IsEligible(g, n) {
 		return
 	}
 	counts.Present[d]++
@@ -131,7 +144,10 @@ func countRepulsions(c *compiler) {
 		for _, term := range r.terms {
 			for _, i := range c.terms.groups[term] {
 				g := c.Groups[i]
-				if d := n.Domain(g.Key); g.Kind == topology.Apart && d >= 0 {
+				if g.Kind != topology.Apart {
+					continue
+				}
+				for _, d := range c.DomainsOf(n, g.Key) {
 					c.Counts.groups[i].Limit[d] = 0
 				}
 			}

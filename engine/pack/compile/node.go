@@ -92,15 +92,16 @@ func leastDemand(c *compiler) []int64 {
 	return least
 }
 
-// compileNode returns the Node for m. For a NodeClaim without an instance it returns nil if the claim is being deleted
-// or no instance type fits it. least is the result of leastDemand.
+// compileNode returns the Node for m. For a NodeClaim without an instance it returns nil if the claim is being deleted or
+// no instance type fits it. It also does so if the claim takes no pods and no topology group can count pods on it. least is
+// the result of leastDemand.
 func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	n := &Node{Node: m, Index: -1}
 	switch {
 	case m.Launched():
 		compileLaunched(c, n, least)
 		return n
-	case m.Deleting || !compileInFlight(c, n):
+	case m.Deleting, len(c.Groups) == 0 && c.Snapshot.Closed(m), !compileInFlight(c, n):
 		return nil
 	}
 	return n
@@ -140,9 +141,15 @@ func compileInFlight(c *compiler, n *Node) bool {
 			n.Room[d] = min(n.Room[d], room[d])
 		}
 	}
+	used := c.Dimensions.Vector(n.Used)
+	for d := range used {
+		n.Room[d] -= used[d]
+	}
 	limitInFlight(c, n)
 	n.MayHave = unionOfLabels(types, n.MayHave)
-	n.Index = 0 // until compileNodes numbers the nodes
+	if !c.Snapshot.Closed(n.Node) {
+		n.Index = 0 // until compileNodes numbers the nodes
+	}
 	locate(c, n)
 	return true
 }
@@ -160,6 +167,9 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	}
 	if len(c.Daemons) > 0 {
 		n.Expected = expectedDaemons(c, c.daemonsOn.on(c, n.Node), require.FromLabels(n.Labels), n.Node)
+	}
+	if c.Snapshot.Closed(n.Node) {
+		return
 	}
 	plain := c.Dimensions.Names[:c.Dimensions.Plain]
 	for i, name := range plain {
