@@ -23,6 +23,8 @@ type moveRules struct {
 	marked map[string]string
 	// disruptions counts nodes that were marked.
 	disruptions int
+	// replaced counts claims that were deleted by a replica when a claim in their place was recorded.
+	replaced int
 	// moves are the costs of consolidations, by the value of the annotation that names their replacements.
 	moves map[string]*costs
 	// matching has the claims that were drifted and match their pool and node class again, with the time since which they do.
@@ -212,6 +214,11 @@ func (m *moveRules) finished(c *apiv1.NodeClaim) {
 func (m *moveRules) deleted(who string, c *apiv1.NodeClaim) {
 	if c.DeletionTimestamp != nil {
 		return
+	}
+	if slices.ContainsFunc(kubeapi.List[*apiv1.NodeClaim](m.world.platform.server), func(o *apiv1.NodeClaim) bool {
+		return slices.Contains(strings.Split(o.Annotations[apiv1.ReplacesAnnotationKey], ","), c.Name)
+	}) {
+		m.replaced++
 	}
 	reason := reasonFor(c)
 	if reason == "Underutilized" {

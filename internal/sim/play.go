@@ -2,7 +2,10 @@ package sim
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/cryptotest"
 	"testing/synctest"
@@ -10,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
@@ -36,6 +40,12 @@ type Result struct {
 	Struck map[string]int
 	// Launches and Terminations count instances, Disruptions nodes that were disrupted voluntarily.
 	Launches, Terminations, Disruptions int
+	// Replaced counts claims that the operator deleted when a claim in their place was recorded.
+	Replaced int
+	// Fleet has the running instances at the end, each as POOL TYPE/ZONE/CAPACITY, sorted.
+	Fleet []string
+	// Told has the Kubernetes events of the operator, each as KIND REASON MESSAGE.
+	Told []string
 	// Length is the virtual time that was simulated.
 	Length time.Duration
 }
@@ -43,6 +53,71 @@ type Result struct {
 // Summary returns the counts of a result as one line.
 func (r Result) Summary() string {
 	return fmt.Sprintf("launches %d, terminations %d, voluntary disruptions %d", r.Launches, r.Terminations, r.Disruptions)
+}
+
+// Unmet returns which lines of a file "want" do not hold. A line is one of
+//
+//	launches 3, terminations 1, voluntary disruptions 1
+//	replaced 2
+//	fleet 2 default m5.*/us-east-1b/on-demand
+//	event NodeClaim InsufficientCapacityError m5.large
+//
+// The first is Summary, the second Replaced. The third counts running instances of a NodePool, where * in their type, zone or
+// capacity type stands for any text. If there is such a line, each running instance must be in one of them. "fleet 0" means that
+// no instance runs. The last names an event about an object of the kind, with the reason, whose message has the text.
+func (r Result) Unmet(want string) (unmet []string) {
+	counted, listed := 0, false
+	for line := range strings.Lines(want) {
+		line = strings.TrimSpace(line)
+		kind, rest, _ := strings.Cut(line, " ")
+		got := ""
+		switch kind {
+		case "launches":
+			got = r.Summary()
+		case "replaced":
+			got = fmt.Sprint("replaced ", r.Replaced)
+		case "fleet":
+			n, pattern, _ := strings.Cut(rest, " ")
+			some := r.running(pattern)
+			counted, listed = counted+some, true
+			got = strings.TrimSpace(fmt.Sprintf("fleet %d %s", some, pattern))
+			if got != line {
+				unmet = append(unmet, fmt.Sprintf("fleet has %d %s, want %s: %q", some, pattern, n, r.Fleet))
+			}
+			continue
+		case "event":
+			if !slices.ContainsFunc(r.Told, func(told string) bool { return matches(told, rest) }) {
+				unmet = append(unmet, fmt.Sprintf("no %s, events are %q", line, r.Told))
+			}
+			continue
+		}
+		if got != line {
+			unmet = append(unmet, fmt.Sprintf("%s, want %s", got, line))
+		}
+	}
+	if listed && counted != len(r.Fleet) {
+		unmet = append(unmet, fmt.Sprintf("%d of %d running instances are in lines of want: %q", counted, len(r.Fleet), r.Fleet))
+	}
+	return unmet
+}
+
+// running returns the number of running instances that match a pattern, of all if it is empty.
+func (r Result) running(pattern string) (n int) {
+	for _, i := range r.Fleet {
+		if ok, err := path.Match(pattern, i); err == nil && ok || pattern == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// matches reports whether an event has the kind and the reason of want, and its text in the message.
+func matches(told, want string) bool {
+	of, with := strings.SplitN(told, " ", 3), strings.SplitN(want, " ", 3)
+	if len(with) < 2 || of[0] != with[0] || of[1] != with[1] {
+		return false
+	}
+	return len(with) == 2 || strings.Contains(of[2], with[2])
 }
 
 // Play plays a scenario. It stops at the first violation. An error means that the scenario could not be played.
@@ -94,7 +169,20 @@ func (w *World) close() {
 }
 
 func (w *World) result() Result {
+	var fleet, told []string
+	for _, i := range w.account.instances() {
+		if alive(i) {
+			fleet = append(fleet, fmt.Sprintf("%s %s/%s/%s", i.Tags[apiv1.NodePoolLabelKey], i.Type, i.Zone, i.Capacity))
+		}
+	}
+	slices.Sort(fleet)
+	for _, e := range kubeapi.List[*corev1.Event](w.platform.server) {
+		if strings.Contains(e.Source.Component+e.ReportingController, "karpenter") {
+			told = append(told, fmt.Sprintf("%s %s %s", e.InvolvedObject.Kind, e.Reason, e.Message))
+		}
+	}
 	return Result{
+		Fleet: fleet, Told: told, Replaced: w.judge.moves.replaced,
 		Violations: w.judge.violations, Hash: w.trace.Hash(), Lines: w.trace.Lines(), Struck: w.faults.struck,
 		Launches: w.judge.fleet.launches, Terminations: w.judge.fleet.terminations, Disruptions: w.judge.moves.disruptions,
 		Length: time.Since(w.trace.start),

@@ -19,7 +19,7 @@ import (
 //	at 5m api-errors 0.2 for 3m
 //
 // with the time after the beginning, a verb with its arguments, and for verbs that last, for how long. The file "want", if there
-// is one, has the line that Result.Summary must return.
+// is one, has lines that Result.Unmet checks.
 type Scenario struct {
 	// Prose says what the scenario shows.
 	Prose string
@@ -34,7 +34,7 @@ type Scenario struct {
 	// Files are manifests by name. "cluster.yaml" is applied at the beginning, others by the verb apply.
 	Files  []File
 	Events []Event
-	// Want is what Result.Summary must return; empty for anything.
+	// Want has the lines that Result.Unmet checks; empty for none.
 	Want string
 }
 

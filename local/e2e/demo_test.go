@@ -60,6 +60,7 @@ func TestQuickstart(t *testing.T) {
 		t.Errorf("second demo: %v\n%s", err, out)
 	}
 
+	shared.Kubectl(t, "patch", "nodepool", "default", "--type=merge", "-p", `{"spec":{"disruption":{"consolidateAfter":"0s"}}}`)
 	shared.Kubectl(t, "scale", "deployment", "inflate", "--replicas=0")
 	shared.Await(t, &nodes, func() string {
 		if len(nodes.Items) == 0 {

@@ -151,30 +151,3 @@ func TestDriftMovesVolumeWithinZone(t *testing.T) {
 	s.hold(volume, false)
 	s.moved(from, volume)
 }
-
-// Consolidation replaces a node by a cheaper one in the zone of its pod's volume, although there is free capacity in another
-// zone.
-func TestConsolidationMovesVolumeWithinZone(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, "zonalsave")
-	s.class()
-	s.pool("zonalsave", needs{typesOf("m6i.2xlarge"), zones("us-east-1b")})
-	s.deploy("db", 1, "1", s.disk("data"))
-	s.awaitRunning("db", 1)
-	s.change("zonalsave", func(p *apiv1.NodePool) {
-		p.Spec.Template.Spec.Requirements[1] = zones("us-east-1a")
-	})
-	s.deploy("web", 1, "500m", func(p *corev1.PodSpec) { p.NodeSelector[corev1.LabelTopologyZone] = "us-east-1a" })
-	s.awaitRunning("web", 1)
-	s.settled(2) // a node in zone a with capacity for both pods
-	from, volume := s.nodeOf("db"), s.volume("data").Name
-	s.change("zonalsave", lively(apiv1.Budget{Nodes: "100%"}))
-	s.change("zonalsave", func(p *apiv1.NodePool) {
-		p.Spec.Template.Spec.Requirements[0] = typesOf("m6i.large", "m6i.2xlarge")
-		p.Spec.Template.Spec.Requirements[1] = zones("us-east-1a", "us-east-1b")
-	})
-	s.moved(from, volume)
-	if got := s.nodeOf("db").Labels[corev1.LabelInstanceTypeStable]; got != "m6i.large" {
-		t.Errorf("the pod went to a node of type %s, want the cheaper m6i.large", got)
-	}
-}

@@ -6,35 +6,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
-
-// guard creates a PodDisruptionBudget that allows no eviction of the pods of a Deployment.
-func (s *scene) guard(deployment string, pods int) *policyv1.PodDisruptionBudget {
-	s.t.Helper()
-	all := intstr.FromInt(pods)
-	budget := &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: deployment, Namespace: s.name},
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: &all,
-			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"app": deployment}},
-		},
-	}
-	s.put(budget)
-	var budgets policyv1.PodDisruptionBudgetList
-	s.await(&budgets, func() string {
-		if len(budgets.Items) == 1 && budgets.Items[0].Status.CurrentHealthy == int32(pods) {
-			return ""
-		}
-		return "the budget does not count the pods of " + deployment
-	}, client.InNamespace(s.name))
-	return budget
-}
 
 // replaced waits until all pods run, none of them on the node of the old claim, and until that claim, its node and its instance
 // are gone.
@@ -69,42 +43,8 @@ func (s *scene) replaced(old *apiv1.NodeClaim, deployment string, pods int) {
 	})
 }
 
-// A deleted claim is drained, but the PodDisruptionBudget is respected. When the budget allows evictions, the pods move to
-// another node.
-func TestDrainRespectsBudget(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, "drain")
-	s.class()
-	s.pool("drain", needs{typesOf("m6i.large")})
-	s.deploy("web", 1, "1")
-	before := s.awaitRunning("web", 1)[0]
-	budget := s.guard("web", 1)
-	claim := s.settled(1)[0]
-	if err := s.Delete(t.Context(), &claim); err != nil {
-		t.Fatal(err)
-	}
-	s.awaitEvent(about{kind: "Node", prefix: claim.Status.NodeName, reason: "FailedDraining"})
-	var nodes corev1.NodeList
-	s.await(&nodes, func() string {
-		for _, n := range nodes.Items {
-			for _, taint := range n.Spec.Taints {
-				if n.Name == claim.Status.NodeName && taint.Key == apiv1.DisruptedTaintKey {
-					return ""
-				}
-			}
-		}
-		return "the node that is drained has no taint against new pods"
-	}, s.mine())
-	if now := s.awaitRunning("web", 1)[0]; now.UID != before.UID || now.Spec.NodeName != claim.Status.NodeName {
-		t.Fatalf("pod %s was moved from %s to %s against its budget", before.Name, before.Spec.NodeName, now.Spec.NodeName)
-	}
-	if err := s.Delete(t.Context(), budget); err != nil {
-		t.Fatal(err)
-	}
-	s.replaced(&claim, "web", 1)
-}
-
-// The terminationGracePeriod of a claim ends a drain that a PodDisruptionBudget would block for ever.
+// The terminationGracePeriod of a claim ends a drain that a PodDisruptionBudget would block for ever. The controller has the right
+// to delete the pods.
 func TestGracePeriodEndsDrain(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "grace")

@@ -15,6 +15,7 @@ import (
 
 // A pod that requests a GPU gets a node with a GPU. The device plugin starts late, and the node is not initialized before.
 func TestGPU(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "gpu")
 	s.class()
 	s.pool("gpu", needs{family("g5")})
@@ -41,6 +42,7 @@ func TestGPU(t *testing.T) {
 
 // Reserved capacity is used before other capacity, as far as it is sufficient.
 func TestReservedCapacity(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "reserved")
 	out, err := shared.Run(t, "aws", "reserve", "m6i.large/us-east-1a", "--count", "1", "--tag", "scene=reserved")
 	if err != nil {

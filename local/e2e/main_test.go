@@ -22,7 +22,14 @@ var (
 	keep     = flag.Bool("keep-logs", false, "keep the logs of the cluster, and say where")
 )
 
+// sideBySide is the number of tests that run at the same time. They mostly wait.
+const sideBySide = "8"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", sideBySide); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	flag.Parse()
 	if testing.Short() {
 		fmt.Println("short: no cluster, no end-to-end tests")

@@ -27,7 +27,7 @@ import (
 // The published example is checked in detail: the requests to EC2, the fields of nodes and claims, and the output of kubectl.
 // In the end everything is deleted.
 func TestQuickstartInDetail(t *testing.T) {
-	// The test does not run in parallel. Other tests remove the capacity of the cheapest type, which would change the price.
+	t.Parallel()
 	s := newScene(t, "quick")
 	s.quickstart()
 	s.scale("inflate", 10)

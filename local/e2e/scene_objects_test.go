@@ -2,11 +2,15 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -128,4 +132,72 @@ func part(name string) apiv1.NodeSelectorRequirementWithMinValues { return in(pa
 
 func toPart(name string) func(*corev1.PodSpec) {
 	return func(p *corev1.PodSpec) { p.NodeSelector[partKey] = name }
+}
+
+// lively returns a change of a pool: consolidateAfter is zero, and the pool has the given budgets.
+func lively(budgets ...apiv1.Budget) func(*apiv1.NodePool) {
+	return func(p *apiv1.NodePool) {
+		p.Spec.Disruption = apiv1.Disruption{
+			ConsolidateAfter: apiv1.MustParseNillableDuration("0s"), Budgets: budgets,
+		}
+	}
+}
+
+// change updates a pool.
+func (s *scene) change(name string, change func(*apiv1.NodePool)) {
+	s.t.Helper()
+	pool := &apiv1.NodePool{}
+	if err := s.Get(s.t.Context(), client.ObjectKey{Name: name}, pool); err != nil {
+		s.t.Fatal(err)
+	}
+	before := pool.DeepCopy()
+	change(pool)
+	if err := s.Patch(s.t.Context(), pool, client.MergeFrom(before)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// resize sets the replicas of a Deployment.
+func (s *scene) resize(name string, replicas int) {
+	s.t.Helper()
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.name}}
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	if err := s.Patch(s.t.Context(), d, patch); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// instancesOf returns the instance types of a pool's claims, sorted.
+func (s *scene) instancesOf(pool string) []string {
+	s.t.Helper()
+	var types []string
+	for _, c := range s.claims() {
+		if c.Labels[apiv1.NodePoolLabelKey] == pool {
+			types = append(types, c.Labels[corev1.LabelInstanceTypeStable])
+		}
+	}
+	slices.Sort(types)
+	return types
+}
+
+// guard creates a PodDisruptionBudget that allows no eviction of the pods of a Deployment.
+func (s *scene) guard(deployment string, pods int) *policyv1.PodDisruptionBudget {
+	s.t.Helper()
+	all := intstr.FromInt(pods)
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: deployment, Namespace: s.name},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &all,
+			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"app": deployment}},
+		},
+	}
+	s.put(budget)
+	var budgets policyv1.PodDisruptionBudgetList
+	s.await(&budgets, func() string {
+		if len(budgets.Items) == 1 && budgets.Items[0].Status.CurrentHealthy == int32(pods) {
+			return ""
+		}
+		return "the budget does not count the pods of " + deployment
+	}, client.InNamespace(s.name))
+	return budget
 }

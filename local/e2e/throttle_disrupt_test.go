@@ -2,14 +2,13 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/karpenter-go/karpenter/api/condition"
-	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/local/cluster"
 )
 
@@ -31,59 +30,37 @@ func (s *scene) throttle(data map[string]string) {
 }
 
 // A ConfigMap pauses launches and disruption while the controller runs, with the rights of the chart. After the ConfigMap is
-// deleted, they continue. No other test runs at the same time, because the pause concerns the whole cluster.
+// deleted, they continue. No other test runs at the same time, because the pause concerns the whole cluster. A story of
+// internal/sim shows that nothing happens during the pause.
 func TestPauseByConfigMap(t *testing.T) {
 	s := newScene(t, "throttled")
 	s.class()
 	s.pool("throttled", needs{typesOf("m6i.large")})
 	t.Cleanup(func() { s.throttle(nil) })
 
-	s.throttle(map[string]string{"pause-launches": "true"})
-	s.poll(func() string { // the controller reads it every few seconds
-		if s.metrics().sum("karpenter_throttle_paused", `action="launches"`) != 1 {
-			return "the controller has not noticed the pause"
-		}
-		return ""
-	})
+	s.throttle(map[string]string{"pause-launches": "true", "pause-disruption": "true"})
+	s.awaitPaused(1)
 	s.deploy("web", 1, "1")
 	s.awaitEvent(about{kind: "NodePool", prefix: "throttled", reason: "LaunchWithheld"}, "launches are paused", "m6i.large")
 	if n := len(s.claims()); n != 0 {
 		t.Errorf("%d claims were created while launches were paused", n)
 	}
 	s.throttle(nil)
+	s.awaitPaused(0)
 	s.awaitRunning("web", 1)
-	s.settled(1)
+}
 
-	s.throttle(map[string]string{"pause-disruption": "true"})
+// awaitPaused waits until the metric of pauses has the value for launches and for disruption. The controller reads the ConfigMap
+// every few seconds.
+func (s *scene) awaitPaused(want float64) {
+	s.t.Helper()
 	s.poll(func() string {
-		if s.metrics().sum("karpenter_throttle_paused", `action="disruption"`) != 1 {
-			return "the controller has not noticed the pause"
+		now := s.metrics()
+		for _, action := range []string{"launches", "disruption"} {
+			if got := now.sum("karpenter_throttle_paused", `action="`+action+`"`); got != want {
+				return fmt.Sprintf("the metric of the pause of %s is %v, want %v", action, got, want)
+			}
 		}
 		return ""
 	})
-	s.change("throttled", lively(apiv1.Budget{Nodes: "100%"}))
-	s.resize("web", 0)
-	s.poll(func() string {
-		if !condition.IsTrue(&s.settled(1)[0], apiv1.ConditionTypeConsolidatable) {
-			return "the empty node may not go yet for another reason"
-		}
-		return ""
-	})
-	passes := func() float64 {
-		return s.metrics().sum("karpenter_voluntary_disruption_decision_evaluation_duration_seconds_count", "")
-	}
-	seen := passes()
-	s.poll(func() string {
-		if passes() < seen+2 {
-			return "the controller has not looked at the node twice"
-		}
-		return ""
-	})
-	for _, c := range s.settled(1) {
-		if condition.IsTrue(&c, apiv1.ConditionTypeDisruptionReason) {
-			t.Error("a node is marked to go while disruption is paused")
-		}
-	}
-	s.throttle(nil)
-	s.awaitNothing()
 }

@@ -13,9 +13,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,6 +63,10 @@ func TestStories(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no stories: %v", err)
 	}
+	if *workers > 1 && !*stop && !*tell && !strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		divideStories(t, files)
+		return
+	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			data, err := os.ReadFile(file)
@@ -81,8 +87,8 @@ func TestStories(t *testing.T) {
 			for _, v := range r.Violations {
 				t.Error(v)
 			}
-			if sc.Want != "" && r.Summary() != sc.Want {
-				t.Errorf("%s, want %s", r.Summary(), sc.Want)
+			for _, line := range r.Unmet(sc.Want) {
+				t.Error(line)
 			}
 			t.Logf("trace %s of %d lines: %s in %s", r.Hash, r.Lines, r.Summary(), r.Length.Round(time.Minute))
 		})
@@ -90,6 +96,32 @@ func TestStories(t *testing.T) {
 			break
 		}
 	}
+}
+
+// divideStories plays the stories in as many processes as there are workers, with this process's flags.
+func divideStories(t *testing.T, files []string) {
+	names := make([][]string, *workers)
+	for i, file := range files {
+		n := i % len(names)
+		names[n] = append(names[n], regexp.QuoteMeta(filepath.Base(file)))
+	}
+	var all sync.WaitGroup
+	for _, some := range names {
+		if len(some) == 0 {
+			continue
+		}
+		all.Go(func() {
+			args := append(slices.Clone(os.Args[1:]), "-test.run=^TestStories$/^("+strings.Join(some, "|")+")$", "-test.count=1", "-workers=1")
+			out, err := exec.CommandContext(t.Context(), os.Args[0], args...).CombinedOutput()
+			if err != nil || testing.Verbose() {
+				t.Logf("%s", out)
+			}
+			if err != nil {
+				t.Errorf("stories: %v", err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // A scenario that is played twice has the same trace.
@@ -122,7 +154,7 @@ var (
 	first   = flag.Uint64("seed", 1, "the first seed of TestSeeds")
 	count   = flag.Uint64("seeds", 6, "how many seeds TestSeeds plays")
 	stride  = flag.Uint64("stride", 1, "the difference between two seeds of TestSeeds")
-	workers = flag.Uint64("workers", uint64(max(1, runtime.NumCPU())), "how many processes play the seeds of TestSeeds")
+	workers = flag.Uint64("workers", uint64(max(1, runtime.NumCPU())), "how many processes play the seeds of TestSeeds and the stories")
 	tries   = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
 	twice   = flag.Bool("twice", false, "play each seed twice, and fail if the traces differ")
 	hours   = flag.Int("hours", 2, "how many virtual hours TestSeeds simulates for each seed")

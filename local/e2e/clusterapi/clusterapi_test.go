@@ -21,6 +21,7 @@ import (
 // Pods get Machines of the cheapest templates. Cluster API connects their nodes, and the MachineDeployments do not change. With
 // fewer pods, Machines are deleted, and without pods all of them.
 func TestScaleUpAndDown(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "updown")
 	s.Deploy(10, "3")
 	s.AwaitRunning(10)
@@ -82,6 +83,7 @@ func TestScaleUpAndDown(t *testing.T) {
 
 // If one template has no capacity, pods get nodes of another one. The Machine without capacity is deleted.
 func TestShortage(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "shortage")
 	s.Order(map[string]string{clusterapi.Exhausted: "shortage-small/*"})
 	s.Deploy(1, "3")
@@ -93,6 +95,7 @@ func TestShortage(t *testing.T) {
 
 // A mistake in a template is reported on the claim. After it is corrected, the same Machine becomes a node.
 func TestFailingInfrastructure(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "failing")
 	s.Order(map[string]string{clusterapi.Failing: "failing-*/*"})
 	s.Deploy(1, "3")
@@ -116,6 +119,7 @@ func TestFailingInfrastructure(t *testing.T) {
 // If the template has another version or another infrastructure template, its nodes are replaced. They are not replaced if only
 // the name of the infrastructure template changes and not its contents.
 func TestDrift(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "drift")
 	s.Deploy(2, "2")
 	s.AwaitRunning(2)
@@ -147,6 +151,7 @@ func TestDrift(t *testing.T) {
 
 // Before a Machine that a user deletes ends, Karpenter drains its node. A PodDisruptionBudget can delay the drain.
 func TestDeletedMachineIsDrained(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "deleted")
 	s.Deploy(1, "3")
 	s.AwaitRunning(1)
@@ -180,6 +185,7 @@ func TestDeletedMachineIsDrained(t *testing.T) {
 
 // Machines that the infrastructure reclaims are replaced by Machines of other offerings.
 func TestInterruption(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "interrupted")
 	s.Deploy(1, "3")
 	s.AwaitRunning(1)
@@ -195,6 +201,7 @@ func TestInterruption(t *testing.T) {
 
 // A Machine whose infrastructure object is removed is replaced.
 func TestInfrastructureRemoved(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "removed")
 	s.Deploy(1, "3")
 	s.AwaitRunning(1)

@@ -18,11 +18,10 @@ import (
 var (
 	binaries = flag.String("binaries", "../../../bin", "where karpenter-local, karpenter and the CRDs of Cluster API are")
 	logs     = flag.String("logs", "", "directory to keep the logs of the cluster in")
-	count    = flag.Int("machines", 40, "how many machines TestScale launches; 500 with KARPENTER_LONG=1")
+	count    = flag.Int("machines", 0, "how many machines TestScale launches; 0 means 500 with KARPENTER_LONG=1, otherwise none")
 )
 
-// place is the cluster of all tests. The tests run one after another, because orders to the infrastructure concern all
-// machines.
+// place is the cluster of all tests. Those that restart the controller run one after another.
 var place *rig.Place
 
 // newScene opens a scene whose templates are MachineDeployments.
@@ -36,7 +35,14 @@ func newScene(t *testing.T, name string, edit ...func(*apiv1.NodePool)) *machine
 // sizes are the CPUs of the templates.
 var sizes = map[string]int64{"large": 32, "medium": 8, "small": 4}
 
+// sideBySide is the number of tests that run at the same time. They mostly wait.
+const sideBySide = "8"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", sideBySide); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	flag.Parse()
 	if testing.Short() {
 		fmt.Println("short: no cluster, no end-to-end tests")

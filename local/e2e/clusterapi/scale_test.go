@@ -25,7 +25,10 @@ const nearFloor = 1.05
 // Many machines are launched for pods of which two fill a machine. After a scale-in to a quarter, consolidation lowers the
 // price to near its lower bound. Times are logged. Only prices and counts are checked.
 func TestScale(t *testing.T) {
-	if os.Getenv("KARPENTER_LONG") != "" {
+	if *count == 0 && os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("takes minutes: set KARPENTER_LONG=1, or -machines")
+	}
+	if *count == 0 {
 		*count = many
 	}
 	s := newScene(t, "scale", func(p *apiv1.NodePool) {

@@ -40,8 +40,12 @@ func TestUnits(t *testing.T) {
 	node(t, "unit")
 }
 
-// The tests of the page in a browser pass with generated data. They cover every view, state, key and address.
+// The tests of the page in a browser pass with generated data. They cover every view, state, key and address. They need no
+// cluster; make web-test runs them alone.
 func TestPage(t *testing.T) {
+	if os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("takes minutes: run make web-test, or set KARPENTER_LONG=1")
+	}
 	browser := prepare(t)
 	node(t, "browser", "CHROMIUM="+browser)
 }

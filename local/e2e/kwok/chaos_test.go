@@ -1,6 +1,7 @@
 package kwok
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -59,6 +60,7 @@ func taint(n *corev1.Node, registered bool, effect corev1.TaintEffect) bool {
 // A program that taints every new node must not cause an unbounded number of launches. This holds for each consolidation
 // policy, and for taints that exclude or evict pods.
 func TestChaosWithoutRunaway(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		name       string
@@ -86,6 +88,7 @@ func TestChaosWithoutRunaway(t *testing.T) {
 
 // Nodes whose startup taints are never removed stay uninitialized. Their pods wait for them, and no further nodes are launched.
 func TestNodesThatNeverInitialize(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c := newCorner(t, "uninitialized")
 	c.pool(quick, func(p *apiv1.NodePool) {
@@ -115,4 +118,12 @@ func TestChaosEnds(t *testing.T) {
 		return missing(harmed >= 2, "%d nodes harmed", harmed)
 	})
 	c.awaitRunning("web", 1)
+}
+
+// long skips a test that watches for a fixed time unless KARPENTER_LONG is set.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("watches nodes for a while: runs with KARPENTER_LONG=1")
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
+	"github.com/karpenter-go/karpenter/api/condition"
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	overlayv1alpha1 "github.com/karpenter-go/karpenter/api/v1alpha1"
@@ -335,4 +336,33 @@ func clientKey(o client.Object) client.ObjectKey { return client.ObjectKeyFromOb
 func quantity(text string) *resource.Quantity {
 	q := resource.MustParse(text)
 	return &q
+}
+
+// awaitDrifted waits until exactly n claims have the condition Drifted, with the reason if it is not empty.
+func (c *corner) awaitDrifted(n int, reason string) {
+	c.t.Helper()
+	c.poll(func() string {
+		drifted, said := 0, ""
+		for _, claim := range c.claims() {
+			if d := condition.Get(&claim, apiv1.ConditionTypeDrifted); d != nil && d.Status == metav1.ConditionTrue {
+				drifted++
+				said = d.Reason
+			}
+		}
+		return missing(drifted == n && (reason == "" || said == reason), "%d claims have drifted, for %q; want %d for %q", drifted, said, n, reason)
+	})
+}
+
+// keeps checks for the time d that exactly the nodes in before exist and none of them is being deleted.
+func (c *corner) keeps(before map[string]bool, d time.Duration) {
+	c.t.Helper()
+	c.holds(d, func() string {
+		nodes := c.nodes()
+		for _, n := range nodes {
+			if !before[n.Name] || n.DeletionTimestamp != nil {
+				return fmt.Sprintf("node %s was launched, or goes", n.Name)
+			}
+		}
+		return missing(len(nodes) == len(before), "%d nodes of %d are left", len(nodes), len(before))
+	})
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autoscalingv1beta1 "github.com/karpenter-go/karpenter/api/autoscaling/v1beta1"
 	"github.com/karpenter-go/karpenter/api/condition"
@@ -160,9 +161,9 @@ func TestRepairOfMany(t *testing.T) {
 	c.sicken(nodes[0], nodes[1])
 	c.poll(func() string {
 		var events corev1.EventList
-		c.list(&events)
+		c.list(&events, client.MatchingFields{"reason": "NodeRepairBlocked"})
 		for _, e := range events.Items {
-			if e.Reason == "NodeRepairBlocked" && before[e.InvolvedObject.Name] && strings.Contains(e.Message, "one node at a time") {
+			if before[e.InvolvedObject.Name] && strings.Contains(e.Message, "one node at a time") {
 				return ""
 			}
 		}

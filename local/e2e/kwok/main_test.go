@@ -36,7 +36,7 @@ const gates = "NodeRepair=true,ReservedCapacity=true,SpotToSpotConsolidation=tru
 	"TerminateFirstDrift=true,TerminateFirstRepair=true,PodDeletionCostManagement=true"
 
 // sideBySide is the number of tests that run at the same time. They mostly wait.
-const sideBySide = "8"
+const sideBySide = "12"
 
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", sideBySide); err != nil {

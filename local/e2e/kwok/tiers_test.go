@@ -101,9 +101,6 @@ func TestOrderOfLeaving(t *testing.T) {
 		c.poll(func() string {
 			return missing(c.leaving(node.Name) == app, "%q leave, want %s", c.leaving(node.Name), app)
 		})
-		c.holds(2*time.Second, func() string {
-			return missing(c.leaving(node.Name) == app, "%q leave before %s has left", c.leaving(node.Name), app)
-		})
 		for _, p := range c.pods() {
 			if p.Labels["app"] == "stays" && p.Spec.NodeName == node.Name && p.DeletionTimestamp != nil {
 				t.Error("a pod that tolerates that the node goes was evicted")
@@ -144,28 +141,4 @@ func TestLongGraceIsCut(t *testing.T) {
 	}
 	c.release("web")
 	c.awaitGone(node.Name)
-}
-
-// A pod with do-not-disrupt for a duration keeps its node for that duration only.
-func TestDoNotDisruptForAWhile(t *testing.T) {
-	t.Parallel()
-	c := newCorner(t, "for-a-while")
-	p := c.pool(func(p *apiv1.NodePool) { p.Spec.Disruption.Budgets = []apiv1.Budget{{Nodes: "100%"}} })
-	c.deploy("brief", 1, "1", func(t *corev1.PodTemplateSpec) {
-		t.Annotations = map[string]string{apiv1.DoNotDisruptAnnotationKey: "15s"}
-	})
-	pod := c.awaitRunning("brief", 1)[0]
-	c.recolour(p, "green")
-	c.poll(func() string {
-		for _, n := range c.nodes() {
-			if n.Name == pod.Spec.NodeName && n.DeletionTimestamp == nil {
-				return "node " + n.Name + " stays"
-			}
-		}
-		return ""
-	})
-	if ran := time.Since(pod.Status.StartTime.Time); ran < 14*time.Second {
-		t.Errorf("the pod was disturbed after %v, before its 15s were over", ran)
-	}
-	c.awaitRecoloured(1, "green")
 }

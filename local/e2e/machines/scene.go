@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterapiv1alpha1 "github.com/karpenter-go/karpenter/api/clusterapi/v1alpha1"
@@ -193,20 +195,36 @@ func (s *Scene) Change(kind schema.GroupVersionKind, name, patch string) {
 	}
 }
 
-// Order sets the orders to the infrastructure; nil deletes all orders.
+// Order sets the orders to the infrastructure about machines of this scene; nil deletes them. Each pattern must begin with the name
+// of the scene and a dash. Orders of other scenes stay.
 func (s *Scene) Order(orders map[string]string) {
 	s.T.Helper()
 	ctx := context.WithoutCancel(s.T.Context())
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: clusterapi.Namespace, Name: clusterapi.Orders}}
-	if err := client.IgnoreNotFound(s.Manager.Delete(ctx, m)); err != nil {
+	if err := client.IgnoreAlreadyExists(s.Manager.Create(ctx, m.DeepCopy())); err != nil {
 		s.T.Fatal(err)
 	}
-	m.Data = orders
-	if orders != nil {
-		m.ResourceVersion = ""
-		if err := s.Manager.Create(ctx, m); err != nil {
-			s.T.Fatal(err)
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := s.Manager.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
+			return err
 		}
+		all := map[string][]string{}
+		for kind, patterns := range m.Data {
+			all[kind] = slices.DeleteFunc(strings.Split(patterns, ","), func(p string) bool { return strings.HasPrefix(p, s.Name+"-") })
+		}
+		for kind, pattern := range orders {
+			all[kind] = append(all[kind], pattern)
+		}
+		m.Data = map[string]string{}
+		for kind, patterns := range all {
+			if len(patterns) > 0 {
+				m.Data[kind] = strings.Join(patterns, ",")
+			}
+		}
+		return s.Manager.Update(ctx, m)
+	})
+	if err != nil {
+		s.T.Fatal(err)
 	}
 }
 

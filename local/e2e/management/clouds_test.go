@@ -30,6 +30,7 @@ spec:
 // One controller has a NodePool of AWS and one of Cluster API. Pods get nodes of the NodePool with the higher weight. Without
 // weights the price decides: when Machines become cheaper, consolidation replaces the instances by Machines.
 func TestTwoCloudsInOneController(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "clouds")
 	if out, err := workload.Local(t, ec2, "kubectl", "apply", "-f", "-"); err != nil {
 		t.Fatal(out)

@@ -2,6 +2,7 @@ package management
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ import (
 // Machines are created in the management cluster, and their nodes join the workload cluster. With fewer pods, a cheaper Machine
 // replaces them. Without pods, both clusters are empty.
 func TestScaleUpAndDown(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, "updown")
 	s.Deploy(10, "3")
 	s.AwaitRunning(10)
@@ -65,6 +67,9 @@ func TestMachineWithoutClaim(t *testing.T) {
 // while the controller did not run. That takes up to four minutes: the Machine must be missing two minutes after the launch, and
 // claims are compared with Machines every two minutes.
 func TestClaimWithoutMachine(t *testing.T) {
+	if os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("takes minutes: set KARPENTER_LONG=1")
+	}
 	s := newScene(t, "vanished")
 	s.Deploy(1, "3")
 	s.AwaitRunning(1)

@@ -3,6 +3,7 @@ package management
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -24,6 +25,9 @@ metadata: {name: other}
 // nodes, and pods go to another provider's NodePool. That also holds for a controller that starts meanwhile. After the management
 // cluster answers again, new pods get Machines, and nothing has to be done by hand.
 func TestOutageOfTheManagementCluster(t *testing.T) {
+	if os.Getenv("KARPENTER_LONG") == "" {
+		t.Skip("takes minutes: set KARPENTER_LONG=1")
+	}
 	s := newScene(t, "outage")
 	s.Deploy(1, "3")
 	s.AwaitRunning(1)

@@ -61,7 +61,7 @@ func TestRollbackToUpstream(t *testing.T) {
 	before := p.names(t)
 	p.start(t)
 	p.Poll(t, func(context.Context) string { return p.stampedAgain(t) })
-	p.passes(t, 2)
+	p.passes(t, 1)
 	p.noLaunchNorEnd(t, mark)
 	if after := p.names(t); !slices.Equal(before, after) {
 		t.Errorf("claims and nodes were %v, are %v", before, after)

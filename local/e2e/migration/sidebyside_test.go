@@ -60,7 +60,7 @@ func TestBesideClusterAutoscaler(t *testing.T) {
 	for _, name := range slices.Concat(theirs, ours) {
 		p.Poll(t, func(context.Context) string { return p.notRunning(t, name) })
 	}
-	p.passes(t, 2)
+	p.passes(t, 1)
 	if got := len(ca.ids()); got != 3 {
 		t.Errorf("the other autoscaler launched %d nodes, want 3 for 3 pods", got)
 	}
@@ -96,7 +96,7 @@ func TestPodsThatBothMayServe(t *testing.T) {
 	ca, pool := p.beside(t, nodeGroup{name: "workers", max: 5}, func(*apiv1.NodePool) {})
 	p.put(t, pod("either", nil, "1500m"))
 	p.Poll(t, func(context.Context) string { return p.notRunning(t, "either") })
-	p.passes(t, 2)
+	p.passes(t, 1)
 	p.Poll(t, func(context.Context) string {
 		alive, err := ca.alive(context.WithoutCancel(t.Context()))
 		if err != nil {
@@ -116,7 +116,7 @@ func TestRoomOfTheOthersCounts(t *testing.T) {
 	p.joined(t, ca.ids()[0])
 	p.put(t, pod("fits", nil, "1500m"))
 	p.Poll(t, func(context.Context) string { return p.notRunning(t, "fits") })
-	p.passes(t, 2)
+	p.passes(t, 1)
 	if got := p.launchedFor(t, pool.Name); got != 0 {
 		t.Errorf("ours launched %d nodes for a pod that has room", got)
 	}
@@ -144,7 +144,7 @@ func TestInTheShadow(t *testing.T) {
 		}
 		return "nothing was proposed"
 	})
-	p.passes(t, 2)
+	p.passes(t, 1)
 	if got := p.launchedFor(t, pool.Name); got != 0 {
 		t.Errorf("in the shadow, %d nodes were launched", got)
 	}

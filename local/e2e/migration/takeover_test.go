@@ -59,7 +59,7 @@ func TestTakeOverFromUpstream(t *testing.T) {
 
 	upstream.die()
 	p.Poll(t, func(context.Context) string { return p.stamped(nodes[:2]) })
-	p.passes(t, 3)
+	p.passes(t, 1)
 	p.kept(t, nodes, mark)
 	for _, o := range auto {
 		if now := p.version(t, o); now != o.GetResourceVersion() {
