@@ -62,7 +62,7 @@ func CoverNodes(commitments []*Commitment, classes []Class, nodes []Node) *Cover
 	return c
 }
 
-// end covers a node that is being deleted with the units that are left, and subtracts what it uses.
+// end covers a node that is being deleted with the units that are left, by commitment, and subtracts what it uses.
 func (c *Coverage) end(n Node, left []int64) {
 	class, open := &c.table.classes[n.Class], int64(whole)
 	for i, x := range c.table.commitments {

@@ -43,7 +43,7 @@ type Allocation struct {
 	Nodes, Unpriced int
 }
 
-// Billed reports whether the instance of the node is paid for: it was launched, and its termination was not requested.
+// Billed reports whether the node is in an allocation: it has a NodeClaim and an instance whose termination has not begun.
 func Billed(n *model.Node) bool {
 	return n.Managed() && n.Launched() && !condition.IsTrue(n.Claim, apiv1.ConditionTypeInstanceTerminating)
 }

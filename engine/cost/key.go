@@ -80,7 +80,7 @@ func (k Key) Compare(l Key) int {
 	)
 }
 
-// CauseOf returns the cause of idle capacity of a node that disruption keeps with the verdict.
+// CauseOf returns the cause of idle capacity of a node that disruption keeps with the verdict, Fragmentation by default.
 func CauseOf(v model.Verdict) Cause {
 	switch v.Rule {
 	case model.RulePDB:

@@ -20,7 +20,7 @@ type Cost struct {
 }
 
 // Decide returns the changes of the deletion costs of pods of ReplicaSets: first the costs to write, lowest first, then
-// those to remove. Pods whose cost Karpenter has not written are omitted.
+// those to remove. Pods with a cost from somebody else (see Foreign) are omitted.
 func Decide(s *model.Snapshot) []Cost {
 	var costs []Cost
 	bySet := map[string][]*ranked{}

@@ -19,7 +19,7 @@ type Cursor struct {
 	Consolidation consolidate.Cursor
 }
 
-// A Decision is the result of Decide: commands, and a verdict for each managed node that stays.
+// A Decision is the result of Decide: commands, and a verdict for each candidate (problem.Problem.Candidates) that stays.
 type Decision struct {
 	// Commands are the commands to execute, in this order.
 	Commands []model.Command
@@ -27,7 +27,7 @@ type Decision struct {
 	Expected []model.Placement
 	// Proposed are commands that the mode of a NodePool does not allow to execute. They are only reported.
 	Proposed []model.Command
-	// Blocked are all other managed nodes, in name order.
+	// Blocked are the candidates in neither Commands, Proposed nor Surplus, in name order.
 	Blocked []model.Blocked
 	// Launches are the nodes to launch for static NodePools with fewer nodes than replicas. Surplus are the nodes to delete
 	// of static NodePools with more. Both are empty unless Options.Static is set.

@@ -19,7 +19,7 @@ import (
 // Forced disruption is always valid. In all other cases the node and its pods must not have an active do-not-disrupt, except
 // if the node has drifted and has a terminationGracePeriod. A node that is removed as empty must still be empty, and no pod
 // must be assigned to it. All pods of the other nodes must fit on existing nodes, which include the replacements. The pods
-// of a node that is terminated first, or that belongs to a static NodePool, need not fit.
+// of a node that is terminated first, or whose NodePool is static or does not exist, need not fit.
 func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[string]model.Verdict {
 	verdicts := map[string]model.Verdict{}
 	var empty, moving []*model.Node
@@ -85,8 +85,8 @@ func revalidateMoving(s *model.Snapshot, nodes []*model.Node, o pack.Options, ve
 	}
 }
 
-// incomingTo returns the names of the marked nodes to which a pod is assigned, if the pod would fit there without the
-// disruption taint.
+// incomingTo returns the names of the nodes to which a pending or displaced pod is assigned. The pod must fit there without
+// the disruption taint, or once the terminating pods of the node are gone.
 func incomingTo(s *model.Snapshot, nodes []*model.Node, o pack.Options) map[string]bool {
 	marked := map[string]*model.Node{}
 	for _, n := range nodes {

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// turnPoll is the interval between checks whether the destination of a pod is open. The controller is triggered when it opens. The
-// checks find the rare changes that trigger nothing, such as a taint that a user removes.
+// turnPoll is the interval between checks whether the destination of a pod is open (see State.Awaiting). Opening it
+// triggers the controller. The checks find the rare changes that trigger nothing, such as a taint that a user removes.
 const turnPoll = 2 * time.Second
 
 // Decide returns the next step of the drain of a node.

@@ -75,7 +75,7 @@ type Launch struct {
 	Pods  []*model.Pod
 }
 
-// Launched returns st with the launches added to the histories of their pods.
+// Launched returns st with each launch as the last launch of its pods. Their wait and count of unused launches are kept.
 func Launched(st State, launches ...Launch) State {
 	next := State{histories: maps.Clone(st.histories), orphaned: st.orphaned}
 	if next.histories == nil {

@@ -18,16 +18,16 @@ type Command struct {
 	Nodes []*Node
 	// Replacements must be initialized before Nodes are removed. It is empty if the command only deletes nodes.
 	Replacements []PlannedNode
-	// Placements are the pods of Nodes that move to existing capacity. The pods that move to Replacements are listed
-	// there.
+	// Placements are the pods of Nodes that move to nodes that exist or are being launched already. Pods that move to
+	// Replacements are in PlannedNode.Pods.
 	Placements []Placement
 	// Saves is the price of Nodes less the price of Replacements, in dollars per hour. It may be negative if the reason
 	// is not cost.
 	Saves float64
 	// Force removes the nodes with all their pods, because the nodes no longer work.
 	Force bool
-	// TerminateFirst is why Nodes are terminated although some of their pods have no other place yet. It is empty for
-	// all other commands. Capacity for these pods is launched when the nodes are gone, and is not part of the command.
+	// TerminateFirst is why Nodes are terminated although some of their pods fit on no other node. It is empty for all
+	// other commands. Capacity for these pods is launched when Nodes are gone, and is not part of the command.
 	TerminateFirst string
 	// Repair is set if the reason is Unhealthy and the command is not forced.
 	Repair *Repair
@@ -71,7 +71,7 @@ func (c *Command) Decision() string {
 // together count as one.
 func (c *Command) Scatters() bool { return len(c.Replacements)+min(1, len(c.Placements)) > 1 }
 
-// Moves returns the number of pods that the command moves.
+// Moves returns the number of pods of Nodes that need another node.
 func (c *Command) Moves() int {
 	n := 0
 	for _, node := range c.Nodes {

@@ -10,11 +10,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/commitment"
 )
 
-// coveredShare is the price of a covered offering as a share of what the commitment saves. It is nearly zero, because the commitment
-// is paid for in any case. It is not zero, so that smaller instances are preferred to larger ones.
+// coveredShare is the share of a commitment's saving that CoveredBy leaves in the price of an offering. It is nearly zero, because
+// the commitment is paid for in any case. It is not zero, so that smaller instances are preferred to larger ones.
 const coveredShare = 1e-7
 
-// CoveredBy returns o at the price of a node that the commitment covers wholly.
+// CoveredBy returns o for a node that c covers wholly: at the CoveredPrice plus coveredShare of the saving.
 func (o Offering) CoveredBy(c *commitment.Commitment) Offering {
 	saves := o.saves()
 	o.Price, o.Commitment = o.Price-saves+saves*coveredShare, c.ID
@@ -33,7 +33,7 @@ func (o *Offering) Class(name string) commitment.Class {
 }
 
 // Coverage returns how commitments cover the nodes of s, nil if there are no commitments. Of the nodes of one offering the oldest
-// are covered first. It is computed once.
+// are covered first. The result is computed at the first call.
 func (s *Snapshot) Coverage() *commitment.Coverage {
 	if s.derived.coverage == nil {
 		return nil
@@ -109,7 +109,7 @@ func BillAdded(c *commitment.Coverage, offerings ...*Offering) float64 {
 	return c.Added(classes...)
 }
 
-// CoveredNext reports whether the units that c leaves cover one more node of some offering of t.
+// CoveredNext reports whether the units that c leaves cover one more node of some offering of t. It is false if c is nil.
 func (t *InstanceType) CoveredNext(c *commitment.Coverage) bool {
 	for i := range t.Offerings {
 		for _, x := range t.Offerings[i].Covers {

@@ -406,7 +406,7 @@ func (e *edit) finish() *Snapshot {
 	return e.next
 }
 
-// merge returns the Node with the identity. It returns nil if there is none, or if it is omitted (see the method early).
+// merge returns the Node with the identity. It returns nil if there is none, or if early or newNode omits it.
 func (e *edit) merge(identity string) *Node {
 	var object *corev1.Node
 	var claim *apiv1.NodeClaim

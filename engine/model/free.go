@@ -1,7 +1,7 @@
 package model
 
-// A FreeCapacity has what pods may still use of nodes, by node name, while pods are assigned to them one after another. A
-// node without an entry has its free resources. A claim that is not launched has the requests of the claim.
+// A FreeCapacity is what pods may still use of each node, by node name, while pods are assigned one after another. Without
+// an entry, it is Node.Free, or the resource requests of the claim if the claim is not launched.
 type FreeCapacity map[string]Resources
 
 // Take subtracts the pod's requests from the free capacity of the node. If that is not enough, it changes nothing and

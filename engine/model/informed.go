@@ -8,8 +8,8 @@ import (
 )
 
 // Informed returns s with the requests that DaemonSet pods will have after admission. A template lacks the defaults of
-// LimitRanges, so its requests are replaced by those of the newest pod of the DaemonSet. If it has no pod, they are
-// computed from ranges.
+// LimitRanges. So the resources of its containers are replaced by those of the DaemonSet's newest pod, or computed from
+// ranges if it has no pod.
 func (s *Snapshot) Informed(ranges []*corev1.LimitRange) *Snapshot {
 	daemons := s.Daemons()
 	if len(daemons) == 0 {
@@ -52,7 +52,7 @@ func newestOfDaemons(s *Snapshot) map[string]*Pod {
 	return newest
 }
 
-// admit sets missing requests of the containers to the defaults of the LimitRanges of the namespace, as admission does.
+// admit sets missing requests to the limit, DefaultRequest or Default, as admission does for LimitRanges of the namespace.
 func admit(spec *corev1.PodSpec, namespace string, ranges []*corev1.LimitRange) {
 	for _, r := range ranges {
 		if r.Namespace != namespace {

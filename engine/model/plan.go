@@ -11,7 +11,7 @@ import (
 )
 
 // A Plan assigns pending pods to existing nodes or to nodes to be launched, and states why the other pods get no node.
-// Plans of the same Snapshot are equal, byte for byte.
+// The same Snapshot and options always give the same plan.
 type Plan struct {
 	// Placements are the pods that go to nodes that exist or are being launched, ordered by node, then pod.
 	Placements []Placement
@@ -44,7 +44,7 @@ type PlannedNode struct {
 	// Options are the types that may be launched. They are sorted by the price of their cheapest available offering
 	// within Requirements. There is at least one.
 	Options []*InstanceType
-	// Offering is the cheapest offering of Options[0].
+	// Offering is the cheapest launchable offering of Options[0] within Requirements.
 	Offering Offering
 	// Pods are the pods for which the node is launched, in key order.
 	Pods []*Pod

@@ -97,7 +97,7 @@ func newPods(objects []*corev1.Pod) (pods []*Pod, waiting []bool) {
 	return pods, waiting
 }
 
-// podsPerPart is the least number of pods for which newPods starts a goroutine.
+// podsPerPart is the least number of pods that newPods gives to a goroutine if it uses several.
 const podsPerPart = 500
 
 // newVirtualPod returns the Pod of a placeholder for the room that a capacity buffer reserves.

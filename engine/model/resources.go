@@ -120,8 +120,8 @@ func (r Resources) with(o Resources, f func(have, v int64) int64) Resources {
 	return out
 }
 
-// Short returns the first resource, in Names order, in which r exceeds have, and by how much. ok is false if r fits. An
-// amount of zero always fits, even if have is negative.
+// Short returns the first resource, in Names order, in which r exceeds have, and by how much. ok is false if r fits. A
+// negative amount of have counts as zero, so an amount of zero always fits.
 func (r Resources) Short(have Resources) (name corev1.ResourceName, by int64, ok bool) {
 	for _, n := range r.Names() {
 		if v := r[n]; v > 0 && v > have[n] {

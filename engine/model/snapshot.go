@@ -123,7 +123,7 @@ func (s *Snapshot) NodeChanges(old *Snapshot) (now, before []*Node) {
 	return now, before
 }
 
-// NodeByName returns the node with the name, or else the claim that has the name or is annotated with it.
+// NodeByName returns the node or the claim with the name, or else a live claim without a Node that is annotated with it.
 func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	if o, ok := s.NodeObjects.Get(name); ok {
 		if n, ok := s.derived.nodes.Get(nodeIdentity(o)); ok {

@@ -87,7 +87,7 @@ func (t Table[V]) Values() []V {
 	return vs
 }
 
-// manyKeys is the number of keys from which on they are sorted concurrently.
+// manyKeys is the least number of keys that Values sorts concurrently.
 const manyKeys = 2000
 
 // Each iterates over all keys and values in random order. It does not copy or sort them.

@@ -22,9 +22,9 @@ type Verdict struct {
 	Rule Rule
 	// Cause distinguishes verdicts of one Rule. CauseNone is the usual or only cause.
 	Cause Cause
-	// For RuleResources and RuleLimit, Resource is the insufficient resource and By the missing amount. For
-	// RuleOversized they are the requested resource and amount. By has the unit of Resources. For RuleRecent, By is the
-	// consolidateAfter in nanoseconds.
+	// For RuleResources and RuleLimit, Resource is the insufficient resource and By the missing amount, in the unit of
+	// Resources. For RuleOversized they are the requested resource and amount. For RuleRecent, By is in nanoseconds:
+	// consolidateAfter, or for CauseGathering the longest wait. For other rules see Cause.
 	Resource corev1.ResourceName
 	By       int64
 	// Key is a name that other code reads: the NodePool for RulePolicy, RuleBudget, RulePayback and RuleSpot if the verdict
@@ -251,7 +251,7 @@ func (v Verdict) Text(texts map[Reason]string) (text string, ok bool) {
 	).Replace(text), true
 }
 
-// roughly prints a large amount with at most three digits, rounded down: 16Ti of memory, 9T cores.
+// roughly prints an amount in the largest unit that is not above it, rounded down: 16Ti of memory, 9T cores.
 func roughly(name corev1.ResourceName, v int64) string {
 	base, units := int64(1000), []string{"", "k", "M", "G", "T", "P"}
 	switch {

@@ -97,8 +97,8 @@ type ledger struct {
 	prices, capacity map[place]entry
 }
 
-// enter adds the values of c for places that no overlay before has set. If one of the same weight has set such a place,
-// nothing is added, and a finding is returned.
+// enter adds the values of c for places that no overlay before has set. If an overlay of the same weight has set one of the
+// places of c, nothing is added, and a finding is returned.
 func (l *ledger) enter(c *change, supplies []Supply) *Finding {
 	mine := ledger{prices: map[place]entry{}, capacity: map[place]entry{}}
 	for _, s := range supplies {

@@ -32,7 +32,7 @@ func UnhealthySince(claim *apiv1.NodeClaim, c corev1.NodeCondition) (at time.Tim
 }
 
 // Observe returns the new value of the claim's annotation UnhealthySinceAnnotationKey. It lists each condition that
-// matches a policy, and each condition that matched a policy less than five minutes ago.
+// matches a policy, and each entry of the annotation whose condition has another status since less than recovery.
 func (p *Policies) Observe(node *corev1.Node, claim *apiv1.NodeClaim, now time.Time) string {
 	var words []string
 	for _, c := range node.Status.Conditions {

@@ -45,16 +45,15 @@ type Cluster struct {
 
 // A Pod describes Count equal pods. One pod has the name Name, several have Name-1, Name-2 and so on.
 type Pod struct {
-	Name   string            `json:"name"`
-	Space  string            `json:"namespace,omitempty"` // default "default"
-	Count  int               `json:"count,omitempty"`
-	CPU    string            `json:"cpu,omitempty"`
-	Memory string            `json:"memory,omitempty"`
-	Also   map[string]string `json:"also,omitempty"` // further resources
-	Labels map[string]string `json:"labels,omitempty"`
-	// Owner is the kind of the pod's controller.
+	Name        string            `json:"name"`
+	Space       string            `json:"namespace,omitempty"` // default "default"
+	Count       int               `json:"count,omitempty"`
+	CPU         string            `json:"cpu,omitempty"`
+	Memory      string            `json:"memory,omitempty"`
+	Also        map[string]string `json:"also,omitempty"` // further resources
+	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	Owner       string            `json:"owner,omitempty"`
+	Owner       string            `json:"owner,omitempty"` // kind of the pod's controller
 	Priority    int32             `json:"priority,omitempty"`
 	PodState
 	// Mounts are names of PersistentVolumeClaims, which need not exist in Disks. Scratch is the storage class of an

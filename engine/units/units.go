@@ -21,7 +21,7 @@ const (
 )
 
 // Amount prints the amount v of the resource as people write it, without the name: 1.107 for cpu, 7.3Gi for memory,
-// 1,300 for others. Sizes have the largest binary suffix and at most one decimal.
+// 1,300 for others. Sizes in bytes have the largest binary suffix and at most one decimal, rounded by r. Others are exact.
 func Amount(name corev1.ResourceName, v int64, r Rounding) string {
 	switch {
 	case name == corev1.ResourceCPU:

@@ -26,7 +26,7 @@ func Plan(s *model.Snapshot, p *model.Plan, labels ...apiv1.LabelRules) []Violat
 	return Rules{Labels: apiv1.LabelRules{}.With(labels...)}.Plan(s, p)
 }
 
-// Plan returns the violations of plan p, which was made from s, in the order of the plan. If a node breaks a rule with
+// Plan returns the violations of plan p, which was made from s, in the order of the checks. If a node breaks a rule with
 // several types, only the first is reported.
 func (r Rules) Plan(s *model.Snapshot, p *model.Plan) []Violation { return r.plan(s, p, nil) }
 
@@ -69,7 +69,7 @@ type checker struct {
 	seen     map[Violation]bool // reported violations, without type and detail
 }
 
-// newChecker returns a checker with the DaemonSets of the snapshot. Its pods are not read yet.
+// newChecker returns a checker that has read the DaemonSets of the snapshot, but not its pods.
 func newChecker(s *model.Snapshot, p *model.Plan, r Rules) *checker {
 	index := nodematch.NewIndex(apiv1.CoreLabels().With(r.Labels).Aliases)
 	catalog := newCatalog(s, index)

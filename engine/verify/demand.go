@@ -25,14 +25,14 @@ type demand struct {
 	volumes     []*attachment
 }
 
-// demandOf returns the demand of a pod that is to be placed.
+// demandOf returns the demand of a pod that is to be placed, without its volumes.
 func demandOf(pod *corev1.Pod, index *nodematch.Index) *demand {
 	d := demandOfBound(pod)
 	d.selector = index.Selector(pod)
 	return d
 }
 
-// demandOfBound returns the demand of a bound pod, without its node selector.
+// demandOfBound returns the demand of a bound pod, without its node selector and volumes.
 func demandOfBound(pod *corev1.Pod) *demand {
 	d := &demand{
 		key:         nameOfPod(pod),

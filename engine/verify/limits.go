@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/verify/nodematch"
 )
 
-// limits checks that no pool exceeds its limits, even if each planned node is launched as its largest option.
+// limits checks that no pool exceeds its limits by the planned nodes, even if each is launched as its largest option.
 func (c *checker) limits() {
 	added := make(map[string]amounts)
 	for i := range c.plan.Nodes {

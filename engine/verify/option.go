@@ -67,8 +67,8 @@ type option struct {
 	positions []int
 	// labels are all label sets that the node may have.
 	labels []*nodematch.LabelSet
-	// daemons are sums of the demands of DaemonSets. The label sets of a node may match different DaemonSets, and there
-	// is one sum for each different set of them.
+	// daemons are sums of the demands of DaemonSets: one for each different set of DaemonSets that run on a node with
+	// one of the label sets.
 	daemons []*demand
 }
 

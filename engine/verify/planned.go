@@ -78,7 +78,7 @@ type load struct {
 	pods     []*demand
 	requests amounts
 	names    []corev1.ResourceName // resources of the summed requests, in order
-	ports    *demand               // all host ports
+	ports    *demand               // host ports of these pods and of the other pods of the node
 	rules    []nodeRule            // without duplicate selectors
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 // A Violation is one rule that a plan breaks. It names the pod, planned node, existing node or NodePool concerned, so
-// that the rest of the plan can be executed. If it names none of them, it concerns the plan's price, its floor or an
-// empty refusal.
+// that the rest of the plan can be executed. If it names none of them, it concerns the plan's price, its floor, an empty
+// refusal or a command without nodes.
 type Violation struct {
 	Rule Rule
 	// Node is the planned node ("planned node 2 (default)") or the existing node. It is empty if the violation is not

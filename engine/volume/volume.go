@@ -32,8 +32,8 @@ type Volume struct {
 // bindCompleted is the annotation of a claim that is completely bound to its volume.
 const bindCompleted = "pv.kubernetes.io/bind-completed"
 
-// Of returns the volumes of p that must be attached, in the order of its spec. The verdict names the first claim
-// that no node can satisfy at present.
+// Of returns the PersistentVolumeClaims and in-tree EBS volumes of p, in the order of its spec. If no node can satisfy a
+// claim at present, it returns no volumes, and the verdict names the first such claim.
 func Of(s *model.Snapshot, p *model.Pod) ([]Volume, model.Verdict) {
 	var out []Volume
 	for i := range p.Object.Spec.Volumes {
@@ -48,7 +48,7 @@ func Of(s *model.Snapshot, p *model.Pod) ([]Volume, model.Verdict) {
 	return out, model.Verdict{}
 }
 
-// volumeOf returns what one volume of the spec requires. uses is false if nothing is attached for it.
+// volumeOf returns what volume v of the pod requires. uses is false if v has neither a claim nor an in-tree EBS volume.
 func volumeOf(s *model.Snapshot, pod *corev1.Pod, v *corev1.Volume) (out Volume, uses bool, no model.Verdict) {
 	var name string
 	switch {
@@ -216,8 +216,8 @@ func SeenAttachLimits(s *model.Snapshot) map[string]map[string]int {
 	return out
 }
 
-// AttachedTo returns the keys of the volumes that the pods on n use, by driver. Claims whose volume is not known are
-// ignored.
+// AttachedTo returns the keys of the volumes that the pods on n use, by driver. Volumes without a driver, and claims that
+// no node can satisfy, are ignored.
 func AttachedTo(s *model.Snapshot, n *model.Node) map[string]map[string]bool {
 	used := map[string]map[string]bool{}
 	for _, p := range n.Pods {

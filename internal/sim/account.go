@@ -133,7 +133,7 @@ func (a *account) instances() map[string]control.Instance {
 	return out
 }
 
-// alive reports whether an instance starts or runs.
+// alive reports whether the state of an instance is pending or running.
 func alive(i control.Instance) bool { return i.State == "pending" || i.State == "running" }
 
 // control returns a client of the emulator's control interface. Its calls are carried out immediately and without faults.

@@ -29,7 +29,7 @@ const (
 type fate struct {
 	kind     kind
 	response kubeapi.Response
-	after    time.Duration // until the caller learns that an answer is lost
+	after    time.Duration // for lose: from the call until the caller gets an error
 }
 
 // A strike is a fault that is active until a time.
@@ -39,7 +39,8 @@ type strike struct {
 	// rate is the share of calls that it affects, delay by how much it delays them.
 	rate  float64
 	delay time.Duration
-	// match limits the fault to an operation of the cloud or to a kind of objects; empty means all.
+	// match limits the fault to operations of the cloud, paths of the API server or plurals of kinds that begin with it. If
+	// it is empty, the fault affects all of them.
 	match string
 	// of limits the fault to the replica with that name; empty means all replicas.
 	of string
@@ -104,7 +105,8 @@ func (f *faults) start(s *strike) {
 	f.active = append(f.active, s)
 }
 
-// each calls do with the strikes of a verb that are active for a replica and a subject.
+// each calls do with the strikes of a verb that are active for the replica who and the subject: an operation, a path or the
+// plural of a kind.
 func (f *faults) each(verb, who, subject string, do func(s *strike)) {
 	now := time.Now()
 	for _, s := range f.active {

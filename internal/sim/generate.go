@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Generate makes the scenario of a seed: some pools and workloads, changes by users, and faults of all kinds. Its length is at
-// least two virtual hours. All faults end 40 minutes before the end, so that the operator has time to recover and to settle.
+// Generate makes the scenario of a seed: some pools and workloads, changes by users, and faults of all kinds. The parameter
+// length is its virtual time, at least shortest. All faults end at least 40 minutes before the end, so that the operator has
+// time to recover and to settle.
 func Generate(seed uint64, length time.Duration) *Scenario {
 	g := &generator{
 		Rand: rand.New(rand.NewPCG(seed, 0x67656e)), kwok: rand.New(rand.NewPCG(seed, 0x6b776f6b)).IntN(8) == 0,

@@ -114,7 +114,8 @@ func (j *judge) sinceFault(last time.Time) time.Duration {
 	return time.Since(later(last, p.started))
 }
 
-// lasts notes that something holds now, and returns for how long it has held without any fault.
+// lasts notes that a state that must not last holds now for the object with the name. It returns for how long it has held
+// without any event or fault.
 func (j *judge) lasts(rule, name string) time.Duration {
 	k := rule + " " + name
 	j.seen[k] = true

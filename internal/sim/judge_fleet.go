@@ -25,8 +25,8 @@ type fleetRules struct {
 	// as terminated.
 	launches, terminations int
 	known, ended           map[string]bool
-	// carriers[token] has the UIDs of all claims that ever had the launch token, also of deleted claims. living has the UIDs
-	// of the claims that exist.
+	// carriers[token] has the UIDs of all claims that ever had the launch token, also of deleted claims. A launch token makes
+	// the launch for a claim idempotent. living has the UIDs of the claims that exist.
 	carriers map[string]map[types.UID]bool
 	living   map[types.UID]bool
 }
@@ -56,7 +56,7 @@ func idsOf(body []byte) (ids []string) {
 	return ids
 }
 
-// written records the launch token of a claim that is written.
+// written records the launch token of a claim that is written, and checks the instances of a claim that is removed.
 func (f *fleetRules) written(before, after client.Object) {
 	switch c := after.(type) {
 	case *apiv1.NodeClaim:

@@ -2,8 +2,8 @@ package sim
 
 import "slices"
 
-// Shrink removes what is not needed to violate an invariant: events first, then documents of cluster.yaml. fails reports
-// whether a scenario still violates the invariant. Shrink calls it at most tries times.
+// Shrink removes what is not needed to violate an invariant: events first, then further replicas, flags, and documents of
+// cluster.yaml. fails reports whether a scenario still violates the invariant. Shrink calls it at most tries times.
 func Shrink(s *Scenario, tries int, fails func(*Scenario) bool) *Scenario {
 	s = s.clone()
 	// A smaller scenario ends at the same time. Length is the time after the last event, so it changes if that is removed.

@@ -22,7 +22,7 @@ type Trace struct {
 
 func newTrace(out io.Writer) *Trace { return &Trace{sum: fnv.New64a(), start: time.Now(), out: out} }
 
-// Hash returns a number that is equal for equal traces.
+// Hash returns a hash of the trace, as 16 hexadecimal digits. It is equal for equal traces.
 func (t *Trace) Hash() string { return fmt.Sprintf("%016x", t.sum.Sum64()) }
 
 // Lines returns the number of writes and calls.

@@ -42,7 +42,7 @@ type Allowance struct {
 	// Names[reason] is the field nodes of the budget that determines Allowed[reason], such as 10%. It is empty if no budget
 	// is active.
 	Names map[apiv1.DisruptionReason]string
-	// Hints[reason] says how a disruption becomes possible. It is set only if Allowed[reason] is 0.
+	// Hints[reason] says how a disruption becomes possible. It is set if Allowed[reason] is 0 and the pool has nodes.
 	Hints map[apiv1.DisruptionReason]string
 }
 
@@ -185,8 +185,8 @@ func allowed(budgets []apiv1.Budget, reason apiv1.DisruptionReason, n int, now t
 }
 
 // Allowed returns how many of n nodes the budget alone allows to be disrupted at the same time, and whether it is active. As
-// in upstream Karpenter, percentages round up: 1% of a small pool still allows one node. A budget that cannot be parsed is
-// active and allows none.
+// in upstream Karpenter, percentages round up: 1% of a small pool still allows one node. A budget whose schedule cannot be
+// parsed is active and allows none. An active budget whose field nodes cannot be parsed allows none.
 func Allowed(b apiv1.Budget, n int, now time.Time) (v int, active bool) {
 	open, err := isOpen(b, now)
 	number, percent := strings.CutSuffix(b.Nodes, "%")
@@ -216,8 +216,8 @@ func isOpen(b apiv1.Budget, now time.Time) (bool, error) {
 	return !hit.IsZero() && !hit.After(now), nil // zero if the schedule has no time, such as February 30
 }
 
-// counts reports whether percentages of budgets count the node. It must be initialized or being rebooted, and the
-// termination of its instance must not have begun. If b is simulated, the node need not be initialized.
+// counts reports whether budgets count the node. It must be initialized or being rebooted, and the termination of its
+// instance must not have begun. If b is simulated, a node that is not initialized or has no claim counts as well.
 func (b *NodePools) counts(n *model.Node) bool {
 	if !n.Managed() {
 		return b.simulated

@@ -29,7 +29,7 @@ type pdb struct {
 	alwaysAllow bool
 }
 
-// An Eviction is the number of pods of one node that one PodDisruptionBudget selects.
+// An Eviction is the number of pods of one node that a drain evicts and one PodDisruptionBudget counts (see Evictions).
 type Eviction struct {
 	pdb, pods int
 	first     string // key of the first pod

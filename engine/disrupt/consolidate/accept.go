@@ -53,8 +53,8 @@ func (s *search) emptyInstead(p problem.Proposal) model.Verdict {
 const balancedThreshold = 0.5
 
 // balanced returns a refusal if a NodePool with policy Balanced rejects the proposal. Only pools from which nodes are
-// removed decide. It adds a Move for each of these pools to Stats.Moves. The saving is divided among the pools in proportion
-// to the price of their nodes.
+// removed decide. balanced adds a Move for each of these pools to Stats.Moves. The saving is divided among the pools in
+// proportion to the prices of the nodes that are removed from them.
 func (s *search) balanced(p problem.Proposal) model.Verdict {
 	var moves []problem.Move
 	var no model.Verdict

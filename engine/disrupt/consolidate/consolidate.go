@@ -36,9 +36,9 @@ type strategy struct {
 	exhaustive bool
 }
 
-// The strategies of Run. plain accepts the best moves first, so later moves may save less. If it leaves nodes
-// underfilled and there are few candidates, Run tries extending as well, and uses the result with the higher gain. If
-// commitments are unused, Run uses wide in place of plain: small sets would fill them with pods that need them least.
+// The strategies of Run. It uses plain first. If commitments are unused, it uses wide in place of plain, because small sets
+// would fill them with pods that need them least. If a proposal leaves nodes underfilled and there are at most screeningFrom
+// candidates, Run tries extending as well, and uses the result with the higher gain.
 var (
 	plain     = strategy{podsPerSet: 800, nodesPerSet: 50}
 	extending = strategy{podsPerSet: 5000, nodesPerSet: 50, extends: true}

@@ -81,7 +81,7 @@ func pods(p problem.Proposal) string {
 	return units.Counted(n, "pod")
 }
 
-// noCheaperType returns the refusal if each type may be launched in an offering that costs limit or more.
+// noCheaperType returns the refusal of a planned node each of whose types may launch in an offering that costs limit or more.
 func noCheaperType(limit float64) model.Verdict {
 	return model.Verdict{Rule: model.RulePrice, Cause: model.CauseMayCostMore, Subject: fmt.Sprintf(
 		"can't replace with a cheaper node: every other instance type may launch in an offering that costs $%.4f/h or more", limit)}

@@ -221,7 +221,7 @@ func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 }
 
 // unconstrained reports whether each pod can run on any node that has enough of the usual resources and whose taints it
-// tolerates. Such pods have no node selector, affinity, spread constraint, volume, host port or device.
+// tolerates. Such pods have no node selector, affinity, spread constraint, volume claim, resource claim, host port or device.
 func unconstrained(pods []*model.Pod) bool {
 	for _, p := range pods {
 		for name := range p.Requests {

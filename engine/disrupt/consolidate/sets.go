@@ -75,7 +75,7 @@ func (s *search) split() (replaced, filled []*problem.Candidate) {
 	return replaced, filled
 }
 
-// sets removes the candidates of list in sets that are as large as budgets allow. Candidates in closed receive no pods.
+// sets removes candidates of list, where that pays, in sets as large as budgets allow. Candidates in closed receive no pods.
 func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 	for len(list) > 0 && !s.st.Exhausted() {
 		set, rest := s.nextSet(list)

@@ -26,8 +26,8 @@ const (
 // long as soonConsolidatable returns true, for at most eight gaps. After a wait, no other wait begins for as long as it
 // lasted. Otherwise pods that start and end all the time could delay consolidation forever.
 //
-// Consolidation also waits during a staged move. Otherwise pods of another command could take the capacity that is
-// reserved for the moving pods.
+// Consolidation also waits during a staged move; waits is then false. Otherwise pods of another command could take the
+// capacity that is reserved for the moving pods.
 func settle(st *problem.State, candidates []*problem.Candidate, cursor Cursor) (wait model.Verdict, next Cursor, waits bool) {
 	s := st.Problem.Snapshot
 	if st.Problem.Options.Simulate {

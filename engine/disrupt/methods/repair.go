@@ -45,7 +45,7 @@ func Repair(from *problem.State, due []*problem.Candidate) *problem.State {
 	return st
 }
 
-// faultyOf returns the candidates to repair, in order. It blocks those that must not be repaired.
+// faultyOf returns the candidates to repair, by falling score, then eviction cost and name. It blocks those that must stay.
 func faultyOf(st *problem.State, due []*problem.Candidate) []faulty {
 	policies, now := st.Problem.Options.Repair, st.Problem.Snapshot.Now
 	var found []faulty

@@ -49,7 +49,7 @@ func healthOf(st *problem.State) map[string]*poolHealth {
 	return health
 }
 
-// add counts one node.
+// add adds one node to the counts, its failed repairs to the failures, and sets begun if the node's repair is in progress.
 func (h *poolHealth) add(policies *repair.Policies, n *model.Node, now time.Time) {
 	inProgress := n.Rebooting() || status.Disrupting(n) && status.Reason(n) == status.ReasonUnhealthy
 	h.countRollbacks(n, inProgress || n.Deleting, now)

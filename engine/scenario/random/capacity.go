@@ -87,7 +87,7 @@ func drawPool(d dice, name string, c *scenario.Cluster) scenario.Pool {
 	return p
 }
 
-// drawRequirement draws one entry of a pool's template.
+// drawRequirement draws one requirement of a pool's template.
 func drawRequirement(d dice, c *scenario.Cluster) apiv1.NodeSelectorRequirementWithMinValues {
 	r := apiv1.NodeSelectorRequirementWithMinValues{Operator: corev1.NodeSelectorOpIn}
 	switch d.IntN(8) {

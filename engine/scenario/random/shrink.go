@@ -101,7 +101,7 @@ func parts(v any, at path, depth int) []path {
 	return out
 }
 
-// without returns a copy of v without the part, or nil if that would leave an empty list.
+// without returns a copy of v without the part at the path.
 func without(v any, at path) any {
 	return changed(v, at, func(any) (any, bool) { return nil, false })
 }

@@ -24,7 +24,7 @@ func (b *Bytes) next() byte {
 // below returns a number from 0 to n-1.
 func (b *Bytes) below(n int) int { return int(b.next()) % n }
 
-// flag returns true for one in n values of the next byte. For zero it returns false.
+// flag returns true for one in n values of the next byte. For a byte of zero it returns false, if n is at least 2.
 func (b *Bytes) flag(n int) bool { return b.next()%byte(n) == byte(n)-1 }
 
 // Pick returns one of the values.

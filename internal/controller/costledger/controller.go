@@ -1,7 +1,8 @@
 // Package costledger stores the ledger of costs in the ConfigMap karpenter-cost in the controller's namespace, and reads it at the
 // start. The command karpenter cost reads the ConfigMap.
 //
-// Its only state is whether the ConfigMap was read and whether a missing permission was logged.
+// Its state is whether the ConfigMap was read, what was stored last, and whether a missing permission was logged. If it is
+// lost, the ConfigMap is read and written once more.
 package costledger
 
 import (

@@ -31,8 +31,8 @@ const (
 	sweepEvery = time.Minute
 )
 
-// A Publisher writes the newest episodes, the settings and the unavailable offerings to the ConfigMap decisions.MapName. When it starts, it adds the episodes in that
-// ConfigMap to the log.
+// A Publisher writes the newest episodes, the settings and the unavailable offerings to the ConfigMap decisions.MapName. When it
+// starts, it adds the episodes in that ConfigMap to the log.
 type Publisher struct {
 	// Client writes the ConfigMap and reads NodeClaims from its cache. Live reads the ConfigMap without a cache, because a cache
 	// would watch all ConfigMaps.

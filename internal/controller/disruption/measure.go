@@ -129,7 +129,7 @@ func (c *Controller) remember(n *model.Node, kind string) {
 	c.consolidationTypes[n.Claim.UID] = kind
 }
 
-// forgetTypes removes the types of NodeClaims that were deleted or are no longer marked.
+// forgetTypes removes the consolidation types of NodeClaims that were deleted or are no longer marked.
 func (c *Controller) forgetTypes(s *model.Snapshot) {
 	if len(c.consolidationTypes) == 0 {
 		return
@@ -166,7 +166,7 @@ func (c *Controller) typeOf(n *model.Node) string {
 	return ""
 }
 
-// fail counts n replacements that were not initialized in time.
+// fail counts the n replacements of a node whose disruption is rolled back.
 func (c *Controller) fail(reason apiv1.DisruptionReason, method, decision string, n int) {
 	c.Metrics.Disruption.QueueFailuresTotal.WithLabelValues(decision, lower(reason), consolidationType(method)).Add(float64(n))
 }

@@ -54,7 +54,8 @@ func (c *Controller) tellMatched(ctx context.Context, n *model.Node) {
 	}
 }
 
-// force sets the termination deadline of unhealthy nodes to now, so that their pods are deleted without a drain.
+// force sets the termination deadline of unhealthy nodes to now, so that their pods are deleted without a drain, and deletes
+// their NodeClaims.
 func (c *Controller) force(ctx context.Context, cmd *model.Command, now time.Time) error {
 	var errs []error
 	for _, n := range cmd.Nodes {

@@ -135,7 +135,8 @@ func selected(o *corev1.Pod) (among require.Requirement, listed bool) {
 	return union(alternatives)
 }
 
-// union returns all zones that the alternatives list. listed is false if one alternative allows any zone, or if there is none.
+// union returns all zones that the alternatives list. listed is false if one alternative lists no zones (operator In), or if
+// there are no alternatives.
 func union(alternatives []require.Set) (among require.Requirement, listed bool) {
 	var values []string
 	for _, set := range alternatives {

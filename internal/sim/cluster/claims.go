@@ -59,7 +59,7 @@ func (v *Volumes) claim(now time.Time, r ref) (time.Time, error) {
 	return time.Time{}, v.bind(claim, pv)
 }
 
-// unselect asks the scheduler to select another node.
+// unselect removes the selected node from the claim, so that the scheduler selects another one.
 func (v *Volumes) unselect(claim *corev1.PersistentVolumeClaim) error {
 	claim = claim.DeepCopy()
 	delete(claim.Annotations, volume.AnnSelectedNode)
@@ -171,7 +171,8 @@ func (v *Volumes) bind(claim *corev1.PersistentVolumeClaim, pv *corev1.Persisten
 	return err
 }
 
-// volume releases or deletes the volume of a claim that was deleted, and binds claims that wait for a volume by its name.
+// volume releases or deletes the volume of a claim that was deleted. For a volume without a claim, it marks the claims that
+// wait for a volume with its name as changed, so that they are bound.
 func (v *Volumes) volume(_ time.Time, r ref) (time.Time, error) {
 	pv, ok := kubeapi.Find[*corev1.PersistentVolume](v.c.server, "", r.name)
 	if !ok {

@@ -6,8 +6,8 @@
 //   - Kubelets make nodes ready, run pods and end them. A test can stop one, or set conditions of its node.
 //   - NodeLifecycle taints nodes by their conditions, evicts pods by NoExecute taints, and removes pods of nodes that were
 //     deleted.
-//   - Workloads is Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, the status of PodDisruptionBudgets, and the
-//     deletion of objects whose owner was deleted.
+//   - Workloads is Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, and the status of PodDisruptionBudgets.
+//   - Garbage deletes objects whose owners were all deleted.
 //   - Volumes provisions volumes where the scheduler selected a node, and attaches them.
 //   - Load changes the replicas of Deployments over time.
 //

@@ -25,7 +25,7 @@ const (
 type NodeLifecycle struct {
 	*Actor
 	c *Cluster
-	// since is when a pod was first seen on a node that was deleted, or on a node with a NoExecute taint without TimeAdded.
+	// since is when a pod was first seen on a node that was deleted, or on a node with a NoExecute taint.
 	since map[types.UID]time.Time
 }
 

@@ -129,7 +129,8 @@ func (l *Load) deployment(now time.Time, r ref) (time.Time, error) {
 	return s.nextAt, nil
 }
 
-// decide returns the replicas for a demand: the highest number that demand required within Curve.Stabilize.
+// decide returns the replicas for a demand. If it requires fewer than the current replicas, the result is the highest number
+// that demand required within Curve.Stabilize, at most current.
 func (s *scaler) decide(demand float64, current int32, now time.Time) int32 {
 	wanted := current
 	if current == 0 || math.Abs(demand/float64(current)-1) > tolerance {

@@ -154,8 +154,8 @@ func setLabel(o metav1.Object, key, value string) {
 	o.SetLabels(m)
 }
 
-// available reports whether a pod has been ready for minReadySeconds. at is the time at which that is or was so. It is zero
-// if the pod is not ready.
+// available reports whether a pod has been ready for minReadySeconds. at is when it has been or will have been. It is zero if
+// the pod is not ready.
 func available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (ok bool, at time.Time) {
 	isReady, since := podReady(pod)
 	if !isReady {
@@ -168,7 +168,7 @@ func available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (ok bool, 
 // tally is how many pods of a workload there are.
 type tally struct {
 	total, ready, available int32
-	next                    time.Time // when a pod becomes available
+	next                    time.Time // when the next pod becomes available, zero for never
 }
 
 // count counts pods.

@@ -189,7 +189,8 @@ func (w *World) get(name string, o client.Object) bool {
 	return err == nil
 }
 
-// Condition returns "Status Reason" of the claim's condition, "" if it does not have the condition.
+// Condition returns "Status Reason" of the claim's condition t. It returns "" if the claim does not have the condition, and
+// "claim gone" if there is no claim with the name.
 func (w *World) Condition(claim, t string) string {
 	w.t.Helper()
 	o := w.GetClaim(claim)

@@ -78,8 +78,9 @@ func (c *Controller) deleteClaim(ctx context.Context, claim *apiv1.NodeClaim) (d
 	return true, nil
 }
 
-// deadlineOf returns the end of the drain, at which the node is terminated even if pods remain; zero if there is none. An invalid
-// annotation is logged and ignored, so that a typo neither stops nor shortens a drain.
+// deadlineOf returns the end of the drain, at which the node is terminated even if pods remain; zero if there is none. It
+// publishes the deadline as an event. An invalid annotation is logged and ignored, so that a typo neither stops nor shortens
+// a drain.
 func (c *Controller) deadlineOf(ctx context.Context, node *corev1.Node, claim *apiv1.NodeClaim) time.Time {
 	deadline, err := drain.Deadline(claim)
 	if err != nil {

@@ -81,7 +81,7 @@ func (l *launches) recall(name string, uid types.UID) launchState {
 	return launchState{}
 }
 
-// forget removes the state of a claim. It is called when the cache has that state.
+// forget removes the state of a claim. It is called when the cache has that state, or when the claim no longer exists.
 func (l *launches) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,8 +27,8 @@ type pods struct {
 	decision drain.Decision
 }
 
-// read decides which pods are evicted before the reboot. Pods of DaemonSets are not evicted. PodDisruptionBudgets and
-// do-not-disrupt protect pods only until the deadline.
+// read reads the pods of the node and sets decision: which of them are evicted before the reboot. Pods of DaemonSets are not
+// evicted. PodDisruptionBudgets and do-not-disrupt protect pods only until the time limit of the drain (repair.RebootBound).
 func (p *pods) read(ctx context.Context) error {
 	list := &corev1.PodList{}
 	if err := p.Client.List(ctx, list, client.MatchingFields{"spec.nodeName": p.node.Name}); err != nil {
