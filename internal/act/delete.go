@@ -21,7 +21,7 @@ func DeleteNode(ctx context.Context, c client.Writer, node *corev1.Node) (delete
 	return remove(ctx, c, node, "node")
 }
 
-// remove deletes the object if it exists and has the same UID.
+// remove deletes the object if it exists. If the existing object has another UID, the error is a conflict.
 func remove(ctx context.Context, c client.Writer, o client.Object, kind string) (deleted bool, err error) {
 	uid := o.GetUID()
 	err = c.Delete(ctx, o, client.Preconditions{UID: &uid})

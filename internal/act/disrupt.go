@@ -118,8 +118,8 @@ func (a *Actor) mark(
 	return []client.Object{claim, node}, nil
 }
 
-// Unmark removes everything that mark wrote, so that pods can be bound to the node again. It returns the objects that
-// it wrote.
+// Unmark removes what mark wrote, except the history of repairs, so that pods can be bound to the node again. It returns
+// the objects that it wrote.
 func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, error) {
 	node, err := Again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()
@@ -149,8 +149,8 @@ func (a *Actor) Unmark(ctx context.Context, n *model.Node) ([]client.Object, err
 	return []client.Object{node, claim}, nil
 }
 
-// Adopt removes the annotations of a replacement whose command was cancelled, so that it becomes an ordinary node. It
-// returns the objects that it wrote.
+// Adopt makes a replacement whose command was cancelled an ordinary node: it removes the names of the replaced claims and
+// the stage of a staged move from the claim. It returns the objects that it wrote.
 func (a *Actor) Adopt(ctx context.Context, n *model.Node) ([]client.Object, error) {
 	claim := n.Claim.DeepCopy()
 	annotate(claim, apiv1.ReplacesAnnotationKey, "")

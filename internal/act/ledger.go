@@ -20,8 +20,8 @@ type Ledger struct {
 	Live client.Reader
 }
 
-// A RecordedElsewhereError means that another process recorded a launch of the claim after the claim was read. A leader that
-// was paused and has not yet noticed that it lost its lease gets it.
+// A RecordedElsewhereError means that another process recorded a launch of the claim after the claim was read. This happens
+// to a leader that was paused and has not yet noticed that it lost its lease.
 type RecordedElsewhereError struct{ Claim string }
 
 // Error implements error.

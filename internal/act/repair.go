@@ -18,7 +18,8 @@ import (
 )
 
 // annotateRepair sets the annotations of a repair on the claim of a node that is replaced or rebooted: the drain bound, the
-// history of repairs and, for a replacement, the condition. It does nothing if r is nil.
+// history of repairs and, for a replacement, the condition. For a reboot, it removes those of an earlier reboot. It does
+// nothing if r is nil.
 func annotateRepair(claim *apiv1.NodeClaim, r *model.Repair, now time.Time) {
 	if r == nil {
 		return
@@ -43,7 +44,7 @@ func annotateRepair(claim *apiv1.NodeClaim, r *model.Repair, now time.Time) {
 
 // RequestReboot requests the reboot of n on its claim. It first writes the history and the drain bound, then the
 // conditions that start the reboot. After a crash in between, the history counts a reboot that was not started.
-// RequestReboot returns the objects that it wrote, none if the node is being rebooted already.
+// RequestReboot returns the objects that it wrote, none if the node is being rebooted or its claim deleted already.
 func (a *Actor) RequestReboot(ctx context.Context, n *model.Node, r *model.Repair, now time.Time) ([]client.Object, error) {
 	begun := false
 	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {

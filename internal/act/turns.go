@@ -16,9 +16,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
-// Reserve reserves existing nodes for a staged move. For each node, it first writes the names of the claims from which pods will
-// move to the node's claim. Then it adds the taint that excludes all pods to the node. If a node cannot be reserved, it has no
-// taint, and the error joins the failures. Reserve returns the objects that it wrote. Without Turns it does nothing.
+// Reserve reserves existing nodes for a staged move. For each node, it first records on the node's claim from which claims
+// pods will move to the node. Then it taints the node, so that no pods are bound to it. If a node cannot be reserved, it has
+// no taint, and the error joins the failures. Reserve returns the objects that it wrote. Without Turns it does nothing.
 func (a *Actor) Reserve(ctx context.Context, destinations []move.Destination) ([]client.Object, error) {
 	if !a.Turns {
 		return nil, nil
@@ -51,7 +51,7 @@ func (a *Actor) reserve(ctx context.Context, d move.Destination) ([]client.Objec
 	return []client.Object{claim, node}, nil
 }
 
-// Open removes the taint of a reserved node whose stage begins. It returns the objects that it wrote.
+// Open removes what Reserve wrote from a node whose stage begins. It returns the objects that it wrote.
 func (a *Actor) Open(ctx context.Context, n *model.Node) ([]client.Object, error) {
 	node, err := Again(ctx, a.live(), n.Object, func(before *corev1.Node) (*corev1.Node, error) {
 		node := before.DeepCopy()

@@ -144,8 +144,8 @@ func (r *auditReader) begin(p *corev1.Pod, namespace string, at int64) {
 	r.trace.Pods = append(r.trace.Pods, Pod{Shape: r.shape(p), Created: at, Deleted: never})
 }
 
-// end records the end of a pod. p is the pod if the event has it as an object, otherwise nil. If the creation of p is not
-// in the log, p existed before the log.
+// end records the end of a pod. p is the pod if the event has it as an object, otherwise nil. If the log has no creation
+// of the pod, end adds p to the trace as a pod that exists since the first event so far, or ignores the event if p is nil.
 func (r *auditReader) end(namespace, name string, at int64, p *corev1.Pod) {
 	key := namespace + "/" + name
 	i, ok := r.live[key]
@@ -223,7 +223,7 @@ func (r *auditReader) template(p *corev1.Pod) *corev1.Pod {
 	return t
 }
 
-// finish moves the start of the log before its first pods, and adds warnings.
+// finish adds the warnings and the period of the log to the trace.
 func (r *auditReader) finish() {
 	warn := func(n int, format string) {
 		if n > 0 {

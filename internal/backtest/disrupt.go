@@ -15,7 +15,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A command is a decision of disruption that is being carried out. Its nodes are deleted once its replacements have
+// A command is a decision of disruption that is being carried out. Its nodes are deleted once all its replacements have
 // joined.
 type command struct {
 	nodes        []*node
@@ -89,7 +89,7 @@ func (w *world) mark(n *node, c *model.Command, replacements []string) {
 	w.wrote(n)
 }
 
-// unmark removes the mark of a node whose disruption is cancelled.
+// unmark cancels the disruption of a node: it removes the mark, and the node no longer counts as disrupted.
 func (w *world) unmark(n *node) {
 	n.status = stays
 	n.object.Spec.Taints = slices.DeleteFunc(slices.Clone(n.object.Spec.Taints), func(t corev1.Taint) bool { return t.Key == apiv1.DisruptedTaintKey })
@@ -100,8 +100,8 @@ func (w *world) unmark(n *node) {
 	w.wrote(n)
 }
 
-// advance deletes the nodes of the commands whose replacements have joined, unless the disruption of a node is no longer
-// valid. Then it drains the deleted nodes. It reports whether pods remain on one of them.
+// advance deletes the nodes of the commands whose replacements have all joined. A node whose disruption is no longer valid
+// is unmarked instead. Then advance drains the deleted nodes. It reports whether pods remain on one of them.
 func (w *world) advance() bool {
 	var due []*node
 	w.commands = slices.DeleteFunc(w.commands, func(c *command) bool {

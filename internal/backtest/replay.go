@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Replay replays a trace under the policy. The trace must have been cut. progress, which may be nil, is called from
-// time to time with the replayed share of the period, from 0 to 1. An error is that of the policy's Planner.
+// Replay replays a trace under the policy. The trace must have been cut (see Trace.Cut). progress, which may be nil, is
+// called from time to time with the replayed share of the period, from 0 to 1.
 func Replay(t *Trace, p Policy, s Settings, progress func(done float64)) (Result, error) {
 	r, err := begin(t, p, s)
 	if err != nil {
@@ -60,7 +60,7 @@ type replay struct {
 	draining   bool
 }
 
-// deletions returns the indexes of the pods that are deleted within the period, in the order of their deletion.
+// deletions returns the indexes of the pods that are deleted before the end of the period, in the order of their deletion.
 func deletions(t *Trace) []int {
 	var out []int
 	for i, p := range t.Pods {
@@ -72,7 +72,7 @@ func deletions(t *Trace) []int {
 	return out
 }
 
-// createUntil creates the pods that the trace creates up to the time at.
+// createUntil creates those pods of the trace that are created at or before the time at and are deleted after it.
 func (r *replay) createUntil(at int64) {
 	for r.created < len(r.trace.Pods) && r.trace.Pods[r.created].Created <= at {
 		p := &r.trace.Pods[r.created]
@@ -132,7 +132,7 @@ func (r *replay) delete(number int) {
 // samples is the minimum number of computations of the lower bound in a period.
 const samples = 24
 
-// floor computes the lower bound of the price per hour, and charges it for the time until the next computation.
+// floor computes the lower bound of the price per hour now, and counts it for the time until the next computation.
 func (r *replay) floor() {
 	until := min(r.now+max(r.settings.Step.Milliseconds(), min(r.settings.Sample.Milliseconds(), (r.end-r.begin)/samples)), r.end)
 	o := r.policy.Options.Pack
@@ -176,7 +176,7 @@ func compareRefs(a, b model.Ref) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Key, b.Key))
 }
 
-// A tally has the results that are counted during a replay.
+// A tally collects the numbers of a Result during a replay.
 type tally struct {
 	// alive has the existing pods, indexed by their number in the trace.
 	alive []*pod
@@ -206,7 +206,7 @@ func (t *tally) unbound(p *pod, at int64) {
 	t.neverBound++
 }
 
-// charge adds the price of a node that is terminated now.
+// charge adds the price of a node from its launch until now.
 func (t *tally) charge(n *node, now int64) {
 	t.dollars += n.price * float64(now-n.launched) / hour
 }
@@ -214,11 +214,12 @@ func (t *tally) charge(n *node, now int64) {
 // A Result is the result of replaying the trace under one policy. Its JSON is part of the output of the command.
 type Result struct {
 	Policy string `json:"policy"`
-	// Dollars is the price of all nodes from launch to termination. Floor is a lower bound of the price for the same pods,
-	// computed at intervals.
+	// Dollars is the price of all nodes from launch to termination, or to the end of the period. Floor is a lower bound of
+	// the price for the same pods, computed at intervals.
 	Dollars float64 `json:"dollars"`
 	Floor   float64 `json:"floorDollars"`
-	// Evictions is the number of pods that disruption evicted, Disrupted the number of nodes from which it evicted them.
+	// Evictions is the number of evicted pods, Disrupted the number of nodes, also empty ones, whose disruption was not
+	// cancelled.
 	Evictions int     `json:"evictions"`
 	Disrupted int     `json:"nodesDisrupted"`
 	Pending   Pending `json:"pendingSeconds"`
@@ -231,7 +232,7 @@ type Result struct {
 	Peak     int `json:"nodesAtMost"`
 }
 
-// Pending describes how long pods waited for a node, in seconds.
+// Pending has the median, the 95th percentile and the maximum of the times that pods waited for a node, in seconds.
 type Pending struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`

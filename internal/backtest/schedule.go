@@ -9,12 +9,12 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// retry is the interval after which pods that the last plan refused are planned again.
+// retry is the time after which a pod that a plan refused is planned again.
 const retry = 5 * time.Minute
 
-// schedule binds waiting pods. A pod with a planned node is bound to that node once the node has joined. Other pods
-// are bound to the node with the best score, if only resources and taints decide where they may run. The remaining
-// pods are left to the next plan.
+// schedule binds waiting pods. A pod with a planned node waits until that node has joined, and is bound to it if it fits.
+// Another pod is bound to the node with the best score (see best) if only resources and taints decide where the pod may
+// run, and if the pod is new or capacity was freed since the last call. The remaining pods are left to the next plan.
 func (w *world) schedule() {
 	var kept []*pod
 	for _, p := range w.waiting {
@@ -51,8 +51,8 @@ func (n *node) fits(p *pod) bool {
 	return true
 }
 
-// best returns the node with the highest score among those with room for the pod. Of equal scores, it returns the node that
-// was launched first.
+// best returns the node with the highest score, nil if there is none, among the joined and unmarked nodes that have room
+// for the pod and whose taints it tolerates. Of equal scores, it returns the node that was launched first.
 func (w *world) best(p *pod) (found *node) {
 	most := math.Inf(-1)
 	for _, n := range w.nodes {
@@ -83,7 +83,8 @@ func (n *node) score(p *pod) float64 {
 	return 100*(1-(cpu+memory)/2) + 100*(1-math.Abs(cpu-memory)/2)
 }
 
-// provision makes a plan and launches its nodes, if there is a waiting pod that no plan has considered yet.
+// provision makes a plan and launches its nodes, if a waiting pod without a planned node was not refused by any plan yet,
+// or was refused at least retry ago. boot is the time from the launch of a node until it joins.
 func (w *world) provision(boot time.Duration) {
 	due := false
 	for _, p := range w.waiting {

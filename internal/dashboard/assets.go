@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/dashboard/stream"
 )
 
-// files are the built page. Package web has its source.
+// files are the built page. The directory web of the repository has its source.
 //
 //go:embed assets
 var files embed.FS

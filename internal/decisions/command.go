@@ -92,7 +92,7 @@ func Withheld(nodes []model.PlannedNode, reason string) []Refusal {
 	return out
 }
 
-// Refused returns the refusal of equal pods. reason is the message of their event.
+// Refused returns the refusal of equal pods, of which there must be at least one. Its Reason has the words of their event.
 func Refused(pods []*model.Pod, f explain.Finding) Refusal {
 	reason := f.Why
 	if f.Pool != "" {

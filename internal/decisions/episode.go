@@ -35,7 +35,7 @@ const (
 )
 
 // An Episode is one decision with its effects. Prices are in US dollars per hour. Each list has at most maxList, maxRefused or
-// maxEffects entries. The number next to a list counts all entries, including those that were cut.
+// maxEffects entries. LaunchedNodes, RemovedNodes, RefusedTotal and EffectsTotal also count what was cut.
 type Episode struct {
 	// ID is unique among the episodes of a cluster.
 	ID   string    `json:"id"`
@@ -59,10 +59,10 @@ type Episode struct {
 	Removals      []Removal `json:"removals,omitempty"`
 	RemovedNodes  int       `json:"removedNodes"`
 	// Refused are alternatives that were not chosen, with the reason: pods without a node, nodes that are kept, and
-	// commands that are withheld.
+	// nodes and commands that are withheld. RefusedTotal is the sum of their Counts.
 	Refused      []Refusal `json:"refused,omitempty"`
 	RefusedTotal int       `json:"refusedTotal"`
-	// DollarsBefore is the price of all nodes before the decision. DollarsAfter is their price after all its effects.
+	// DollarsBefore is the price of all nodes before the decision. DollarsAfter is the price expected after all its effects.
 	DollarsBefore float64 `json:"dollarsPerHourBefore"`
 	DollarsAfter  float64 `json:"dollarsPerHourAfter"`
 	// EvictionsPlanned is how many pods have to move. Evictions is how many pods were evicted or deleted so far.
@@ -180,7 +180,7 @@ func cut(text string) string {
 	return text[:end]
 }
 
-// Concerns reports whether the episode launches or removes the named node or NodeClaim.
+// Concerns reports whether the episode launches or removes the node or NodeClaim with the name, or has an effect on it.
 func (e *Episode) Concerns(name string) bool {
 	return slices.ContainsFunc(e.Launches, func(l Launch) bool { return l.Claim == name }) ||
 		slices.ContainsFunc(e.Removals, func(r Removal) bool { return r.Node == name || r.Claim == name }) ||

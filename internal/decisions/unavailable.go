@@ -26,7 +26,7 @@ type Unavailable struct {
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// An UnavailableGroup has the unavailable offerings of one capacity type in one zone.
+// An UnavailableGroup has the unavailable offerings with the same capacity type, zone and Quota.
 type UnavailableGroup struct {
 	CapacityType string `json:"capacityType"`
 	Zone         string `json:"zone"`

@@ -115,8 +115,8 @@ func (c *Cluster) server() error {
 	return nil
 }
 
-// needed are the kinds that the API server must serve. A missing kind has the given level: Error if the controller
-// requires it, less if only an optional feature does.
+// needed are the kinds that the API server should serve. A missing kind is reported at the given level: Error if the
+// controller requires it, a lower one if only an optional feature does.
 var needed = []struct {
 	groupVersion, resource string
 	level                  finding.Level
@@ -154,8 +154,8 @@ func (c *Cluster) crds(context.Context) {
 	}
 }
 
-// storedVersions checks status.storedVersions of the CRDs. A CRD can be upgraded only if the new CRD has all versions
-// in that list.
+// storedVersions checks status.storedVersions of the CRDs, and that no CRD uses a conversion webhook. A CRD can be upgraded
+// only if the new CRD has all versions in status.storedVersions.
 func (c *Cluster) storedVersions(ctx context.Context) {
 	for _, name := range []string{"nodepools.karpenter.sh", "nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws"} {
 		crd := &apiextensionsv1.CustomResourceDefinition{}

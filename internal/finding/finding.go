@@ -18,7 +18,8 @@ const (
 type Finding struct {
 	Check string `json:"check"`
 	Level Level  `json:"level"`
-	// Message states what was found. Fix states what the user can do about it; it is empty at level OK.
+	// Message states what was found. Fix states what the user can do about it; it is empty if nothing need be done, as at
+	// level OK.
 	Message string `json:"message"`
 	Fix     string `json:"fix,omitempty"`
 }

@@ -12,7 +12,8 @@ import (
 // Other is the name for all namespaces, owners and labels that exceed the maximum number of keys.
 const Other = "other"
 
-// The maximum number of keys in one bucket: while amounts are added, and after it is complete.
+// If a bucket has maxKeys keys, amounts with new keys are added to their coarse keys (see coarse). When the next bucket
+// begins, only the keptKeys largest amounts of a bucket keep their keys (see compact).
 const (
 	maxKeys  = 1000
 	keptKeys = 250
@@ -74,7 +75,8 @@ func (b *Book) bucket(at time.Time) *Bucket {
 	return fresh
 }
 
-// push appends a bucket to tier i. If the tier has too many buckets, the oldest ones are added to the next tier.
+// push adds a bucket to tier i: to the last bucket there if both are in the same period, otherwise as a new bucket. If the
+// tier then has too many buckets, the oldest ones are moved to the next tier, or dropped if there is none.
 func (b *Book) push(i int, fresh *Bucket) {
 	t := &b.tiers[i]
 	if n := len(t.list); n > 0 && fresh.Start.Truncate(t.step).Equal(t.list[n-1].Start) {

@@ -18,9 +18,10 @@ type Commitment struct {
 	EligibleNodes float64 `json:"eligibleNodes"`
 	CoveredNodes  float64 `json:"coveredNodes"`
 	Coverage      float64 `json:"coverage"`
-	// SavedPerHour is what the nodes would cost more without it, in dollars per hour.
+	// SavedPerHour is how much more the nodes would cost without the commitment, in dollars per hour.
 	SavedPerHour float64 `json:"savedPerHour"`
-	// Since is how the nodes used it in the period of a report, nil in a ledger and without history.
+	// Since is how the nodes used the commitment in the period of a report. It is nil in a ledger, and in a report without
+	// amounts of the commitment in that period.
 	Since *CommitmentPeriod `json:"since,omitempty"`
 	// Ended is true if the commitment is not in the price book any more, or covers no type of the NodePools.
 	Ended bool `json:"ended,omitempty"`
@@ -34,7 +35,7 @@ type CommitmentPeriod struct {
 	EligibleNodeHours float64 `json:"eligibleNodeHours"`
 	CoveredNodeHours  float64 `json:"coveredNodeHours"`
 	Coverage          float64 `json:"coverage"`
-	// Saved is what the nodes would have cost more without it, in dollars.
+	// Saved is how much more the nodes would have cost without the commitment, in dollars.
 	Saved float64 `json:"saved"`
 }
 
@@ -88,7 +89,7 @@ func (b *Bucket) use(name string, u Used) {
 }
 
 // commitmentsSince returns the commitments with their use since a time. Commitments that do not exist any more come last, by
-// name. They have a use of the period only.
+// name, with only Name, Since and Ended set.
 func (s Saved) commitmentsSince(book *Book, since time.Time) []Commitment {
 	out, used := slices.Clone(s.Commitments), book.Used(since)
 	for i := range out {

@@ -60,16 +60,16 @@ func (l *Ledger) Begin() {
 	l.begun = true
 }
 
-// Charged returns the time up to which costs are charged, and the price per hour at that time. The time is zero before the
-// first observation.
+// Charged returns the time up to which costs are charged, and the price per hour at the last observation. The time is zero
+// before the first observation or Restore.
 func (l *Ledger) Charged() (until time.Time, total cost.Micros) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last, l.now.Total
 }
 
-// Floor returns a lower bound of the price per hour in dollars for the capacity that the running pods need. ok is false
-// before the first observation.
+// Floor returns a lower bound of the price per hour in dollars for the capacity that the running pods need, 0 before the
+// first observation. ok is false before the first observation or Restore, and for a nil Ledger.
 func (l *Ledger) Floor() (dollars float64, ok bool) {
 	if l == nil {
 		return 0, false
@@ -203,6 +203,7 @@ func (l *Ledger) move(now time.Time, k cost.Key, price cost.Micros, d time.Durat
 }
 
 // reprice charges the difference between the new and the previous price, from the time at which the new price became valid.
+// If no price was known before, it charges the new price from the launch.
 func (l *Ledger) reprice(in *cost.Input, n *model.Node, before billed) {
 	now := in.Snapshot.Now
 	price, _ := in.Price(n)
@@ -251,8 +252,8 @@ func launchedAt(n *model.Node) time.Time {
 	return n.Claim.CreationTimestamp.Time
 }
 
-// endedAt returns the time at which the billing of the claim's instance ends: when its termination was requested. If the
-// claim does not exist any more, that time is not known, and endedAt returns the middle between the last observation and now.
+// endedAt returns the time at which the billing of the claim's instance ends: when its termination was requested. If that
+// is not known, as for a claim that is gone, endedAt returns the middle between the last observation and now.
 func (l *Ledger) endedAt(s *model.Snapshot, uid types.UID) time.Time {
 	for _, c := range s.Claims.Values() {
 		if c.UID != uid {

@@ -19,7 +19,7 @@ type shown struct {
 	due               map[cost.Key]float64
 }
 
-// name returns text if it is known, or if fewer than most names are known. Otherwise it returns Other.
+// name returns text, and adds it to the known names. If text is not known and most names are known already, it returns Other.
 func name(known *map[string]bool, text string, most int) string {
 	if *known == nil {
 		*known = map[string]bool{}

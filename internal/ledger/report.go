@@ -15,8 +15,8 @@ type Query struct {
 	// Since is the time from which amounts are counted. The zero time, and times before the beginning of the ledger, stand
 	// for that beginning.
 	Since time.Time
-	// Now is the time up to which the rates of a stored ledger are charged, but at most staleAfter after it was stored. The
-	// zero time means that they are not charged.
+	// Now is the time up to which the report charges the rates of the stored ledger. If it is before Saved.Until, such as the
+	// zero time, or more than staleAfter after it, the report ends at Saved.Until.
 	Now time.Time
 	// By has the fields by which rows are grouped; if it is empty, rows are grouped by namespace.
 	By []cost.Field
@@ -41,7 +41,7 @@ func (m *Money) add(rate cost.Micros, dollars float64) {
 // and Overhead of the report do.
 type Row struct {
 	Key string `json:"key"`
-	// Values are the values of the fields that make up Key.
+	// Values are the values of the fields that make up Key, nil if there is only one field.
 	Values []string `json:"values,omitempty"`
 	Money
 	Idle     *Money `json:"idle,omitempty"`
@@ -57,7 +57,7 @@ type CauseRow struct {
 	Opens map[string]time.Time `json:"opens,omitempty"`
 }
 
-// A Saving is the sum of the actions with the same day, reason and decision.
+// A Saving is the sum of the actions that ended on the same day (in UTC) and have the same reason and decision.
 type Saving struct {
 	Day      string  `json:"day"`
 	Reason   string  `json:"reason"`
@@ -227,7 +227,8 @@ func of(sums map[cost.Cause]*Money, c cost.Cause) *Money {
 	return sums[c]
 }
 
-// savings returns the actions that began since a time, the newest last, and their sums by day, reason and decision.
+// savings returns the actions that began since a time, in the stored order, and the sums of the ended ones by day, reason
+// and decision.
 func (s Saved) savings(since time.Time) (sums []Saving, actions []Action) {
 	index := map[[3]string]int{}
 	for _, a := range s.Actions {

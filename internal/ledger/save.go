@@ -144,8 +144,8 @@ func (s Saved) Encode() ([]byte, error) {
 	}
 }
 
-// dropOldest removes a quarter of the buckets of the last tier that has more than one, and reports whether there is such a
-// tier.
+// dropOldest removes the oldest quarter, at least one, of the buckets of the last tier that has more than one bucket. It
+// reports whether there is such a tier.
 func (s *Saved) dropOldest() bool {
 	for i := len(s.Tiers) - 1; i >= 0; i-- {
 		if n := len(s.Tiers[i]); n > 1 {

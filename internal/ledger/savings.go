@@ -35,7 +35,7 @@ type Action struct {
 	// Evictions is the number of pods that had to move.
 	Evictions int `json:"evictions"`
 
-	// claims are the names of the claims whose nodes still exist.
+	// claims are the names of the claims of Nodes, nil once the action has ended.
 	claims map[string]bool
 	told   bool // true if the action was added to the metrics
 }
@@ -48,7 +48,7 @@ func (a *Action) Realized() float64 {
 	return a.Before - a.After
 }
 
-// maxActions is the number of stored actions. The oldest are removed.
+// maxActions is the maximum number of stored actions. If there are more, the oldest are removed.
 const maxActions = 200
 
 // savings follows the commands of disruption.
@@ -67,8 +67,8 @@ type decided struct {
 // undecided is the time after which a command is dropped whose nodes were not marked.
 const undecided = 5 * time.Minute
 
-// observe begins an action for each node that was marked for disruption since the last call. It ends the actions whose nodes do
-// not exist or are not marked any more.
+// observe begins the actions of nodes that are marked for disruption and have none yet: one for all nodes of a command. It
+// ends the actions whose nodes do not exist or are not marked any more.
 func (v *savings) observe(s *model.Snapshot, in *cost.Input, commands []model.Command) {
 	for _, n := range s.Nodes() {
 		if n.Claim != nil && (status.Disrupting(n) || n.Deleting) && v.running(n.Claim.Name) == nil {
@@ -154,7 +154,8 @@ func (v *savings) fresh(claims []string) []string {
 	})
 }
 
-// follow ends the action if its nodes no longer exist, or if none of them is marked any more.
+// follow ends the action if its nodes no longer exist, or if none of them is marked any more. The action is cancelled if all
+// its nodes still exist, otherwise done.
 func (v *savings) follow(s *model.Snapshot, in *cost.Input, a *Action) {
 	left, marked := 0, 0
 	for name := range a.claims {

@@ -1,4 +1,4 @@
-// Package live reads a running cluster once, for commands that show decisions for it.
+// Package live reads a running cluster once (Read) or continuously (Watch), for commands that show decisions for it.
 //
 // It lists objects and passes them to package observe, as the controller does with the objects that it watches. So the
 // command and the controller have the same snapshot. Kinds that the cluster does not serve are ignored. Any other

@@ -98,7 +98,8 @@ func Read(ctx context.Context, r client.Reader, c clock.Clock) (*Cluster, error)
 	return out, nil
 }
 
-// Each calls f with each object on which decisions depend, by kind.
+// Each calls f with each object on which decisions depend, one kind after another. Kinds that the API server does not serve
+// are left out.
 func Each(ctx context.Context, r client.Reader, f func(client.Object) error) error {
 	for _, list := range []client.ObjectList{
 		&apiv1.NodePoolList{}, &apiv1.NodeClaimList{}, &awsv1.EC2NodeClassList{}, &overlayv1alpha1.NodeOverlayList{},

@@ -46,7 +46,8 @@ func each(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// decode decodes the document. ok is false if its kind is skipped, because it is not in kinds.
+// decode decodes the document. ok is false if the document is skipped: its kind is not in kinds, or it has no kind and its
+// file was found in a directory.
 func (d *document) decode(ctx context.Context, like *sharer) (out decoded, ok bool) {
 	switch {
 	case d.kind == "" && d.source.found:
@@ -187,7 +188,7 @@ func problemText(p *field.Error) string {
 	return p.ErrorBody()
 }
 
-// mistake is like fail, but computes the line only if the error is printed.
+// mistake is like fail, but the line and the name of the object are computed only if the error is printed (see located).
 func (d *document) mistake(at path, message string) *Error {
 	return &Error{Place: d.place(), Field: at.String(), Message: message, document: d, path: at}
 }

@@ -10,7 +10,7 @@ import (
 // A path is the path of a field within an object: names of fields (string) and indexes of items (int).
 type path []any
 
-// String returns p in the notation of Kubernetes: spec.containers[0].resources.requests[cpu].
+// String returns p in the notation of Kubernetes: spec.containers[0].resources.requests[nvidia.com/gpu].
 func (p path) String() string {
 	var b strings.Builder
 	for _, step := range p {

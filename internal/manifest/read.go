@@ -171,7 +171,7 @@ func cut(sources []*source) ([]*document, Errors) {
 	return docs, errs
 }
 
-// expand replaces each document that is a List of Kubernetes by the items of the list.
+// expand replaces each document that is a List of Kubernetes or a JSON array by its items, and leaves out empty documents.
 func expand(docs []*document) ([]*document, Errors) {
 	out := make([]*document, 0, len(docs))
 	var errs Errors

@@ -126,7 +126,7 @@ func (c *cursor) text() error {
 	return c.fail("unexpected end of JSON: the string is not closed")
 }
 
-// eachField calls visit with the fields of a JSON object, in their order, until it returns false.
+// eachField calls visit with the fields of a JSON object, in their order, until visit returns false.
 func eachField(data []byte, visit func(key string, value []byte) bool) error {
 	c := &cursor{data: data}
 	if !c.next('{') {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Set has all objects that were read, in the order of the input.
+// A Set has all objects that were read, in the order of the input. Objects of earlier API versions come last.
 type Set struct {
 	// Warnings are sentences about input that was ignored or changed.
 	Warnings []string
@@ -53,7 +53,7 @@ func (s *Set) Error(o Object, kind, field, message string) *Error {
 // Len returns the number of objects.
 func (s *Set) Len() int { return len(s.objects) }
 
-// convert replaces documents of earlier API versions by converted ones.
+// convert removes the documents of earlier API versions, and appends the converted ones.
 func (s *Set) convert(docs []*document, legacy Legacy) ([]*document, Errors) {
 	var old []*document
 	if legacy == nil {

@@ -37,7 +37,7 @@ func (s *sharer) pod(data []byte) (*corev1.Pod, bool) {
 	return &p, true
 }
 
-// containersIn returns the text of spec.containers.
+// containersIn returns the text of spec.containers. ok is false if the pod does not have exactly one such field.
 func containersIn(data []byte) (list []byte, ok bool) {
 	n := 0
 	err := eachField(data, func(key string, value []byte) bool {

@@ -130,8 +130,8 @@ func yamlMessage(err error) string {
 	return noYAML + first
 }
 
-// items returns d itself, or its items if d is a list. An item without apiVersion and kind gets those of the list's
-// type.
+// items returns d itself, its items if d is a list, or nothing if d is empty. An item without a kind gets the apiVersion and
+// kind of the items of such a list. In a JSON array, that is a Pod of v1.
 func (d *document) items() ([]*document, *Error) {
 	c := &cursor{data: d.json}
 	c.space()

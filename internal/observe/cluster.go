@@ -237,7 +237,8 @@ func (c *Cluster) Remove(o client.Object) {
 	}
 }
 
-// remove removes the object, unless the known object with its name has another UID.
+// remove removes the object, unless Karpenter has written an object with the same name and another UID that the watch has not
+// delivered yet. It reports whether it removed the object.
 func (c *Cluster) remove(ref model.Ref, o client.Object) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -307,8 +308,8 @@ func (c *Cluster) Assume(objects ...client.Object) {
 	}
 }
 
-// isGone reports whether the object with the UID was deleted. known is the object that has its name now. Karpenter
-// creates only claims, so an object of another kind that is not known was deleted.
+// isGone reports whether the object with the UID was deleted. known is the object that has its name now. Of the assumed
+// objects, Karpenter creates only claims, so an object of another kind that is not known was deleted.
 func (c *Cluster) isGone(ref model.Ref, known client.Object, uid types.UID) bool {
 	if ref.Kind == model.KindClaim {
 		return c.removed.has(uid)

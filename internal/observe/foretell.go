@@ -16,8 +16,8 @@ import (
 // kube-scheduler tries one pod after another, tens or hundreds per second. Of a thousand new pods, the last one gets the
 // condition unschedulable only after many seconds. If plans contained only pods with that condition, there would be many small
 // plans, which cost more. So when one pod of a ReplicaSet, StatefulSet or Job is unschedulable, its other pods are treated as
-// unschedulable, too. So is a pod that has not been tried for overdueAfter. If such a pod fits on an existing node, the plan
-// places it there and launches nothing for it.
+// unschedulable, too. So is a pod of the default scheduler that has not been tried for overdueAfter, once another pod is
+// unschedulable (see Foretell). If such a pod fits on an existing node, the plan places it there and launches nothing for it.
 type backlog struct {
 	// unjudged are the pods that kube-scheduler has not tried, by key. seen is when each pending pod was first
 	// observed, by UID.

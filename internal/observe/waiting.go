@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// OnWork registers f, which is called whenever there may be work for provisioning: a pod is pending, a pool has changed, a node
-// is being deleted. f is called without locks held and must return at once.
+// OnWork registers f, which is called whenever there may be work for provisioning, such as when a pod is pending, a pool has
+// changed or a node is being deleted. f is called without locks held and must return at once.
 func (c *Cluster) OnWork(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,8 +172,9 @@ func awaitsNode(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && !ended && pod.DeletionTimestamp.IsZero()
 }
 
-// kept returns the promised node by pod key, and removes promises that are not valid any more. A promise is valid until its node
-// is initialized, and then until it expires. The caller holds mu.
+// kept returns the promised node by pod key, and removes promises that are not valid any more. A promise is valid while its
+// node exists, until the node is initialized, and then until the promise expires. A promise without a node (see Break) stays
+// valid. The caller holds mu.
 func (c *Cluster) kept(now time.Time) map[string]string {
 	out := make(map[string]string, len(c.promises))
 	for key, p := range c.promises {

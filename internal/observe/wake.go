@@ -34,7 +34,7 @@ func (c *Cluster) callCapacity() {
 }
 
 // changesCapacity reports whether the change of an object may make launches or removals of nodes necessary. before is nil for a
-// new object. The resources in the status of a NodePool are not compared, because they change with each node.
+// new or deleted object. The resources in the status of a NodePool are not compared, because they change with each node.
 func changesCapacity(before, after client.Object) bool {
 	switch after := after.(type) {
 	case *apiv1.NodeClaim:

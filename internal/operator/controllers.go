@@ -68,8 +68,8 @@ type base struct {
 	features
 }
 
-// controllers returns all controllers of the program, including those of the provider, and starts the watches of the
-// observed cluster.
+// controllers returns all controllers of the program, including those of the provider. It also starts the watches of the
+// observed cluster, and adds the dashboard to mgr.
 func controllers(
 	ctx context.Context, mgr ctrl.Manager, p Program, env Env, f features, provider Provider, log *decisions.Log,
 ) ([]Controller, error) {

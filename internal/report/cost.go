@@ -109,7 +109,7 @@ func (s Style) costTable(b *strings.Builder, r ledger.Report, wide bool) {
 	t.write(b, "", s.dim)
 }
 
-// opening returns the time at which the first of the budgets opens.
+// opening returns a text such as " (opens 15:04 UTC)" for the first budget that opens, "" if there is none.
 func opening(opens map[string]time.Time, now time.Time) string {
 	var first time.Time
 	for _, at := range opens {

@@ -82,8 +82,7 @@ type hold struct {
 	worth float64
 }
 
-// A reason groups nodes that are kept for the same reason. key is the NodePool if the rule concerns one, otherwise
-// empty.
+// A reason groups nodes that are kept for the same reason. Its fields are those of the Verdict.
 type reason struct {
 	rule  model.Rule
 	cause model.Cause

@@ -203,7 +203,7 @@ func (s Style) placements(b *strings.Builder, p *model.Plan) {
 	}
 }
 
-// refusals writes why pods get no node and what would help, by class, nearest NodePool first.
+// refusals writes, for each group of equal pods, why they get no node and what would help, nearest NodePool first.
 func (s Style) refusals(b *strings.Builder, p *model.Plan, e *explain.Explainer) {
 	var gated, refused []model.Refusal
 	for _, r := range p.Refusals {

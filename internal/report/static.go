@@ -7,7 +7,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Static renders the nodes to launch for static NodePools. Equal consecutive nodes are shown in one line.
+// Static renders the nodes to launch for static NodePools. Consecutive nodes of one NodePool must be equal and are shown in
+// one line.
 func (s Style) Static(nodes []offline.NodeResult) string {
 	var b strings.Builder
 	b.WriteString(s.bold(units.Counted(len(nodes), "node")+" of static NodePools") + "\n\n")

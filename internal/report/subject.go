@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Pod writes on which node a pod runs or would run, or why it is unschedulable, and the controller's events about it.
+// Pod describes on which node a pod runs or would run, or why it is unschedulable, and the controller's events about it.
 func (s Style) Pod(a offline.PodAnswer) string {
 	var b strings.Builder
 	b.WriteString(s.bold("pod "+Class([]*model.Pod{a.Of})) + "\n")

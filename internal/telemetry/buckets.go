@@ -27,8 +27,8 @@ func powersOfTwo(last int) []float64 { return prometheus.ExponentialBuckets(1, 2
 // rebootBuckets returns the bounds in seconds of the histograms of the duration of reboots: from 10 s to 21 minutes.
 func rebootBuckets() []float64 { return prometheus.ExponentialBuckets(10, 2, 8) }
 
-// scoreBuckets returns the bounds of the histogram of scores. The score of a consolidation is the ratio of its savings
-// to its disruption of pods.
+// scoreBuckets returns the bounds of the histogram of scores. The score of a consolidation is the saved share of the cost
+// divided by the disrupted share of the pods.
 func scoreBuckets() []float64 { return []float64{.1, .25, .33, .5, 1, 2, 5, 10} }
 
 // ratioBuckets returns the bounds of histograms of relative errors.

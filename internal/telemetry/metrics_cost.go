@@ -16,10 +16,10 @@ type CostMetrics struct {
 	// FloorDollarsPerHour and UnpricedNodes have no labels.
 	FloorDollarsPerHour *prometheus.GaugeVec
 	UnpricedNodes       *prometheus.GaugeVec
-	// CommitmentUtilization and CommitmentCoverage (commitment) are shares from 0 to 1.
+	// CommitmentUtilization and CommitmentCoverage (label commitment) are shares from 0 to 1.
 	CommitmentUtilization *prometheus.GaugeVec
 	CommitmentCoverage    *prometheus.GaugeVec
-	// SavingsPlanned and SavingsRealized (reason, decision) are sums since the start, in dollars per hour.
+	// SavingsPlanned and SavingsRealized (labels reason and decision) are sums since the start, in dollars per hour.
 	SavingsPlanned  *prometheus.GaugeVec
 	SavingsRealized *prometheus.GaugeVec
 	// ActionsTotal has the labels reason, decision and result. ActionEvictionsTotal has the labels reason and decision.

@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // DashboardMetrics are the metrics of the dashboard. They have no series while it is off. They do not exist in upstream
 // Karpenter.
 type DashboardMetrics struct {
-	// Pages is the number of open streams.
+	// Pages is the number of open streams, that is, of responses that send changes to an open page.
 	Pages *prometheus.GaugeVec
 	// DroppedPagesTotal counts streams that were ended because the page did not read them.
 	DroppedPagesTotal *prometheus.CounterVec

@@ -9,8 +9,9 @@ const (
 	TerminationForceful = "forceful"
 )
 
-// TerminationMode returns how a claim with the termination grace period ends. Graceful: its drain waits for every pod without a
-// deadline. Eventual: the drain ends after the grace period. Forceful: the grace period is zero, so there is no drain.
+// TerminationMode returns how a claim with the termination grace period ends. Graceful: grace is nil, and the drain waits for
+// every pod, however long that takes. Eventual: the drain ends after the grace period. Forceful: the grace period is zero, so
+// there is no drain.
 func TerminationMode(grace *apiv1.Duration) string {
 	switch {
 	case grace == nil:

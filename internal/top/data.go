@@ -76,7 +76,7 @@ type Pool struct {
 	Fix     string `json:"fix,omitempty"`
 }
 
-// A Pending is a group of equal pending pods.
+// A Pending is a group of pending pods: equal pods without a node, or the pods that are planned onto one node.
 type Pending struct {
 	// Pod is the first pod of the group, as namespace/name.
 	Pod   string `json:"pod"`

@@ -83,7 +83,8 @@ func attributesOf(pairs []any) []attribute.KeyValue {
 	return out
 }
 
-// Wanted reports whether the variables OTEL_* enable traces: an OTLP endpoint or an exporter other than none is set.
+// Wanted reports whether the variables OTEL_* enable traces: an OTLP endpoint or an exporter is set, the exporter is not
+// none, and OTEL_SDK_DISABLED is not true.
 func Wanted(getenv func(string) string) bool {
 	if getenv("OTEL_SDK_DISABLED") == "true" || getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return false

@@ -79,7 +79,7 @@ func (m *Moments) remove(i int) {
 }
 
 // densest returns the index of the moment whose two neighbours are closest to each other in time, relative to its age.
-// It never returns the first and the last moment.
+// It returns neither the first nor the last moment, except 0 if there are fewer than three moments.
 func (m *Moments) densest() int {
 	newest := m.list[len(m.list)-1].At
 	best, least := 0, math.Inf(1)

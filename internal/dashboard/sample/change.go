@@ -13,7 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/ledger"
 )
 
-// Step makes n changes of pods. One change in two hundred is a scale-up: a node is launched for pending pods.
+// Step makes n changes. Of two hundred changes, on average one launches a node, one removes a node, and one adds a
+// pending pod. The others bind or remove a pod.
 func (f *Fleet) Step(n int) {
 	for range n {
 		switch f.random.IntN(200) {
@@ -44,7 +45,8 @@ func (f *Fleet) endPod() {
 	f.cluster.Remove(pod)
 }
 
-// scaleUp launches a node, makes the nodes ready that were launched before, and binds a pending pod.
+// scaleUp launches a node, initializes the first one that has joined before and is not initialized, and removes the oldest
+// pending pod if there are more than three.
 func (f *Fleet) scaleUp() {
 	for _, m := range f.machines {
 		if m.node != nil && m.node.Labels[apiv1.NodeInitializedLabelKey] == "" {

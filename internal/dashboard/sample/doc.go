@@ -2,6 +2,6 @@
 // for a demonstration without a cluster.
 //
 // A seed determines the cluster and the changes. The objects are those that a controller would watch: NodePools,
-// NodeClaims, nodes and pods in an observe.Cluster. The reasons why nodes are kept are random, and not decisions of the
-// engine.
+// NodeClaims, nodes and pods in an observe.Cluster. With more than mostDecided nodes, the reasons why nodes are kept are not
+// decisions of the engine.
 package sample

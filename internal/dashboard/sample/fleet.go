@@ -79,7 +79,7 @@ func New(c stream.Clock, nodes, pods int, seed uint64) *Fleet {
 	return f
 }
 
-// addMachine adds a node of a random type.
+// addMachine adds a node of a random type in the given stage (see newMachine), created age ago.
 func (f *Fleet) addMachine(stage int, age time.Duration) *machine {
 	pool := pools[f.random.IntN(10)/5]
 	if f.random.IntN(25) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Zones are the zones of generated clusters.
+// zones are the zones of generated clusters.
 var zones = [...]string{"zone-a", "zone-b", "zone-c"}
 
 // gpu is the resource of GPUs.

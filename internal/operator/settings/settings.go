@@ -28,13 +28,14 @@ type Settings struct {
 	// DashboardAuthentication serves the data of the dashboard only to users that the API server authenticates and allows to
 	// get the path.
 	DashboardAuthentication bool
-	// KubeClientQPS and KubeClientBurst bound the rate of requests to the API server, per second.
+	// KubeClientQPS bounds the average rate of requests to the API server, per second. KubeClientBurst bounds the requests at
+	// one time.
 	KubeClientQPS   int
 	KubeClientBurst int
 
 	// EnableProfiling serves /debug/pprof on the metrics port.
 	EnableProfiling bool
-	// DisableControllerWarmup prevents replicas that are not the leader from filling their caches.
+	// DisableControllerWarmup is accepted for compatibility and has no effect: all replicas fill their caches.
 	DisableControllerWarmup bool
 	DisableLeaderElection   bool
 	// DisableClusterStateObservability disables the metrics of single pods, nodes and pools, and of conditions.
@@ -58,8 +59,7 @@ type Settings struct {
 
 	// LogLevel is debug, info or error.
 	LogLevel string
-	// LogOutputPaths and LogErrorOutputPaths are stdout, stderr or files. The second are for errors of the logger
-	// itself.
+	// LogOutputPaths are stdout, stderr or files. LogErrorOutputPaths are accepted for compatibility and have no effect.
 	LogOutputPaths      []string
 	LogErrorOutputPaths []string
 	// DecisionLog is the output of the decision log: stdout, stderr, a file, or empty for none.
@@ -86,8 +86,9 @@ type Settings struct {
 	NominatePods bool
 	// PauseLaunches stops all launches of nodes. PauseDisruption stops voluntary disruption of all pools.
 	PauseLaunches, PauseDisruption bool
-	// MaxLaunchesPerMinute bounds the nodes launched for pending pods. MaxDisruptionsPerMinute and
-	// MaxReplacementsPerMinute bound the nodes that voluntary disruption removes and launches. 0 means no bound.
+	// MaxLaunchesPerMinute bounds the nodes launched for pending pods and static NodePools. MaxDisruptionsPerMinute
+	// bounds the nodes removed by voluntary disruption, MaxReplacementsPerMinute the nodes launched as replacements.
+	// 0 means no bound.
 	MaxLaunchesPerMinute     int
 	MaxDisruptionsPerMinute  int
 	MaxReplacementsPerMinute int

@@ -1,4 +1,5 @@
-// Package guardtest simulates the API server that package guard asks: it reviews tokens and accesses, and has no objects.
+// Package guardtest simulates the API server for tests of package guard. It answers only TokenReviews and
+// SubjectAccessReviews.
 package guardtest
 
 import (
@@ -17,7 +18,7 @@ import (
 // Group is the group of all users of a Server.
 const Group = "team"
 
-// A Server reviews tokens and accesses. A token is the name of its user.
+// A Server reviews tokens and accesses. The token of a user is the name of the user.
 type Server struct {
 	server  *httptest.Server
 	users   []string
