@@ -22,7 +22,7 @@ func metricsPage(ofProviders []telemetry.Declaration) []byte {
 	b.WriteString(generated + `
 # Metrics
 
-For operators who monitor the controller. [Alerts](alerts.md) suggests alerts and panels. Karpenter serves its metrics at
+For operators who monitor the controller. [Alerts](alerts.md) and Grafana [dashboards](dashboards.md) use them. Karpenter serves its metrics at
 ` + "`/metrics`" + ` on the metrics port (8080). Names and labels are those of upstream Karpenter, so dashboards and alerts keep
 working: [names of Karpenter 1.15](upstream-names.md#metrics). There are also the metrics of controller-runtime
 (` + "`controller_runtime_*`, `workqueue_*`, `rest_client_*`" + `) and of the Go runtime.

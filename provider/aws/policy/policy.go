@@ -60,7 +60,9 @@ func All(s Scope) []Policy {
 	return []Policy{
 		{"NodeLifecycle", "launches, tags, reboots and terminates instances of this cluster, and no others", s.lifecycle()},
 		{"InstanceProfiles", "makes instance profiles for the role of nodes, and passes the role to instances. If every EC2NodeClass has spec.instanceProfile, " +
-			"the statements PassNodeRole and ReadProfiles are enough", s.profiles()},
+			"the statements PassNodeRole and ReadProfiles are enough. ReadProfiles is then for checks of a profile that EC2 " +
+			"refused, for the condition NodeJoinDelayed, and to find profiles that are to be deleted. With --isolated-vpc it is not " +
+			"used", s.profiles()},
 		{"Cluster", "reads the cluster's endpoint, address range and version, and whether the role of nodes has access", s.cluster()},
 		{"Interruption", "reads the queue of interruption events; only with --interruption-queue", s.interruption()},
 		{"ZonalShift", "follows zonal shifts of the cluster; only with --enable-zonal-shift", s.zonalShift()},
