@@ -2,7 +2,6 @@ package pack_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,17 +74,6 @@ func refused(p *model.Plan) map[string]bool {
 		}
 	}
 	return out
-}
-
-// leftOut returns the keys of the pods that the plan refuses because of a pool's limit.
-func leftOut(p *model.Plan) map[string]bool {
-	limited := &model.Plan{}
-	for _, r := range p.Refusals {
-		if slices.ContainsFunc(r.Reasons, func(v model.PoolVerdict) bool { return v.Verdict.Rule == model.RuleLimit }) {
-			limited.Refusals = append(limited.Refusals, r)
-		}
-	}
-	return refused(limited)
 }
 
 func snapshot(t *rapid.T, c *scenario.Cluster) *model.Snapshot {
