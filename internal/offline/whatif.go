@@ -20,7 +20,7 @@ type WhatIf struct {
 	// includes the replacement of nodes that have drifted because of the change.
 	Before float64 `json:"dollarsPerHourBefore"`
 	After  float64 `json:"dollarsPerHourAfter"`
-	// Drifted are nodes that no longer match their NodePool.
+	// Drifted are nodes that no longer match their NodePool or node class.
 	Drifted []DriftResult `json:"drifted"`
 	// Lost are the instance types that no NodePool may launch any more, and Won those that only the change allows.
 	Lost []string `json:"typesLost"`
@@ -94,7 +94,7 @@ func (r *Run) Compare(a Alteration, now func() time.Time) WhatIf {
 // A Changed is a snapshot with a change, without the nodes that the change removes. Their pods are pending.
 type Changed struct {
 	Snapshot *model.Snapshot
-	// Drifted are nodes that no longer match their NodePool. They are removed.
+	// Drifted are nodes that no longer match their NodePool or node class. They are removed.
 	Drifted []DriftResult
 	// Evictions is the number of pods on removed nodes that have to move.
 	Evictions int
