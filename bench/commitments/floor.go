@@ -18,11 +18,12 @@ var resources = []struct {
 // Floor returns a lower bound of the price beyond commitments, in dollars per hour, of on-demand nodes that hold need. daemons is
 // what DaemonSets use of each node. The bound is the optimum of
 //
-//	minimise    sum of price[t]*x[t]
+//	minimise    sum of price[t]*x[t] + sum of covered[t][c]*y[t][c]
 //	subject to  sum of room[t][r] * (x[t] + sum over c of y[t][c]) >= need[r]   for each resource r
 //	            sum of use[t][c]*y[t][c] <= units[c]                            for each commitment c
 //
-// where x[t] is how many nodes of offering t no commitment covers, and y[t][c] how many commitment c covers. It solves the dual.
+// where x[t] is how many nodes of offering t no commitment covers, y[t][c] how many commitment c covers, and covered[t][c]
+// the price of such a node beyond the commitment. Floor solves the dual.
 func Floor(types []*model.InstanceType, need, daemons model.Resources) float64 {
 	var units []float64
 	index := map[*commitment.Commitment]int{}

@@ -146,7 +146,8 @@ func nodes(planned []model.PlannedNode, prefix string, now time.Time) (d model.D
 	return d
 }
 
-// consolidate carries out decisions about the fleet until none saves anything.
+// consolidate carries out decisions about the fleet until one has no commands, but at most maxRounds. A decision that does
+// not lower the price is an error.
 func consolidate(s *model.Snapshot, out *Result) error {
 	options := problem.Options{Pack: pack.Options{Labels: ours.Labels}, Simulate: true}
 	var cursor disrupt.Cursor

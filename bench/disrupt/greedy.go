@@ -38,8 +38,8 @@ func (b *bin) holds(p *model.Pod) bool {
 	return true
 }
 
-// Greedy consolidates a fleet by a simple heuristic. It considers one node after another, the least used first, and
-// drains a node if all of its pods fit on the remaining nodes by first fit. It launches no nodes.
+// Greedy consolidates a fleet by a simple heuristic. It considers one node after another, that with the least used cpu
+// first, and drains a node if all of its pods fit on the remaining nodes by first fit. It launches no nodes.
 func Greedy(s *model.Snapshot) Outcome {
 	var bins []*bin
 	for _, n := range s.Nodes() {

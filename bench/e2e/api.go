@@ -58,7 +58,8 @@ func (c *Cluster) API(ctx context.Context) (*API, error) {
 	return &API{server: config.Clusters[0].Cluster.Server, client: &http.Client{Transport: transport}}, nil
 }
 
-// each sends one request for each object, several at the same time, and returns the errors.
+// each sends one request for each object, eight at the same time, and returns the errors. After an error, objects may be
+// left without a request.
 func (a *API) each(ctx context.Context, method, contentType string, objects []sent) error {
 	const sideBySide = 8
 	queue := make(chan sent, len(objects))

@@ -12,11 +12,11 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// A configuration is a relaxation that, like the plain one (Price), uses fractions of nodes. But each is a fraction of
-// a node with whole pods. For each set of pods that fits on a type, it chooses how often the set is launched, so that
-// all pods are placed at the least cost (Gilmore and Gomory, 1961). There are too many sets to list. Sets that lower
-// the cost are found one after another, by dynamic programming over cpu and memory. Other requirements of pods can
-// only raise the cost of a plan.
+// A configuration is a relaxation that, like the plain one (Price), uses fractions of nodes. But each is a fraction of a
+// node with whole pods. For each set of pods that fits on a type, the relaxation chooses how often the set is launched,
+// which may be a fraction, so that all pods are placed at the least cost (Gilmore and Gomory, 1961). There are too many
+// sets to list. So sets that lower the cost are found one after another, by dynamic programming over cpu and memory.
+// Other requirements of pods are ignored, because they can only raise the cost of a plan.
 type configuration struct {
 	items []item
 	bins  []bin
@@ -61,7 +61,7 @@ const (
 )
 
 // Configuration returns a lower bound like Price, but considers which pods fit together on a node. It searches for at
-// most the given number of rounds; with fewer rounds the bound is lower.
+// most the given number of rounds; with fewer rounds the bound may be lower.
 //
 // Each bound comes from prices for the pods: if no set of pods on any type is worth more than f times the price of the
 // type, no plan is cheaper than the worth of all pods divided by f (Farley, 1990). cost is the cost of the relaxation

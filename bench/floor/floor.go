@@ -1,6 +1,6 @@
-// Package floor computes a lower bound of the price of new nodes for given pods. It is the linear relaxation, with
-// fractions of nodes and pods. It shares no code with the engine, so that the engine's lower bound can be compared
-// with it.
+// Package floor computes lower bounds of the price of new nodes for given pods. Price is the linear relaxation, with
+// fractions of nodes and pods. Configuration allows fractions of nodes only. The algorithms are not those of the engine, so
+// that its lower bound can be compared with them.
 package floor
 
 import (

@@ -42,8 +42,8 @@ func (w *World) waiting() []*corev1.Pod {
 	return list
 }
 
-// schedule binds the pods that fit on a node: on the nominated node, else on the node with the best score. Pods whose
-// nominated node has joined come first, because nominations reserve capacity.
+// schedule binds the pods that fit on a node: on the nominated node, else on the node with the best score. If Lost is not
+// 0, pods that have a nomination to a joined node come first, because nominations reserve capacity.
 func (w *World) schedule(pods []*corev1.Pod) {
 	nodes := w.sorted()
 	var others []*corev1.Pod

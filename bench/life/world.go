@@ -26,7 +26,7 @@ type World struct {
 	// Stagger is the maximum additional time of a node beyond Boot.
 	Stagger time.Duration
 	// Lost is the fraction of pods that have no nomination in any second. kube-scheduler clears a nomination when it
-	// tries the pod before its node has joined. With 0, pods that wait for their node are never placed on other nodes.
+	// tries the pod before its node has joined.
 	Lost float64
 	// Turns is true if the pods move to the replacements of a command in stages.
 	Turns bool
@@ -63,8 +63,8 @@ type node struct {
 	price  float64
 	up     time.Time // time at which the node joins
 	joined bool
-	// marked is the time at which the node was marked for disruption, zero if it was not. waits are the claims of its
-	// replacements.
+	// marked is the time at which the node was marked for disruption, zero if it was not. waits are the names of the
+	// claims that replace it. going is true once the node is being deleted.
 	marked time.Time
 	waits  []string
 	going  bool
@@ -154,7 +154,7 @@ func (w *World) bind(p *corev1.Pod, n *node) {
 	w.touch(n)
 }
 
-// touch sets lastPodEventTime of the node's claim.
+// touch sets lastPodEventTime of the node's claim, and removes the condition Consolidatable.
 func (w *World) touch(n *node) {
 	n.claim.Status.LastPodEventTime = metav1.Time{Time: w.now}
 	condition.Clear(n.claim, apiv1.ConditionTypeConsolidatable)

@@ -220,7 +220,7 @@ func (w *world) apply(ctx context.Context, r *request) error {
 	return nil
 }
 
-// labelled returns the labels with that of the node class, by which upstream knows its own nodes.
+// labelled adds the label of the node class, by which upstream knows its own nodes, to labels, which may be nil.
 func (w *world) labelled(labels map[string]string) map[string]string {
 	if labels == nil {
 		labels = map[string]string{}
@@ -280,7 +280,7 @@ func placements(results provisioner.Results) (out []placement) {
 	return out
 }
 
-// disrupt returns the command of the first of upstream's methods that has one, as its disruption controller does.
+// disrupt returns the commands of the first of upstream's methods that has any, as its disruption controller does.
 func (w *world) disrupt(ctx context.Context) (*answer, error) {
 	for _, m := range w.methods {
 		candidates, totals, err := disruption.GetCandidatesWithTotals(ctx, w.cluster, w.store, w.recorder, w.clock, w.cloud, m.ShouldDisrupt,

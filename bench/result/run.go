@@ -22,7 +22,7 @@ type Run struct {
 	// Unplaced are the keys of the pods without a node.
 	Unplaced []string `json:"unplaced"`
 
-	// The following fields are set only by this project's engine.
+	// Floor, VerifySeconds and Violations are set only by this project's engine.
 
 	// Floor is the engine's own lower bound, in dollars per hour.
 	Floor float64 `json:"floor,omitempty"`
@@ -30,7 +30,7 @@ type Run struct {
 	VerifySeconds float64 `json:"verifySeconds,omitempty"`
 	// Violations are the results of the check.
 	Violations []string `json:"violations,omitempty"`
-	// Reasons are the reasons why pods are unplaced, a line for each group of equal pods.
+	// Reasons are the reasons why pods are unplaced: a line for each group of equal pods, or of upstream for each pod.
 	Reasons []string `json:"reasons,omitempty"`
 }
 

@@ -22,7 +22,7 @@ import (
 // A Planner is a backtest.Planner with upstream's decisions.
 type Planner struct {
 	// Commands is the number of commands that may be begun at one time, at least 1. Upstream's controller waits 15
-	// seconds before each command, so it is the interval of disruption divided by 15 seconds.
+	// seconds before each command, so Commands should be the interval of disruption divided by 15 seconds.
 	Commands int
 
 	// Begun is the number of begun commands by method: empty, multi, single, drift and expiry.
@@ -100,8 +100,8 @@ func (p *Planner) Plan(s *model.Snapshot) (*model.Plan, error) {
 	return plan, nil
 }
 
-// Disrupt returns the next command of upstream's methods, or the nodes that expire. After a command it is called again,
-// until the number of Commands is reached.
+// Disrupt returns the next commands of upstream's methods, or a command for each node that expires. more is true if it must
+// be called again after these commands: until as many as Commands were begun at this time.
 func (p *Planner) Disrupt(s *model.Snapshot) (commands []model.Command, more bool, err error) {
 	if !s.Now.Equal(p.at) {
 		p.at, p.begun = s.Now, 0

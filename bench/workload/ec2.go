@@ -18,9 +18,9 @@ var odd = []string{"mac", "u-", "u7", "hpc", "f1", "f2", "vt", "dl", "trn", "inf
 
 var typeName = regexp.MustCompile(`^([a-z]+)(?:-[0-9]+tb)?([0-9]+).*\.`)
 
-// ec2 returns the ordinary types that the region offers on-demand, are large enough, and for whose category and generation
-// the function keep returns true. They have offerings in all zones that have them, on-demand and spot, and their allocatable
-// resources.
+// ec2 returns the ordinary types that the region offers on-demand, that are large enough, and for whose category and
+// generation the function keep returns true. Each has offerings, on-demand and spot, in all zones that offer it, and its
+// allocatable resources.
 func ec2(keep func(category string, generation int) bool) ([]catalogue.Type, error) {
 	catalog, err := shipped.Load()
 	if err != nil {

@@ -22,8 +22,8 @@ const (
 	// Large is few large pods, which leave much of a node unused.
 	Large Profile = "large"
 	// Diverse is a fifth each of pods without constraints, with topology spread over zones, with topology spread over
-	// hosts, with affinity to each other by zone, and with anti-affinity by host. Every pod has its own requests and
-	// labels.
+	// hosts, with affinity to each other by zone, and with anti-affinity by host. Every pod has random requests. Pods
+	// without anti-affinity have random labels, pods with anti-affinity exclude each other.
 	Diverse Profile = "diverse"
 	// Prefs is one deployment whose pods prefer an existing zone, and anti-affinity to each other by zone and by host.
 	// These preferences cannot all be met together.

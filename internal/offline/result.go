@@ -57,7 +57,7 @@ type RefusalResult struct {
 	Reasons []string `json:"reasons"`
 }
 
-// A CommandResult is one decision of disruption: delete or replace.
+// A CommandResult is one decision of disruption. Action is the result of model.Command.Decision.
 type CommandResult struct {
 	Action       string       `json:"action"`
 	Nodes        []string     `json:"nodes"`

@@ -16,14 +16,13 @@ import (
 // A WhatIf is the difference that a change would make. It is also the JSON output. Prices are in dollars per hour, lists
 // are never null.
 type WhatIf struct {
-	// Before and After are the prices of all nodes of NodePools without and with the change. Both include the next plan.
-	// After also includes the replacement of nodes that have drifted because of the change.
+	// Before and After are the prices of all nodes without and with the change. Both include the next plan. After also
+	// includes the replacement of nodes that have drifted because of the change.
 	Before float64 `json:"dollarsPerHourBefore"`
 	After  float64 `json:"dollarsPerHourAfter"`
-	// Drifted are nodes that drift because of the change: they no longer match their NodePool or node class.
+	// Drifted are nodes that no longer match their NodePool or node class.
 	Drifted []DriftResult `json:"drifted"`
-	// Lost are the instance types that no NodePool may launch any more, and Won those that a NodePool may launch only with
-	// the change.
+	// Lost are the instance types that no NodePool may launch any more, and Won those that only the change allows.
 	Lost []string `json:"typesLost"`
 	Won  []string `json:"typesWon"`
 	// Launches are the nodes that would be launched. Moved is the number of pods that would be placed on existing nodes.
@@ -49,7 +48,7 @@ type DriftResult struct {
 
 // An Alteration is a change whose effect is computed.
 type Alteration struct {
-	// Snapshot is the cluster with the change.
+	// Snapshot has the change.
 	Snapshot *model.Snapshot
 	// Gone are the nodes that the change removes, in addition to nodes that drift.
 	Gone []string
@@ -95,7 +94,7 @@ func (r *Run) Compare(a Alteration, now func() time.Time) WhatIf {
 // A Changed is a snapshot with a change, without the nodes that the change removes. Their pods are pending.
 type Changed struct {
 	Snapshot *model.Snapshot
-	// Drifted are nodes that drift because of the change. They are removed.
+	// Drifted are nodes that no longer match their NodePool or node class. They are removed.
 	Drifted []DriftResult
 	// Evictions is the number of pods on removed nodes that have to move.
 	Evictions int
@@ -157,9 +156,9 @@ func allowedTypes(s *model.Snapshot) map[string]bool {
 	return out
 }
 
-// Adopt sets the fields of a NodePool of a manifest that the API server and the controller would set. Status, UID and
-// creation time are copied from stored, the stored NodePool with the same name. If stored is nil, the NodePool counts
-// as ready. The hash annotations are computed from p.
+// Adopt sets the fields of a NodePool of a manifest that the API server and the controller would set: status, identity and
+// hash. They are copied from stored, the stored NodePool with the same name. If stored is nil, the NodePool counts as
+// ready.
 func Adopt(p, stored *apiv1.NodePool) {
 	if stored != nil {
 		p.Status, p.UID, p.CreationTimestamp = stored.Status, stored.UID, stored.CreationTimestamp
@@ -184,8 +183,7 @@ func priceOf(s *model.Snapshot) float64 {
 	return sum
 }
 
-// without returns the snapshot without the named nodes, and the number of their pods that have to move. These pods
-// are pending in the snapshot; the other pods of the nodes are gone.
+// without returns the snapshot without the named nodes, whose pods are pending, and the number of these pods.
 func without(s *model.Snapshot, names []string) (*model.Snapshot, int) {
 	var d model.Delta
 	evicted := 0
@@ -223,7 +221,7 @@ func pendingAgain(p *model.Pod) *corev1.Pod {
 }
 
 // WithPrices returns the snapshot with other prices. A key is the name of a type, for all its offerings, or
-// type/zone/capacityType for the offerings of one zone and capacity type, which has priority.
+// type/zone/capacityType for one.
 func WithPrices(s *model.Snapshot, prices map[string]float64) *model.Snapshot {
 	return s.Apply(model.Delta{Types: model.WithOfferings(s, func(t *model.InstanceType, o *model.Offering) bool {
 		price, ok := prices[t.Name+"/"+o.Zone+"/"+o.CapacityType]

@@ -8,8 +8,8 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Environment returns the environment of the controller in rendered files, as NAME=value. Variables whose values come
-// from the kubelet are omitted.
+// Environment returns the environment of the first container of the Deployment in rendered files, as NAME=value. Variables
+// with valueFrom are omitted.
 func Environment(files map[string]string) ([]string, error) {
 	for name, text := range files {
 		if !strings.HasSuffix(name, "/deployment.yaml") {

@@ -24,7 +24,7 @@ type Release struct {
 	APIs []string
 }
 
-// Render returns the rendered files by name, as helm template does, notes and tests included.
+// Render returns the files that helm template renders, and the notes, by name. Files without content are left out.
 func Render(c *chartv2.Chart, r Release) (map[string]string, error) {
 	version, err := common.ParseKubeVersion(r.Kubernetes)
 	if err != nil {

@@ -32,7 +32,7 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) 
 type Part struct {
 	Name  string // the subcommand that runs it
 	Short string // one line for the help text
-	// Run executes it until it ends or ctx is done. args are passed to it unchanged.
+	// Run executes the program until it ends or ctx is done. args are passed to the program unchanged.
 	Run func(ctx context.Context, args []string) error
 }
 

@@ -12,7 +12,7 @@ type spec struct {
 	binary string
 	args   []string
 	env    []string
-	// purposes are the names of the ports on which it listens; see state.State.
+	// purposes are the names of the ports on which the part listens; see state.State.
 	purposes []string
 	// health is a URL that returns status 200 when the part is healthy.
 	health string

@@ -17,7 +17,7 @@ import (
 // pollEvery is the interval in which the health of a starting part is checked, because the parts send no notification.
 const pollEvery = 25 * time.Millisecond
 
-// startAll starts the parts of one stage and returns when all are healthy.
+// startAll starts those parts of one stage that do not run, and returns when all parts of the stage are healthy.
 func (c *Cluster) startAll(ctx context.Context, stage []spec) error {
 	children := make([]*process.Child, len(stage))
 	for i, p := range stage {
@@ -88,7 +88,8 @@ func rotate(log string) error {
 	return nil
 }
 
-// waitHealthy returns when p is healthy. child is nil for a part that was running before.
+// waitHealthy returns nil when p is healthy, or an error when p has ended or is not healthy after Options.Patience. child is
+// nil for a part that was running before.
 func (c *Cluster) waitHealthy(ctx context.Context, p spec, child *process.Child) error {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Patience)
 	defer cancel()

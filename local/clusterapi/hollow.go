@@ -28,7 +28,7 @@ const (
 	// below. The value of a key lists offerings as TEMPLATE/FAILURE-DOMAIN, separated by commas. Both parts may have wildcards.
 	Orders = "hollow-infrastructure"
 	// Machines of an offering in Exhausted get no capacity. Templates in Failing have a mistake. Machines in Hung are
-	// never provisioned. Existing machines in Interrupted are reclaimed.
+	// never provisioned. Existing machines in Interrupted get a condition that the host reclaims them.
 	Exhausted, Failing, Hung, Interrupted = "exhausted", "failing", "hung", "interrupted"
 
 	finalizer = "hollow.cluster.x-k8s.io"
@@ -164,7 +164,7 @@ func (i *infrastructure) ready(ctx context.Context, u *unstructured.Unstructured
 	return i.Status().Patch(ctx, u, client.MergeFrom(before))
 }
 
-// provision gives the machine a provider ID.
+// provision gives the machine a provider ID, and reports in its status that it is provisioned and ready.
 func (i *infrastructure) provision(ctx context.Context, u *unstructured.Unstructured) error {
 	before := u.DeepCopy()
 	id := fmt.Sprintf("hollow:///%s/%s", u.GetNamespace(), u.GetName())
@@ -254,7 +254,7 @@ func (i *infrastructure) template(ctx context.Context, req ctrl.Request) (ctrl.R
 	return ctrl.Result{}, i.Status().Patch(ctx, u, client.MergeFrom(before))
 }
 
-// bootstrap creates the Secret with bootstrap data.
+// bootstrap creates the Secret with bootstrap data, and writes its name to the status of the config.
 func (i *infrastructure) bootstrap(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	u := empty(hollowConfig)
 	if err := i.Get(ctx, req.NamespacedName, u); err != nil {

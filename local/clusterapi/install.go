@@ -54,8 +54,8 @@ func Definitions(dir string) ([]*apiextensionsv1.CustomResourceDefinition, error
 	return out, nil
 }
 
-// Furnish creates the Cluster object of Cluster API that represents the local cluster. endpoint is the URL of the API server
-// of the local cluster. Cluster API uses kubeconfig to connect to this API server.
+// Furnish creates the Cluster object of Cluster API for the cluster that the nodes join, and the objects to which it refers.
+// cluster is its name, and endpoint the URL of the API server. Cluster API uses kubeconfig to connect to this API server.
 func Furnish(ctx context.Context, c client.Client, cluster, endpoint string, kubeconfig []byte) error {
 	at, err := url.Parse(endpoint)
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 	EBS = "ebs.csi.aws.com"
 	// HoldKey is the annotation of a PersistentVolume that must not be detached. It may have any value.
 	HoldKey = Driver + "/hold"
-	// PerNode is the maximum number of volumes attached to a node.
+	// PerNode is the maximum number of volumes of one driver that are attached to a node.
 	PerNode = 26
 
 	// attacherFinalizer is the prefix of the finalizer of an attachment whose volume is not detached yet.

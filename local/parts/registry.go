@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/local/hollow"
 )
 
-// All lists the parts in the order in which a cluster starts them.
+// All lists the parts in the order of the help text.
 func All() []cli.Part {
 	return []cli.Part{
 		part("etcd", "Run etcd, the database of the API server", newEtcd),

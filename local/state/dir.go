@@ -22,7 +22,7 @@ func At(path string) (Dir, error) {
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (d Dir) Kubeconfig() string { return d.join("kubeconfig") }
 
-// KubeconfigOf returns the path of the kubeconfig of one part of the control plane.
+// KubeconfigOf returns the path of the kubeconfig of a part other than the controller.
 func (d Dir) KubeconfigOf(part string) string { return d.join("conf", part+".kubeconfig") }
 
 // ControllerKubeconfig returns the path of the controller's kubeconfig, for a ServiceAccount that has only the rights

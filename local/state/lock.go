@@ -10,7 +10,7 @@ import (
 )
 
 // Lock prevents other commands from starting or stopping the cluster, until unlock is called or the process ends.
-// While another command holds the lock, it waits. If ctx ends first, it returns an error.
+// While another command holds the lock, Lock waits. If ctx ends first, Lock returns an error.
 func (d Dir) Lock(ctx context.Context) (unlock func(), err error) {
 	file, err := os.OpenFile(d.join("lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

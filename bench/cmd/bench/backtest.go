@@ -40,7 +40,7 @@ spec:
 `
 
 // upstreamWait is how long upstream Karpenter's controller waits before it validates a disruption command. The interval of
-// disruption divided by it is the number of commands that upstream may begin per interval.
+// disruption divided by upstreamWait is the number of commands that upstream may begin per interval.
 const upstreamWait = 15 * time.Second
 
 // A backtesting has the flags of bench backtest.

@@ -65,7 +65,7 @@ func Types(claims []apiv1.NodeClaim) map[string]int {
 	return out
 }
 
-// AwaitPool waits until the NodePool is ready, or until it is not, and returns it.
+// AwaitPool waits until the NodePool is ready if ready is true, or not ready if ready is false, and returns the NodePool.
 func (s *Scene) AwaitPool(name string, ready bool) (pool *apiv1.NodePool) {
 	s.T.Helper()
 	pool = &apiv1.NodePool{}

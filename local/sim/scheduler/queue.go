@@ -57,7 +57,8 @@ func (e *entry) failed(now time.Time) {
 	e.ready, e.retry, e.failures = false, now.Add(backoff), e.failures+1
 }
 
-// compare orders entries as kube-scheduler's queue does: by priority, then by age, then by name.
+// compare orders entries as kube-scheduler's queue does: by descending priority, then the oldest first. Equal ones are
+// ordered by name.
 func compare(a, b *entry) int {
 	return cmp.Or(
 		cmp.Compare(corev1helpers.PodPriority(b.pod), corev1helpers.PodPriority(a.pod)),
@@ -152,8 +153,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// happened makes entries ready after an event. An entry becomes ready if the priority of its pod is at most `most`, and if the
-// hint of a plugin that rejected the pod says that the event may make it schedulable.
+// happened makes entries ready after an event. An entry becomes ready if its last attempt did not end with an error, the
+// priority of its pod is at most `most`, and no plugin rejected the pod, or the hint of one that did says that the event may
+// make the pod schedulable.
 func (q *queue) happened(hints []hint, event fwk.ClusterEvent, before, after any, most int32) {
 	var matching []hint
 	for _, h := range hints {

@@ -21,7 +21,8 @@ import (
 // bindTimeout is how long the PersistentVolumeClaims of a pod may take to be bound.
 const bindTimeout = 10 * time.Minute
 
-// A wait is a pod whose node is chosen and whose PersistentVolumeClaims are not bound. They are the claims in this file.
+// A wait is a pod whose node is chosen and whose PersistentVolumeClaims are not bound. In this file, claims are
+// PersistentVolumeClaims.
 type wait struct {
 	entry *entry
 	// assumed is the pod with its chosen node. The index counts it on that node.

@@ -161,9 +161,9 @@ func write(scores []score, form string) error {
 	return nil
 }
 
-// score builds a mutant, and plays the stories and then the seeds until one catches it. A story or seed catches it if it
-// violates an invariant that the unmodified program does not violate with it. Those that known already has are not played
-// again.
+// score builds a mutant, and plays the stories and then the seeds until one catches the mutant. A story catches it if an
+// invariant is violated. A seed catches it if an invariant is violated that the unmodified program does not violate with this
+// seed. Stories and seeds that an earlier score in known counts are not played again.
 func (p *player) score(ctx context.Context, m mutant.Mutant, o options, known []score) (score, error) {
 	s := score{Mutant: m.Name, First: o.first}
 	overlay, err := m.Overlay(p.root, p.dir)
