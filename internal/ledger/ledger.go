@@ -68,15 +68,15 @@ func (l *Ledger) Charged() (until time.Time, total cost.Micros) {
 	return l.last, l.now.Total
 }
 
-// Floor returns a lower bound of the price per hour in dollars for the capacity that the running pods need, 0 before the
-// first observation. ok is false before the first observation or Restore, and for a nil Ledger.
+// Floor returns a lower bound of the price per hour in dollars for the capacity that the running pods need. ok is false before
+// the first observation, also after Restore, and for a nil Ledger.
 func (l *Ledger) Floor() (dollars float64, ok bool) {
 	if l == nil {
 		return 0, false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.floor.Dollars(), !l.last.IsZero()
+	return l.floor.Dollars(), !l.last.IsZero() && l.nodes != nil
 }
 
 // A billed has the data of a node that is charged.

@@ -173,6 +173,7 @@ func (c *Cluster) Foretell() {
 	}
 	for _, p := range c.backlog.overdue(overdueAfter, c.clock.Now()) {
 		ref := model.Ref{Kind: model.KindPod, Key: keyOf(p)}
+		c.edits.Add(1)
 		c.changed[ref] = p
 		c.note(p)
 	}

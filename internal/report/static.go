@@ -7,8 +7,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// Static renders the nodes to launch for static NodePools. Consecutive nodes of one NodePool must be equal and are shown in
-// one line.
+// Static renders the nodes to launch for static NodePools. Consecutive nodes that are equal in all columns are shown in one line.
 func (s Style) Static(nodes []offline.NodeResult) string {
 	var b strings.Builder
 	b.WriteString(s.bold(units.Counted(len(nodes), "node")+" of static NodePools") + "\n\n")
@@ -17,7 +16,7 @@ func (s Style) Static(nodes []offline.NodeResult) string {
 	total := 0.0
 	for i := 0; i < len(nodes); {
 		n, same := nodes[i], 0
-		for ; i < len(nodes) && nodes[i].Pool == n.Pool; i++ {
+		for ; i < len(nodes) && alike(nodes[i], n); i++ {
 			same++
 		}
 		price := float64(same) * n.PricePerHour
@@ -27,4 +26,9 @@ func (s Style) Static(nodes []offline.NodeResult) string {
 	t.write(&b, "", s.dim)
 	b.WriteString("\n" + s.Money(total, 0) + "\n")
 	return b.String()
+}
+
+// alike reports whether the columns of the two nodes are equal.
+func alike(a, b offline.NodeResult) bool {
+	return a.Pool == b.Pool && a.InstanceType == b.InstanceType && a.Zone == b.Zone && a.CapacityType == b.CapacityType && a.PricePerHour == b.PricePerHour
 }

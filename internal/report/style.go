@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -119,13 +120,10 @@ func dollars(v float64) string {
 	if v < 100 && v > -100 {
 		return fmt.Sprintf("%.4f", v)
 	}
-	whole := int(v)
-	return units.Grouped(whole) + fmt.Sprintf("%.2f", abs(v-float64(whole)))[1:]
-}
-
-func abs(v float64) float64 {
+	sign := ""
 	if v < 0 {
-		return -v
+		sign = "-"
 	}
-	return v
+	cents := int(math.Round(100 * math.Abs(v)))
+	return fmt.Sprintf("%s%s.%02d", sign, units.Grouped(cents/100), cents%100)
 }
