@@ -54,13 +54,8 @@ func (c *Cluster) upProfiled(ctx context.Context, dir string) (end func() error,
 	return c.profile(ctx, dir), nil
 }
 
-<<<<<<< HEAD
-// profile records CPU profiles of the controller in the directory until the returned function is called, and reads its
-// metrics at intervals. That function writes the other files, and returns the errors.
-=======
 // profile records CPU profiles of the controller in the directory, and reads its metrics at intervals, until the returned
-// function is called. That function writes the allocations, and returns the errors.
->>>>>>> cB
+// function is called. That function writes the other files, and returns the errors.
 func (c *Cluster) profile(ctx context.Context, dir string) (end func() error) {
 	ctx, stop := context.WithCancel(ctx)
 	profiled, scraped := make(chan error, 1), make(chan error, 1)
