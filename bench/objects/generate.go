@@ -22,10 +22,10 @@ func owned(size int) []metav1.ManagedFieldsEntry {
 		for n := 0; n < size/3; n += 40 {
 			fields = append(fields, fmt.Sprintf(`"f:field-%08d-of-manager":{"f:a":{}}`, n))
 		}
-		raw := []byte(`{"f:metadata":{` + strings.Join(fields, ",") + `}}`)
+		raw := metav1.NewFieldsV1(`{"f:metadata":{` + strings.Join(fields, ",") + `}}`)
 		out = append(out, metav1.ManagedFieldsEntry{
 			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: raw},
+			FieldsV1: raw,
 		})
 	}
 	return out

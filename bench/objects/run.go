@@ -24,8 +24,8 @@ import (
 type Options struct {
 	// Nodes is the number of nodes, PodsPerNode that of the pods of each, and Pending that of the pods of each round.
 	Nodes, PodsPerNode, Pending, Rounds int
-	// Whole stores objects as they are, without shortening them.
-	Whole bool
+	// Whole stores objects as they are, without shortening them. NoDecision leaves out the decision of disruption.
+	Whole, NoDecision bool
 }
 
 // A Result has the measured values. Sizes are in bytes, CPU times and times in seconds.
@@ -91,6 +91,7 @@ func Run(o Options, progress func(string)) (*Result, error) {
 		}
 		if round == 0 {
 			r.Snapshot = inUse()
+			runtime.KeepAlive(s)
 		}
 		w.endPending()
 	}
@@ -98,6 +99,10 @@ func Run(o Options, progress func(string)) (*Result, error) {
 	if err := w.heartbeats(r); err != nil {
 		return nil, err
 	}
+	if o.NoDecision {
+		return r, nil
+	}
+	progress("decide on disruption")
 	if instanceTypes, err = catalogue.InstanceTypes(w.types); err != nil {
 		return nil, err
 	}
@@ -107,7 +112,6 @@ func Run(o Options, progress func(string)) (*Result, error) {
 	m := ours.Start()
 	d := disrupt.Decide(s, options, cursor)
 	r.Decision, r.Commands = m.Stop().CPU, len(d.Commands)
-	runtime.KeepAlive(w)
 	return r, nil
 }
 
