@@ -177,8 +177,9 @@ func (k *configuration) dropDominated() {
 	k.bins = kept
 }
 
-// cheap is the minimum ratio of a bin's worth, by the prices of the plain relaxation, to its price for the bin to be
-// searched in every round.
+// cheap is the smallest ratio of worth to price of a bin that plain includes in the grid part. The worth is that of the
+// bin's capacity by the dual prices of the plain relaxation. Most rounds of Configuration search only the bins that this
+// grid holds.
 const cheap = 0.97
 
 // plain returns the worth of each item by the plain relaxation's dual prices of cpu and memory, and includes in part

@@ -146,7 +146,7 @@ func usual(types []catalogue.Type) []catalogue.Type {
 	return out
 }
 
-// beating is the number of nodes whose heartbeats are measured.
+// beating is the largest number of nodes whose heartbeats are measured.
 const beating = 100
 
 func (w *world) addNode(i int, r *Result) error {

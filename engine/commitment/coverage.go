@@ -125,7 +125,8 @@ func (c *Coverage) Saves(node string) float64 {
 }
 
 // Released returns by how much the bill falls, in dollars per hour, if the nodes end. Nodes that no commitment could cover
-// are ignored. It is less than the sum of the nodes' list prices if they leave units that no other node uses.
+// are ignored, and so are nodes that are being deleted: the bill does not include them. The result is less than the sum of
+// the nodes' prices without commitments if they leave units that no other node uses.
 func (c *Coverage) Released(nodes ...string) float64 {
 	if c == nil {
 		return 0

@@ -68,5 +68,6 @@ func (f Field) Of(k Key) string {
 	return k.Label
 }
 
-// OfNodes reports whether the field is a property of nodes. Idle and reserved capacity have a value of such a field, too.
+// OfNodes reports whether the field is a property of nodes. Parts for idle capacity (Kind Idle), and for what kubelet and
+// system reserve (Cause Reserved), have a value of such a field, too.
 func (f Field) OfNodes() bool { return f == ByPool || f == ByCapacityType || f == ByZone }

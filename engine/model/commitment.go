@@ -14,7 +14,8 @@ import (
 // the commitment is paid for in any case. It is not zero, so that smaller instances are preferred to larger ones.
 const coveredShare = 1e-7
 
-// CoveredBy returns o for a node that c covers wholly: at the CoveredPrice plus coveredShare of the saving.
+// CoveredBy returns o for a node that c covers wholly: at the CoveredPrice plus coveredShare of the saving. If an overlay
+// sets a price below the CoveredPrice, the price stays.
 func (o Offering) CoveredBy(c *commitment.Commitment) Offering {
 	saves := o.saves()
 	o.Price, o.Commitment = o.Price-saves+saves*coveredShare, c.ID

@@ -21,7 +21,8 @@ type InstanceType struct {
 	Requirements require.Set
 	// Offerings are the offerings of the type, available or not.
 	Offerings []Offering
-	// Capacity is the capacity of the machine. Allocatable is Capacity less the reservations for kubelet and system.
+	// Capacity is the capacity of the machine. Allocatable is Capacity less the reservations for kubelet and system, and less
+	// the eviction thresholds of kubelet.
 	Capacity    Resources
 	Allocatable Resources
 	// Attach is the attach limit of each CSI driver, by driver name: how many volumes a node can have attached at the same

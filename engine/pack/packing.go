@@ -19,7 +19,9 @@ type packing struct {
 	served []int
 	// limits are what remains of pool limits and reservations after the charges of the nodes.
 	limits *catalog.Limits
-	// floor returns a lower bound on the price of any nodes that hold the pods of the given nodes.
+	// floor returns a lower bound on the price of nodes that hold the pods of the given nodes. It assumes that the given
+	// nodes from reservations and under commitments keep their pods, and that only these nodes use reservations and
+	// commitments.
 	floor func([]*node) float64
 }
 
@@ -87,9 +89,8 @@ type knownBound struct {
 	bound  float64
 }
 
-// bound returns a lower bound on the price of any nodes that hold the pods of the given nodes. A node from a
-// reservation adds its own price, because the relaxation has no reservations. A node under a commitment adds none. k is a
-// bound that is already known.
+// bound returns the lower bound that packing.floor describes. A node from a reservation adds its own price, because the
+// relaxation has no reservations. A node under a commitment adds none. k is a bound that is already known.
 func bound(r *binpack.Relaxation, nodes []*node, k *knownBound) float64 {
 	copies, reserved := make([]int, len(k.copies)), 0.0
 	for _, n := range nodes {

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// refusals returns the pods that the plan places on no node, by class, each with the reason of every pool.
+// refusals returns the pods that the plan places on no node, by class, each class with its reasons (see reasons).
 func (d *draft) refusals() []model.Refusal {
 	left := 0
 	for _, c := range d.problem.Classes {

@@ -51,6 +51,8 @@ func (r *repairer) finish(d *draft) *model.Plan {
 
 // isConsistent reports whether every pod that got a domain, and that a topology group counts, also got a node.
 // Otherwise the placements of other pods may be invalid. A bundle (Size > 1) may contain counted pods of other classes.
+// If there are topology groups and a node cannot be launched (draft.refused), isConsistent returns false without looking
+// at the pods of the node.
 func (d *draft) isConsistent() bool {
 	if len(d.problem.Groups) == 0 {
 		return true

@@ -108,7 +108,8 @@ func (a *assembly) warn(format string, args ...any) {
 	a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...))
 }
 
-// addSurroundings adds namespaces, PodDisruptionBudgets, volumes and other objects to which pods refer.
+// addSurroundings adds the objects that decisions depend on besides NodePools, nodes and pods: namespaces,
+// PodDisruptionBudgets, DaemonSets, objects of volumes, and those from which default spread constraints follow.
 func (a *assembly) addSurroundings() {
 	d := &a.Delta
 	d.Namespaces = manifest.Of[*corev1.Namespace](a.set)

@@ -37,8 +37,7 @@ func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
 	return out
 }
 
-// Floor returns a lower bound on the price of any nodes for all running and pending pods, as the function Floor does.
-// It takes as long as a plan for all these pods.
+// Floor returns the result of the function Floor for the snapshot of the run. It takes as long as a plan for all pods.
 func (r *Run) Floor() float64 { return Floor(r.Snapshot, r.Options) }
 
 // DisruptOnly is Disrupt without the lower bound, which takes most of the time in a large cluster.

@@ -110,7 +110,7 @@ func (c *Covering) SetBins(bins []CoverBin) {
 	}
 }
 
-// reset removes all cuts except those of boundPrice.
+// reset makes a new program. Its only cuts are those that boundPrice adds for the current bins.
 func (c *Covering) reset() {
 	c.cuts, c.program = nil, NewProgram(make([]float64, c.groups*c.dimensions))
 	for g := range c.groups {

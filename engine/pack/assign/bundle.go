@@ -56,8 +56,8 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) bool {
 	return false
 }
 
-// isRequired reports whether unplaced pods of another class have required affinity over the hostname to pods of c. The
-// bundles of that class then contain a pod of c.
+// isRequired reports whether unplaced pods of another class have required affinity over the hostname to pods of c. A
+// bundle of that class may then need a pod of c as its leader.
 func isRequired(a *Assignment, c *compile.Class) bool {
 	return slices.ContainsFunc(a.Problem.Classes, func(o *compile.Class) bool {
 		if o == c || a.Placed.Left(o) == 0 {

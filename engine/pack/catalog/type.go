@@ -13,8 +13,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A Type is an instance type as one NodePool launches it. Each capacity reservation and each commitment of the instance type
-// is a Type of its own. One more Type has the offerings without a reservation, if there are any, at their list prices.
+// A Type is an instance type as one NodePool launches it. Each capacity reservation of the instance type is a Type of its
+// own, and so is each commitment with enough units left for an instance. One more Type has the offerings without a
+// reservation, if there are any, at their prices without commitments.
 type Type struct {
 	*model.InstanceType
 	Pool *Pool

@@ -93,8 +93,8 @@ func leastDemand(c *compiler) []int64 {
 }
 
 // compileNode returns the Node for m. For a NodeClaim without an instance it returns nil if the claim is being deleted or
-// no instance type fits it. It also does so if the claim takes no pods and no topology group can count pods on it. least is
-// the result of leastDemand.
+// no instance type fits it. It also does so if the claim takes no pods (Snapshot.Closed) and there are no topology groups.
+// least is the result of leastDemand.
 func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 	n := &Node{Node: m, Index: -1}
 	switch {

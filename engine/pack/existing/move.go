@@ -26,7 +26,8 @@ type movable struct {
 	pod   *model.Pod
 }
 
-// isMovable reports whether pods of the class require only capacity, labels and tolerated taints, and are not counted.
+// isMovable reports whether only capacity, node labels and taints decide where pods of the class may run, and no topology
+// group counts them.
 func isMovable(c *compile.Class) bool {
 	last := c.Last()
 	return c.Free && len(c.Members) == 0 && len(c.Ports) == 0 && len(c.Drivers) == 0 &&

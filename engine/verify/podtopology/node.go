@@ -25,7 +25,7 @@ type Node struct {
 	// Daemons are DaemonSet pods that the node may run in the future.
 	Daemons []Daemon
 
-	// The fields below belong to one check.
+	// newCluster sets the fields below at the beginning of each check. They are not valid after it.
 	index   int // index in the list of nodes
 	groups  []*group
 	domains map[string][]string // by topology key

@@ -80,8 +80,8 @@ func TagLookup(tags map[string]string, name string) (values []string, ok bool) {
 // Match reports whether text matches an EC2 filter pattern. * matches any number of characters, ? matches one character, and a
 // backslash quotes the next character. It is case-sensitive.
 func Match(pattern, text string) bool {
-	// After a mismatch, the match continues at the last star. The time is linear for one star, and at most the product of both
-	// lengths.
+	// After a mismatch, the match continues at the last star, which then matches one more character. The time is at most
+	// proportional to the product of both lengths.
 	p, t, star, mark := 0, 0, -1, 0
 	for t < len(text) {
 		if p < len(pattern) && pattern[p] == '*' {

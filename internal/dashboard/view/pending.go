@@ -28,7 +28,8 @@ type Pender struct {
 	// refused are the refusals with their explanations. of has the index of the refusal of each pod.
 	refused []explained
 	of      map[string]int
-	// Devices is true if a pod of the last groups has ResourceClaims. They are looked up in Claims.
+	// Devices is true if a pending pod had ResourceClaims in the last call of Groups. Groups finds these ResourceClaims in
+	// Claims.
 	Devices bool
 	Claims  Claims
 }

@@ -47,7 +47,8 @@ type hint struct {
 // quiet returns the context of all calls of the plugins. It discards their log messages.
 func quiet() context.Context { return klog.NewContext(context.Background(), klog.Logger{}) }
 
-// newProfile makes the default profile over a server. The plugins find the pods that are nominated to a node by nominator.
+// newProfile makes the default profile of kube-scheduler without the plugins in leftOut. Its client sends requests to server.
+// The plugins ask nominator which pods are nominated to a node.
 func newProfile(server *kubeapi.Server, nominator fwk.PodNominator) (*profile, error) {
 	metrics.Register() // only the first call in a process has an effect
 	client, err := kubernetes.NewForConfig(server.RestConfig(nil))

@@ -2,5 +2,5 @@
 // Its prices are used until those of AWS were read. It has the few facts that no API returns, such as the number of
 // branch network interfaces. Commands that need no AWS account use it as well.
 //
-// The generator in hack/catalog creates the catalogue and describes the document.
+// The catalogue is the JSON document in catalog.json.gz. The generator in hack/catalog creates it and describes its fields.
 package shipped

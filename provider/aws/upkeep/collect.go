@@ -146,7 +146,8 @@ func (c *Collector) Collect(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// surplus returns Karpenter's instances that are old enough and have no claim.
+// surplus returns Karpenter's instances that belong to no claim and will be assigned to none (Launches.Surplus). It omits
+// instances that are younger than grace or are ending already.
 func (c *Collector) surplus(list []instances.Instance, claims []apiv1.NodeClaim) []instances.Instance {
 	surplus := c.Launches.Surplus(list, claims)
 	return slices.DeleteFunc(slices.Clone(list), func(i instances.Instance) bool {
