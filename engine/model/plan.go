@@ -24,8 +24,9 @@ type Plan struct {
 	Order []*Pod
 	// Price is the sum of the Nodes' prices in dollars per hour.
 	Price float64
-	// Floor is a lower bound of the price of new nodes for the pods, in dollars per hour. It is the cost of the linear
-	// relaxation, which allows fractions of nodes. It is zero if no node is launched.
+	// Floor is a lower bound of the price of new nodes for the pods, in dollars per hour: the cost of the linear relaxation,
+	// which allows fractions of nodes. Pods on nodes from capacity reservations and commitments count as planned, so the
+	// bound does not consider other uses of these. It is zero if no node is launched.
 	Floor float64
 }
 
