@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt"
@@ -19,13 +20,21 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// publish publishes the event on the node and its claim.
-func (c *Controller) publish(n *model.Node, kind, reason, message string) {
+// publish publishes the event on the node and its claim. Events with equal reasons about one object are dropped for a while,
+// except those whose cause differs.
+func (c *Controller) publish(n *model.Node, kind, reason, message string, cause ...string) {
+	tell := func(o client.Object) {
+		e := telemetry.Event{Object: o, Type: kind, Reason: reason, Message: message}
+		if len(cause) > 0 {
+			e.Dedupe = append([]string{string(o.GetUID())}, cause...)
+		}
+		c.Events.Publish(e)
+	}
 	if n.Object != nil {
-		c.Events.Publish(telemetry.Event{Object: n.Object, Type: kind, Reason: reason, Message: message})
+		tell(n.Object)
 	}
 	if n.Claim != nil {
-		c.Events.Publish(telemetry.Event{Object: n.Claim, Type: kind, Reason: reason, Message: message})
+		tell(n.Claim)
 	}
 }
 
@@ -178,7 +187,7 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 		switch b.Verdict.Rule {
 		case model.RuleAnnotation, model.RuleNominated, model.RulePDB, model.RuleNoPlace, model.RuleLimit:
 			c.publish(b.Node, corev1.EventTypeNormal, telemetry.EventDisruptionBlocked,
-				cannotDisrupt+explain.Sentence(b.Verdict))
+				cannotDisrupt+explain.Sentence(b.Verdict), string(b.Verdict.Rule))
 		case model.RuleUnhealthy:
 			c.tellRepairBlocked(s, b)
 		case model.RulePayback:

@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/disrupt"
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
@@ -95,5 +97,20 @@ func TestReasonsOfCreatedClaims(t *testing.T) {
 	created := w.Metrics.NodeClaims.CreatedTotal
 	if n := testutil.ToFloat64(created.WithLabelValues("provisioned", "default", "false")); n == 0 || testutil.CollectAndCount(created) != 1 {
 		t.Errorf("%v claims of the static NodePool are counted as provisioned, in %d series", n, testutil.CollectAndCount(created))
+	}
+}
+
+// If the reason why a node is blocked changes, that is told at once. The same reason is not repeated.
+func TestBlockedForAnotherReason(t *testing.T) {
+	w := newWorld(t, "100%", 1)
+	sink := record.NewFakeRecorder(20)
+	w.Events = telemetry.NewRecorder(sink, w.Clock)
+	s := w.Cluster.Snapshot()
+	n, _ := s.NodeByName("node-0")
+	for _, rule := range []model.Rule{model.RuleAnnotation, model.RulePDB, model.RuleAnnotation} {
+		w.tellBlocked(s, disrupt.Decision{Blocked: []model.Blocked{{Node: n, Verdict: model.Verdict{Rule: rule}}}})
+	}
+	if got := len(sink.Events); got != 4 {
+		t.Errorf("%d events, want one on the node and one on the claim for each of two reasons", got)
 	}
 }
