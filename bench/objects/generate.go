@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -58,7 +57,7 @@ func enlargeNode(n *corev1.Node, i int) {
 }
 
 // pod returns a pod as production has it, about 8 kB of JSON, on the node or pending if node is empty.
-func pod(name, node, app string, requests corev1.ResourceList) *corev1.Pod {
+func pod(name, node, app string, needs corev1.ResourceRequirements) *corev1.Pod {
 	yes := true
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -100,7 +99,7 @@ func pod(name, node, app string, requests corev1.ResourceList) *corev1.Pod {
 			LivenessProbe:  &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/live", Port: intstr.FromInt32(8080)}}},
 		}
 		if i == 0 {
-			c.Resources.Requests = requests
+			c.Resources = needs
 		}
 		for k := range 15 {
 			c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprintf("SERVICE_SETTING_%02d", k), Value: "https://service.team.svc.cluster.local:8443/v1"})
@@ -120,12 +119,6 @@ func pod(name, node, app string, requests corev1.ResourceList) *corev1.Pod {
 		}})
 	}
 	return p
-}
-
-func requests(milliCPU, mebibytes int64) corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI), corev1.ResourceMemory: *resource.NewQuantity(mebibytes<<20, resource.BinarySI),
-	}
 }
 
 // A template is an object as JSON, in which the text of each placeholder is replaced. It is faster than to encode each object.

@@ -193,7 +193,7 @@ func (w *world) podOf(t catalogue.Type) (template, error) {
 		return nil, err
 	}
 	n := int64(w.PodsPerNode)
-	p, err := newTemplate(pod("POD", "NODE", "APP", requests(room[corev1.ResourceCPU]*97/100/n, (room[corev1.ResourceMemory]>>20)*97/100/n)))
+	p, err := newTemplate(pod("POD", "NODE", "APP", workload.Requests(room[corev1.ResourceCPU]*97/100/n, (room[corev1.ResourceMemory]>>20)*97/100/n)))
 	if w.pods == nil {
 		w.pods = map[string]template{}
 	}
@@ -217,7 +217,7 @@ func (w *world) store(text []byte, into client.Object) error {
 
 func (w *world) addPending(round int) error {
 	for i := range w.Pending {
-		text, err := json.Marshal(pod(fmt.Sprintf("new-%d-%06d", round, i), "", fmt.Sprintf("app%03d", i%apps), requests(int64(100+i%8*250), int64(256+i%5*512))))
+		text, err := json.Marshal(pod(fmt.Sprintf("new-%d-%06d", round, i), "", fmt.Sprintf("app%03d", i%apps), workload.Requests(int64(100+i%8*250), int64(256+i%5*512))))
 		if err != nil {
 			return err
 		}

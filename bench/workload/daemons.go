@@ -27,7 +27,7 @@ func daemon(name string, milliCPU, mebibytes int64) *appsv1.DaemonSet {
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
 					Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-					Containers:  []corev1.Container{{Name: "c", Image: "pause", Resources: requests(milliCPU, mebibytes)}},
+					Containers:  []corev1.Container{{Name: "c", Image: "pause", Resources: Requests(milliCPU, mebibytes)}},
 				},
 			},
 		},

@@ -133,7 +133,7 @@ func boundPod(i int, node string, milliCPU, mebibytes int64) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{
 			NodeName:   node,
-			Containers: []corev1.Container{{Name: "c", Image: "pause", Resources: requests(milliCPU, mebibytes)}},
+			Containers: []corev1.Container{{Name: "c", Image: "pause", Resources: Requests(milliCPU, mebibytes)}},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}

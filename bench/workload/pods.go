@@ -86,7 +86,7 @@ func (m *maker) until(deployment func()) {
 // add adds one pod.
 func (m *maker) add(labels map[string]string, milliCPU, mebibytes int64, spec corev1.PodSpec) {
 	name := fmt.Sprintf("p%d", len(m.pods))
-	spec.Containers = []corev1.Container{{Name: "c", Image: "pause", Resources: requests(milliCPU, mebibytes)}}
+	spec.Containers = []corev1.Container{{Name: "c", Image: "pause", Resources: Requests(milliCPU, mebibytes)}}
 	m.pods = append(m.pods, Pending(&corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Labels: labels},
@@ -103,7 +103,8 @@ func (m *maker) deploy(milliCPU, mebibytes int64, replicas int) {
 	}
 }
 
-func requests(milliCPU, mebibytes int64) corev1.ResourceRequirements {
+// Requests returns the requests of a container, in thousandths of a core and in MiB.
+func Requests(milliCPU, mebibytes int64) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU:    *resource.NewMilliQuantity(milliCPU, resource.DecimalSI),
 		corev1.ResourceMemory: *resource.NewQuantity(mebibytes<<20, resource.BinarySI),

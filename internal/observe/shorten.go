@@ -13,8 +13,8 @@ import (
 // maxAnnotation is the length in bytes above which Shorten removes an annotation that is not Karpenter's.
 const maxAnnotation = 512
 
-// Shorten removes fields that the controller does not read from an object, before a cache stores it. A pod as production has it then
-// takes about a third of the memory, and a node less than half. Shorten is a toolscache.TransformFunc: it changes o and returns it.
+// Shorten removes fields that the controller does not read from an object, before a cache stores it. Nodes and pods as production has
+// them then take about a third of the memory (docs/bench-engine.md). Shorten is a toolscache.TransformFunc: it changes o and returns it.
 //
 // It removes metadata.managedFields of every object. Of pods and nodes it also removes long annotations. Of pods it removes what
 // neither scheduling nor disruption depends on: commands, environment, mounts, probes, security contexts, volumes that can be
