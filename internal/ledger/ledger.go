@@ -94,8 +94,9 @@ const bridged = time.Hour
 // second. To divide all prices each time would cost more CPU time than it adds precision.
 const minInterval = 5 * time.Second
 
-// Observe charges the time since the last observation, and stores the rates of this snapshot. It ignores a snapshot that is less
-// than minInterval later than the last one, unless the decision has commands. A nil Ledger does nothing.
+// Observe compares the snapshot with the predictions, charges the time since the last observation, and stores the rates of this
+// snapshot. Only the predictions use a snapshot that is less than minInterval later than the last one, unless the decision has
+// commands: a pod is often bound, and a node initialized, within seconds of the plan. A nil Ledger does nothing.
 func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	if l == nil {
 		return
@@ -105,6 +106,7 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	if !l.begun {
 		return
 	}
+	l.predictions.observe(s, l.Metrics)
 	if gap := s.Now.Sub(l.last); gap > 0 && gap < minInterval && len(d.Commands) == 0 {
 		return
 	}
@@ -127,7 +129,6 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	}
 	l.correct(&in, first || l.nodes == nil || gap > bridged)
 	l.savings.observe(s, &in, d.Commands)
-	l.predictions.observe(s, l.Metrics)
 	l.now, l.last, l.floor, l.commitments = next, s.Now, floorOf(s, in.Price, d), CommitmentsOf(s)
 	l.book.bucket(s.Now).End = s.Now
 	if s.Now.Sub(l.openedAt) >= time.Minute {

@@ -244,7 +244,7 @@ func TestPredictions(t *testing.T) {
 	l.Observe(snapshot(t, c, at(0)), ledger.Decision{})
 	c.Nodes[0].Joining, c.Pods = false, nil
 	c.Nodes[0].Pods, c.Nodes[1].Pods = []scenario.Pod{{Name: "a", CPU: "1"}}, []scenario.Pod{{Name: "b", CPU: "1"}}
-	s := snapshot(t, c, at(1))
+	s := snapshot(t, c, at(0).Add(2*time.Second)) // sooner than the rates are computed again
 	claim, _ := s.Claims.Get("n-claim")
 	other := claim.DeepCopy() // its claim predicts a tenth more memory than the node has
 	memory := other.Status.Allocatable[corev1.ResourceMemory]

@@ -110,7 +110,7 @@ func dashboardQueries(t *testing.T) map[string]string {
 		t.Fatalf("dashboards: %v, %v", files, err)
 	}
 	out := map[string]string{}
-	fill := strings.NewReplacer("$nodepool", ".*", "$__rate_interval", "1m", "$__range", "5m")
+	fill := strings.NewReplacer("$nodepool", ".*", "$__rate_interval", "10m", "$__range", "10m") // the whole test
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

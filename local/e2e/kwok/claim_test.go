@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/karpenter-go/karpenter/api/condition"
 	kwokv1alpha1 "github.com/karpenter-go/karpenter/api/kwok/v1alpha1"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
@@ -109,6 +110,16 @@ func TestClaimOfClassThatIsNotReady(t *testing.T) {
 	if err := c.Status().Update(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}
+	// The NodePool tells when the controller's cache holds the condition: a claim that arrives before it is launched.
+	pool := c.pool(func(p *apiv1.NodePool) { p.Spec.Template.Spec.NodeClassRef = classRef(c.name) })
+	c.poll(func() string {
+		if err := c.Get(t.Context(), clientKey(pool), pool); err != nil {
+			t.Fatal(err)
+		}
+		ready := condition.Get(pool, apiv1.ConditionTypeNodeClassReady)
+		return missing(ready != nil && ready.Status == metav1.ConditionFalse && strings.Contains(ready.Message, "for a test"),
+			"the NodePool says of its class: %v", ready)
+	})
 	c.byHand(func(claim *apiv1.NodeClaim) { claim.Spec.NodeClassRef = classRef(c.name) })
 	c.poll(func() string { return missing(len(c.claims()) == 0, "the claim is still there") })
 	if n := len(c.nodes()); n > 0 {
