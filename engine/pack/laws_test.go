@@ -230,8 +230,7 @@ func drawNode(t *rapid.T, i int, c *scenario.Cluster) scenario.Node {
 }
 
 // A volume that all pods share changes no refusal if every node can attach one. Pods that are refused because of limits are not
-// compared, since limits go to the pods that are planned first. With a volume there may be more nodes, and pods with several node
-// terms can then be refused with RuleEffort if a limit excludes the types of one term.
+// compared, since limits go to the pods that are planned first.
 func TestSharedVolumeRefusesNoPod(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCluster(t)
@@ -247,13 +246,13 @@ func TestSharedVolumeRefusesNoPod(t *testing.T) {
 		with := pack.Solve(s, pack.Options{Labels: labels})
 		was, is := refused(without), refused(with)
 		for _, plan := range []*model.Plan{without, with} {
-			for key := range leftOut(plan, model.RuleLimit, model.RuleEffort) {
+			for key := range leftOut(plan, model.RuleLimit) {
 				delete(was, key)
 				delete(is, key)
 			}
 		}
 		if diff := cmp.Diff(was, is); diff != "" {
-			t.Fatalf("refused without the disk (-) and with it (+):\n%s", diff)
+			t.Fatalf("refused without the disk (-) and with it (+):\n%s\nwithout %s\nwith %s", diff, without, with)
 		}
 		if v := verify.Plan(s, with); len(v) > 0 {
 			t.Fatalf("%v\nplan:\n%s", v, with)

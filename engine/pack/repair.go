@@ -30,9 +30,9 @@ func (r *repairer) finish(d *draft) *model.Plan {
 	if d.isConsistent() && (r.best == nil || d.isBetter(r.best)) {
 		r.best = d
 	}
-	learned, helps := r.presets.Quotas.Learn(d.assigned.Segments, d.packed.served, d.refused)
+	learned, changed := r.presets.Quotas.Learn(d.assigned.Segments, d.packed.served, d.refused)
 	switch {
-	case r.attempts < maxAttempts && helps:
+	case r.attempts < maxAttempts && changed:
 		r.presets.Quotas = learned
 		return nil
 	case r.best != nil:

@@ -38,16 +38,14 @@ func (q Quotas) spend(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	}
 }
 
-// Learn returns quotas that are lowered for each Choice with which some pods got no node. The first served[i] pods of
-// segments[i] have a planned node. refused are the pods whose planned node cannot be launched.
-//
-// helps says that an assignment with the new quotas may be better. That is so if a class with a lowered quota has
-// preferences or topology rules, or topology groups count its pods.
-func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]bool) (learned Quotas, helps bool) {
+// Learn returns quotas that are lowered for each Choice with which some pods got no node, if the pods may be placed otherwise
+// (Segment.hasAlternatives). The first served[i] pods of segments[i] have a planned node. refused are the pods whose planned
+// node cannot be launched. changed says that some quota is lowered, so that an assignment with the new quotas may be better.
+func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]bool) (learned Quotas, changed bool) {
 	if len(refused) == 0 && !slices.ContainsFunc(segments, func(s *Segment) bool { return served[s.Index] < len(s.Pods) }) {
 		return q, false
 	}
-	got, short := Quotas{}, map[quotaKey]*compile.Class{}
+	got, short := Quotas{}, map[quotaKey]bool{}
 	for i, s := range segments {
 		key := keyOf(s.Class, s.Stage, s.Choice)
 		n, lost := 0, served[i] < len(s.Pods)
@@ -59,8 +57,8 @@ func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]
 			}
 		}
 		got[key] += n
-		if lost {
-			short[key] = s.Class
+		if lost && s.hasAlternatives() {
+			short[key] = true
 		}
 	}
 	if len(short) == 0 {
@@ -68,11 +66,16 @@ func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]
 	}
 	learned = Quotas{}
 	maps.Copy(learned, q)
-	for key, c := range short {
+	for key := range short {
 		if n, ok := learned[key]; !ok || got[key] < n {
-			learned[key] = got[key]
-			helps = helps || len(c.Stages) > 1 || len(c.Rules) > 0 || len(c.Members) > 0
+			learned[key], changed = got[key], true
 		}
 	}
-	return learned, helps
+	return learned, changed
+}
+
+// hasAlternatives reports whether pods of the segment may be placed otherwise than with its Choice: with fewer preferences, another
+// node term or other domains. It is also true if topology groups count the pods, because then they affect the places of others.
+func (s *Segment) hasAlternatives() bool {
+	return len(s.Class.Stages) > 1 || len(s.Stage.Terms.Terms) > 1 || len(s.Class.Rules) > 0 || len(s.Class.Members) > 0
 }
