@@ -184,6 +184,7 @@ func (l *Launcher) complete(ctx context.Context, o *order, i instances.Instance)
 		log.FromContext(ctx).Info("launched instance is not described by EC2 yet", "instance-id", i.ID, "error", err.Error())
 		return i
 	}
+	full.Partitioned = i.Partitioned // EC2 does not describe it
 	return full
 }
 

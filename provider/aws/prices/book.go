@@ -139,14 +139,17 @@ func (b *Book) learnSpot(found map[place]float64, since map[place]time.Time, now
 	defer b.write.Unlock()
 	old := b.table.Load()
 	next := *old
-	next.spot = map[place]float64{}
+	next.spot, next.since = map[place]float64{}, map[place]time.Time{}
 	for at, price := range old.spot {
 		if now.Sub(b.seen[at]) < spotLife {
 			next.spot[at] = price
+			if t, known := old.since[at]; known {
+				next.since[at] = t
+			}
 		}
 	}
 	maps.Copy(next.spot, found)
-	next.since = maps.Clone(since)
+	maps.Copy(next.since, since)
 	if b.seen == nil {
 		b.seen = map[place]time.Time{}
 	}

@@ -253,13 +253,17 @@ func TestSpotPriceIsRemoved(t *testing.T) {
 		}
 	}
 	refresh(0)
-	h.records = h.records[:1]
+	h.records = []ec2types.SpotPrice{spotPrice("m5.large", "a", "0.02", 2)}
+	refresh(time.Hour)
+	if got := b.SpotSince("m5.large", "b"); !got.Equal(*spotPrice("", "", "", 1).Timestamp) {
+		t.Errorf("the kept price is in force since %v", got)
+	}
 	refresh(spotLife - time.Second)
 	wantPrice(t, "b within a day", 0.04)(b.Spot("m5.large", "b"))
 	before := b.Revision()
 	refresh(spotLife)
 	wantPrice(t, "b after a day", 0)(b.Spot("m5.large", "b"))
-	wantPrice(t, "a", 0.03)(b.Spot("m5.large", "a"))
+	wantPrice(t, "a", 0.02)(b.Spot("m5.large", "a"))
 	wantPrice(t, "a list price that was not returned", 0.085)(b.OnDemand("c5.large"))
 	if b.Revision() == before {
 		t.Error("a price less, same revision")

@@ -174,6 +174,7 @@ func (p *Profiles) make(ctx context.Context, class *awsv1.EC2NodeClass, name, ro
 		if err != nil && !fault.Exists(err) {
 			return fmt.Errorf("create instance profile %s: %w", name, err)
 		}
+		exists = err != nil // another process has created it in the meantime
 	}
 	if slices.Contains(roles, role) {
 		return nil

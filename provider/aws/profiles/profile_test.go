@@ -25,6 +25,8 @@ import (
 type account struct {
 	profiles map[string]*iamtypes.InstanceProfile
 	calls    []string
+	// taken makes CreateInstanceProfile fail, because another process has just created the profile.
+	taken bool
 }
 
 func missing(message string) error {
@@ -48,6 +50,9 @@ func (a *account) CreateInstanceProfile(
 	a.calls = append(a.calls, "create")
 	a.profiles[*in.InstanceProfileName] = &iamtypes.InstanceProfile{
 		InstanceProfileName: in.InstanceProfileName, Path: in.Path, Tags: in.Tags,
+	}
+	if a.taken {
+		return nil, &smithy.GenericAPIError{Code: "EntityAlreadyExists"}
 	}
 	return &iam.CreateInstanceProfileOutput{}, nil
 }
@@ -186,6 +191,18 @@ func TestMissingRole(t *testing.T) {
 	clock.SetTime(time.Unix(61, 0))
 	if _, err := p.Ensure(t.Context(), c); !errors.Is(err, ErrNoRole) || len(a.calls) == 0 {
 		t.Errorf("a minute later: %v after %v", err, a.calls)
+	}
+}
+
+// A profile that another process has created in the meantime is not deleted if the role cannot be added.
+func TestMissingRoleOfTakenProfile(t *testing.T) {
+	p, a, _ := keeper()
+	a.taken = true
+	if _, err := p.Ensure(t.Context(), class("nobody")); !errors.Is(err, ErrNoRole) {
+		t.Fatalf("error is %v", err)
+	}
+	if len(a.profiles) != 1 || slices.Contains(a.calls, "delete") {
+		t.Errorf("%d profiles after %v", len(a.profiles), a.calls)
 	}
 }
 
