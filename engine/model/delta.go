@@ -15,6 +15,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 
 	"github.com/karpenter-go/karpenter/engine/commitment"
+	"github.com/karpenter-go/karpenter/engine/table"
 )
 
 // A Delta is a set of changes: new or updated objects, and the keys of removed objects. Within one Delta a key is
@@ -89,11 +90,11 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 		e.setClaim(o)
 	}
 	for _, o := range d.Pools {
-		e.next.pools.set(e.token, o.Name, NewPool(o))
+		e.next.pools.Set(e.token, o.Name, NewPool(o))
 	}
 	for _, o := range d.Daemons {
 		daemon := NewDaemon(o)
-		e.next.daemons.set(e.token, daemon.Key, daemon)
+		e.next.daemons.Set(e.token, daemon.Key, daemon)
 	}
 	for pool, types := range d.Types {
 		e.setTypes(pool, types)
@@ -111,9 +112,9 @@ func (s *Snapshot) Apply(d Delta) *Snapshot {
 }
 
 // setAll sets objects by their keys.
-func setAll[O metav1.Object](by *token, t *Table[O], objects []O) {
+func setAll[O metav1.Object](by *table.Token, t *table.Table[O], objects []O) {
 	for _, o := range objects {
-		t.set(by, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), o)
+		t.Set(by, strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), o)
 	}
 }
 
@@ -121,7 +122,7 @@ func setAll[O metav1.Object](by *token, t *Table[O], objects []O) {
 type edit struct {
 	// next is the new Snapshot. No other code has it before the edit is finished.
 	next  *Snapshot
-	token *token
+	token *table.Token
 	// stale are the identities (see nodeIdentity) of the Nodes that must be merged again. moved are the names of nodes
 	// whose pods changed.
 	stale, moved map[string]bool
@@ -129,8 +130,7 @@ type edit struct {
 
 func newEdit(s *Snapshot) *edit {
 	next := *s
-	next.Pods.more, next.derived.pending.more = 0, 0
-	return &edit{next: &next, token: new(token), stale: map[string]bool{}, moved: map[string]bool{}}
+	return &edit{next: &next, token: new(table.Token), stale: map[string]bool{}, moved: map[string]bool{}}
 }
 
 func (e *edit) remove(r Ref) {
@@ -142,47 +142,39 @@ func (e *edit) remove(r Ref) {
 	case KindClaim:
 		e.removeClaim(r.Key)
 	case KindPool:
-		e.next.pools.remove(e.token, r.Key)
-		e.next.types.remove(e.token, r.Key)
-		e.next.derived.committed.remove(e.token, r.Key)
+		e.next.pools.Remove(e.token, r.Key)
+		e.next.types.Remove(e.token, r.Key)
+		e.next.derived.committed.Remove(e.token, r.Key)
 	case KindDaemon:
-		e.next.daemons.remove(e.token, r.Key)
+		e.next.daemons.Remove(e.token, r.Key)
 	case KindNamespace:
-		e.next.Namespaces.remove(e.token, r.Key)
+		e.next.Namespaces.Remove(e.token, r.Key)
 	case KindPDB:
-		e.next.PDBs.remove(e.token, r.Key)
+		e.next.PDBs.Remove(e.token, r.Key)
 	case KindVolumeClaim:
-		e.next.VolumeClaims.remove(e.token, r.Key)
+		e.next.VolumeClaims.Remove(e.token, r.Key)
 	case KindVolume:
-		e.next.Volumes.remove(e.token, r.Key)
+		e.next.Volumes.Remove(e.token, r.Key)
 	case KindStorageClass:
-		e.next.StorageClasses.remove(e.token, r.Key)
+		e.next.StorageClasses.Remove(e.token, r.Key)
 	case KindCSINode:
-		e.next.CSINodes.remove(e.token, r.Key)
+		e.next.CSINodes.Remove(e.token, r.Key)
 	}
 }
 
 // setTypes replaces the instance types of a pool.
 func (e *edit) setTypes(pool string, types []*InstanceType) {
-	e.next.types.set(e.token, pool, types)
+	e.next.types.Set(e.token, pool, types)
 	if index := indexCovered(types); index != nil {
-		e.next.derived.committed.set(e.token, pool, index)
+		e.next.derived.committed.Set(e.token, pool, index)
 	} else {
-		e.next.derived.committed.remove(e.token, pool)
+		e.next.derived.committed.Remove(e.token, pool)
 	}
 }
 
 // setPods adds or replaces pods. waiting[i] reports whether pods[i] is provisionable. If there are many pods, it fills
 // the tables pods and pending concurrently.
 func (e *edit) setPods(pods []*Pod, waiting []bool) {
-	n := 0
-	for _, waits := range waiting {
-		if waits {
-			n++
-		}
-	}
-	e.next.Pods.expect(len(pods))
-	e.next.derived.pending.expect(n)
 	if len(pods) < 2*podsPerPart || runtime.GOMAXPROCS(0) < 2 {
 		for i, p := range pods {
 			e.setPod(p, waiting[i])
@@ -210,30 +202,30 @@ func (e *edit) setPod(p *Pod, waits bool) {
 // setPending adds the pod to the pending pods or removes it from them.
 func (e *edit) setPending(p *Pod, waits bool) {
 	if waits {
-		e.next.derived.pending.set(e.token, p.Key, p)
+		e.next.derived.pending.Set(e.token, p.Key, p)
 	} else {
-		e.next.derived.pending.remove(e.token, p.Key)
+		e.next.derived.pending.Remove(e.token, p.Key)
 	}
 }
 
 // putPod adds the pod. If a pod with its key exists, p replaces it, and the old pod is removed from the pods of its
 // node.
 func (e *edit) putPod(p *Pod) {
-	if old, ok := e.next.Pods.set(e.token, p.Key, p); ok {
+	if old, ok := e.next.Pods.Set(e.token, p.Key, p); ok {
 		e.unbind(old)
 	}
 	if name := p.Object.Spec.NodeName; name != "" {
 		pods, _ := e.next.derived.bound.Get(name)
 		at, _ := slices.BinarySearchFunc(pods, p.Key, byKey)
-		e.next.derived.bound.set(e.token, name, slices.Insert(slices.Clone(pods), at, p))
+		e.next.derived.bound.Set(e.token, name, slices.Insert(slices.Clone(pods), at, p))
 		e.moved[name] = true
 	}
 }
 
 func (e *edit) removePod(key string) {
 	if old, ok := e.next.Pods.Get(key); ok {
-		e.next.Pods.remove(e.token, key)
-		e.next.derived.pending.remove(e.token, key)
+		e.next.Pods.Remove(e.token, key)
+		e.next.derived.pending.Remove(e.token, key)
 		e.unbind(old)
 	}
 }
@@ -249,9 +241,9 @@ func (e *edit) unbind(old *Pod) {
 		pods = slices.Delete(slices.Clone(pods), at, at+1)
 	}
 	if len(pods) == 0 {
-		e.next.derived.bound.remove(e.token, name)
+		e.next.derived.bound.Remove(e.token, name)
 	} else {
-		e.next.derived.bound.set(e.token, name, pods)
+		e.next.derived.bound.Set(e.token, name, pods)
 	}
 	e.moved[name] = true
 }
@@ -274,13 +266,21 @@ func claimIdentity(o *apiv1.NodeClaim) string {
 	return "claim/" + o.Name
 }
 
+// identity returns the identity of the node.
+func (n *Node) identity() string {
+	if n.Object != nil {
+		return nodeIdentity(n.Object)
+	}
+	return claimIdentity(n.Claim)
+}
+
 // nameKey returns the key under which claimOf lists the claims whose annotation NodeNameAnnotationKey is the node's
 // name.
 func nameKey(node string) string { return "name/" + node }
 
 func (e *edit) setNode(o *corev1.Node) {
 	e.removeNode(o.Name)
-	e.next.NodeObjects.set(e.token, o.Name, o)
+	e.next.NodeObjects.Set(e.token, o.Name, o)
 	e.link(&e.next.derived.nodeOf, nodeIdentity(o), o.Name)
 	if owner := ownerOf(o); owner != nil {
 		e.link(&e.next.derived.owned, owner.Name, nodeIdentity(o))
@@ -289,7 +289,7 @@ func (e *edit) setNode(o *corev1.Node) {
 
 func (e *edit) removeNode(name string) {
 	if old, ok := e.next.NodeObjects.Get(name); ok {
-		e.next.NodeObjects.remove(e.token, name)
+		e.next.NodeObjects.Remove(e.token, name)
 		e.unlink(&e.next.derived.nodeOf, nodeIdentity(old), name)
 		if owner := ownerOf(old); owner != nil {
 			e.unlink(&e.next.derived.owned, owner.Name, nodeIdentity(old))
@@ -299,7 +299,7 @@ func (e *edit) removeNode(name string) {
 
 func (e *edit) setClaim(o *apiv1.NodeClaim) {
 	e.removeClaim(o.Name)
-	e.next.Claims.set(e.token, o.Name, o)
+	e.next.Claims.Set(e.token, o.Name, o)
 	e.link(&e.next.derived.claimOf, claimIdentity(o), o.Name)
 	if node := o.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
 		e.addName(&e.next.derived.claimOf, nameKey(node), o.Name)
@@ -309,7 +309,7 @@ func (e *edit) setClaim(o *apiv1.NodeClaim) {
 
 func (e *edit) removeClaim(name string) {
 	if old, ok := e.next.Claims.Get(name); ok {
-		e.next.Claims.remove(e.token, name)
+		e.next.Claims.Remove(e.token, name)
 		e.unlink(&e.next.derived.claimOf, claimIdentity(old), name)
 		if node := old.Annotations[apiv1.NodeNameAnnotationKey]; node != "" {
 			e.removeName(&e.next.derived.claimOf, nameKey(node), name)
@@ -348,32 +348,32 @@ func (e *edit) early(o *corev1.Node) bool {
 	return ok && claim.UID == owner.UID && claim.Status.ProviderID == ""
 }
 
-func (e *edit) link(t *Table[[]string], identity, name string) {
+func (e *edit) link(t *table.Table[[]string], identity, name string) {
 	e.addName(t, identity, name)
 	e.stale[identity] = true
 }
 
-func (e *edit) unlink(t *Table[[]string], identity, name string) {
+func (e *edit) unlink(t *table.Table[[]string], identity, name string) {
 	e.removeName(t, identity, name)
 	e.stale[identity] = true
 }
 
 // addName inserts a name into the sorted list of the key.
-func (e *edit) addName(t *Table[[]string], key, name string) {
+func (e *edit) addName(t *table.Table[[]string], key, name string) {
 	names, _ := t.Get(key)
 	if at, found := slices.BinarySearch(names, name); !found {
-		t.set(e.token, key, slices.Insert(slices.Clone(names), at, name))
+		t.Set(e.token, key, slices.Insert(slices.Clone(names), at, name))
 	}
 }
 
 // removeName removes a name from the sorted list of the key.
-func (e *edit) removeName(t *Table[[]string], key, name string) {
+func (e *edit) removeName(t *table.Table[[]string], key, name string) {
 	names, _ := t.Get(key)
 	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
 	if len(rest) == 0 {
-		t.remove(e.token, key)
+		t.Remove(e.token, key)
 	} else {
-		t.set(e.token, key, rest)
+		t.Set(e.token, key, rest)
 	}
 }
 
@@ -391,15 +391,15 @@ func (e *edit) finish() *Snapshot {
 	}
 	for identity := range e.stale {
 		if n := e.merge(identity); n != nil {
-			e.next.derived.nodes.set(e.token, identity, n)
+			e.next.derived.nodes.Set(e.token, identity, n)
 		} else {
-			e.next.derived.nodes.remove(e.token, identity)
+			e.next.derived.nodes.Remove(e.token, identity)
 		}
 	}
 	if len(e.stale) > 0 {
 		e.next.derived.sorted = sync.OnceValue(e.next.derived.nodes.Values)
 	}
-	if e.next.derived.coverage = nil; e.next.derived.committed.size > 0 {
+	if e.next.derived.coverage = nil; e.next.derived.committed.Len() > 0 {
 		next := e.next
 		next.derived.coverage = sync.OnceValue(func() *commitment.Coverage { return newCoverage(next) })
 	}

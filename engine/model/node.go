@@ -39,8 +39,16 @@ type Node struct {
 	Deleting bool
 	// Pods are the bound pods that still use resources, in key order. Repelling are those with required anti-affinity.
 	Pods, Repelling []*Pod
-	// Used is the sum of the requests of Pods, and DaemonUsed that of the DaemonSet pods among them.
+	Usage
+}
+
+// A Usage is what the pods of a node use.
+type Usage struct {
+	// Used is the sum of the requests of Node.Pods, and DaemonUsed that of the DaemonSet pods among them.
 	Used, DaemonUsed Resources
+
+	// cpu, memory and pods are the amounts of Node.Free of these resources. Each plan compares them for each node.
+	cpu, memory, pods int64
 }
 
 // Launched reports whether n has an instance. Until then the instance type of a claim is not decided.
@@ -87,6 +95,19 @@ func (n *Node) Wishes() require.Set {
 
 // Free returns the allocatable resources that pods do not use.
 func (n *Node) Free() Resources { return n.Allocatable.Minus(n.Used) }
+
+// FreeOf returns the amount of one resource in Free.
+func (n *Node) FreeOf(name corev1.ResourceName) int64 {
+	switch name {
+	case corev1.ResourceCPU:
+		return n.cpu
+	case corev1.ResourceMemory:
+		return n.memory
+	case corev1.ResourcePods:
+		return n.pods
+	}
+	return n.Allocatable[name] - n.Used[name]
+}
 
 // Reschedulable returns the pods that need another place if n is removed.
 func (n *Node) Reschedulable() []*Pod {
@@ -143,6 +164,9 @@ func newNode(object *corev1.Node, claim *apiv1.NodeClaim, pods []*Pod) *Node {
 			n.DaemonUsed = n.DaemonUsed.Plus(p.Requests)
 		}
 	}
+	n.cpu = n.Allocatable[corev1.ResourceCPU] - n.Used[corev1.ResourceCPU]
+	n.memory = n.Allocatable[corev1.ResourceMemory] - n.Used[corev1.ResourceMemory]
+	n.pods = n.Allocatable[corev1.ResourcePods] - n.Used[corev1.ResourcePods]
 	return n
 }
 

@@ -6,25 +6,26 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
+	"github.com/karpenter-go/karpenter/engine/table"
 )
 
 // Objects are the objects of a Snapshot by key: namespace/name, or the name alone for cluster-scoped kinds.
 type Objects struct {
-	Pods   Table[*Pod]
-	Claims Table[*apiv1.NodeClaim]
+	Pods   table.Table[*Pod]
+	Claims table.Table[*apiv1.NodeClaim]
 	// NodeObjects are all Node objects, also those that Snapshot.Nodes omits because their claims count instead.
-	NodeObjects Table[*corev1.Node]
+	NodeObjects table.Table[*corev1.Node]
 
 	// The objects to which pods refer by name or selector. Nothing is computed from them in advance, because few pods
 	// refer to them.
-	Namespaces     Table[*corev1.Namespace]
-	PDBs           Table[*policyv1.PodDisruptionBudget]
-	VolumeClaims   Table[*corev1.PersistentVolumeClaim]
-	Volumes        Table[*corev1.PersistentVolume]
-	StorageClasses Table[*storagev1.StorageClass]
-	CSINodes       Table[*storagev1.CSINode]
+	Namespaces     table.Table[*corev1.Namespace]
+	PDBs           table.Table[*policyv1.PodDisruptionBudget]
+	VolumeClaims   table.Table[*corev1.PersistentVolumeClaim]
+	Volumes        table.Table[*corev1.PersistentVolume]
+	StorageClasses table.Table[*storagev1.StorageClass]
+	CSINodes       table.Table[*storagev1.CSINode]
 
-	pools   Table[*Pool]
-	daemons Table[*Daemon]
-	types   Table[[]*InstanceType] // by pool name
+	pools   table.Table[*Pool]
+	daemons table.Table[*Daemon]
+	types   table.Table[[]*InstanceType] // by pool name
 }

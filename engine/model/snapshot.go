@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/karpenter-go/karpenter/engine/commitment"
+	"github.com/karpenter-go/karpenter/engine/table"
 )
 
 // A Snapshot is the state of the cluster and of what the cloud offers, at one time. Decisions depend on nothing else.
@@ -28,20 +29,20 @@ type Snapshot struct {
 // derived holds values computed from the Objects. Apply keeps them up to date.
 type derived struct {
 	// nodes are the merged nodes by identity (see nodeIdentity), and sorted returns them in this order.
-	nodes  Table[*Node]
+	nodes  table.Table[*Node]
 	sorted func() []*Node
 	// pending are the provisionable pods.
-	pending Table[*Pod]
+	pending table.Table[*Pod]
 	// bound are the pods bound to each node name, in key order.
-	bound Table[[]*Pod]
+	bound table.Table[[]*Pod]
 	// nodeOf and claimOf map an identity to the sorted names of its nodes and claims. If several objects have one
 	// identity, the first counts. claimOf also maps nameKey to the claims that are annotated with the node name.
-	nodeOf, claimOf Table[[]string]
+	nodeOf, claimOf table.Table[[]string]
 	// owned are the identities of the nodes that a claim owns, by claim name.
-	owned Table[[]string]
+	owned table.Table[[]string]
 	// committed has, by pool name, the index of the instance types. Only pools of which commitments cover some offering have
 	// one. coverage is nil if there are no such pools.
-	committed Table[*typeIndex]
+	committed table.Table[*typeIndex]
 	coverage  func() *commitment.Coverage
 }
 
@@ -108,7 +109,7 @@ func (s *Snapshot) EachNode() iter.Seq2[string, *Node] { return s.derived.nodes.
 // in the same version, both in random order. A node that was only changed is in both lists. The work is proportional to the
 // parts of the snapshots that differ, which are few if s was made of old by a small Delta.
 func (s *Snapshot) NodeChanges(old *Snapshot) (now, before []*Node) {
-	s.derived.nodes.differing(old.derived.nodes, func(new, former map[string]*Node) {
+	s.derived.nodes.Differing(old.derived.nodes, func(new, former map[string]*Node) {
 		for k, n := range new {
 			if former[k] != n {
 				now = append(now, n)

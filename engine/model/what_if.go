@@ -3,27 +3,21 @@ package model
 import (
 	"maps"
 	"slices"
+	"strings"
+	"sync"
 
+	"github.com/karpenter-go/karpenter/engine/table"
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Without returns s with the nodes and their claims removed. Their reschedulable pods become pending, and their other
-// pods are removed. All other pending pods are omitted, so a plan for the result shows which capacity the pods of the
+// Without returns s with the nodes, which are nodes of s, and their claims removed. Their reschedulable pods become pending, and
+// their other pods are removed. All other pending pods are omitted, so a plan for the result shows which capacity the pods of the
 // nodes alone need.
 func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 	e := newEdit(s)
-	e.next.derived.pending = Table[*Pod]{}
+	e.next.derived.pending = table.Table[*Pod]{}
 	for _, n := range nodes {
-		for _, p := range n.Pods {
-			if !p.Reschedulable() {
-				e.removePod(p.Key)
-				continue
-			}
-			back := p.Unbound()
-			// A pod that opts out of NodePools may run on a node that joined its NodePool later. It becomes pending as
-			// well, so the node is not removed while the pod has no other place.
-			e.setPod(back, back.Provisionable() || back.OptsOut())
-		}
+		e.release(n.Pods)
 		if n.Object != nil {
 			e.removeNode(n.Object.Name)
 		}
@@ -31,7 +25,49 @@ func (s *Snapshot) Without(nodes ...*Node) *Snapshot {
 			e.removeClaim(n.Claim.Name)
 		}
 	}
-	return e.finish()
+	next := e.finish()
+	if len(e.stale) > 0 {
+		next.derived.sorted = sync.OnceValue(func() []*Node { return s.changed(next, e.stale) })
+	}
+	return next
+}
+
+// release makes the reschedulable pods pending, and removes the others. pods are all pods of one node or claim.
+func (e *edit) release(pods []*Pod) {
+	for _, p := range pods {
+		if !p.Reschedulable() {
+			e.next.Pods.Remove(e.token, p.Key)
+			continue
+		}
+		back := p.Unbound()
+		e.next.Pods.Set(e.token, back.Key, back)
+		// A pod that opts out of NodePools may run on a node that joined its NodePool later. It becomes pending as
+		// well, so the node is not removed while the pod has no other place.
+		e.setPending(back, back.Provisionable() || back.OptsOut())
+	}
+	if len(pods) > 0 {
+		name := pods[0].Object.Spec.NodeName
+		e.next.derived.bound.Remove(e.token, name)
+		e.moved[name] = true
+	}
+}
+
+// changed returns the nodes of next in the order of their identities. next differs from s in the nodes with the given identities
+// at most. To sort all nodes again would take longer.
+func (s *Snapshot) changed(next *Snapshot, identities map[string]bool) []*Node {
+	left := s.derived.sorted()
+	nodes := make([]*Node, 0, next.derived.nodes.Len())
+	for _, id := range slices.Sorted(maps.Keys(identities)) {
+		i, found := slices.BinarySearchFunc(left, id, func(n *Node, id string) int { return strings.Compare(n.identity(), id) })
+		nodes, left = append(nodes, left[:i]...), left[i:]
+		if found {
+			left = left[1:]
+		}
+		if n, ok := next.derived.nodes.Get(id); ok {
+			nodes = append(nodes, n)
+		}
+	}
+	return append(nodes, left...)
 }
 
 // WithOfferings returns the instance types of all NodePools of s with changed offerings, as Delta.Types takes them. change
@@ -62,7 +98,7 @@ func WithOfferings(s *Snapshot, change func(*InstanceType, *Offering) bool) map[
 // Calm returns s without pending pods.
 func (s *Snapshot) Calm() *Snapshot {
 	t := *s
-	t.derived.pending = Table[*Pod]{}
+	t.derived.pending = table.Table[*Pod]{}
 	return &t
 }
 

@@ -16,7 +16,7 @@ type room struct {
 
 // engineRooms are all rooms of the engine.
 var engineRooms = []string{
-	"engine/units", "engine/commitment", "engine/model", "engine/require", "engine/volume", "engine/topology", "engine/binpack", "engine/pack", "engine/drain",
+	"engine/units", "engine/table", "engine/commitment", "engine/model", "engine/require", "engine/volume", "engine/topology", "engine/binpack", "engine/pack", "engine/drain",
 	"engine/lifecycle", "engine/repair",
 	"engine/disrupt", "engine/disrupt/status", "engine/disrupt/budget", "engine/disrupt/move", "engine/disrupt/problem",
 	"engine/disrupt/methods", "engine/disrupt/consolidate", "engine/verify", "engine/explain", "engine/overlay", "engine/buffer",
@@ -30,9 +30,10 @@ var below = append([]string{"api", "cloud", "internal/telemetry", "internal/trac
 var rooms = []room{
 	{"api", nil, "types are the ground that all stands on"},
 	{"engine/units", nil, "how amounts are printed depends on no decision"},
+	{"engine/table", nil, "a map knows nothing of what is stored in it"},
 	{"engine/require", []string{"api"}, "the algebra of labels knows labels, and nothing of who asks"},
 	{"engine/commitment", nil, "how commitments cover classes of nodes is arithmetic, and knows no cluster"},
-	{"engine/model", []string{"api", "engine/commitment", "engine/require", "engine/units"}, "the words of decisions do not depend on who decides"},
+	{"engine/model", []string{"api", "engine/commitment", "engine/require", "engine/table", "engine/units"}, "the words of decisions do not depend on who decides"},
 	{"engine/volume", []string{"engine/model", "engine/require"}, "what a volume requires does not depend on who places the pod"},
 	{"engine/topology", []string{"api", "engine/model", "engine/require"}, "counting domains needs no solver"},
 	{"engine/binpack/vector", nil, "arithmetic knows nothing of what the numbers stand for"},

@@ -62,6 +62,9 @@ func compileNodes(c *compiler) {
 	least := leastDemand(c)
 	var closed []*Node
 	for _, m := range c.Snapshot.Nodes() {
+		if len(c.Groups) == 0 && m.Launched() && (m.Deleting || lacks(c, m, least)) {
+			continue
+		}
 		n := compileNode(c, m, least)
 		switch {
 		case n == nil:
@@ -90,6 +93,16 @@ func leastDemand(c *compiler) []int64 {
 		}
 	}
 	return least
+}
+
+// lacks reports whether the node has less free capacity than least of some resource.
+func lacks(c *compiler, n *model.Node, least []int64) bool {
+	for i, name := range c.Dimensions.Names[:c.Dimensions.Plain] {
+		if least[i] > n.FreeOf(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // compileNode returns the Node for m. For a NodeClaim without an instance it returns nil if the claim is being deleted or
@@ -168,14 +181,8 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	if len(c.Daemons) > 0 {
 		n.Expected = expectedDaemons(c, c.daemonsOn.on(c, n.Node), require.FromLabels(n.Labels), n.Node)
 	}
-	if c.Snapshot.Closed(n.Node) {
+	if lacks(c, n.Node, least) || c.Snapshot.Closed(n.Node) {
 		return
-	}
-	plain := c.Dimensions.Names[:c.Dimensions.Plain]
-	for i, name := range plain {
-		if least[i] > n.Allocatable[name]-n.Used[name] {
-			return
-		}
 	}
 	daemons := c.daemonsOn.on(c, n.Node)
 	if catalog.NeedsLabels(daemons) {
@@ -185,8 +192,8 @@ func compileLaunched(c *compiler, n *Node, least []int64) {
 	n.Ports = overhead.Ports
 	n.Room = make([]int64, c.Dimensions.Len())
 	ignoreAttachments(c, n)
-	for i, name := range plain {
-		n.Room[i] = n.Allocatable[name] - n.Used[name] - max(overhead.Requests[name]-n.DaemonUsed[name], 0)
+	for i, name := range c.Dimensions.Names[:c.Dimensions.Plain] {
+		n.Room[i] = n.FreeOf(name) - max(overhead.Requests[name]-n.DaemonUsed[name], 0)
 		if least[i] > n.Room[i] {
 			return // expected DaemonSet pods need the free capacity
 		}

@@ -26,7 +26,8 @@ type Problem struct {
 	// pending pod (see Daemon). The list is empty if all are nil.
 	Daemons []*Daemon
 	// Nodes are the nodes that may take pods: initialized ones first, then the others, each by name. All is Nodes followed
-	// by the nodes that take no pods. Topology constraints count the pods on all of them.
+	// by nodes that take no pods. Topology constraints count the pods on all of them. Without topology groups, All leaves out
+	// nodes with an instance on which no pod fits.
 	Nodes, All []*Node
 	// Counts are how many pods each topology group counts in each domain before any pending pod is placed.
 	Counts *Counts
