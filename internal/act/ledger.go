@@ -32,10 +32,11 @@ func (e *RecordedElsewhereError) Error() string {
 // RecordedElsewhere returns the name of the claim. Providers know the error by this method.
 func (e *RecordedElsewhereError) RecordedElsewhere() string { return e.Claim }
 
-// Record sets the annotations on all claims, and returns once the API server has stored them. It updates the given
-// claims to the stored version. It returns the claims that are deleted or being deleted, in the given order. The caller
-// must not launch instances for these. The error is a RecordedElsewhereError if one of the annotations of a claim has
-// changed since the claim was read.
+// Record sets the annotations on all claims, and returns once the API server has stored them. It updates the given claims
+// to the stored version. It returns the claims that are deleted or being deleted, in the given order. The caller must not
+// launch instances for these. The error is the first one in the order of the claims. It is a RecordedElsewhereError if
+// another process has changed one of these annotations of the claim since the claim was read, to another value than the one
+// to be recorded.
 func (l Ledger) Record(
 	ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string,
 ) (gone []*apiv1.NodeClaim, err error) {
