@@ -4,7 +4,8 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // NodePoolMetrics are the metrics of NodePools.
 type NodePoolMetrics struct {
-	// Limit and Usage have the labels resource_type and nodepool. The units are cores, bytes and counts.
+	// Limit and Usage have the labels resource_type and nodepool. The unit is cores, bytes or a count, depending on the
+	// resource.
 	Limit *prometheus.GaugeVec
 	Usage *prometheus.GaugeVec
 	// CostTotal has the label nodepool. Its unit is US dollars per hour.
