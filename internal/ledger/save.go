@@ -127,7 +127,8 @@ func few(parts []cost.Part) []cost.Part {
 	return out
 }
 
-// Encode returns the data for the ConfigMap. If they are too large, the oldest buckets are omitted.
+// Encode returns the data for the ConfigMap. If they are larger than maxEncoded, the oldest buckets are omitted, but at
+// least one remains in each tier that has any.
 func (s Saved) Encode() ([]byte, error) {
 	for {
 		var b bytes.Buffer
