@@ -41,7 +41,7 @@ type Episode struct {
 	ID   string    `json:"id"`
 	Time time.Time `json:"time"`
 	Kind Kind      `json:"kind"`
-	// Reason is one word: Pending, a disruption reason, or the kind of a notice.
+	// Reason is one word: Pending, Static, a disruption reason, the kind of a notice, or the cause of a deletion.
 	Reason string `json:"reason"`
 	// Cause is why the decision was made, such as "5 pending pods". Decision is what was decided, such as "use existing nodes".
 	// Both are without a full stop.
