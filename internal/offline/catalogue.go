@@ -85,8 +85,8 @@ func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*m
 	return types, nil
 }
 
-// lacks reports whether neither the binary nor a file has the types of the pool. It is true for templates of Cluster
-// API without a file.
+// lacks reports whether neither the binary nor a file has the types of the pool. It is true for NodePools of Cluster API if
+// no file is given.
 func (c *Catalogue) lacks(pool *apiv1.NodePool) bool {
 	ref := pool.Spec.Template.Spec.NodeClassRef
 	return c.fixed == nil && ref != nil && ref.Group == clusterapiv1alpha1.Group
