@@ -67,9 +67,9 @@ type Provider interface {
 
 	// Drift returns why the claim's instance no longer matches its node class, or "" if it does.
 	Drift(ctx context.Context, claim *apiv1.NodeClaim) (DriftReason, error)
-	// Registered is called with the claim's node before the node is registered. If wait is longer than zero, the node is
-	// not registered yet, and Registered is called again after that time. The labels are added to the claim and the
-	// node.
+	// Registered is called when the claim's node has joined, before the node is registered. If wait is longer than zero,
+	// the node is not registered yet, and Registered is called again after that time. The labels are added to the claim and
+	// the node.
 	Registered(ctx context.Context, claim *apiv1.NodeClaim) (wait time.Duration, labels map[string]string, err error)
 }
 
@@ -106,7 +106,7 @@ func (f Facts) LaunchTimeout(ref *apiv1.NodeClassReference) time.Duration {
 	return f.LaunchTimeouts[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}]
 }
 
-// CheckRepairPolicies returns an error that joins all that is wrong with the policies.
+// CheckRepairPolicies returns an error that joins all that is wrong with the policies. An empty list is an error, too.
 func CheckRepairPolicies(policies []RepairPolicy) error {
 	_, err := repair.Compile(policies)
 	return err
