@@ -28,8 +28,8 @@ type Buffers struct {
 	Quotas bool
 }
 
-// Stock returns s with the virtual pods of all buffers. It logs and omits a buffer whose objects cannot be read. If b is nil, it
-// returns s.
+// Stock returns s with the virtual pods of all buffers. It logs and omits a buffer whose objects cannot be read. If b is
+// nil or the buffers cannot be listed, it returns s.
 func (b *Buffers) Stock(ctx context.Context, s *model.Snapshot) *model.Snapshot {
 	if b == nil {
 		return s
