@@ -105,8 +105,8 @@ func (c *Controller) restore(ctx context.Context, data []byte) {
 	c.Ledger.Restore(saved)
 }
 
-// refused returns err, but nil if a permission is missing. The missing permission is logged once, and the ledger is then in
-// memory only.
+// refused returns err, but nil if a permission is missing. The missing permission is logged once. The ledger is then in
+// memory only, until a later attempt to store it succeeds.
 func (c *Controller) refused(ctx context.Context, err error) (ctrl.Result, error) {
 	if !apierrors.IsForbidden(err) {
 		return ctrl.Result{}, err
