@@ -167,7 +167,8 @@ func (c *Publisher) restore(ctx context.Context) error {
 	return nil
 }
 
-// write stores the text of the log and that of the unavailable offerings in the ConfigMap.
+// write stores the text of the log, the settings and the unavailable offerings in the ConfigMap. It creates the ConfigMap
+// if it does not exist.
 func (c *Publisher) write(ctx context.Context, text, unavailable string) error {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: decisions.MapName}}
 	data := map[string]string{decisions.MapKey: text}
