@@ -143,7 +143,7 @@ func (c *Pods) follow(ctx context.Context, key types.NamespacedName, pod *corev1
 	}
 	is := wait{pod.UID, bound.IsZero(), was.unready || pod.Status.Phase == corev1.PodPending}
 	if !is.unbound && !is.unready {
-		return nil, nil // the pod was ready at its first reconcile, or became ready earlier
+		return nil, nil // the pod is bound and running, and no reconcile found it pending; or it was ready before
 	}
 	c.nowWaiting(key, is)
 	return c.gauges(pod, is, m, counts), nil
