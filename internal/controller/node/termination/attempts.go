@@ -90,7 +90,7 @@ func (a *attempts) reopen(match func(*corev1.Pod) bool) (nodes []string) {
 	return slices.Compact(nodes)
 }
 
-// accept records that the eviction of the pod was accepted.
+// accept records that the eviction of the pod was accepted, and forgets its refusals.
 func (a *attempts) accept(node, pod types.UID, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -151,7 +151,7 @@ func (c *Controller) advance(ctx context.Context, d *departure) (ctrl.Result, er
 	return ctrl.Result{RequeueAfter: outcome.after}, nil
 }
 
-// join is like errors.Join, but returns a single error unchanged. Otherwise act.Conflict would not recognize a conflict.
+// join is like errors.Join, but returns b unchanged if a is nil. Otherwise act.Conflict would not recognize a conflict.
 func join(a, b error) error {
 	if a == nil {
 		return b
