@@ -44,9 +44,9 @@ type Controller struct {
 
 // Intervals between passes.
 const (
-	// idleInterval is the minimum time between two passes. busyInterval applies while nominations must be written or nodes join.
-	// It is short because kube-scheduler may clear a nomination, and then the pod may lose its capacity to another one. After a
-	// pass that ends at maxWritesPerPass, the next one begins without a delay.
+	// idleInterval is the minimum time between two passes. busyInterval applies while nominations must be written or nodes
+	// join. busyInterval is short because kube-scheduler may clear a nomination, and then the pod may lose its capacity to
+	// another one. After a pass that ends at maxWritesPerPass, the next one begins without a delay.
 	idleInterval = 500 * time.Millisecond
 	busyInterval = 50 * time.Millisecond
 	// recheckInterval is the maximum time between two passes while pods are pending. The deletion of a node triggers no pass.
@@ -146,7 +146,8 @@ func (c *Controller) observe(s *model.Snapshot) {
 	}
 }
 
-// nominate writes nominations and counts them. It returns the number of successful writes, and whether all succeeded.
+// nominate writes nominations and counts them. It returns the number of successful writes. complete is true if no write
+// failed; writes that are omitted because the pod is gone or has changed are not failures.
 func (c *Controller) nominate(ctx context.Context, nominations []nominate.Nomination) (stored int, complete bool) {
 	if len(nominations) == 0 {
 		return 0, true
