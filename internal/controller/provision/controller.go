@@ -37,7 +37,7 @@ type Controller struct {
 	Clock   clock.Clock
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
-	// Timeline records the times at which a pod was first seen and first handled in a round.
+	// Timeline records when rounds made decisions for pods.
 	Timeline Timeline
 	Options  pack.Options
 	// Buffers returns the virtual pods of CapacityBuffers; nil means none.
@@ -118,7 +118,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// Reconcile makes one round, or returns the delay until the next one.
+// Reconcile makes one round, or returns the delay until the next one. If no pods need a node, it only resets metrics.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() || !c.Throttle.Known() {
 		return ctrl.Result{RequeueAfter: syncing}, nil
