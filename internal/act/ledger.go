@@ -29,7 +29,7 @@ func (e *RecordedElsewhereError) Error() string {
 	return "record launch on claim " + e.Claim + ": another process has recorded one since the claim was read"
 }
 
-// RecordedElsewhere returns the name of the claim. Providers know the error by this method.
+// RecordedElsewhere returns the name of the claim. Providers recognize the error by this method.
 func (e *RecordedElsewhereError) RecordedElsewhere() string { return e.Claim }
 
 // Record sets the annotations on all claims, and returns once the API server has stored them. It updates the given claims

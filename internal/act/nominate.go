@@ -41,9 +41,9 @@ func (n *Nominator) Nominate(ctx context.Context, nominations []nominate.Nominat
 	return writeAll(ctx, n.slots, nominations, n.nominate)
 }
 
-// Release writes to each claim the name of the node to which its pods are nominated, so that the node can be registered. If
-// x.Node is empty, it removes the annotation of the claim. It returns the claims as the API server stored them, without
-// those that do not exist any more. The error joins all other failures.
+// Release writes to each claim the name of the node to which its pods are nominated, so that the node can be registered.
+// For a claim whose Node is empty, it removes the annotation instead. It returns the claims as the API server stored them,
+// without those that do not exist any more. The error joins all other failures.
 func (n *Nominator) Release(ctx context.Context, claims []nominate.Nominated) ([]*apiv1.NodeClaim, error) {
 	return writeAll(ctx, n.slots, claims, n.release)
 }
