@@ -15,7 +15,8 @@ import (
 // server.
 const nominationShare = 5
 
-// newNominator returns a Nominator with a separate client, which differs from c only in its rate.
+// newNominator returns a Nominator with a separate client, which has the scheme and mapper of c, but a higher rate and no
+// cache.
 func newNominator(config *rest.Config, c client.Client, s *settings.Settings) (*act.Nominator, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = nominationShare*float32(s.KubeClientQPS), nominationShare*s.KubeClientBurst
