@@ -31,8 +31,9 @@ type Controller struct {
 	On bool
 
 	// last is the start of the last pass. The next pass begins after busyInterval if busy or joins is true, otherwise after
-	// idleInterval. busy is true if the last pass wrote nominations, or if pods are nominated to nodes that are not registered.
-	// joins is true if claims or nodes that are not registered have changed since the last pass.
+	// idleInterval. busy is true if the last pass wrote nominations or released claims, or if nodes still wait for
+	// nominations or registration. joins is true if claims or nodes that are not registered have changed since the last
+	// pass.
 	last  time.Time
 	busy  bool
 	joins atomic.Bool
