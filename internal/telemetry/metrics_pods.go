@@ -2,9 +2,10 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// PodMetrics are the metrics of pods. Gauges whose names end in TimeSeconds have a series for each pod, with the labels name and
-// namespace. The series exists until the pod reaches the state in the name, such as bound. The metrics of binding also have the
-// label dynamic_resources: whether the pod has ResourceClaims.
+// PodMetrics are the metrics of pods. Gauges whose names end in TimeSeconds have a series for each pod, with the labels
+// name and namespace. The series exists until the pod reaches the state in the name, such as bound. In a large cluster
+// these gauges have no series (see metrics.Detail). The metrics of binding also have the label dynamic_resources: whether
+// the pod has ResourceClaims.
 type PodMetrics struct {
 	// State is 1 for each pod. It has the labels PodStateLabels.
 	State *prometheus.GaugeVec

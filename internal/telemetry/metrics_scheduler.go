@@ -2,13 +2,13 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// SchedulerMetrics are the metrics of the solver (package pack), which assigns pods to nodes, for provisioning and for
-// simulations of disruption.
+// SchedulerMetrics are the metrics of planning: plans of the solver (package pack) for pending pods, nominations, and
+// faults of plans.
 type SchedulerMetrics struct {
 	// SchedulingDurationSeconds has the label controller.
 	SchedulingDurationSeconds *prometheus.HistogramVec
-	// QueueDepth and UnfinishedWorkSeconds (labels controller and scheduling_id) have a series for each running call of the
-	// solver. The series is deleted when the call ends.
+	// QueueDepth and UnfinishedWorkSeconds have the labels controller and scheduling_id. The value of scheduling_id is
+	// empty.
 	QueueDepth            *prometheus.GaugeVec
 	UnfinishedWorkSeconds *prometheus.GaugeVec
 	// IgnoredPodsCount has no labels.
