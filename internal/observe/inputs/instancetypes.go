@@ -17,8 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/timeout"
 )
 
-// patience is the maximum time for listing the instance types of all pools. After it, the round continues without the missing
-// lists.
+// patience is the maximum time for listing the instance types of all pools. After it, the round continues with the last
+// lists in place of the missing ones.
 const patience = 15 * time.Second
 
 // LastTypes caches the last instance types of each pool. The zero value is empty. The cache may be lost: then a pool whose types
