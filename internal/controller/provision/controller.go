@@ -52,7 +52,8 @@ type Controller struct {
 	Mode string
 	// Throttle limits launches in the whole cluster; nil sets no limit.
 	Throttle *throttle.Throttle
-	// Limits has the launches that no snapshot contains yet. They count against the limits of NodePools. Nil means none.
+	// Limits has launches that the snapshot of this controller may not contain yet. They count against the limits of
+	// NodePools. Nil means none.
 	Limits *limits.Ledger
 	// Nominations returns where the last nominated pods of a scheduler were bound. Nil means that all schedulers follow
 	// nominations.
