@@ -56,7 +56,8 @@ type Controller struct {
 	Throttle *throttle.Throttle
 	// PricesCurrent reports whether prices are recent enough for consolidation; nil means always.
 	PricesCurrent func() bool
-	// Limits has the launches that no snapshot contains yet. They count against the limits of NodePools. Nil means none.
+	// Limits has launches that the snapshot of this controller may not contain yet. They count against the limits of
+	// NodePools. Nil means none.
 	Limits *limits.Ledger
 	// Costs receives every decision; nil means none.
 	Costs *ledger.Ledger
