@@ -79,7 +79,7 @@ type Facts struct {
 	Labels apiv1.LabelRules
 	// NodeClasses are the kinds that a pool may refer to; the first is the default.
 	NodeClasses []schema.GroupVersionKind
-	// RepairPolicies say which node conditions are repaired, and how. Without any there is no node repair.
+	// RepairPolicies say which node conditions are repaired, and how. Without any, the feature gate NodeRepair is an error.
 	RepairPolicies []RepairPolicy
 	// LegacyRepairPolicies are the policies that apply with --legacy-node-repair. nil means those of RepairPolicies
 	// whose action is ReplaceNode.
