@@ -74,7 +74,7 @@ func (a *Actor) Replace(ctx context.Context, drafts []Launch) error {
 
 // MarkAll marks the nodes of the command for disruption. waitFor has the names of the claims that must be initialized
 // before the nodes are deleted. If a node cannot be marked, the other nodes are marked nevertheless, and the error joins
-// the failures. MarkAll returns the objects whose writes are complete.
+// the failures. MarkAll returns the stored claims and nodes, without those whose write failed.
 func (a *Actor) MarkAll(
 	ctx context.Context, c *model.Command, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
@@ -88,7 +88,7 @@ func (a *Actor) MarkAll(
 
 // mark stores the intent to disrupt n. It first writes the names of the replacements and the condition DisruptionReason to
 // the claim, then the disruption taint to the node. After a crash, the command is restored from them. mark returns the
-// objects whose writes are complete.
+// stored claim and node, without those whose write failed.
 func (a *Actor) mark(
 	ctx context.Context, n *model.Node, c *model.Command, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
