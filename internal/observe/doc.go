@@ -1,5 +1,5 @@
 // Package observe builds Snapshots from watch events of the API server. Decisions about the whole cluster are made on
-// Snapshots only. Controllers of single objects may read these with a client.
+// Snapshots only. A controller of single objects may read objects with a client.
 //
 // A Cluster is a reducer: it applies watch events, and Snapshot returns the state that results. A decision on a Snapshot
 // needs no API call and no lock.

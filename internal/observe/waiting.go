@@ -21,7 +21,7 @@ func (c *Cluster) OnWork(f func()) {
 	c.wake = append(c.wake, f)
 }
 
-// OnJoin registers f, which is called whenever a claim, or a node of a NodePool, changes that is not registered. f is
+// OnJoin registers f, which is called whenever an unregistered claim, or an unregistered node of a NodePool, changes. f is
 // called without locks held and must return at once.
 func (c *Cluster) OnJoin(f func()) {
 	c.mu.Lock()
