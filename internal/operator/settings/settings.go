@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Settings are the settings of the controller. AddFlags, Complete and Validate must be called in this order. After
-// that, the struct is only read.
+// Settings are the settings of the controller. AddFlags, Complete and Validate must be called in this order. The flags are
+// parsed after AddFlags. After Validate, the struct is only read.
 type Settings struct {
 	// Provider is the cloud, or several separated by commas: ProviderAWS, ProviderKWOK, ProviderClusterAPI, ProviderRemote.
 	Provider string
