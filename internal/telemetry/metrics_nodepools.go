@@ -10,7 +10,7 @@ type NodePoolMetrics struct {
 	Usage *prometheus.GaugeVec
 	// CostTotal has the label nodepool. Its unit is US dollars per hour.
 	CostTotal *prometheus.GaugeVec
-	// CostTrackerErrorsTotal has the label nodepool.
+	// CostTrackerErrorsTotal has the label nodepool. It is declared for compatibility and never incremented.
 	CostTrackerErrorsTotal *prometheus.CounterVec
 	// AllowedDisruptions and NodesConsumingBudgets have the labels nodepool and reason.
 	AllowedDisruptions    *prometheus.GaugeVec

@@ -7,7 +7,8 @@ import "github.com/prometheus/client_golang/prometheus"
 // these gauges have no series (see metrics.Detail). The metrics of binding also have the label dynamic_resources: whether
 // the pod has ResourceClaims.
 type PodMetrics struct {
-	// State is 1 for each pod. It has the labels PodStateLabels.
+	// State is 1 for each pod. It has the labels PodStateLabels. With many nodes, the series have no names, and the value
+	// is the number of pods.
 	State *prometheus.GaugeVec
 
 	StartupDurationSeconds             *prometheus.SummaryVec
