@@ -31,7 +31,8 @@ type Ledger struct {
 	Metrics *telemetry.CostMetrics
 
 	mu sync.Mutex // guards the rest
-	// last is the time of the last observation, zero before the first one. begin is the time since which amounts are known.
+	// last is the time of the last observation or, after Restore, that of the stored ledger. It is zero before both. begin
+	// is the time since which amounts are known.
 	last, begin time.Time
 	now         cost.Allocation
 	floor       cost.Micros
