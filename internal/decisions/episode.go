@@ -62,10 +62,12 @@ type Episode struct {
 	// nodes and commands that are withheld. RefusedTotal is the sum of their Counts.
 	Refused      []Refusal `json:"refused,omitempty"`
 	RefusedTotal int       `json:"refusedTotal"`
-	// DollarsBefore is the price of all nodes before the decision. DollarsAfter is the price expected after all its effects.
+	// DollarsBefore is the price of all nodes before the decision. DollarsAfter is the price expected after all its
+	// effects. Both are zero for the kinds interruption, expiration and deletion.
 	DollarsBefore float64 `json:"dollarsPerHourBefore"`
 	DollarsAfter  float64 `json:"dollarsPerHourAfter"`
-	// EvictionsPlanned is how many pods have to move. Evictions is how many pods were evicted or deleted so far.
+	// EvictionsPlanned is how many pods have to move. Only kind disruption has it. Evictions is how many pods were evicted
+	// or deleted so far.
 	EvictionsPlanned int `json:"evictionsPlanned"`
 	Evictions        int `json:"evictions"`
 	// Progress has the number of effects of each kind. Effects has the newest effects.

@@ -84,8 +84,9 @@ type Change struct {
 	Effect  *Effect   `json:"effect,omitempty"`
 }
 
-// Begin adds an episode and returns its ID. It sets ID, Time, State and Progress, and raises the totals of the lists. An
-// episode that launches and removes nothing, such as a reboot, ends at once with StateDone. A nil Log returns "".
+// Begin adds an episode and returns its ID. It sets ID, Time, State and Progress. It raises each total to at least the
+// length of its list. An episode that launches and removes nothing, such as a reboot, ends at once with StateDone. A nil
+// Log returns "".
 func (l *Log) Begin(e Episode) string {
 	if l == nil {
 		return ""
