@@ -52,9 +52,9 @@ func (c *Catalogue) Anew() *Catalogue {
 	return &anew
 }
 
-// Types returns the instance types that the pool may launch, in name order. class is the pool's EC2NodeClass, nil if
-// it is not in the input. The shipped types depend on the class, such as on its kubelet settings, disks and zones.
-// Types of a file do not.
+// Types returns the instance types that the pool may launch, in name order. class is the pool's EC2NodeClass, nil if it is
+// not in the input. The shipped types depend on the class, such as on its kubelet settings, disks and zones. Types of a
+// file do not. For a NodePool of Cluster API without a file, Types returns none.
 func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	if c.fixed != nil {
 		return c.priced(c.fixed), nil
