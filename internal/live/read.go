@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe"
 )
 
-// A Cluster is the result of Read. It has no instance types.
+// A Cluster is the result of Read and of Watched.Now. It has no instance types.
 type Cluster struct {
 	Snapshot *model.Snapshot
 	Pools    []*apiv1.NodePool
