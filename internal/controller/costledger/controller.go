@@ -46,7 +46,8 @@ type Controller struct {
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "cost.ledger" }
 
-// Reconcile restores the ledger in its first run, and stores it in later runs. It is repeated after lookEvery.
+// Reconcile restores the ledger in its first run, and stores it in later runs. It is repeated after lookEvery, or after
+// saveEvery if a permission is missing. Without a Namespace it only begins the ledger.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if c.Namespace == "" {
 		c.Ledger.Begin()
