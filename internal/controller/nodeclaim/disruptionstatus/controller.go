@@ -79,8 +79,8 @@ func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodeP
 	return wait
 }
 
-// requested reports whether a user has requested consolidation after the last pod event of the claim's node. A time in the
-// future has no effect yet.
+// requested reports whether a user has requested consolidation after the last pod event of the claim's node or, if there
+// was none, after its initialization. A time in the future has no effect yet.
 func requested(claim *apiv1.NodeClaim, pool *apiv1.NodePool, now time.Time) bool {
 	at, err := time.Parse(time.RFC3339, pool.Annotations[apiv1.ConsolidationRequestedAnnotationKey])
 	if err != nil || at.After(now) {

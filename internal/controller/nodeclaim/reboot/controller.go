@@ -147,8 +147,8 @@ func (c *Controller) remember(operation string) {
 	c.accepted[operation] = true
 }
 
-// noteIssued writes to the claim that the cloud has accepted the reboot. It sets Initialized to Unknown. The claim is initialized
-// again when the node is ready.
+// noteIssued writes to the claim that the cloud has accepted the reboot. It sets Initialized to Unknown. Package lifecycle
+// initializes the claim again after the reboot.
 func (c *Controller) noteIssued(ctx context.Context, v repair.View) error {
 	before := v.Claim.DeepCopy()
 	message := condition.Get(v.Claim, apiv1.ConditionTypeRebooting).Message
