@@ -172,7 +172,7 @@ func (c *Controller) nominate(ctx context.Context, nominations []nominate.Nomina
 	return len(pods), err == nil
 }
 
-// release allows the nodes of the claims to register, because the pods of these claims are nominated.
+// release allows the nodes of the claims to register, because they need not wait for nominations any more.
 func (c *Controller) release(ctx context.Context, nominated []nominate.Nominated) {
 	if len(nominated) == 0 {
 		return
