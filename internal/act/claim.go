@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// ClaimFor returns the claim for the planned node. It has the values of the pool's template, the requirements with the
-// planned types and capacity types, the requests of the planned pods, and the hash by which drift is detected.
+// ClaimFor returns the claim for the planned node. It has the values of the pool's template and the hash by which drift is
+// detected. Its requirements contain the planned types and capacity types. Its requests are those of the planned node.
 func ClaimFor(n *model.PlannedNode, labels apiv1.LabelRules) *apiv1.NodeClaim {
 	pool, template := n.Pool.Object, &n.Pool.Object.Spec.Template
 	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{

@@ -34,9 +34,8 @@ func (e *RecordedElsewhereError) RecordedElsewhere() string { return e.Claim }
 
 // Record sets the annotations on all claims, and returns once the API server has stored them. It updates the given claims
 // to the stored version. It returns the claims that are deleted or being deleted, in the given order. The caller must not
-// launch instances for these. The error is the first one in the order of the claims. It is a RecordedElsewhereError if
-// another process has changed one of these annotations of the claim since the claim was read, to another value than the one
-// to be recorded.
+// launch instances for these. The error is the first one in the order of the claims. It is a RecordedElsewhereError if,
+// since the claim was read, another process has changed one of these annotations to a different value than the given one.
 func (l Ledger) Record(
 	ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string,
 ) (gone []*apiv1.NodeClaim, err error) {

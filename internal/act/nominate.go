@@ -34,9 +34,9 @@ func NewNominator(c client.Client) *Nominator {
 	return &Nominator{client: c, slots: make(chan struct{}, parallelNominations)}
 }
 
-// Nominate writes all nominations, until ctx is done. It returns the pods as the API server stored them. Two kinds of pods
-// are omitted without an error: pods that do not exist any more, and pods whose nomination was to be cleared but that have
-// changed since they were read, because another writer may have nominated them. The error joins all other failures.
+// Nominate writes all nominations, until ctx is done. It returns the pods as the API server stored them. Pods that do not
+// exist any more are omitted without an error. So are pods whose nomination was to be cleared, if they have changed since
+// they were read. Another writer may have nominated these. The error joins all other failures.
 func (n *Nominator) Nominate(ctx context.Context, nominations []nominate.Nomination) ([]*corev1.Pod, error) {
 	return writeAll(ctx, n.slots, nominations, n.nominate)
 }

@@ -17,7 +17,7 @@ import (
 
 // OwnWrites returns a client whose reads include its own patches of Nodes and NodeClaims. After a patch, reads of the
 // object return the response until the cache has that version or a later one, for at most keepAnswer. So a controller does
-// not decide on a version that this client has replaced, and a patch with an optimistic lock conflicts only with writes of
+// not decide on a version that this client has replaced. A patch with an optimistic lock conflicts only with writes of
 // other clients. A deletion of a Node or NodeClaim that the API server has accepted is not sent again for keepAnswer.
 //
 // Get and List find only objects of the cache, which may lack objects that were just created. The responses are in memory
