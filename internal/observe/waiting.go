@@ -13,8 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// OnWork registers f, which is called whenever there may be work for provisioning, such as when a pod is pending, a pool has
-// changed or a node is being deleted. f is called without locks held and must return at once.
+// OnWork registers f, which is called whenever there may be work for provisioning. Examples are a pending pod, a changed
+// pool and a node that is being deleted. f is called without locks held and must return at once.
 func (c *Cluster) OnWork(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -41,7 +41,7 @@ func (l *LastTypes) of(o *apiv1.NodePool) ([]*model.InstanceType, bool) {
 }
 
 // WithInstanceTypes returns s with the instance types of every usable or static pool that the provider manages. If the
-// types of a pool cannot be listed, the last list for the same version of the pool is used, so that its pods are not
+// types of a pool cannot be listed, the last list for the same version of the pool is used. Otherwise its pods would be
 // planned onto pools with lower weight. If there is no such list, or if the node class is not ready, the pool has no types
 // in this round. All these cases are logged.
 func WithInstanceTypes(
