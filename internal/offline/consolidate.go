@@ -17,8 +17,7 @@ type Disruption struct {
 	// Both are in dollars per hour. Nodes whose price is not known count as zero. Unpriced is the number of such nodes.
 	Before, After float64
 	Unpriced      int
-	// Floor is a lower bound on the price, in dollars per hour, of any nodes for all running and pending pods, except pods on
-	// nodes without a NodePool.
+	// Floor is the result of Run.Floor, in dollars per hour; zero if it was not computed.
 	Floor float64
 	// Moved is how many pods the commands move.
 	Moved int
