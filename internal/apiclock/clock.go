@@ -20,8 +20,8 @@ import (
 // Tolerance is the accepted difference between the two clocks.
 const Tolerance = 30 * time.Second
 
-// A Clock is the clock of this machine or, while that is ahead of the API server's by more than Tolerance, the clock of the
-// API server. Timers are those of this machine. It is safe for concurrent use.
+// A Clock is the clock of this machine. While that is ahead of the API server's clock by more than Tolerance, it is the API
+// server's clock. Timers are those of this machine. It is safe for concurrent use.
 type Clock struct {
 	clock.WithDelayedExecution
 	Log logr.Logger
