@@ -38,8 +38,8 @@ type Provider interface {
 	// own requirements are not applied. It returns a NodeClassNotReadyError while the class is missing or unresolved. The
 	// result is shared: callers do not change it.
 	InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*InstanceType, error)
-	// Create launches one instance for the claim, of a type and offering that its requirements allow and that holds its
-	// resource requests, the best one by price and capacity.
+	// Create launches one instance for the claim. Type and offering meet the claim's requirements, and the type holds its
+	// resource requests. Of these, Create takes the best one by price and capacity.
 	//
 	// A claim is launched once. If Create is called again for a claim that has an instance, it returns this instance. That
 	// also holds after a crash during a call.

@@ -2,7 +2,7 @@
 // together.
 //
 // A call about a NodePool or a NodeClaim goes to the provider of its node class. A call about a provider ID goes to the
-// provider with the prefix of that ID and, if that does not know the instance, to the providers without prefixes. The
+// provider with the prefix of that ID. If that does not know the instance, it goes to the providers without prefixes. The
 // failure of one provider affects only its own NodePools.
 package multiplex
 
@@ -44,7 +44,7 @@ var (
 )
 
 // New returns a provider that consists of the parts. It returns an error if two parts have the same name or the same kind
-// of node class, or if a prefix of provider IDs of one part begins with a prefix of another.
+// of node class. It is also an error if a prefix of one part's provider IDs begins with a prefix of another part's.
 func New(parts ...cloud.Provider) (*Provider, error) {
 	p := &Provider{parts: parts, completed: map[*cloud.InstanceType]*cloud.InstanceType{}}
 	p.facts.Labels, p.facts.LaunchTimeouts = apiv1.CoreLabels(), map[schema.GroupKind]time.Duration{}
