@@ -45,8 +45,8 @@ type Publisher struct {
 	// Settings are written to the ConfigMap beside the decisions, for commands that decide as the controller does. If they are
 	// empty, they are omitted.
 	Settings string
-	// Cloud lists the instance types, whose unavailable offerings are written to the ConfigMap, for commands that know the
-	// instance types but not what the cloud has now. If it is nil, they are omitted.
+	// Cloud lists the instance types. Their unavailable offerings are written to the ConfigMap, for commands that do not
+	// know which capacity the cloud has now. If it is nil, they are omitted.
 	Cloud cloud.Provider
 
 	restored, forbidden bool
