@@ -330,9 +330,9 @@ func (c *Controller) launch(ctx context.Context, cmd *model.Command, drafts []ac
 	return nil
 }
 
-// withinLimits reports whether the replacements of the command fit in the limits of their NodePools, together with the nodes that
-// other controllers launch at the same time. done must be called when the replacements are created, or if they will not be
-// created.
+// withinLimits reports whether the replacements of the command fit in the limits of their NodePools. Nodes that other
+// controllers launch at the same time are included. done must be called when the replacements are created, or if they will
+// not be created.
 func (c *Controller) withinLimits(ctx context.Context, s *model.Snapshot, cmd *model.Command) (done func(), ok bool) {
 	may, done := c.Limits.Take(c.Name(), verify.Rules{Labels: c.Options.Pack.Labels}, s, cmd.Replacements)
 	if !slices.Contains(may, false) {

@@ -95,8 +95,8 @@ const partlyMarked = "taint " + apiv1.DisruptedTaintKey + " and condition Disrup
 // do not name the replacements of the node, so a new decision is made.
 const foreignMark = "the disruption was begun by another controller; it is decided again"
 
-// noLongerDrifted is the reason to remove the marks of a node that was marked because of drift, if its NodeClaim matches its
-// NodePool and node class again. A user who takes a change back while replacements boot keeps the nodes.
+// noLongerDrifted is the reason to remove the marks of a node that was marked because of drift, but is no longer drifted. A
+// user who takes a change back while replacements boot keeps the nodes.
 const noLongerDrifted = "the NodeClaim is no longer drifted"
 
 // waits returns the minimum time until the marked node may be deleted. The verdict is negative if the disruption must be
