@@ -216,9 +216,8 @@ type news struct {
 	tell      func()
 }
 
-// finish writes the status, reports the news, and deletes the claim if giveUp is set. It updates Health before the write
-// that shows the result (the status if the node joined, the deletion if it did not), because that write triggers
-// controllers that read Health.
+// finish writes the status, reports the news, and deletes the claim if giveUp is set. It records a joined node in Health
+// before it writes the status, and a failed one before the deletion. These writes trigger controllers that read Health.
 func (p *pass) finish(ctx context.Context) error {
 	p.noteJoined()
 	if err := p.writeStatus(ctx); err != nil {
