@@ -55,8 +55,8 @@ func (e *LaunchError) Error() string { return fmt.Sprintf("launch failed: %s: %v
 
 func (e *LaunchError) Unwrap() error { return e.Err }
 
-// Kind returns the name under which metrics count the error, by the first of ErrNotFound, InsufficientCapacityError and
-// NodeClassNotReadyError in its chain. For any other error it is "unknown".
+// Kind returns the name under which metrics count the error. It looks in the chain of the error for ErrNotFound,
+// InsufficientCapacityError and NodeClassNotReadyError, in this order. For any other error it is "unknown".
 func Kind(err error) string {
 	var capacity *InsufficientCapacityError
 	var class *NodeClassNotReadyError

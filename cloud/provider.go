@@ -38,8 +38,8 @@ type Provider interface {
 	// own requirements are not applied. It returns a NodeClassNotReadyError while the class is missing or unresolved. The
 	// result is shared: callers do not change it.
 	InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*InstanceType, error)
-	// Create launches one instance for the claim, of a type and offering that its requirements allow and that holds its
-	// resource requests, the best one by price and capacity.
+	// Create launches one instance for the claim. Type and offering meet the claim's requirements, and the type holds its
+	// resource requests. Of these, Create takes the best one by price and capacity.
 	//
 	// A claim is launched once. If Create is called again for a claim that has an instance, it returns this instance. That
 	// also holds after a crash during a call.
@@ -67,9 +67,9 @@ type Provider interface {
 
 	// Drift returns why the claim's instance no longer matches its node class, or "" if it does.
 	Drift(ctx context.Context, claim *apiv1.NodeClaim) (DriftReason, error)
-	// Registered is called with the claim's node before the node is registered. If wait is longer than zero, the node is
-	// not registered yet, and Registered is called again after that time. The labels are added to the claim and the
-	// node.
+	// Registered is called when the claim's node has joined, before the node is registered. If wait is longer than zero,
+	// the node is not registered yet, and Registered is called again after that time. The labels are added to the claim and
+	// the node.
 	Registered(ctx context.Context, claim *apiv1.NodeClaim) (wait time.Duration, labels map[string]string, err error)
 }
 
@@ -79,7 +79,7 @@ type Facts struct {
 	Labels apiv1.LabelRules
 	// NodeClasses are the kinds that a pool may refer to; the first is the default.
 	NodeClasses []schema.GroupVersionKind
-	// RepairPolicies say which node conditions are repaired, and how. Without any there is no node repair.
+	// RepairPolicies say which node conditions are repaired, and how. Without any, the feature gate NodeRepair is an error.
 	RepairPolicies []RepairPolicy
 	// LegacyRepairPolicies are the policies that apply with --legacy-node-repair. nil means those of RepairPolicies
 	// whose action is ReplaceNode.
@@ -106,7 +106,7 @@ func (f Facts) LaunchTimeout(ref *apiv1.NodeClassReference) time.Duration {
 	return f.LaunchTimeouts[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}]
 }
 
-// CheckRepairPolicies returns an error that joins all that is wrong with the policies.
+// CheckRepairPolicies returns an error that joins all that is wrong with the policies. An empty list is an error, too.
 func CheckRepairPolicies(policies []RepairPolicy) error {
 	_, err := repair.Compile(policies)
 	return err

@@ -2,7 +2,8 @@
 // together.
 //
 // A call about a NodePool or a NodeClaim goes to the provider of its node class. A call about a provider ID goes to the
-// provider with the prefix of that ID. The failure of one provider affects only its own NodePools.
+// provider with the prefix of that ID. If that does not know the instance, it goes to the providers without prefixes. The
+// failure of one provider affects only its own NodePools.
 package multiplex
 
 import (
@@ -42,8 +43,8 @@ var (
 	_ cloud.Pricer   = (*Provider)(nil)
 )
 
-// New returns a provider that consists of the parts. It returns an error if two parts have the same name, the same kind of
-// node class, or provider IDs that cannot be told apart.
+// New returns a provider that consists of the parts. It returns an error if two parts have the same name or the same kind
+// of node class. It is also an error if a prefix of one part's provider IDs begins with a prefix of another part's.
 func New(parts ...cloud.Provider) (*Provider, error) {
 	p := &Provider{parts: parts, completed: map[*cloud.InstanceType]*cloud.InstanceType{}}
 	p.facts.Labels, p.facts.LaunchTimeouts = apiv1.CoreLabels(), map[schema.GroupKind]time.Duration{}
@@ -157,8 +158,8 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 // grow without a bound.
 const maxCompleted = 20_000
 
-// complete returns copies of the types that do not have the labels in lacking. It returns the same copy for the same
-// type, as long as the copy is cached.
+// complete returns copies of the types that require the absence of the labels in lacking, except those that a type defines.
+// It returns the same copy for the same type, as long as the copy is cached. If lacking is empty, it returns types.
 func (p *Provider) complete(types []*cloud.InstanceType, lacking sets.Set[string]) []*cloud.InstanceType {
 	if len(lacking) == 0 {
 		return types
@@ -271,7 +272,7 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance,
 	return nil, fmt.Errorf("instance %s: %w", providerID, cloud.ErrNotFound)
 }
 
-// List implements cloud.Provider. It returns an error only if all parts fail. The instances of a part that fails are then
+// List implements cloud.Provider. It returns an error only if all parts fail. If some parts fail, their instances are
 // missing from the list. They do not count as gone, because Get is called for missing instances, and Get of that part fails
 // as well.
 func (p *Provider) List(ctx context.Context) ([]*cloud.Instance, error) {

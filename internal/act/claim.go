@@ -14,8 +14,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// ClaimFor returns the claim for the planned node. It has the values of the pool's template, the requirements with the
-// planned types and capacity types, and the hash by which drift is detected.
+// ClaimFor returns the claim for the planned node. It has the values of the pool's template and the hash by which drift is
+// detected. Its requirements contain the planned types and capacity types. Its requests are those of the planned node.
 func ClaimFor(n *model.PlannedNode, labels apiv1.LabelRules) *apiv1.NodeClaim {
 	pool, template := n.Pool.Object, &n.Pool.Object.Spec.Template
 	c := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
@@ -62,8 +62,9 @@ func ownedBy(pool *apiv1.NodePool) metav1.OwnerReference {
 	}
 }
 
-// claimRequirements returns the requirements of the node with the names of its options. The names are in alphabetical
-// order. The provider sorts the types by their current prices at the launch.
+// claimRequirements returns the requirements of the node, with the names of its instance types and the capacity types of
+// their launchable offerings. The names are in alphabetical order. The provider sorts the types by their current prices at
+// the launch.
 func claimRequirements(n *model.PlannedNode) []apiv1.NodeSelectorRequirementWithMinValues {
 	names := make([]string, len(n.Options))
 	var capacityTypes []string
@@ -82,9 +83,10 @@ func claimRequirements(n *model.PlannedNode) []apiv1.NodeSelectorRequirementWith
 	).Spec()
 }
 
-// claimLabels returns the labels of the pool's template and the label of the node class. It adds a label for each custom key in
-// the pool's requirements, because no other component sets such labels on the node. If a requirement allows several values, the
-// first is taken. Keys that only pods require get no label: such a pod requires the absence of the label, or of a value.
+// claimLabels returns the labels of the pool (those of its template and the name of the pool) and the label of the node
+// class. It adds a label for each custom key in the pool's requirements, because no other component sets such labels on the
+// node. If a requirement allows several values, one of them is taken, see require.Requirement.Any. Keys that only pods
+// require get no label: such a pod requires the absence of the label, or of a value.
 func claimLabels(n *model.PlannedNode, rules apiv1.LabelRules) map[string]string {
 	labels := map[string]string{}
 	for r := range n.Requirements.All() {

@@ -10,13 +10,14 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// DeleteClaim deletes the claim with the same name and UID, and reports whether it existed. The controllers of claims
-// then drain its node and terminate its instance.
+// DeleteClaim deletes the claim with the same name and UID, and reports whether it existed. If another claim has the name,
+// the error is a conflict. The controllers of claims then drain its node and terminate its instance.
 func DeleteClaim(ctx context.Context, c client.Writer, claim *apiv1.NodeClaim) (deleted bool, err error) {
 	return remove(ctx, c, claim, "claim")
 }
 
-// DeleteNode deletes the node with the same name and UID, and reports whether it existed.
+// DeleteNode deletes the node with the same name and UID, and reports whether it existed. If another node has the name, the
+// error is a conflict.
 func DeleteNode(ctx context.Context, c client.Writer, node *corev1.Node) (deleted bool, err error) {
 	return remove(ctx, c, node, "node")
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/karpenter-go/karpenter/internal/parallel"
 )
 
-// parallelMarks bounds how many nodes are marked at once.
+// parallelMarks bounds how many nodes are marked, reserved or annotated with their health at once.
 const parallelMarks = 10
 
-// Draft returns the replacement claims of the command without creating them. The names of the claims are already set, so that the
-// nodes can be marked with these names before an instance is launched. Annotations of each claim name the claims and types that
-// it replaces.
+// Draft returns the replacement claims of the command without creating them. The names of the claims are already set, so
+// that the nodes can be marked with these names before an instance is launched. Annotations of each claim list all claims
+// that the command removes, and their instance types with capacity types.
 func (a *Actor) Draft(c *model.Command) []Launch {
 	var claims, types []string
 	for _, n := range c.Nodes {
@@ -56,8 +56,9 @@ func nameLike(prefix string) string {
 	return prefix[:min(len(prefix), most-letters)] + rand.String(letters)
 }
 
-// Replace creates the claims of the drafts, all or none: if one cannot be created, it deletes the others. After a crash between
-// the writes, the claims that no marked node names as its replacement are deleted as surplus.
+// Replace creates the claims of the drafts, all or none: if one cannot be created, it deletes the others. The error joins
+// the failures, including those of deletions. After a crash between the writes, the claims that no marked node names as its
+// replacement are deleted as surplus.
 func (a *Actor) Replace(ctx context.Context, drafts []Launch) error {
 	made, err := a.create(ctx, drafts)
 	if err == nil {
@@ -71,9 +72,9 @@ func (a *Actor) Replace(ctx context.Context, drafts []Launch) error {
 	return err
 }
 
-// MarkAll marks the nodes of the command for disruption. waitFor has the names of the claims that must be initialized before the
-// nodes are deleted. If a node cannot be marked, the other nodes are marked nevertheless, and the error joins the failures.
-// MarkAll returns the objects that it wrote.
+// MarkAll marks the nodes of the command for disruption. waitFor has the names of the claims that must be initialized
+// before the nodes are deleted. If a node cannot be marked, the other nodes are marked nevertheless, and the error joins
+// the failures. MarkAll returns the stored claims and nodes, without those whose write failed.
 func (a *Actor) MarkAll(
 	ctx context.Context, c *model.Command, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
@@ -85,9 +86,9 @@ func (a *Actor) MarkAll(
 	return slices.Concat(written...), errors.Join(errs...)
 }
 
-// mark stores the intent to disrupt n. It first writes the names of the replacements and the condition DisruptionReason to the
-// claim, then the disruption taint to the node. After a crash, the command is restored from them. mark returns the objects that
-// it wrote.
+// mark stores the intent to disrupt n. It first writes the names of the replacements and the condition DisruptionReason to
+// the claim, then the disruption taint to the node. After a crash, the command is restored from them. mark returns the
+// stored claim and node, without those whose write failed.
 func (a *Actor) mark(
 	ctx context.Context, n *model.Node, c *model.Command, waitFor []string, now time.Time,
 ) ([]client.Object, error) {
@@ -197,8 +198,8 @@ func annotate(c *apiv1.NodeClaim, key, value string) {
 	c.Annotations[key] = value
 }
 
-// End deletes the claim of n. The controllers of claims then drain its node and terminate its instance. It is no error if the
-// claim does not exist any more. A new claim with the same name is not deleted.
+// End deletes the claim of n. The controllers of claims then drain its node and terminate its instance. It is no error if
+// the claim does not exist any more. If another claim has its name, End returns a conflict and deletes nothing.
 func (a *Actor) End(ctx context.Context, n *model.Node) error {
 	_, err := DeleteClaim(ctx, a.Client, n.Claim)
 	return err

@@ -18,9 +18,10 @@ type Actor struct {
 	Client client.Client
 	// Live reads from the API server after a conflict. If it is nil, Client is used.
 	Live client.Reader
-	// Labels are the label rules of the provider.
+	// Labels are the label rules of Karpenter and of the provider.
 	Labels apiv1.LabelRules
-	// Nominates makes Launch create claims whose nodes exclude pods until the planned pods are nominated to them.
+	// Nominates makes Launch create claims whose nodes exclude pods until the planned pods are nominated to them. Claims
+	// that are planned for virtual pods only are exempt.
 	Nominates bool
 	// Turns enables staged moves: the replacements of a command receive their pods one after another.
 	Turns bool
@@ -57,7 +58,8 @@ func (a *Actor) Launch(ctx context.Context, p *model.Plan) ([]Launch, error) {
 	return a.create(ctx, drafts)
 }
 
-// create creates the claims of the drafts. It returns the drafts whose claim exists now.
+// create creates the claims of the drafts. It returns the drafts whose claims were created, in the given order. The error
+// joins the failures.
 func (a *Actor) create(ctx context.Context, drafts []Launch) ([]Launch, error) {
 	errs := parallel.Do(ctx, len(drafts), parallelCreates, func(i int) error {
 		d := drafts[i]

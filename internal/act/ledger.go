@@ -29,13 +29,13 @@ func (e *RecordedElsewhereError) Error() string {
 	return "record launch on claim " + e.Claim + ": another process has recorded one since the claim was read"
 }
 
-// RecordedElsewhere returns the name of the claim. Providers know the error by this method.
+// RecordedElsewhere returns the name of the claim. Providers recognize the error by this method.
 func (e *RecordedElsewhereError) RecordedElsewhere() string { return e.Claim }
 
-// Record sets the annotations on all claims, and returns once the API server has stored them. It updates the given
-// claims to the stored version. It returns the claims that are deleted or being deleted, in the given order. The caller
-// must not launch instances for these. The error is a RecordedElsewhereError if one of the annotations of a claim has
-// changed since the claim was read.
+// Record sets the annotations on all claims, and returns once the API server has stored them. It updates the given claims
+// to the stored version. It returns the claims that are deleted or being deleted, in the given order. The caller must not
+// launch instances for these. The error is the first one in the order of the claims. It is a RecordedElsewhereError if,
+// since the claim was read, another process has changed one of these annotations to a different value than the given one.
 func (l Ledger) Record(
 	ctx context.Context, claims []*apiv1.NodeClaim, annotations map[string]string,
 ) (gone []*apiv1.NodeClaim, err error) {

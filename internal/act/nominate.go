@@ -34,16 +34,16 @@ func NewNominator(c client.Client) *Nominator {
 	return &Nominator{client: c, slots: make(chan struct{}, parallelNominations)}
 }
 
-// Nominate writes all nominations, until ctx is done. It returns the pods as the API server stored them, without pods that do not
-// exist any more. A nomination is not cleared if the pod has changed since it was read, because another writer may have nominated
-// it. The error joins all other failures.
+// Nominate writes all nominations, until ctx is done. It returns the pods as the API server stored them. Pods that do not
+// exist any more are omitted without an error. So are pods whose nomination was to be cleared, if they have changed since
+// they were read. Another writer may have nominated these. The error joins all other failures.
 func (n *Nominator) Nominate(ctx context.Context, nominations []nominate.Nomination) ([]*corev1.Pod, error) {
 	return writeAll(ctx, n.slots, nominations, n.nominate)
 }
 
-// Release writes to each claim the name of the node to which its pods are nominated, so that the node can be
-// registered. It returns the claims as the API server stored them, without those that do not exist any more. The error
-// joins all other failures.
+// Release writes to each claim the name of the node to which its pods are nominated, so that the node can be registered.
+// For a claim whose Node is empty, it removes the annotation instead. It returns the claims as the API server stored them,
+// without those that do not exist any more. The error joins all other failures.
 func (n *Nominator) Release(ctx context.Context, claims []nominate.Nominated) ([]*apiv1.NodeClaim, error) {
 	return writeAll(ctx, n.slots, claims, n.release)
 }
@@ -65,7 +65,8 @@ func writeAll[T, O any](ctx context.Context, slots chan struct{}, items []T, wri
 	return slices.DeleteFunc(stored, func(o *O) bool { return o == nil }), errors.Join(errs...)
 }
 
-// nominate writes one nomination. It returns nil if the pod was omitted.
+// nominate writes one nomination. It returns nil if the pod does not exist any more, or if its nomination was to be cleared
+// but it has changed since it was read.
 func (n *Nominator) nominate(ctx context.Context, x nominate.Nomination) (*corev1.Pod, error) {
 	patch, err := nominationPatch(x.Pod, x.Node)
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// OwnWrites returns a client whose reads include its own writes. After a patch of a Node or NodeClaim, reads return the response
-// to the patch until the cache has that version or a later one. So a controller never decides on a version that this process has
-// replaced, and a patch with an optimistic lock conflicts only with writes of other processes. A deletion that the API server has
-// accepted is not sent again.
+// OwnWrites returns a client whose reads include its own patches of Nodes and NodeClaims. After a patch, reads of the
+// object return the response until the cache has that version or a later one, for at most keepAnswer. So a controller does
+// not decide on a version that this client has replaced. A patch with an optimistic lock conflicts only with writes of
+// other clients. A deletion of a Node or NodeClaim that the API server has accepted is not sent again for keepAnswer.
 //
-// A List contains only objects of the cache, so it may lack objects that were just created. The responses are in memory only.
-// Their loss only causes conflicts.
+// Get and List find only objects of the cache, which may lack objects that were just created. The responses are in memory
+// only. Their loss only causes conflicts.
 func OwnWrites(c client.Client, clock clock.PassiveClock) client.Client {
 	return &ownWrites{Client: c, clock: clock, patched: map[objectKey]answer{}, deleted: map[types.UID]time.Time{}}
 }
 
-// keepAnswer is the longest time for which a response is kept. It is longer than the delay of any working watch. Responses for
-// deleted objects are removed only after this time.
+// keepAnswer is the time for which a response is used. It is longer than a working watch is delayed. The response for an
+// object that is deleted is removed only after this time, because no later read of the object removes it.
 const keepAnswer = 2 * time.Minute
 
 type ownWrites struct {

@@ -55,8 +55,9 @@ func MergeStatus(ctx context.Context, c client.Client, before, obj client.Object
 // tries is the maximum number of attempts of a write that conflicts.
 const tries = 5
 
-// Again calls write with o. After a conflict, it reads the object from the API server, without a cache, and calls write
-// again. If that object is being deleted, or has another UID, Again returns the conflict.
+// Again calls write with o. After a conflict, it reads the object with live, which should have no cache, and calls write
+// with the result. It calls write at most `tries` times. If the object that was read is being deleted or has another UID,
+// Again returns the conflict. If it cannot be read, Again returns the error of the read.
 func Again[T client.Object](ctx context.Context, live client.Reader, o T, write func(T) (T, error)) (T, error) {
 	return again(ctx, live, o, write, func(fresh T) bool { return fresh.GetDeletionTimestamp() == nil })
 }

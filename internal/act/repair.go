@@ -42,9 +42,9 @@ func annotateRepair(claim *apiv1.NodeClaim, r *model.Repair, now time.Time) {
 	annotate(claim, apiv1.RepairTerminationGracePeriodAnnotationKey, bound)
 }
 
-// RequestReboot requests the reboot of n on its claim. It first writes the history and the drain bound, then the
-// conditions that start the reboot. After a crash in between, the history counts a reboot that was not started.
-// RequestReboot returns the objects that it wrote, none if the node is being rebooted or its claim deleted already.
+// RequestReboot requests the reboot of n on its claim. It first writes the history and the drain bound, then the conditions
+// that start the reboot. After a crash in between, the history counts a reboot that was not started. RequestReboot returns
+// the claim as it was written, or nothing if the node is already being rebooted or its claim is being deleted.
 func (a *Actor) RequestReboot(ctx context.Context, n *model.Node, r *model.Repair, now time.Time) ([]client.Object, error) {
 	begun := false
 	claim, err := Again(ctx, a.live(), n.Claim, func(before *apiv1.NodeClaim) (*apiv1.NodeClaim, error) {
@@ -79,7 +79,7 @@ type Health struct {
 	Value string
 }
 
-// NoteHealth writes the annotations. It returns the objects that it wrote, and the error joins the failures.
+// NoteHealth writes the annotations to the claims. It returns the claims that it wrote. The error joins the failures.
 func (a *Actor) NoteHealth(ctx context.Context, list []Health) ([]client.Object, error) {
 	written := make([]client.Object, len(list))
 	errs := parallel.Do(ctx, len(list), parallelMarks, func(i int) error {
@@ -100,8 +100,9 @@ func (a *Actor) NoteHealth(ctx context.Context, list []Health) ([]client.Object,
 	return out, errors.Join(errs...)
 }
 
-// Fence sets the state of a node during a reboot. If fenced is true, it adds the taint that excludes pods, otherwise it removes
-// the taint. If uninitialized is true, it removes the label of an initialized node. If nothing changes, nothing is sent.
+// Fence sets the state of a node during a reboot. If fenced is true, it adds the taint that excludes pods, otherwise it
+// removes the taint. If uninitialized is true, it removes the label karpenter.sh/initialized. If nothing changes, nothing
+// is sent.
 func Fence(ctx context.Context, c client.Client, node *corev1.Node, fenced, uninitialized bool) error {
 	before := node.DeepCopy()
 	isFence := func(t corev1.Taint) bool { return t.Key == apiv1.RebootingTaintKey }
@@ -117,8 +118,8 @@ func Fence(ctx context.Context, c client.Client, node *corev1.Node, fenced, unin
 	return Patch(ctx, c, before, node)
 }
 
-// NoteReboot writes the boot ID of the node and the time to the claim. It is called before the first request to the cloud for the
-// reboot. If the claim has these annotations already, nothing is sent.
+// NoteReboot writes the boot ID of the node and the time to the claim. It is called before the first request to the cloud
+// for the reboot. If the claim already has the annotation with the time, nothing is sent.
 func NoteReboot(ctx context.Context, c client.Client, claim *apiv1.NodeClaim, bootID string, now time.Time) error {
 	if claim.Annotations[apiv1.RebootCalledAnnotationKey] != "" {
 		return nil
@@ -129,8 +130,8 @@ func NoteReboot(ctx context.Context, c client.Client, claim *apiv1.NodeClaim, bo
 	return Patch(ctx, c, before, claim)
 }
 
-// EndReboot removes the annotations of the reboot from the claim. If deadline is not zero, it is set as the termination
-// deadline.
+// EndReboot removes the boot ID and the time that NoteReboot wrote from the claim. If deadline is not zero, it is set as
+// the termination deadline.
 func EndReboot(ctx context.Context, c client.Client, claim *apiv1.NodeClaim, deadline time.Time) error {
 	before := claim.DeepCopy()
 	annotate(claim, apiv1.RebootPreBootIDAnnotationKey, "")

@@ -1,9 +1,9 @@
 // Package apiclock provides the clock for ages of API objects.
 //
-// Ages are differences between the clock of this machine and timestamps of the API server. If this machine's clock
-// jumped forward, all nodes would seem to be expired, and all launches overdue. So this machine's clock is compared
-// with the date in each response of the API server. While they differ by more than Tolerance, the earlier time is
-// used. So nothing is deleted because of its age before it is old enough by both clocks.
+// Ages are differences between the clock of this machine and timestamps of the API server. If this machine's clock jumped
+// forward, all nodes would seem to be expired, and all launches overdue. So this machine's clock is compared with the date
+// in each response of the API server. While this machine's clock is ahead by more than Tolerance, the API server's time is
+// used. So nothing is deleted because of its age before it is old enough by both clocks, within Tolerance.
 //
 // State may be lost, because the next response of the API server restores it.
 package apiclock
@@ -20,8 +20,8 @@ import (
 // Tolerance is the accepted difference between the two clocks.
 const Tolerance = 30 * time.Second
 
-// A Clock is the clock of this machine, corrected by that of the API server if they differ by more than Tolerance. Timers are
-// those of this machine. It is safe for concurrent use.
+// A Clock is the clock of this machine. While that is ahead of the API server's clock by more than Tolerance, it is the API
+// server's clock. Timers are those of this machine. It is safe for concurrent use.
 type Clock struct {
 	clock.WithDelayedExecution
 	Log logr.Logger
@@ -60,7 +60,8 @@ func (c *Clock) Now() time.Time {
 // Since returns how long ago t was.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Report sets f as the function that is called with the offset in seconds whenever it is measured.
+// Report sets f as the function that is called with the offset in seconds whenever it is measured, and calls it once with
+// the last offset.
 func (c *Clock) Report(f func(float64)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

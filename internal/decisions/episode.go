@@ -41,7 +41,7 @@ type Episode struct {
 	ID   string    `json:"id"`
 	Time time.Time `json:"time"`
 	Kind Kind      `json:"kind"`
-	// Reason is one word: Pending, a disruption reason, or the kind of a notice.
+	// Reason is one word: Pending, Static, a disruption reason, the kind of a notice, or the cause of a deletion.
 	Reason string `json:"reason"`
 	// Cause is why the decision was made, such as "5 pending pods". Decision is what was decided, such as "use existing nodes".
 	// Both are without a full stop.
@@ -62,10 +62,12 @@ type Episode struct {
 	// nodes and commands that are withheld. RefusedTotal is the sum of their Counts.
 	Refused      []Refusal `json:"refused,omitempty"`
 	RefusedTotal int       `json:"refusedTotal"`
-	// DollarsBefore is the price of all nodes before the decision. DollarsAfter is the price expected after all its effects.
+	// DollarsBefore is the price of all nodes before the decision. DollarsAfter is the price expected after all its
+	// effects. Both are zero for the kinds interruption, expiration and deletion.
 	DollarsBefore float64 `json:"dollarsPerHourBefore"`
 	DollarsAfter  float64 `json:"dollarsPerHourAfter"`
-	// EvictionsPlanned is how many pods have to move. Evictions is how many pods were evicted or deleted so far.
+	// EvictionsPlanned is how many pods have to move. Only kind disruption has it. Evictions is how many pods were evicted
+	// or deleted so far.
 	EvictionsPlanned int `json:"evictionsPlanned"`
 	Evictions        int `json:"evictions"`
 	// Progress has the number of effects of each kind. Effects has the newest effects.

@@ -13,13 +13,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Bounds of a Log: the number of episodes and their size in JSON.
+// Bounds of a Log: the number of episodes, and the estimated size of their JSON in bytes. The newest episode is kept even
+// if it is larger.
 const (
 	MaxEpisodes = 1000
 	MaxBytes    = 4 << 20
 )
 
-// A Log holds the newest episodes. A nil Log records nothing and has no episodes. It is safe for concurrent use.
+// A Log holds the newest episodes. It is safe for concurrent use. A nil Log records nothing and has no episodes, but
+// RemovedSince, OnChange and Subscribe must not be called on it.
 type Log struct {
 	clock  clock.PassiveClock
 	prefix string
@@ -28,7 +30,7 @@ type Log struct {
 	mu      sync.Mutex // guards the rest
 	entries []*entry   // oldest first
 	bytes   int        // sum of the sizes of entries
-	// claims has the open episodes that launch or remove each NodeClaim: at most one of each.
+	// claims has, by NodeClaim, the open episodes that launch or remove it.
 	claims map[string][]*entry
 	// nodes has, by node name, the NodeClaims of the nodes that open episodes remove.
 	nodes   map[string]string
@@ -82,8 +84,9 @@ type Change struct {
 	Effect  *Effect   `json:"effect,omitempty"`
 }
 
-// Begin adds an episode and returns its ID. It sets ID, Time, State and Progress, and raises the totals of the lists. An episode
-// that launches and removes nothing ends at once with StateDone.
+// Begin adds an episode and returns its ID. It sets ID, Time, State and Progress. It raises each total to at least the
+// length of its list. An episode that launches and removes nothing, such as a reboot, ends at once with StateDone. A nil
+// Log returns "".
 func (l *Log) Begin(e Episode) string {
 	if l == nil {
 		return ""
@@ -184,7 +187,7 @@ func (l *Log) Expects(claim string) (launches, removes bool) {
 	return launches, removes
 }
 
-// RemovedSince returns when the open episode that removes the NodeClaim began, the zero time if there is none.
+// RemovedSince returns when the newest open episode that removes the NodeClaim began, the zero time if there is none.
 func (l *Log) RemovedSince(claim string) (since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,8 +212,9 @@ func (l *Log) NoteNode(node string, kind EffectKind, object, message string) {
 	}
 }
 
-// Note adds an effect to each open episode of the NodeClaim. object and message are fields of the effect. An effect that the
-// episode already has is not added again.
+// Note adds an effect to each open episode of the NodeClaim to which effects of this kind belong. object and message are
+// fields of the effect. An effect that the episode already has is not added again. An episode takes at most about 200
+// effects with a message.
 func (l *Log) Note(claim string, kind EffectKind, object, message string) {
 	if l == nil {
 		return
@@ -317,7 +321,8 @@ func (x *entry) copied() *Episode {
 	return &e
 }
 
-// tell passes a change to the output and to the subscribers. The caller holds mu.
+// tell passes a change to the output, to the subscribers and to the function of OnChange. It ends subscriptions that have
+// no room for the change. The caller holds mu.
 func (l *Log) tell(c Change) {
 	l.version++
 	if l.out != nil {
@@ -460,8 +465,8 @@ func (l *Log) Restore(earlier []Episode) {
 	l.version++
 }
 
-// reopen restores from the effects of an open episode which NodeClaims it waits for. NodeClaims that were cut at maxList are
-// lost.
+// reopen restores from the effects of an open episode which NodeClaims it waits for. NodeClaims that were cut at maxList
+// are lost. A NodeClaim whose last effect was cut at maxEffects counts as one that it waits for.
 func (x *entry) reopen() {
 	x.coming, x.leaving, x.nodes, x.noted = map[string]stage{}, map[string]stage{}, map[string]string{}, map[string]bool{}
 	over := map[string]bool{}

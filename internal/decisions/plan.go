@@ -144,8 +144,8 @@ func Dollars(s *model.Snapshot) float64 {
 // maxOwners bounds how many owners of pods a cause names.
 const maxOwners = 3
 
-// ownersOf returns the owners with the most pods and their number of pods, such as ": Deployment shop/web (10)"; empty without
-// pods.
+// ownersOf returns the owners with the most pods and their number of pods, such as ": Deployment shop/web (10)", and the
+// number of other owners. It returns "" without pods.
 func ownersOf(pods []*model.Pod) string {
 	count := map[string]int{}
 	for _, p := range pods {
@@ -185,7 +185,8 @@ func ownerOf(p *model.Pod) string {
 	return "Pod " + p.Key
 }
 
-// mixed returns counts by name, such as "2 x c7a.xlarge, 1 x m7a.large", in descending order of the counts.
+// mixed returns counts by name, such as "2 x c7a.xlarge, 1 x m7a.large", in descending order of the counts. After six
+// names, "…" stands for the others.
 func mixed(count map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))

@@ -102,7 +102,8 @@ func DecodeUnavailable(text string) (u Unavailable, err error) {
 	return u, nil
 }
 
-// Apply returns the types, which are by NodePool, with the offerings of u as unavailable. It does not change types.
+// Apply returns the types, which are by NodePool, with the offerings of u as unavailable. It does not change the given
+// types, and returns the same map if u is empty. Offerings of capacity reservations stay as they are.
 func (u Unavailable) Apply(types map[string][]*model.InstanceType) map[string][]*model.InstanceType {
 	if len(u.Groups) == 0 {
 		return types

@@ -12,8 +12,9 @@ import (
 // Other is the name for all namespaces, owners and labels that exceed the maximum number of keys.
 const Other = "other"
 
-// If a bucket has maxKeys keys, amounts with new keys are added to their coarse keys (see coarse). When the next bucket
-// begins, only the keptKeys largest amounts of a bucket keep their keys (see compact).
+// If a bucket has maxKeys keys, amounts with new keys are added to their coarse keys (see coarse). If it has twice as many,
+// the pool becomes Other, too. When the next bucket begins, at most the keptKeys largest amounts keep their namespace,
+// owner and label (see compact).
 const (
 	maxKeys  = 1000
 	keptKeys = 250
@@ -35,7 +36,7 @@ type tier struct {
 	list []*Bucket
 }
 
-// A Book has the amounts of the last month. Use newBook, because the zero Book has no tiers.
+// A Book has the amounts of the last 31 days. Use newBook, because the zero Book has no tiers.
 type Book struct {
 	tiers []tier
 }
@@ -107,7 +108,8 @@ func (b *Bucket) add(k cost.Key, dollars float64) {
 	b.Dollars[k] += dollars
 }
 
-// coarse returns k with Other as namespace, owner and label, because the number of their values is not bounded.
+// coarse returns k with Other in place of a namespace with its owner, and of a label, because the number of their values is
+// not bounded. Empty fields stay empty.
 func coarse(k cost.Key) cost.Key {
 	if k.Namespace != "" {
 		k.Namespace, k.Owner = Other, Other

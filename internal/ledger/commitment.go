@@ -13,8 +13,8 @@ type Commitment struct {
 	Name string `json:"name"`
 	// Utilization is the share of the commitment that nodes use, from 0 to 1.
 	Utilization float64 `json:"utilization"`
-	// EligibleNodes is how many nodes the commitment could cover, CoveredNodes how many it covers, with parts of nodes, and
-	// Coverage the share, from 0 to 1. Coverage is 0 without eligible nodes.
+	// EligibleNodes is how many nodes the commitment could cover. CoveredNodes is how many it covers, with parts of nodes.
+	// Coverage is CoveredNodes divided by EligibleNodes, 0 without eligible nodes.
 	EligibleNodes float64 `json:"eligibleNodes"`
 	CoveredNodes  float64 `json:"coveredNodes"`
 	Coverage      float64 `json:"coverage"`

@@ -31,7 +31,8 @@ type Ledger struct {
 	Metrics *telemetry.CostMetrics
 
 	mu sync.Mutex // guards the rest
-	// last is the time of the last observation, zero before the first one. begin is the time since which amounts are known.
+	// last is the time of the last observation or, after Restore, that of the stored ledger. It is zero before both. begin
+	// is the time since which amounts are known.
 	last, begin time.Time
 	now         cost.Allocation
 	floor       cost.Micros
@@ -94,9 +95,11 @@ const bridged = time.Hour
 // second. To divide all prices each time would cost more CPU time than it adds precision.
 const minInterval = 5 * time.Second
 
-// Observe compares the snapshot with the predictions, charges the time since the last observation, and stores the rates of this
-// snapshot. Only the predictions use a snapshot that is less than minInterval later than the last one, unless the decision has
-// commands: a pod is often bound, and a node initialized, within seconds of the plan. A nil Ledger does nothing.
+// Observe compares the snapshot with the predictions, charges the time since the last observation, and stores the rates of
+// this snapshot. It charges nothing if the time is longer than bridged. Only the predictions use a snapshot that is less
+// than minInterval later than the last one, unless the decision has commands: a pod is often bound, and a node initialized,
+// within seconds of the plan. Only the predictions use a snapshot that is not later than the last one. A nil Ledger, and a
+// Ledger before Begin, does nothing.
 func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	if l == nil {
 		return
@@ -198,13 +201,13 @@ func (l *Ledger) correct(in *cost.Input, quiet bool) {
 	l.nodes = seen
 }
 
-// move charges a price for the duration d that ends at now.
+// move charges a price for the duration d that ends at now, to the bucket that contains now. A negative d counts as zero.
 func (l *Ledger) move(now time.Time, k cost.Key, price cost.Micros, d time.Duration) {
 	l.put(now, k, price.Dollars()*max(0, d).Hours())
 }
 
 // reprice charges the difference between the new and the previous price, from the time at which the new price became valid.
-// If no price was known before, it charges the new price from the launch.
+// If that time is not known, it charges nothing. If no price was known before, it charges the new price from the launch.
 func (l *Ledger) reprice(in *cost.Input, n *model.Node, before billed) {
 	now := in.Snapshot.Now
 	price, _ := in.Price(n)
@@ -267,8 +270,9 @@ func (l *Ledger) endedAt(s *model.Snapshot, uid types.UID) time.Time {
 	return l.last.Add(s.Now.Sub(l.last) / 2)
 }
 
-// Opens returns, by NodePool, the next time at which the schedules of its budgets allow the disruption of idle nodes that the
-// budgets block now. simulated is the field of disrupt.Options with this name.
+// Opens returns, by NodePool, the next time at which the schedules of its budgets allow the disruption of underutilized
+// nodes. It has only NodePools with idle capacity that the budgets block now. simulated is the field of disrupt.Options
+// with this name.
 func Opens(s *model.Snapshot, a cost.Allocation, simulated bool) map[string]time.Time {
 	out := map[string]time.Time{}
 	var budgets *budget.NodePools

@@ -20,7 +20,7 @@ const (
 	QuantityBoot   = "boot"
 )
 
-// An Error has the relative errors of all predictions of one quantity since the start.
+// An Error has the relative errors of all predictions of one quantity.
 type Error struct {
 	Count int `json:"count"`
 	// Mean is the mean of the absolute relative errors, Bias that of the signed ones: positive if predictions are too low.
@@ -34,7 +34,8 @@ func (e *Error) add(ratio float64) {
 	e.Bias += (ratio - e.Bias) / float64(e.Count)
 }
 
-// Predictions compares plans with their results since the start of the process.
+// Predictions compares plans with their results. The exported fields are stored with the ledger, so they include earlier
+// processes.
 type Predictions struct {
 	Errors map[string]*Error `json:"errors,omitempty"`
 	// Hits is the number of pods that were bound to the node for which they were planned, Misses the number of those bound

@@ -13,13 +13,15 @@ const (
 	maxPools      = 200
 )
 
-// shown has what was published. Counters cannot decrease, so a negative correction is subtracted from later amounts.
+// shown has the names with series of their own, and in due the amounts that are not yet added to counters. Counters cannot
+// decrease, so a negative correction is subtracted from later amounts.
 type shown struct {
 	namespaces, pools map[string]bool
 	due               map[cost.Key]float64
 }
 
-// name returns text, and adds it to the known names. If text is not known and most names are known already, it returns Other.
+// name returns text, and adds it to the known names. If text is not known and at least `most` names are known, it returns
+// Other.
 func name(known *map[string]bool, text string, most int) string {
 	if *known == nil {
 		*known = map[string]bool{}

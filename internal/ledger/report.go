@@ -53,11 +53,12 @@ type CauseRow struct {
 	Cause cost.Cause `json:"cause"`
 	Money
 	// Opens is, by NodePool, the next time at which the schedule of the disruption budget that keeps the nodes allows
-	// disruption.
+	// disruption. Only the row of idle capacity with cause cost.Budget has it.
 	Opens map[string]time.Time `json:"opens,omitempty"`
 }
 
-// A Saving is the sum of the actions that ended on the same day (in UTC) and have the same reason and decision.
+// A Saving is the sum of the actions that ended on the same day (in UTC) and have the same reason and decision. Cancelled
+// counts the cancelled ones. The other fields are sums of those that are done.
 type Saving struct {
 	Day      string  `json:"day"`
 	Reason   string  `json:"reason"`

@@ -35,7 +35,7 @@ type Saved struct {
 	Unpriced int         `json:"unpriced,omitempty"`
 	// Commitments are how the nodes use commitments at Until.
 	Commitments []Commitment `json:"commitments,omitempty"`
-	// Opens is when the budgets that keep idle nodes open next, by NodePool.
+	// Opens is the result of the function Opens at Until or up to a minute earlier.
 	Opens map[string]time.Time `json:"opens,omitempty"`
 	// Label is the key of the label by which amounts are added up.
 	Label string `json:"label,omitempty"`
@@ -127,7 +127,8 @@ func few(parts []cost.Part) []cost.Part {
 	return out
 }
 
-// Encode returns the data for the ConfigMap. If they are too large, the oldest buckets are omitted.
+// Encode returns the data for the ConfigMap. If they are larger than maxEncoded, the oldest buckets are omitted, but at
+// least one remains in each tier that has any.
 func (s Saved) Encode() ([]byte, error) {
 	for {
 		var b bytes.Buffer

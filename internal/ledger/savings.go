@@ -115,8 +115,9 @@ func (v *savings) running(claim string) *Action {
 	return nil
 }
 
-// open begins the action of a marked node. After a restart the command of a node is not known. Such a node has an action of its
-// own if it has a disruption reason. A node without a disruption reason was deleted by a user, and no action begins.
+// open begins the action of a marked node. After a restart the command of a node is not known. Such a node has an action of
+// its own if it has a disruption reason. A node without a disruption reason was deleted for another cause, such as by a
+// user, and no action begins.
 func (v *savings) open(s *model.Snapshot, in *cost.Input, n *model.Node) {
 	price, _ := in.Price(n)
 	a := &Action{

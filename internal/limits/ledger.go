@@ -30,7 +30,8 @@ type Ledger struct {
 type charge struct {
 	pool   string
 	amount model.Resources
-	// done is the number of the launch among the completed launches. It is underWay until the observed cluster has the claims.
+	// done is the number of the launch among the completed launches. It is underWay until the observed cluster has the
+	// claims or their creation has failed.
 	done uint64
 }
 
@@ -93,7 +94,7 @@ func (l *Ledger) Take(
 	return may, func() { l.finish(taken) }
 }
 
-// finish records that the observed cluster has the claims of the charges.
+// finish records that the observed cluster has the claims of the charges, or that they were not created.
 func (l *Ledger) finish(taken []*charge) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -32,7 +32,7 @@ func Decisions(ctx context.Context, r client.Reader, namespace string) ([]decisi
 }
 
 // DecisionsMap returns the ConfigMap with the published decisions and settings of the controller. If namespace is empty,
-// the usual namespaces are searched first, and then all.
+// the usual namespaces are searched first, and then all. The error is ErrNoDecisions if there is no such ConfigMap.
 func DecisionsMap(ctx context.Context, r client.Reader, namespace string) (*corev1.ConfigMap, error) {
 	search := namespaces[:]
 	if namespace != "" {

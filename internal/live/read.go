@@ -23,7 +23,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/observe"
 )
 
-// A Cluster is the result of Read. It has no instance types.
+// A Cluster is the result of Read and of Watched.Now. It has no instance types.
 type Cluster struct {
 	Snapshot *model.Snapshot
 	Pools    []*apiv1.NodePool
@@ -32,7 +32,7 @@ type Cluster struct {
 	Nodes    []*corev1.Node
 }
 
-// Scheme returns the kinds that Read lists.
+// Scheme returns a scheme with the kinds of Kubernetes and of this project.
 func Scheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(s); err != nil {
@@ -61,7 +61,7 @@ func Spread(
 	}.Of(), nil
 }
 
-// Events lists the events of an object. The API server keeps them for an hour, so earlier ones are missing.
+// Events lists the events of an object. The API server keeps them for an hour by default, so earlier ones are missing.
 func Events(ctx context.Context, r client.Reader, o client.Object) ([]corev1.Event, error) {
 	var list corev1.EventList
 	err := r.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.MatchingFields{eventsOf: string(o.GetUID())})
@@ -82,7 +82,7 @@ func each[T any](items []T) []*T {
 	return out
 }
 
-// Read lists all objects on which decisions depend.
+// Read lists the objects of Each and returns them as a Cluster.
 func Read(ctx context.Context, r client.Reader, c clock.Clock) (*Cluster, error) {
 	seen := observe.New(c)
 	out := &Cluster{}
@@ -98,8 +98,8 @@ func Read(ctx context.Context, r client.Reader, c clock.Clock) (*Cluster, error)
 	return out, nil
 }
 
-// Each calls f with each object on which decisions depend, one kind after another. Kinds that the API server does not serve
-// are left out.
+// Each calls f with each object of the kinds that a Snapshot contains, and with each EC2NodeClass and NodeOverlay, one kind
+// after another. It ends with the first error of f. Kinds that the API server does not serve are left out.
 func Each(ctx context.Context, r client.Reader, f func(client.Object) error) error {
 	for _, list := range []client.ObjectList{
 		&apiv1.NodePoolList{}, &apiv1.NodeClaimList{}, &awsv1.EC2NodeClassList{}, &overlayv1alpha1.NodeOverlayList{},

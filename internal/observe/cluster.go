@@ -55,8 +55,8 @@ type Cluster struct {
 type version struct {
 	uid types.UID
 	rv  uint64
-	// unseen is when Karpenter created the object or last confirmed it (see Confirm). It is zero once the watch has
-	// delivered the object.
+	// unseen is when Karpenter last wrote or confirmed (see Confirm) a claim of which the watch has delivered no version
+	// yet. Otherwise it is zero.
 	unseen time.Time
 }
 
@@ -70,7 +70,8 @@ func New(c clock.Clock) *Cluster {
 	}
 }
 
-// Version returns a number that grows with each change of objects and promises. Heartbeats of nodes do not count as changes.
+// Version returns a number that grows when objects change and when promises are made. Heartbeats of nodes and the end of
+// promises do not count.
 func (c *Cluster) Version() uint64 { return c.edits.Load() }
 
 // Snapshot returns the current Snapshot of the cluster.
@@ -199,8 +200,8 @@ func (c *Cluster) set(o client.Object, heartbeat bool) {
 	}
 }
 
-// drop records the deletion of the object. Before the first call of Snapshot it only removes the entry. Otherwise a
-// standby replica, which never calls Snapshot, would keep an entry for each deleted object. The caller holds mu.
+// drop records the deletion of the object. Before the first call of Snapshot it only removes the entry. Otherwise a replica
+// that never calls Snapshot, such as a standby, would keep an entry for each deleted object. The caller holds mu.
 func (c *Cluster) drop(ref model.Ref) {
 	if !c.taken {
 		delete(c.changed, ref)
@@ -279,8 +280,8 @@ func (c *Cluster) forget(o *corev1.Pod) {
 	c.backlog.gone(o)
 }
 
-// Assume applies objects that the API server returned for Karpenter's own writes. An object whose deletion the watch
-// has already delivered is ignored.
+// Assume applies objects that the API server returned for Karpenter's own writes. An object is ignored if the watch has
+// already delivered its deletion, this version or a later one.
 func (c *Cluster) Assume(objects ...client.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -317,7 +318,8 @@ func (c *Cluster) isGone(ref model.Ref, known client.Object, uid types.UID) bool
 	return known == nil || known.GetUID() != uid
 }
 
-// known returns the latest object with the ref, nil if there is none.
+// known returns the latest object with the ref, nil if there is none. Objects of kinds that current does not return are
+// found only if they changed after the last Snapshot.
 func (c *Cluster) known(ref model.Ref) client.Object {
 	if o, ok := c.changed[ref]; ok {
 		return o

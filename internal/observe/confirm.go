@@ -75,8 +75,8 @@ func (c *Cluster) unseen() []model.Ref {
 	return refs
 }
 
-// removals are the UIDs of deleted claims, oldest first. They are kept for phantom, which is longer than a write to the API
-// server takes.
+// removals are the UIDs of deleted claims, oldest first. They are kept at least for phantom, which is longer than a write
+// to the API server takes.
 type removals struct {
 	order []removal
 	uids  map[types.UID]bool

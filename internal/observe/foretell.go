@@ -14,13 +14,14 @@ import (
 // A backlog has the pods that kube-scheduler has not tried yet. Some of them are treated as unschedulable nevertheless.
 //
 // kube-scheduler tries one pod after another, tens or hundreds per second. Of a thousand new pods, the last one gets the
-// condition unschedulable only after many seconds. If plans contained only pods with that condition, there would be many small
-// plans, which cost more. So when one pod of a ReplicaSet, StatefulSet or Job is unschedulable, its other pods are treated as
-// unschedulable, too. So is a pod of the default scheduler that has not been tried for overdueAfter, once another pod is
-// unschedulable (see Foretell). If such a pod fits on an existing node, the plan places it there and launches nothing for it.
+// condition unschedulable only after many seconds. If plans contained only pods with that condition, there would be many
+// small plans, which cost more. So when one pod of a ReplicaSet, StatefulSet or Job is unschedulable, the other untried
+// pods of that owner are treated as unschedulable, too. So is a pod of the default scheduler that has not been tried for
+// overdueAfter, once any other pod is unschedulable (see Foretell). If such a pod fits on an existing node, the plan places
+// it there and launches nothing for it.
 type backlog struct {
-	// unjudged are the pods that kube-scheduler has not tried, by key. seen is when each pending pod was first
-	// observed, by UID.
+	// unjudged are the pods, by key, that kube-scheduler has not tried and that are not in told. seen is when each pending
+	// pod was first observed, by UID.
 	unjudged map[string]*corev1.Pod
 	seen     map[types.UID]time.Time
 	// told are the pods, by UID, that are treated as unschedulable although kube-scheduler has not tried them.
@@ -112,8 +113,8 @@ func drop[K comparable](m map[types.UID]map[K]bool, owner types.UID, k K) {
 	}
 }
 
-// overdue marks the pods of the default scheduler that have not been tried for at least age, and returns the marked copies. Pods
-// of other schedulers are not marked, because such a scheduler may delay a pod on purpose.
+// overdue marks the pods of the default scheduler that were first observed at least age ago and have not been tried. It
+// returns the marked copies. Pods of other schedulers are not marked, because such a scheduler may delay a pod on purpose.
 func (b *backlog) overdue(age time.Duration, now time.Time) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, o := range b.unjudged {
@@ -127,7 +128,8 @@ func (b *backlog) overdue(age time.Duration, now time.Time) []*corev1.Pod {
 	return pods
 }
 
-// alike has the kinds of owners whose pods all have the same template. Pods of an owner of another kind may differ.
+// alike has the kinds of owners whose pods have the same template, except during a rolling update of a StatefulSet. Pods of
+// an owner of another kind may differ.
 var alike = []string{"ReplicaSet", "StatefulSet", "Job"}
 
 func ownerOf(o *corev1.Pod) (types.UID, bool) {
@@ -141,8 +143,9 @@ func ownerOf(o *corev1.Pod) (types.UID, bool) {
 // overdueAfter is the time after which a pod that kube-scheduler has not tried is treated as unschedulable.
 const overdueAfter = 500 * time.Millisecond
 
-// Backlog is about the pods of the default scheduler that it has not tried. first and latest are when the oldest and the newest
-// of them were first observed. behind is true if one of them has not been tried for overdueAfter.
+// Backlog describes the pods that the default scheduler has not tried and that are not yet treated as unschedulable. first
+// and latest are when the oldest and the newest of them were first observed, zero if there are none. behind is true if one
+// of them was first observed at least overdueAfter ago.
 func (c *Cluster) Backlog() (first, latest time.Time, behind bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

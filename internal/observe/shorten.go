@@ -95,7 +95,8 @@ func shortenContainers(list []corev1.Container) []corev1.Container {
 	return short
 }
 
-// boundToNodes returns the volumes without those that can be mounted on any node.
+// boundToNodes returns the volumes without those that can be mounted on any node: configMap, secret, projected,
+// downwardAPI, emptyDir and hostPath.
 func boundToNodes(list []corev1.Volume) []corev1.Volume {
 	var kept []corev1.Volume
 	for _, v := range list {
@@ -108,8 +109,9 @@ func boundToNodes(list []corev1.Volume) []corev1.Volume {
 	return kept
 }
 
-// shortenStatuses returns the statuses that say when a container ended, or whose resources differ from those of the container's
-// spec, because a resize in place is not complete. Each has these two facts only.
+// shortenStatuses returns the statuses of ended containers, which say when they ended. It also returns those whose
+// resources differ from the container's spec, because a resize in place is not complete. Each has its name and these two
+// facts only.
 func shortenStatuses(list []corev1.ContainerStatus, containers []corev1.Container) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for i := range list {

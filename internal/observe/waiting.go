@@ -13,23 +13,23 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// OnWork registers f, which is called whenever there may be work for provisioning, such as when a pod is pending, a pool has
-// changed or a node is being deleted. f is called without locks held and must return at once.
+// OnWork registers f, which is called whenever there may be work for provisioning. Examples are a pending pod, a changed
+// pool and a node that is being deleted. f is called without locks held and must return at once.
 func (c *Cluster) OnWork(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wake = append(c.wake, f)
 }
 
-// OnJoin registers f, which is called whenever a claim or node that is not registered changes. f is called without locks held
-// and must return at once.
+// OnJoin registers f, which is called whenever an unregistered claim, or an unregistered node of a NodePool, changes. f is
+// called without locks held and must return at once.
 func (c *Cluster) OnJoin(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.joins = append(c.joins, f)
 }
 
-// joins reports whether o is a claim or node that is not registered yet.
+// joins reports whether o is a claim, or a node of a NodePool, that is not registered yet.
 func joins(o client.Object) bool {
 	switch o := o.(type) {
 	case *corev1.Node:
@@ -77,7 +77,7 @@ func (c *Cluster) notePod(o *corev1.Pod) bool {
 	return true
 }
 
-// call calls the functions of OnWork if work is true. It calls those of OnJoin if o is a claim or node that is not registered.
+// call calls the functions of OnWork if work is true. It calls those of OnJoin if joins(o) is true.
 func (c *Cluster) call(work bool, o client.Object) {
 	c.mu.Lock()
 	wake, joined := c.wake, c.joins
@@ -112,8 +112,9 @@ type promise struct {
 // bind is the minimum time that a promise is kept after the initialization of its node, so that kube-scheduler can bind the pod.
 const bind = 20 * time.Second
 
-// Promise records that the pods were planned onto the named node or claim. The promises are valid until the node is initialized,
-// and at least until the given time.
+// Promise records that the pods were planned onto the named node or claim. The promises are valid until `bind` after the
+// node was observed to become initialized, and at least until the given time. They end earlier if neither the node nor the
+// claim exists.
 func (c *Cluster) Promise(node string, pods []*model.Pod, until time.Time) {
 	c.mu.Lock()
 	c.edits.Add(1)

@@ -14,9 +14,10 @@ import (
 // Wake calls the functions of OnWork, for work that no change of a watched object causes.
 func (c *Cluster) Wake() { c.call(true, nil) }
 
-// OnCapacity registers f, which is called when the watch delivers a change that affects capacity: any change of a NodeClaim, a
-// change of the spec or readiness of a NodePool, or a change of a Node's conditions other than a heartbeat. A Snapshot that f
-// takes has the change. f is called without locks held and must return at once.
+// OnCapacity registers f, which is called when the watch delivers a change that affects capacity. These are all changes of
+// NodeClaims, new and deleted NodePools, and changes of a NodePool's spec or readiness. Changes of a Node's conditions
+// other than heartbeats are the last kind. A Snapshot that f takes has the change. f is called without locks held and must
+// return at once.
 func (c *Cluster) OnCapacity(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -63,8 +63,8 @@ func (c *Cluster) take(o any, f func(client.Object)) {
 // SyncPoll is the interval at which a controller checks whether the cluster is Synced.
 const SyncPoll = 100 * time.Millisecond
 
-// Synced reports whether all objects of the initial lists are applied. Until then, a Snapshot has only a part of the cluster, and
-// no decision may use it.
+// Synced reports whether all objects of the initial lists are applied. It is called after Watch. Until then, a Snapshot has
+// only a part of the cluster, and no decision may use it.
 func (c *Cluster) Synced() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

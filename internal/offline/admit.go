@@ -122,7 +122,7 @@ func (l *limits) wrap(spec *corev1.PodSpec, class *nodev1.RuntimeClass) {
 	}
 }
 
-// fill adds to have the amounts in defaults of the resources that have does not contain.
+// fill copies from defaults to `have` the resources that `have` lacks.
 func fill(have *corev1.ResourceList, defaults corev1.ResourceList) {
 	for name, q := range defaults {
 		if _, ok := (*have)[name]; ok {

@@ -111,9 +111,9 @@ type NodeAnswer struct {
 	Pods         int               `json:"pods"`
 	Used         map[string]string `json:"used"`
 	Allocatable  map[string]string `json:"allocatable"`
-	// Command is the command of disruption (delete or replace) for the node. If an enforcement mode of the NodePool prevents
-	// its execution, Withheld is that mode, otherwise empty. Without a command, Reason is why the node is kept, Fix is the
-	// change that would help, empty if none is known, and LostPerHour is the waste of keeping the node in dollars per hour.
+	// Command is the command of disruption for the node. If an enforcement mode of the NodePool prevents its execution,
+	// Withheld is that mode, otherwise empty. Without a command, Reason is why the node is kept, and LostPerHour is the
+	// waste of keeping it in dollars per hour. Fix is the change that would help, empty if none is known.
 	Command     *CommandResult `json:"command,omitempty"`
 	Withheld    string         `json:"withheld,omitempty"`
 	Reason      string         `json:"reason,omitempty"`
@@ -177,17 +177,19 @@ type PoolAnswer struct {
 	// there is no problem; Fix is also empty if no change is known.
 	Problem string `json:"problem,omitempty"`
 	Fix     string `json:"fix,omitempty"`
-	// Offered is the number of instance types that the node class offers, and Allowed is the number of those that meet the
-	// requirements of the NodePool. Cheapest is the cheapest allowed type, and CheapestPerHour its price in dollars.
+	// Offered is the number of instance types that the node class offers. Allowed is the number of those that meet the
+	// requirements of the NodePool and have an offering that can be launched. Cheapest is the cheapest allowed type, and
+	// CheapestPerHour its price in dollars.
 	Allowed         int     `json:"allowedTypes"`
 	Offered         int     `json:"offeredTypes"`
 	Cheapest        string  `json:"cheapestType,omitempty"`
 	CheapestPerHour float64 `json:"cheapestPerHour"`
-	// Impossible says which requirement no type meets, if no type is allowed. Otherwise it is empty.
+	// Impossible says which requirement no type meets, or that no type meets all, if no type is allowed. Otherwise it is
+	// empty.
 	Impossible string        `json:"impossible,omitempty"`
 	Nodes      int           `json:"nodes"`
 	Limits     []LimitResult `json:"limits"`
-	// Launches is how many nodes of the NodePool would be launched now.
+	// Launches is how many nodes of the NodePool would be launched now for pending pods.
 	Launches int           `json:"launches"`
 	Refuses  []PoolRefusal `json:"refuses"`
 	// Controller is what is known of the controller, nil if nothing is.

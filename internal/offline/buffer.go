@@ -24,8 +24,8 @@ func (a *assembly) addBuffers() {
 	}
 }
 
-// sourceOf returns the pod template of a buffer, or that of its workload with the number of replicas. It returns
-// false if the input has neither.
+// sourceOf returns the pod template of a buffer, or that of its workload with the number of replicas. It returns false if
+// the input has neither, or if the workload is not of the API group apps.
 func (a *assembly) sourceOf(b *autoscalingv1beta1.CapacityBuffer) (buffer.Source, bool) {
 	if ref := b.Spec.PodTemplateRef; ref != nil {
 		for _, o := range manifest.Of[*corev1.PodTemplate](a.set) {

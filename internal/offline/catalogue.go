@@ -52,9 +52,9 @@ func (c *Catalogue) Anew() *Catalogue {
 	return &anew
 }
 
-// Types returns the instance types that the pool may launch, in name order. class is the pool's EC2NodeClass, nil if
-// it is not in the input. The shipped types depend on the class, such as on its kubelet settings, disks and zones.
-// Types of a file do not.
+// Types returns the instance types that the pool may launch, in name order. class is the pool's EC2NodeClass, nil if it is
+// not in the input. The shipped types depend on the class, such as on its kubelet settings, disks and zones. Types of a
+// file do not. For a NodePool of Cluster API without a file, Types returns none.
 func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*model.InstanceType, error) {
 	if c.fixed != nil {
 		return c.priced(c.fixed), nil
@@ -85,8 +85,8 @@ func (c *Catalogue) Types(pool *apiv1.NodePool, class *awsv1.EC2NodeClass) ([]*m
 	return types, nil
 }
 
-// lacks reports whether neither the binary nor a file has the types of the pool. It is true for templates of Cluster
-// API without a file.
+// lacks reports whether neither the binary nor a file has the types of the pool. It is true for NodePools of Cluster API if
+// no file is given.
 func (c *Catalogue) lacks(pool *apiv1.NodePool) bool {
 	ref := pool.Spec.Template.Spec.NodeClassRef
 	return c.fixed == nil && ref != nil && ref.Group == clusterapiv1alpha1.Group

@@ -10,15 +10,14 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack"
 )
 
-// A Disruption is the decision of disruption for a Case, after the plan for its pending pods.
+// A Disruption is the decision of disruption for the Snapshot of a Run.
 type Disruption struct {
 	disrupt.Decision
 	// Before is the price of the existing nodes of NodePools. After is their price after all commands and planned launches.
 	// Both are in dollars per hour. Nodes whose price is not known count as zero. Unpriced is the number of such nodes.
 	Before, After float64
 	Unpriced      int
-	// Floor is a lower bound on the price, in dollars per hour, of any nodes for all running and pending pods, except pods on
-	// nodes without a NodePool.
+	// Floor is the result of Run.Floor, in dollars per hour; zero if it was not computed.
 	Floor float64
 	// Moved is how many pods the commands move.
 	Moved int
@@ -28,9 +27,8 @@ type Disruption struct {
 	Took time.Duration
 }
 
-// Disrupt returns the decision of disruption for the cluster after the plan of r, with the lower bound on the price.
-// The options of r replace o.Pack. With o.Simulate, nodes count as initialized and consolidatable. now is used for
-// durations only.
+// Disrupt returns the decision of disruption for the Snapshot of r, with the lower bound on the price. The options of r
+// replace o.Pack. With o.Simulate, nodes count as initialized and consolidatable. now is used for durations only.
 func (r *Run) Disrupt(o disrupt.Options, now func() time.Time) *Disruption {
 	out := r.DisruptOnly(o, now)
 	out.Floor = r.Floor()
@@ -79,8 +77,9 @@ func (r *Run) DisruptOnly(o disrupt.Options, now func() time.Time) *Disruption {
 	return out
 }
 
-// Floor returns a lower bound on the price of any nodes for all pods of s. It is the Floor of a plan for the same
-// pods, all pending, without nodes and without limits. Pods on nodes that Karpenter does not manage are excluded.
+// Floor returns a lower bound on the price of any nodes for all pods of s. It is the Floor of a plan for the same pods, all
+// pending, without nodes and without limits. Pods that need no new place, such as DaemonSet pods, and pods on nodes without
+// a NodePool are excluded.
 func Floor(s *model.Snapshot, o pack.Options) float64 {
 	var d model.Delta
 	for _, p := range s.Pools() {

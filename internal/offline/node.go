@@ -123,8 +123,8 @@ func (a *assembly) claimFor(o *corev1.Node) *apiv1.NodeClaim {
 	return c
 }
 
-// join connects node and claim by their provider ID, removes startup taints from the node, and marks both as
-// registered and initialized and the claim as consolidatable.
+// join gives node and claim the same provider ID, and removes startup taints and the taint karpenter.sh/unregistered from
+// the node. It marks both as registered and initialized, and the claim as consolidatable.
 func (a *assembly) join(o *corev1.Node, c *apiv1.NodeClaim) {
 	if o.Spec.ProviderID == "" {
 		o.Spec.ProviderID = c.Status.ProviderID

@@ -17,7 +17,8 @@ import (
 // DefaultPool is the name of the NodePool that is used if the input has none.
 const DefaultPool = "default"
 
-// defaultPool returns an on-demand NodePool without limits. Its other fields have the defaults of the API server.
+// defaultPool returns an on-demand NodePool without limits and expiry. Its disruption settings are the defaults of the API
+// server.
 func defaultPool() *apiv1.NodePool {
 	now := time.Duration(0)
 	return &apiv1.NodePool{
@@ -39,8 +40,8 @@ func defaultPool() *apiv1.NodePool {
 	}
 }
 
-// addPools adds the pools and their instance types. A pool is ready unless the input has its node class and that is not
-// ready.
+// addPools adds the pools and their instance types. A pool is ready unless the input has its EC2NodeClass with condition
+// Ready=False.
 func (a *assembly) addPools() error {
 	pools := manifest.Of[*apiv1.NodePool](a.set)
 	if len(pools) == 0 {

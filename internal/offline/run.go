@@ -16,15 +16,16 @@ type Run struct {
 	Plan     *model.Plan
 	// Options are the options with which the plan was made.
 	Options pack.Options
-	// Solve is the time from objects to the finished plan. Verify is the time of its check.
+	// Solve is the time from the objects, or from the Snapshot if it was given, to the first plan. Verify is the time of
+	// the check of this plan.
 	Solve, Verify time.Duration
 	// Faults are the violations that the check found, and panics. The nodes or pods that they concern are omitted from
 	// Plan. A fault is always an error in this program, not in the input.
 	Faults []string
 }
 
-// Decide compiles the Snapshot and plans repeat times, without caching. It returns the last run with the median times.
-// now returns the time and is used for durations only.
+// Decide compiles the Snapshot and plans repeat times, at least once, without caching. It returns the last run with the
+// median times. now returns the time and is used for durations only.
 func (c *Case) Decide(o pack.Options, repeat int, now func() time.Time) *Run {
 	o.Labels, o.Leave = c.Labels, c.Leave
 	if len(c.Spread.Constraints) > 0 {

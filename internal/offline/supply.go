@@ -65,8 +65,8 @@ func classOf(p *apiv1.NodePool, classes []*awsv1.EC2NodeClass) *awsv1.EC2NodeCla
 	return classes[i]
 }
 
-// RegionOf returns the first region of the catalogue in the binary that a node has in its labels or, otherwise, a
-// class in the zones of its subnets. It returns "" if there is none.
+// RegionOf returns the first region of the catalogue in the binary that it finds. It looks at the labels of nodes, then at
+// the zones of the subnets of classes. It returns "" if there is none.
 func RegionOf(nodes []*corev1.Node, classes []*awsv1.EC2NodeClass) string {
 	known := catalog.Regions()
 	var names []string

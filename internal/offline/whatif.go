@@ -16,8 +16,8 @@ import (
 // A WhatIf is the difference that a change would make. It is also the JSON output. Prices are in dollars per hour, lists
 // are never null.
 type WhatIf struct {
-	// Before and After are the prices of all nodes without and with the change. Both include the next plan. After also
-	// includes the replacement of nodes that have drifted because of the change.
+	// Before and After are the prices of all nodes of NodePools without and with the change. Both include the next plan.
+	// After also includes the replacement of nodes that have drifted because of the change.
 	Before float64 `json:"dollarsPerHourBefore"`
 	After  float64 `json:"dollarsPerHourAfter"`
 	// Drifted are nodes that no longer match their NodePool or node class.
@@ -25,7 +25,8 @@ type WhatIf struct {
 	// Lost are the instance types that no NodePool may launch any more, and Won those that only the change allows.
 	Lost []string `json:"typesLost"`
 	Won  []string `json:"typesWon"`
-	// Launches are the nodes that would be launched. Moved is the number of pods that would be placed on existing nodes.
+	// Launches are the nodes that would be launched with the change. Moved is the number of pending and evicted pods that
+	// would be placed on existing nodes.
 	Launches []NodeResult `json:"launches"`
 	Moved    int          `json:"movedToExisting"`
 	// Evictions is how many pods would be evicted.
@@ -157,8 +158,8 @@ func allowedTypes(s *model.Snapshot) map[string]bool {
 }
 
 // Adopt sets the fields of a NodePool of a manifest that the API server and the controller would set: status, identity and
-// hash. They are copied from stored, the stored NodePool with the same name. If stored is nil, the NodePool counts as
-// ready.
+// hash. Status and identity are those of stored, the stored NodePool with the same name. If stored is nil, the NodePool
+// counts as ready.
 func Adopt(p, stored *apiv1.NodePool) {
 	if stored != nil {
 		p.Status, p.UID, p.CreationTimestamp = stored.Status, stored.UID, stored.CreationTimestamp

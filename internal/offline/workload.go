@@ -115,7 +115,7 @@ func (r *roster) of(w workload) []*corev1.Pod {
 // exhaust memory.
 const mostMade = 1_000_000
 
-// expand returns the pods that the given workloads lack.
+// expand returns the pods that the workloads of the input lack. given are the pods of the input.
 func (a *assembly) expand(given []*corev1.Pod) []*corev1.Pod {
 	r := newRoster(given)
 	var out []*corev1.Pod
@@ -294,7 +294,8 @@ func statefulSet(o *appsv1.StatefulSet) workload {
 	}
 }
 
-// job returns the workload of a Job: as many pods as may run at once, and no more than are still to complete.
+// job returns the workload of a Job: as many pods as may run at once, and no more than are still to complete. A finished or
+// suspended Job wants none.
 func job(o *batchv1.Job) workload {
 	want := count(o.Spec.Parallelism)
 	if o.Spec.Completions != nil {

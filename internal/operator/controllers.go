@@ -69,7 +69,7 @@ type base struct {
 }
 
 // controllers returns all controllers of the program, including those of the provider. It also starts the watches of the
-// observed cluster, and adds the dashboard to mgr.
+// observed cluster, and adds the dashboard to mgr if it is on.
 func controllers(
 	ctx context.Context, mgr ctrl.Manager, p Program, env Env, f features, provider Provider, log *decisions.Log,
 ) ([]Controller, error) {

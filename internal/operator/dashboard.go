@@ -114,8 +114,8 @@ func (d *dashboardServer) Start(ctx context.Context) error {
 	return errors.Join(runErr, closeErr)
 }
 
-// claimsOf reads the ResourceClaims and their templates. They are not watched: the dashboard alone needs them, and only while
-// pods have some.
+// claimsOf reads the ResourceClaims and their templates. They are not watched, because only the dashboard needs them, and
+// only while pods refer to ResourceClaims.
 func claimsOf(ctx context.Context, live client.Reader) (view.Claims, error) {
 	var claims resourcev1.ResourceClaimList
 	if err := live.List(ctx, &claims); err != nil {
@@ -137,7 +137,7 @@ func leaderOf(ctx context.Context, live client.Reader, namespace, name string) (
 		}
 		return "", fmt.Errorf("get Lease %s/%s: %w", namespace, name, err)
 	}
-	// The identity of a replica is the name of its host, which in a pod is that of the pod, and a random part.
+	// The identity of a replica is its hostname, "_" and a random part. In a pod, the hostname is the name of the pod.
 	pod, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
 	return pod, nil
 }

@@ -17,9 +17,10 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 )
 
-// features are optional features that are on. The feature gate of each is on, and the API server serves its kind.
+// features are the optional features that are on. overlays and buffers are on if their feature gate is on and the API
+// server serves their kind.
 type features struct {
-	// overlays and buffers are nil if the feature is off.
+	// overlays and buffers are nil if the features NodeOverlay and CapacityBuffer are off.
 	overlays *nodeoverlay.Overlays
 	buffers  *capacitybuffer.Buffers
 	// daemons is nil if LimitRanges may not be read.

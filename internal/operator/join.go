@@ -7,7 +7,8 @@ import (
 	"github.com/karpenter-go/karpenter/cloud/multiplex"
 )
 
-// Join combines providers into one with all their clouds and controllers.
+// Join combines providers into one with all their clouds and controllers. A single provider is returned as it is. The error
+// is that of multiplex.New.
 func Join(all ...Provider) (Provider, error) {
 	if len(all) == 1 {
 		return all[0], nil

@@ -10,12 +10,13 @@ import (
 	"github.com/karpenter-go/karpenter/internal/operator/settings"
 )
 
-// nominationShare is the rate of nominations as a multiple of --kube-client-qps. One nomination is written for each pod
-// of a plan, and the new nodes exclude pods until they are written. The bound of concurrent writes protects the API
-// server.
+// nominationShare is the rate of nominations as a multiple of --kube-client-qps. One nomination is written for each pod of
+// a plan, and the new nodes exclude pods until they are written. The limit on concurrent writes (act.Nominator) protects
+// the API server.
 const nominationShare = 5
 
-// newNominator returns a Nominator with a separate client, which differs from c only in its rate.
+// newNominator returns a Nominator with a separate client, which has the scheme and mapper of c, but a higher rate and no
+// cache.
 func newNominator(config *rest.Config, c client.Client, s *settings.Settings) (*act.Nominator, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = nominationShare*float32(s.KubeClientQPS), nominationShare*s.KubeClientBurst

@@ -44,10 +44,10 @@ type Provider struct {
 	Controllers []Controller
 }
 
-// An Env has the dependencies that the program passes to a provider.
+// An Env has the dependencies that the program passes to a provider, and to Instead and Made.
 type Env struct {
-	// Client reads from the cache. Its reads include its own writes of nodes and claims. Live reads from the API
-	// server.
+	// Client reads from the cache. Its reads include its own patches of nodes and claims, see act.OwnWrites. Live reads
+	// from the API server.
 	Client client.Client
 	Live   client.Reader
 	Rest   *rest.Config
@@ -96,8 +96,8 @@ type Program struct {
 	// Manager changes the options of the manager; nil means no change. Simulations use it to run several programs without
 	// ports in one process.
 	Manager func(*ctrl.Options)
-	// Made, if not nil, is called with the provider and the controllers before they are started. Simulations use it to
-	// count the entries of their caches.
+	// Made, if not nil, is called with the provider and the controllers before they are started. It is not called if
+	// Instead is set. Simulations use it to count the entries of their caches.
 	Made func(Env, Provider, []Controller)
 }
 
@@ -106,7 +106,8 @@ type Version struct {
 	Number, Commit string
 }
 
-// Run runs the program until ctx is done. It returns early with an error if a required dependency is missing.
+// Run runs the program until ctx is done. It returns an error if the program cannot start, or if the manager ends early,
+// such as when it loses its lease.
 func Run(ctx context.Context, p Program) error {
 	ctrl.SetLogger(p.Log)
 	klog.SetLogger(p.Log)
@@ -230,7 +231,7 @@ func newManager(ctx context.Context, p Program) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-// serves returns an error unless the caches are complete and the API server serves the kinds of Karpenter.
+// serves returns an error unless the caches are complete and the API server serves NodePools and NodeClaims.
 func serves(ctx context.Context, mgr ctrl.Manager) error {
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return errors.New("caches are not filled yet")

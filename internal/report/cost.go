@@ -21,8 +21,8 @@ const (
 	keyWidth  = 40
 )
 
-// Cost renders the costs of nodes. If wide is true, it shows all rows, the idle capacity and overhead of each row, and each
-// action.
+// Cost renders the costs of nodes. If wide is true, it shows all rows without cutting their keys, each action and the
+// predictions. If the rows are by properties of nodes, it then also shows the idle capacity and overhead of each row.
 func (s Style) Cost(r ledger.Report, wide bool) string {
 	var b strings.Builder
 	s.costHead(&b, r)

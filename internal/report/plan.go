@@ -150,7 +150,7 @@ func (s Style) nodes(b *strings.Builder, p *model.Plan) {
 	b.WriteString("\n" + s.Money(p.Price, p.Floor) + "\n")
 }
 
-// Money returns a line with a price and how far it is above its lower bound floor.
+// Money returns a line with a price and, if floor is positive, how far the price is above this lower bound.
 func (s Style) Money(price, floor float64) string {
 	text := fmt.Sprintf("%s $%s/h, about $%s a month", s.bold("price"), dollars(price), units.Grouped(int(price*730+0.5)))
 	if floor <= 0 {

@@ -31,7 +31,8 @@ func (s Style) red(text string) string    { return s.paint("31", text) }
 // barWidth is the number of cells of a bar.
 const barWidth = 10
 
-// bar returns a bar of ten cells for the used share, with the percentage. The last cell may be filled in part.
+// bar returns a bar of ten cells for the used share, with the percentage. One cell may be filled in part. It returns "" if
+// have is not positive.
 func (s Style) bar(used, have int64) string {
 	if have <= 0 {
 		return ""

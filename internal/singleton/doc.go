@@ -1,3 +1,3 @@
-// Package singleton is for controllers that handle the whole cluster instead of one object. Such a controller
-// has only one request, and each Reconcile returns the time until the next one in RequeueAfter.
+// Package singleton is for controllers that handle the whole cluster instead of one object. Such a controller has only one
+// request. A Reconcile that is to be repeated without an event returns the delay in RequeueAfter.
 package singleton

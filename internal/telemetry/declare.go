@@ -15,7 +15,7 @@ type Declaration struct {
 	Name string
 	// Type is counter, gauge, histogram or summary.
 	Type string
-	// Labels in the order in which WithLabelValues takes them.
+	// Labels are in the order in which WithLabelValues takes them.
 	Labels []string
 	Help   string
 }

@@ -109,7 +109,7 @@ func renameLogKeys(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// levelName returns the name of a level in upper case: DEBUG, INFO or ERROR.
+// levelName returns the name of a level in upper case: DEBUG, INFO, WARN or ERROR.
 func levelName(level slog.Level) string {
 	switch {
 	case level < slog.LevelInfo:

@@ -17,8 +17,9 @@ const causeEvery = time.Minute
 // LogKeyRepeated is the key for the number of lines with the same cause that were omitted since the last written one.
 const LogKeyRepeated = "repeated"
 
-// byCause writes at most one error line per cause in causeEvery, with the number of omitted lines. Without this limit, an outage
-// of the cloud would cause an error line for every NodeClaim and every retry.
+// byCause writes at most one error line per cause in causeEvery, with the number of omitted lines. A cause is the message
+// and the result of causeOf. Lines without an error are always written. Without this limit, an outage of the cloud would
+// cause an error line for every NodeClaim and every retry.
 type byCause struct {
 	slog.Handler
 	causes *causes
@@ -59,8 +60,8 @@ func errorOf(r slog.Record) (text string) {
 	return text
 }
 
-// causeOf returns the error with each word that has a digit or a hyphen replaced by *. Such words are names of objects or IDs of
-// requests.
+// causeOf returns the error with each word that has a digit or a hyphen replaced by *. Such words are mostly names of
+// objects or IDs of requests.
 func causeOf(text string) string {
 	words := strings.Fields(text)
 	for n, w := range words {

@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics has all metrics of the controllers. Each field has the name of its metric: NodeClaims.CreatedTotal is
-// karpenter_nodeclaims_created_total. The comment of a field has its labels, in the order of
-// WithLabelValues. docs/metrics.md says what each metric means.
+// Metrics has all metrics of the controllers. Most fields are named like their metric: NodeClaims.CreatedTotal is
+// karpenter_nodeclaims_created_total. The comments of fields list labels in the order of WithLabelValues. docs/metrics.md
+// says what each metric means and which labels it has.
 type Metrics struct {
 	// BuildInfo is always 1. Its labels version, goversion, goarch and commit describe the running build.
 	BuildInfo *prometheus.GaugeVec

@@ -14,7 +14,8 @@ type StatusMetrics struct {
 	TransitionSeconds *prometheus.HistogramVec
 	// TransitionsTotal has the labels type, status, reason and Extra.
 	TransitionsTotal *prometheus.CounterVec
-	// Count (labels namespace, name, type, status, reason and Extra) is 1 for each condition of each object.
+	// Count (labels namespace, name, type, status, reason and Extra) is 1 for each condition of each object. With many
+	// nodes, the series of Nodes and NodeClaims have no name, and the value is the number of objects.
 	Count *prometheus.GaugeVec
 	// CurrentStatusSeconds (labels namespace, name, type, status, reason and Extra) is the time since the last change of the
 	// condition's status.

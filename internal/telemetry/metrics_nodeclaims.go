@@ -8,8 +8,9 @@ type NodeClaimMetrics struct {
 	CreatedTotal *prometheus.CounterVec
 	// TerminatedTotal has the labels nodepool, capacity_type and zone.
 	TerminatedTotal *prometheus.CounterVec
-	// DisruptedTotal has the labels reason, nodepool, capacity_type, consolidation_policy and termination_mode. The value of
-	// reason is one of the Disrupted constants. The value of consolidation_policy is in snake case, as by SnakeCase.
+	// DisruptedTotal has the labels reason, nodepool, capacity_type, consolidation_policy and termination_mode. The value
+	// of reason is one of the Disrupted constants, or the kind of a notice of the cloud. The value of consolidation_policy
+	// is in snake case, as by SnakeCase.
 	DisruptedTotal *prometheus.CounterVec
 	// UnhealthyDisruptedTotal has the labels condition, nodepool, capacity_type, image_id and termination_mode. The value of
 	// condition is in snake case, as by SnakeCase.

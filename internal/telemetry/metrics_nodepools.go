@@ -4,12 +4,13 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // NodePoolMetrics are the metrics of NodePools.
 type NodePoolMetrics struct {
-	// Limit and Usage have the labels resource_type and nodepool. The units are cores, bytes and counts.
+	// Limit and Usage have the labels resource_type and nodepool. The unit is cores, bytes or a count, depending on the
+	// resource.
 	Limit *prometheus.GaugeVec
 	Usage *prometheus.GaugeVec
 	// CostTotal has the label nodepool. Its unit is US dollars per hour.
 	CostTotal *prometheus.GaugeVec
-	// CostTrackerErrorsTotal has the label nodepool.
+	// CostTrackerErrorsTotal has the label nodepool. It is declared for compatibility and never incremented.
 	CostTrackerErrorsTotal *prometheus.CounterVec
 	// AllowedDisruptions and NodesConsumingBudgets have the labels nodepool and reason.
 	AllowedDisruptions    *prometheus.GaugeVec

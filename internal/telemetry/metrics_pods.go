@@ -2,11 +2,13 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// PodMetrics are the metrics of pods. Gauges whose names end in TimeSeconds have a series for each pod, with the labels name and
-// namespace. The series exists until the pod reaches the state in the name, such as bound. The metrics of binding also have the
-// label dynamic_resources: whether the pod has ResourceClaims.
+// PodMetrics are the metrics of pods. Gauges whose names end in TimeSeconds have a series for each pod, with the labels
+// name and namespace. The series exists until the pod reaches the state in the name, such as bound. In a large cluster
+// these gauges have no series (see metrics.Detail). The metrics of binding also have the label dynamic_resources: whether
+// the pod has ResourceClaims.
 type PodMetrics struct {
-	// State is 1 for each pod. It has the labels PodStateLabels.
+	// State is 1 for each pod. It has the labels PodStateLabels. With many nodes, the series have no names, and the value
+	// is the number of pods.
 	State *prometheus.GaugeVec
 
 	StartupDurationSeconds             *prometheus.SummaryVec
@@ -21,7 +23,8 @@ type PodMetrics struct {
 	ProvisioningUnboundTimeSeconds             *prometheus.GaugeVec
 	ProvisioningSchedulingUndecidedTimeSeconds *prometheus.GaugeVec
 
-	// DrainedTotal has the label reason. Its value is one of the Disrupted constants.
+	// DrainedTotal has the label reason. Its value is the reason of the claim's condition DisruptionReason, or "Forceful
+	// Termination" if the claim has none.
 	DrainedTotal *prometheus.CounterVec
 	// EvictionRequestsTotal has the label code. Its value is the HTTP status of the API server's response.
 	EvictionRequestsTotal *prometheus.CounterVec

@@ -2,20 +2,20 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// SchedulerMetrics are the metrics of the solver (package pack), which assigns pods to nodes, for provisioning and for
-// simulations of disruption.
+// SchedulerMetrics are the metrics of planning: plans of the solver (package pack) for pending pods, nominations, and
+// faults of plans.
 type SchedulerMetrics struct {
 	// SchedulingDurationSeconds has the label controller.
 	SchedulingDurationSeconds *prometheus.HistogramVec
-	// QueueDepth and UnfinishedWorkSeconds (labels controller and scheduling_id) have a series for each running call of the
-	// solver. The series is deleted when the call ends.
+	// QueueDepth and UnfinishedWorkSeconds have the labels controller and scheduling_id. QueueDepth is the number of
+	// pending pods, with an empty scheduling_id. UnfinishedWorkSeconds is declared for compatibility and never set.
 	QueueDepth            *prometheus.GaugeVec
 	UnfinishedWorkSeconds *prometheus.GaugeVec
 	// IgnoredPodsCount has no labels.
 	IgnoredPodsCount *prometheus.GaugeVec
 	// UnschedulablePodsCount has the label controller.
 	UnschedulablePodsCount *prometheus.GaugeVec
-	// UnschedulablePodsByRuleCount (label rule) divides UnschedulablePodsCount by the rule that the nearest NodePool breaks.
+	// UnschedulablePodsByRuleCount (label rule) counts the same pods by the rule that the nearest NodePool breaks.
 	UnschedulablePodsByRuleCount *prometheus.GaugeVec
 	// PendingPodsByEffectiveZoneCount has the labels controller and zone. The value of zone is the name of a zone, ZoneFlexible or
 	// ZoneNone.
@@ -24,16 +24,16 @@ type SchedulerMetrics struct {
 	NominationsTotal *prometheus.CounterVec
 	// NominatedPodsBoundTotal has the labels scheduler and node. The value of node is BoundAsNominated or BoundElsewhere.
 	NominatedPodsBoundTotal *prometheus.CounterVec
-	// ReplannedPodsTotal (label controller) counts the pods that were not bound to the node on which the solver had placed
-	// them.
+	// ReplannedPodsTotal (label controller) counts the pods for which a round planned another node than the round before,
+	// or none.
 	ReplannedPodsTotal *prometheus.CounterVec
 	// UnusableLaunchesTotal (label nodepool) counts the new nodes that could not run the pods for which they were launched.
 	UnusableLaunchesTotal *prometheus.CounterVec
 	// LaunchedDollarsPerHourTotal (label namespace) counts prices of new nodes. A price is divided equally among the pods for
 	// which the node was launched.
 	LaunchedDollarsPerHourTotal *prometheus.CounterVec
-	// PlanFaultsTotal (labels controller and fault) counts the plans of the solver that violate a scheduling rule, and panics of
-	// the solver. The pods and nodes concerned are removed from the plan.
+	// PlanFaultsTotal (labels controller and fault) counts violations of scheduling rules in plans of the solver, and
+	// panics of the solver. The pods and nodes concerned are removed from the plan.
 	PlanFaultsTotal *prometheus.CounterVec
 	// BackoffPodsCount (label controller) is the number of pods for which the next launch is delayed, because the nodes
 	// launched before could not run them.

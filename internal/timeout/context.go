@@ -8,9 +8,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Context returns a context that is done when ctx is, when cancel is called, or when d has passed by the clock c. In
-// the last case its error is context.DeadlineExceeded. Its method Deadline returns only the deadline of ctx, because
-// callers compare deadlines with the machine's clock. The caller must call cancel.
+// Context returns a context that is done when ctx is, when cancel is called, or when d has passed by the clock c. In the
+// last case its error is context.DeadlineExceeded. If d is not positive, it is done at once. Its method Deadline returns
+// only the deadline of ctx, because callers compare deadlines with the machine's clock. The caller must call cancel.
 func Context(ctx context.Context, c clock.Clock, d time.Duration) (_ context.Context, cancel context.CancelFunc) {
 	t := &timed{Context: ctx, done: make(chan struct{})}
 	if d <= 0 {

@@ -36,8 +36,9 @@ type Tracer struct{ tracer trace.Tracer }
 // New returns a Tracer that makes spans with p.
 func New(p trace.TracerProvider) *Tracer { return &Tracer{tracer: p.Tracer(scope)} }
 
-// Span begins a span whose parent is the span of ctx. end ends the span. If its argument is an error, the span has the status
-// Error. pairs are alternating keys and values of attributes. A value is a string, int, int64, float64 or bool.
+// Span begins a span whose parent is the span of ctx. end ends the span. If its argument is an error, the span has the
+// status Error. pairs are alternating keys and values of attributes. Keys get the prefix "karpenter.". A value is a string,
+// int, int64, float64 or bool; others are ignored.
 func (t *Tracer) Span(ctx context.Context, name string, pairs ...any) (_ context.Context, end func(error)) {
 	if t == nil {
 		return ctx, func(error) {}

@@ -28,8 +28,8 @@ type Buffers struct {
 	Quotas bool
 }
 
-// Stock returns s with the virtual pods of all buffers. It logs and omits a buffer whose objects cannot be read. If b is nil, it
-// returns s.
+// Stock returns s with the virtual pods of all buffers. It logs and omits a buffer whose objects cannot be read. If b is
+// nil or the buffers cannot be listed, it returns s.
 func (b *Buffers) Stock(ctx context.Context, s *model.Snapshot) *model.Snapshot {
 	if b == nil {
 		return s
@@ -194,8 +194,8 @@ func partsOf(o client.Object) (template *corev1.PodTemplateSpec, replicas *int32
 	return nil, nil
 }
 
-// Fixed returns the buffers with what they refer to: for each one a PodTemplate, and the buffer with that template and a
-// fixed number of pods, which the percentage, the limits and the quotas allow now. It omits buffers without pods.
+// Fixed returns a PodTemplate for each buffer, and the buffer with a reference to it and a fixed number of pods. The number
+// is the one that the buffer's fields and the quotas give now. It omits buffers without pods.
 func (b *Buffers) Fixed(ctx context.Context) ([]client.Object, error) {
 	var buffers autoscalingv1beta1.CapacityBufferList
 	if err := b.Reader.List(ctx, &buffers); err != nil {

@@ -46,7 +46,8 @@ type Controller struct {
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "cost.ledger" }
 
-// Reconcile restores the ledger in its first run, and stores it in later runs. It is repeated after lookEvery.
+// Reconcile restores the ledger in its first run, and stores it in later runs. It is repeated after lookEvery, or after
+// saveEvery if a permission is missing. Without a Namespace it only begins the ledger.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if c.Namespace == "" {
 		c.Ledger.Begin()
@@ -105,8 +106,8 @@ func (c *Controller) restore(ctx context.Context, data []byte) {
 	c.Ledger.Restore(saved)
 }
 
-// refused returns err, but nil if a permission is missing. The missing permission is logged once, and the ledger is then in
-// memory only.
+// refused returns err, but nil if a permission is missing. The missing permission is logged once. The ledger is then in
+// memory only, until a later attempt to store it succeeds.
 func (c *Controller) refused(ctx context.Context, err error) (ctrl.Result, error) {
 	if !apierrors.IsForbidden(err) {
 		return ctrl.Result{}, err

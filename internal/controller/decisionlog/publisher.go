@@ -45,8 +45,8 @@ type Publisher struct {
 	// Settings are written to the ConfigMap beside the decisions, for commands that decide as the controller does. If they are
 	// empty, they are omitted.
 	Settings string
-	// Cloud lists the instance types, whose unavailable offerings are written to the ConfigMap, for commands that know the
-	// instance types but not what the cloud has now. If it is nil, they are omitted.
+	// Cloud lists the instance types. Their unavailable offerings are written to the ConfigMap, for commands that do not
+	// know which capacity the cloud has now. If it is nil, they are omitted.
 	Cloud cloud.Provider
 
 	restored, forbidden bool
@@ -167,7 +167,8 @@ func (c *Publisher) restore(ctx context.Context) error {
 	return nil
 }
 
-// write stores the text of the log and that of the unavailable offerings in the ConfigMap.
+// write stores the text of the log, the settings and the unavailable offerings in the ConfigMap. It creates the ConfigMap
+// if it does not exist.
 func (c *Publisher) write(ctx context.Context, text, unavailable string) error {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: decisions.MapName}}
 	data := map[string]string{decisions.MapKey: text}

@@ -56,7 +56,8 @@ type Controller struct {
 	Throttle *throttle.Throttle
 	// PricesCurrent reports whether prices are recent enough for consolidation; nil means always.
 	PricesCurrent func() bool
-	// Limits has the launches that no snapshot contains yet. They count against the limits of NodePools. Nil means none.
+	// Limits has launches that the snapshot of this controller may not contain yet. They count against the limits of
+	// NodePools. Nil means none.
 	Limits *limits.Ledger
 	// Costs receives every decision; nil means none.
 	Costs *ledger.Ledger
@@ -69,7 +70,8 @@ type Controller struct {
 	state
 }
 
-// state is kept in memory only. If it is lost, the next passes compute it again.
+// state is kept in memory only. If it is lost, backoffs start again at their minimum, typeOf infers consolidation types,
+// and the next passes compute the rest again.
 type state struct {
 	next   time.Time // when the next pass may begin
 	cursor disrupt.Cursor
@@ -106,8 +108,8 @@ const reasonStaticScaleIn apiv1.DisruptionReason = telemetry.DisruptedStaticScal
 // Name returns the controller's name.
 func (c *Controller) Name() string { return "disruption" }
 
-// Register adds the controller to mgr. Changes of NodeClaims and NodePools trigger it through the callback Cluster.OnCapacity. A
-// watch could trigger a pass before the Cluster has the change.
+// Register adds the controller to mgr. Changes of the cluster's capacity trigger it through the callback
+// Cluster.OnCapacity. A watch could trigger a pass before the Cluster has the change.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).
 		WatchesRawSource(singleton.Source()).
@@ -248,9 +250,12 @@ func (c *Controller) checked(ctx context.Context, s *model.Snapshot, d disrupt.D
 	return sound
 }
 
-// begin starts one command. It first marks the nodes with the names of their replacements, then it creates these claims. After a
-// crash between the two steps, marked nodes wait for claims that do not exist. The next pass then removes the marks, and claims
-// that were created become surplus. blocked has the nodes that the same decision keeps.
+// begin starts one command, if the throttle and the limits of NodePools allow it. It calls force for a command with Force,
+// and reboot for a reboot. Otherwise it first marks the nodes with the names of their replacements, then it creates these
+// claims. If a node that has to wait for replacements cannot be marked, no claims are created, and the next pass removes
+// the marks of the others. After a crash between the two steps, marked nodes wait for claims that do not exist. The next
+// pass then removes the marks, and claims that were created become surplus. blocked has the nodes that the same decision
+// keeps.
 func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Command, blocked []model.Blocked) (err error) {
 	ctx, end := c.Tracer.Span(ctx, tracing.Command, "reason", string(cmd.Reason), "action", cmd.Decision(), "nodes", len(cmd.Nodes),
 		"replacements", len(cmd.Replacements))
@@ -280,7 +285,7 @@ func (c *Controller) begin(ctx context.Context, s *model.Snapshot, cmd *model.Co
 	}
 	for _, p := range cmd.Placements {
 		if n := p.Node; n.Claim != nil && !n.Initialized {
-			waitFor = append(waitFor, n.Claim.Name) // created by an earlier command
+			waitFor = append(waitFor, n.Claim.Name) // the node is still being launched
 		}
 	}
 	written, err := c.Actor.MarkAll(ctx, cmd, waitFor, now)
@@ -325,9 +330,9 @@ func (c *Controller) launch(ctx context.Context, cmd *model.Command, drafts []ac
 	return nil
 }
 
-// withinLimits reports whether the replacements of the command fit in the limits of their NodePools, together with the nodes that
-// other controllers launch at the same time. done must be called when the replacements are created, or if they will not be
-// created.
+// withinLimits reports whether the replacements of the command fit in the limits of their NodePools. Nodes that other
+// controllers launch at the same time are included. done must be called when the replacements are created, or if they will
+// not be created.
 func (c *Controller) withinLimits(ctx context.Context, s *model.Snapshot, cmd *model.Command) (done func(), ok bool) {
 	may, done := c.Limits.Take(c.Name(), verify.Rules{Labels: c.Options.Pack.Labels}, s, cmd.Replacements)
 	if !slices.Contains(may, false) {
@@ -337,7 +342,8 @@ func (c *Controller) withinLimits(ctx context.Context, s *model.Snapshot, cmd *m
 	return done, false
 }
 
-// ignoreConflict removes conflicts from err. The watch delivers the conflicting change before a later pass.
+// ignoreConflict removes from err conflicts and errors about objects that do not exist. The watch delivers the change that
+// caused them before a later pass.
 func ignoreConflict(err error) error {
 	var all interface{ Unwrap() []error }
 	if errors.As(err, &all) {

@@ -17,8 +17,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// finish continues the disruption of marked nodes. It deletes nodes whose disruption is still valid and rolls the others back. It
-// uses only the objects, so an earlier process may have begun the disruption. It returns the time until the next call.
+// finish continues the disruption of marked nodes. It deletes nodes whose wait is over and whose disruption is still valid.
+// It rolls back disruptions that are not valid. It uses only the objects, so an earlier process may have begun the
+// disruption. It returns the time until the next call, at most poll.
 func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.Duration, err error) {
 	again = poll
 	var due []*model.Node
@@ -72,8 +73,8 @@ func (c *Controller) end(ctx context.Context, n *model.Node, reason apiv1.Disrup
 	return c.Actor.End(ctx, n)
 }
 
-// reserve taints the destination nodes of the pods on the nodes that are about to be deleted. The taints are later removed in
-// order. If a node cannot be tainted, the nodes are deleted nevertheless.
+// reserve taints the destination nodes of the pods on the nodes that are about to be deleted, if staged moves are on. The
+// taints are later removed one after another. If a node cannot be tainted, the nodes are deleted nevertheless.
 func (c *Controller) reserve(ctx context.Context, s *model.Snapshot, due []*model.Node, verdicts map[string]model.Verdict) {
 	leaving := slices.DeleteFunc(slices.Clone(due), func(n *model.Node) bool { return !verdicts[n.Name].OK() })
 	written, err := c.Actor.Reserve(ctx, move.Destinations(s, leaving))
@@ -94,13 +95,13 @@ const partlyMarked = "taint " + apiv1.DisruptedTaintKey + " and condition Disrup
 // do not name the replacements of the node, so a new decision is made.
 const foreignMark = "the disruption was begun by another controller; it is decided again"
 
-// noLongerDrifted is the reason to remove the marks of a node that was marked because of drift, if its NodeClaim matches its
-// NodePool and node class again. A user who takes a change back while replacements boot keeps the nodes.
+// noLongerDrifted is the reason to remove the marks of a node that was marked because of drift, but is no longer drifted. A
+// user who takes a change back while replacements boot keeps the nodes.
 const noLongerDrifted = "the NodeClaim is no longer drifted"
 
-// waits returns the minimum time until the marked node may be deleted. The verdict is negative if the disruption must be rolled
-// back: the mark is incomplete or of another controller, the node is no longer drifted, a replacement no longer exists, or it was
-// not initialized in time.
+// waits returns the minimum time until the marked node may be deleted. The verdict is negative if the disruption must be
+// rolled back: the mark is incomplete or of another controller, the node is no longer drifted, or a replacement is gone, is
+// being deleted or was not initialized within patience.
 func (c *Controller) waits(s *model.Snapshot, n *model.Node) (time.Duration, model.Verdict) {
 	mark := condition.Get(n.Claim, apiv1.ConditionTypeDisruptionReason)
 	if !marked(n) || !n.Disrupted() {

@@ -64,7 +64,7 @@ func (c *Controller) measure(ctx context.Context, s *model.Snapshot, d disrupt.D
 	c.measurePools(s)
 }
 
-// approval returns the value of the label decision of the metric ConsolidationMovesTotal.
+// approval returns the value of the label decision of the metrics ConsolidationScore and ConsolidationMovesTotal.
 func approval(ok bool) string {
 	if ok {
 		return "approved"
@@ -151,8 +151,8 @@ func claimUID(n *model.Node) types.UID {
 	return n.Claim.UID
 }
 
-// typeOf returns the consolidation type of a marked node. For an underutilized node that was marked before a restart, the type is
-// unknown, and it returns "single".
+// typeOf returns the consolidation type of a marked node. After a restart the type is not known. Then it is "empty" for an
+// empty node, "single" for an underutilized one, and "" for others.
 func (c *Controller) typeOf(n *model.Node) string {
 	if kind, known := c.consolidationTypes[n.Claim.UID]; known {
 		return kind

@@ -17,8 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// noteHealth writes to each NodeClaim since when conditions of its node match a repair policy. A failed write is repeated in the
-// next pass.
+// noteHealth writes to the NodeClaims of registered nodes since when conditions of their nodes match a repair policy. It
+// writes only values that have changed. A failed write is repeated in the next pass.
 func (c *Controller) noteHealth(ctx context.Context, s *model.Snapshot) {
 	if c.Options.Repair == nil {
 		return

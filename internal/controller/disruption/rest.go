@@ -9,7 +9,7 @@ import (
 // When nothing changes, passes are less frequent. A pass costs CPU and usually has the same result as the one before. It can only
 // differ because of the time or the cloud: schedules of budgets, expiry, tolerations of repair, and prices.
 const (
-	// steadyAfter is how long nothing must have changed. It is longer than all reservations and delays of a scale-in.
+	// steadyAfter is how long nothing must have changed. It is longer than the steps of a scale-in are apart.
 	steadyAfter = 2 * time.Minute
 	// steadyPoll is the interval between passes after that.
 	steadyPoll = time.Minute
@@ -21,7 +21,7 @@ type rest struct {
 	version uint64
 	limits  throttle.Limits
 	since   time.Time
-	// decided is when the last pass began, zero if that pass began or awaits something.
+	// decided is when the last pass started, zero if that pass began a disruption or a launch, failed, or waits for nodes.
 	decided time.Time
 }
 
@@ -34,7 +34,8 @@ func (c *Controller) rests(now time.Time) bool {
 	return !c.rest.decided.IsZero() && now.Sub(c.rest.since) >= steadyAfter && now.Sub(c.rest.decided) < steadyPoll
 }
 
-// noted notes the pass that began at the time now. quiet is true if it began nothing and awaits nothing.
+// noted records the pass that started at the time now. quiet is true if it began no disruption or launch, did not fail, and
+// does not wait for nodes.
 func (r *rest) noted(quiet bool, now time.Time) {
 	r.decided = time.Time{}
 	if quiet {

@@ -207,7 +207,7 @@ func (c *Controller) tellBlocked(s *model.Snapshot, d disrupt.Decision) {
 	c.tellPools(s)
 }
 
-// stopsDisruption reports whether the cause blocks all voluntary disruption of a node, or only its consolidation.
+// stopsDisruption reports whether the cause blocks all voluntary disruption of a node, and not only its consolidation.
 func stopsDisruption(cause model.Cause) bool {
 	switch cause {
 	case model.CausePaused, model.CausePoolPaused, model.CauseRateLimit, model.CauseZoneShifted:

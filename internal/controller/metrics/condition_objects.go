@@ -71,8 +71,9 @@ func labelsOf(o client.Object, classes []schema.GroupVersionKind) labels {
 	return l
 }
 
-// tellEvent publishes an event about a changed condition. It skips nodes, because the kubelet and others publish such events.
-// Events with different statuses are not equal, so a status that returns within a short time is published.
+// tellEvent publishes an event about a changed condition. It skips nodes, because the kubelet and others publish such
+// events. Events with different statuses or reasons are not equal, so a status that returns within a short time is
+// published.
 func (c *Conditions) tellEvent(o client.Object, from string, now metav1.Condition) {
 	if _, ok := o.(*corev1.Node); ok {
 		return

@@ -38,7 +38,8 @@ func (d *Detail) Coarse() bool { return d != nil && d.coarse.Load() }
 // sumPeriod is the interval at which sums are written.
 const sumPeriod = 30 * time.Second
 
-// sum writes the metrics of nodes and the states of pods as sums over all objects whose labels are equal except for the name.
+// sum writes the metrics of nodes and the states of pods as sums, at most once per sumPeriod. A sum is over all objects
+// whose labels are equal except for the names. Ages are not summed.
 func (c *Nodes) sum(nodes []*model.Node) {
 	now := c.Clock.Now()
 	c.Metrics.ClusterState.NodeCount.WithLabelValues().Set(float64(len(nodes)))

@@ -107,8 +107,8 @@ func ownerOf(pod *corev1.Pod) string {
 	return fmt.Sprintf("/apis/%s/namespaces/%s/%ss/%s", o.APIVersion, pod.Namespace, lower(o.Kind), o.Name)
 }
 
-// follow observes the times of the states that the pod has reached since its last reconcile, and returns the gauges of
-// the states that it has not reached.
+// follow observes the times of the states that the pod has reached since its last reconcile. It returns the gauges of the
+// states that it has not reached.
 func (c *Pods) follow(ctx context.Context, key types.NamespacedName, pod *corev1.Pod) ([]sample, error) {
 	was, now := c.wasWaiting(key, pod.UID), c.Clock.Now()
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -143,7 +143,7 @@ func (c *Pods) follow(ctx context.Context, key types.NamespacedName, pod *corev1
 	}
 	is := wait{pod.UID, bound.IsZero(), was.unready || pod.Status.Phase == corev1.PodPending}
 	if !is.unbound && !is.unready {
-		return nil, nil // the pod was ready at its first reconcile, or became ready earlier
+		return nil, nil // the pod is bound and running, and no reconcile found it pending; or it was ready before
 	}
 	c.nowWaiting(key, is)
 	return c.gauges(pod, is, m, counts), nil

@@ -80,7 +80,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return ctrl.Result{RequeueAfter: period}, nil
 }
 
-// supplies returns the instance types of all NodePools. whole is false if those of some NodePool could not be listed.
+// supplies returns the instance types of the provider's NodePools that are not being deleted. whole is false if those of
+// some NodePool could not be listed.
 func (c *Controller) supplies(ctx context.Context) (out []overlay.Supply, whole bool, err error) {
 	var pools apiv1.NodePoolList
 	if err := c.Client.List(ctx, &pools); err != nil {

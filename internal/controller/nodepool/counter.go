@@ -53,8 +53,9 @@ func (c *Counter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return result, err
 }
 
-// count returns the sum of the capacity of the NodePool's nodes, without those that are being deleted. The result always has cpu,
-// memory, pods, ephemeral-storage and nodes, even if they are zero.
+// count returns the sum of the capacity of the NodePool's nodes, without those that are being deleted. Launched claims
+// whose node has not joined are included. The result always has cpu, memory, pods, ephemeral-storage and nodes, even if
+// they are zero.
 func (c *Counter) count(ctx context.Context, pool string) (corev1.ResourceList, error) {
 	var claims apiv1.NodeClaimList
 	var nodes corev1.NodeList

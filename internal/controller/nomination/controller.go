@@ -31,8 +31,9 @@ type Controller struct {
 	On bool
 
 	// last is the start of the last pass. The next pass begins after busyInterval if busy or joins is true, otherwise after
-	// idleInterval. busy is true if the last pass wrote nominations, or if pods are nominated to nodes that are not registered.
-	// joins is true if claims or nodes that are not registered have changed since the last pass.
+	// idleInterval. busy is true if the last pass wrote nominations or released claims, or if nodes still wait for
+	// nominations or registration. joins is true if claims or nodes that are not registered have changed since the last
+	// pass.
 	last  time.Time
 	busy  bool
 	joins atomic.Bool
@@ -44,9 +45,9 @@ type Controller struct {
 
 // Intervals between passes.
 const (
-	// idleInterval is the minimum time between two passes. busyInterval applies while nominations must be written or nodes join.
-	// It is short because kube-scheduler may clear a nomination, and then the pod may lose its capacity to another one. After a
-	// pass that ends at maxWritesPerPass, the next one begins without a delay.
+	// idleInterval is the minimum time between two passes. busyInterval applies while nominations must be written or nodes
+	// join. busyInterval is short because kube-scheduler may clear a nomination, and then the pod may lose its capacity to
+	// another one. After a pass that ends at maxWritesPerPass, the next one begins without a delay.
 	idleInterval = 500 * time.Millisecond
 	busyInterval = 50 * time.Millisecond
 	// recheckInterval is the maximum time between two passes while pods are pending. The deletion of a node triggers no pass.
@@ -146,7 +147,8 @@ func (c *Controller) observe(s *model.Snapshot) {
 	}
 }
 
-// nominate writes nominations and counts them. It returns the number of successful writes, and whether all succeeded.
+// nominate writes nominations and counts them. It returns the number of successful writes. complete is true if no write
+// failed; writes that are omitted because the pod is gone or has changed are not failures.
 func (c *Controller) nominate(ctx context.Context, nominations []nominate.Nomination) (stored int, complete bool) {
 	if len(nominations) == 0 {
 		return 0, true
@@ -170,7 +172,7 @@ func (c *Controller) nominate(ctx context.Context, nominations []nominate.Nomina
 	return len(pods), err == nil
 }
 
-// release allows the nodes of the claims to register, because the pods of these claims are nominated.
+// release allows the nodes of the claims to register, because they need not wait for nominations any more.
 func (c *Controller) release(ctx context.Context, nominated []nominate.Nominated) {
 	if len(nominated) == 0 {
 		return

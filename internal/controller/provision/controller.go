@@ -37,7 +37,7 @@ type Controller struct {
 	Clock   clock.Clock
 	Events  telemetry.Recorder
 	Metrics *telemetry.Metrics
-	// Timeline records the times at which a pod was first seen and first handled in a round.
+	// Timeline records when rounds made decisions for pods.
 	Timeline Timeline
 	Options  pack.Options
 	// Buffers returns the virtual pods of CapacityBuffers; nil means none.
@@ -52,7 +52,8 @@ type Controller struct {
 	Mode string
 	// Throttle limits launches in the whole cluster; nil sets no limit.
 	Throttle *throttle.Throttle
-	// Limits has the launches that no snapshot contains yet. They count against the limits of NodePools. Nil means none.
+	// Limits has launches that the snapshot of this controller may not contain yet. They count against the limits of
+	// NodePools. Nil means none.
 	Limits *limits.Ledger
 	// Nominations returns where the last nominated pods of a scheduler were bound. Nil means that all schedulers follow
 	// nominations.
@@ -118,7 +119,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c)
 }
 
-// Reconcile makes one round, or returns the delay until the next one.
+// Reconcile makes one round, or returns the delay until the next one. If no pods need a node, it only resets metrics.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() || !c.Throttle.Known() {
 		return ctrl.Result{RequeueAfter: syncing}, nil

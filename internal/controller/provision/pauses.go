@@ -55,7 +55,7 @@ func (c *Controller) again(now time.Time) time.Duration {
 }
 
 // tellUnused reports launched nodes that could not run their pods. It counts each claim once and publishes an event on each
-// pending pod.
+// pending pod in found.
 func (c *Controller) tellUnused(ctx context.Context, found []launchbackoff.Finding) {
 	counted := map[string]bool{}
 	for _, f := range found {

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// tellPools publishes a warning on each NodePool that cannot launch nodes, because no instance type meets its requirements. It
-// skips NodePools whose instance types could not be listed in this round.
+// tellPools publishes a warning on each NodePool that cannot launch nodes, because no instance type meets its requirements.
+// It skips NodePools that are not usable, or whose instance types could not be listed in this round.
 func (c *Controller) tellPools(s *model.Snapshot) {
 	for _, p := range s.Pools() {
 		types := s.Types(p.Name)

@@ -11,8 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/decisions"
 )
 
-// record adds a round to the decision log. Rounds are repeated while pods are pending. So a round without launches is recorded
-// only if the reasons of its refusals differ from those that were recorded last.
+// record adds a round to the decision log. Rounds are repeated while pods are pending. So a round without launches is
+// recorded only if it has refusals and their reasons differ from those that were recorded last.
 func (c *Controller) record(ctx context.Context, s *model.Snapshot, plan *model.Plan, launches []act.Launch, refused []decisions.Refusal) {
 	if c.Decisions == nil {
 		return

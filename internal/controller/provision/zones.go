@@ -14,7 +14,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// measureZones sets the metric PendingPodsByEffectiveZoneCount for the pending pods of a round.
+// measureZones sets the metric PendingPodsByEffectiveZoneCount for the pending pods of a round, without virtual pods.
 func (c *Controller) measureZones(s *model.Snapshot) {
 	gauge := c.Metrics.Scheduler.PendingPodsByEffectiveZoneCount
 	gauge.Reset()
@@ -92,7 +92,8 @@ func (z *zones) count() {
 }
 
 // of returns the only zone that the pod can use, or ZoneFlexible or ZoneNone. It intersects the zones that the pod's node
-// selector, node affinity, volumes and spread constraints allow. It ignores a selector, affinity or volume that lists no zones.
+// selector, node affinity, volumes and spread constraints allow. It ignores a selector, affinity or volume that lists no
+// zones. If a volume of the pod cannot be used, the result is ZoneNone.
 func (z *zones) of(p *model.Pod) string {
 	left := require.New(corev1.LabelTopologyZone, corev1.NodeSelectorOpExists)
 	strict, listed := selected(p.Object)

@@ -41,8 +41,9 @@ type Controller struct {
 	since  time.Time
 	// stuck has the pods of earlier stages that did not move in time. Later stages do not wait for them.
 	stuck map[types.UID]bool
-	// owed has the number of pods of each workload at the start of the stage. The stage is complete when each workload has at
-	// least that many pods again. It is nil before the first stage.
+	// owed has the number of pods of each workload at the start of the stage. The stage is complete when all its pods have
+	// moved, and either each workload has at least that many pods again or pause has passed. owed is nil before the first
+	// stage.
 	owed map[types.UID]int
 
 	// mu guards onOpen, the functions to call after a node was opened. See OnOpen.

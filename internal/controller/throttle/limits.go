@@ -27,9 +27,9 @@ const (
 	KeyMaxDisruptions  = "max-disruptions-per-minute"
 )
 
-// With returns l with the values of data, which take precedence. The error joins all mistakes in data: unknown keys, a pause that
-// is neither true nor false, a limit that is negative or not a number. An invalid pause counts as true, because its author
-// probably wanted to stop something. Other invalid values have no effect.
+// With returns l with the values of data, which take precedence. The error joins all mistakes in data: unknown keys, a
+// pause that is neither true nor false, a limit that is negative or not a whole number. An invalid pause counts as true,
+// because its author probably wanted to stop something. Other invalid values have no effect.
 func (l Limits) With(data map[string]string) (Limits, error) {
 	pauses := map[string]*bool{KeyPauseLaunches: &l.PauseLaunches, KeyPauseDisruption: &l.PauseDisruption}
 	bounds := map[string]*int{

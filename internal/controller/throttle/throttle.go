@@ -99,7 +99,7 @@ func (b *Throttle) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{RequeueAfter: every}, nil
 }
 
-// set makes next the current limits.
+// set makes next the current limits. If they have changed, it sets the metrics, logs the change and calls Wake.
 func (b *Throttle) set(ctx context.Context, next Limits) {
 	b.mu.Lock()
 	before := b.now

@@ -10,7 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Daemons adds the requests of the DaemonSet pods of new nodes to a Snapshot. A nil Daemons uses no LimitRanges.
+// Daemons adds the requests of the DaemonSet pods of new nodes to a Snapshot. A nil Daemons uses no LimitRanges. If they
+// cannot be listed, the error is logged and none are used.
 type Daemons struct {
 	// Reader lists LimitRanges, from a cache.
 	Reader client.Reader

@@ -17,8 +17,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/timeout"
 )
 
-// patience is the maximum time for listing the instance types of all pools. After it, the round continues without the missing
-// lists.
+// patience is the maximum time for listing the instance types of all pools. After it, the round continues with the last
+// lists in place of the missing ones.
 const patience = 15 * time.Second
 
 // LastTypes caches the last instance types of each pool. The zero value is empty. The cache may be lost: then a pool whose types
@@ -40,9 +40,10 @@ func (l *LastTypes) of(o *apiv1.NodePool) ([]*model.InstanceType, bool) {
 	return known.list, ok && known.uid == o.UID && known.generation == o.Generation
 }
 
-// WithInstanceTypes returns s with the instance types of every usable or static pool that the provider manages. If the types of a
-// pool cannot be listed, the last list is used, so that its pods are not planned onto pools with lower weight. If there is no
-// last list, or if the node class is not ready, the pool has no types in this round. Both cases are logged.
+// WithInstanceTypes returns s with the instance types of every usable or static pool that the provider manages. If the
+// types of a pool cannot be listed, the last list for the same version of the pool is used. Otherwise its pods would be
+// planned onto pools with lower weight. If there is no such list, or if the node class is not ready, the pool has no types
+// in this round. All these cases are logged.
 func WithInstanceTypes(
 	ctx context.Context, c clock.Clock, provider cloud.Provider, last *LastTypes, s *model.Snapshot,
 ) *model.Snapshot {
@@ -71,8 +72,8 @@ func WithInstanceTypes(
 	return s.Apply(model.Delta{Types: all})
 }
 
-// instead returns the last types of a NodePool for which the provider returned err, and false if there are none. If the node
-// class is not ready, it returns false and logs no error, because the conditions of the NodePool report it.
+// instead returns the last types of a NodePool for which the provider returned err, and false if there are none. If the
+// node class is not ready, it returns false and logs at level info only, because the conditions of the NodePool report it.
 func instead(ctx context.Context, p *model.Pool, err error, last *LastTypes) ([]*model.InstanceType, bool) {
 	const message = "skipping NodePool: instance types unavailable"
 	log := ctrl.LoggerFrom(ctx).WithValues("NodePool", klog.KRef("", p.Name))

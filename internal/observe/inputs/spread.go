@@ -12,7 +12,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// Spread computes kube-scheduler's default spread constraints of pods. A nil Spread returns none.
+// Spread computes kube-scheduler's default spread constraints of pods. The methods of a nil Spread return nil.
 type Spread struct {
 	// Reader lists services and the controllers of pods, from a cache.
 	Reader client.Reader

@@ -2,7 +2,7 @@
 // the user of a bearer token. A SubjectAccessReview returns whether this user may get the path. So RBAC rules with
 // nonResourceURLs grant access.
 //
-// Accepted tokens are stored in memory for a minute. After a restart they are reviewed again.
+// An accepted combination of token, method and path is stored in memory for a minute. After a restart it is reviewed again.
 package guard
 
 import (
@@ -29,7 +29,8 @@ const (
 	life = time.Minute
 	// most is the maximum number of accepted requests that are stored.
 	most = 1000
-	// perSecond and burst limit the rate of reviews, so that requests with wrong tokens do not load the API server.
+	// perSecond and burst limit the rate of TokenReviews, and separately that of SubjectAccessReviews, so that requests
+	// with wrong tokens do not load the API server.
 	perSecond, burst = 5, 20
 )
 
@@ -72,8 +73,8 @@ func New(config *rest.Config, httpClient *http.Client, c clock.PassiveClock) (*G
 func refuse(w http.ResponseWriter, status int) { http.Error(w, http.StatusText(status), status) }
 
 // Protect returns a handler that calls next for allowed requests. Other requests get one of these statuses: 401 if there is
-// no token or the API server does not accept it, 403 if the user may not get the path, and 503 if the API server does not
-// answer.
+// no token or the API server does not accept it, 403 if the user may not get the path, and 503 if the API server cannot
+// review the request.
 func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, err := g.check(r)

@@ -24,7 +24,7 @@ func AddFlags(fs *pflag.FlagSet) *Settings {
 	return s
 }
 
-// addProcessFlags adds the flags about the process: ports, clients, limits, logs.
+// addProcessFlags adds the flags about the process: provider, ports, clients, limits, logs.
 func (s *Settings) addProcessFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.Provider, "provider", ProviderAWS, "Cloud provider: aws, clusterapi, kwok (simulated nodes), or remote (in other processes); several are separated by commas")
 	fs.StringVar(&s.KarpenterService, "karpenter-service", "", "Not used; accepted for older manifests")
@@ -133,7 +133,8 @@ func (s *Settings) Namespace() string {
 
 func variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
 
-// readEnvironment sets flags that were not given from their environment variables, which getenv returns.
+// readEnvironment sets each flag that was not given to the value of its environment variable, as getenv returns it. An
+// invalid value is recorded as an error.
 func (s *Settings) readEnvironment(getenv func(string) string) {
 	envs := variables()
 	s.unread = map[string]bool{}

@@ -50,10 +50,10 @@ func (g *FeatureGates) byName() map[string]*bool {
 	}
 }
 
-// ParseFeatureGates parses gates such as "NodeRepair=true,NodeOverlay=false". Other gates have their defaults. If a
-// gate is listed twice, the last value is used. An unknown gate that is switched on is an error that suggests the most
-// similar known one. An unknown gate that is switched off is a warning, because a manifest may list gates of other
-// versions. If a value is not a boolean, it is an error, and the gate keeps its previous value.
+// ParseFeatureGates parses gates such as "NodeRepair=true,NodeOverlay=false". Other gates have their defaults. If a gate is
+// listed twice, the last value is used. An unknown gate with the value false is a warning, because a manifest may list
+// gates of other versions. An unknown gate with another value is an error. Both suggest the most similar known gate. If the
+// value of a known gate is not a boolean, it is an error, and the gate keeps its previous value.
 func ParseFeatureGates(text string) (gates FeatureGates, warnings []string, err error) {
 	gates = DefaultFeatureGates()
 	known := gates.byName()

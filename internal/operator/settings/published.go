@@ -22,7 +22,7 @@ func Decisive() []string {
 }
 
 // Published returns the settings on which decisions depend as JSON: an object with the text of each flag by its name.
-// Restore is the inverse.
+// DecodePublished and then Restore are the inverse.
 func (s *Settings) Published() string {
 	values := map[string]string{}
 	for _, name := range Decisive() {
@@ -64,9 +64,9 @@ func Restore(values map[string]string) (s *Settings, warnings []string, err erro
 	return s, warnings, errors.Join(append(errs, s.errs...)...)
 }
 
-// OfContainer returns the values of decisive flags that the arguments and the environment of a container give. A flag
-// takes precedence over its variable, as in the controller. unknown are decisive variables whose value env does not
-// have: it returns false as known for them.
+// OfContainer returns the values of decisive flags that the arguments and the environment of a container give. A flag takes
+// precedence over its variable, as in the controller. env returns known = false for a variable whose value cannot be read,
+// such as one from a Secret. unknown has the names of such decisive variables.
 func OfContainer(args []string, env func(name string) (value string, set, known bool)) (values map[string]string, unknown []string) {
 	values = map[string]string{}
 	names := Decisive()

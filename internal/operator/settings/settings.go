@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Settings are the settings of the controller. AddFlags, Complete and Validate must be called in this order. After
-// that, the struct is only read.
+// Settings are the settings of the controller. AddFlags, Complete and Validate must be called in this order. The flags are
+// parsed after AddFlags. After Validate, the struct is only read.
 type Settings struct {
 	// Provider is the cloud, or several separated by commas: ProviderAWS, ProviderKWOK, ProviderClusterAPI, ProviderRemote.
 	Provider string
@@ -28,8 +28,8 @@ type Settings struct {
 	// DashboardAuthentication serves the data of the dashboard only to users that the API server authenticates and allows to
 	// get the path.
 	DashboardAuthentication bool
-	// KubeClientQPS bounds the average rate of requests to the API server, per second. KubeClientBurst bounds the requests at
-	// one time.
+	// KubeClientQPS bounds the average rate of requests to the API server for each kind of object, per second.
+	// KubeClientBurst bounds the requests at one time. For nominations of pods, both are multiplied by five.
 	KubeClientQPS   int
 	KubeClientBurst int
 
@@ -38,7 +38,8 @@ type Settings struct {
 	// DisableControllerWarmup is accepted for compatibility and has no effect: all replicas fill their caches.
 	DisableControllerWarmup bool
 	DisableLeaderElection   bool
-	// DisableClusterStateObservability disables the metrics of single pods, nodes and pools, and of conditions.
+	// DisableClusterStateObservability disables the metrics of single pods, nodes, pools and conditions, and the events
+	// about conditions.
 	DisableClusterStateObservability bool
 	// LeaderElectionName and LeaderElectionNamespace are the name and namespace of the lease. The default namespace is
 	// that of the pod.
@@ -48,7 +49,7 @@ type Settings struct {
 	// MemoryLimit is the memory limit of the container in bytes. If it is below 1, it is not known. See
 	// SoftMemoryLimit.
 	MemoryLimit int64
-	// CPURequests is the cpu request of the container, in millicores; at least 1.
+	// CPURequests is the cpu request of the container, in millicores. After Complete it is at least 1.
 	CPURequests int64
 
 	// MetricsDetailMaxNodes is the largest number of nodes with which nodes, NodeClaims and pods have metrics of their own.
@@ -82,7 +83,7 @@ type Settings struct {
 	MaxNodeCPU int64
 	// NewNodeHeadroom is the share of a new node's cpu and memory that plans leave free, 0 to 0.5.
 	NewNodeHeadroom float64
-	// NominatePods enables the nomination of pods to the nodes for which they are planned.
+	// NominatePods enables the nomination of pods to the nodes for which they are planned, and staged moves.
 	NominatePods bool
 	// PauseLaunches stops all launches of nodes. PauseDisruption stops voluntary disruption of all pools.
 	PauseLaunches, PauseDisruption bool
@@ -125,7 +126,7 @@ const (
 	ProviderRemote = "remote"
 )
 
-// Providers returns the clouds, in their order.
+// Providers returns the names in Provider, in their order.
 func (s *Settings) Providers() []string { return splitPaths(s.Provider) }
 
 // MaxHeadroom is the largest NewNodeHeadroom.
@@ -156,8 +157,8 @@ const (
 	MinValuesPolicyBestEffort MinValuesPolicy = "BestEffort"
 )
 
-// SoftMemoryLimit returns the memory limit for the Go runtime in bytes: nine tenths of the container's limit. ok is
-// false if that is not known.
+// SoftMemoryLimit returns the memory limit for the Go runtime in bytes: nine tenths of the container's limit. ok is false
+// if the container's limit is not known.
 func (s *Settings) SoftMemoryLimit() (bytes int64, ok bool) {
 	if s.MemoryLimit <= 0 {
 		return 0, false
@@ -165,6 +166,5 @@ func (s *Settings) SoftMemoryLimit() (bytes int64, ok bool) {
 	return s.MemoryLimit / 10 * 9, true
 }
 
-// Warnings returns settings that are valid but probably wrong, one sentence each, in the order of the settings.
-// Complete sets them.
+// Warnings returns one sentence for each setting that is valid but probably wrong. Complete sets them.
 func (s *Settings) Warnings() []string { return s.warnings }

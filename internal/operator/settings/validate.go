@@ -133,7 +133,8 @@ func (s *Settings) dashboard(of *Settings) {
 	}
 }
 
-// The largest cost of a node and its largest size. Larger values are mistakes in the unit.
+// The largest overhead cost of a node, in dollars per hour, and its largest cpu, in cores. Larger values are mistakes in
+// the unit.
 const (
 	maxOverheadCost = 10_000
 	maxCores        = 1_000_000

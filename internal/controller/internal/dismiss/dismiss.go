@@ -11,8 +11,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// Claim deletes the NodeClaim, unless its UID has changed, and reports whether it did. A NodeClaim that no longer exists or is
-// being deleted is not counted again. reason is the value of the label reason in metrics.
+// Claim deletes the NodeClaim, counts it and reports whether it did. It returns false for a NodeClaim that no longer exists
+// or is being deleted. If another NodeClaim has the name, the error is a conflict. reason is the value of the label reason
+// in metrics.
 func Claim(
 	ctx context.Context, c client.Writer, m *telemetry.NodeClaimMetrics, claim *apiv1.NodeClaim, reason string,
 ) (deleted bool, err error) {

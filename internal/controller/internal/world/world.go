@@ -245,7 +245,7 @@ func (e *Events) Publish(events ...telemetry.Event) {
 	}
 }
 
-// Told returns all events so far, one per line.
+// Told returns all events so far, one per line: type, reason and name of the object.
 func (e *Events) Told() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 type Controller struct {
 	Client client.Client
 	Cloud  cloud.Provider
-	// CPUMillis is the CPU of the process, which determines the number of workers.
+	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 }
 

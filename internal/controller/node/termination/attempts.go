@@ -35,8 +35,9 @@ type podAttempt struct {
 	forced   bool        // true after the pod was deleted by force, with an event
 }
 
-// of returns, by UID, the time of the next attempt for each pod of the node with a refused eviction, and the time until which
-// each accepted eviction is not repeated. A zero time means that there is none.
+// of returns two times for each pod of the node with an entry, by UID. refused is the time of the next attempt after a
+// refused eviction. accepted is the time until which an accepted eviction is not repeated. A zero time means that there is
+// none.
 func (a *attempts) of(node types.UID) (refused, accepted map[types.UID]time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,7 +91,7 @@ func (a *attempts) reopen(match func(*corev1.Pod) bool) (nodes []string) {
 	return slices.Compact(nodes)
 }
 
-// accept records that the eviction of the pod was accepted.
+// accept records that the eviction of the pod was accepted, and forgets its refusals.
 func (a *attempts) accept(node, pod types.UID, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -66,8 +66,8 @@ func (c *Controller) claimOf(ctx context.Context, node *corev1.Node) (*apiv1.Nod
 	return claims.Items[0].DeepCopy(), nil
 }
 
-// deleteClaim deletes the claim unless it is being deleted already, and reports whether it did. The deletion triggers
-// the controllers of the claim and starts its terminationGracePeriod.
+// deleteClaim requests the deletion of the claim, unless it is nil or already being deleted. It reports whether it sent the
+// request. The deletion triggers the controllers of the claim and starts its terminationGracePeriod.
 func (c *Controller) deleteClaim(ctx context.Context, claim *apiv1.NodeClaim) (deleted bool, err error) {
 	if claim == nil || !claim.DeletionTimestamp.IsZero() {
 		return false, nil
@@ -111,8 +111,8 @@ func (c *Controller) setDrained(d *departure) {
 	}
 }
 
-// saveConditions writes the changed conditions of the claim. It keeps conditions that other controllers write at the same time. A
-// deleted claim is ignored.
+// saveConditions writes the changed conditions of the claim, and counts the node if Drained has become true. It keeps
+// conditions that other controllers write at the same time. A claim that is nil or no longer exists is ignored.
 func (c *Controller) saveConditions(ctx context.Context, before, claim *apiv1.NodeClaim) error {
 	if claim == nil {
 		return nil
@@ -132,7 +132,8 @@ func (c *Controller) saveConditions(ctx context.Context, before, claim *apiv1.No
 	return nil
 }
 
-// cause returns the reason for the drain, for events and metrics.
+// cause returns the reason for the drain, for events and metrics: that of the claim's condition DisruptionReason, otherwise
+// "Forceful Termination".
 func cause(claim *apiv1.NodeClaim) string {
 	if claim != nil {
 		if why := condition.Get(claim, apiv1.ConditionTypeDisruptionReason); why != nil && why.Reason != "" {

@@ -24,8 +24,9 @@ import (
 // required.
 type Controller struct {
 	Client client.Client
-	// Live reads from the API server, without the cache of Client. Pods are read with it before the instance is terminated, so
-	// that recently bound ones are not missed. Objects are read with it again after a conflict. If Live is nil, Client is used.
+	// Live reads from the API server, without the cache of Client. Before the instance is terminated, pods are read with it
+	// once more, so that recently bound ones are not missed. Objects are read with it after a conflict. If Live is nil,
+	// pods are not read once more, and Client is used after a conflict.
 	Live    client.Reader
 	Clock   clock.Clock
 	Events  telemetry.Recorder
@@ -55,7 +56,7 @@ func (c *Controller) Name() string { return "node.termination" }
 
 // Delays of reconciles.
 const (
-	// conflictDelay is the delay after several conflicts in a row.
+	// conflictDelay is the delay after a write all of whose attempts conflicted, see act.Again.
 	conflictDelay = time.Second
 	// claimDelay is the maximum wait until the cache has the deletion of the claim. The event of the claim ends the wait earlier.
 	claimDelay = 5 * time.Second
@@ -151,7 +152,7 @@ func (c *Controller) advance(ctx context.Context, d *departure) (ctrl.Result, er
 	return ctrl.Result{RequeueAfter: outcome.after}, nil
 }
 
-// join is like errors.Join, but returns a single error unchanged. Otherwise act.Conflict would not recognize a conflict.
+// join is like errors.Join, but returns b unchanged if a is nil. Otherwise act.Conflict would not recognize a conflict.
 func join(a, b error) error {
 	if a == nil {
 		return b
@@ -161,14 +162,14 @@ func join(a, b error) error {
 
 // An outcome is the result of steps.
 type outcome struct {
-	// gone is true if the instance is terminated, so the finalizer can be removed.
+	// gone is true if the instance no longer exists or the node never had one, so the finalizer can be removed.
 	gone bool
 	// after is the delay until the next reconcile if no event triggers one earlier; zero means that only events trigger one.
 	after time.Duration
 }
 
-// steps executes the three steps: drain, wait for volumes, terminate the instance. Each step begins when the previous one is
-// complete.
+// steps executes the three steps: drain, wait for volumes, terminate the instance. Each step begins when the previous one
+// is complete. Once the cloud has accepted the termination, only the last step is executed.
 func (c *Controller) steps(ctx context.Context, d *departure) (outcome, error) {
 	if ending(d.claim) {
 		return c.endInstance(ctx, d) // the termination has begun and cannot be undone

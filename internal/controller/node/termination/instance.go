@@ -127,7 +127,7 @@ func (c *Controller) conclude(ctx context.Context, node *corev1.Node, claim *api
 	return c.release(ctx, node)
 }
 
-// release removes the finalizer of the node.
+// release removes the finalizer of the node, forgets its evictions and writes the metrics of its termination.
 func (c *Controller) release(ctx context.Context, node *corev1.Node) error {
 	before := node
 	_, err := act.AgainDeleting(ctx, c.live(), node, func(stored *corev1.Node) (*corev1.Node, error) {

@@ -24,8 +24,9 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// Register adds the controller to mgr. It is triggered by nodes that are being deleted, by the pods, volumes and claims of such
-// nodes, by PodDisruptionBudgets that may allow evictions again, and by the opening of destination nodes.
+// Register adds the controller to mgr. It is triggered by nodes that are being deleted, and by the pods, volumes and claims
+// of such nodes. PodDisruptionBudgets that may allow evictions again, and the opening of destination nodes, trigger it,
+// too.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	leaving := predicate.NewPredicateFuncs(func(o client.Object) bool { return !o.GetDeletionTimestamp().IsZero() })
 	b := ctrl.NewControllerManagedBy(mgr)

@@ -34,7 +34,7 @@ type Controller struct {
 	Clock  clock.Clock
 	Events telemetry.Recorder
 	Cloud  cloud.Provider
-	// CPUMillis is the CPU of the process, which determines the number of workers.
+	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 }
 
@@ -49,7 +49,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(b, c)
 }
 
-// capacityChanged selects updates of nodes whose capacity has changed.
+// capacityChanged selects new nodes, and updates of nodes whose capacity has changed.
 func capacityChanged() predicate.Predicate {
 	return predicate.Funcs{
 		DeleteFunc: func(event.DeleteEvent) bool { return false },

@@ -27,14 +27,15 @@ type Controller struct {
 	Client client.Client
 	Clock  clock.Clock
 	Cloud  cloud.Provider
-	// CPUMillis is the CPU of the process, which determines the number of workers.
+	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 }
 
 // Name is the controller's name in logs and metrics.
 func (c *Controller) Name() string { return "nodeclaim.disruption" }
 
-// Reconcile updates the conditions of one claim. A claim without a NodePool has neither condition.
+// Reconcile updates the conditions of one claim. It skips a claim whose NodePool does not exist, or that has no label of a
+// NodePool.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
 	if claim == nil {
@@ -78,8 +79,8 @@ func (c *Controller) setConsolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodeP
 	return wait
 }
 
-// requested reports whether a user has requested consolidation after the last pod event of the claim's node. A time in the
-// future has no effect yet.
+// requested reports whether a user has requested consolidation after the last pod event of the claim's node or, if there
+// was none, after its initialization. A time in the future has no effect yet.
 func requested(claim *apiv1.NodeClaim, pool *apiv1.NodePool, now time.Time) bool {
 	at, err := time.Parse(time.RFC3339, pool.Annotations[apiv1.ConsolidationRequestedAnnotationKey])
 	if err != nil || at.After(now) {
@@ -95,8 +96,8 @@ func requested(claim *apiv1.NodeClaim, pool *apiv1.NodePool, now time.Time) bool
 // ReasonRequested is the reason of the condition Drifted if a user has requested the disruption of the node.
 const ReasonRequested = "DisruptionRequested"
 
-// setDrifted sets or clears the condition Drifted and returns the delay until the next check. If the check fails, the condition
-// is not changed.
+// setDrifted sets or clears the condition Drifted and returns the delay until the next check. If the check fails, the
+// condition is not changed. The delay is zero if the claim is not launched, or if an error is returned.
 func (c *Controller) setDrifted(
 	ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool,
 ) (again time.Duration, err error) {
@@ -119,8 +120,8 @@ func (c *Controller) setDrifted(
 	return driftPeriod, nil
 }
 
-// drift returns the reason why the claim has drifted, "" if it has not. The checks are in the order of their cost: the
-// NodePool, the instance types, the provider.
+// drift returns the reason why the claim has drifted, "" if it has not. The checks are in the order of their cost: a
+// request of a user, the NodePool, the instance types (for claims older than lifecycle.TypeDriftAge), the provider.
 func (c *Controller) drift(ctx context.Context, claim *apiv1.NodeClaim, pool *apiv1.NodePool) (string, error) {
 	now := c.Clock.Now()
 	if claim.Annotations[apiv1.DisruptionRequestedAnnotationKey] != "" {

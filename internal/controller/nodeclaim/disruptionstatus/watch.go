@@ -19,7 +19,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/workers"
 )
 
-// Register adds the controller to mgr. It is triggered by claims, by pools whose spec or hash changes, and by node
+// Register adds the controller to mgr. It is triggered by claims, by pools whose spec or annotations change, and by node
 // classes, including their status.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	facts := c.Cloud.Facts()

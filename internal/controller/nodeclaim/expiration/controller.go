@@ -25,7 +25,7 @@ type Controller struct {
 	Clock   clock.Clock
 	Metrics *telemetry.Metrics
 	Cloud   cloud.Provider
-	// CPUMillis is the CPU of the process, which determines the number of workers.
+	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 	// Decisions records the deletions; nil records none.
 	Decisions *decisions.Log
@@ -41,7 +41,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return claims.Complete(claims.Over(mgr, c, c.Cloud.Facts(), workers.Number(c.CPUMillis, 10, 100)), c)
 }
 
-// Reconcile deletes the claim if it has expired. Otherwise Reconcile is repeated at the expiry.
+// Reconcile deletes the claim if it has expired and the limit on deletions allows it. Otherwise Reconcile is repeated at
+// the expiry, or when the limit allows the next deletion.
 func (c *Controller) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	claim, err := claims.GetLive(ctx, c.Client, c.Cloud.Facts(), req)
 	if claim == nil {

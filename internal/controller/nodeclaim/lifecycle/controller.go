@@ -58,7 +58,7 @@ type Controller struct {
 	Planned Planned
 	// DRA delays initialization until the drivers of dynamic resources have published their ResourceSlices.
 	DRA bool
-	// CPUMillis is the CPU of the process, which determines the number of workers.
+	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 
 	launches launches

@@ -1,5 +1,5 @@
-// Package lifecycle executes the life cycle of claims: launch, registration, initialization, drain, termination of the
-// instance, and removal of the finalizer.
+// Package lifecycle executes the life cycle of claims: launch, registration, initialization, deletion of the node (which
+// package termination drains), termination of the instance, and removal of the finalizer.
 //
 // engine/lifecycle decides the actions. This package executes them and writes the claim's status once per reconcile, which is
 // called a pass. A crash may interrupt a pass at any time, because all actions are idempotent and a repeated launch returns the

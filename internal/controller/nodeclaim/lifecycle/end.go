@@ -60,7 +60,8 @@ func (p *pass) endInstance(ctx context.Context) (gone bool, err error) {
 	return false, nil
 }
 
-// release removes the finalizer. It writes no status, because the claim no longer exists afterwards.
+// release removes the finalizer. It writes no status, because the claim does not exist afterwards, unless it has another
+// finalizer.
 func (p *pass) release(ctx context.Context) error {
 	before := p.stored.DeepCopy()
 	claim := p.stored

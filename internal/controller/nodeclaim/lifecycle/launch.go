@@ -74,9 +74,9 @@ func (p *pass) create(ctx context.Context, a lifecycle.Launch) (*cloud.Instance,
 // adopt writes the instance's labels and annotations to the claim. The claim's labels take precedence, except well-known labels
 // that the instance has: after a crash these may be of another instance. The provider's annotations take precedence.
 //
-// The patch has no optimistic lock, because the provider may have written to the claim during the launch, and because it only
-// adds keys or replaces labels of the instance. The status is then computed from the API server's response, and written later
-// with a lock. If the process ends between the two writes, the launch is repeated and returns the same instance.
+// The patch has no optimistic lock, because the provider may have written to the claim during the launch. It only adds keys
+// or replaces labels of the instance. The status is then computed from the API server's response, and written later with a
+// lock. If the process ends between the two writes, the launch is repeated and returns the same instance.
 //
 // known is true if the claim in the API server was launched already and only the cache was out of date.
 func (p *pass) adopt(ctx context.Context, instance *cloud.Instance) (known bool, err error) {

@@ -130,7 +130,7 @@ func (p *pass) carryOut(ctx context.Context, j lifecycle.Judgement) (again bool,
 	return again, nil
 }
 
-// do executes one action. If stop is true, the remaining actions of the judgement are skipped.
+// do executes one action. If stop is true, the remaining actions and the conditions of the judgement are skipped.
 func (p *pass) do(ctx context.Context, a lifecycle.Action) (again, stop bool, err error) {
 	switch a := a.(type) {
 	case lifecycle.Warn:
@@ -175,7 +175,8 @@ func (p *pass) noteJoined() {
 	}
 }
 
-// noteFailed records in Health that a node of the claim's NodePool did not join in time.
+// noteFailed records in Health that a node of the claim's NodePool did not join, if giveUp is the launch or registration
+// timeout.
 func (p *pass) noteFailed() {
 	uid := poolUID(p.claim)
 	if uid == "" || p.Health == nil {
@@ -215,8 +216,8 @@ type news struct {
 	tell      func()
 }
 
-// finish writes the status, reports the news, and deletes the claim if giveUp is set. It updates Health first, because the write
-// triggers controllers that read Health.
+// finish writes the status, reports the news, and deletes the claim if giveUp is set. It records a joined node in Health
+// before it writes the status, and a failed one before the deletion. These writes trigger controllers that read Health.
 func (p *pass) finish(ctx context.Context) error {
 	p.noteJoined()
 	if err := p.writeStatus(ctx); err != nil {

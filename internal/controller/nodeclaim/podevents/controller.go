@@ -36,7 +36,7 @@ type Controller struct {
 	Client client.Client
 	Clock  clock.Clock
 	Cloud  cloud.Provider
-	// CPUMillis is the CPU of the process, which determines the number of workers.
+	// CPUMillis is the CPU request of the process, which determines the number of workers.
 	CPUMillis int64
 
 	mu sync.Mutex // guards recent

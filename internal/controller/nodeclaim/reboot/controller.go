@@ -102,8 +102,8 @@ func (c *Controller) advance(ctx context.Context, v repair.View) (ctrl.Result, e
 	return ctrl.Result{RequeueAfter: step.Requeue}, nil
 }
 
-// call calls the cloud to reboot the instance. Before that, it writes the boot ID of the node to the claim. The reboot has ended
-// when the node has another boot ID.
+// call calls the cloud to reboot the instance. Before that, it writes the boot ID of the node to the claim. The node has
+// booted again when it has another boot ID.
 func (c *Controller) call(ctx context.Context, v repair.View) (ctrl.Result, error) {
 	if err := act.NoteReboot(ctx, c.Client, v.Claim, v.Node.Status.NodeInfo.BootID, v.Now); err != nil {
 		return ctrl.Result{}, err
@@ -147,8 +147,8 @@ func (c *Controller) remember(operation string) {
 	c.accepted[operation] = true
 }
 
-// noteIssued writes to the claim that the cloud has accepted the reboot. It sets Initialized to Unknown. The claim is initialized
-// again when the node is ready.
+// noteIssued writes to the claim that the cloud has accepted the reboot. It sets Initialized to Unknown. Package lifecycle
+// initializes the claim again after the reboot.
 func (c *Controller) noteIssued(ctx context.Context, v repair.View) error {
 	before := v.Claim.DeepCopy()
 	message := condition.Get(v.Claim, apiv1.ConditionTypeRebooting).Message
@@ -209,7 +209,8 @@ func (c *Controller) told(ctx context.Context, v repair.View, step repair.Step, 
 	}
 }
 
-// publish publishes an event on the claim, once for each reboot.
+// publish publishes an event on the claim. Equal reasons for one reboot are published only once within the time of
+// Reason.Dedupe.
 func (c *Controller) publish(claim *apiv1.NodeClaim, kind, reason, message string) {
 	at := condition.Get(claim, apiv1.ConditionTypeRebooting).LastTransitionTime
 	c.Events.Publish(telemetry.Event{

@@ -43,7 +43,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(c.Name()).WatchesRawSource(singleton.Source()).Complete(c)
 }
 
-// Reconcile writes the changed costs, in ascending order.
+// Reconcile writes the changed costs in the order of deletioncost.Decide, at most perPass of them.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	if !c.Cluster.Synced() {
 		return ctrl.Result{RequeueAfter: observe.SyncPoll}, nil
