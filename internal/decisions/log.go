@@ -189,6 +189,9 @@ func (l *Log) Expects(claim string) (launches, removes bool) {
 
 // RemovedSince returns when the newest open episode that removes the NodeClaim began, the zero time if there is none.
 func (l *Log) RemovedSince(claim string) (since time.Time) {
+	if l == nil {
+		return since
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, x := range l.claims[claim] {
@@ -345,6 +348,9 @@ func (l *Log) tell(c Change) {
 
 // OnChange sets the function that is called after each change. It must return at once and must not call the log.
 func (l *Log) OnChange(f func()) {
+	if l == nil {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changed = f

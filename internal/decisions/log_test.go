@@ -295,8 +295,10 @@ func TestNilLog(t *testing.T) {
 	l.NoteNode("n1", EffectEvicted, "pod shop/a", "")
 	l.Restore(nil)
 	text, version := l.Encode()
+	l.OnChange(func() {})
 	launches, removes := l.Expects("new")
-	if text != "" || version != 0 || launches || removes || len(l.Snapshot()) != 0 || l.Err() != nil || l.OpenClaims() != nil {
+	if text != "" || version != 0 || launches || removes || len(l.Snapshot()) != 0 || l.Err() != nil || l.OpenClaims() != nil ||
+		!l.RemovedSince("new").IsZero() {
 		t.Error("a nil Log has content")
 	}
 }

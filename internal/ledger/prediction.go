@@ -109,7 +109,7 @@ func (p *Predictions) add(quantity string, actual, predicted float64, m *telemet
 func (p *Predictions) place(s *model.Snapshot, m *telemetry.CostMetrics) {
 	for key, node := range p.promises {
 		pod, ok := s.Pods.Get(key)
-		if !ok || !pod.Bound() {
+		if !ok || !pod.Bound() || node == "" { // the plan for the pod was given up
 			continue
 		}
 		result := telemetry.PlacementMiss

@@ -202,7 +202,7 @@ func (s Style) commitmentsNow(b *strings.Builder, list []ledger.Commitment) {
 }
 
 func (s Style) predictions(b *strings.Builder, p *ledger.Predictions) {
-	b.WriteString("\n" + s.bold("predictions, since the start of the controller") + "\n")
+	b.WriteString("\n" + s.bold("predictions") + "\n")
 	t := &table{right: map[int]bool{1: true, 2: true, 3: true}}
 	t.add("QUANTITY", "COUNT", "MEAN ERROR", "BIAS")
 	for _, q := range []string{ledger.QuantityCPU, ledger.QuantityMemory, ledger.QuantityBoot} {

@@ -61,7 +61,7 @@ func newCostMetrics(d declarer) *CostMetrics {
 			"reason", "decision", "result"),
 		ActionEvictionsTotal: s.counter("evictions_total", "Pods that moved because of disruptions that were done.", "reason", "decision"),
 		PredictionErrorRatio: p.histogram("error_ratio",
-			"Relative error of predictions about new nodes: allocatable cpu and memory, boot time, price.", ratioBuckets(), "quantity"),
+			"Relative error of predictions about new nodes: allocatable cpu and memory, boot time.", ratioBuckets(), "quantity"),
 		PredictedPlacementsTotal: p.counter("placements_total",
 			"Pods that were bound, by whether it was to the planned node.", "result"),
 	}

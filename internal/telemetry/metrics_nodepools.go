@@ -10,7 +10,7 @@ type NodePoolMetrics struct {
 	Usage *prometheus.GaugeVec
 	// CostTotal has the label nodepool. Its unit is US dollars per hour.
 	CostTotal *prometheus.GaugeVec
-	// CostTrackerErrorsTotal has the label nodepool. It is declared for compatibility and never incremented.
+	// CostTrackerErrorsTotal has the label nodepool. It counts each node once.
 	CostTrackerErrorsTotal *prometheus.CounterVec
 	// AllowedDisruptions and NodesConsumingBudgets have the labels nodepool and reason.
 	AllowedDisruptions    *prometheus.GaugeVec
@@ -23,7 +23,7 @@ func newNodePoolMetrics(d declarer) *NodePoolMetrics {
 		Usage:     d.gauge("usage", "Capacity of the nodes of the NodePool, in cores, bytes or counts.", "resource_type", "nodepool"),
 		CostTotal: d.gauge("cost_total", "Price of the nodes of the NodePool in USD/h.", "nodepool"),
 		CostTrackerErrorsTotal: d.counter("cost_tracker_errors_total",
-			"Nodes whose price is unknown.", "nodepool"),
+			"Nodes whose price is not known, each counted when it is first seen so.", "nodepool"),
 		AllowedDisruptions: d.gauge("allowed_disruptions",
 			"Nodes that the disruption budgets of the NodePool allow to disrupt now.", "nodepool", "reason"),
 		NodesConsumingBudgets: d.gauge("nodes_consuming_budgets",

@@ -7,10 +7,10 @@ import "github.com/prometheus/client_golang/prometheus"
 type SchedulerMetrics struct {
 	// SchedulingDurationSeconds has the label controller.
 	SchedulingDurationSeconds *prometheus.HistogramVec
-	// QueueDepth and UnfinishedWorkSeconds have the labels controller and scheduling_id. QueueDepth is the number of
-	// pending pods, with an empty scheduling_id. UnfinishedWorkSeconds is declared for compatibility and never set.
-	QueueDepth            *prometheus.GaugeVec
-	UnfinishedWorkSeconds *prometheus.GaugeVec
+	// QueueDepth has the labels controller and scheduling_id, which is empty. It is the number of pending pods.
+	QueueDepth *prometheus.GaugeVec
+	// UnfinishedWorkSeconds has the same labels.
+	UnfinishedWorkSeconds *WorkInProgress
 	// IgnoredPodsCount has no labels.
 	IgnoredPodsCount *prometheus.GaugeVec
 	// UnschedulablePodsCount has the label controller.
@@ -75,8 +75,8 @@ func newSchedulerMetrics(d declarer) *SchedulerMetrics {
 			"Duration of one planning round in seconds.", DurationBuckets(), "controller"),
 		QueueDepth: d.gauge("queue_depth", "Pods that the current planning round has not placed yet.",
 			"controller", "scheduling_id"),
-		UnfinishedWorkSeconds: d.gauge("unfinished_work_seconds", "Time since the current planning round began, in seconds.",
-			"controller", "scheduling_id"),
+		UnfinishedWorkSeconds: d.workInProgress("unfinished_work_seconds",
+			"Time since the current planning round began, in seconds, 0 between rounds."),
 		IgnoredPodsCount: d.gauge("ignored_pods_count",
 			"Pending pods ignored because of unsupported or invalid constraints."),
 		UnschedulablePodsCount: d.gauge("unschedulable_pods_count",

@@ -83,6 +83,7 @@ type state struct {
 	types                  inputs.LastTypes
 	rest                   rest
 	measured               map[string]bool      // NodePools that have gauges
+	unpriced               map[string]bool      // names of the nodes without a known price at the last decision
 	consolidationTypes     map[types.UID]string // consolidation types of marked nodes, by the UID of the claim
 }
 

@@ -80,16 +80,18 @@ func (c *Controller) measurePools(s *model.Snapshot) {
 		if _, there := s.Pool(name); !there {
 			of := prometheus.Labels{"nodepool": name}
 			m.NodePools.CostTotal.DeletePartialMatch(of)
+			m.NodePools.CostTrackerErrorsTotal.DeletePartialMatch(of)
 			m.NodePools.AllowedDisruptions.DeletePartialMatch(of)
 			m.NodePools.NodesConsumingBudgets.DeletePartialMatch(of)
 		}
 	}
 	c.measured = map[string]bool{}
 	before := budget.Of(s, false)
-	cost := costs(s)
+	cost := c.costs(s)
 	for _, p := range s.Pools() {
 		c.measured[p.Name] = true
 		m.NodePools.CostTotal.WithLabelValues(p.Name).Set(cost[p.Name])
+		m.NodePools.CostTrackerErrorsTotal.WithLabelValues(p.Name) // so that it exists before the first error
 		a := before.Of(p.Name)
 		for _, reason := range budget.Reasons {
 			m.NodePools.AllowedDisruptions.WithLabelValues(p.Name, lower(reason)).Set(float64(a.Left(reason)))
@@ -99,14 +101,24 @@ func (c *Controller) measurePools(s *model.Snapshot) {
 }
 
 // costs returns the sum of the prices of the launched nodes of each NodePool, in dollars per hour. A node with an
-// unknown price counts as free.
-func costs(s *model.Snapshot) map[string]float64 {
-	sum := map[string]float64{}
+// unknown price counts as free. It is counted as an error unless its price was unknown at the last call, too.
+func (c *Controller) costs(s *model.Snapshot) map[string]float64 {
+	sum, unpriced := map[string]float64{}, map[string]bool{}
 	for _, n := range s.Nodes() {
-		if n.Managed() && n.Launched() {
-			sum[n.Pool] += s.PriceOf(n)
+		if !n.Managed() || !n.Launched() {
+			continue
+		}
+		price, known := s.Price(n)
+		sum[n.Pool] += price
+		if known {
+			continue
+		}
+		unpriced[n.Name] = true
+		if _, there := s.Pool(n.Pool); there && !c.unpriced[n.Name] {
+			c.Metrics.NodePools.CostTrackerErrorsTotal.WithLabelValues(n.Pool).Inc()
 		}
 	}
+	c.unpriced = unpriced
 	return sum
 }
 

@@ -36,6 +36,29 @@ func TestBlockedDollars(t *testing.T) {
 	}
 }
 
+// A node whose instance type is not in the catalogue any more has no known price. The error is counted once while that lasts.
+func TestUnknownPricesAreCounted(t *testing.T) {
+	w := newDearWorld(t)
+	w.Options.Paused = true
+	errors := func() float64 {
+		return testutil.ToFloat64(w.Metrics.NodePools.CostTrackerErrorsTotal.WithLabelValues("default"))
+	}
+	expect := func(want float64) {
+		t.Helper()
+		w.pass(poll)
+		w.pass(poll)
+		if got := errors(); got != want {
+			t.Errorf("%v errors, want %v", got, want)
+		}
+	}
+	expect(0)
+	node := w.nodes()[0]
+	node.Labels[corev1.LabelInstanceTypeStable] = "gone.large"
+	w.update(&node)
+	w.watch()
+	expect(1)
+}
+
 // Of five nodes, the budget allows two at a time, and none for reason Underutilized. A node that is not ready consumes the
 // budget. Metrics of deleted pools are removed.
 func TestBudgetsAreMeasured(t *testing.T) {

@@ -145,6 +145,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	c.last = s.Now
 	c.Cluster.Foretell()
 	c.Limits.Begin(c.Name())
+	began := c.Clock.Now()
+	done := c.Metrics.Scheduler.UnfinishedWorkSeconds.Begin(c.Name(), func() time.Duration { return c.Clock.Since(began) })
+	defer done()
 	ctx, end := c.Tracer.Span(ctx, tracing.Batch, "pods", len(waiting))
 	err := c.round(ctx, c.Buffers.Stock(ctx, c.Cluster.Snapshot()))
 	end(err)
