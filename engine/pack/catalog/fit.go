@@ -82,8 +82,8 @@ func (c *Catalog) Fit(n Needs) *Fit {
 	return f
 }
 
-// fitTerm returns the offerings of p that meet n.Terms.Terms[term] and the types that hold a pod, and false if there are
-// none. extra is the text of n.Extra.
+// fitTerm returns the offerings of p that meet n.Terms.Terms[term] and n.Extra, and the types that hold a pod, and false if
+// there are none. extra is the text of n.Extra.
 func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, bool) {
 	k := setKey{p.Index, n.Terms.ID, term, extra}
 	s, ok := c.byTerm[k]
