@@ -107,7 +107,8 @@ type Distinct struct {
 
 // Options are the parameters of Solve. The zero value is valid.
 type Options struct {
-	// Fast says that Solve does not improve the bins that construction opens.
+	// Fast says that Solve omits steps 4, 5 and 7 of the package comment: it does not improve the bins that construction
+	// opens.
 	Fast bool
 	// RelaxDistinct makes Solve ignore all Distinct conditions.
 	RelaxDistinct bool

@@ -9,9 +9,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// markReachable makes a domain eligible for a spread group if a pending pod can get a new node in the domain on which the
-// group counts pods. As soon as such a node exists, kube-scheduler includes its domain in the skew. If the group
-// counts no pods in the domain, the global minimum is then zero.
+// markReachable makes a domain eligible for a spread group if an unplaced pod may get a new node in the domain on which the
+// group counts pods (see launchesIn). It skips groups over the hostname. As soon as such a node exists, kube-scheduler
+// includes its domain in the skew. If the group counts no pods in the domain, the global minimum is then zero.
 func markReachable(a *Assignment) {
 	launching := map[launchKey]bool{}
 	for i, g := range a.Problem.Groups {

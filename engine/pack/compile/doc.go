@@ -7,9 +7,9 @@
 //     pods are dropped (class.go, stage.go);
 //   - topology keys and groups: the pods that a spread, affinity or anti-affinity term selects (key.go, group.go);
 //   - nodes: existing nodes and nodes in flight, with their free capacity (node.go);
-//   - DaemonSets whose pods matter to constraints of other pods (daemon.go);
+//   - DaemonSets whose pods constraints of other pods count, or whose anti-affinity selects other pods (daemon.go);
 //   - the catalog of instance types that may be launched (package catalog);
-//   - counts: how many running pods each group counts in each domain (counts.go).
+//   - counts: how many running and expected DaemonSet pods each group counts in each domain (counts.go).
 //
 // After Compile returns, only caches of a Problem change. Phases that place pods work on clones of its Counts and Limits.
 //

@@ -23,7 +23,7 @@ type Problem struct {
 	Keys    []*Key
 	Groups  []*Group
 	// Daemons[i] is the DaemonSet with index i in the snapshot. It is nil if the DaemonSet is being deleted or affects no
-	// pending pod (see Daemon). The list is empty if all are nil.
+	// pod to plan (see Daemon). The list is empty if all are nil.
 	Daemons []*Daemon
 	// Nodes are the nodes that may take pods: initialized ones first, then the others, each by name. All is Nodes followed
 	// by the nodes that take no pods. Topology constraints count the pods on all of them.

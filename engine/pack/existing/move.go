@@ -130,8 +130,8 @@ func (a *Placement) clearRoom(c *compile.Class, s *compile.Stage, i int) bool {
 
 // bestMove returns a movable pod of node i and the index of another node that can take it. It chooses the pod whose
 // move leaves the least shortfall for class c, and of pods with equal shortfall the smallest. The size of a pod is its
-// request as a share of that of class c, the maximum over all dimensions. to is -1 if no possible move lowers the
-// shortfall.
+// request as a share of that of class c, the maximum over all dimensions that class c requests. to is -1 if no possible
+// move lowers the shortfall.
 func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	to = -1
 	after, size := a.shortfall(c, i), 0.0
