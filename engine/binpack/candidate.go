@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// A candidate is a bin type that holds at least one copy of some item type. It has the prices of a bin for these item
-// types, and upper bounds on the value of the copies in a bin.
+// A candidate is a bin type that a search considers. It holds at least one copy of some item type. A candidate has the
+// prices of a bin for these item types, and upper bounds on the value of the copies in a bin.
 type candidate struct {
 	index    int
 	catalog  *catalog

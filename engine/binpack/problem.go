@@ -97,9 +97,9 @@ type Offers interface {
 	Distinct(s OfferSet) []Distinct
 }
 
-// A Distinct is a condition on the option types of a bin: the bin types that hold its contents and have an offer in its
-// offer set. All of them together must have at least Min distinct values of some property. In Kubernetes the property
-// is a node label, and Min its minValues.
+// A Distinct is a condition on the option types of a bin: the bin types of the same supply that may hold its contents and
+// have an offer in its offer set. All of them together must have at least Min distinct values of some property. In
+// Kubernetes the property is a node label, and Min its minValues.
 type Distinct struct {
 	Min    int
 	Values [][]int32 // Values[t] are the values that bin type t has

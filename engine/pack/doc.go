@@ -11,8 +11,7 @@
 // # Phases
 //
 // Solve first refuses oversized pods and those of Options.Leave (exclude.go). Then it runs phases. The first one compiles
-// the snapshot into a Problem. Each later phase takes the Problem or the results of earlier phases, does not change them,
-// and returns a new value.
+// the snapshot into a Problem. Each later phase takes results of earlier phases, and returns a new value.
 //
 //	Snapshot ─ compile.Compile ─► compile.Problem    classes of equal pods, topology groups, nodes, instance types
 //	Problem  ─ assign.Assign ───► assign.Assignment  pods on existing nodes (package existing); segments: pods for new nodes

@@ -21,8 +21,8 @@ type Options struct {
 	// more likely to succeed with more types. The node has more types only if minValues requires them and RelaxMinValues is
 	// not set. 0 means the default 600.
 	MaxTypes int
-	// Fast says that Solve makes only one packing of the new nodes per attempt and does not improve it, see
-	// binpack.Options.Fast. It still repairs plans (repair.go).
+	// Fast says that Solve does not improve the packing of new nodes, see binpack.Options.Fast. It still repairs plans
+	// (repair.go).
 	Fast bool
 	// Leave[key] is the reason to refuse the pod with that key. Such pods are not planned.
 	Leave map[string]model.Verdict

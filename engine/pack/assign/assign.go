@@ -109,8 +109,8 @@ func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*C
 	}
 }
 
-// best returns the choice for the next pods, and how many pods get it. Of the choices that the rules allow, it is the
-// least crowded (see Allows), and of equally crowded ones the cheapest. best is nil if the rules allow none.
+// best returns the choice for the next pods, and how many pods get it. Of the choices that Allows admits, it is the least
+// crowded, and of equally crowded ones the cheapest (Fit.PerPod). best is nil if Allows admits none.
 func (a *Assignment) best(c *compile.Class, s *compile.Stage, choices []*Choice) (best *Choice, n int) {
 	least := 0
 	for _, ch := range choices {

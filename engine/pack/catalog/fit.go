@@ -22,7 +22,8 @@ type Fit struct {
 	PerPod float64
 }
 
-// A PoolFit is the part of a Fit for one pool. Set is nil if the pool's taints or all its types exclude the pods.
+// A PoolFit is the part of a Fit for one pool. Set is nil if no type of the pool holds such a pod, or if the pods do not
+// tolerate the pool's taints.
 type PoolFit struct {
 	Set   *OfferSet
 	Types typeset.Set // the types with an offering in Set that hold one pod

@@ -19,9 +19,9 @@ const attachPrefix = "attachable-volumes-csi-"
 // use so many.
 const ManyVolumes = 1 << 12
 
-// Volumes determines what the volumes of pending pods use of the attach limits of nodes. On a new node, a volume counts
-// for each pod that uses it, although the node attaches it only once. So a new node may get fewer pods than it could
-// hold, but never too many volumes.
+// Volumes determines what the volumes of pods to plan use of the attach limits of nodes. On a new node, a volume counts for
+// each pod that uses it, although the node attaches it only once. So a new node may get fewer pods than it could hold, but
+// never too many volumes.
 type Volumes struct {
 	snapshot   *model.Snapshot
 	dimensions *Dimensions

@@ -88,7 +88,8 @@ type ruleSet struct {
 }
 
 // classify sets Problem.Classes, in placement order: by falling priority, rising placementRank, falling cpu, falling
-// memory. Large pods are placed before small ones, because small ones fit into the gaps that large ones leave.
+// memory, then by Class.text and the key of the first pod. Large pods are placed before small ones, because small ones fit
+// into the gaps that large ones leave.
 func classify(c *compiler) {
 	pods := c.pods
 	signed := intern(len(pods), func() encoder {

@@ -10,8 +10,8 @@ import (
 )
 
 // Counts holds, for each topology group and domain, how many pods of the group are there, and how many the required
-// anti-affinity of other pods allows. Problem.Counts counts what exists before planning: running pods, expected DaemonSet
-// pods and host ports in use. Phases that place pods work on a clone.
+// anti-affinity of other pods allows. Problem.Counts counts what exists before planning: running pods except displaced
+// ones, expected DaemonSet pods and host ports in use. Phases that place pods work on a clone.
 type Counts struct {
 	problem *Problem
 	groups  []GroupCount

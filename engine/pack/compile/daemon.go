@@ -11,7 +11,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A new node gets DaemonSet pods that constraints of pending pods may count. Planning is conservative:
+// A new node gets DaemonSet pods that constraints of pods to plan may count. Planning is conservative:
 //
 //   - Over the hostname, a pod whose anti-affinity or spread constraint counts DaemonSet pods gets no new node that may run
 //     such a pod. A pod with affinity to DaemonSet pods gets a new node that is certain to run one (daemonfilter.go).
@@ -24,16 +24,16 @@ import (
 // A DaemonSet is certain if no other pod, host port or volume can keep its pods off a node that it selects. If a pod is
 // refused because its affinity needs a DaemonSet pod, a later plan places it once a node with that DaemonSet pod exists.
 
-// A Daemon is a DaemonSet that affects pending pods: a constraint of a pending pod counts its pods, or its required
-// anti-affinity selects a pending pod.
+// A Daemon is a DaemonSet that affects pods to plan: a constraint of such a pod counts its pods, or its required
+// anti-affinity selects such a pod.
 type Daemon struct {
 	*model.Daemon
 	// Certain says that no other pod, host port or volume can keep its pods off a node that it selects.
 	Certain bool
 	// OnNewNodes says that a new node of at least one type may run its pods.
 	OnNewNodes bool
-	// Selects are the terms of its node selector and node affinity, with current label names. Its pods run on nodes that
-	// meet at least one.
+	// Selects are the terms of its node selector and node affinity, with current label names. Its pods run only on nodes
+	// that meet at least one of them.
 	Selects []require.Set
 	// Members are the groups that count its pods. Repels are the groups of the pods that its required anti-affinity
 	// selects.

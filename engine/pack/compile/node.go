@@ -41,7 +41,7 @@ type Node struct {
 	// Expected are the DaemonSets of Problem.Daemons that have no pod on the node yet, but may get one.
 	Expected []catalog.Presence
 
-	labels require.Set // the labels that Meets uses: MayHave, or the Node object's labels if MayHave is empty; set on first use
+	labels require.Set // the labels that Meets uses: MayHave, or Labels if MayHave is empty; set on first use
 }
 
 // Domain returns the node's domain of the key.

@@ -18,7 +18,7 @@ type Problem struct {
 	Volumes    *catalog.Volumes
 	Catalog    *catalog.Catalog
 	Intern     *catalog.Interner
-	// Classes are the classes of the pending pods, in the order in which they are placed.
+	// Classes are the classes of the pods to plan, in the order in which they are placed.
 	Classes []*Class
 	Keys    []*Key
 	Groups  []*Group
@@ -28,7 +28,7 @@ type Problem struct {
 	// Nodes are the nodes that may take pods: initialized ones first, then the others, each by name. All is Nodes followed
 	// by the nodes that take no pods. Topology constraints count the pods on all of them.
 	Nodes, All []*Node
-	// Counts are how many pods each topology group counts in each domain before any pending pod is placed.
+	// Counts are how many pods each topology group counts in each domain before any pod to plan is placed.
 	Counts *Counts
 
 	terms termIndex

@@ -159,9 +159,9 @@ func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	return m, to
 }
 
-// tightest returns the index of the node with the least free capacity, except from, that can take the pod. Free capacity is
-// a multiple of the pod's request: the maximum over all dimensions that it requests. tightest returns -1 if there is no
-// such node.
+// tightest returns the index of the node with the least free capacity, except from, that can take the pod. It compares the
+// free amount divided by the pod's request, the maximum over all dimensions that the pod requests. tightest returns -1 if
+// there is no such node.
 func (a *Placement) tightest(m movable, from int) int {
 	best, least := -1, 0.0
 	for i := range a.nodes {

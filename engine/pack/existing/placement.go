@@ -49,7 +49,7 @@ type nodeState struct {
 	movable    []movable // the movable pods among pods
 }
 
-// New returns a placement in which no pending pod is placed. It omits the pods of refused classes, and the pods for which
+// New returns a placement in which no pod to plan is placed. It omits the pods of refused classes, and the pods for which
 // the function without returns true. A nil function omits none.
 func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
 	a := &Placement{
