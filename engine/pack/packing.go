@@ -17,7 +17,7 @@ type packing struct {
 	nodes []*node
 	// served[i] is the number of pods of segment i that have a node. They are the first of Segment.Pods.
 	served []int
-	// limits are what remains of pool limits and reservations after the charges of the nodes.
+	// limits are what remains of pool limits, reservations and commitments after the charges of the nodes.
 	limits *catalog.Limits
 	// floor returns a lower bound on the price of nodes that hold the pods of the given nodes. It assumes that the given
 	// nodes from reservations and under commitments keep their pods, and that only these nodes use reservations and
