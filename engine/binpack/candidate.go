@@ -10,8 +10,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
 
-// A candidate is a bin type that holds at least one copy of some item type. It has the prices of a bin for these item
-// types, and upper bounds on the value of the copies in a bin.
+// A candidate is a bin type that a search considers. It holds at least one copy of some item type. A candidate has the
+// prices of a bin for these item types, and upper bounds on the value of the copies in a bin.
 type candidate struct {
 	index    int
 	catalog  *catalog
@@ -20,7 +20,7 @@ type candidate struct {
 	price    float64   // the price of the cheapest offer that any item type may use, without the fee
 	holdsAll bool      // a bin can hold a copy of each item type that may use the catalog
 	// groupPrice[g] is the price of a bin for items of price group g (items that pay the same prices), with the fee. It is
-	// +Inf if a bin holds no remaining copy of the group.
+	// +Inf if a bin holds no remaining copy of the group. updateGroupPrices sets it.
 	groupPrice []float64
 	groups     lp.GroupSet // the price groups g with a finite groupPrice[g]
 	// best[d] is the highest dual price in dimension d of all price groups in groups. value is the inner product of best

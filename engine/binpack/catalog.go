@@ -15,7 +15,7 @@ type catalog struct {
 	lookup   *Index
 	left     []int64 // the budget that is left, by budget dimension
 	supplies []int   // supplies[i] is the number of units left of supply i; all catalogs share the slice
-	limited  bool    // there is a budget, or a type with a supply that was not used up at the beginning
+	limited  bool    // there is a budget, or a type whose supply sufficed for a bin at the beginning
 }
 
 func newCatalog(c *Catalog, index int, units []float64, supplies []int) *catalog {

@@ -129,8 +129,8 @@ func (s *search) open(reprice bool) []*pattern {
 const anchorSpacing = 16
 
 // best returns the pattern with the highest ratio of those that bestAround finds for effort.anchors item types: the most
-// valuable one, and others spread over demand.byValue (see anchorSpacing). If none of them has a pattern, best tries all
-// others. It returns nil if no item type has a pattern.
+// valuable one, and others spread over demand.byValue (see anchorSpacing). If none of these has a pattern, best tries the
+// other item types. It returns nil if no item type has a pattern.
 func (s *search) best() *pattern {
 	if p := s.bestOf(1 + len(s.demand.byValue)/anchorSpacing); p != nil {
 		return p
@@ -160,8 +160,8 @@ func (s *search) bestOf(spacing int) *pattern {
 }
 
 // bestAround builds patterns with at least one copy of the item type anchor, and returns the one with the highest ratio. It
-// stops after effort.tried bin types that can hold such a copy, or when no other bin type can be better (see nearBound). It
-// continues while no pattern was built, and returns nil if no bin type gives one.
+// stops after effort.tried bin types that can hold such a copy, or when no other bin type can be much better (see
+// nearBound). It continues while no pattern was built, and returns nil if no bin type gives one.
 func (s *search) bestAround(anchor *itemType) *pattern {
 	b := s.builder
 	var best *pattern

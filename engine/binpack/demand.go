@@ -30,8 +30,8 @@ const (
 	// minBins bins.
 	maxScarce = 4
 	minBins   = 3
-	// maxGroups is the largest number of price groups. If item types pay more than maxGroups different prices, those with
-	// the least demand form the last group.
+	// maxGroups is the largest number of price groups. If there are more combinations of prices, the item types of those
+	// with the least total weight form the last group.
 	maxGroups = 8
 )
 
@@ -79,8 +79,8 @@ func scarceBits(it *item, scarce []cardinality) int {
 }
 
 // group assigns the item types to price groups. Item types of one group pay equal prices in every bin type. Groups are
-// numbered by falling total weight of their copies. Only the last group may contain item types with different prices, see
-// maxGroups.
+// numbered by falling weight: the sum of itemType.weights of their remaining copies. Only the last group may contain item
+// types with different prices, see maxGroups.
 func (d *demand) group(catalogs []*catalog) {
 	at := map[string]int{}
 	var size []float64
@@ -155,8 +155,8 @@ func (d *demand) hasRemaining() bool {
 	return slices.ContainsFunc(d.types, func(t *itemType) bool { return t.left > 0 })
 }
 
-// needs returns the total demand of the remaining copies, divided by Problem.Units. Element [g][r] is that of price group g
-// in dimension r. Scarce cardinalities follow the dimensions; width is the number of both.
+// needs returns the total demand of the remaining copies of the item types in byValue, divided by Problem.Units. Element
+// [g][r] is that of price group g in dimension r. Scarce cardinalities follow the dimensions; width is the number of both.
 func (d *demand) needs(width int) [][]float64 {
 	out := make([][]float64, d.groups)
 	for g := range out {

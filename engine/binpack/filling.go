@@ -20,7 +20,7 @@ type builder struct {
 
 // An effort is how much work the search spends on each pattern that it opens.
 type effort struct {
-	anchors int     // how many anchors are tried: item types around which a pattern is built
+	anchors int     // how many anchors are tried, more if none has a pattern. A pattern is built around the item type anchor
 	tried   int     // the number of candidates after which bestAround stops, once it has a pattern
 	orders  []order // the rules for filling a bin; each gives a pattern per anchor and candidate
 	sample  int     // the largest number of item types considered for one pattern, besides the anchor
@@ -32,8 +32,8 @@ type scratch struct {
 	open, trade, matched []*itemType
 	scores               []float64
 	free                 []int64
-	scaledFree           []float64 // scaledFree[d] is the free capacity divided by the square of the bin's capacity
-	inverse              []float64 // inverse[d] is 1 divided by the bin's capacity
+	scaledFree           []float64 // scaledFree[d] is the free capacity divided by the square of the bin's capacity, or 0 if that is 0
+	inverse              []float64 // inverse[d] is 1 divided by the bin's capacity, or 0 if that is 0
 	conflicts            *conflictState
 	filling              filling
 	parts                []part
@@ -84,8 +84,9 @@ func (b *builder) build(c *candidate, anchor *itemType, fill order) *pattern {
 	return &p
 }
 
-// sample returns the item types to consider for this pattern, by falling value: those that may use the candidate. If byValue
-// has effort.sample elements or more, it takes each n-th one. The first one differs from pattern to pattern.
+// sample returns the item types to consider for this pattern, by falling value: those that may use the candidate. If
+// byValue has effort.sample elements or more, it takes only every n-th one, so that there are at most effort.sample. The
+// first one differs from pattern to pattern.
 func (b *builder) sample(c *candidate) []*itemType {
 	out := b.scratch.open[:0]
 	byValue := b.demand.byValue

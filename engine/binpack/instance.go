@@ -70,7 +70,7 @@ func (in *instance) unpaidLimits() bool {
 	})
 }
 
-// limited reports whether some catalog has a budget, or a type with a supply that was not used up at the beginning.
+// limited reports whether some catalog has a budget, or a type whose supply sufficed for a bin at the beginning.
 func (in *instance) limited() bool {
 	return slices.ContainsFunc(in.catalogs, func(c *catalog) bool { return c.limited })
 }

@@ -2,13 +2,13 @@ package binpack
 
 import "math"
 
-// An order is a rule for filling a bin: it adds copies to the pattern until no further copy fits.
+// An order is a rule for filling a bin: it chooses item types and adds copies of them to the pattern.
 type order func(f *filling)
 
 // orders are all rules. effort.orders has those that a search uses.
 var orders = [...]order{byShare, byValue}
 
-// byValue adds copies of the item types by falling value, as many of each as fit.
+// byValue adds copies of the item types by falling value, as many of each as fit and as f.add accepts.
 func byValue(f *filling) {
 	for _, t := range f.open {
 		if f.fits(t) {
@@ -45,9 +45,9 @@ func byShare(f *filling) {
 }
 
 // match adds copies of the given types until the pattern's value reaches due or no copy fits. Each step takes the type
-// whose demand has the smallest angle to the free capacity, both as shares of the bin's capacity. It adds half of the copies
-// that fit, or fewer if they reach due. So no dimension runs out long before the others (the dot-product heuristic,
-// Panigrahy et al. 2011).
+// whose demand has the smallest angle to the free capacity, both as shares of the bin's capacity. It adds half of the
+// copies that fit, rounded up, or fewer if they reach due. So no dimension runs out long before the others (the dot-product
+// heuristic, Panigrahy et al. 2011).
 func (f *filling) match(open []*itemType, due float64) {
 	scaledFree, inverse := f.scratch.scaledFree, f.scratch.inverse
 	for d := range inverse {

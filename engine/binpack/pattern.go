@@ -55,8 +55,9 @@ func (p *pattern) charged() []int64 {
 	return p.catalog.types[p.typ].Charge
 }
 
-// resize changes the bin type to the cheapest one with the same supply that remains, that holds the pattern and that all its
-// items may use, and sets price. In a catalog with a budget it does nothing, because a cheaper type may have a larger charge.
+// resize changes the bin type to the cheapest one that has the same supply, is not sold out, holds the pattern and is
+// allowed for each of its items. It sets price to the price of that type. In a catalog with a budget it does nothing,
+// because a cheaper type may have a larger charge.
 func (p *pattern) resize() {
 	if len(p.catalog.left) > 0 {
 		return
@@ -79,8 +80,8 @@ func (p *pattern) admits(j int) bool {
 	return !slices.ContainsFunc(p.parts, func(x part) bool { return !x.typ.fit[p.catalog.index].types.Has(j) })
 }
 
-// setCharge sets charge. It exceeds BinType.Charge if Distinct conditions require further option types with larger charges.
-// If relax is true, setCharge ignores these conditions.
+// setCharge sets charge. The charge exceeds BinType.Charge if Distinct conditions require further option types with larger
+// charges. If relax is true, setCharge ignores these conditions.
 func (p *pattern) setCharge(relax bool) {
 	p.charge = nil
 	if c := p.catalog; len(c.left) > 0 && len(p.offers.distinct) > 0 && !relax {
@@ -89,7 +90,7 @@ func (p *pattern) setCharge(relax bool) {
 	}
 }
 
-// allowed returns the bin types that each item may use.
+// allowed returns, for each part, the bin types that its item may use.
 func (p *pattern) allowed() []typeset.Set {
 	sets := make([]typeset.Set, len(p.parts))
 	for i, x := range p.parts {

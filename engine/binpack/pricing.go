@@ -95,8 +95,8 @@ func (p *pricing) solve() bool {
 
 // divide sets the dual prices of a relaxation with a single bin type b. The optimum would price only the dimension that
 // requires the most bins, and ignore how copies combine. divide distributes the bin's price over all dimensions
-// instead. The weight of a dimension is the fourth power of the number of bins that it requires. No bin then holds more
-// value than its price. Panigrahy et al. (2011) weight dimensions similarly.
+// instead. The weight of a dimension is the fourth power of the number of bins that it requires. With a single price group,
+// no bin then holds more value than its price. Panigrahy et al. (2011) weight dimensions similarly.
 func divide(prices, needs []float64, b *lp.CoverBin) {
 	sum, parts := 0.0, make([]float64, len(prices))
 	for r, c := range b.Capacity {

@@ -97,9 +97,9 @@ type Offers interface {
 	Distinct(s OfferSet) []Distinct
 }
 
-// A Distinct is a condition on the option types of a bin: the bin types that hold its contents and have an offer in its
-// offer set. All of them together must have at least Min distinct values of some property. In Kubernetes the property
-// is a node label, and Min its minValues.
+// A Distinct is a condition on the option types of a bin: the bin types of the same supply that may hold its contents and
+// have an offer in its offer set. All of them together must have at least Min distinct values of some property. In
+// Kubernetes the property is a node label, and Min its minValues.
 type Distinct struct {
 	Min    int
 	Values [][]int32 // Values[t] are the values that bin type t has
@@ -107,7 +107,8 @@ type Distinct struct {
 
 // Options are the parameters of Solve. The zero value is valid.
 type Options struct {
-	// Fast says that Solve does not improve the bins that construction opens.
+	// Fast says that Solve omits steps 4, 5 and 7 of the package comment: it does not improve the bins that construction
+	// opens.
 	Fast bool
 	// RelaxDistinct makes Solve ignore all Distinct conditions.
 	RelaxDistinct bool

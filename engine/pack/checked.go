@@ -12,16 +12,19 @@ import (
 // those of salvage. Each plan after the first omits the pods that violations of earlier plans named.
 const maxCheckedSolves = 3
 
-// A Checked is a plan without violations, and a record of what was removed from it. A violation or a panic is caused by
-// a bug of this program, not by its input.
+// A Checked is a plan in which verify finds no violation, with the violations and panics on the way to it. A violation or a
+// panic is caused by a bug of this program, not by its input.
 type Checked struct {
 	Plan *model.Plan
-	// Leave[key] is the reason to refuse the pod with that key without planning it. It contains Options.Leave, the pods
-	// that a violation named, and the pods that caused a panic.
+	// Leave[key] is the reason to refuse the pod with that key without planning it. It contains Options.Leave, the pods that
+	// caused a panic, and the placed pods that violations named before another plan was solved. It does not contain pods
+	// that only salvage removed.
 	Leave map[string]model.Verdict
-	// Violations are all violations that verify found in earlier plans, in order of discovery.
+	// Violations are all violations that verify found in the plans before Plan, in order of discovery.
 	Violations []verify.Violation
-	// Panics are the panics of Solve and of verify, with the pods that cause them.
+	// Panics are the panics of Solve and verify because of which pods were refused, with these pods. If planning still
+	// panics without them, the plan refuses all pods, and that panic is not listed. A panic of verify during salvage is
+	// listed without pods. Then the plan refuses all pods, too.
 	Panics []Panic
 }
 
@@ -36,9 +39,10 @@ type Steps struct {
 // SolveChecked returns a plan for the same pods as Solve, in which verify finds no violation. In the worst case the
 // plan refuses all pods.
 //
-// A pod that a violation names is refused, and the other pods are planned again. After maxCheckedSolves plans, salvage
-// removes from the last plan what breaks a rule: pods, planned nodes, placements on existing nodes, or nodes of a pool.
-// If Solve or verify panics, isolate finds the pods that cause it, and these are refused.
+// If a violation names a placed pod, the pod is refused and the other pods are planned again. If no violation does, or
+// after maxCheckedSolves plans, salvage removes from the plan what breaks a rule: pods, planned nodes, placements on
+// existing nodes, or all planned nodes of a pool. If Solve or verify panics, isolate finds the pods that cause it, and
+// these are refused.
 func SolveChecked(s *model.Snapshot, o Options) Checked { return Steps{}.SolveChecked(s, o) }
 
 // SolveChecked is like the function SolveChecked, but uses the functions of st.
@@ -84,8 +88,8 @@ func podsToPlan(s *model.Snapshot) []*model.Pod {
 	return slices.CompactFunc(pods, func(a, b *model.Pod) bool { return a.Key == b.Key })
 }
 
-// plan returns a plan without the pods of c.out.Leave, and its violations. If planning panics, it adds the pods that
-// cause the panic to c.out.Leave and tries again. If the second try panics as well, the plan refuses all pods.
+// plan returns a plan without the pods of c.out.Leave, and its violations. If solving or checking panics, it adds the pods
+// that cause the panic to c.out.Leave and tries again. If the second try panics as well, the plan refuses all pods.
 func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
 	plan, violations, failed := c.try(c.out.Leave)
 	if failed == nil {
@@ -120,7 +124,7 @@ func (c *checkedSolve) refuseAll(why string) *model.Plan {
 	return refuse(&model.Plan{}, refused)
 }
 
-// podsNamed returns the reason to refuse each pod that a violation names and the plan places, by pod key.
+// podsNamed returns the pods that the plan places and that a violation names: the reason to refuse each, by pod key.
 func podsNamed(plan *model.Plan, violations []verify.Violation) map[string]model.Verdict {
 	planned := placedKeys(plan)
 	named := map[string]model.Verdict{}

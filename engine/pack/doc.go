@@ -5,12 +5,13 @@
 //
 //   - takes the time from Snapshot.Now and never reads a clock;
 //   - limits its work by numbers of steps and never by a deadline;
-//   - breaks every tie by name, so that no result depends on map order;
+//   - breaks every tie by a fixed order, such as that of names, so that no result depends on map order;
 //   - writes no logs, events or metrics: all results are in the Plan.
 //
 // # Phases
 //
-// Solve runs phases. Each takes the immutable Problem and the result of the phase before, and returns a new value.
+// Solve first refuses oversized pods and those of Options.Leave (exclude.go). Then it runs phases. The first one compiles
+// the snapshot into a Problem. Each later phase takes results of earlier phases, and returns a new value.
 //
 //	Snapshot ─ compile.Compile ─► compile.Problem    classes of equal pods, topology groups, nodes, instance types
 //	Problem  ─ assign.Assign ───► assign.Assignment  pods on existing nodes (package existing); segments: pods for new nodes
@@ -18,12 +19,12 @@
 //	packing  ─ draftPlan ───────► draft              the instance types of each node, refused pods, a first Plan
 //	draft    ─ repairer.finish ─► Plan               or another attempt, with quotas or without the refused pods
 //
-// A segment is pods of one class that need new nodes in the same topology domains, see assign.Segment. A quota limits how
-// many pods of a class the next attempt assigns to the same domains: as many as got a node there, see assign.Quotas. The
-// preferences of a pod are dropped in stages, see compile/stage.go.
+// A segment is pods of one class that need new nodes in the same topology domains, see assign.Segment. If some pods of a
+// segment get no node, a quota limits how many pods of the class later attempts assign to these domains: to the number that
+// got a node there (assign.Quotas). The preferences of a pod are dropped in stages, see compile/stage.go.
 //
-// SolveChecked checks every plan with package verify. It first refuses the pods that a violation names and plans again, and
-// then removes the parts that still break a rule.
+// SolveChecked checks each plan with package verify. If a plan breaks a rule, it refuses the pods that the violations name
+// and plans again. If that does not help, it removes the parts that break a rule (salvage.go).
 //
 // # Where to begin
 //

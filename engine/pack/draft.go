@@ -25,7 +25,8 @@ type draft struct {
 	refused map[*model.Pod]bool
 }
 
-// draftPlan returns the plan for a packing. For each new node it finds all instance types that hold the node's pods.
+// draftPlan returns the draft for a packing. For each new node it finds the instance types as which the node may be
+// launched (see launch).
 func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) *draft {
 	d := &draft{problem: p, options: o, assigned: a, packed: k, refused: map[*model.Pod]bool{}, plan: &model.Plan{}}
 	d.plan.Placements = a.Placed.Placements()
@@ -41,7 +42,7 @@ func draftPlan(p *compile.Problem, o Options, a *assign.Assignment, k *packing) 
 }
 
 // launchNodes adds the nodes that can be launched to the plan, and returns them. It adds the pods of the other nodes to
-// d.refused.
+// d.refused, and gives back what these nodes use of limits and reservations.
 func (d *draft) launchNodes() (kept []*node) {
 	nodes := d.packed.nodes
 	if len(nodes) == 0 {
@@ -76,10 +77,11 @@ func (d *draft) launchNodes() (kept []*node) {
 	return kept
 }
 
-// launch sets all fields of out except Pods and Requests. Its Options are the instance types that the node may be launched
-// as: at most Options.MaxTypes, or all if minValues needs more than that and Options.RelaxMinValues is not set. launch
-// returns false if even all types within the limits do not meet minValues and Options.RelaxMinValues is not set. left is
-// what the limits of the pools allow beyond the charges of all nodes, see withinLimits.
+// launch sets all fields of out except Pods and Requests. out.Options are the instance types as which the node may be
+// launched. They hold the node's pods and are within left, see withinLimits. For a node under a commitment, coveredOptions
+// selects them. At most MaxTypes of d.options are kept, unless minValues needs more and RelaxMinValues is not set. launch
+// returns false if even all options do not meet minValues and RelaxMinValues is not set. left is what the limits of the
+// pools allow beyond the charges of all nodes.
 func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bool {
 	out.Pool, out.Requirements = n.pool.Pool, n.offers.Requirements
 	all := n.pool.Options(n.offers, n.amount, n.instance().Reservation, n.allowed()...)
@@ -114,8 +116,8 @@ func (d *draft) launch(n *node, out *model.PlannedNode, left *catalog.Limits) bo
 	return true
 }
 
-// withinLimits returns the options whose capacity exceeds the node's charge by at most left in each limited resource. It
-// then subtracts from left the largest excess of these options, in each resource. A nil left means no limits.
+// withinLimits returns the options that exceed the node's charge by at most left in each limited resource of which they
+// exceed it. It then subtracts from left the largest excess of these options, in each resource. A nil left means no limits.
 func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*catalog.Type {
 	if left == nil {
 		return options
@@ -139,7 +141,7 @@ func withinLimits(options []*catalog.Type, n *node, left model.Resources) []*cat
 }
 
 // assignPods gives each node the next pods of its segments. For each node it returns the pods in key order, and the sum of
-// their requests and those of the node's DaemonSet pods.
+// their requests and of those of the DaemonSet pods on the type that package binpack chose.
 func (d *draft) assignPods() (pods [][]*model.Pod, requests []model.Resources) {
 	next := make([]int, len(d.assigned.Segments))
 	pods, requests = make([][]*model.Pod, len(d.packed.nodes)), make([]model.Resources, len(d.packed.nodes))

@@ -7,9 +7,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// exclude splits pods, which are in key order, into those to plan and those to refuse without planning. It refuses the
-// pods of Options.Leave and the oversized pods (see oversized). Planning reads neither the requests nor the constraints of
-// refused pods, so these cannot make it fail.
+// exclude splits pods, which are in key order, into those to plan and those to refuse without planning. It refuses the pods
+// of Options.Leave and the oversized pods (see oversized), with one Refusal for each different verdict. Planning reads
+// neither the requests nor the constraints of refused pods, so refused pods cannot make planning fail.
 func exclude(s *model.Snapshot, o Options, pods []*model.Pod) (rest []*model.Pod, refused []model.Refusal) {
 	verdicts := map[uintptr]model.Verdict{} // by address of the map of requests, which equal pods share
 	at := map[model.Verdict]int{}

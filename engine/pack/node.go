@@ -55,9 +55,9 @@ func (n *node) pods() int {
 	return sum
 }
 
-// coveredOptions returns the options that the node's commitment covers, by rising covered price, and the requirements of the
-// node. The requirements exclude offerings that the commitment does not cover. No option uses more units of the commitment
-// than the cheapest one, which uses at most Draw of the type that package binpack chose.
+// coveredOptions returns options of the node by rising covered price, and the requirements of the node. Within these
+// requirements, the node's commitment covers every launchable offering of each option. No option uses more units of the
+// commitment than the cheapest option. That one uses at most as many as the type that package binpack chose.
 func (n *node) coveredOptions(options []*catalog.Type) ([]*catalog.Type, require.Set) {
 	own := n.instance()
 	offering, _ := own.CheapestWithin(n.offers.Requirements)

@@ -18,9 +18,10 @@ type Options struct {
 	// even if no NodePool defines it.
 	Labels apiv1.LabelRules
 	// MaxTypes is the largest number of instance types among which the launch of a new node may choose. A spot launch is
-	// more likely to succeed with more types. 0 means the default 600.
+	// more likely to succeed with more types. The node has more types only if minValues requires them and RelaxMinValues is
+	// not set. 0 means the default 600.
 	MaxTypes int
-	// Fast says that Solve does not replace new nodes by cheaper ones, see binpack.Options. It still repairs plans
+	// Fast says that Solve does not improve the packing of new nodes, see binpack.Options.Fast. It still repairs plans
 	// (repair.go).
 	Fast bool
 	// Leave[key] is the reason to refuse the pod with that key. Such pods are not planned.
@@ -39,16 +40,19 @@ type Options struct {
 	// MaxNodeCPU is the largest cpu capacity of a new node, in millicores. It limits how much capacity a single node
 	// failure takes away. 0 means no limit.
 	MaxNodeCPU int64
-	// Slack is the share of a new node's cpu and memory that the plan leaves free, from 0 to 0.5. It helps if
+	// Slack is the share of the allocatable cpu and memory of a new node that the plan leaves free, from 0 to 0.5. It is
+	// smaller on instance types that would otherwise not hold a pod that they can hold (Catalog.LeaveSlack). Slack helps if
 	// kube-scheduler binds pods to other nodes than planned. If a plan without Slack places more pods, Slack is ignored.
 	Slack float64
 }
 
-// A PreferencePolicy says how preferences of pods are treated.
+// A PreferencePolicy says how preferred affinity, and topology spread with ScheduleAnyway, are treated. It does not affect
+// PreferNoSchedule taints: they keep pods off a node unless the pods get no node otherwise.
 type PreferencePolicy string
 
-// PreferenceRespect drops a preference of a pod only if the pod gets no node otherwise. PreferenceIgnore ignores all
-// preferences.
+// PreferenceRespect treats these preferences as requirements at first, and drops one after another while a pod gets no node
+// (compile/stage.go). Pods that stay on the node to which they are nominated need not meet them. PreferenceIgnore ignores
+// all these preferences.
 const (
 	PreferenceRespect PreferencePolicy = "Respect"
 	PreferenceIgnore  PreferencePolicy = "Ignore"
@@ -73,7 +77,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate returns one error that lists all invalid fields.
+// Validate returns one error that lists all invalid fields, nil if all are valid.
 func (o Options) Validate() error {
 	var errs []error
 	if o.MaxTypes < 0 {

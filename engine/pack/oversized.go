@@ -6,8 +6,9 @@ import "github.com/karpenter-go/karpenter/engine/model"
 // which is 8.8 billion cores or 8 TiB. The sum of a million such requests does not overflow int64.
 const maxRequest = 1 << 43
 
-// oversized returns a verdict that is not OK if some request exceeds maxRequest and no empty node holds that much. A request
-// of model.MaxAmount is always oversized.
+// oversized returns a verdict on the first resource, in the order of Resources.Names, of which the request exceeds
+// maxRequest and also the allocatable amount of every node and instance type. A request of model.MaxAmount is always
+// oversized. The verdict is OK if there is no such resource.
 func oversized(s *model.Snapshot, requests model.Resources) model.Verdict {
 	large := false
 	for _, v := range requests {

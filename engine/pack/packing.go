@@ -17,7 +17,7 @@ type packing struct {
 	nodes []*node
 	// served[i] is the number of pods of segment i that have a node. They are the first of Segment.Pods.
 	served []int
-	// limits are what remains of pool limits and reservations after the charges of the nodes.
+	// limits are what remains of pool limits, reservations and commitments after the charges of the nodes.
 	limits *catalog.Limits
 	// floor returns a lower bound on the price of nodes that hold the pods of the given nodes. It assumes that the given
 	// nodes from reservations and under commitments keep their pods, and that only these nodes use reservations and
@@ -90,7 +90,8 @@ type knownBound struct {
 }
 
 // bound returns the lower bound that packing.floor describes. A node from a reservation adds its own price, because the
-// relaxation has no reservations. A node under a commitment adds none. k is a bound that is already known.
+// relaxation has no reservations. A node under a commitment adds none. If the nodes hold exactly k.copies, bound returns
+// k.bound.
 func bound(r *binpack.Relaxation, nodes []*node, k *knownBound) float64 {
 	copies, reserved := make([]int, len(k.copies)), 0.0
 	for _, n := range nodes {
@@ -113,8 +114,8 @@ func bound(r *binpack.Relaxation, nodes []*node, k *knownBound) float64 {
 	return reserved + r.Bound(copies)
 }
 
-// problemOf returns the bin packing problem of the items and pools, which are consecutive in Catalog.Pools. l is what limits
-// and reservations still allow.
+// problemOf returns the bin packing problem of the items and pools, which are consecutive in Catalog.Pools. l is what
+// limits, reservations and commitments still allow.
 func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []binpack.Item, l *catalog.Limits) *binpack.Problem {
 	out := &binpack.Problem{
 		Dimensions: p.Dimensions.Len(), Units: p.Dimensions.Units, Groups: len(p.Groups),
@@ -136,7 +137,8 @@ func problemOf(p *compile.Problem, o Options, pools []*catalog.Pool, items []bin
 	return out
 }
 
-// itemsOf returns the segments as items of package binpack, in the same order. The names of the items have this order, too.
+// itemsOf returns the segments as items of package binpack, in the same order. Sorted by name, the items have the same
+// order.
 func itemsOf(a *assign.Assignment) []binpack.Item {
 	items := make([]binpack.Item, len(a.Segments))
 	uses := map[*catalog.Fit][]binpack.Use{}
@@ -177,8 +179,9 @@ func countsOf(s *assign.Segment) []binpack.Count {
 	return out
 }
 
-// boundsOf returns, for a node that holds a pod with the rules, the most pods of each topology group that it may hold.
-// Affinity over the hostname sets no bound: bundles and DaemonFilters ensure that the node has the required pod.
+// boundsOf returns bounds on the contents of a node that holds a pod with the rules: the most pods of each topology group
+// over the hostname. Affinity over the hostname sets no bound: bundles and DaemonFilters ensure that the node has the
+// required pod.
 func boundsOf(rules []compile.Rule) []binpack.Bound {
 	var out []binpack.Bound
 	for _, r := range rules {

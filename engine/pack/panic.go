@@ -13,11 +13,11 @@ import (
 // maxIsolations is the number of plans after which isolate splits no more groups of pods.
 const maxIsolations = 48
 
-// A Panic is a panic of Solve or of verify, and the pods that cause it: without them a plan can be made.
+// A Panic is a panic of Solve or of verify, and the pods that were refused because of it.
 type Panic struct {
-	// Pods are the pods that were refused because of the panic, in the order in which they were found.
+	// Pods are in the order in which isolate found them, or in key order if all pods were refused.
 	Pods []*model.Pod
-	// Value is the text of the panic value. Stack lists the functions on the call stack, innermost first.
+	// Value is the text of the panic value. Stack lists the functions on the call stack, see stack.
 	Value, Stack string
 }
 
@@ -45,8 +45,9 @@ func recovered(f func()) (failed *Panic) {
 	return nil
 }
 
-// stack returns the functions on the call stack, innermost first, down to the one that recovered called. It omits the
-// callers of recovered, so that the same panic always has the same stack.
+// stack returns the functions on the call stack, innermost first, down to the one that recovered called. It omits functions
+// of package runtime, frames after the 64th, and the callers of recovered, so that the same panic always has the same
+// stack.
 func stack() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -68,13 +69,13 @@ func panicReason(p Panic) string {
 	return "planning failed with this pod, so the other pods are planned without it: " + p.Value
 }
 
-// isolate finds the pods that cause a panic. It adds these pods to c.out.Leave, and the panics that it sees to
-// c.out.Panics. first is the panic of a plan with all pods.
+// isolate finds the pods that cause a panic. It adds these pods to c.out.Leave, and the panics because of which it refuses
+// them to c.out.Panics. first is the panic of a plan with all pods except those in c.out.Leave.
 //
 // The search keeps a set of pods for which a plan can be made, and tries to add groups of pods to it. At first, each
 // namespace is a group. If a plan with several groups panics, each half of the groups is tried. If a plan with one
-// namespace panics, its pods are grouped by owner, and these groups are tried. If a plan with the pods of one owner
-// panics, they are refused. After maxIsolations plans, all groups of a plan that panics are refused.
+// namespace panics, its pods are grouped by owner, and each half of these groups is tried. If a plan with the pods of a
+// single owner panics, they are refused. After maxIsolations plans, all groups of a plan that panics are refused.
 func (c *checkedSolve) isolate(first Panic) {
 	i := &isolation{checkedSolve: c, plannable: map[string]bool{}}
 	for _, p := range c.pods {
@@ -90,7 +91,7 @@ type isolation struct {
 	*checkedSolve
 	pods      []*model.Pod    // the pods among which isolate searches
 	plannable map[string]bool // keys of pods that can be planned together without a panic
-	tries     int             // the number of plans made so far
+	tries     int             // the number of plans that admit made so far
 }
 
 // admit adds the groups to the plannable pods if a plan with all of these pods does not panic. Otherwise narrow tries

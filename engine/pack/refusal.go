@@ -62,8 +62,9 @@ func (d *draft) reasons(c *compile.Class) []model.PoolVerdict {
 	return append(out, p.Unusable...)
 }
 
-// explain returns why the pool can launch no node for a pod of the class. It considers only required constraints. If the pod
-// has several node terms, it returns the reason of the term that passes the most checks.
+// explain returns why the pool can launch no node for a pod of the class. It considers only required constraints. If the
+// pod has several node terms and the pool can meet none of them, it returns the reason of the term that passes the most
+// checks.
 func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 	last := c.Last()
 	if taint, refused := last.Tolerations.Refuse(pool.Taints); refused {
@@ -86,7 +87,8 @@ func (d *draft) explain(c *compile.Class, pool *catalog.Pool) model.Verdict {
 }
 
 // explainRest returns why the pool can launch no node for the class in stage s, although one of its types holds a pod. The
-// reason is a DaemonSet, a limit, minValues, or constraints on other pods. If it is none of these, the rule is RuleEffort.
+// reason is a DaemonSet or its host port, a limit, a reservation, minValues, or constraints on other pods. If it is none of
+// these, the rule is RuleEffort.
 func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Pool) model.Verdict {
 	cat := d.problem.Catalog
 	needs := catalog.Needs{Terms: s.Terms, Tolerations: s.Tolerations, Demand: c.Demand, Ports: c.Ports, Daemons: s.Daemons}
@@ -131,9 +133,10 @@ func (d *draft) explainRest(c *compile.Class, s *compile.Stage, pool *catalog.Po
 	return model.Verdict{Rule: model.RuleEffort}
 }
 
-// explainDaemonAffinity returns a verdict on the first affinity rule of the stage that selects DaemonSet pods on new nodes
-// but cannot be met by them: over a label that nodes share, or if none of these DaemonSets is certain, or if DaemonSet pods
-// cannot meet all affinity of the stage over the hostname. Otherwise the verdict is OK.
+// explainDaemonAffinity returns a verdict on the first affinity rule of the stage that selects pods of DaemonSets on new
+// nodes, although these pods cannot meet it. That is so for a rule over a label that nodes share. For a rule over the
+// hostname it is so if no DaemonSet whose pods the rule selects is certain, or if Stage.DaemonAffinity is nil. Otherwise
+// the verdict is OK.
 func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {
@@ -147,7 +150,8 @@ func (d *draft) explainDaemonAffinity(s *compile.Stage) model.Verdict {
 	return model.Verdict{}
 }
 
-// topologyVerdict returns the verdict on a constraint of the given kind, with the DaemonSets whose pods it counts.
+// topologyVerdict returns the verdict on a constraint of the given kind. It names the DaemonSets that may run on new nodes
+// and whose pods the group counts, if there are any.
 func (d *draft) topologyVerdict(kind topology.Kind, g *compile.Group) model.Verdict {
 	v := model.Verdict{Rule: model.RuleTopology, Cause: causes[kind], Key: d.problem.Keys[g.Key].Label}
 	if names := d.problem.DaemonsOf(g); len(names) > 0 {
@@ -161,9 +165,10 @@ var causes = map[topology.Kind]model.Cause{
 	topology.Spread: model.CauseSpread, topology.Near: model.CauseAffinity, topology.Apart: model.CauseAntiAffinity,
 }
 
-// explainCharge returns the verdict on a limit that prevents a launch with minValues. For each reservation, and for none,
-// it takes the cheapest instance types that together meet minValues, and the limit that one of them exceeds by the largest
-// amount. It returns the first such limit. If there is none, the verdict is OK. on is the part of a Fit for the pool.
+// explainCharge returns the verdict on a limit that prevents a launch with minValues. For each reservation or commitment,
+// and for none, it takes the cheapest instance types that together meet minValues, and the limit that one of them exceeds
+// by the largest amount. It returns the first such limit. If there is none, the verdict is OK. on is the part of a Fit for
+// the pool.
 func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *catalog.Demand) (most model.Verdict) {
 	on.Types.Each(func(i int) {
 		options := pool.Options(on.Set, demand.Amount, pool.Types[i].Reservation).Types
@@ -181,7 +186,7 @@ func (d *draft) explainCharge(pool *catalog.Pool, on catalog.PoolFit, demand *ca
 	return most
 }
 
-// explainDaemons returns a verdict that names the DaemonSets whose pods keep the class off new nodes.
+// explainDaemons returns a verdict that names the DaemonSets whose pods may keep the class off new nodes.
 func (d *draft) explainDaemons(c *compile.Class, s *compile.Stage) model.Verdict {
 	names := d.problem.BlockingDaemons(c, s)
 	return model.Verdict{Rule: model.RuleTopology, Cause: model.CauseDaemons, Subject: daemonSets(names)}
@@ -196,7 +201,8 @@ func daemonSets(names []string) string {
 }
 
 // explainRules returns the first topology constraint that may leave no domain for the class: one of its own, or the
-// anti-affinity of other pods. The verdict is OK if there is none.
+// anti-affinity of other pods. It skips spread and anti-affinity over the hostname, because an empty node meets them. The
+// verdict is OK if there is none.
 func (d *draft) explainRules(c *compile.Class, s *compile.Stage) model.Verdict {
 	p := d.problem
 	for r := range s.Rules {

@@ -11,7 +11,8 @@ import (
 const maxAttempts = 4
 
 // A repairer decides what the next attempt changes if a draft leaves pods without a node after they got a topology
-// domain. Limits and minValues cause that. The next attempt gives such pods other domains, or omits them.
+// domain. For example, limits and minValues cause that. The next attempt gives some of these pods other domains, or omits
+// the refused pods.
 //
 // No repair adds a pod to a planned node. A refused pod that fits there is bound by kube-scheduler once the node runs.
 type repairer struct {
@@ -21,10 +22,10 @@ type repairer struct {
 	attempts int
 }
 
-// finish returns the final plan, or nil after setting the presets of another attempt. It tries again while new quotas
-// help, for at most maxAttempts attempts, even after a consistent draft. Then it returns the best consistent plan: the
-// one that places the most pods, and of those the cheapest. Without one it omits the refused pods and tries again. After
-// 2*maxAttempts attempts it returns the last plan.
+// finish returns the final plan, or nil after setting the presets of another attempt. For at most maxAttempts attempts it
+// tries again as long as Quotas.Learn lowers a quota, even after a consistent draft. Then it returns the best consistent
+// plan: the one that places the most pods, and of those the cheapest. Without one it omits the refused pods and tries
+// again. After 2*maxAttempts attempts it returns the last plan.
 func (r *repairer) finish(d *draft) *model.Plan {
 	r.attempts++
 	if d.isConsistent() && (r.best == nil || d.isBetter(r.best)) {
@@ -50,9 +51,9 @@ func (r *repairer) finish(d *draft) *model.Plan {
 }
 
 // isConsistent reports whether every pod that got a domain, and that a topology group counts, also got a node.
-// Otherwise the placements of other pods may be invalid. A bundle (Size > 1) may contain counted pods of other classes.
-// If there are topology groups and a node cannot be launched (draft.refused), isConsistent returns false without looking
-// at the pods of the node.
+// Otherwise the placements of other pods may be invalid. A bundle (Segment.Size > 1) may contain counted pods of another
+// class. Without topology groups the result is true. With them, if a node cannot be launched (draft.refused), isConsistent
+// returns false without looking at the pods of the node.
 func (d *draft) isConsistent() bool {
 	if len(d.problem.Groups) == 0 {
 		return true

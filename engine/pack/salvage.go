@@ -37,8 +37,8 @@ type removal struct {
 	pods     map[string]string // the pods to remove: reason by pod key
 }
 
-// partsNamed returns the parts of the plan that the violations name: pods, planned nodes, all planned nodes of a
-// NodePool, and existing nodes.
+// partsNamed returns the parts of the plan that the violations name. For each violation this is the first that it names of:
+// a pod, a planned node, an existing node, a NodePool with all its planned nodes.
 func partsNamed(plan *model.Plan, violations []verify.Violation) removal {
 	b := removal{nodes: map[int]string{}, existing: map[string]string{}, pods: map[string]string{}}
 	for _, v := range violations {
@@ -62,8 +62,8 @@ func partsNamed(plan *model.Plan, violations []verify.Violation) removal {
 	return b
 }
 
-// without returns the plan without the parts b: with a new price and no floor. It refuses the pods that have no node any
-// more.
+// without returns the plan without the parts b, with a new price and without a floor. It refuses the pods that have no node
+// any more.
 func (c *checkedSolve) without(plan *model.Plan, b removal) *model.Plan {
 	rest := &model.Plan{}
 	reasons := maps.Clone(b.pods)

@@ -8,7 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/pack/compile"
 )
 
-// Solve returns a plan for the pending pods of s, and for the displaced pods: those on nodes that are being deleted.
+// Solve returns a plan for the pending pods of s, and for the displaced ones (Snapshot.Displaced): pods that need another
+// place because their node is being deleted.
 func Solve(s *model.Snapshot, o Options) *model.Plan {
 	pods, refused := exclude(s, o, podsToPlan(s))
 	if len(pods) == 0 {

@@ -25,7 +25,7 @@ import (
 //
 // Without maxima, the constraint of a bin is one linear row for each choice of a group per dimension: too many rows.
 // Such a row is called a cut. Solve adds violated cuts until no cut is violated, at most maxRounds times (Kelley 1960). It
-// keeps the cuts and the basis for the next solve.
+// keeps the cuts for the next solve (but see maxCuts), and with several groups the basis (but see exactPivots).
 type Covering struct {
 	dimensions, groups int
 	bins               []CoverBin

@@ -14,7 +14,7 @@ import (
 // An Assignment records which pods go to existing nodes, and in which topology domains the other pods get new nodes.
 type Assignment struct {
 	Problem *compile.Problem
-	// Limits are what NodePool limits and reservations allow before new nodes are planned.
+	// Limits are what NodePool limits, reservations and commitments allow before new nodes are planned.
 	Limits *catalog.Limits
 	// Placed has the pods on existing nodes, and the counts and order of all placed pods.
 	Placed *existing.Placement
@@ -109,8 +109,8 @@ func (a *Assignment) spreadOver(c *compile.Class, s *compile.Stage, choices []*C
 	}
 }
 
-// best returns the choice for the next pods, and how many pods get it. Of the choices that the rules allow, it is the
-// least crowded (see Allows), and of equally crowded ones the cheapest. best is nil if the rules allow none.
+// best returns the choice for the next pods, and how many pods get it. Of the choices that Allows admits, it is the least
+// crowded, and of equally crowded ones the cheapest (Fit.PerPod). best is nil if Allows admits none.
 func (a *Assignment) best(c *compile.Class, s *compile.Stage, choices []*Choice) (best *Choice, n int) {
 	least := 0
 	for _, ch := range choices {
@@ -144,8 +144,8 @@ func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
 
 // Allows returns how many more pods of the class may get the choice. crowd is the number of pods that the spread
 // constraints of the stage count in its domains. If the stage has no rules over domains, the spread constraints of other
-// pods are used. Allows returns 0 for spread over a key whose values on new nodes are not all known (Key.Open): another
-// new node might be in an empty domain.
+// pods that count the class are used. Allows returns 0 for spread over a key whose values on new nodes are not all known
+// (Key.Open): another new node might be in an empty domain.
 func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	counts := a.Placed.Counts
 	n = a.quotas.left(c, s, ch)
@@ -176,7 +176,7 @@ func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, 
 }
 
 // enter records that n pods of the class get new nodes in the domains of the choice. It adds them to the counts, applies
-// their required anti-affinity (Counts.Reserve), and subtracts n from the quota of the choice.
+// their required anti-affinity (Counts.Reserve), and subtracts n from the quota of the choice, if it has one.
 func (a *Assignment) enter(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	a.quotas.spend(c, s, ch, n)
 	counts := a.Placed.Counts

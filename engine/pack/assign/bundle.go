@@ -13,7 +13,7 @@ import (
 // bundle's own class.
 const (
 	maxLeaders  = 8   // leaders that are tried
-	maxExamined = 512 // classes that are considered as leaders
+	maxExamined = 512 // classes, from the first in placement order, that are considered as leaders
 )
 
 // bundle adds a segment of one bundle for class c: pods that must share a new node. They have affinity over the
@@ -41,7 +41,7 @@ func bundle(a *Assignment, c *compile.Class, s *compile.Stage) bool {
 		if leader != nil {
 			choices = a.choicesWith(c, s, leader.Last().Keys)
 		}
-		least := most // a preference must not divide a bundle
+		least := most // a stage with preferences must not divide the pods among several bundles
 		if s == c.Last() {
 			least = 1
 		}
@@ -81,9 +81,9 @@ func mostOnNewNode(r *compile.Rule) int {
 }
 
 // leaders returns the classes, at most maxLeaders, that can supply the leader of a bundle of c: one pod that meets all
-// affinity over the hostname of c's pods. The leader must not depend on other pods. So it has no such affinity itself, or
-// it meets its affinity by itself and is the only unplaced pod of its class. The last element is nil if no leader is
-// needed, because a pod of c may come first.
+// affinity over the hostname of c's pods. The leader must not depend on other pods. So its class has no required affinity
+// over the hostname, or it meets its affinity by itself and is the only unplaced pod of its class. The last element is nil
+// if no leader is needed, because a pod of c may come first.
 func leaders(a *Assignment, c *compile.Class, s *compile.Stage) []*compile.Class {
 	groups, mayLead := affinityGroups(a, c, s)
 	var out []*compile.Class
@@ -129,7 +129,8 @@ func canJoin(a *Assignment, c *compile.Class, s *compile.Stage, leader *compile.
 	return may > 0
 }
 
-// restricts reports whether a spread or anti-affinity rule of the stage counts pods of one of the groups.
+// restricts reports whether a spread or anti-affinity rule of the stage counts pods of one of the groups, over any topology
+// key.
 func restricts(s *compile.Stage, groups []int) bool {
 	for r := range s.Rules {
 		if r.Kind != topology.Near && slices.Contains(groups, r.Group) {

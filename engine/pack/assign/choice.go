@@ -14,7 +14,7 @@ import (
 // pod.
 type Choice struct {
 	Keys    []int              // indices of the topology keys
-	Domains []int              // Domains[i] is the domain of Keys[i]
+	Domains []int              // Domains[i] is the domain of Keys[i], or Outside or Unsettled
 	Terms   *catalog.NodeTerms // the node terms, with the preferred one in front
 	Fit     *catalog.Fit
 }
@@ -31,7 +31,7 @@ type choiceKey struct {
 	anyDomain                      bool
 }
 
-// Domain returns the domain of the key, Outside if the choice has none.
+// Domain returns the domain of the key, Outside if the key is not in Keys.
 func (ch *Choice) Domain(key int) int {
 	if i := slices.Index(ch.Keys, key); i >= 0 {
 		return ch.Domains[i]
@@ -39,8 +39,8 @@ func (ch *Choice) Domain(key int) int {
 	return compile.Outside
 }
 
-// Choices returns the choices with which the class may get new nodes. The domains of a key come in this order: an
-// unknown value, no label, values by name.
+// Choices returns the choices with which the class may get new nodes in stage s. The domains of a key come in this order:
+// an unknown value, no label, values by name.
 func (a *Assignment) Choices(c *compile.Class, s *compile.Stage) []*Choice {
 	return a.combinations(c, s, s.Keys, s.Daemons)
 }
@@ -140,7 +140,7 @@ func (a *Assignment) appendRotations(out []*Choice, ch Choice, needs catalog.Nee
 
 // pinned returns terms and the tolerations of the stage, narrowed to nodes on which all required spread constraints that
 // select the pods count them. On other nodes a constraint might not count them, so the number of counted pods would not be
-// known. Spread over the hostname is ignored.
+// known. Spread over the hostname is ignored. So is nodeAffinityPolicy of a constraint whose nodes cannot meet the terms.
 func (a *Assignment) pinned(c *compile.Class, s *compile.Stage, terms *catalog.NodeTerms) (*catalog.NodeTerms, *catalog.Tolerations) {
 	tolerations := s.Tolerations
 	in := a.Problem.Intern

@@ -9,7 +9,7 @@ import (
 )
 
 // Quotas limit how many pods of a class get a Choice: as many as got a node with it in an earlier assignment. The other
-// pods get other domains, fewer preferences, or existing nodes.
+// pods get other domains, fewer preferences, existing nodes, or no node.
 type Quotas map[quotaKey]int
 
 // A quotaKey identifies a Choice for pods of a class in one stage: the choices of a stage have different Fits.
@@ -38,9 +38,10 @@ func (q Quotas) spend(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	}
 }
 
-// Learn returns quotas that are lowered for each Choice with which some pods got no node, if the pods may be placed otherwise
-// (Segment.hasAlternatives). The first served[i] pods of segments[i] have a planned node. refused are the pods whose planned
-// node cannot be launched. changed says that some quota is lowered, so that an assignment with the new quotas may be better.
+// Learn returns q with a new or lower quota for each Choice with which some pods got no node, if the pods may be placed
+// otherwise (Segment.hasAlternatives). The quota is the number of pods of the class that got a node. The first served[i]
+// pods of segments[i] have a planned node. refused are the pods whose planned node cannot be launched. changed says that
+// some quota is new or lower, so that an assignment with the result may be better.
 func (q Quotas) Learn(segments []*Segment, served []int, refused map[*model.Pod]bool) (learned Quotas, changed bool) {
 	if len(refused) == 0 && !slices.ContainsFunc(segments, func(s *Segment) bool { return served[s.Index] < len(s.Pods) }) {
 		return q, false

@@ -9,9 +9,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// markReachable makes a domain eligible for a spread group if a pending pod can get a new node in the domain on which the
-// group counts pods. As soon as such a node exists, kube-scheduler includes its domain in the skew. If the group
-// counts no pods in the domain, the global minimum is then zero.
+// markReachable makes a domain eligible for a spread group if an unplaced pod may get a new node in the domain on which the
+// group counts pods (see launchesIn). It skips groups over the hostname. As soon as such a node exists, kube-scheduler
+// includes its domain in the skew. If the group counts no pods in the domain, the global minimum is then zero.
 func markReachable(a *Assignment) {
 	launching := map[launchKey]bool{}
 	for i, g := range a.Problem.Groups {
@@ -32,7 +32,7 @@ type launchKey struct {
 	labels string
 }
 
-// reaches reports whether some pool may launch a node in domain d for a pending pod, on which the group counts pods.
+// reaches reports whether some pool may launch a node in domain d for an unplaced pod, on which the group counts pods.
 // launching holds results of launchesIn.
 func reaches(a *Assignment, g *compile.Group, d int, launching map[launchKey]bool) bool {
 	p := a.Problem
@@ -66,7 +66,7 @@ func reaches(a *Assignment, g *compile.Group, d int, launching map[launchKey]boo
 	return false
 }
 
-// launchesIn reports whether the pool may launch a node with these labels for some pending pod. Preferences of the pod are
+// launchesIn reports whether the pool may launch a node with these labels for some unplaced pod. Preferences of the pod are
 // dropped. minValues and the pod's topology rules are ignored, so the result may be true although no such node is launched.
 // That is safe: one more eligible domain can only lower the global minimum of a spread constraint.
 func launchesIn(a *Assignment, pool *catalog.Pool, labels require.Set) bool {

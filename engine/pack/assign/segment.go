@@ -9,20 +9,22 @@ import (
 )
 
 // A Segment is pods of one class that need new nodes with the same Choice of domains. For package binpack it is one
-// item with identical copies. A copy is one pod, or a bundle of pods that must share a node.
+// item with identical copies. A copy is one pod, or a bundle: pods that must share a node. A bundle may also contain one
+// pod of another class, the leader (bundle.go).
 type Segment struct {
 	Index  int // index in Assignment.Segments
 	Class  *compile.Class
 	Stage  *compile.Stage
 	Choice *Choice
-	// Size is the number of pods in a bundle, 1 if the pods need not share a node. The first Leaders of them belong to
-	// another class.
+	// Size is the number of pods in a bundle, 1 if the pods need not share a node. Leaders is 1 if the first pod of a bundle
+	// is a leader, else 0.
 	Size, Leaders int
 	// Demand and Fit are those of one bundle.
 	Demand *catalog.Demand
 	Fit    *catalog.Fit
-	// Rules are the rules over the hostname of a bundle's pods. Members are the topology groups over the hostname that
-	// count its pods. Weights[i] is how many of its pods group Members[i] counts; nil Weights means all of them.
+	// Rules are the rules over the hostname of a bundle's pods, for bundles without those of affinity. Members are the
+	// topology groups over the hostname that count its pods. Weights[i] is how many of its pods group Members[i] counts; nil
+	// Weights means all of them.
 	Rules            []compile.Rule
 	Members, Weights []int
 	// Pods are the pods of all bundles, bundle after bundle.
@@ -43,11 +45,11 @@ func (s *Segment) Weight(i int) int {
 // owns reports whether Pods[i] belongs to the segment's class and is not a leader.
 func (s *Segment) owns(i int) bool { return i%s.Size >= s.Leaders }
 
-// addSegment adds the next n pods of the class to its segment with the stage and the choice's Fit. It creates the segment
-// if there is none.
+// addSegment adds the next n pods of the class to its segment with the stage and the choice's Fit. It searches only the
+// segments that follow the last one of another class. If there is none, it creates one.
 func (a *Assignment) addSegment(c *compile.Class, s *compile.Stage, ch *Choice, n int) {
 	var segment *Segment
-	for _, other := range slices.Backward(a.Segments) { // the segments of c are the last ones
+	for _, other := range slices.Backward(a.Segments) {
 		if other.Class != c {
 			break
 		}

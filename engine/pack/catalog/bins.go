@@ -40,7 +40,8 @@ func (l *Limits) Budget(p *Pool) []int64 {
 	return out
 }
 
-// Supplies returns how many units are left of each reservation and commitment, by Reservation.Index.
+// Supplies returns how many units are left of each reservation and commitment, by Reservation.Index. It is not a copy:
+// callers must not change it.
 func (l *Limits) Supplies() []int { return l.reservations }
 
 // ChargeOf converts a charge, in the order of limitNames, to resources.
@@ -84,7 +85,7 @@ func (o offerAlgebra) Meet(a, b binpack.OfferSet) (binpack.OfferSet, bool) {
 	return binpack.OfferSet(s.ID), true
 }
 
-// Prices returns the lowest price of each type in the set, see binpack.Offers.
+// Prices returns OfferSet.Prices of the set, see binpack.Offers.
 func (o offerAlgebra) Prices(s binpack.OfferSet) []float64 { return o.p.Set(int(s)).Prices }
 
 // Distinct returns the minValues of the set as conditions, see binpack.Offers.

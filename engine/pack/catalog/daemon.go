@@ -26,7 +26,7 @@ type DaemonPod struct {
 // A Presence says that a DaemonSet's pod may run on a node, by what is known of the node's labels.
 type Presence struct {
 	Index   int  // index of the DaemonSet in Snapshot.Daemons
-	Certain bool // its node selector and node affinity match for all possible values of the labels
+	Certain bool // its node selector and node affinity match for all possible values of the labels, and have no matchFields
 }
 
 // An Overhead is what the DaemonSet pods on a node use.
@@ -36,9 +36,9 @@ type Overhead struct {
 	WithVolumes []*model.Daemon // the DaemonSets whose pods have volumes
 }
 
-// DaemonsTolerating returns the DaemonSets whose pods tolerate the taints. registered says that the nodes are
-// registered. Before that, deprecated label names in node selector and node affinity are replaced by current ones,
-// because a node gets both.
+// DaemonsTolerating returns the DaemonSets whose pods tolerate the taints. Taints with effect PreferNoSchedule are ignored.
+// registered says that the nodes are registered. Before that, deprecated label names in node selector and node affinity are
+// replaced by current ones, because a node gets both.
 func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels apiv1.LabelRules, registered bool) []DaemonPod {
 	var out []DaemonPod
 	for i, d := range daemons {
@@ -59,7 +59,8 @@ func DaemonsTolerating(daemons []*model.Daemon, taints []corev1.Taint, labels ap
 }
 
 // DaemonTerms returns the alternative label requirements of a DaemonSet's node selector and required node affinity.
-// They do not include matchFields, which select nodes by name. byName says that there are matchFields.
+// They do not include matchFields, which select nodes by name. byName says that there are matchFields. Without terms, no
+// node matches.
 func DaemonTerms(spec *corev1.PodSpec) (terms []require.Set, byName bool) {
 	selector := require.FromLabels(spec.NodeSelector)
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
@@ -151,7 +152,7 @@ func PresencesOn(daemons []DaemonPod, reqs require.Set, known func(string) bool)
 }
 
 // meets reports whether node selector and node affinity of the DaemonSet may match a node with labels that meet reqs.
-// certain says that they match for all possible values of the labels. known is as in OverheadOf.
+// certain says that they match for all possible values of the labels and have no matchFields. known is as in OverheadOf.
 func (d *DaemonPod) meets(reqs require.Set, known func(string) bool) (may, certain bool) {
 	if d.anywhere {
 		return true, !d.byName
@@ -196,7 +197,7 @@ func MergePresences(a, b []Presence) []Presence {
 	return out
 }
 
-// Owns reports whether the DaemonSet owns the pod.
+// Owns reports whether the DaemonSet owns the pod, by namespace and name of the owner.
 func Owns(d *model.Daemon, pod *model.Pod) bool {
 	return pod.Object.Namespace == d.Object.Namespace &&
 		slices.ContainsFunc(pod.Object.OwnerReferences, func(o metav1.OwnerReference) bool {

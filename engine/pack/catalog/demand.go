@@ -114,8 +114,8 @@ func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 	return t
 }
 
-// BothMeet returns the NodeTerms of the nodes that meet both arguments. It returns nil if no node can. If there are more
-// than MaxAlternatives combinations of terms, it omits some, and so some of these nodes.
+// BothMeet returns the NodeTerms of the nodes that meet both arguments. It returns nil if no node can. It adds a
+// combination of two terms only while it has less than MaxAlternatives terms, so it may omit some of these nodes.
 func (in *Interner) BothMeet(a, b *NodeTerms) *NodeTerms {
 	var terms []require.Set
 	for _, x := range a.Terms {

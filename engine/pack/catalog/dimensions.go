@@ -10,9 +10,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// Dimensions are the components of demand and capacity vectors. They are the resources that some pending pod requests,
-// then one dimension for each CSI driver with an attach limit. Amounts are millicores of cpu, and whole units of
-// everything else: bytes, pods, devices, volumes.
+// Dimensions are the components of demand and capacity vectors. They are the resources that some pod to plan requests, then
+// one dimension for each CSI driver of these pods' volumes for which an attach limit is known. Amounts are millicores of
+// cpu, and whole units of everything else: bytes, pods, devices, volumes.
 type Dimensions struct {
 	Names []corev1.ResourceName
 	// Plain is the number of resources. Later dimensions are numbers of attached volumes.
@@ -25,7 +25,8 @@ type Dimensions struct {
 // Unlimited is the number of nodes that Limits.Allow returns if there is no limit. It exceeds any amount.
 const Unlimited = math.MaxInt64
 
-// NewDimensions returns one dimension for each resource that a pod requests, in the order of model.CompareResources.
+// NewDimensions returns one dimension for each resource of which a pod requests more than 0, in the order of
+// model.CompareResources. NewVolumes adds those of volumes.
 func NewDimensions(pods []*model.Pod) *Dimensions {
 	seen, known := map[corev1.ResourceName]bool{}, map[uintptr]bool{}
 	d := &Dimensions{}

@@ -22,7 +22,8 @@ type Fit struct {
 	PerPod float64
 }
 
-// A PoolFit is the part of a Fit for one pool. Set is nil if the pool's taints or all its types exclude the pods.
+// A PoolFit is the part of a Fit for one pool. Set is nil if no type of the pool holds such a pod, or if the pods do not
+// tolerate the pool's taints.
 type PoolFit struct {
 	Set   *OfferSet
 	Types typeset.Set // the types with an offering in Set that hold one pod
@@ -82,8 +83,8 @@ func (c *Catalog) Fit(n Needs) *Fit {
 	return f
 }
 
-// fitTerm returns the offerings of p that meet n.Terms.Terms[term] and the types that hold a pod, and false if there are
-// none. extra is the text of n.Extra.
+// fitTerm returns the offerings of p that meet n.Terms.Terms[term] and n.Extra, and the types that hold a pod, and false if
+// there are none. extra is the text of n.Extra.
 func (c *Catalog) fitTerm(p *Pool, n *Needs, term int, extra string) (PoolFit, bool) {
 	k := setKey{p.Index, n.Terms.ID, term, extra}
 	s, ok := c.byTerm[k]

@@ -78,8 +78,9 @@ func (l *Limits) Limited(p *Pool) bool { return l.pools[p.Index] != nil }
 // Left returns what the limits of p still allow, nil if p has no limits. It is not a copy: changing it changes l.
 func (l *Limits) Left(p *Pool) model.Resources { return l.pools[p.Index] }
 
-// Allow returns how many more nodes of type t the limits of its pool and its reservation allow, Unlimited if it has neither.
-// If it returns 0, the verdict names the limit that is exceeded, or the reservation that has too few units left.
+// Allow returns how many more nodes of type t the limits of its pool and its reservation allow, Unlimited if they set no
+// limit. If it returns 0, the verdict names the limit that is exceeded, or the reservation or commitment that has too few
+// units left.
 func (l *Limits) Allow(t *Type) (n int64, v model.Verdict) {
 	n = Unlimited
 	if r := t.Reservation; r != nil {
@@ -147,7 +148,8 @@ func (l *Limits) AllowAny(p *Pool, types typeset.Set) (found bool) {
 }
 
 // Launches reports whether p can launch a node that holds the demand, within limits and minValues. on is the part of a
-// Fit for p. If limits allow a node but minValues are not met, missing is a label with too few values.
+// Fit for p. If limits allow a node but minValues are not met, missing is a label with too few values. If limits allow
+// none, it is empty.
 func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing string, ok bool) {
 	var tried []*Reservation
 	on.Types.Each(func(i int) {
@@ -161,7 +163,8 @@ func (c *Catalog) Launches(l *Limits, p *Pool, on PoolFit, d *Demand) (missing s
 	return missing, ok
 }
 
-// Launchable reports whether some pool can launch a node that holds the demand, within limits and minValues.
+// Launchable reports whether some pool can launch a node that holds the demand, within limits and minValues. f is the Fit
+// of the pods with that demand.
 func (c *Catalog) Launchable(l *Limits, f *Fit, d *Demand) bool {
 	return f.OK && slices.ContainsFunc(c.Pools, func(p *Pool) bool {
 		if f.ByPool[p.Index].Set == nil {

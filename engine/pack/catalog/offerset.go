@@ -71,7 +71,8 @@ func (p *Pool) offersUnder(reqs require.Set) *OfferSet {
 }
 
 // maxMeets is the largest number of intersections that a pool computes, because pods may have any number of different
-// requirements. After that, pods with different sets get separate nodes.
+// requirements. After that, pods with different sets get separate nodes, unless the intersection of these sets is known
+// already.
 const maxMeets = 2_000
 
 // Meet returns the OfferSet of the offerings in both a and b. It returns nil if there are none, or after maxMeets
@@ -87,8 +88,8 @@ func (p *Pool) Meet(a, b *OfferSet) *OfferSet {
 	return nil
 }
 
-// OffersFor returns the OfferSet for pods that require the term, which may be empty. It returns nil if the pool's
-// requirements exclude the required labels.
+// OffersFor returns the OfferSet for pods that require the term. If only instance types or offerings exclude the term, the
+// set is Empty. OffersFor returns nil if the pool's requirements exclude the required labels.
 func (p *Pool) OffersFor(term require.Set) *OfferSet {
 	term = term.Normalize(p.settings.Labels.Aliases)
 	if _, ok := p.Requirements.Compatible(term, p.settings.Known); !ok {

@@ -33,7 +33,7 @@ type Pool struct {
 type Catalog struct {
 	// Pools are the NodePools that may launch nodes, by falling weight, then by name. They are tried in this order.
 	Pools []*Pool
-	// Unusable are the other NodePools, each with the reason why it may not launch nodes.
+	// Unusable are the other NodePools, each with the reason why it may not launch nodes for pods.
 	Unusable []model.PoolVerdict
 	// Limits are what pool limits, reservations and commitments allow at the time of the snapshot.
 	Limits   *Limits
@@ -59,7 +59,8 @@ type Settings struct {
 // type defines it.
 func (s *Settings) Known(key string) bool { return s.Labels.WellKnown.Has(key) }
 
-// Compile returns the catalog of the snapshot. d and v are the dimensions and Volumes of the pods to plan.
+// Compile returns the catalog of the snapshot. d and v are the dimensions and Volumes of the pods to plan, and o are the
+// settings of the plan.
 func Compile(s *model.Snapshot, d *Dimensions, v *Volumes, o Settings) *Catalog {
 	c := &Catalog{
 		volumes: v, settings: o, fits: map[fitKey]*Fit{}, byTerm: map[setKey]*OfferSet{}, held: map[[2]int]typeset.Set{},
@@ -130,7 +131,8 @@ func (p *Pool) compileTypes(s *model.Snapshot, d *Dimensions, reservations reser
 }
 
 // Watch selects the DaemonSets that daemonsOn and PresencesWithin may return: those for whose index in daemons relevant is
-// true. daemons is Snapshot.Daemons. Watch must be called before daemonsOn and Fit.
+// true. Each pool ignores those whose pods do not tolerate its taints. daemons is Snapshot.Daemons. Watch must be called
+// before daemonsOn, PresencesWithin and Fit.
 func (c *Catalog) Watch(daemons []*model.Daemon, relevant func(index int) bool) {
 	for _, p := range c.Pools {
 		for _, d := range DaemonsTolerating(daemons, p.Taints, p.settings.Labels, false) {
@@ -156,7 +158,8 @@ func (p *Pool) daemonsOn(s *OfferSet, i int) []Presence {
 }
 
 // PresencesWithin returns the DaemonSets selected by Watch whose pods may run on a new node of Types[i] with labels that
-// meet reqs. A Presence is certain if it is certain for every offering that reqs allow. The result is never nil.
+// meet reqs. A Presence is certain if it is certain for each of the offerings in Buyable that reqs allow. The result is
+// never nil.
 func (p *Pool) PresencesWithin(reqs require.Set, i int) []Presence {
 	t := p.Types[i]
 	out := []Presence{}

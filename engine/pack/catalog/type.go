@@ -23,8 +23,9 @@ type Type struct {
 	Allowed require.Set
 	// Buyable are the launchable offerings of the Type that the NodePool allows, cheapest first. There is at least one.
 	Buyable []model.Offering
-	// Room is the allocatable capacity less the requests of DaemonSet pods and less the slack (LeaveSlack), by dimension.
-	// It can be negative.
+	// Room is the allocatable capacity less the requests of DaemonSet pods and less the slack (LeaveSlack), by dimension. It
+	// can be negative. In the dimension of a CSI driver it is the attach limit less the volumes of DaemonSet pods, at least
+	// 0.
 	Room []int64
 	// Daemons is what the DaemonSet pods on a node use.
 	Daemons Overhead
@@ -117,8 +118,9 @@ func (t *Type) byReservation(offerings []model.Offering, known reservations) []*
 	return out
 }
 
-// byCommitment returns a copy of t for each commitment that has enough units left for an instance: with the offerings that
-// it covers, at their covered price. known has the reservations and commitments; byCommitment adds new ones.
+// byCommitment returns a copy of t for each commitment that has enough units left for an instance of some offering. The
+// copy has the offerings of which it can cover an instance, at their covered price. known has the reservations and
+// commitments; byCommitment adds new ones.
 func (t *Type) byCommitment(offerings []model.Offering, c *commitment.Coverage, known reservations) (out []*Type) {
 	byID := map[string]*Type{}
 	for _, o := range offerings {
@@ -230,7 +232,8 @@ func (t *Type) CheapestWithin(reqs require.Set) (model.Offering, bool) {
 	return model.Offering{}, false
 }
 
-// price returns the price of the cheapest offering that reqs allow, +Inf if there is none or Allowed conflicts with reqs.
+// price returns the price of the cheapest offering of Buyable that reqs allow, +Inf if there is none or Allowed conflicts
+// with reqs.
 func (t *Type) price(reqs require.Set) float64 {
 	if _, ok := t.Allowed.Intersects(reqs); !ok {
 		return math.Inf(1)
@@ -258,7 +261,7 @@ func (t *Type) packedPrice(reqs require.Set) float64 {
 }
 
 // Values returns the values of a label that nodes of the type may have. If offerings define the label, it returns their
-// values, otherwise those of Allowed. It returns none if the values are not known.
+// values, otherwise those that Allowed lists. It returns none if the values are not listed or nodes lack the label.
 func (t *Type) Values(key string) map[string]bool {
 	out := map[string]bool{}
 	offered := false

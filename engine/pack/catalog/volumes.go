@@ -15,13 +15,13 @@ import (
 // attachPrefix is the prefix of the name of a dimension of attached volumes. The name of the CSI driver follows.
 const attachPrefix = "attachable-volumes-csi-"
 
-// ManyVolumes is used as the attach limit of a type whose limit is not known. The pods of a node never use so many
-// volumes.
+// ManyVolumes stands for the number of volumes that fit if no limit is known. It is assumed that the pods of a node never
+// use so many.
 const ManyVolumes = 1 << 12
 
-// Volumes determines what the volumes of pending pods use of the attach limits of nodes. On a new node, a volume counts
-// for each pod that uses it, although the node attaches it only once. So a new node may get fewer pods than it could
-// hold, but never too many volumes.
+// Volumes determines what the volumes of pods to plan use of the attach limits of nodes. On a new node, a volume counts for
+// each pod that uses it, although the node attaches it only once. So a new node may get fewer pods than it could hold, but
+// never too many volumes.
 type Volumes struct {
 	snapshot   *model.Snapshot
 	dimensions *Dimensions
@@ -80,7 +80,7 @@ func (v *Volumes) limitedDrivers() map[string]bool {
 func (v *Volumes) Limited() bool { return v.dimensions.Plain < v.dimensions.Len() }
 
 // Of returns the volumes of the pod that a CSI driver attaches, without duplicates. If they cannot be determined, it
-// returns none: package compile refuses such a pod.
+// returns none. If the pod is to be planned, package compile refuses it then.
 func (v *Volumes) Of(pod *model.Pod) []VolumeKey {
 	if len(pod.Object.Spec.Volumes) == 0 {
 		return nil

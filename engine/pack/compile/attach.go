@@ -22,7 +22,7 @@ func limitInFlight(c *compiler, n *Node) {
 	ignoreAttachments(c, n)
 }
 
-// ignoreAttachments sets the volume dimensions of Room to ManyVolumes. On existing nodes, Node.Attachable limits
+// ignoreAttachments sets the volume dimensions of Room to ManyVolumes. On the nodes of a Problem, Node.Attachable limits
 // volumes instead, because it counts a shared volume once.
 func ignoreAttachments(c *compiler, n *Node) {
 	for i := c.Dimensions.Plain; i < c.Dimensions.Len(); i++ {
@@ -30,8 +30,9 @@ func ignoreAttachments(c *compiler, n *Node) {
 	}
 }
 
-// limitLaunched sets Attachable and Attached of a node that has an instance. daemons are the DaemonSets with volumes
-// that may run on the node. For those without a pod there yet, it subtracts the volumes that the pod would attach.
+// limitLaunched sets Attachable and Attached of a node that has an instance. They stay nil if no limit of the node is
+// known. daemons are the DaemonSets with volumes that may run on the node. For those without a pod there yet, it subtracts
+// the volumes that the pod would attach.
 func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 	limits := attachLimits(c, n.Node)
 	if len(limits) == 0 {
@@ -55,8 +56,8 @@ func limitLaunched(c *compiler, n *Node, daemons []*model.Daemon) {
 	}
 }
 
-// attachLimits returns how many volumes of each CSI driver a node can attach. For a driver that has not reported a
-// limit on the node, it uses Volumes.Limit of the instance type.
+// attachLimits returns how many volumes of each CSI driver a node can attach. A driver without an entry has no known limit.
+// For a driver that has not reported a limit on the node, it uses Volumes.Limit of the instance type.
 func attachLimits(c *compiler, n *model.Node) map[string]int {
 	limits := volume.AttachLimits(c.Snapshot, n)
 	if !c.Volumes.Limited() {

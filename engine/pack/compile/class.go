@@ -27,12 +27,13 @@ type Class struct {
 }
 
 // A Spec is the requirements of pods except the amounts of resources. Classes without volumes share a Spec if they have the
-// same requirements, the same namespace and equal values of the labels that terms read.
+// same requirements. If the plan has topology terms, they must also have the same namespace and equal values of the labels
+// that terms read.
 type Spec struct {
 	// Pod is one of the pods. The others have the same requirements.
 	Pod *model.Pod
 	// Stages are the requirements of the pods together with preferences. Each stage has fewer preferences than the one
-	// before, the last has none. A refused class may have no stages.
+	// before, the last has none. PreferNoSchedule taints count as a preference here. A refused class may have no stages.
 	Stages []Stage
 	// Required are the node selector and required node affinity, without the topology of volumes. A spread constraint that
 	// honors node affinity counts only pods on nodes that meet them.
@@ -50,10 +51,10 @@ type Spec struct {
 	Free     bool
 	Priority int32
 
-	impossible model.Verdict // the reason why no node can ever take the pods, or OK; see compileStages
+	impossible model.Verdict // the verdict of compileStages
 }
 
-// Last returns the stage without preferences.
+// Last returns the stage without preferences. There must be stages.
 func (s *Spec) Last() *Stage { return &s.Stages[len(s.Stages)-1] }
 
 // placementRank orders classes of equal priority; lower ranks are placed first. Classes with required affinity over the
@@ -72,7 +73,7 @@ func (s *Spec) placementRank() int {
 	return rank
 }
 
-// A signature is what kube-scheduler reads of a pod except its labels. Pods with equal signatures share one.
+// A signature is what kube-scheduler reads of a pod except its labels and namespace. Pods with equal signatures share one.
 type signature struct {
 	text   string // the encoding, see signer
 	rules  int    // index in the list of ruleSets of classify
@@ -87,7 +88,8 @@ type ruleSet struct {
 }
 
 // classify sets Problem.Classes, in placement order: by falling priority, rising placementRank, falling cpu, falling
-// memory. Large pods are placed before small ones, because small ones fit into the gaps that large ones leave.
+// memory, then by Class.text and the key of the first pod. Large pods are placed before small ones, because small ones fit
+// into the gaps that large ones leave.
 func classify(c *compiler) {
 	pods := c.pods
 	signed := intern(len(pods), func() encoder {

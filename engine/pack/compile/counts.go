@@ -10,8 +10,8 @@ import (
 )
 
 // Counts holds, for each topology group and domain, how many pods of the group are there, and how many the required
-// anti-affinity of other pods allows. Problem.Counts counts what exists before planning: running pods, expected DaemonSet
-// pods and host ports in use. Phases that place pods work on a clone.
+// anti-affinity of other pods allows. Problem.Counts counts what exists before planning: running pods except displaced
+// ones, expected DaemonSet pods and host ports in use. Phases that place pods work on a clone.
 type Counts struct {
 	problem *Problem
 	groups  []GroupCount
@@ -20,8 +20,8 @@ type Counts struct {
 // A GroupCount is the counts of one topology group. Slices are indexed by domain.
 type GroupCount struct {
 	// Present counts the pods that are or may be in the domain. Certain counts only the pods that are certain to be in the
-	// domain and certain to be counted by the group. For an affinity group, neither includes DaemonSet pods that are not
-	// certain to run.
+	// domain and certain to be counted by the group. For an affinity group, neither includes pods on nodes whose domain is
+	// Unsettled, nor DaemonSet pods that are not certain to run.
 	Present, Certain []int32
 	// Limit is the largest number of the group's pods that anti-affinity of the pods in the domain allows there.
 	Limit []int32
@@ -83,7 +83,8 @@ func count(c *compiler) {
 
 // countRunning counts a pod that runs on n in the group. As in kube-scheduler, spread does not count terminating pods.
 // Affinity does not count pods on a node that is being deleted. If n may get one of several domains, the pod is possible in
-// each of them, and affinity counts it in none.
+// each of them, and affinity counts it only in Total. If n takes no new pods, groups over the hostname count it only in
+// Total, because n is then no domain.
 func countRunning(c *compiler, group int, n *Node, terminating bool) {
 	g, counts := c.Groups[group], &c.Counts.groups[group]
 	d := n.Domain(g.Key)
@@ -92,7 +93,7 @@ func countRunning(c *compiler, group int, n *Node, terminating bool) {
 		return
 	}
 	if g.Key == HostKey && d < 0 && !(terminating && spread) {
-		counts.Total++ // n takes no new pods, so it has no domain
+		counts.Total++
 		return
 	}
 	if d == Outside || terminating && spread {
@@ -170,7 +171,7 @@ func (c *Counts) Clone() *Counts {
 func (c *Counts) Of(group int) *GroupCount { return &c.groups[group] }
 
 // markNode marks the domain of n as eligible for the group if the group counts pods on n. If the domain is Unsettled, it
-// does so for each domain that n may get.
+// marks each domain that n may get and in which the group may count pods on n.
 func (c *Counts) markNode(group int, n *Node) {
 	p, g, counts := c.problem, c.problem.Groups[group], &c.groups[group]
 	d := n.Domain(g.Key)
@@ -210,7 +211,8 @@ func (p *Problem) MayMeet(a *catalog.NodeTerms, reqs require.Set) bool {
 	})
 }
 
-// AnyDisplaced reports whether some pod to be placed still runs on a node that is being deleted.
+// AnyDisplaced reports whether the snapshot has displaced pods: pods that need another place because their node is being
+// deleted.
 func (p *Problem) AnyDisplaced() bool { return len(p.terms.displaced) > 0 }
 
 // Allows returns how many more pods with rule r may be placed in domain d of its group, math.MaxInt32 if r sets no
@@ -327,7 +329,8 @@ func (c *Counts) AddTotal(group, n int) { c.groups[group].Total += n }
 func (c *Counts) AddPossible(group, d, n int) { c.groups[group].Present[d] += int32(n) }
 
 // Reserve records that a pod with rule r was placed in domain d. If r is required anti-affinity, Reserve lowers Limit of d,
-// so that no other pod of the rule's group can be placed in d. Otherwise it changes nothing.
+// so that no other pod of the rule's group can be placed in d. Otherwise, or if d is Outside or Unsettled, it changes
+// nothing.
 func (c *Counts) Reserve(r *Rule, d int) {
 	if r.Kind != topology.Apart || r.Soft || d < 0 {
 		return

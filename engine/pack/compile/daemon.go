@@ -11,27 +11,29 @@ import (
 	"github.com/karpenter-go/karpenter/engine/topology"
 )
 
-// A new node gets DaemonSet pods that constraints of pending pods may count. Planning is conservative:
+// A new node gets DaemonSet pods that constraints of pods to plan may count. Planning is conservative:
 //
 //   - Over the hostname, a pod whose anti-affinity or spread constraint counts DaemonSet pods gets no new node that may run
 //     such a pod. A pod with affinity to DaemonSet pods gets a new node that is certain to run one (daemonfilter.go).
-//   - Over labels that nodes share, such as the zone, a pod whose anti-affinity or spread constraint counts DaemonSet pods
-//     of new nodes is refused. The domains of such DaemonSet pods are not known. Affinity counts only DaemonSet pods on
-//     nodes that exist.
+//   - Over labels that nodes share, such as the zone, a pod whose required anti-affinity or spread counts DaemonSet pods of
+//     new nodes is refused. The domains of such DaemonSet pods are not known. Preferences of this kind are dropped.
+//     Affinity counts only DaemonSet pods on nodes that exist.
+//   - A DaemonSet's required anti-affinity is treated likewise: the pods that it selects get no new node that may run its
+//     pods. Over labels that nodes share, they are refused.
 //
 // A DaemonSet is certain if no other pod, host port or volume can keep its pods off a node that it selects. If a pod is
 // refused because its affinity needs a DaemonSet pod, a later plan places it once a node with that DaemonSet pod exists.
 
-// A Daemon is a DaemonSet that affects pending pods: a constraint of a pending pod counts its pods, or its required
-// anti-affinity selects a pending pod.
+// A Daemon is a DaemonSet that affects pods to plan: a constraint of such a pod counts its pods, or its required
+// anti-affinity selects such a pod.
 type Daemon struct {
 	*model.Daemon
 	// Certain says that no other pod, host port or volume can keep its pods off a node that it selects.
 	Certain bool
 	// OnNewNodes says that a new node of at least one type may run its pods.
 	OnNewNodes bool
-	// Selects are the terms of its node selector and node affinity, with current label names. Its pods run on nodes that
-	// meet at least one.
+	// Selects are the terms of its node selector and node affinity, with current label names. Its pods run only on nodes
+	// that meet at least one of them.
 	Selects []require.Set
 	// Members are the groups that count its pods. Repels are the groups of the pods that its required anti-affinity
 	// selects.
@@ -66,7 +68,7 @@ func daemonsRepel(c *compiler) bool {
 }
 
 // joinDaemons sets Daemon.Members (the groups that count the pods of the DaemonSet), Daemon.Certain and Group.Daemons. It
-// sets the entries of DaemonSets that affect no class to nil.
+// sets the entries of DaemonSets that affect no class to nil, and c.Daemons to nil if none is left.
 func joinDaemons(c *compiler) {
 	var terms []int
 	relevant := false
@@ -184,7 +186,7 @@ func countExpected(c *compiler, n *Node) {
 	}
 }
 
-// portTaken reports whether a pod on the node uses a host port that conflicts with one of the DaemonSet's pods.
+// portTaken reports whether a pod on the node uses a host port that conflicts with a host port of the DaemonSet's pods.
 func portTaken(c *compiler, d *Daemon, n *Node) bool {
 	ports := catalog.PortsOf(&d.Pod.Object.Spec)
 	return len(ports) > 0 && slices.ContainsFunc(n.Pods, func(pod *model.Pod) bool {
@@ -192,8 +194,10 @@ func portTaken(c *compiler, d *Daemon, n *Node) bool {
 	})
 }
 
-// countExpectedIn counts an expected DaemonSet pod on node n in group m. An affinity group counts it in Present only if
-// it is certain to run there. All groups count it in Total.
+// countExpectedIn counts an expected DaemonSet pod on node n in group m. certain says that the pod is certain to run there.
+// All groups count it in Total. Groups of anti-affinity and spread also count it in Present of each domain that n has or
+// may get, unless spread is known not to count pods on n. If certain is true, n takes new pods and has a known domain,
+// affinity counts it in Present, too. Then all groups that count pods on n count it in Certain.
 func countExpectedIn(c *compiler, n *Node, m int, certain bool) {
 	g, counts := c.Groups[m], &c.Counts.groups[m]
 	counts.Total++
@@ -288,8 +292,9 @@ func (p *Problem) daemonsRepelling(group int) []string {
 	return out
 }
 
-// BlockingDaemons returns the names of the DaemonSets that may keep the class off new nodes. Rules of the stage over
-// the hostname count their pods, or their anti-affinity over the hostname selects the class.
+// BlockingDaemons returns the names of the DaemonSets that may keep the class off new nodes. They are sorted. Rules of the
+// stage over the hostname count pods of these DaemonSets, or their required anti-affinity over the hostname selects the
+// class.
 func (p *Problem) BlockingDaemons(c *Class, s *Stage) []string {
 	var out []string
 	for r := range s.Rules {

@@ -13,8 +13,9 @@ import (
 )
 
 // A Group is a topology group: the pods that one term selects (a label selector with a topology key), for constraints
-// of one kind. They are counted by domain of the key. If the key is the hostname, domains are the nodes of
-// Problem.Nodes. On new nodes, package binpack counts the pods.
+// of one kind. They are counted by domain of the key. If the key is the hostname, domains are the nodes of Problem.Nodes,
+// and package binpack counts the pods on new nodes. A term has a group of its own for each Filter and each list of
+// OtherKeys. Other groups count pods with conflicting host ports, see Port.
 type Group struct {
 	Kind topology.Kind
 	Key  int // index in Problem.Keys
@@ -57,7 +58,8 @@ func newTermIndex(displaced []*model.Pod) termIndex {
 	return t
 }
 
-// selecting returns the numbers of the terms that select the pod, rising. It overwrites out.
+// selecting returns the numbers of the terms that select the pod, rising, without those that Book.Retain removed. It
+// overwrites out.
 func (t *termIndex) selecting(out []int, pod *model.Pod) []int {
 	out = t.book.Selecting(out[:0], pod.Object.Namespace, pod.Object.Labels)
 	slices.Sort(out)
@@ -169,8 +171,9 @@ func (c *compiler) findRepulsions() {
 // joinGroups adds the groups of required anti-affinity of running and DaemonSet pods. It then sets Spec.Members, NodeMembers
 // and Free, Group.Classes, Daemon.Repels, and what joinDaemons sets. It must run after classify.
 //
-// A spread group counts only pods that have rules or host ports, or that required affinity or anti-affinity selects. All
-// other pods (Spec.Free) come last in the order of the plan, so that they cannot violate the spread of pods placed before.
+// Of the pods to plan, a spread group counts only those that have rules or host ports, or that required affinity or
+// anti-affinity selects. All others (Spec.Free) come last in the order of the plan, so that they cannot violate the spread
+// of pods placed before.
 func (c *compiler) joinGroups() {
 	if len(c.Groups) == 0 && len(c.repulsions) == 0 && !daemonsRepel(c) {
 		c.Daemons = nil

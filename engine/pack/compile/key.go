@@ -51,7 +51,8 @@ func (k *Key) Domain(value string) (int, bool) {
 	return n, ok
 }
 
-// keyOf returns the index in Keys of a topology key. It adds the key if it is new.
+// keyOf returns the index in Keys of a topology key. It adds the key if it is new. A deprecated label has the key of its
+// current name.
 func (c *compiler) keyOf(label string) int {
 	if stable, ok := c.Settings.Labels.Aliases[label]; ok {
 		label = stable

@@ -26,13 +26,14 @@ type Node struct {
 	// MayHave are the values that each label of the node has or may get. A node in flight takes a pod only if all of these
 	// values meet the pod's requirements. For a node with an instance, MayHave can be empty: then its Labels are used.
 	MayHave require.Set
-	// Room is the free capacity less the requests of expected DaemonSet pods, by dimension.
+	// Room is the free capacity less the requests of expected DaemonSet pods, by dimension. It is ManyVolumes in dimensions
+	// of volumes, which Attachable limits instead. It may be nil if Index is -1.
 	Room []int64
 	// Domains[k] is the node's domain of topology key k, Outside or Unsettled. The entry of HostKey is not used, because
 	// method Domain returns Index for it. Domains is nil if there are no topology groups.
 	Domains []int
-	// Attachable[d] is how many more volumes CSI driver d can attach to the node. A driver without an entry has no limit.
-	// Attached has the volumes that are attached already, see attachmentOf.
+	// Attachable[d] is how many more volumes CSI driver d can attach to the node. A driver without an entry has no known
+	// limit. Attached has the volumes that are attached already, see attachmentOf.
 	Attachable map[string]int
 	Attached   map[string]bool
 	// Ports are the host ports of all DaemonSets whose pods may run on the node. Pods of some of them may run there already.
@@ -40,7 +41,7 @@ type Node struct {
 	// Expected are the DaemonSets of Problem.Daemons that have no pod on the node yet, but may get one.
 	Expected []catalog.Presence
 
-	labels require.Set // the labels that Meets uses: MayHave, or the Node object's labels if MayHave is empty; set on first use
+	labels require.Set // the labels that Meets uses: MayHave, or Labels if MayHave is empty; set on first use
 }
 
 // Domain returns the node's domain of the key.
@@ -121,7 +122,8 @@ func compileNode(c *compiler, m *model.Node, least []int64) *Node {
 }
 
 // compileInFlight sets the fields of a node in flight from the instance types that it may become: Room is the least, Ports
-// and Expected are the union over these types. It returns false if there are none.
+// and Expected are the union over these types. An expected DaemonSet is certain only if it is certain for each type. It
+// returns false if there are none.
 func compileInFlight(c *compiler, n *Node) bool {
 	n.InFlight, n.MayHave = true, n.Wishes()
 	types := catalog.ClaimTypes(n.Node, c.Snapshot.Types(n.Pool))
@@ -325,7 +327,7 @@ func meets(has, term require.Set, inFlight bool) bool {
 // taints.
 type daemonCache map[string][]catalog.DaemonPod
 
-// on returns the DaemonSets whose pods tolerate the node's taints.
+// on returns the DaemonSets whose pods tolerate the node's taints, see catalog.DaemonsTolerating.
 func (l daemonCache) on(c *compiler, n *model.Node) []catalog.DaemonPod {
 	key := string(encode.Messages([]byte{encode.Bool(n.Registered)}, n.Taints))
 	list, known := l[key]

@@ -18,18 +18,18 @@ type Problem struct {
 	Volumes    *catalog.Volumes
 	Catalog    *catalog.Catalog
 	Intern     *catalog.Interner
-	// Classes are the classes of the pending pods, in the order in which they are placed.
+	// Classes are the classes of the pods to plan, in the order in which they are placed.
 	Classes []*Class
 	Keys    []*Key
 	Groups  []*Group
 	// Daemons[i] is the DaemonSet with index i in the snapshot. It is nil if the DaemonSet is being deleted or affects no
-	// pending pod (see Daemon). The list is empty if all are nil.
+	// pod to plan (see Daemon). The list is empty if all are nil.
 	Daemons []*Daemon
 	// Nodes are the nodes that may take pods: initialized ones first, then the others, each by name. All is Nodes followed
 	// by nodes that take no pods. Topology constraints count the pods on all of them. Without topology groups, All leaves out
 	// nodes with an instance on which no pod fits.
 	Nodes, All []*Node
-	// Counts are how many pods each topology group counts in each domain before any pending pod is placed.
+	// Counts are how many pods each topology group counts in each domain before any pod to plan is placed.
 	Counts *Counts
 
 	terms termIndex

@@ -33,9 +33,9 @@ type setCost struct {
 // shareWork returns for each ruleSet whether the plan tries its pods. Nil means all. setOf returns the index of the
 // ruleSet of pod i of c.pods. samples are the indices of one pod of each class.
 //
-// Each namespace has the same share of maxWork. What a namespace does not use is left to the others. Within a
+// Each namespace has the same share of maxWork. What a namespace does not use is left to those with more work. Within a
 // namespace, cheap ruleSets are tried first. The order of ruleSets of equal cost changes every rotationSeconds, so that
-// each is tried in some plan.
+// later plans try other ones.
 func shareWork(c *compiler, sets []ruleSet, setOf func(pod int) int, samples []int) []bool {
 	if len(sets) <= alwaysTried {
 		return nil

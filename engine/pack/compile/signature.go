@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/volume"
 )
 
-// A signer encodes the fields of a pod that kube-scheduler reads, except labels. Pods with equal encodings and equal
-// labels are equal to kube-scheduler.
+// A signer encodes the fields of a pod that kube-scheduler reads, except labels. Pods with equal encodings, labels and
+// namespaces are equal to kube-scheduler.
 type signer struct {
 	c       *compiler
 	amounts map[uintptr]string // amounts[p] is the encoding of the requests in the map at address p; equal pods share the map

@@ -14,7 +14,8 @@ import (
 )
 
 // A Stage is the requirements of a class together with some of its preferences, which are treated as requirements. Pods
-// that get no node in one stage are tried in the next stage, which has fewer preferences.
+// that get no node in one stage are tried in the next stage, which has fewer preferences. If there are PreferNoSchedule
+// taints, the last stage tolerates all of them.
 type Stage struct {
 	ID          int // index in Spec.Stages
 	Terms       *catalog.NodeTerms
@@ -28,7 +29,8 @@ type Stage struct {
 	Keys []int
 	// Daemons excludes new nodes on which DaemonSet pods would violate the rules. It is nil if it excludes none.
 	// DaemonAffinity also excludes nodes without DaemonSet pods that meet all affinity of the stage over the hostname. It is
-	// nil if the stage has no such affinity, or if DaemonSet pods cannot meet all of it. See daemon.go.
+	// nil if the stage has no such affinity, or if a rule of this affinity counts no DaemonSet pods. If such a rule counts
+	// no certain DaemonSet, it excludes all nodes. See daemon.go.
 	Daemons, DaemonAffinity *catalog.DaemonFilter
 }
 
@@ -65,11 +67,13 @@ func (s *Stage) HasNear() bool {
 	return slices.ContainsFunc(s.PerNode, func(r Rule) bool { return r.Kind == topology.Near })
 }
 
-// compileStages sets Stages, Required and Drivers of s. The verdict is the reason why no node can ever take the pods, or OK.
+// compileStages sets Stages, Required and Drivers of s. The verdict is the reason why no node can take the pods in this
+// plan, or OK.
 //
-// Preferences are dropped from stage to stage in Karpenter's order: pod affinity, pod anti-affinity, node affinity,
-// then spread with ScheduleAnyway. Of one kind, the preference with the largest weight is dropped first. If there are
-// PreferNoSchedule taints, a last stage tolerates them.
+// Preferences are dropped from stage to stage in Karpenter's order: pod affinity, pod anti-affinity, node affinity, then
+// spread with ScheduleAnyway. Of one kind, the preference with the largest weight is dropped first. Of preferred node
+// affinity, a stage has only the heaviest term that is not dropped yet. If there are PreferNoSchedule taints, a last stage
+// tolerates them.
 func compileStages(c *compiler, s *Spec, pod *model.Pod) model.Verdict {
 	spec := &pod.Object.Spec
 	required, no := catalog.RequiredTerms(spec)

@@ -1,7 +1,9 @@
-// Package encode writes what kube-scheduler reads of a pod as bytes. Pods with equal bytes are equal to kube-scheduler.
+// Package encode appends values to bytes that serve as map keys: equal values have equal encodings. Package compile uses it
+// to find pods that are equal to kube-scheduler, and to identify cached results.
 //
-// Functions append to b and return the result. Strings and lists are preceded by their length, so that different pods
-// have different encodings. Vector and Ints omit the length. Callers append it if it can differ and other data follow.
+// All functions except Bool append to b and return the result. Strings and lists are preceded by their length, so that
+// different values have different encodings. Vector and Ints omit the length. Callers append it if it can differ and other
+// data follow.
 package encode
 
 import (
@@ -21,7 +23,7 @@ func String(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// Map appends m in order of its keys.
+// Map appends the number of entries of m, then the entries in order of their keys.
 func Map(b []byte, m map[string]string) []byte {
 	b = Int(b, int64(len(m)))
 	if len(m) == 0 {

@@ -19,8 +19,8 @@ const (
 	maxMoves = 3
 )
 
-// A movable is a nominated pod without topology constraints, host ports and CSI volumes that no topology group counts. It
-// can be moved to any node that has the capacity and meets its node requirements.
+// A movable is a pod that KeepNominated placed, of a class for which isMovable is true. It can be moved to any node that
+// has the capacity, meets its node requirements and has no taint that it does not tolerate.
 type movable struct {
 	class *compile.Class
 	pod   *model.Pod
@@ -84,7 +84,8 @@ func (a *Placement) targets(c *compile.Class) []int {
 	return out[:min(len(out), maxTargets)]
 }
 
-// shortfall returns the share of a pod's request that node i lacks: the maximum over all resources, 0 if the pod fits.
+// shortfall returns the share of the request of a pod of class c that node i lacks: the maximum over all dimensions, 0 if
+// the pod fits.
 func (a *Placement) shortfall(c *compile.Class, i int) float64 {
 	most := 0.0
 	for r, amount := range c.Demand.Amount {
@@ -95,8 +96,8 @@ func (a *Placement) shortfall(c *compile.Class, i int) float64 {
 	return most
 }
 
-// clearRoom moves pods from node i to other nodes until a pod of class c fits on node i. If that fails, it undoes the
-// moves and returns false.
+// clearRoom moves at most maxMoves pods from node i to other nodes, until a pod of class c fits on node i. If that fails,
+// it undoes the moves and returns false.
 func (a *Placement) clearRoom(c *compile.Class, s *compile.Stage, i int) bool {
 	if _, refused := s.Tolerations.Refuse(a.problem.Nodes[i].Taints); refused || !a.meetsTerms(s.Terms, i) {
 		return false
@@ -128,8 +129,9 @@ func (a *Placement) clearRoom(c *compile.Class, s *compile.Stage, i int) bool {
 }
 
 // bestMove returns a movable pod of node i and the index of another node that can take it. It chooses the pod whose
-// move leaves the least shortfall for class c, and of pods with equal shortfall the smallest. to is -1 if no possible move
-// lowers the shortfall.
+// move leaves the least shortfall for class c, and of pods with equal shortfall the smallest. The size of a pod is its
+// request as a share of that of class c, the maximum over all dimensions that class c requests. to is -1 if no possible
+// move lowers the shortfall.
 func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	to = -1
 	after, size := a.shortfall(c, i), 0.0
@@ -157,8 +159,9 @@ func (a *Placement) bestMove(c *compile.Class, i int) (m movable, to int) {
 	return m, to
 }
 
-// tightest returns the index of the node with the least free capacity, except from, that can take the pod. Free capacity
-// is measured in the pod's requests: the maximum over all resources. tightest returns -1 if there is no such node.
+// tightest returns the index of the node with the least free capacity, except from, that can take the pod. It compares the
+// free amount divided by the pod's request, the maximum over all dimensions that the pod requests. tightest returns -1 if
+// there is no such node.
 func (a *Placement) tightest(m movable, from int) int {
 	best, least := -1, 0.0
 	for i := range a.nodes {

@@ -13,11 +13,13 @@ import (
 
 // A Placement records which pods are placed on which nodes so far.
 type Placement struct {
-	// Counts are how many pods each topology group counts in each domain: running pods and pods placed so far.
+	// Counts are how many pods each topology group counts in each domain: those of Problem.Counts, and the pods placed so
+	// far.
 	Counts *compile.Counts
 	// Waiting[c] are the pods of class c that are not placed yet, in key order.
 	Waiting [][]*model.Pod
-	// Nominated[c] are the pods of class c that KeepNominated placed on the node to which they are nominated.
+	// Nominated[c] are the pods of class c that KeepNominated placed on the node to which they are nominated or for which
+	// they were planned.
 	Nominated [][]*model.Pod
 	// Order lists the placed pods, on existing and new nodes, in the order in which they were placed.
 	Order []Step
@@ -42,12 +44,12 @@ type Step struct {
 type nodeState struct {
 	room       []int64         // free capacity by dimension
 	attachable map[string]int  // how many more volumes of each limited CSI driver fit
-	attached   map[string]bool // the attached volumes, by compile.Node.Attached's key
+	attached   map[string]bool // the attached volumes; keys as in compile.Node.Attached
 	pods       []*model.Pod
-	movable    []movable
+	movable    []movable // the movable pods among pods
 }
 
-// New returns a placement in which no pending pod is placed. It omits the pods of refused classes, and the pods for which
+// New returns a placement in which no pod to plan is placed. It omits the pods of refused classes, and the pods for which
 // the function without returns true. A nil function omits none.
 func New(p *compile.Problem, without func(*model.Pod) bool) *Placement {
 	a := &Placement{
@@ -153,7 +155,8 @@ func (a *Placement) FirstFit(c *compile.Class, s *compile.Stage) {
 	}
 }
 
-// Fits returns how many of the pods node i can take now in stage s, counted from the first pod. c is the pods' class.
+// Fits returns how many of the pods node i can take now in stage s, counted from the first pod. c is the pods' class. There
+// must be at least one pod.
 func (a *Placement) Fits(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) int {
 	n := vector.Copies(c.Demand.Amount, a.nodes[i].room, len(pods))
 	if n == 0 {
@@ -244,7 +247,8 @@ func (a *Placement) limitsVolumes(c *compile.Class, i int) bool {
 	return false
 }
 
-// put places the pods on node i: it subtracts them from the free capacity, attaches their volumes and counts them.
+// put places the pods on node i: it subtracts them from the free capacity, attaches their volumes, counts them, and applies
+// their required anti-affinity (Counts.Reserve).
 func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model.Pod) {
 	node, state := a.problem.Nodes[i], &a.nodes[i]
 	state.pods = append(state.pods, pods...)
@@ -266,7 +270,8 @@ func (a *Placement) put(c *compile.Class, s *compile.Stage, i int, pods []*model
 	}
 }
 
-// count adds n pods on the node to the counts of the group, if the group counts pods on the node.
+// count adds n pods on the node to the counts of the group, if the group counts pods on the node. If the node's domain is
+// Unsettled and the group is one of spread, it counts them as possible in each domain that the node may get.
 func (a *Placement) count(group int, node *compile.Node, n int) {
 	g := a.problem.Groups[group]
 	d := node.Domain(g.Key)
@@ -280,7 +285,7 @@ func (a *Placement) count(group int, node *compile.Node, n int) {
 	}
 }
 
-// Placements returns the pods placed on each node, ordered by node name and pod key.
+// Placements returns the nodes on which pods are placed, with these pods, ordered by node name and pod key.
 func (a *Placement) Placements() []model.Placement {
 	var out []model.Placement
 	for i, n := range a.problem.Nodes {
