@@ -29,8 +29,8 @@ const (
 	NoticeRebalance NoticeKind = "rebalance_recommendation"
 	// NoticeScheduledChange means that the cloud has announced maintenance or retirement of the instance.
 	NoticeScheduledChange NoticeKind = "scheduled_change"
-	// NoticeInstanceStopped and NoticeInstanceTerminated mean that someone other than Karpenter stops or terminates the
-	// instance.
+	// NoticeInstanceStopped and NoticeInstanceTerminated mean that the instance is stopped or terminated, or will be at once.
+	// The notice does not tell who requested that.
 	NoticeInstanceStopped    NoticeKind = "instance_stopped"
 	NoticeInstanceTerminated NoticeKind = "instance_terminated"
 	// NoticeReservationReclaimed means that the cloud reclaims the reserved capacity in which the instance runs.

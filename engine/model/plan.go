@@ -109,7 +109,7 @@ func (r Refusal) String() string {
 }
 
 // Mix returns the names of the nodes' cheapest options with the number of nodes, such as "2 x c7a.xlarge", most frequent
-// first.
+// first, then by name.
 func (p *Plan) Mix() []string {
 	count := map[string]int{}
 	var names []string

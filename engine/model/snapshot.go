@@ -11,7 +11,7 @@ import (
 )
 
 // A Snapshot is the state of the cluster and of what the cloud offers, at one time. Decisions depend on nothing else.
-// It is immutable; Apply and At return new ones. The zero Snapshot is an empty cluster.
+// It is immutable; methods such as Apply and At return new ones. The zero Snapshot is an empty cluster.
 type Snapshot struct {
 	// Now is the time of all decisions.
 	Now time.Time
@@ -124,7 +124,8 @@ func (s *Snapshot) NodeChanges(old *Snapshot) (now, before []*Node) {
 	return now, before
 }
 
-// NodeByName returns the node or the claim with the name, or else a live claim without a Node that is annotated with it.
+// NodeByName returns the node whose Node object, or else whose claim, has the name. If there is none, it returns a node that
+// has only a claim, is not being deleted, and has the name in the annotation NodeNameAnnotationKey of its claim.
 func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	if o, ok := s.NodeObjects.Get(name); ok {
 		if n, ok := s.derived.nodes.Get(nodeIdentity(o)); ok {

@@ -48,8 +48,8 @@ var (
 // A commitment counts as unused if nodes leave more than unusedShare of its units.
 const unusedShare = 0.1
 
-// Run consolidates the candidates that are due. waits is true if it waits for other nodes to become consolidatable
-// instead.
+// Run consolidates the candidates that are due and have pods. waits is true if it does nothing now, because other nodes will
+// become consolidatable soon (see settle).
 func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *problem.State, next Cursor, waits bool) {
 	st = from.Clone()
 	var candidates []*problem.Candidate
