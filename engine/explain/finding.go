@@ -162,8 +162,8 @@ func obstacleOf(v model.Verdict) Obstacle {
 	return o
 }
 
-// obstacles returns all known obstacles. At least one of them is about the rule of the verdict. There is only one obstacle
-// if the pool launches no nodes for pods, or if the verdict has RuleUnsupported or RuleInvalid.
+// obstacles returns all known obstacles. If none of them explains the verdict, the verdict itself is added as the first. There
+// is only one obstacle if the pool launches no nodes for pods, or if the verdict has RuleUnsupported or RuleInvalid.
 func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict) []Obstacle {
 	var all []Obstacle
 	if u := pool.Usable(); !u.OK() {

@@ -122,8 +122,8 @@ func replaceStatic(st *problem.State, c *problem.Candidate, cmd model.Command) m
 	return st.Accept(cmd, c)
 }
 
-// replaceDueStatic is replaceStatic for a drifted or unhealthy node. It refuses while the pool has surplus nodes, because
-// these are removed first.
+// replaceDueStatic is replaceStatic for a drifted or unhealthy node. It refuses if Options.Static is not set, and
+// while the pool has surplus nodes, because these are removed first.
 func replaceDueStatic(st *problem.State, c *problem.Candidate, cmd model.Command) model.Verdict {
 	if !st.Problem.Options.Static {
 		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseFeatureGate, Key: c.Pool.Name}

@@ -48,7 +48,7 @@ func (st *State) ReservationFull(id string) bool {
 }
 
 // OnlyFullReservations reports whether the NodePool can launch nodes from capacity reservations only, and all of them are
-// full. An offering outside reservations counts as launchable even if it is not available now, because it may become
+// full or unavailable. An offering outside reservations counts as launchable even if it is not available now, because it may become
 // available again.
 func (st *State) OnlyFullReservations(pool *model.Pool) bool {
 	reserved := false

@@ -78,7 +78,7 @@ type nodeState struct {
 	final   bool
 }
 
-// Clone returns a copy that can be changed independently.
+// Clone returns a copy that can be changed independently, except for the map Stats.Headroom, which both share.
 func (st *State) Clone() *State {
 	c := *st
 	c.Budgets = st.Budgets.Clone()
