@@ -88,7 +88,7 @@ func (c *Coverage) Left(id string) int64 {
 	return 0
 }
 
-// IDs returns the commitments in the order in which they apply.
+// IDs returns the IDs of the commitments in the order in which they apply.
 func (c *Coverage) IDs() []string {
 	if c == nil {
 		return nil

@@ -101,7 +101,8 @@ func commitmentsOf(s *Snapshot) (out []*commitment.Commitment) {
 	return out
 }
 
-// BillAdded returns by how much the bill rises, in dollars per hour, if one node of each of the offerings is added.
+// BillAdded returns by how much the bill rises, in dollars per hour, if one node of each of the offerings is added. c must
+// not be nil.
 func BillAdded(c *commitment.Coverage, offerings ...*Offering) float64 {
 	var classes []commitment.Class
 	for _, o := range offerings {
