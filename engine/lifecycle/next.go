@@ -47,7 +47,7 @@ func RegistrationTimeout(launch time.Duration) time.Duration {
 	return cmp.Or(launch, LaunchTimeout) + joinTime
 }
 
-// launch requests an instance, and deletes the claim after the launch timeout. The timeout is checked first, because a later
+// launch requests an instance, unless the condition Launched is False, and deletes the claim after the launch timeout. The timeout is checked first, because a later
 // instance would be terminated immediately. It counts from the creation of the claim, as RegistrationTimeout does, because
 // transition times of conditions may change repeatedly.
 func launch(v View) (j Judgement) {

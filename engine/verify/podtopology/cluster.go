@@ -108,7 +108,7 @@ func (n *Node) groupOf(at map[*class]*group, k *class) *group {
 	return g
 }
 
-// classOf returns the class of the pod. planned is nil if the pod is already bound.
+// classOf returns the class of the pod. planned is nil for a bound pod and for the pod of a DaemonSet.
 func (c *cluster) classOf(pod *corev1.Pod, planned *Pod) *class {
 	rules := c.rules.of(pod)
 	var relevant []string
