@@ -45,7 +45,8 @@ func Observe(st State, s *model.Snapshot) State {
 	return next
 }
 
-// withOrphans adds the histories of deleted pods that have a controller to kept, and returns kept. The slices in kept are shared and not changed.
+// withOrphans adds the histories of deleted pods that have a controller to kept, and returns kept. The slices in kept
+// are shared and not changed.
 func withOrphans(kept map[types.UID][]history, gone []history) map[types.UID][]history {
 	slices.SortFunc(gone, func(a, b history) int { return strings.Compare(a.key, b.key) })
 	byOwner := map[types.UID][]history{}

@@ -33,8 +33,8 @@ func (o *Offering) Class(name string) commitment.Class {
 	return commitment.Class{Name: name, Price: o.Price, Saves: o.saves(), Covers: o.Covers}
 }
 
-// Coverage returns how commitments cover the nodes of s, nil if no commitment covers an offering of any pool. Of the nodes of one offering the oldest
-// are covered first. The result is computed at the first call.
+// Coverage returns how commitments cover the nodes of s, nil if no commitment covers an offering of any pool. Of the
+// nodes of one offering the oldest are covered first. The result is computed at the first call.
 func (s *Snapshot) Coverage() *commitment.Coverage {
 	if s.derived.coverage == nil {
 		return nil

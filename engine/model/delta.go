@@ -75,8 +75,8 @@ func (d *Delta) Empty() bool {
 // Compile returns the Snapshot of exactly the objects in d.
 func Compile(d Delta) *Snapshot { return (&Snapshot{}).Apply(d) }
 
-// Apply returns s with the changes of d. It does not change s. Of s it copies only the shards of
-// tables that d changes (see Table).
+// Apply returns s with the changes of d. It does not change s. Of s it copies only the shards of tables that d changes
+// (see Table).
 func (s *Snapshot) Apply(d Delta) *Snapshot {
 	e := newEdit(s)
 	e.setPods(newPods(d.Pods))
@@ -209,8 +209,8 @@ func (e *edit) setPending(p *Pod, waits bool) {
 	}
 }
 
-// putPod adds the pod, and adds it to the pods of its node if it is bound. If a pod with its key exists, p replaces it, and the old pod is removed from the pods of its
-// node.
+// putPod adds the pod, and adds it to the pods of its node if it is bound. If a pod with its key exists, p replaces it,
+// and the old pod is removed from the pods of its node.
 func (e *edit) putPod(p *Pod) {
 	if old, ok := e.next.Pods.Set(e.token, p.Key, p); ok {
 		e.unbind(old)

@@ -208,13 +208,14 @@ func unschedulable(o *corev1.Pod) bool {
 	return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 }
 
-// Reschedulable reports whether the pod needs another node if its node is removed. Finished pods,
-// pods of DaemonSets and static pods do not. A terminating pod does only if a StatefulSet owns it, because the StatefulSet
-// creates its successor only when it is gone.
+// Reschedulable reports whether the pod needs another node if its node is removed. Finished pods, pods of DaemonSets
+// and static pods do not. A terminating pod does only if a StatefulSet owns it, because the StatefulSet creates its
+// successor only when it is gone.
 func (p *Pod) Reschedulable() bool {
 	active := !p.Terminal() && (!p.Terminating() || p.ownedBy("StatefulSet", "apps"))
 	return active && !p.Daemon() && !p.Mirror()
 }
 
-// Owner returns the owner reference of the pod to its controller, nil if there is none. It is part of the pod's object and must not be changed.
+// Owner returns the owner reference of the pod to its controller, nil if there is none. It is part of the pod's object
+// and must not be changed.
 func (p *Pod) Owner() *metav1.OwnerReference { return metav1.GetControllerOfNoCopy(p.Object) }

@@ -27,9 +27,9 @@ const (
 // A Requirement is the set of values that a label may have, and whether a node may lack the label. The zero Requirement has
 // no key and admits nothing. A requirement that lists excluded values instead of admitted ones is an open set.
 //
-// Requirements of one key that admit the same values have equal fields, except minValues. Therefore only open sets have bounds, excluded values lie
-// within the bounds, and bounds that no integer meets become the empty list of values. The exception is an open set that
-// excludes each integer within its bounds: it stays an open set.
+// Requirements of one key that admit the same values have equal fields, except minValues. Therefore only open sets have
+// bounds, excluded values lie within the bounds, and bounds that no integer meets become the empty list of values. The
+// exception is an open set that excludes each integer within its bounds: it stays an open set.
 type Requirement struct {
 	key    string
 	values []string // sorted, without duplicates; excluded values if complement; immutable

@@ -158,8 +158,7 @@ type NodeState struct {
 	Deleting bool `json:"deleting,omitempty"`
 	Cordoned bool `json:"cordoned,omitempty"`
 	NotReady bool `json:"notReady,omitempty"`
-	// Health are conditions of the Node, as type=status/reason. They changed HealthFor before
-	// epoch.
+	// Health are conditions of the Node, as type=status/reason. They changed HealthFor before epoch.
 	Health    []string        `json:"health,omitempty"`
 	HealthFor metav1.Duration `json:"healthFor,omitempty"`
 }

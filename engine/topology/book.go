@@ -80,8 +80,9 @@ func (b *Book) Retain(keep func(n int) bool) {
 	}
 }
 
-// Breadths returns for each term an upper bound of how many of the pods, given by their labels, it selects. It is zero for terms that Retain has removed. Breadths
-// evaluates no selectors, so its cost is linear in the number of labels and terms.
+// Breadths returns for each term an upper bound of how many of the pods, given by their labels, it selects. It is zero
+// for terms that Retain has removed. Breadths evaluates no selectors, so its cost is linear in the number of labels and
+// terms.
 func (b *Book) Breadths(pods []map[string]string) []int {
 	with := map[label]int{}
 	for _, labels := range pods {

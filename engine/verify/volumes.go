@@ -219,8 +219,8 @@ func (vs *volumes) provisionedFor(class *storagev1.StorageClass) *nodematch.Sele
 	return vs.anyOf(terms)
 }
 
-// anyOf returns a selector of the nodes that meet one of the terms. It changes the terms: deprecated
-// keys are replaced by stable ones, because each node with a deprecated label has the stable label too.
+// anyOf returns a selector of the nodes that meet one of the terms. It changes the terms: deprecated keys are replaced
+// by stable ones, because each node with a deprecated label has the stable label too.
 func (vs *volumes) anyOf(terms []corev1.NodeSelectorTerm) *nodematch.Selector {
 	for _, t := range terms {
 		for i, e := range t.MatchExpressions {

@@ -80,10 +80,10 @@ func hint(pool string, budgets []apiv1.Budget, reason apiv1.DisruptionReason, no
 	return text
 }
 
-// Windows returns the periods in which the budget is active by its schedule and that overlap with the time between from and
-// until. Each has a begin and an end. There are at most `most` periods, and overlapping or
-// adjacent ones are merged. Windows examines at most maxHits times of the schedule. The result is empty if the budget has no
-// schedule or no positive duration, or if the schedule cannot be parsed.
+// Windows returns the periods in which the budget is active by its schedule and that overlap with the time between from
+// and until. Each has a begin and an end. There are at most `most` periods, and overlapping or adjacent ones are
+// merged. Windows examines at most maxHits times of the schedule. The result is empty if the budget has no schedule or
+// no positive duration, or if the schedule cannot be parsed.
 func Windows(b apiv1.Budget, from, until time.Time, most int) [][2]time.Time {
 	schedule, err := scheduleOf(b)
 	if err != nil || b.Duration.Duration <= 0 {

@@ -25,8 +25,9 @@ const (
 )
 
 // price sets the saving and the payback of a proposal. It first narrows the options of the replacements, so that all
-// replacements together cost less than the set whichever offerings are launched. The verdict is a refusal if a replacement
-// has no option left, if they need more reserved instances than are left, or if the proposal does not pay. A proposal that is refused already is returned unchanged.
+// replacements together cost less than the set whichever offerings are launched. The verdict is a refusal if a
+// replacement has no option left, if they need more reserved instances than are left, or if the proposal does not pay.
+// A proposal that is refused already is returned unchanged.
 func (s *search) price(p problem.Proposal) problem.Proposal {
 	if !p.Verdict.OK() {
 		return p

@@ -87,8 +87,8 @@ func listed(c *apiv1.NodeClaim, annotation string) []string {
 	return strings.Split(c.Annotations[annotation], ",")
 }
 
-// Deleted returns copies of the claims of the nodes, to which it adds the deletion timestamp now. In a what-if Snapshot the pods of such a node need
-// another place, but the node still counts against limits.
+// Deleted returns copies of the claims of the nodes, to which it adds the deletion timestamp now. In a what-if Snapshot
+// the pods of such a node need another place, but the node still counts against limits.
 func Deleted(now time.Time, nodes ...*model.Node) []*apiv1.NodeClaim {
 	claims := make([]*apiv1.NodeClaim, len(nodes))
 	for i, n := range nodes {
@@ -99,9 +99,9 @@ func Deleted(now time.Time, nodes ...*model.Node) []*apiv1.NodeClaim {
 	return claims
 }
 
-// MarkedAsDeleted returns copies of the claims of the nodes that are marked for disruption and not being deleted. It adds the
-// deletion timestamp s.Now to the copies. A plan then treats the pods of these
-// nodes as pods that need another place.
+// MarkedAsDeleted returns copies of the claims of the nodes that are marked for disruption and not being deleted. It
+// adds the deletion timestamp s.Now to the copies. A plan then treats the pods of these nodes as pods that need another
+// place.
 func MarkedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 	var marked []*model.Node
 	for _, n := range s.Nodes() {

@@ -23,7 +23,8 @@ func drawAttach(d dice, c *scenario.Cluster) {
 }
 
 // drawDaemonSetRules gives some DaemonSets labels that selectors of pods may match, and a namespace that pods may have
-// too. Some of these DaemonSets become uncertain: by required anti-affinity, or by a host port that another DaemonSet may have too.
+// too. Some of these DaemonSets become uncertain: by required anti-affinity, or by a host port that another DaemonSet
+// may have too.
 func drawDaemonSetRules(d dice, c *scenario.Cluster) {
 	for i := range c.Daemons {
 		p := &c.Daemons[i]

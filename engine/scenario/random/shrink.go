@@ -10,8 +10,9 @@ import (
 // maxTrials bounds how many clusters Shrink tests.
 const maxTrials = 4000
 
-// Shrink removes parts of c one at a time, large parts first, and then lowers counts of pods. It keeps a change if broken still
-// returns true. It returns the smallest cluster found with at most maxTrials calls of broken. broken must return true for c and must depend on the cluster alone.
+// Shrink removes parts of c one at a time, large parts first, and then lowers counts of pods. It keeps a change if
+// broken still returns true. It returns the smallest cluster found with at most maxTrials calls of broken. broken must
+// return true for c and must depend on the cluster alone.
 func Shrink(c *scenario.Cluster, broken func(*scenario.Cluster) bool) *scenario.Cluster {
 	s := shrinker{tree: treeOf(c), broken: broken, trials: maxTrials}
 	for s.round() && s.trials > 0 {

@@ -66,7 +66,8 @@ func clusterOf(tree any) (*scenario.Cluster, bool) {
 // nothing.
 var meaningful = map[string]bool{"labelSelector": true, "namespaceSelector": true}
 
-// prune removes nulls and empty collections below v, except those of meaningful keys. It returns false if v is then empty or null itself.
+// prune removes nulls and empty collections below v, except those of meaningful keys. It returns false if v is then
+// empty or null itself.
 func prune(v any, key string) (any, bool) {
 	switch v := v.(type) {
 	case nil:

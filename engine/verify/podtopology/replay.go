@@ -25,8 +25,8 @@ type arrival struct {
 	selects bool
 	avoids  []*count // by anti-affinity term
 	next    int      // number of pods that are placed or refused
-	// unsettled is true if the node has no certain domain of a topology key (see checkSettled). Then a violation is reported for all pods at the
-	// start, and later only their anti-affinity is checked.
+	// unsettled is true if the node has no certain domain of a topology key (see checkSettled). Then a violation is
+	// reported for all pods at the start, and later only their anti-affinity is checked.
 	unsettled bool
 }
 
