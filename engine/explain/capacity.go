@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// capacity returns an obstacle if no type of c is large enough for the pod and the DaemonSets, or if none of the types that
-// are large enough has an available offering. Otherwise it returns nil.
+// capacity returns an obstacle if no type of c is large enough for the pod and the DaemonSets. It also returns one if none of
+// the types that are large enough has an available offering. Otherwise it returns nil.
 func (e *Explainer) capacity(pod *model.Pod, pool *model.Pool, c labelMatch) []Obstacle {
 	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(c.term)
 	need := e.needOf(pod, pool, reqs)

@@ -75,8 +75,8 @@ func (d *Delta) Empty() bool {
 // Compile returns the Snapshot of exactly the objects in d.
 func Compile(d Delta) *Snapshot { return (&Snapshot{}).Apply(d) }
 
-// Apply returns s with the changes of d. It does not change s. Of s it copies only the shards of tables that d changes
-// (see Table).
+// Apply returns s with the changes of d. It does not change s. Of s it copies only the parts of tables that d changes
+// (see table.Table).
 func (s *Snapshot) Apply(d Delta) *Snapshot {
 	e := newEdit(s)
 	e.setPods(newPods(d.Pods))
@@ -251,8 +251,8 @@ func (e *edit) unbind(old *Pod) {
 
 func byKey(p *Pod, key string) int { return strings.Compare(p.Key, key) }
 
-// nodeIdentity and claimIdentity return the key under which a node and its claim are merged: the provider ID, or
-// "node/" or "claim/" with the object's name while it has no provider ID.
+// nodeIdentity and claimIdentity return the key under which a node and its claim are merged: the provider ID.
+// While the object has none, the key is its name after "node/" or "claim/".
 func nodeIdentity(o *corev1.Node) string {
 	if o.Spec.ProviderID != "" {
 		return o.Spec.ProviderID

@@ -15,12 +15,13 @@ import (
 type Plan struct {
 	// Placements are the pods that go to nodes that exist or are being launched, ordered by node, then pod.
 	Placements []Placement
-	// Nodes are the nodes to launch, ordered by pool, type and first pod.
+	// Nodes are the nodes to launch, ordered by falling weight of the pool, then by the names of pool, cheapest type and
+	// first pod.
 	Nodes []PlannedNode
 	// Refusals are the pods that get no node, ordered by first pod.
 	Refusals []Refusal
-	// Order is a sequence in which kube-scheduler can bind the placed pods, so that the affinity of each pod is met by
-	// pods before it. It is nil if no pod has such rules.
+	// Order is a sequence in which kube-scheduler can bind the placed pods, so that the affinity, anti-affinity and spread
+	// constraints of each pod hold among the pods before it. It may be nil if no pod has such constraints.
 	Order []*Pod
 	// Price is the sum of the Nodes' prices in dollars per hour.
 	Price float64
@@ -42,8 +43,8 @@ type PlannedNode struct {
 	// Requirements are those of the pool, narrowed by those of the pods. Options, not Requirements, names the instance
 	// types.
 	Requirements require.Set
-	// Options are the types that may be launched. They are sorted by the price of their cheapest available offering
-	// within Requirements. There is at least one.
+	// Options are the types that may be launched, at least one. They are sorted by the price of their cheapest available
+	// offering within Requirements. If a commitment covers the node, that is the price under the commitment.
 	Options []*InstanceType
 	// Offering is the cheapest launchable offering of Options[0] within Requirements.
 	Offering Offering

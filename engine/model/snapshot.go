@@ -105,9 +105,9 @@ func (s *Snapshot) Nodes() []*Node {
 // EachNode iterates over the identities and nodes in random order. It does not copy or sort them.
 func (s *Snapshot) EachNode() iter.Seq2[string, *Node] { return s.derived.nodes.Each() }
 
-// NodeChanges returns the nodes of s that old does not have in the same version, and the nodes of old that s does not have
-// in the same version, both in random order. A node that was only changed is in both lists. The work is proportional to the
-// parts of the snapshots that differ, which are few if s was made of old by a small Delta.
+// NodeChanges returns the nodes of s that old does not have in the same version, and the nodes of old that s does not
+// have in the same version. Both lists are in random order. A node that was only changed is in both lists. The work is
+// proportional to the parts of the snapshots that differ, which are few if s was made of old by a small Delta.
 func (s *Snapshot) NodeChanges(old *Snapshot) (now, before []*Node) {
 	s.derived.nodes.Differing(old.derived.nodes, func(new, former map[string]*Node) {
 		for k, n := range new {

@@ -24,9 +24,10 @@ type Match struct {
 
 // Matches returns the policies that match the conditions of the node, whether or not their tolerations have passed.
 //
-// The toleration begins at the last transition of the condition, or earlier if the condition was healthy only for a short
-// time (see UnhealthySince), but not before the creation of the node. After a reboot it begins again. After a failed reboot
-// there is no toleration: the node is eligible at the later of the failure and the last transition.
+// The toleration begins at the last transition of the condition. It begins earlier if the condition was healthy only
+// for a short time (see UnhealthySince). It never begins before the creation of the node. After a reboot it begins
+// again. After a failed reboot there is no toleration: the node is eligible at the later of the failure and the last
+// transition.
 func (p *Policies) Matches(node *corev1.Node, claim *apiv1.NodeClaim) []Match {
 	if p == nil || node == nil {
 		return nil

@@ -17,8 +17,8 @@ func Commands(s *model.Snapshot, expected []model.Placement, commands []model.Co
 }
 
 // Commands checks commands that were decided on s, all together, and returns their violations. Each node to remove must
-// exist and be in one command only. Each of its pods must have a place in the resulting cluster, except for commands
-// for expiry or repair, for nodes of static NodePools, and for nodes that are terminated first. Removed nodes count
+// exist and be in one command only. Each of its pods must have a place in the resulting cluster. That does not hold for
+// commands for expiry or repair, for nodes of static NodePools, and for nodes that are terminated first. Removed nodes count
 // against limits. A consolidation must save money whichever options are launched.
 //
 // Expected are the placements of pods that already need a place, also of pods on nodes whose disruption has begun. They count

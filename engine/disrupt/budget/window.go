@@ -15,7 +15,7 @@ import (
 const maxWindows = 400
 
 // Reopens returns the next time at which the schedules of the pool's budgets allow another node to be disrupted for the
-// reason. ok is false if the budgets allow one now, if they allow none within maxWindows changes, if no budget has a
+// reason. ok is false if the budgets allow one now or none within maxWindows changes. It is also false if no budget has a
 // schedule, or if the pool did not exist when b was computed.
 func (b *NodePools) Reopens(pool *model.Pool, reason apiv1.DisruptionReason, now time.Time) (at time.Time, ok bool) {
 	a := b.pools[pool.Name]

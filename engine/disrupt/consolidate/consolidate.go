@@ -17,9 +17,9 @@ import (
 // A Cursor is the state that one consolidation passes to the next. It may be lost: the zero Cursor only makes some
 // nodes stay longer.
 type Cursor struct {
-	// After is set if MaxWhatIfs was reached: the next decision evaluates individual candidates in name order, beginning
-	// after this name. It is the candidate before the first one that was not evaluated. If no candidate was evaluated, it
-	// does not change. After is empty if all were evaluated.
+	// After is set if MaxWhatIfs was reached. The next decision then evaluates individual candidates in name order,
+	// beginning after this name. It names the candidate before the first one that was not evaluated, in the order of this
+	// decision. If no candidate was evaluated, it does not change. It is empty if all were evaluated.
 	After string
 	// WaitingSince is when consolidation began to wait for nodes to become consolidatable, zero if it does not wait.
 	// NextWait is the earliest start of another wait.

@@ -192,8 +192,8 @@ func (k podKind) fits(n *freeNode) bool {
 }
 
 // destinations returns nodes that are sufficient for the candidate's pods: if all pods fit on the nodes of the cluster, they
-// also fit on these. If the candidate has n pods, destinations chooses up to n nodes for each kind of pod: the first of
-// r.nodes that hold one such pod and are not chosen for another kind. So even if each other pod uses up one node, a node
+// also fit on these. If the candidate has n pods, destinations chooses up to n nodes for each kind of pod. These are the
+// first of r.nodes that hold one such pod and are not chosen for another kind. So even if each other pod uses up one node, a node
 // remains for the last pod.
 func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 	var kinds []podKind

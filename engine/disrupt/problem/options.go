@@ -43,9 +43,10 @@ type Options struct {
 	// MaxNodes bounds how many nodes one decision disrupts voluntarily. 0 means no bound; a negative number allows
 	// none.
 	MaxNodes int
-	// MaxWhatIfs bounds how many what-ifs consolidation packs in one decision. Unlike a time limit, a count gives the same
-	// decision on a slow machine. If the bound is reached, the next decision evaluates the candidates in name order,
-	// beginning after Cursor.After of package consolidate. The default is 4,000.
+	// MaxWhatIfs bounds the what-ifs of one decision: consolidation packs no more once all methods together have packed
+	// this number. Unlike a time limit, a count gives the same decision on a slow machine. If the bound is reached, the
+	// next decision evaluates the candidates in name order, beginning after Cursor.After of package consolidate. The
+	// default is 4,000.
 	MaxWhatIfs int
 }
 
