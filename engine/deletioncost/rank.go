@@ -53,7 +53,7 @@ func rankOf(s *model.Snapshot, n *model.Node) (rank int64, ok bool) {
 	return -int64(group+stepOf(n)+1)*width + placeOf(n), true
 }
 
-// stepOf returns the step of the node, from 0 (no free capacity) to steps-1 (empty). The node keeps its earlier step (see
+// stepOf returns the step of the node, from 0 (the least free share) to steps-1 (the most). The node keeps its earlier step (see
 // stepBefore) while its free share is at most margin outside the bounds of that step. So small changes cause no writes.
 func stepOf(n *model.Node) int {
 	free := freeShare(n)

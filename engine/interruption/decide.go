@@ -16,7 +16,7 @@ import (
 type State struct {
 	Now     time.Time
 	Notices []model.Notice
-	// Claims are the provider's claims.
+	// Claims are the claims of the provider that received the notices.
 	Claims []*apiv1.NodeClaim
 	// Nodes are the nodes of the cluster. A node belongs to the claim with its provider ID.
 	Nodes []*corev1.Node

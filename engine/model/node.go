@@ -124,8 +124,8 @@ func (n *Node) Reschedulable() []*Pod {
 // Disrupted reports whether n has the disruption taint, which excludes new pods.
 func (n *Node) Disrupted() bool { return n.tainted(apiv1.DisruptedTaintKey) }
 
-// Reserved reports whether n has the reserved taint. It excludes pods until a staged move opens the node to pods of
-// nodes that are being removed.
+// Reserved reports whether n has a claim and the reserved taint. The taint excludes pods until a staged move opens the
+// node to pods of nodes that are being removed.
 func (n *Node) Reserved() bool { return n.Claim != nil && n.tainted(apiv1.StagedMoveTaintKey) }
 
 // tainted reports whether the Node object has a taint with the key.

@@ -2,7 +2,7 @@ package model
 
 import "time"
 
-// A Notice is a message of the cloud about an instance that will be stopped or is unhealthy.
+// A Notice is a message of the cloud that an instance is unhealthy, has stopped, or will or may be stopped soon.
 type Notice struct {
 	Kind NoticeKind
 	// Instance is the instance's provider ID, or the part of it after the last slash. It is empty if the notice names a

@@ -37,7 +37,7 @@ type Placement struct {
 	Pods []*Pod
 }
 
-// A PlannedNode is a node to launch, with its pods and each instance type that can hold them.
+// A PlannedNode is a node to launch, with its pods and the instance types that may be launched for them.
 type PlannedNode struct {
 	Pool *Pool
 	// Requirements are those of the pool, narrowed by those of the pods. Options, not Requirements, names the instance

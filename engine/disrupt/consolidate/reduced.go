@@ -221,8 +221,9 @@ func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 	return nodes
 }
 
-// unconstrained reports whether each pod can run on any node that has enough of the usual resources and whose taints it
-// tolerates. Such pods have no node selector, affinity, spread constraint, volume claim, resource claim, host port or device.
+// unconstrained reports whether the pods require nothing of a node but enough of the usual resources and tolerated taints.
+// Such pods have no node selector, affinity, spread constraint, volume claim, resource claim or device, and their
+// containers have no host port. Host ports of init containers and in-tree volumes are not checked.
 func unconstrained(pods []*model.Pod) bool {
 	for _, p := range pods {
 		for name := range p.Requests {

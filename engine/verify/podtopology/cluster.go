@@ -18,7 +18,7 @@ type class struct {
 	namespace string
 	labels    labels.Set // the pods' values of the relevant keys
 	rules     *podRules
-	// selector and tolerations are the node selector and the tolerations of the pods. They are set only if the class has
+	// selector and tolerations are the node selector and the tolerations of the pods. They are valid only if the class has
 	// spread constraints and its pods are planned.
 	selector    *nodematch.Selector
 	tolerations []corev1.Toleration
