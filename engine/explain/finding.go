@@ -21,8 +21,8 @@ type Finding struct {
 	// Obstacles are the single obstacles. There is at least one, and all have to be removed.
 	Obstacles []Obstacle `json:"obstacles"`
 
-	// rule is the rule of the verdict. Rules are numbered in the order in which they are checked. Findings with fewer
-	// obstacles come first, and among those with equally many the ones whose rule is checked later.
+	// rule is the rule of the verdict. Findings with fewer obstacles come first. Among those with equally many, those with the
+	// highest rule come first, because higher rules are mostly checked later.
 	rule model.Rule
 }
 

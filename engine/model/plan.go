@@ -82,8 +82,8 @@ func (r PoolVerdict) String() string {
 	return fmt.Sprintf("NodePool %q: %s", r.Pool, r.Verdict)
 }
 
-// Nearest returns the reasons sorted by rule, the rule that is checked last first. A pool whose rule is checked later
-// met more conditions.
+// Nearest returns the reasons sorted by rule, the highest rule first. Higher rules are mostly checked later, so a pool with such
+// a reason met more conditions.
 func (r Refusal) Nearest() []PoolVerdict {
 	reasons := slices.Clone(r.Reasons)
 	slices.SortStableFunc(reasons, func(a, b PoolVerdict) int { return cmp.Compare(b.Verdict.Rule, a.Verdict.Rule) })

@@ -44,8 +44,9 @@ func (v Verdict) OK() bool { return v.Rule == RuleNone }
 // A Rule names one check.
 type Rule uint8
 
-// The rules in the order in which they are checked. Only the first broken rule is reported. Where a line names a field of Verdict,
-// such as Subject, that field has the details.
+// The rules. Those up to RuleEffort are about pods that get no node. They are numbered roughly in the order in which they are
+// checked, and only the first broken rule is reported. Those from RuleBudget on are about nodes that disruption keeps. Where a
+// line names a field of Verdict, such as Subject, that field has the details.
 const (
 	RuleNone        Rule = iota
 	RuleNoPool           // there is no NodePool
