@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// A Plan assigns pending pods to existing nodes or to nodes to be launched, and states why the other pods get no node.
+// A Plan assigns pending and displaced pods to existing nodes or to nodes to be launched. It states why the others get no node.
 // The same Snapshot and options always give the same plan.
 type Plan struct {
 	// Placements are the pods that go to nodes that exist or are being launched, ordered by node, then pod.

@@ -140,7 +140,7 @@ func turn(n *model.Node) int {
 	return i
 }
 
-// AwaitsOpening reports whether the destination of the pod is still reserved.
+// AwaitsOpening reports whether the destination of the pod is still reserved and not being deleted.
 func AwaitsOpening(s *model.Snapshot, p *model.Pod) bool {
 	n, ok := s.NodeByName(s.PromiseOf(p))
 	return ok && n.Reserved() && !n.Deleting
