@@ -72,7 +72,8 @@ func limited(r *Ration) metav1.Condition {
 		units.Counted(int(r.Most), "pod"), strings.Join(r.Quotas, ", ")))
 }
 
-// provisioning returns the condition Provisioning: True if all pods are planned on initialized nodes.
+// provisioning returns the condition Provisioning: True if there are pods and all are planned on initialized nodes that are not
+// being deleted.
 func provisioning(src Source, pods []*corev1.Pod, s *model.Snapshot) metav1.Condition {
 	const kind = autoscalingv1beta1.ConditionTypeProvisioning
 	switch {

@@ -138,9 +138,10 @@ func (t *table) eligible(commitment int, counts []int64) (n int64) {
 	return n
 }
 
-// partOf covers nodes of one class with the units that a commitment has left. The parameter open is how much of the nodes is
-// not covered yet, in millionths of a node. The parameter use is the number of units per node, and left the number of units
-// that remain. partOf returns how much it covers, in millionths of a node, and how many units that takes.
+// partOf covers nodes of one class with the units that a commitment has left. The parameter open is how much of the
+// nodes is not covered yet, in millionths of a node. The parameter use is the number of units per node. The parameter
+// left is the number of units that remain. partOf returns how much it covers, in millionths of a node, and how many
+// units that takes.
 func partOf(open, use, left int64) (part, used int64) {
 	if used = mulDivUp(open, use, whole); used <= left {
 		return open, used

@@ -17,8 +17,8 @@ type Coverage struct {
 	classOf map[string]int // by node name
 	filled  filled
 	rank    map[string]int64 // by node name, how many nodes of its class are covered before it
-	// ending is by how much commitments reduce the prices of nodes that are being deleted, by name, in dollars per hour, and
-	// endingUse how many units these nodes use, by commitment.
+	// ending is by how much commitments reduce the prices of nodes that are being deleted, by node name, in dollars per hour.
+	// endingUse is how many units these nodes use, by index of the commitment.
 	ending    map[string]float64
 	endingUse []int64
 }
@@ -88,7 +88,7 @@ func (c *Coverage) Left(id string) int64 {
 	return 0
 }
 
-// IDs returns the commitments in the order in which they apply.
+// IDs returns the IDs of the commitments in the order in which they apply.
 func (c *Coverage) IDs() []string {
 	if c == nil {
 		return nil

@@ -148,7 +148,8 @@ func (in *Input) Node(n *model.Node, price Micros) (parts []Part) {
 }
 
 // shares divides the price of a node. The first three shares are those of the capacity that is not allocatable, of the
-// headroom, and of the other idle capacity. They are followed by those of the pods, in the order of n.Pods.
+// headroom, and of the other idle capacity. They are followed by those of the pods, in the order of n.Pods. If
+// no resource of the node has a weight, the whole price is that of the other idle capacity.
 func (in *Input) shares(n *model.Node, price Micros) []Micros {
 	out, amounts := make([]Micros, len(n.Pods)+3), make([]int64, len(n.Pods)+3)
 	names, weights := weighted(n.Capacity)

@@ -24,7 +24,7 @@ func Fields() []Field {
 	return []Field{ByPool, ByCapacityType, ByZone, ByNamespace, ByOwner, ByLabel}
 }
 
-// ParseFields parses a list of fields that are separated by commas.
+// ParseFields parses a list of fields that are separated by commas. An unknown or repeated field is an error.
 func ParseFields(text string) ([]Field, error) {
 	var out []Field
 	for name := range strings.SplitSeq(text, ",") {

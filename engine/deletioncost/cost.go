@@ -20,7 +20,7 @@ type Cost struct {
 }
 
 // Decide returns the changes of the deletion costs of pods of ReplicaSets: first the costs to write, lowest first, then
-// those to remove. Pods with a cost from somebody else (see Foreign) are omitted.
+// those to remove. Pods with a cost that Karpenter has not written are omitted.
 func Decide(s *model.Snapshot) []Cost {
 	var costs []Cost
 	bySet := map[string][]*ranked{}
@@ -85,7 +85,7 @@ func Foreign(p *model.Pod) bool {
 	return has && !Written(p)
 }
 
-// replicated reports whether the pod runs and its controller is a ReplicaSet.
+// replicated reports whether the controller of the pod is a ReplicaSet, and the pod is neither finished nor terminating.
 func replicated(p *model.Pod) bool {
 	owner := p.Owner()
 	return owner != nil && owner.Kind == "ReplicaSet" && !p.Terminal() && !p.Terminating()

@@ -26,8 +26,12 @@ const (
 
 // rankOf returns the rank of the node, lower for nodes that are to be emptied first. It returns false if pods of the node
 // are to get no cost. A node without a claim and a claim whose node has not joined have no rank. Each other node that is
-// being removed has one. All others have none in these cases: the node is not initialized; it or one of its pods has an
-// active do-not-disrupt; its NodePool is static or does not exist; it has not drifted and consolidateAfter is Never.
+// being removed has one. All others have none in these cases:
+//
+//   - The node is not initialized.
+//   - The node or one of its pods has an active do-not-disrupt.
+//   - The NodePool of the node is static or does not exist.
+//   - The node has not drifted, and consolidateAfter is Never.
 func rankOf(s *model.Snapshot, n *model.Node) (rank int64, ok bool) {
 	if !n.Managed() || n.Object == nil {
 		return 0, false
@@ -49,7 +53,7 @@ func rankOf(s *model.Snapshot, n *model.Node) (rank int64, ok bool) {
 	return -int64(group+stepOf(n)+1)*width + placeOf(n), true
 }
 
-// stepOf returns the step of the node, from 0 (no free capacity) to steps-1 (empty). The node keeps its earlier step (see
+// stepOf returns the step of the node, from 0 (the least free share) to steps-1 (the most). The node keeps its earlier step (see
 // stepBefore) while its free share is at most margin outside the bounds of that step. So small changes cause no writes.
 func stepOf(n *model.Node) int {
 	free := freeShare(n)

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// keepSpread removes the rank of some pods of one ReplicaSet, so that the topology spread constraints of the pods still hold
+// keepSpread removes the rank of some pods of one ReplicaSet. The topology spread constraints of the pods then still hold
 // after the deletion of all pods that keep a rank. Constraints with DoNotSchedule and with ScheduleAnyway count.
 //
 // Pods are processed from the lowest rank. A pod keeps its rank if, after its removal, its own domain has at most maxSkew

@@ -33,7 +33,7 @@ type Decision struct {
 	// of static NodePools with more. Both are empty unless Options.Static is set.
 	Launches []model.PlannedNode
 	Surplus  []*model.Node
-	// Budgets is the state of the budgets after the commands.
+	// Budgets is the state of the budgets after Commands and Proposed.
 	Budgets *budget.NodePools
 	Cursor  Cursor
 	Stats   problem.Stats

@@ -85,8 +85,9 @@ func revalidateMoving(s *model.Snapshot, nodes []*model.Node, o pack.Options, ve
 	}
 }
 
-// incomingTo returns the names of the nodes to which a pending or displaced pod is assigned. The pod must fit there without
-// the disruption taint, or once the terminating pods of the node are gone.
+// incomingTo returns the names of the nodes to which a pending or displaced pod is assigned (Snapshot.PromiseOf). The pod must
+// fit there without the disruption taint, or once the terminating pods of the node are gone. Placeholder pods of capacity
+// buffers do not count.
 func incomingTo(s *model.Snapshot, nodes []*model.Node, o pack.Options) map[string]bool {
 	marked := map[string]*model.Node{}
 	for _, n := range nodes {

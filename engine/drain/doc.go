@@ -6,7 +6,7 @@
 // following.
 //
 //   - Pods leave in tiers: ordinary pods, ordinary DaemonSet pods, critical pods, critical DaemonSet pods. A tier begins when
-//     all pods of the tiers before it are gone, so logging, DNS and CNI outlive the pods that use them.
+//     no pod of the tiers before it has to leave any more, so logging, DNS and CNI outlive the pods that use them.
 //   - Until shortly before the deadline, do-not-disrupt and PodDisruptionBudgets are respected. Then each pod is deleted
 //     early enough for its full grace period.
 //   - The result does not depend on the order of the input.

@@ -70,7 +70,7 @@ type Decision struct {
 	Delete []Deletion
 	// Held are pods of this tier that must not be evicted now.
 	Held []Hold
-	// Leaving are pods of any tier that are terminating, or whose eviction was accepted.
+	// Leaving are pods of any tier that are terminating, or whose eviction was accepted, except those in Delete.
 	Leaving []*corev1.Pod
 	// Later are pods that are evicted later: those of a tier after Tier, and those of State.Awaiting.
 	Later []*corev1.Pod

@@ -15,8 +15,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// capacity returns an obstacle if no type of c is large enough for the pod and the DaemonSets, or if none of the types that
-// are large enough has an available offering. Otherwise it returns nil.
+// capacity returns an obstacle if no type of c is large enough for the pod and the DaemonSets. It also returns one if none of
+// the types that are large enough has an available offering. Otherwise it returns nil.
 func (e *Explainer) capacity(pod *model.Pod, pool *model.Pool, c labelMatch) []Obstacle {
 	reqs := pool.Requirements.Normalize(e.labels.Aliases).And(c.term)
 	need := e.needOf(pod, pool, reqs)
@@ -60,7 +60,7 @@ func usedUp(types []*model.InstanceType, reqs require.Set) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// elsewhere returns a fix that allows the zone or capacity type of an available offering of types, empty if there is
+// elsewhere returns a fix that allows the zone, zone ID or capacity type of an available offering of types, empty if there is
 // none. reqs are the requirements of pool and pod; term are the requirements of the pod alone.
 func elsewhere(types []*model.InstanceType, reqs, term require.Set, pool *model.Pool) string {
 	keys := []string{corev1.LabelTopologyZone, apiv1.CapacityTypeLabelKey}
@@ -96,7 +96,7 @@ func zoneIDs(reqs require.Set) []string {
 	return slices.DeleteFunc(reqs.Keys(), func(key string) bool { return !strings.HasSuffix(key, "/zone-id") })
 }
 
-// maxOverheads bounds how many overheads an Explainer keeps.
+// maxOverheads bounds how many overheads an Explainer keeps. When it needs another one, it drops all of them.
 const maxOverheads = 64
 
 // A need returns the requests of a pod and of the DaemonSets that run on a node of the instance type.

@@ -21,8 +21,8 @@ type Finding struct {
 	// Obstacles are the single obstacles. There is at least one, and all have to be removed.
 	Obstacles []Obstacle `json:"obstacles"`
 
-	// rule is the rule of the verdict. Rules are numbered in the order in which they are checked. Findings with fewer
-	// obstacles come first, and among those with equally many the ones whose rule is checked later.
+	// rule is the rule of the verdict. Findings with fewer obstacles come first. Among those with equally many, those with the
+	// highest rule come first, because higher rules are mostly checked later.
 	rule model.Rule
 }
 
@@ -162,8 +162,8 @@ func obstacleOf(v model.Verdict) Obstacle {
 	return o
 }
 
-// obstacles returns all known obstacles. At least one of them is about the rule of the verdict. There is only one obstacle
-// if the pool launches no nodes for pods, or if the verdict has RuleUnsupported or RuleInvalid.
+// obstacles returns all known obstacles. If none of them explains the verdict, the verdict itself is added as the first. There
+// is only one obstacle if the pool launches no nodes for pods, or if the verdict has RuleUnsupported or RuleInvalid.
 func (e *Explainer) obstacles(pod *model.Pod, pool *model.Pool, v model.Verdict) []Obstacle {
 	var all []Obstacle
 	if u := pool.Usable(); !u.OK() {

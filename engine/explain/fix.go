@@ -36,8 +36,8 @@ func (e *Explainer) inPool(pod *model.Pod, pool *model.Pool, v model.Verdict) Ob
 	return o
 }
 
-// fromVolume reports whether the zone that the verdict names is required by a volume of the pod, and not by the pod itself:
-// the pod has a volume claim, and its own selectors name no zone.
+// fromVolume reports whether the zone that the verdict names is required by a volume of the pod, and not by the pod itself.
+// It assumes so if the pod has a volume claim, and its own selectors name no zone.
 func (e *Explainer) fromVolume(pod *model.Pod, v model.Verdict) bool {
 	claims := slices.ContainsFunc(pod.Object.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil })
 	return claims && strings.Contains(v.Subject, corev1.LabelTopologyZone) &&

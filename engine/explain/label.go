@@ -174,7 +174,7 @@ func wanted(r require.Requirement) string {
 	return "a value " + values(r)
 }
 
-// label returns a label that meets the requirement.
+// label returns a label that meets the requirement, as "key: value". If the requirement admits no value, it returns the key.
 func label(r require.Requirement) string {
 	if v, ok := r.Any(); ok {
 		return r.Key() + ": " + quotedIfEmpty(v)

@@ -58,7 +58,8 @@ func fill(n *model.PlannedNode) string {
 	return strings.Join(parts, ", ")
 }
 
-// narrowed returns the requirements of the node that are narrower than those of the pool.
+// narrowed returns the requirements of the node that the pool does not have in the same form, except those that only require
+// the label to exist.
 func (e *Explainer) narrowed(n *model.PlannedNode) string {
 	var out []string
 	of := n.Pool.Requirements.Normalize(e.labels.Aliases)

@@ -16,7 +16,7 @@ import (
 type State struct {
 	Now     time.Time
 	Notices []model.Notice
-	// Claims are the provider's claims.
+	// Claims are the claims of the provider that received the notices.
 	Claims []*apiv1.NodeClaim
 	// Nodes are the nodes of the cluster. A node belongs to the claim with its provider ID.
 	Nodes []*corev1.Node
@@ -46,10 +46,11 @@ func Decide(s State) []Action {
 // EarlyLimit is the age up to which Early returns a notice. It is the time that a spot instance runs after its notice.
 const EarlyLimit = 2 * time.Minute
 
-// Early returns the notices that may concern an instance whose launch has no known result yet, in their order. They must be
-// handled again later. There are none if each claim has an instance. Otherwise these are the notices that require the
-// deletion of a claim, name an instance that no claim has, and are not older than EarlyLimit. Notices of instances that have
-// stopped or are terminated are not among them: a launch finds running instances only.
+// Early returns the notices that may concern an instance whose launch has no known result yet, in their order. They
+// must be handled again later. There are none if each claim has an instance. Otherwise these are the notices that
+// require the deletion of a claim, name an instance that no claim has, and are not older than EarlyLimit. A notice
+// without a time counts as older. Notices of instances that have stopped or are terminated are not among them: a launch
+// finds running instances only.
 func Early(s State) []model.Notice {
 	known, launching := map[string]bool{}, false
 	for _, claim := range s.Claims {

@@ -8,7 +8,7 @@
 //   - A rebalance recommendation only becomes an event, unless Notice.Act is set. All other notices delete the claim.
 //   - A notice about an instance that no claim has is ignored. Early returns those that may be about an instance whose launch has
 //     no known result, and that must be handled again.
-//   - A deadline is set only for failed instances and hosts, whose pods may not terminate, and never replaces an earlier one.
+//   - A deadline is set only for failed instances and hosts, whose pods may not terminate, and never replaces an existing one.
 //
 // The rules are those of Karpenter: https://karpenter.sh/docs/concepts/disruption/#interruption
 package interruption

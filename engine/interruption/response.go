@@ -23,7 +23,7 @@ type end uint8
 const (
 	keep   end = iota // the claim stays
 	expire            // the claim is deleted, so its node is drained
-	drain             // as expire, and the node is cordoned
+	drain             // as expire, with an event (Action.Ended), and the node is cordoned
 	force             // as drain, and the drain does not wait for pods
 )
 
@@ -34,7 +34,8 @@ type response struct {
 	// reason is the reason of the event about the notice, empty for no event. Its type is Warning, but Normal if the claim
 	// stays and for a rebalance recommendation.
 	reason string
-	// unavailable is the capacity type that has no capacity any more for the instance's type and zone, empty for none.
+	// unavailable is the capacity type that has no capacity any more for the instance's type and zone, or for
+	// its reservation. It is empty if the notice is not about capacity.
 	unavailable string
 }
 

@@ -45,7 +45,8 @@ func Observe(st State, s *model.Snapshot) State {
 	return next
 }
 
-// withOrphans adds the histories of deleted pods to kept and returns it. The slices in kept are shared and not changed.
+// withOrphans adds the histories of deleted pods that have a controller to kept, and returns kept. The slices in kept
+// are shared and not changed.
 func withOrphans(kept map[types.UID][]history, gone []history) map[types.UID][]history {
 	slices.SortFunc(gone, func(a, b history) int { return strings.Compare(a.key, b.key) })
 	byOwner := map[types.UID][]history{}
@@ -85,7 +86,7 @@ func (h history) withBinding(s *model.Snapshot, p *model.Pod) history {
 	return h
 }
 
-// outdated reports whether the spec of the pod or its pool has changed since the last launch.
+// outdated reports whether, since the last launch, the spec of the pod has changed, or its pool has changed or is gone.
 func (h history) outdated(s *model.Snapshot, p *model.Pod) bool {
 	if p.Object != h.pod && !equality.Semantic.DeepEqual(p.Object.Spec, h.pod.Spec) {
 		return true

@@ -68,8 +68,8 @@ type SetDeadline struct {
 	At time.Time
 }
 
-// DeleteNodes deletes nodes, in name order. Because of their finalizer, they are drained first, and the claim stays until they are
-// gone.
+// DeleteNodes deletes nodes, in name order. Nodes with Karpenter's finalizer are drained first, and the claim stays
+// until they are gone.
 type DeleteNodes struct {
 	Names []string
 }

@@ -9,7 +9,7 @@ import (
 
 // Consolidatable reports whether the pool's consolidateAfter has passed since the last pod event of the claim's node
 // (see LastPodEvent), or since its initialization if there was no such event. wait is the remaining time. It is zero
-// if the claim will not become consolidatable by the passage of time alone.
+// if the time has passed, if consolidateAfter is Never, and if the claim is not initialized.
 func Consolidatable(claim *apiv1.NodeClaim, pool *apiv1.NodePool, now time.Time) (yes bool, wait time.Duration) {
 	after := pool.Spec.Disruption.ConsolidateAfter.Duration
 	initialized := condition.Get(claim, apiv1.ConditionTypeInitialized)

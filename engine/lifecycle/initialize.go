@@ -60,8 +60,8 @@ func occupies(pod *corev1.Pod) bool {
 	return !p.Terminal() && !p.Daemon() && !p.Mirror()
 }
 
-// awaitsTurn reports whether the claim is one of several replacements of a command, whose pods move stage by stage. Its
-// node is then reserved. DaemonSet pods run there already, so the taint excludes only other pods.
+// awaitsTurn reports whether the claim is a replacement of a command whose pods move to several destinations, stage by stage.
+// Its node is then reserved. DaemonSet pods run there already, so the taint excludes only other pods.
 func awaitsTurn(claim *apiv1.NodeClaim) bool {
 	return claim.Annotations[apiv1.MoveStageAnnotationKey] != "" && claim.Annotations[apiv1.ReplacesAnnotationKey] != ""
 }

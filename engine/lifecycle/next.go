@@ -47,9 +47,9 @@ func RegistrationTimeout(launch time.Duration) time.Duration {
 	return cmp.Or(launch, LaunchTimeout) + joinTime
 }
 
-// launch requests an instance, and deletes the claim after the launch timeout. The timeout is checked first, because a later
-// instance would be terminated immediately. It counts from the creation of the claim, as RegistrationTimeout does, because
-// transition times of conditions may change repeatedly.
+// launch requests an instance, unless the condition Launched is False, and deletes the claim after the launch timeout.
+// The timeout is checked first, because a later instance would be terminated immediately. It counts from the creation
+// of the claim, as RegistrationTimeout does, because transition times of conditions may change repeatedly.
 func launch(v View) (j Judgement) {
 	deadline := v.Claim.CreationTimestamp.Add(cmp.Or(v.LaunchTimeout, LaunchTimeout))
 	if !v.Now.Before(deadline) {

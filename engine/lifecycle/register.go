@@ -17,9 +17,10 @@ import (
 // taint excludes pods until the node has its labels and taints.
 const WarnUnregisteredTaintMissing = "UnregisteredTaintMissing"
 
-// register returns the next step for a claim whose node is not registered yet: wait for the one Node with the claim's provider
-// ID, then write the claim's labels and taints to it. The unregistered taint is removed once the registration hook is done and
-// the pods planned onto the node are nominated to it, or NominationTimeout has passed.
+// register returns the next step for a claim whose node is not registered yet. It waits for the one Node with the
+// claim's provider ID. Then it writes the claim's labels and taints to the Node. The unregistered taint is removed once
+// the registration hook is done and the pods planned onto the node are nominated to it, or NominationTimeout has
+// passed.
 func register(v View) (j Judgement) {
 	switch len(v.Nodes) {
 	case 1:

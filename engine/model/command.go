@@ -22,7 +22,7 @@ type Command struct {
 	// Replacements are in PlannedNode.Pods.
 	Placements []Placement
 	// Saves is the price of Nodes less the price of Replacements, in dollars per hour. It may be negative if the reason
-	// is not cost.
+	// is not cost. It is zero for a reboot, and for a node of a static NodePool that is terminated first.
 	Saves float64
 	// Force removes the nodes with all their pods, because the nodes no longer work.
 	Force bool

@@ -33,8 +33,8 @@ func (o *Offering) Class(name string) commitment.Class {
 	return commitment.Class{Name: name, Price: o.Price, Saves: o.saves(), Covers: o.Covers}
 }
 
-// Coverage returns how commitments cover the nodes of s, nil if there are no commitments. Of the nodes of one offering the oldest
-// are covered first. The result is computed at the first call.
+// Coverage returns how commitments cover the nodes of s, nil if no commitment covers an offering of any pool. Of the
+// nodes of one offering the oldest are covered first. The result is computed at the first call.
 func (s *Snapshot) Coverage() *commitment.Coverage {
 	if s.derived.coverage == nil {
 		return nil
@@ -67,7 +67,7 @@ func oldestFirst(a, b *Node) int {
 }
 
 // coverable returns the offering of the node if a commitment can cover it, else nil. name is its instance type and zone.
-// A claim that is not launched counts as its cheapest offering.
+// A claim that is not launched and has no instance type label counts as its cheapest offering (see wished).
 func (s *Snapshot) coverable(n *Node) (o *Offering, name string) {
 	index, ok := s.derived.committed.Get(n.Pool)
 	if !ok {
@@ -101,7 +101,8 @@ func commitmentsOf(s *Snapshot) (out []*commitment.Commitment) {
 	return out
 }
 
-// BillAdded returns by how much the bill rises, in dollars per hour, if one node of each of the offerings is added.
+// BillAdded returns by how much the bill rises, in dollars per hour, if one node of each of the offerings is added. c must
+// not be nil.
 func BillAdded(c *commitment.Coverage, offerings ...*Offering) float64 {
 	var classes []commitment.Class
 	for _, o := range offerings {
@@ -155,7 +156,8 @@ func indexCovered(types []*InstanceType) *typeIndex {
 	return x
 }
 
-// wished returns the cheapest type and offering that the claim of the node, which is not launched, allows.
+// wished returns the cheapest launchable offering that the claim of the node allows, with its type. Both are nil if there
+// is none. The claim is not launched.
 func (x *typeIndex) wished(n *Node) (best *InstanceType, o *Offering) {
 	wishes := n.Wishes()
 	for _, t := range x.types {

@@ -28,7 +28,7 @@ func Readiness(o *corev1.Node) corev1.ConditionStatus {
 	return cmp.Or(o.Status.Conditions[i].Status, corev1.ConditionUnknown)
 }
 
-// ExpiresAt returns when the claim expires. ok is false if it never does.
+// ExpiresAt returns when the claim expires. ok is false if it never does, or if claim is nil.
 func ExpiresAt(claim *apiv1.NodeClaim) (at time.Time, ok bool) {
 	if claim == nil || claim.Spec.ExpireAfter.Duration == nil {
 		return time.Time{}, false

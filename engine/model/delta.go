@@ -75,7 +75,8 @@ func (d *Delta) Empty() bool {
 // Compile returns the Snapshot of exactly the objects in d.
 func Compile(d Delta) *Snapshot { return (&Snapshot{}).Apply(d) }
 
-// Apply returns s with the changes of d. It does not change s. Its cost depends on the size of d, not of s.
+// Apply returns s with the changes of d. It does not change s. Of s it copies only the parts of tables that d changes
+// (see table.Table).
 func (s *Snapshot) Apply(d Delta) *Snapshot {
 	e := newEdit(s)
 	e.setPods(newPods(d.Pods))
@@ -172,8 +173,8 @@ func (e *edit) setTypes(pool string, types []*InstanceType) {
 	}
 }
 
-// setPods adds or replaces pods. waiting[i] reports whether pods[i] is provisionable. If there are many pods, it fills
-// the tables pods and pending concurrently.
+// setPods adds or replaces pods. waiting[i] reports whether pods[i] is provisionable. From 2*podsPerPart
+// pods on, if several CPUs are available, it fills the tables of pods and of pending pods concurrently.
 func (e *edit) setPods(pods []*Pod, waiting []bool) {
 	if len(pods) < 2*podsPerPart || runtime.GOMAXPROCS(0) < 2 {
 		for i, p := range pods {
@@ -208,8 +209,8 @@ func (e *edit) setPending(p *Pod, waits bool) {
 	}
 }
 
-// putPod adds the pod. If a pod with its key exists, p replaces it, and the old pod is removed from the pods of its
-// node.
+// putPod adds the pod, and adds it to the pods of its node if it is bound. If a pod with its key exists, p replaces it,
+// and the old pod is removed from the pods of its node.
 func (e *edit) putPod(p *Pod) {
 	if old, ok := e.next.Pods.Set(e.token, p.Key, p); ok {
 		e.unbind(old)
@@ -250,8 +251,8 @@ func (e *edit) unbind(old *Pod) {
 
 func byKey(p *Pod, key string) int { return strings.Compare(p.Key, key) }
 
-// nodeIdentity and claimIdentity return the key under which a node and its claim are merged: the provider ID, or the
-// object's own name while it has no provider ID.
+// nodeIdentity and claimIdentity return the key under which a node and its claim are merged: the provider ID.
+// While the object has none, the key is its name after "node/" or "claim/".
 func nodeIdentity(o *corev1.Node) string {
 	if o.Spec.ProviderID != "" {
 		return o.Spec.ProviderID

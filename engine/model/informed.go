@@ -52,7 +52,8 @@ func newestOfDaemons(s *Snapshot) map[string]*Pod {
 	return newest
 }
 
-// admit sets missing requests to the limit, DefaultRequest or Default, as admission does for LimitRanges of the namespace.
+// admit sets each missing request of a container to the first that exists: its limit, DefaultRequest or Default of a
+// LimitRange of the namespace. Admission does the same. Without a LimitRange in the namespace, admit changes nothing.
 func admit(spec *corev1.PodSpec, namespace string, ranges []*corev1.LimitRange) {
 	for _, r := range ranges {
 		if r.Namespace != namespace {

@@ -15,7 +15,8 @@ import (
 // A Node is capacity that exists or is being launched: a Kubernetes node, its NodeClaim, or both. It is created anew
 // when either of them or the pods on it change.
 type Node struct {
-	// Name is the name of the Kubernetes node once it is registered, and before that the name of the claim.
+	// Name is the name of the claim until the node is registered, then that of the Kubernetes node. Without a claim it is
+	// always that of the Kubernetes node.
 	Name string
 	// Object is nil until the node has joined. Claim is nil if Karpenter does not manage the node. Both are read-only.
 	Object *corev1.Node
@@ -23,7 +24,7 @@ type Node struct {
 	// Pool is the name of the NodePool: the value of the label karpenter.sh/nodepool of the claim, or of the Node object if
 	// there is no claim. It is empty without this label, such as for a claim that a user created.
 	Pool string
-	// Labels are the labels of the claim until the node is registered, then those of the node.
+	// Labels are the labels of the object whose name is Name.
 	Labels map[string]string
 	// Taints are the taints that pods must tolerate once the node is ready. Taints that are removed by then are
 	// omitted. A cordoned node always has node.kubernetes.io/unschedulable here.
@@ -93,7 +94,7 @@ func (n *Node) Wishes() require.Set {
 	return require.FromSpec(n.Claim.Spec.Requirements).And(require.FromLabels(n.Claim.Labels))
 }
 
-// Free returns the allocatable resources that pods do not use.
+// Free returns the allocatable resources less the requests of pods. Amounts may be negative.
 func (n *Node) Free() Resources { return n.Allocatable.Minus(n.Used) }
 
 // FreeOf returns the amount of one resource in Free.
@@ -123,8 +124,8 @@ func (n *Node) Reschedulable() []*Pod {
 // Disrupted reports whether n has the disruption taint, which excludes new pods.
 func (n *Node) Disrupted() bool { return n.tainted(apiv1.DisruptedTaintKey) }
 
-// Reserved reports whether n has the reserved taint. It excludes pods until a staged move opens the node to pods of
-// nodes that are being removed.
+// Reserved reports whether n has a claim and the reserved taint. The taint excludes pods until a staged move opens the
+// node to pods of nodes that are being removed.
 func (n *Node) Reserved() bool { return n.Claim != nil && n.tainted(apiv1.StagedMoveTaintKey) }
 
 // tainted reports whether the Node object has a taint with the key.

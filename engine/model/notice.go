@@ -2,7 +2,7 @@ package model
 
 import "time"
 
-// A Notice is a message of the cloud about an instance that will be stopped or is unhealthy.
+// A Notice is a message of the cloud that an instance is unhealthy, has stopped, or will or may be stopped soon.
 type Notice struct {
 	Kind NoticeKind
 	// Instance is the instance's provider ID, or the part of it after the last slash. It is empty if the notice names a
@@ -29,8 +29,8 @@ const (
 	NoticeRebalance NoticeKind = "rebalance_recommendation"
 	// NoticeScheduledChange means that the cloud has announced maintenance or retirement of the instance.
 	NoticeScheduledChange NoticeKind = "scheduled_change"
-	// NoticeInstanceStopped and NoticeInstanceTerminated mean that someone other than Karpenter stops or terminates the
-	// instance.
+	// NoticeInstanceStopped and NoticeInstanceTerminated mean that the instance is stopped or terminated, or will be at once.
+	// The notice does not tell who requested that.
 	NoticeInstanceStopped    NoticeKind = "instance_stopped"
 	NoticeInstanceTerminated NoticeKind = "instance_terminated"
 	// NoticeReservationReclaimed means that the cloud reclaims the reserved capacity in which the instance runs.

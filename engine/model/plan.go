@@ -10,17 +10,18 @@ import (
 	"github.com/karpenter-go/karpenter/engine/units"
 )
 
-// A Plan assigns pending pods to existing nodes or to nodes to be launched, and states why the other pods get no node.
+// A Plan assigns pending and displaced pods to existing nodes or to nodes to be launched. It states why the others get no node.
 // The same Snapshot and options always give the same plan.
 type Plan struct {
 	// Placements are the pods that go to nodes that exist or are being launched, ordered by node, then pod.
 	Placements []Placement
-	// Nodes are the nodes to launch, ordered by pool, type and first pod.
+	// Nodes are the nodes to launch, ordered by falling weight of the pool, then by the names of pool, cheapest type and
+	// first pod.
 	Nodes []PlannedNode
 	// Refusals are the pods that get no node, ordered by first pod.
 	Refusals []Refusal
-	// Order is a sequence in which kube-scheduler can bind the placed pods, so that the affinity of each pod is met by
-	// pods before it. It is nil if no pod has such rules.
+	// Order is a sequence in which kube-scheduler can bind the placed pods, so that the affinity, anti-affinity and spread
+	// constraints of each pod hold among the pods before it. It may be nil if no pod has such constraints.
 	Order []*Pod
 	// Price is the sum of the Nodes' prices in dollars per hour.
 	Price float64
@@ -36,14 +37,14 @@ type Placement struct {
 	Pods []*Pod
 }
 
-// A PlannedNode is a node to launch, with its pods and each instance type that can hold them.
+// A PlannedNode is a node to launch, with its pods and the instance types that may be launched for them.
 type PlannedNode struct {
 	Pool *Pool
 	// Requirements are those of the pool, narrowed by those of the pods. Options, not Requirements, names the instance
 	// types.
 	Requirements require.Set
-	// Options are the types that may be launched. They are sorted by the price of their cheapest available offering
-	// within Requirements. There is at least one.
+	// Options are the types that may be launched, at least one. They are sorted by the price of their cheapest available
+	// offering within Requirements. If a commitment covers the node, that is the price under the commitment.
 	Options []*InstanceType
 	// Offering is the cheapest launchable offering of Options[0] within Requirements.
 	Offering Offering
@@ -81,8 +82,8 @@ func (r PoolVerdict) String() string {
 	return fmt.Sprintf("NodePool %q: %s", r.Pool, r.Verdict)
 }
 
-// Nearest returns the reasons sorted by rule, the rule that is checked last first. A pool whose rule is checked later
-// met more conditions.
+// Nearest returns the reasons sorted by rule, the highest rule first. Higher rules are mostly checked later, so a pool with such
+// a reason met more conditions.
 func (r Refusal) Nearest() []PoolVerdict {
 	reasons := slices.Clone(r.Reasons)
 	slices.SortStableFunc(reasons, func(a, b PoolVerdict) int { return cmp.Compare(b.Verdict.Rule, a.Verdict.Rule) })
@@ -109,7 +110,7 @@ func (r Refusal) String() string {
 }
 
 // Mix returns the names of the nodes' cheapest options with the number of nodes, such as "2 x c7a.xlarge", most frequent
-// first.
+// first, then by name.
 func (p *Plan) Mix() []string {
 	count := map[string]int{}
 	var names []string

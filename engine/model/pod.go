@@ -173,8 +173,8 @@ func (p *Pod) OptsOut() bool {
 	})
 }
 
-// Provisionable reports whether the pod needs a node: kube-scheduler has marked it unschedulable. Pods of DaemonSets,
-// static pods and pods that opt out are excluded.
+// Provisionable reports whether the pod needs a node: it is unbound, and its scheduler has marked it unschedulable. Finished
+// and terminating pods, pods of DaemonSets, static pods and pods that opt out are excluded.
 //
 // Upstream Karpenter also excludes pods that are nominated to a node. Here a nomination is only a hint
 // (Snapshot.PromiseOf), because pods are also nominated to nodes that may never start.
@@ -182,8 +182,8 @@ func (p *Pod) Provisionable() bool {
 	return !p.Bound() && !p.Terminal() && !p.Terminating() && unschedulable(p.Object) && !p.Daemon() && !p.Mirror() && !p.OptsOut()
 }
 
-// Unjudged reports whether no scheduler has tried the pod yet: it has no condition PodScheduled. Pods of DaemonSets,
-// static pods, pods that opt out and pods with scheduling gates are excluded.
+// Unjudged reports whether no scheduler has tried the pod yet: it is unbound and has no condition PodScheduled. Finished and
+// terminating pods, pods of DaemonSets, static pods, pods that opt out and pods with scheduling gates are excluded.
 func (p *Pod) Unjudged() bool {
 	return !p.Bound() && !p.Terminal() && !p.Terminating() && !p.Daemon() && !p.Mirror() &&
 		len(p.Object.Spec.SchedulingGates) == 0 && !p.OptsOut() && PodCondition(p.Object, corev1.PodScheduled).Type == ""
@@ -208,12 +208,14 @@ func unschedulable(o *corev1.Pod) bool {
 	return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
 }
 
-// Reschedulable reports whether the pod needs another node if its node is removed. A terminating pod of a StatefulSet
-// does, because its successor starts only when it is gone.
+// Reschedulable reports whether the pod needs another node if its node is removed. Finished pods, pods of DaemonSets
+// and static pods do not. A terminating pod does only if a StatefulSet owns it, because the StatefulSet creates its
+// successor only when it is gone.
 func (p *Pod) Reschedulable() bool {
 	active := !p.Terminal() && (!p.Terminating() || p.ownedBy("StatefulSet", "apps"))
 	return active && !p.Daemon() && !p.Mirror()
 }
 
-// Owner returns the controller of the pod, or nil. It is part of the pod's object and must not be changed.
+// Owner returns the owner reference of the pod to its controller, nil if there is none. It is part of the pod's object
+// and must not be changed.
 func (p *Pod) Owner() *metav1.OwnerReference { return metav1.GetControllerOfNoCopy(p.Object) }

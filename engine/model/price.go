@@ -8,8 +8,8 @@ import (
 )
 
 // OfferingOf returns the offering of t by which the node was launched, available or not, nil if there is none. That
-// offering has the node's zone, capacity type and reservation. If none has the reservation, the first one with the zone
-// and capacity type is returned.
+// is the first offering with the node's zone and capacity type that has no reservation or the node's reservation. If all
+// have other reservations, it is the first one with the zone and capacity type.
 func (t *InstanceType) OfferingOf(n *Node) (found *Offering) {
 	zone, capacityType := n.Labels[corev1.LabelTopologyZone], n.Labels[apiv1.CapacityTypeLabelKey]
 	for i := range t.Offerings {

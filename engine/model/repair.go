@@ -18,10 +18,10 @@ type Repair struct {
 	// Reboot is true if the node is rebooted and not replaced. Escalated is true if the policy requires a reboot, but
 	// the node is replaced because earlier reboots did not help.
 	Reboot, Escalated bool
-	// DrainBound bounds the drain. nil means no bound. DrainBoundBy is the condition whose policy set it, empty for the
-	// terminationGracePeriod of the claim.
+	// DrainBound bounds the drain. nil means that no policy sets a bound, so only the claim's terminationGracePeriod
+	// applies. DrainBoundBy is the condition whose policy set it, empty if the bound is the terminationGracePeriod.
 	DrainBound   *time.Duration
 	DrainBoundBy corev1.NodeConditionType
-	// Attempt is the number of replacements in a row that repair has launched for the node, this one included.
+	// Attempt is how many times in a row repair has replaced the node, this time included: repair.Attempt of its claim plus 1.
 	Attempt int
 }

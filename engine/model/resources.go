@@ -105,7 +105,7 @@ func (r Resources) Times(n int64) Resources {
 	return product
 }
 
-// Max returns the larger amount of each resource.
+// Max returns the larger amount of each resource of o, and the other amounts of r unchanged.
 func (r Resources) Max(o Resources) Resources {
 	return r.with(o, func(have, v int64) int64 { return max(have, v) })
 }

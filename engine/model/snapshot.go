@@ -11,7 +11,7 @@ import (
 )
 
 // A Snapshot is the state of the cluster and of what the cloud offers, at one time. Decisions depend on nothing else.
-// It is immutable; Apply and At return new ones. The zero Snapshot is an empty cluster.
+// It is immutable; methods such as Apply and At return new ones. The zero Snapshot is an empty cluster.
 type Snapshot struct {
 	// Now is the time of all decisions.
 	Now time.Time
@@ -105,9 +105,9 @@ func (s *Snapshot) Nodes() []*Node {
 // EachNode iterates over the identities and nodes in random order. It does not copy or sort them.
 func (s *Snapshot) EachNode() iter.Seq2[string, *Node] { return s.derived.nodes.Each() }
 
-// NodeChanges returns the nodes of s that old does not have in the same version, and the nodes of old that s does not have
-// in the same version, both in random order. A node that was only changed is in both lists. The work is proportional to the
-// parts of the snapshots that differ, which are few if s was made of old by a small Delta.
+// NodeChanges returns the nodes of s that old does not have in the same version, and the nodes of old that s does not
+// have in the same version. Both lists are in random order. A node that was only changed is in both lists. The work is
+// proportional to the parts of the snapshots that differ, which are few if s was made of old by a small Delta.
 func (s *Snapshot) NodeChanges(old *Snapshot) (now, before []*Node) {
 	s.derived.nodes.Differing(old.derived.nodes, func(new, former map[string]*Node) {
 		for k, n := range new {
@@ -124,7 +124,8 @@ func (s *Snapshot) NodeChanges(old *Snapshot) (now, before []*Node) {
 	return now, before
 }
 
-// NodeByName returns the node or the claim with the name, or else a live claim without a Node that is annotated with it.
+// NodeByName returns the node whose Node object, or else whose claim, has the name. If there is none, it returns a node that
+// has only a claim, is not being deleted, and has the name in the annotation NodeNameAnnotationKey of its claim.
 func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	if o, ok := s.NodeObjects.Get(name); ok {
 		if n, ok := s.derived.nodes.Get(nodeIdentity(o)); ok {

@@ -27,9 +27,9 @@ type Verdict struct {
 	// consolidateAfter, or for CauseGathering the longest wait. For other rules see Cause.
 	Resource corev1.ResourceName
 	By       int64
-	// Key is a name that other code reads: the NodePool for RulePolicy, RuleBudget, RulePayback and RuleSpot if the verdict
-	// concerns one, the topology key for RuleTopology, the label key for RuleMinValues, the object that does not exist for
-	// CauseMissing.
+	// Key is a name that other code reads. It is the NodePool for RulePolicy, RuleBudget, RulePayback and RuleSpot if the
+	// verdict concerns one. It is the topology key for RuleTopology, the label key for RuleMinValues, and the object that
+	// does not exist for CauseMissing.
 	Key string
 	// Subject is the subject of the rule as text for users: the taint, the label key and values, the pod, or the
 	// budget.
@@ -44,8 +44,9 @@ func (v Verdict) OK() bool { return v.Rule == RuleNone }
 // A Rule names one check.
 type Rule uint8
 
-// The rules in the order in which they are checked. Only the first broken rule is reported. Where a line names a field of Verdict,
-// such as Subject, that field has the details.
+// The rules. Those up to RuleEffort are about pods that get no node. They are numbered roughly in the order in which they are
+// checked, and only the first broken rule is reported. Those from RuleBudget on are about nodes that disruption keeps. Where a
+// line names a field of Verdict, such as Subject, that field has the details.
 const (
 	RuleNone        Rule = iota
 	RuleNoPool           // there is no NodePool

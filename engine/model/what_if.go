@@ -113,8 +113,9 @@ func (s *Snapshot) Bound(placements []Placement) *Snapshot {
 	return e.finish()
 }
 
-// Close returns s in which the matching nodes, and those that are closed in s already, take no new pods. In contrast to a
-// cordon, that adds no taint. So no pod tolerates it, and spread constraints with nodeTaintsPolicy Honor count these nodes.
+// Close returns s in which the matching nodes, and those that are closed in s already, take no new pods. Nodes that are
+// being deleted are not closed: they take no pods in any case. In contrast to a cordon, Close adds no taint. So tolerations
+// have no effect on it, and spread constraints with nodeTaintsPolicy Honor count the nodes.
 func (s *Snapshot) Close(match func(*Node) bool) *Snapshot {
 	t := *s
 	t.closed = maps.Clone(s.closed)

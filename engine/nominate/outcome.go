@@ -22,7 +22,7 @@ const (
 )
 
 // Outcomes has, by scheduler, where the last nominated pods were bound. It is immutable, and the zero value is empty. If
-// it is lost, it is complete again after 50 pods.
+// it is lost, it is complete again after 50 pods of each scheduler.
 type Outcomes struct {
 	// waiting are the pending pods with a nomination by this program.
 	waiting map[types.UID]waiting

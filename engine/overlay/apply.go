@@ -25,7 +25,8 @@ type Supply struct {
 type Result struct {
 	// Types are the instance types by pool name. Unchanged types are the same pointers as before.
 	Types map[string][]*model.InstanceType
-	// Findings has, by overlay name, the reason why the overlay is not in effect; nil if it is in effect.
+	// Findings has, by overlay name, the reason why the overlay is not in effect; nil if it is in effect. Overlays that are being
+	// deleted are missing.
 	Findings map[string]*Finding
 }
 

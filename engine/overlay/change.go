@@ -51,7 +51,7 @@ func fixed(text string) (func(float64) float64, error) {
 	return func(float64) float64 { return max(price, 0) }, nil
 }
 
-// adjusted returns a function that applies an adjustment such as +10%, -12.5% or +0.05.
+// adjusted returns a function that applies an adjustment such as +10%, -12.5% or +0.05. Its result is at least 0.
 func adjusted(text string) (func(float64) float64, error) {
 	number, relative := strings.CutSuffix(text, "%")
 	by, err := strconv.ParseFloat(number, 64)

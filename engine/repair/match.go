@@ -24,9 +24,10 @@ type Match struct {
 
 // Matches returns the policies that match the conditions of the node, whether or not their tolerations have passed.
 //
-// The toleration begins at the last transition of the condition, or earlier if the condition was healthy only for a short
-// time (see UnhealthySince), but not before the creation of the node. After a reboot it begins again. After a failed reboot
-// the node is eligible without a toleration.
+// The toleration begins at the last transition of the condition. It begins earlier if the condition was healthy only
+// for a short time (see UnhealthySince). It never begins before the creation of the node. After a reboot it begins
+// again. After a failed reboot there is no toleration: the node is eligible at the later of the failure and the last
+// transition.
 func (p *Policies) Matches(node *corev1.Node, claim *apiv1.NodeClaim) []Match {
 	if p == nil || node == nil {
 		return nil
@@ -47,7 +48,7 @@ func (p *Policies) Matches(node *corev1.Node, claim *apiv1.NodeClaim) []Match {
 	return matches
 }
 
-// of returns the policies that match the condition of the node: those whose expression matches its reason, else its fallback.
+// of returns the policies that match the condition of the node: those whose expression matches its reason, else its fallbacks.
 func (p *Policies) of(node *corev1.Node, c corev1.NodeCondition) []Policy {
 	var matching, fallback []Policy
 	for _, r := range p.rules {
@@ -89,7 +90,7 @@ func RebootFailed(claim *apiv1.NodeClaim) (bool, time.Time) {
 
 // Decide merges the matches whose tolerations have passed. ok is false if there is none. The action is the most
 // disruptive one. Equal actions are decided by priority, then by the time of eligibility, then by condition type. The
-// drain bound is the shortest of all matches whose tolerations have passed.
+// drain bound is the shortest of all matches whose tolerations have passed, nil if none of them has a bound.
 //
 // The score ranks nodes. The score of a match is the rank of its priority, plus one for each half hour since its
 // toleration has passed. The highest score is returned.

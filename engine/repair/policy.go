@@ -54,7 +54,7 @@ type rule struct {
 	reason *regexp.Regexp
 }
 
-// Compile checks the policies. Its error joins everything that is wrong with them.
+// Compile checks the policies. Its error joins everything that is wrong with them. An empty list is an error, too.
 func Compile(policies []Policy) (*Policies, error) {
 	if len(policies) == 0 {
 		return nil, errors.New("the provider has no repair policy")

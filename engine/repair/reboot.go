@@ -63,7 +63,7 @@ type Step struct {
 
 // Next returns the next step of the reboot of the claim's node. First the node is drained, for at least settle and at most
 // the bound of the drain. Then the cloud is requested to reboot the instance. Finally the node must boot and become ready
-// within recoveryTimeout.
+// within recoveryTimeout. The claim must have the condition Rebooting.
 func Next(v View) Step {
 	c := condition.Get(v.Claim, apiv1.ConditionTypeRebooting)
 	if c.Reason == apiv1.ReasonRebootIssued {
@@ -122,7 +122,8 @@ func missing(v View, since time.Time, timeout time.Duration, result Result) Step
 	return Step{Requeue: min(left, rebootPoll)}
 }
 
-// RebootBound returns the bound of the drain before a reboot. bounded is false if there is none.
+// RebootBound returns the bound of the drain before a reboot. bounded is false if there is none. The error says that the
+// annotation of the claim is not a duration of 0s or more.
 func RebootBound(claim *apiv1.NodeClaim) (bound time.Duration, bounded bool, err error) {
 	text, bounded := claim.Annotations[apiv1.RebootTerminationGracePeriodAnnotationKey]
 	if !bounded {

@@ -33,8 +33,8 @@ func (r Requirement) Empty() bool { return !r.complement && len(r.values) == 0 }
 // contradiction reports whether r admits neither a value nor absence.
 func (r Requirement) contradiction() bool { return r.Empty() && !r.absent }
 
-// Any returns a value that r admits: the first listed one, or the smallest admitted integer of an open set that is at least
-// bounds.first. ok is false if r is Empty, or if each integer within its bounds is excluded.
+// Any returns a value that r admits: the first listed one. For an open set it returns the smallest admitted integer that is
+// at least bounds.first. ok is false if r is Empty, or if each integer from bounds.first to the upper end is excluded.
 func (r Requirement) Any() (value string, ok bool) {
 	if !r.complement {
 		if len(r.values) == 0 {

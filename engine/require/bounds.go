@@ -41,7 +41,7 @@ func (b bounds) crossed() bool { return b.hasGte && b.hasLte && b.gte > b.lte }
 
 // first returns the integer at which a search for values begins. That is the smallest integer within b that is not
 // negative, because a label value cannot start with "-". If all integers within b are negative, it is the lower end,
-// or else the upper end.
+// or the upper end if there is no lower end.
 func (b bounds) first() int64 {
 	switch {
 	case !b.hasLte || b.lte >= 0:

@@ -22,8 +22,8 @@ func (s Set) Intersects(o Set) (Conflict, bool) {
 // Compatible reports whether a node described by s can meet o.
 //
 // The sets must intersect. For a key that only o constrains, o must admit absence, or undefined must return true: the
-// node will get the label although s does not have it. A nil undefined counts as always false. If the sets are not
-// compatible, ok is false, and the result is the first conflict in key order.
+// node will get the label although s does not have it. A nil undefined counts as always false. A contradiction in o is
+// always a conflict. If the sets are not compatible, ok is false, and the result is the first conflict in key order.
 //
 // Compatible is not symmetric: keys that only s constrains are ignored.
 func (s Set) Compatible(o Set, undefined func(key string) bool) (Conflict, bool) {

@@ -8,7 +8,7 @@ import (
 // shown is the maximum number of values that String prints. The others are only counted.
 const shown = 12
 
-// String returns r as users read it, such as "zone in a, b", "zone absent" or "generation >= 6 and not in 7".
+// String returns r as users read it, such as "zone in [a, b]", "zone absent" or "generation >= 6 and not in [7]".
 func (r Requirement) String() string {
 	s := r.key + " " + r.words()
 	if r.minValues > 0 {

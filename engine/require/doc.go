@@ -4,8 +4,8 @@
 // instance types, offerings, nodes and pods all have Sets, and a pod may run on a node if their Sets are compatible.
 // Begin with Requirement and New, then Set, Intersects and Compatible.
 //
-// All values are immutable and share no writable memory with callers. Values, keys and reported conflicts are in sorted
-// order.
+// All values are immutable and share no writable memory with callers. Values and keys are sorted. Of several
+// conflicts, the first in key order is reported.
 //
 // # A missing label is one more value
 //

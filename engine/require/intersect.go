@@ -70,7 +70,7 @@ func meet(a, b []string) bool {
 	return false
 }
 
-// common returns the values in both sorted lists, without a copy if that is one of the lists.
+// common returns the values in both sorted lists, without a copy if these are the whole shorter list.
 func common(a, b []string) []string {
 	if len(a) > len(b) {
 		a, b = b, a

@@ -27,9 +27,9 @@ const (
 // A Requirement is the set of values that a label may have, and whether a node may lack the label. The zero Requirement has
 // no key and admits nothing. A requirement that lists excluded values instead of admitted ones is an open set.
 //
-// Requirements that admit the same values have equal fields. Therefore only open sets have bounds, excluded values lie
-// within the bounds, and bounds that no integer meets become the empty list of values. The exception is an open set that
-// excludes each integer within its bounds: it stays an open set.
+// Requirements of one key that admit the same values have equal fields, except minValues. Therefore only open sets have
+// bounds, excluded values lie within the bounds, and bounds that no integer meets become the empty list of values. The
+// exception is an open set that excludes each integer within its bounds: it stays an open set.
 type Requirement struct {
 	key    string
 	values []string // sorted, without duplicates; excluded values if complement; immutable
@@ -43,8 +43,8 @@ type Requirement struct {
 // New returns the requirement "key op values". The values may be in any order, with duplicates.
 //
 // An invalid requirement admits nothing, so that it matches no node by mistake. It has an unknown operator, or a
-// numeric operator without exactly one base-10 int64 operand. New reports no error, because the validation of the
-// NodePool does.
+// numeric operator without exactly one base-10 int64 operand. New reports no error, because the API server
+// rejects such objects.
 func New(key string, op Operator, values ...string) Requirement {
 	switch op {
 	case In:
@@ -116,7 +116,8 @@ func sorted(values []string) []string {
 	return slices.Clip(slices.Compact(out))
 }
 
-// parseBound returns the bound of a numeric operator with one operand.
+// parseBound returns the bound of a numeric operator. ok is false if it has not exactly one operand, if the operand is no
+// int64, or if no int64 meets the bound.
 func parseBound(op Operator, values []string) (bounds, bool) {
 	if len(values) != 1 {
 		return bounds{}, false

@@ -67,7 +67,7 @@ type Pod struct {
 type PodState struct {
 	// Done sets the phase Succeeded.
 	Done bool `json:"done,omitempty"`
-	// Started is how long ago the pod started, nil if it has not started.
+	// Started is how long before epoch the pod started, nil if it has not started.
 	Started     *metav1.Duration `json:"started,omitempty"`
 	Terminating bool             `json:"terminating,omitempty"` // being deleted, still running
 	// Nominated is the pod's status.nominatedNodeName.
@@ -158,7 +158,7 @@ type NodeState struct {
 	Deleting bool `json:"deleting,omitempty"`
 	Cordoned bool `json:"cordoned,omitempty"`
 	NotReady bool `json:"notReady,omitempty"`
-	// Health are conditions of the Node, as type=status/reason. They changed HealthFor ago.
+	// Health are conditions of the Node, as type=status/reason. They changed HealthFor before epoch.
 	Health    []string        `json:"health,omitempty"`
 	HealthFor metav1.Duration `json:"healthFor,omitempty"`
 }

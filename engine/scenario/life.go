@@ -19,7 +19,7 @@ type Life struct {
 	Grace metav1.Duration `json:"grace,omitempty"`
 	// Annotations are the annotations of the claim.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Since is the time since the last change of the claim's conditions.
+	// Since is how long before epoch the claim's conditions last changed.
 	Since metav1.Duration `json:"since,omitempty"`
 }
 

@@ -52,7 +52,7 @@ func Files(t *testing.T, folder string, decide func(t *testing.T, ar *txtar.Arch
 	}
 }
 
-// Section returns the named section of ar.
+// Section returns the named section of ar. It fails the test if there is none.
 func Section(t *testing.T, ar *txtar.Archive, name string) *txtar.File {
 	t.Helper()
 	for i := range ar.Files {

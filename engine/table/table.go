@@ -159,7 +159,8 @@ func (t *Table[V]) Set(by *Token, key string, v V) (old V, ok bool) {
 	return old, ok
 }
 
-// set returns the part with the entry, and the previous value of its key. The key's hash has led to the part by its lowest bits.
+// set returns the part with the entry, and the previous value of its key. The number of the hash's lowest bits that led to
+// the part is the parameter bits.
 func (p *part[V]) set(by *Token, e entry[V], bits int) (q *part[V], old V, ok bool) {
 	if p == nil {
 		return &part[V]{owner: by, entries: []entry[V]{e}}, old, false
@@ -181,7 +182,7 @@ func (p *part[V]) set(by *Token, e entry[V], bits int) (q *part[V], old V, ok bo
 	return p, old, ok
 }
 
-// split makes a bucket an inner part.
+// split makes a bucket an inner part, to which the lowest bits of the hashes led (their number is the parameter bits).
 func (p *part[V]) split(by *Token, bits int) {
 	p.inner = new([fanOut]*part[V])
 	for _, e := range p.entries {
@@ -235,8 +236,8 @@ func (p *part[V]) remove(by *Token, hash uint64, key string, bits int) *part[V] 
 	return p
 }
 
-// Differing calls f with entries of both tables until it has had all keys that the tables do not have with the same value. A key is
-// in the same call for both tables. Entries that the tables share are omitted, as far as they are in parts that both have.
+// Differing calls f for parts of the tables that differ, with the entries of such a part in t and in old. Each key with different
+// values, and each key that only one of the tables has, is in exactly one call. Keys with equal values may be in a call, too.
 func (t Table[V]) Differing(old Table[V], f func(now, then map[string]V)) {
 	differing(t.root, old.root, f)
 }

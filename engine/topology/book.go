@@ -23,7 +23,7 @@ func NewBook() *Book {
 	return &Book{number: map[string]int{}, byLabel: map[label][]int{}, keys: map[string]bool{}}
 }
 
-// Number returns the number of t. Numbers start at zero, in order of first appearance.
+// Number returns the number of t, a new one if no equal term has a number. Numbers start at zero, in order of first appearance.
 func (b *Book) Number(t *Term) int {
 	if n, ok := b.number[t.text]; ok {
 		return n
@@ -71,7 +71,7 @@ func (b *Book) Selecting(out []int, namespace string, set map[string]string) []i
 	return out
 }
 
-// Retain limits Selecting to the terms for which keep is true. Numbers do not change.
+// Retain limits Selecting and Breadths to the terms for which keep is true. Numbers do not change.
 func (b *Book) Retain(keep func(n int) bool) {
 	drop := func(n int) bool { return !keep(n) }
 	b.loose = slices.DeleteFunc(b.loose, drop)
@@ -80,8 +80,9 @@ func (b *Book) Retain(keep func(n int) bool) {
 	}
 }
 
-// Breadths returns for each term an upper bound of how many of the pods, given by their labels, it selects. It
-// evaluates no selectors, so its cost is linear in the number of labels and terms.
+// Breadths returns for each term an upper bound of how many of the pods, given by their labels, it selects. It is zero
+// for terms that Retain has removed. Breadths evaluates no selectors, so its cost is linear in the number of labels and
+// terms.
 func (b *Book) Breadths(pods []map[string]string) []int {
 	with := map[label]int{}
 	for _, labels := range pods {

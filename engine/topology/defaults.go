@@ -24,9 +24,8 @@ type Defaults struct {
 	Controllers  []*corev1.ReplicationController
 }
 
-// Of returns a function from a pod to its default constraints. Their selector combines those of the services and the
-// owner that select the pod. If none selects it, the pod has no default constraints. The function keeps no reference to
-// d.
+// Of returns a function from a pod to its default constraints. Their selector combines those of the services
+// that select the pod and of its controller (see selectorOf). Without such a selector, the pod has no default constraints.
 func (d Defaults) Of() func(*model.Pod) []corev1.TopologySpreadConstraint {
 	services := map[string][]*corev1.Service{}
 	for _, s := range d.Services {
@@ -71,8 +70,8 @@ func (d Defaults) owners() map[owner]*metav1.LabelSelector {
 }
 
 // selectorOf returns the selector for a pod's default constraints, nil if it would be empty. It joins the selectors of
-// the services, in name order, and of the owner. If they have different values for a label, the last takes precedence.
-// The requirements of a ReplicaSet or StatefulSet are added as expressions.
+// the services that select the pod and of its controller. The labels of a ReplicationController take precedence over those
+// of services. The requirements of a ReplicaSet or StatefulSet are added as expressions.
 func selectorOf(
 	o *corev1.Pod, services []*corev1.Service, owners map[owner]*metav1.LabelSelector,
 ) *metav1.LabelSelector {

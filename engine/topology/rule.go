@@ -22,7 +22,7 @@ const (
 type Rule struct {
 	Kind Kind
 	Term *Term
-	// Soft rules are preferences. Weight is that of a preferred affinity term, 1 to 100.
+	// Soft rules are preferences. Weight is that of a preferred affinity term, 1 to 100, and 0 for all other rules.
 	Soft   bool
 	Weight int32
 	// Self is true if the term selects the pod itself.
@@ -83,7 +83,7 @@ func RequiredApart(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	return nil
 }
 
-// Bans returns the terms of a pod's required anti-affinity. The pods that they select are excluded from its domains.
+// Bans returns the terms of a pod's required anti-affinity. A pod that such a term selects must not be in the same domain.
 func Bans(pod *corev1.Pod, namespaces Namespaces) []*Term {
 	r := reader{pod: pod, namespaces: namespaces}
 	var terms []*Term
@@ -146,7 +146,7 @@ func (r *reader) preferred(kind Kind, terms []corev1.WeightedPodAffinityTerm) []
 }
 
 // pick returns the condition of one affinity term. Without namespaces and namespaceSelector, it selects in the pod's
-// own namespace.
+// own namespace. An empty namespaceSelector selects all namespaces.
 func (r *reader) pick(t *corev1.PodAffinityTerm) pick {
 	p := pick{selector: selectorFor(r.pod, t.LabelSelector, t.MatchLabelKeys, t.MismatchLabelKeys)}
 	p.namespaces = slices.Clone(t.Namespaces)

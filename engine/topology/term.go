@@ -72,7 +72,7 @@ func (t *Term) labelKeys(yield func(string)) {
 }
 
 // anchor returns a label (key and value) that every pod selected by t has. A Book finds the terms of a pod by this label. ok
-// is false if the selector of its first pick has no requirement with exactly one value.
+// is false if the selector of its first pick selects no pods, or has no requirement with exactly one admitted value.
 func (t *Term) anchor() (label, bool) {
 	requirements, selectable := t.picks[0].selector.Requirements()
 	if !selectable {
@@ -88,7 +88,7 @@ func (t *Term) anchor() (label, bool) {
 }
 
 // selectorFor returns the selector of a pod's term. matchLabelKeys and mismatchLabelKeys add the pod's own values. A
-// missing or invalid selector selects nothing.
+// missing selector, an invalid one and an invalid own value select nothing.
 func selectorFor(pod *corev1.Pod, s *metav1.LabelSelector, match, mismatch []string) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil || s == nil {

@@ -21,7 +21,8 @@ const (
 )
 
 // Amount prints the amount v of the resource as people write it, without the name: 1.107 for cpu, 7.3Gi for memory,
-// 1,300 for others. Sizes in bytes have the largest binary suffix and at most one decimal, rounded by r. Others are exact.
+// 1,300 for others. Sizes in bytes have the largest binary suffix that is not above the amount and at most one decimal.
+// r rounds their absolute value. Other amounts are exact.
 func Amount(name corev1.ResourceName, v int64, r Rounding) string {
 	switch {
 	case name == corev1.ResourceCPU:
@@ -90,7 +91,7 @@ func Grouped[N int | int64](n N) string {
 	return digits
 }
 
-// Period prints a duration without units of zero: 15m, 1h30m, 24h.
+// Period prints a duration without units of zero at its end: 15m, 1h30m, 24h.
 func Period(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -66,7 +66,7 @@ type checker struct {
 
 	position map[string]int // position of each planned node from 1, by name
 	found    []Violation
-	seen     map[Violation]bool // reported violations, without type and detail
+	seen     map[Violation]bool // reported violations: only rule, node and pod
 }
 
 // newChecker returns a checker that has read the DaemonSets of the snapshot, but not its pods.

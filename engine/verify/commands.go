@@ -17,8 +17,9 @@ func Commands(s *model.Snapshot, expected []model.Placement, commands []model.Co
 }
 
 // Commands checks commands that were decided on s, all together, and returns their violations. Each node to remove must
-// exist and be in one command only. Each of its pods must have a place in the resulting cluster; the method everyPod has the
-// exceptions. Removed nodes count against limits. A consolidation must save money whichever options are launched.
+// exist and be in one command only. Each of its pods must have a place in the resulting cluster. That does not hold for
+// commands for expiry or repair, for nodes of static NodePools, and for nodes that are terminated first. Removed nodes count
+// against limits. A consolidation must save money whichever options are launched.
 //
 // Expected are the placements of pods that already need a place, also of pods on nodes whose disruption has begun. They count
 // as bound, because nodes are removed only after their replacements are initialized. They are not checked themselves:
@@ -151,7 +152,7 @@ func (c *commandChecker) pods(after *model.Snapshot, pods []*model.Pod) []*model
 	return out
 }
 
-// everyPod checks that each pod that must move is placed. Commands for expiry or repair may leave pods without a place.
+// everyPod checks that each pod that must move is placed. See Commands for the exceptions.
 func (c *commandChecker) everyPod(after *model.Snapshot, commands []model.Command) {
 	for i := range commands {
 		switch commands[i].Reason {

@@ -87,8 +87,8 @@ func coveredPrice(o model.Offering, id string) float64 {
 	return o.Price
 }
 
-// consolidations checks that all consolidations together cost less than the nodes that they remove. Without commitments each
-// one is checked by itself.
+// consolidations checks, if there are commitments, that the replacements of all consolidations together cost less than the
+// nodes that they remove. The method cheaper checks each consolidation by itself.
 func (c *commandChecker) consolidations(s *model.Snapshot, removed []*model.Node, replacements float64) {
 	if s.Coverage() == nil || len(removed) == 0 {
 		return

@@ -19,7 +19,7 @@ type daemon struct {
 }
 
 // readDaemonSets returns, in key order, the DaemonSets that are not being deleted and whose pod fits on some empty
-// node.
+// node. A DaemonSet is Uncertain if its pod has a volume claim, or a host port in common with another DaemonSet.
 func readDaemonSets(s *model.Snapshot, v *volumes) []*daemon {
 	var out []*daemon
 	for _, d := range s.Daemons() {
@@ -63,7 +63,8 @@ func fitsAlone(s *model.Snapshot, requests amounts) bool {
 	return slices.ContainsFunc(s.Nodes(), func(n *model.Node) bool { return within(allocatableOf(n)) })
 }
 
-// hasVolumeClaims reports whether the pod has a volume claim. The claim may not exist, or may be bound in another zone.
+// hasVolumeClaims reports whether the pod has a volume claim. Such a pod may not run, because the claim does not exist or is
+// bound in another zone.
 func hasVolumeClaims(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil

@@ -15,7 +15,7 @@ import (
 type amounts map[corev1.ResourceName]int64
 
 // A demand is what one pod requires of its node: resources, host ports, labels and volumes, and the taints that it
-// tolerates.
+// tolerates. The method daemonsAt uses it for the sum over several DaemonSets.
 type demand struct {
 	key         string
 	requests    amounts // including 1 of the resource "pods"

@@ -74,9 +74,9 @@ func (c *checker) onNode(n *model.Node, pods []*model.Pod, there []*corev1.Pod) 
 }
 
 // expect returns the demands of the DaemonSet pods that a node should run but does not run yet, and the resources to
-// reserve for them. kube-scheduler reserves nothing for them, so the lower of two sums is reserved. The first is that
-// of the missing pods. The second is that of all DaemonSets that select the node, less the DaemonSet pods running
-// there. They differ while a DaemonSet is changed or removed.
+// reserve for them. kube-scheduler reserves nothing for them, so of each resource the lower of two sums is reserved, at
+// least 0. The first is that of the missing pods. The second is that of all DaemonSets that select the node, less the
+// DaemonSet pods running there. They differ while a DaemonSet is changed or removed.
 func (c *catalog) expect(set *nodematch.LabelSet, taints []corev1.Taint, there []*corev1.Pod) ([]*demand, amounts) {
 	var missing []*demand
 	free, rest := amounts{}, amounts{}

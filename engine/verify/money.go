@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// tolerance is the accepted relative error of a sum of prices. Sums of the same prices in different order differ by
-// rounding.
+// tolerance is the accepted relative error of a sum of prices, and the absolute error of a sum below 1. Sums of the
+// same prices in different order differ by rounding.
 const tolerance = 1e-9
 
 // price checks that the prices of the nodes add up to that of the plan, and that the floor is between zero and that

@@ -21,7 +21,7 @@ type optionList struct {
 	problems []Violation
 	// free caches, by resource, the lowest amount that DaemonSets leave on any of the options.
 	free map[corev1.ResourceName]int64
-	// hostPorts is true if some DaemonSet uses a host port.
+	// hostPorts is true if a DaemonSet that may run on one of the options uses a host port.
 	hostPorts bool
 	// labels are all label sets that the node may have, nil until computed.
 	labels []*nodematch.LabelSet

@@ -137,7 +137,7 @@ func (t *template) outcomeOf(at int, stated []nodematch.Value, byOffering bool) 
 }
 
 // statedByType returns the values that the type lists for a label, or the missing value if the type excludes the label.
-// It returns nil if the type has no requirement for the label.
+// It returns nil if the type has no requirement for the label, or one that neither lists values nor excludes the label.
 func statedByType(t *model.InstanceType, key string) []nodematch.Value {
 	if key == corev1.LabelInstanceTypeStable {
 		return []nodematch.Value{{Text: t.Name}}

@@ -26,9 +26,10 @@ func (c *checker) podTopology() {
 	}
 }
 
-// nodesAfter returns the nodes of the cluster after the plan: existing nodes, claims that are not launched, and planned
-// nodes. A node that is being deleted has the pods that remain on it, such as those with do-not-disrupt. elsewhere are the
-// bound pods on all other nodes and on those that are being deleted, without those that the plan places.
+// nodesAfter returns the nodes of the cluster after the plan: existing nodes, claims that are not launched and that
+// some type matches, and planned nodes. A node that is being deleted has the pods that remain on it, such as those with
+// do-not-disrupt. elsewhere are the bound pods on all other nodes and on those that are being deleted, without those
+// that the plan places.
 func (c *checker) nodesAfter() (nodes []*podtopology.Node, elsewhere []*corev1.Pod) {
 	planned := make(map[string][]podtopology.Pod)
 	for _, pl := range c.plan.Placements {

@@ -19,7 +19,7 @@ type Violation struct {
 	Pod string
 	// Pool is the name of the NodePool. It is set only if the nodes of the pool break the rule together.
 	Pool string
-	// Type is the instance type, with the offering if that matters.
+	// Type is the name of the instance type; empty if the violation is not about one type.
 	Type string
 	// Detail describes the violation, with the amounts.
 	Detail string

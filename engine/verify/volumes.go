@@ -165,8 +165,8 @@ func (c *checker) exclusiveClaims() {
 func lastPart(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
 // reachableFrom returns a selector of the nodes from which the volume is accessible, by its node affinity and its zone
-// and region labels. The hostname in the node affinity of a local volume is ignored, so that its pod can leave the
-// node.
+// and region labels. It returns nil if these are all nodes. The hostname and node name in the node affinity of a local or
+// hostPath volume are ignored, so that its pod can leave the node.
 func (vs *volumes) reachableFrom(volume *corev1.PersistentVolume) *nodematch.Selector {
 	terms := []corev1.NodeSelectorTerm{{}}
 	if volume.Spec.NodeAffinity != nil && volume.Spec.NodeAffinity.Required != nil {
@@ -201,7 +201,7 @@ func (vs *volumes) reachableFrom(volume *corev1.PersistentVolume) *nodematch.Sel
 	return vs.anyOf(terms)
 }
 
-// provisionedFor returns a selector of the nodes for which the storage class creates volumes.
+// provisionedFor returns a selector of the nodes for which the storage class creates volumes, nil if these are all nodes.
 func (vs *volumes) provisionedFor(class *storagev1.StorageClass) *nodematch.Selector {
 	if len(class.AllowedTopologies) == 0 {
 		return nil
@@ -219,8 +219,8 @@ func (vs *volumes) provisionedFor(class *storagev1.StorageClass) *nodematch.Sele
 	return vs.anyOf(terms)
 }
 
-// anyOf returns a selector of the nodes that meet one of the terms. It replaces deprecated keys in the terms by stable
-// keys, which all nodes have.
+// anyOf returns a selector of the nodes that meet one of the terms. It changes the terms: deprecated keys are replaced
+// by stable ones, because each node with a deprecated label has the stable label too.
 func (vs *volumes) anyOf(terms []corev1.NodeSelectorTerm) *nodematch.Selector {
 	for _, t := range terms {
 		for i, e := range t.MatchExpressions {

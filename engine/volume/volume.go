@@ -19,10 +19,10 @@ import (
 // A Volume is what one volume of a pod requires of the pod's node.
 type Volume struct {
 	// Key is equal for pods that share the volume, which then needs one attachment per node. It is the handle of a
-	// bound volume at its driver, else namespace/claim. It is unique per Driver.
+	// bound CSI volume, the ID of an in-tree EBS volume, or else namespace/claim. It is unique per Driver.
 	Key string
-	// Driver is the CSI driver whose attach limit counts the volume, empty if there is none. For a volume of an in-tree
-	// plugin it is the CSI driver that replaced the plugin.
+	// Driver is the CSI driver whose attach limit counts the volume, empty if there is none. For an in-tree EBS volume
+	// it is the driver that replaced the plugin, and likewise for an unbound claim with any provisioner in moved.
 	Driver string
 	// Topology are alternatives: the labels of the node must meet one of them. Nil allows any node. Keys may be
 	// deprecated labels.
@@ -124,7 +124,8 @@ func claimed(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaim)
 	return out, model.Verdict{}
 }
 
-// exclusive returns a refusal if the claim is ReadWriteOncePod and another pod that uses it is bound.
+// exclusive returns a refusal if the claim is ReadWriteOncePod, the pod is not bound, and a bound pod that has not finished
+// uses the claim.
 func exclusive(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) model.Verdict {
 	if pod.Spec.NodeName != "" || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
 		return model.Verdict{}
@@ -150,7 +151,7 @@ func mounts(pod *corev1.Pod, namespace, claim string) bool {
 }
 
 // unbound returns what a claim without a volume requires. The volume will be created for the pod's node, within the
-// topology that the storage class allows.
+// topology that the storage class allows. A claim whose volume cannot be created in this way is refused.
 func unbound(s *model.Snapshot, key string, claim *corev1.PersistentVolumeClaimSpec, annotations map[string]string) (Volume, model.Verdict) {
 	name := annotations[corev1.BetaStorageClassAnnotation]
 	if name == "" && claim.StorageClassName != nil {
@@ -287,7 +288,7 @@ func allowed(class *storagev1.StorageClass) []require.Set {
 }
 
 // topologyOf returns the topology alternatives of a volume: its node affinity together with its zone and region labels,
-// as kube-scheduler reads them. An empty result that is not nil means that no node matches.
+// as kube-scheduler reads them. Nil means that any node matches, an empty result that is not nil that none does.
 //
 // As in upstream Karpenter, the node name that a local volume requires is ignored. Otherwise its pod could never leave
 // the node. When the node is removed, the owner of the volume must create it again.

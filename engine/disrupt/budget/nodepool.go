@@ -31,13 +31,15 @@ type NodePools struct {
 
 // An Allowance is the state of the budgets of one pool.
 type Allowance struct {
-	// Nodes is the number of nodes of which budgets count percentages: nodes that are initialized or being rebooted, whose
-	// instance is not being terminated, and that do not replace another node that counts.
+	// Nodes is the number of nodes of which budgets count percentages. These are initialized or being rebooted, and their
+	// instance is not being terminated. A node that replaces another such node of the pool is not included. See counts for
+	// a simulation.
 	Nodes int
 	// Disrupting is how many nodes are being disrupted. NotReady is how many of those that are not being disrupted are not
 	// ready. Both include replacements.
 	Disrupting, NotReady int
-	// Allowed is the maximum number of nodes that may be disrupted at the same time, by reason.
+	// Allowed is the maximum number of nodes that may be disrupted at the same time, by reason. Without an active budget it
+	// is the largest int32.
 	Allowed map[apiv1.DisruptionReason]int
 	// Names[reason] is the field nodes of the budget that determines Allowed[reason], such as 10%. It is empty if no budget
 	// is active.
@@ -152,7 +154,8 @@ func (b *NodePools) Take(pools []string) {
 	}
 }
 
-// Force counts a node as disrupted, unless it already counts. It ignores the bounds of budgets.
+// Force counts a node as disrupted, unless it already counts as disrupted or budgets do not count it at all. It ignores the
+// bounds of budgets.
 func (b *NodePools) Force(n *model.Node) {
 	a := b.pools[n.Pool]
 	if a == nil || !b.counts(n) || disrupting(n) {
@@ -217,7 +220,7 @@ func isOpen(b apiv1.Budget, now time.Time) (bool, error) {
 }
 
 // counts reports whether budgets count the node. It must be initialized or being rebooted, and the termination of its
-// instance must not have begun. If b is simulated, a node that is not initialized or has no claim counts as well.
+// instance must not have begun. If b is simulated, a Kubernetes node that is not initialized or has no claim counts as well.
 func (b *NodePools) counts(n *model.Node) bool {
 	if !n.Managed() {
 		return b.simulated

@@ -171,8 +171,8 @@ func (b *PDBs) Take(taken Taken, evictions []Eviction) Taken {
 
 // Allow returns a refusal if the nodes must not all be drained in addition to taken. Each node is given by its evictions. A
 // PodDisruptionBudget that allows no eviction now excludes each node with pods of it. Otherwise, one node may be drained
-// even if it has more pods than the PodDisruptionBudget allows to be evicted at the same time, because a drain evicts them
-// one after another. No other node with pods of the same PodDisruptionBudget may then be drained.
+// even if it has more pods than the PodDisruptionBudget allows to be evicted at the same time. A drain evicts them one after
+// another. No other node with pods of the same PodDisruptionBudget may then be drained.
 func (b *PDBs) Allow(taken Taken, nodes ...[]Eviction) model.Verdict {
 	sum := map[int]int{}
 	for _, evictions := range nodes {

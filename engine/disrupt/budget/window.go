@@ -15,8 +15,8 @@ import (
 const maxWindows = 400
 
 // Reopens returns the next time at which the schedules of the pool's budgets allow another node to be disrupted for the
-// reason. ok is false if the budgets allow one now, if they allow none within maxWindows changes, or if no budget has a
-// schedule.
+// reason. ok is false if the budgets allow one now or none within maxWindows changes. It is also false if no budget has a
+// schedule, or if the pool did not exist when b was computed.
 func (b *NodePools) Reopens(pool *model.Pool, reason apiv1.DisruptionReason, now time.Time) (at time.Time, ok bool) {
 	a := b.pools[pool.Name]
 	if a == nil || a.Left(reason) > 0 {
@@ -80,9 +80,10 @@ func hint(pool string, budgets []apiv1.Budget, reason apiv1.DisruptionReason, no
 	return text
 }
 
-// Windows returns the periods in which the budget is active by its schedule and that overlap with the time between from and
-// until. Each has a begin and an end. There are at most `most` periods, and overlapping ones are merged. The result is empty
-// if the budget has no schedule or the schedule cannot be parsed.
+// Windows returns the periods in which the budget is active by its schedule and that overlap with the time between from
+// and until. Each has a begin and an end. There are at most `most` periods, and overlapping or adjacent ones are
+// merged. Windows examines at most maxHits times of the schedule. The result is empty if the budget has no schedule or
+// no positive duration, or if the schedule cannot be parsed.
 func Windows(b apiv1.Budget, from, until time.Time, most int) [][2]time.Time {
 	schedule, err := scheduleOf(b)
 	if err != nil || b.Duration.Duration <= 0 {
@@ -108,5 +109,5 @@ func Windows(b apiv1.Budget, from, until time.Time, most int) [][2]time.Time {
 	return out
 }
 
-// maxHits is the largest number of times of a schedule that Windows examines: as many as a week has minutes.
+// maxHits is the largest number of times of a schedule that Windows examines: those of a week in which each minute is one.
 const maxHits = 7*24*60 + 1

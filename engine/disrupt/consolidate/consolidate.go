@@ -17,9 +17,9 @@ import (
 // A Cursor is the state that one consolidation passes to the next. It may be lost: the zero Cursor only makes some
 // nodes stay longer.
 type Cursor struct {
-	// After is set if MaxWhatIfs was reached: the next decision evaluates individual candidates in name order, beginning
-	// after this name. It is the candidate before the first one that was not evaluated. If no candidate was evaluated, it
-	// does not change. After is empty if all were evaluated.
+	// After is set if MaxWhatIfs was reached. The next decision then evaluates individual candidates in name order,
+	// beginning after this name. It names the candidate before the first one that was not evaluated, in the order of this
+	// decision. If no candidate was evaluated, it does not change. It is empty if all were evaluated.
 	After string
 	// WaitingSince is when consolidation began to wait for nodes to become consolidatable, zero if it does not wait.
 	// NextWait is the earliest start of another wait.
@@ -48,8 +48,8 @@ var (
 // A commitment counts as unused if nodes leave more than unusedShare of its units.
 const unusedShare = 0.1
 
-// Run consolidates the candidates that are due. waits is true if it waits for other nodes to become consolidatable
-// instead.
+// Run consolidates the candidates that are due and have pods. waits is true if it does nothing now, because other nodes will
+// become consolidatable soon (see settle).
 func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *problem.State, next Cursor, waits bool) {
 	st = from.Clone()
 	var candidates []*problem.Candidate

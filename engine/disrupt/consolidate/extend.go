@@ -12,11 +12,11 @@ import (
 // share of their price.
 const underfilledBelow = 0.93
 
-// extend adds candidates to a proposal as long as that increases its net gain: first all nodes that the proposal would
-// leave underfilled, then, one at a time, the most wasteful of the other candidates. The plan could launch a node of an
-// added candidate's type that is underfilled again. So extend excludes the types of added candidates. For the underfilled
-// nodes it also tries the plan with all types. If the strategy does not extend, it only notes whether nodes would be left
-// underfilled. With more than screeningFrom candidates it does nothing.
+// extend adds candidates to a proposal as long as that increases its net gain. First it adds all nodes that the
+// proposal would leave underfilled. Then it adds the most wasteful of the other candidates, one at a time. extend
+// excludes the types of added candidates from the plan, because a new node of such a type could be underfilled again.
+// For the underfilled nodes it also tries the plan with all types. If the strategy does not extend, extend only records
+// in s whether nodes would be left underfilled. With more than screeningFrom candidates it does nothing.
 func (s *search) extend(v view, p problem.Proposal) problem.Proposal {
 	if len(s.candidates) > screeningFrom {
 		return p
@@ -60,7 +60,7 @@ func better(p, q problem.Proposal) problem.Proposal {
 	return p
 }
 
-// pays reports whether p is feasible, and q is infeasible or has a lower net gain.
+// pays reports whether p is feasible, and q is infeasible or has a net gain that is lower by more than problem.Epsilon.
 func pays(p, q problem.Proposal) bool {
 	return p.Verdict.OK() && (!q.Verdict.OK() || p.Payback.Net() > q.Payback.Net()+problem.Epsilon)
 }

@@ -8,7 +8,7 @@ import (
 
 // dropFreeRiders removes the free riders from a proposal: nodes whose own move does not pay for its evictions. In the
 // new plan, the free riders and the nodes in kept may receive pods. It returns p if the new plan does not increase the
-// net gain.
+// net gain, if no node or each node is a free rider, or if the what-ifs of the decision are used up.
 func (s *search) dropFreeRiders(v view, p problem.Proposal, kept []*problem.Candidate) problem.Proposal {
 	riders := s.freeRiders(p)
 	if len(riders) == 0 || len(riders) == len(p.Set) || s.st.Exhausted() {

@@ -25,8 +25,9 @@ const (
 )
 
 // price sets the saving and the payback of a proposal. It first narrows the options of the replacements, so that all
-// replacements together cost less than the set whichever offerings are launched. The verdict is a refusal if a replacement
-// has no option left or the proposal does not pay. A proposal that is refused already is returned unchanged.
+// replacements together cost less than the set whichever offerings are launched. The verdict is a refusal if a
+// replacement has no option left, if they need more reserved instances than are left, or if the proposal does not pay.
+// A proposal that is refused already is returned unchanged.
 func (s *search) price(p problem.Proposal) problem.Proposal {
 	if !p.Verdict.OK() {
 		return p
@@ -89,6 +90,8 @@ func noCheaperType(limit float64) model.Verdict {
 
 // narrow keeps the options of n that cost less than limit, whichever of their offerings is launched. It removes options
 // that equal the node they replace or would undo a recent move. If any option has a spot offering, only spot is kept.
+// Spot nodes are replaced by spot nodes only if Options.SpotToSpot is set. For a node that a commitment covers, see
+// narrowCovered.
 //
 // If spot nodes are replaced by at least as many spot nodes, minSpotTypes types must remain. Otherwise repeated
 // consolidation would end at the cheapest type, which is the most likely to be interrupted. If the number of nodes

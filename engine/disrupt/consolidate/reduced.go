@@ -26,7 +26,7 @@ type reduced struct {
 	empty   *model.Snapshot // pools, DaemonSets and types, without nodes
 	// below[price] is the snapshot empty, restricted to types that cost less than price.
 	below map[float64]*model.Snapshot
-	nodes []*freeNode // most free capacity first
+	nodes []*freeNode // most free cpu first, then most free memory, then by name
 }
 
 // A freeNode is a node that may receive pods. The allocatable of object is the free capacity plus the requests of
@@ -191,9 +191,10 @@ func (k podKind) fits(n *freeNode) bool {
 	return !refused && k.requests.within(n.free)
 }
 
-// destinations returns nodes that are sufficient for the candidate's pods: pods that fit on all nodes of the cluster
-// also fit on these. If the candidate has n pods, destinations chooses n nodes for each kind of pod: those with the most
-// free capacity that hold one such pod. So even if each other pod uses up one node, a node remains for the last pod.
+// destinations returns nodes that are sufficient for the candidate's pods: if all pods fit on the nodes of the cluster, they
+// also fit on these. If the candidate has n pods, destinations chooses up to n nodes for each kind of pod. These are the
+// first of r.nodes that hold one such pod and are not chosen for another kind. So even if each other pod uses up one node, a node
+// remains for the last pod.
 func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 	var kinds []podKind
 	for _, p := range c.Pods {
@@ -220,8 +221,9 @@ func (r *reduced) destinations(c *problem.Candidate) []*corev1.Node {
 	return nodes
 }
 
-// unconstrained reports whether each pod can run on any node that has enough of the usual resources and whose taints it
-// tolerates. Such pods have no node selector, affinity, spread constraint, volume claim, resource claim, host port or device.
+// unconstrained reports whether the pods require nothing of a node but enough of the usual resources and tolerated taints.
+// Such pods have no node selector, affinity, spread constraint, volume claim, resource claim or device, and their
+// containers have no host port. Host ports of init containers and in-tree volumes are not checked.
 func unconstrained(pods []*model.Pod) bool {
 	for _, p := range pods {
 		for name := range p.Requests {

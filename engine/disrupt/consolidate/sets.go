@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// few is the number of candidates up to which search.combinations is called instead of search.sets. Sets of this size
-	// are not halved.
+	// few is the number of candidates up to which search.combinations is called instead of search.sets. Sets of at most
+	// this size are not halved.
 	few = 6
 	// replaceBelow is a bound of Problem.FullWorth. Below it, a node is replaced rather than filled with pods of other
 	// nodes.
@@ -87,8 +87,9 @@ func (s *search) sets(list []*problem.Candidate, closed ...*problem.Candidate) {
 	}
 }
 
-// nextSet returns the first candidates that budgets allow to remove together, up to the bounds of a set, and the rest.
-// Candidates that budgets do not allow are in neither list; the method singles evaluates them.
+// nextSet adds the available candidates of list to a set, in order, within the bounds of the strategy. A single candidate may
+// have more pods than podsPerSet. rest are the candidates that exceed the bounds. Candidates that budgets do not allow in
+// addition are in neither list; the method singles evaluates them.
 func (s *search) nextSet(list []*problem.Candidate) (set, rest []*problem.Candidate) {
 	pods := 0
 	for _, c := range s.available(list) {
@@ -128,8 +129,8 @@ func (s *search) removeOrHalve(set, closed []*problem.Candidate) {
 	}
 }
 
-// combinations accepts the best of these proposals: all candidates together, or one of them. It repeats this with the
-// remaining candidates.
+// combinations accepts the best of these proposals: all candidates together, or one of them. It repeats this while
+// at least two candidates remain and a proposal is accepted.
 func (s *search) combinations() {
 	for list := s.available(s.candidates); len(list) > 1 && !s.st.Exhausted(); list = s.available(list) {
 		var best problem.Proposal

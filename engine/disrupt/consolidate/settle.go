@@ -51,7 +51,7 @@ func settle(st *problem.State, candidates []*problem.Candidate, cursor Cursor) (
 	return wait, cursor, false
 }
 
-// recentlyConsolidatable reports whether a node became consolidatable less than a gap ago.
+// recentlyConsolidatable reports whether a relevant node became consolidatable less than its gap ago.
 func recentlyConsolidatable(st *problem.State) bool {
 	return slices.ContainsFunc(st.Problem.Candidates, func(c *problem.Candidate) bool {
 		since := time.Time{}
@@ -64,9 +64,9 @@ func recentlyConsolidatable(st *problem.State) bool {
 
 // soonConsolidatable reports whether consolidation waits longer. since is when the wait began.
 //
-// Consider the nodes that are not consolidatable yet, but will be as time passes, at the latest eight gaps after since.
-// Consolidation waits if one of them will be consolidatable within its gap. It also waits if there is at least one such
-// node, and all nodes that are not consolidatable yet together waste more money than the candidates.
+// A node is gathered if it is relevant, not consolidatable yet, and will be consolidatable at the latest eight of its gaps
+// after since. Consolidation waits if a gathered node will be consolidatable within its gap. It also waits if there is a
+// gathered node, and the relevant nodes that will be consolidatable at any later time waste more money than the candidates.
 func soonConsolidatable(st *problem.State, since time.Time, candidates []*problem.Candidate) bool {
 	now := st.Problem.Snapshot.Now
 	next, inTime, waste := false, false, 0.0
@@ -95,7 +95,7 @@ func relevant(st *problem.State, c *problem.Candidate) bool {
 		c.Pool.Object.Spec.Disruption.ConsolidationPolicy != apiv1.ConsolidationPolicyWhenEmpty
 }
 
-// gapOf returns the gap of the node, see maxGap.
+// gapOf returns the gap of the node (see settle), zero if consolidateAfter is Never.
 func gapOf(c *problem.Candidate) time.Duration {
 	if after := c.Pool.Object.Spec.Disruption.ConsolidateAfter.Duration; after != nil {
 		return min(*after/2, maxGap)

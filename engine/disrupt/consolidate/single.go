@@ -15,7 +15,7 @@ import (
 // screeningFrom is the number of candidates above which candidates with unconstrained pods are screened with mayPay.
 const screeningFrom = 50
 
-// singles evaluates each remaining candidate alone, until MaxWhatIfs is reached.
+// singles evaluates each remaining candidate alone, until MaxWhatIfs is reached. Each candidate that stays gets a verdict.
 func (s *search) singles() {
 	list := s.resumed()
 	var screen *reduced

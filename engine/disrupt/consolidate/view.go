@@ -63,7 +63,7 @@ func (s *search) withoutTypes(v view, candidates []*problem.Candidate) view {
 }
 
 // recent reports whether a pod was bound to the node or left it within consolidateAfter. Consolidation moves no pods to
-// such a node.
+// such a node. The result is false for nodes of static NodePools.
 func (s *search) recent(n *model.Node) bool {
 	c := s.st.Problem.Candidate(n)
 	if c == nil || c.Pool == nil || c.Pool.Static() {

@@ -8,9 +8,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/model"
 )
 
-// RepairByForce removes unhealthy nodes immediately and with force, as upstream Karpenter did before 1.15. Budgets,
-// do-not-disrupt and PodDisruptionBudgets are ignored, and replacements are launched afterwards for the pods. If more
-// than 20% of a NodePool are unhealthy, none of its nodes is removed.
+// RepairByForce removes with force the nodes that are unhealthy for longer than a policy tolerates, as upstream Karpenter did
+// before 1.15. Budgets, do-not-disrupt and PodDisruptionBudgets are ignored, and replacements are launched afterwards for the
+// pods. If more than 20% (rounded up) of the nodes of a NodePool are unhealthy, none of them is removed.
 func RepairByForce(from *problem.State, due []*problem.Candidate) *problem.State {
 	st := from.Clone()
 	policies := st.Problem.Options.Repair.Replacing()

@@ -89,9 +89,9 @@ func fromTemplate(st *problem.State, pool *model.Pool) (model.PlannedNode, model
 	return n, model.Verdict{}
 }
 
-// replaceStatic accepts cmd, which has a reason, as the command that replaces a node of a static NodePool by one from the
-// pool's template, or returns why that is not possible. If Options.TerminateFirst has the reason, the node may be
-// terminated before its replacement is launched.
+// replaceStatic accepts cmd as the command that replaces a node of a static NodePool by one from the pool's template.
+// cmd has a reason. replaceStatic returns a refusal if that is not possible. If Options.TerminateFirst has the reason,
+// the node may be terminated before its replacement is launched.
 func replaceStatic(st *problem.State, c *problem.Candidate, cmd model.Command) model.Verdict {
 	cmd.Method = "static"
 	mayTerminate := mayTerminateFirst(st, cmd.Reason)
@@ -122,8 +122,8 @@ func replaceStatic(st *problem.State, c *problem.Candidate, cmd model.Command) m
 	return st.Accept(cmd, c)
 }
 
-// replaceDueStatic is replaceStatic for a drifted or unhealthy node. It refuses while the pool has surplus nodes, because
-// these are removed first.
+// replaceDueStatic is replaceStatic for a drifted or unhealthy node. It refuses if Options.Static is not set, and
+// while the pool has surplus nodes, because these are removed first.
 func replaceDueStatic(st *problem.State, c *problem.Candidate, cmd model.Command) model.Verdict {
 	if !st.Problem.Options.Static {
 		return model.Verdict{Rule: model.RulePolicy, Cause: model.CauseFeatureGate, Key: c.Pool.Name}

@@ -17,8 +17,8 @@ func mayTerminateFirst(st *problem.State, reason apiv1.DisruptionReason) bool {
 
 // terminateFirst returns cmd, which has a reason and a method, as the command that terminates a node of a dynamic
 // NodePool before capacity for its pods is launched. The node must run in a full capacity reservation, and its pods
-// must lack only the instance that becomes free when the node is terminated. Otherwise terminateFirst returns blocked,
-// the reason why the node cannot be replaced first.
+// must lack only the instance that becomes free when the node is terminated. Otherwise the verdict is blocked, the
+// reason why the node cannot be replaced first. If only refills refuses, the verdict is that of refills.
 func terminateFirst(
 	st *problem.State, c *problem.Candidate, cmd model.Command, blocked model.Verdict,
 ) (model.Command, model.Verdict) {

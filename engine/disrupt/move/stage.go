@@ -18,8 +18,8 @@ type Stage struct {
 	// Next are the reserved nodes to open when Moving is empty, in the order of their ranks. There are several only if all
 	// their pods belong to one ReplicaSet. There are none if no node that is being deleted has pods for a reserved node.
 	Next []*model.Node
-	// Moving are pods of nodes that are being deleted whose destination is open or unknown. Pods that no scheduler has
-	// tried yet are included, because they may replace evicted pods.
+	// Moving are the pods of nodes that are being deleted, except terminating ones, whose destination is open or unknown.
+	// Pods that no scheduler has tried yet are included, because they may replace evicted pods. Moving is empty if Next is.
 	Moving []*model.Pod
 	// Due are nodes to open immediately, in name order, because no disrupted node has pods for them or pending pods need
 	// them. A node without the taint is included if its claim still has the annotation ReceivesPodsFromAnnotationKey.
@@ -140,7 +140,7 @@ func turn(n *model.Node) int {
 	return i
 }
 
-// AwaitsOpening reports whether the destination of the pod is still reserved.
+// AwaitsOpening reports whether the destination of the pod is still reserved and not being deleted.
 func AwaitsOpening(s *model.Snapshot, p *model.Pod) bool {
 	n, ok := s.NodeByName(s.PromiseOf(p))
 	return ok && n.Reserved() && !n.Deleting

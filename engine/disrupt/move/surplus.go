@@ -21,10 +21,10 @@ const (
 // deleted, and used ones, which stay as ordinary nodes.
 //
 // A replacement is used if a pod ever ran on it, or if it has do-not-disrupt. Any other replacement is surplus if it is
-// overdue. Otherwise it is used only if pods without a node need it: without it, more nodes would be launched, or fewer pods
-// would get a node. It is surplus in spite of that if it is not registered, costs more than the nodes that would be launched
-// instead, and no further pod would be without a node. Replacements beyond maxSingly are in neither list, unless all these
-// are surplus together.
+// overdue. Otherwise it is used only if pods without a node need it: without it, more nodes would be launched, or fewer
+// pods would get a node. It is surplus in spite of that if three conditions hold: it is not registered, it costs more
+// than the nodes that would be launched instead, and no further pod would be without a node. Replacements beyond
+// maxSingly are in neither list, unless all these are surplus together.
 func SurplusReplacements(s *model.Snapshot, replacements []*model.Node, o pack.Options) (surplus, used []*model.Node) {
 	var idle []*model.Node
 	for _, n := range replacements {

@@ -24,14 +24,15 @@ type Options struct {
 	// is left for the replacement.
 	TerminateFirst []apiv1.DisruptionReason
 	// Repair are the policies of node repair. If they are nil, no node is repaired. LegacyRepair removes unhealthy nodes
-	// immediately and with force, without replacement and without budgets.
+	// with force, before they are replaced and without budgets.
 	Repair       *repair.Policies
 	LegacyRepair bool
 	// Mode is the mode of NodePools without an annotation: Auto, DryRun or Approve. Empty means Auto.
 	Mode string
 	// Paused stops voluntary disruption of all NodePools.
 	Paused bool
-	// ShiftedZones are zones from which traffic is shifted away. Their nodes are not disrupted voluntarily.
+	// ShiftedZones are zones from which traffic is shifted away. Their nodes are neither disrupted
+	// voluntarily nor repaired.
 	ShiftedZones []string
 	// OldPrices is true until the provider has refreshed its prices. While it is true, only empty nodes are consolidated.
 	OldPrices bool
@@ -42,9 +43,10 @@ type Options struct {
 	// MaxNodes bounds how many nodes one decision disrupts voluntarily. 0 means no bound; a negative number allows
 	// none.
 	MaxNodes int
-	// MaxWhatIfs bounds how many what-ifs consolidation packs in one decision. Unlike a time limit, a count gives the same
-	// decision on a slow machine. If the bound is reached, the next decision evaluates the candidates in name order,
-	// beginning after Cursor.After of package consolidate. The default is 4,000.
+	// MaxWhatIfs bounds the what-ifs of one decision: consolidation packs no more once all methods together have packed
+	// this number. Unlike a time limit, a count gives the same decision on a slow machine. If the bound is reached, the
+	// next decision evaluates the candidates in name order, beginning after Cursor.After of package consolidate. The
+	// default is 4,000.
 	MaxWhatIfs int
 }
 
@@ -69,7 +71,8 @@ type tuning struct {
 	payback   time.Duration
 }
 
-// tuningOf reads the annotations of the pool. Values that cannot be parsed are ignored.
+// tuningOf reads the annotations of the pool. Values that cannot be parsed, negative costs and periods that are
+// not positive are ignored.
 func tuningOf(p *model.Pool) tuning {
 	t := tuning{movePrice: movePrice, payback: payback}
 	if v, err := strconv.ParseFloat(p.Object.Annotations[apiv1.EvictionCostAnnotationKey], 64); err == nil && v >= 0 {

@@ -9,7 +9,7 @@ import (
 // Overlap is the assumed time for which both a node and its replacement are paid for.
 const Overlap = 5 * time.Minute
 
-// Epsilon is the amount of money below which prices count as equal.
+// Epsilon is the difference below which prices (in dollars per hour) and gains (in dollars) count as equal.
 const Epsilon = 1e-9
 
 // A Payback is the gain and the cost of a move, in dollars.

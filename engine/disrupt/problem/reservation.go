@@ -47,9 +47,9 @@ func (st *State) ReservationFull(id string) bool {
 	return true
 }
 
-// OnlyFullReservations reports whether the NodePool can launch nodes from capacity reservations only, and all of them are
-// full. An offering outside reservations counts as launchable even if it is not available now, because it may become
-// available again.
+// OnlyFullReservations reports whether the NodePool can launch nodes from capacity reservations only, and all of them
+// are full or unavailable. An offering outside reservations counts as launchable even if it is not available now,
+// because it may become available again.
 func (st *State) OnlyFullReservations(pool *model.Pool) bool {
 	reserved := false
 	for _, t := range st.Cluster.Types(pool.Name) {

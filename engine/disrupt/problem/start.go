@@ -49,7 +49,8 @@ func (p *Problem) start() *State {
 	return st
 }
 
-// countStarting counts, by NodePool, the nodes that are not initialized and the nodes planned for pending pods.
+// countStarting counts, by NodePool, the candidates that are neither initialized nor being deleted, and the nodes planned for
+// pending pods.
 func (st *State) countStarting(planned []model.PlannedNode) {
 	for _, c := range st.Problem.Candidates {
 		if !c.Node.Deleting && !st.Problem.Initialized(c.Node) {

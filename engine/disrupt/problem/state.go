@@ -46,7 +46,7 @@ type Stats struct {
 	Eligible map[apiv1.DisruptionReason]int
 	// Moves are the consolidations that pay, for each NodePool from which they remove nodes.
 	Moves []Move
-	// Headroom is the room that virtual pods of capacity buffers take on existing nodes, by node name.
+	// Headroom is the sum of the requests of virtual pods of capacity buffers that are placed on candidates, by node name.
 	Headroom map[string]model.Resources
 	// Exhausted is true if Options.MaxWhatIfs was reached.
 	Exhausted bool
@@ -71,14 +71,14 @@ type Move struct {
 type nodeState struct {
 	// taken is true if a command removes the node. incoming is true if pods are assigned to it, so it must stay.
 	taken, incoming bool
-	// buffer is the capacity buffer for which the node has room, empty if there is none.
+	// buffer is a capacity buffer of which a virtual pod is placed on the node, empty if there is none.
 	buffer string
 	// verdict is the reason why the node stays. If final, Block does not replace it.
 	verdict model.Verdict
 	final   bool
 }
 
-// Clone returns a copy that can be changed independently.
+// Clone returns a copy that can be changed independently, except for the map Stats.Headroom, which both share.
 func (st *State) Clone() *State {
 	c := *st
 	c.Budgets = st.Budgets.Clone()

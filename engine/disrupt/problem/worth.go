@@ -87,7 +87,8 @@ func (p *Problem) machines() (types []*model.InstanceType, prices map[*model.Ins
 //	maximise    sum over r of demand[r]*y[r]
 //	subject to  sum over r of allocatable[r]*y[r] <= price   for every type,   y >= 0
 //
-// Amounts are scaled by the total demand, for numerical accuracy. A resource without demand has no price.
+// Amounts are scaled by the total demand, for numerical accuracy. A resource without demand, or that no type has,
+// has no price.
 func tariffOf(demand model.Resources, types []*model.InstanceType, price map[*model.InstanceType]float64) tariff {
 	var names []corev1.ResourceName
 	for _, name := range demand.Names() {

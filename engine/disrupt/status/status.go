@@ -19,8 +19,8 @@ const (
 	ReasonUnhealthy                        = apiv1.DisruptionReasonUnhealthy
 )
 
-// Forced reports whether disruption for the reason ignores do-not-disrupt, approvals and pauses, and is not validated
-// again before nodes are deleted.
+// Forced reports whether disruption for the reason needs no approval, ignores pauses and do-not-disrupt of the node, and is not
+// validated again before nodes are deleted. Expiry also ignores do-not-disrupt of pods. Repair does if its drain has a bound.
 func Forced(reason apiv1.DisruptionReason) bool {
 	return reason == ReasonExpired || reason == ReasonUnhealthy
 }
@@ -87,8 +87,8 @@ func listed(c *apiv1.NodeClaim, annotation string) []string {
 	return strings.Split(c.Annotations[annotation], ",")
 }
 
-// Deleted returns the claims of the nodes with a deletion timestamp. In a what-if Snapshot the pods of such a node need
-// another place, but the node still counts against limits.
+// Deleted returns copies of the claims of the nodes, to which it adds the deletion timestamp now. In a what-if Snapshot
+// the pods of such a node need another place, but the node still counts against limits.
 func Deleted(now time.Time, nodes ...*model.Node) []*apiv1.NodeClaim {
 	claims := make([]*apiv1.NodeClaim, len(nodes))
 	for i, n := range nodes {
@@ -99,8 +99,9 @@ func Deleted(now time.Time, nodes ...*model.Node) []*apiv1.NodeClaim {
 	return claims
 }
 
-// MarkedAsDeleted returns the claims of the marked nodes with a deletion timestamp. A plan then treats the pods of these
-// nodes as pods that need another place.
+// MarkedAsDeleted returns copies of the claims of the nodes that are marked for disruption and not being deleted. It
+// adds the deletion timestamp s.Now to the copies. A plan then treats the pods of these nodes as pods that need another
+// place.
 func MarkedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 	var marked []*model.Node
 	for _, n := range s.Nodes() {
@@ -111,7 +112,8 @@ func MarkedAsDeleted(s *model.Snapshot) []*apiv1.NodeClaim {
 	return Deleted(s.Now, marked...)
 }
 
-// ProtectedPod returns a pod of the node with an active do-not-disrupt annotation, nil if there is none.
+// ProtectedPod returns a pod of the node that has an active do-not-disrupt annotation and is not terminating, nil if there is
+// none.
 func ProtectedPod(n *model.Node, now time.Time) *model.Pod {
 	for _, p := range n.Pods {
 		if active, _, _ := model.DoNotDisrupt(p.Object, now); active && !p.Terminating() {

@@ -36,7 +36,8 @@ type Breach struct {
 type Law func(*scenario.Cluster) *Breach
 
 // Check tests the law on the clusters of the seeds from 1 to count. The flags of this package select other seeds, or a
-// cluster in a file. For each violated rule it reports the number of violations and one cluster, which is shrunk.
+// cluster in a file. For each violated rule it reports the number of violations and one cluster, which is shrunk. A
+// cluster in a file is not shrunk.
 func Check(t *testing.T, count int, law Law) {
 	t.Helper()
 	if *file != "" {
@@ -87,7 +88,8 @@ func checkFile(t *testing.T, name string, law Law) {
 	}
 }
 
-// judge runs the law on a copy of c, so that the law cannot change c.
+// judge runs the law on a copy of c, so that the law cannot change c. A panic of the law is a Breach. It is also a
+// Breach if treeOf and clusterOf do not make a copy.
 func judge(law Law, c *scenario.Cluster) (b *Breach) {
 	own, ok := clusterOf(treeOf(c))
 	if !ok {
@@ -101,7 +103,8 @@ func judge(law Law, c *scenario.Cluster) (b *Breach) {
 	return law(own)
 }
 
-// report shrinks the smallest of the clusters that violate the rule and returns a description of it.
+// report shrinks the smallest of the clusters that violate the rule and returns a description of it. With the flag -keep, it also
+// writes the cluster to a file.
 func report(law Law, rule string, seeds []uint64) string {
 	size := func(n uint64) int { return len(Text(Cluster(n))) }
 	smallest := slices.MinFunc(seeds, func(a, b uint64) int { return size(a) - size(b) })

@@ -87,7 +87,7 @@ func zonal(c *scenario.Cluster, pool string) bool {
 	})
 }
 
-// drawStorage adds two storage classes and several disks to one cluster in four.
+// drawStorage adds two storage classes and one to four disks to one cluster in four.
 func drawStorage(d dice, c *scenario.Cluster) {
 	if !d.oneIn(4) {
 		return
@@ -103,7 +103,7 @@ func drawStorage(d dice, c *scenario.Cluster) {
 	}
 }
 
-// drawPromises nominates some pods to a node, which need not fit them.
+// drawPromises adds promises of some pods to one cluster in four. A promise names any node, whether or not the pod fits there.
 func drawPromises(d dice, c *scenario.Cluster) {
 	if len(c.Nodes) == 0 || !d.oneIn(4) {
 		return

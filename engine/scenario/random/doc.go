@@ -1,6 +1,6 @@
 // Package random generates small clusters with many constraints for tests, and shrinks those that fail a test.
 //
-// A seed determines a cluster, on any machine. A cluster combines all features that affect kube-scheduler. It need not
+// A seed determines a cluster, on any machine. A cluster combines many features that affect kube-scheduler. It need not
 // be realistic: few objects should be subject to many rules at once. There are only three zones and a few labels, so
 // that selectors often match and constraints often affect each other.
 //

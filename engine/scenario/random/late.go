@@ -22,8 +22,9 @@ func drawAttach(d dice, c *scenario.Cluster) {
 	}
 }
 
-// drawDaemonSetRules gives some DaemonSets labels that selectors of pods match, and a namespace that other pods have
-// too. Some of them become uncertain: by required anti-affinity, or by a host port that another DaemonSet may have too.
+// drawDaemonSetRules gives some DaemonSets labels that selectors of pods may match, and a namespace that pods may have
+// too. Some of these DaemonSets become uncertain: by required anti-affinity, or by a host port that another DaemonSet
+// may have too.
 func drawDaemonSetRules(d dice, c *scenario.Cluster) {
 	for i := range c.Daemons {
 		p := &c.Daemons[i]
@@ -92,8 +93,8 @@ func drawDefaultSpread(d dice, c *scenario.Cluster) {
 	}
 }
 
-// drawUncertainDaemonSets gives some DaemonSets required affinity to other pods or a hard spread constraint, so that it is not
-// certain that a node which they select runs their pod.
+// drawUncertainDaemonSets gives some DaemonSets required affinity to other pods, or spread constraints. So a node that such a
+// DaemonSet selects may not run its pod.
 func drawUncertainDaemonSets(d dice, c *scenario.Cluster) {
 	for i := range c.Daemons {
 		p := &c.Daemons[i]

@@ -127,8 +127,8 @@ func drawPorts(d dice, spec *corev1.PodSpec) {
 	spec.Containers[0].Ports = append(spec.Containers[0].Ports, port)
 }
 
-// drawVolumes mounts one or two volumes. A volume is a bound disk that pods may share, an unbound disk that only one
-// group of pods mounts, or an ephemeral volume.
+// drawVolumes mounts at most two volumes, and none in a cluster without disks. A volume is a bound disk that pods may
+// share, an unbound disk that only one group of pods mounts, or an ephemeral volume.
 func drawVolumes(d dice, p *scenario.Pod, c *scenario.Cluster) {
 	for i := range d.between(1, 2) {
 		if len(c.Disks) == 0 {
@@ -170,7 +170,7 @@ func ephemeral(class string) *corev1.EphemeralVolumeSource {
 	}}
 }
 
-// drawAttached mounts a disk that is bound.
+// drawAttached draws a disk, and mounts it if it is bound.
 func drawAttached(d dice, p *scenario.Pod, c *scenario.Cluster) {
 	if len(c.Disks) == 0 {
 		return

@@ -10,8 +10,9 @@ import (
 // maxTrials bounds how many clusters Shrink tests.
 const maxTrials = 4000
 
-// Shrink removes parts of c one at a time, large parts first, as long as broken returns true. It returns the smallest
-// cluster found. broken must return true for c and must depend on the cluster alone.
+// Shrink removes parts of c one at a time, large parts first, and then lowers counts of pods. It keeps a change if
+// broken still returns true. It returns the smallest cluster found with at most maxTrials calls of broken. broken must
+// return true for c and must depend on the cluster alone.
 func Shrink(c *scenario.Cluster, broken func(*scenario.Cluster) bool) *scenario.Cluster {
 	s := shrinker{tree: treeOf(c), broken: broken, trials: maxTrials}
 	for s.round() && s.trials > 0 {
@@ -29,7 +30,7 @@ type shrinker struct {
 	trials int
 }
 
-// round tries to remove each part once, and reports whether it removed one.
+// round tries to remove each part once and to lower each count, and reports whether it did any of that.
 func (s *shrinker) round() bool {
 	smaller := false
 	for depth := 1; depth <= 12; depth++ {
@@ -76,8 +77,8 @@ var needed = map[string]bool{
 	"labelSelector": true, "matchLabels": true, "matchExpressions": true,
 }
 
-// parts returns the paths of all parts at the depth that may be removed. The last element of a list is not removed
-// alone, but the list may be removed as a whole.
+// parts returns the paths of all parts at the depth that may be removed. The only element of a list is not removed,
+// but the list may be removed as a whole.
 func parts(v any, at path, depth int) []path {
 	var out []path
 	step := func(child any, next path, may bool) {
@@ -140,7 +141,7 @@ func lowered(v any, at path) any {
 }
 
 // changed returns a copy of v in which the part at the path is replaced by the result of by, or removed if by returns
-// false. All other parts are shared with v.
+// false. All other parts are shared with v. The result is nil if v itself does not have the first step of the path.
 func changed(v any, at path, by func(any) (any, bool)) any {
 	switch step := at[0].(type) {
 	case string:

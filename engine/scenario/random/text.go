@@ -10,7 +10,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/scenario"
 )
 
-// Text returns c as the section cluster.yaml of a scenario, without fields that have their default.
+// Text returns c as the section cluster.yaml of a scenario, without empty fields.
 func Text(c *scenario.Cluster) string {
 	out, err := yaml.Marshal(treeOf(c))
 	if err != nil {
@@ -66,7 +66,8 @@ func clusterOf(tree any) (*scenario.Cluster, bool) {
 // nothing.
 var meaningful = map[string]bool{"labelSelector": true, "namespaceSelector": true}
 
-// prune removes nulls and empty collections below v. It returns false if v is then empty or null itself.
+// prune removes nulls and empty collections below v, except those of meaningful keys. It returns false if v is then
+// empty or null itself.
 func prune(v any, key string) (any, bool) {
 	switch v := v.(type) {
 	case nil:

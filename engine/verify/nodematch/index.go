@@ -47,7 +47,8 @@ func NewIndex(aliases map[string]string) *Index {
 	}
 }
 
-// Selector returns the selector of the pod, nil if it selects every node. Equal pods share one selector.
+// Selector returns the selector of the pod, nil if it selects every node. Pods with equal node selectors and required
+// node affinity share one Selector.
 func (x *Index) Selector(pod *corev1.Pod) *Selector {
 	var required *corev1.NodeSelector
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {

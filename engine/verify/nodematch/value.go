@@ -100,9 +100,9 @@ func admits(r Requirement, v Value) bool {
 	return false
 }
 
-// Open returns possible values of a label that only requirements mention. They are the values of the first In, or else
-// one value that meets the requirements. The missing value is always included. Some of them may not meet the
-// requirements.
+// Open returns possible values of a label that only requirements mention. They are the values of the first In. Without
+// an In, it is one value that meets the requirements, if sample finds one. The missing value is always included. Some
+// of them may not meet the requirements.
 func Open(rs []Requirement) []Value {
 	var out []Value
 	at := slices.IndexFunc(rs, func(r Requirement) bool { return r.Operator == corev1.NodeSelectorOpIn })

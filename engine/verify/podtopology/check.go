@@ -47,7 +47,7 @@ func (rs *Rules) Check(p Plan) []Violation {
 }
 
 // certainDaemonSets returns the DaemonSets whose pods run on each node that they select. They are not Uncertain and have no
-// required affinity, anti-affinity or spread constraints. No required anti-affinity of a running pod or another DaemonSet
+// required affinity, anti-affinity or spread constraints. No required anti-affinity of a bound pod or of another DaemonSet
 // selects their pods.
 func (rs *Rules) certainDaemonSets(p Plan) map[*DaemonSet]bool {
 	sets := make(map[*DaemonSet]bool)

@@ -18,7 +18,7 @@ type class struct {
 	namespace string
 	labels    labels.Set // the pods' values of the relevant keys
 	rules     *podRules
-	// selector and tolerations are the node selector and the tolerations of the pods. They are set only if the class has
+	// selector and tolerations are the node selector and the tolerations of the pods. They are valid only if the class has
 	// spread constraints and its pods are planned.
 	selector    *nodematch.Selector
 	tolerations []corev1.Toleration
@@ -108,7 +108,7 @@ func (n *Node) groupOf(at map[*class]*group, k *class) *group {
 	return g
 }
 
-// classOf returns the class of the pod. planned is nil if the pod is already bound.
+// classOf returns the class of the pod. planned is nil for a bound pod and for the pod of a DaemonSet.
 func (c *cluster) classOf(pod *corev1.Pod, planned *Pod) *class {
 	rules := c.rules.of(pod)
 	var relevant []string

@@ -28,7 +28,8 @@ func newCount(topologyKey string, eligible *eligibility) *count {
 	return &count{topologyKey: topologyKey, domains: make(map[string]*domainCount), eligible: eligible}
 }
 
-// add counts pods on a node. If selector is not nil, the pods are there only if the node gets labels that it matches.
+// add counts pods on a node. If selector is not nil, the pods are there only if the node gets labels that it matches. Pods that
+// are not Certain are added to the highest possible numbers only.
 func (c *count) add(n *Node, selector *nodematch.Selector, pods int, presence Presence) {
 	values := n.domainWith(selector, c.topologyKey)
 	if pods == 0 || len(values) == 0 || c.eligible != nil && !c.eligible.possible[n.index] {

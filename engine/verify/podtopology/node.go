@@ -103,7 +103,8 @@ func (n *Node) matchedBy(s *nodematch.Selector) bool {
 }
 
 // certainDomain returns the domain in which pods on the node are counted as certain. If several values are possible, it
-// is an artificial value that only pods of this node have. ok is false if the node may lack the label.
+// is an artificial value that only pods of this node have. ok is false if the node lacks the label. It is also
+// false if several values are possible and the node may lack the label.
 func (n *Node) certainDomain(key string) (string, bool) {
 	values := n.domain(key)
 	switch {

@@ -25,8 +25,8 @@ type arrival struct {
 	selects bool
 	avoids  []*count // by anti-affinity term
 	next    int      // number of pods that are placed or refused
-	// unsettled is true if the node may lack a label that a rule needs. Then a violation is reported for all pods at the
-	// start, and later only their anti-affinity is checked.
+	// unsettled is true if the node has no certain domain of a topology key (see checkSettled). Then a violation is
+	// reported for all pods at the start, and later only their anti-affinity is checked.
 	unsettled bool
 }
 
@@ -119,7 +119,7 @@ func (r *replay) countHolders(k *class) {
 	}
 }
 
-// checkSettled reports the pods of the arrival if its node may lack the topology key.
+// checkSettled reports the pods of the arrival if certainDomain returns no domain for its node and the topology key.
 func (r *replay) checkSettled(a *arrival, rule Rule, key string) {
 	if _, ok := a.node.certainDomain(key); ok || a.unsettled {
 		return
