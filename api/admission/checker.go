@@ -36,7 +36,8 @@ type kind struct {
 	rules      *cel.Validator
 }
 
-// New compiles the schemas of all kinds of Karpenter, which takes a few milliseconds each.
+// New compiles the schemas of all kinds of Karpenter. Each schema takes a few
+// milliseconds.
 func New() (*Checker, error) {
 	list, err := crds.All()
 	if err != nil {
@@ -129,8 +130,9 @@ func (c *Checker) check(ctx context.Context, object, old *unstructured.Unstructu
 	return stored, append(errs, found...)
 }
 
-// notText returns an error for each label and annotation that is not a string. Schemas of CRDs do not cover metadata,
-// but the server cannot decode such an object.
+// notText returns an error for each label and annotation that is neither a string nor null, and for
+// labels or annotations that are not a map. Schemas of CRDs do not cover metadata, but the server
+// cannot decode such an object.
 func notText(object map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	metadata, _ := object["metadata"].(map[string]any)
@@ -151,7 +153,8 @@ func notText(object map[string]any) field.ErrorList {
 	return errs
 }
 
-// locate sets the fields of errors that name their field in the text only.
+// locate sets Field of the errors that name their field only at the end of
+// Detail (after " in "), and removes the name from Detail.
 func locate(errs field.ErrorList) {
 	for _, e := range errs {
 		if at := strings.LastIndex(e.Detail, " in "); e.Field == (*field.Path)(nil).String() && at >= 0 {

@@ -5,14 +5,15 @@ import "fmt"
 // bound is the maximum number of entries of a list or map.
 type bound struct {
 	file string
-	// what is the field, in words.
+	// what is the name of the field in words.
 	what string
 	most int
 	// spec returns the change of the base object's spec that sets n entries.
 	spec func(n int) map[string]any
 }
 
-// bounds has every list and map with a maximum number of entries.
+// bounds has the lists and maps whose maximum is tested with generated entries.
+// Other maxima have cases in testdata.
 var bounds = []bound{
 	{"nodepool", "requirements", 100, func(n int) map[string]any {
 		return template("spec", map[string]any{"requirements": repeat(n, exists)})

@@ -33,7 +33,7 @@ type Case struct {
 	WantStored map[string]any
 }
 
-// file is the form of testdata.
+// file is the structure of a file in testdata.
 type file struct {
 	// Base is a valid object.
 	Base map[string]any `json:"base"`
@@ -49,7 +49,8 @@ type file struct {
 	} `json:"cases"`
 }
 
-// Cases returns all cases, in the order of files and lines. Callers may change them.
+// Cases returns all cases, in the order of the file names. The cases of a file are
+// in the order of its lines, followed by those of bounds. Callers may change them.
 func Cases() ([]Case, error) {
 	names, err := fs.Glob(files, "testdata/*.yaml")
 	if err != nil {

@@ -131,7 +131,8 @@ func SetUnknown(o Object, t, reason, message string, now time.Time) (changed boo
 // Set stores c with the generation of the object, recomputes the root, and
 // reports whether anything changed. The transition time is now if the status is
 // new or has changed, else it is kept. The generation and the time in c are
-// ignored. If c is the root, only the root is recomputed.
+// ignored. If c.Type is the root, c is not stored. Missing conditions are added
+// as by Initialize.
 func Set(o Object, c metav1.Condition, now time.Time) (changed bool) {
 	changed = addMissing(o, now)
 	if c.Type != o.StatusConditions().Root {
@@ -142,8 +143,9 @@ func Set(o Object, c metav1.Condition, now time.Time) (changed bool) {
 	return updateRoot(o, now) || changed
 }
 
-// CopyChanged compares two versions of an object, was and is. Each condition of is that was lacks or has with other values
-// is set in the object to. The other conditions of to are not changed, except for the root, which is recomputed.
+// CopyChanged compares two versions of an object: was, the earlier one, and is, the later one. It
+// sets in the object to each condition that was lacks or that differs between the two. The other
+// conditions of to are not changed, except for the root, which is recomputed.
 func CopyChanged(to, was, is Object) {
 	for _, c := range is.GetConditions() {
 		if old := Get(was, c.Type); old == nil || *old != c {
@@ -168,7 +170,9 @@ func Clear(o Object, types ...string) (changed bool) {
 	return true
 }
 
-// put stores c, keeping the old transition time if the status did not change.
+// put stores c in the list, sorted by type with the root last. It keeps the old
+// transition time if the status did not change, and reports whether the list
+// changed.
 func put(o Object, c metav1.Condition) (changed bool) {
 	if old := Get(o, c.Type); old != nil {
 		if old.Status == c.Status {

@@ -14,7 +14,8 @@ type Unstructured struct {
 }
 
 // OfUnstructured returns u with the root condition Ready, which depends on the
-// given conditions. Without dependents, it depends on all others of the object.
+// given conditions. Without dependents, the root depends on all other
+// conditions of the object.
 func OfUnstructured(u *unstructured.Unstructured, dependents ...string) Unstructured {
 	return Unstructured{Unstructured: u, dependents: dependents}
 }

@@ -1,8 +1,9 @@
-// Package legacy lists the kinds of the API before karpenter.sh/v1, their present names, and the labels and annotations
-// that were renamed. They are read only to be converted.
+// Package legacy lists the kinds of the API before karpenter.sh/v1, their present names, and the
+// labels and annotations that were renamed. Documents of these kinds are only converted, never
+// served.
 //
-// There are deliberately no Go types for them. Manifests are converted as YAML, which keeps comments and templates, and an
-// unknown field is reported instead of lost in decoding.
+// There are deliberately no Go types for them. Manifests are converted as YAML, which keeps
+// comments and templates, and an unknown field is reported instead of lost in decoding.
 package legacy
 
 import "strings"

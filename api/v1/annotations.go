@@ -35,9 +35,11 @@ const (
 	// RequestedDRADriversAnnotationKey lists, separated by commas, the drivers of
 	// dynamic resources that must publish slices before the node is initialized.
 	RequestedDRADriversAnnotationKey = Group + "/requested-dra-drivers"
-	// PriceOverlayAppliedAnnotationKey is "true" if a NodeOverlay set the price.
+	// PriceOverlayAppliedAnnotationKey on a claim is "true" if a NodeOverlay set
+	// the price of an offering that the claim can use.
 	PriceOverlayAppliedAnnotationKey = Group + "/price-overlay-applied"
-	// CapacityOverlayAppliedAnnotationKey is "true" if a NodeOverlay added capacity.
+	// CapacityOverlayAppliedAnnotationKey on a claim is "true" if a NodeOverlay
+	// added resources to an instance type that the claim can use.
 	CapacityOverlayAppliedAnnotationKey = Group + "/capacity-overlay-applied"
 	// ProviderCompatibilityAnnotationKey is kept for objects of old versions.
 	ProviderCompatibilityAnnotationKey = "compatibility." + Group + "/provider"

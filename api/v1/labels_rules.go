@@ -29,7 +29,7 @@ type LabelRules struct {
 	Aliases map[string]string
 }
 
-// CoreLabels are the rules of Karpenter itself, without any provider.
+// CoreLabels returns the label rules of Karpenter itself, without any provider.
 func CoreLabels() LabelRules {
 	return LabelRules{
 		WellKnown: sets.New(
@@ -88,7 +88,7 @@ func (r LabelRules) Canonical(key string) string {
 }
 
 // CheckKey returns an error with the reason why users may not set or require a
-// label, nil if they may.
+// label. It returns nil if they may.
 func (r LabelRules) CheckKey(key string) error {
 	if r.WellKnown.Has(key) {
 		return nil

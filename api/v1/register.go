@@ -10,7 +10,7 @@ import (
 // Karpenter's labels and annotations.
 const Group = "karpenter.sh"
 
-// GroupVersion is what the types of this package are registered under.
+// GroupVersion is the group and version of the types of this package.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1"}
 
 // AddToScheme registers the types of this package.

@@ -34,7 +34,7 @@ func (p *NodePool) Validate(rules LabelRules) error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// validateLabels checks the labels of a template, by key.
+// validateLabels checks the labels of a template, in key order.
 func validateLabels(labels map[string]string, rules LabelRules, at *field.Path) []error {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -108,11 +108,12 @@ func validateTaint(taint corev1.Taint) []error {
 	return errs
 }
 
-// ValidateRequirement checks one requirement of a pool, a claim or a pod (its node selector and required node affinity) and
-// returns all mistakes in one error.
+// ValidateRequirement checks one requirement of a pool, a claim or a pod (its node selector and
+// required node affinity) and returns all mistakes in one error.
 //
-// A value that is not among the known values of its key is no mistake if other values of the requirement are known: at least
-// one, and at least minValues. UnknownValues returns the values that are not known.
+// A value of an In requirement that is not among the known values of its key is no mistake if other
+// values of the requirement are known: at least one, and at least minValues. UnknownValues returns
+// the values that are not known.
 func ValidateRequirement(r NodeSelectorRequirementWithMinValues, rules LabelRules) error {
 	r.Key = rules.Canonical(r.Key)
 	var errs []error
@@ -140,8 +141,8 @@ func ValidateRequirement(r NodeSelectorRequirementWithMinValues, rules LabelRule
 	return utilerrors.NewAggregate(errs)
 }
 
-// validateValueCount checks that the number of values is right for the operator, and that a value of Gt, Lt, Gte and
-// Lte is a whole number.
+// validateValueCount checks the number of values of In, Gt, Lt, Gte and Lte, and that the value of
+// Gt, Lt, Gte and Lte is a whole number of 0 or more. Other operators are not checked.
 func validateValueCount(r NodeSelectorRequirementWithMinValues) error {
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn:
@@ -162,8 +163,8 @@ func validateValueCount(r NodeSelectorRequirementWithMinValues) error {
 	return nil
 }
 
-// validateKnownValues checks that enough values of an In requirement are known values of the key. Keys without known
-// values are not checked.
+// validateKnownValues checks that enough values of an In requirement are known values of the key:
+// at least one, and at least minValues. Keys without known values are not checked.
 func validateKnownValues(r NodeSelectorRequirementWithMinValues, rules LabelRules) error {
 	known, closed := rules.KnownValues[r.Key]
 	if !closed || r.Operator != corev1.NodeSelectorOpIn || len(r.Values) == 0 {

@@ -9,7 +9,7 @@ import (
 // Group is the API group of NodeOverlay.
 const Group = "karpenter.sh"
 
-// GroupVersion is what the types of this package are registered under.
+// GroupVersion is the group and version of the types of this package.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
 // AddToScheme registers the types of this package.

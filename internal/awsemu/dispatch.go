@@ -11,8 +11,8 @@ import (
 const htmlPage = "<html>\r\n<head><title>500 Internal Server Error</title></head>\r\n" +
 	"<body>\r\n<center><h1>500 Internal Server Error</h1></center>\r\n</body>\r\n</html>\r\n"
 
-// answer serves a request. It first applies throttling, injected errors and hangs, and then executes the operation. served is
-// false if the client has disconnected.
+// answer serves a request. It first applies throttling, hangs and injected errors, in this order,
+// and then executes the operation. served is false if the client has disconnected.
 func (e *Emulator) answer(ctx context.Context, r *request) (a answer, served bool) {
 	s, ok := e.services[r.service]
 	if !ok {

@@ -141,7 +141,8 @@ func (e *Emulator) instanceLookup(i world.Instance, groups map[string]world.Secu
 	}
 }
 
-// instanceStateFilter returns the values of an instance for the filters about state, times and the like.
+// instanceStateFilter returns the values of an instance for the filters by state, lifecycle, launch
+// time, tenancy, platform and state reason. It returns false for other filters.
 func (e *Emulator) instanceStateFilter(i world.Instance, name string) ([]string, bool) {
 	switch name {
 	case "instance-state-name":

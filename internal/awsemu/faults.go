@@ -206,5 +206,6 @@ func (e *Emulator) Hang(h control.Hang) {
 	e.faults.hangs = append(e.faults.hangs, &h)
 }
 
-// ClearFaults ends throttling, errors and hangs of the matching operations.
+// ClearFaults ends throttling, errors and hangs of the matching operations. All
+// hanging calls continue at once.
 func (e *Emulator) ClearFaults(op string) { e.faults.clear(op) }

@@ -32,8 +32,8 @@ var queryServices = map[string]string{
 	"2016-11-15": "ec2", "2010-05-08": "iam", "2011-06-15": "sts",
 }
 
-// identify determines the operation of a request. It returns no error: for an unknown operation, the service or the action is
-// empty.
+// identify determines the operation of a request. It returns no error: if the service or the action
+// cannot be determined, it is empty.
 func (e *Emulator) identify(r *http.Request, body []byte) *request {
 	req := &request{id: e.world.NewUUID(), body: body, http: r, values: url.Values{}, service: signingName(r)}
 	if target := r.Header.Get("X-Amz-Target"); target != "" {

@@ -139,7 +139,8 @@ func templateToXML(d world.TemplateData) templateDataXML {
 	return out
 }
 
-// addTemplateLists adds the parts of a template that are lists.
+// addTemplateLists adds the reservation and the parts of a template that are
+// lists.
 func addTemplateLists(out *templateDataXML, d world.TemplateData) {
 	if d.ReservationPreference != "" || d.ReservationID != "" {
 		out.Reservation = &templateReservationXML{Preference: d.ReservationPreference}

@@ -11,8 +11,9 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// Read returns the types of a catalogue file in name order. file is its name in error messages. The error joins all
-// mistakes.
+// Read returns the types of a catalogue file in name order. file is its name in error messages. The
+// error joins the first mistake of each type. The result has the types without a mistake, and is
+// nil if data is no JSON array of types.
 func Read(file string, data []byte) ([]*model.InstanceType, error) {
 	var list []Type
 	if err := json.Unmarshal(data, &list); err != nil {
@@ -43,7 +44,8 @@ func Read(file string, data []byte) ([]*model.InstanceType, error) {
 	return out, errors.Join(errs...)
 }
 
-// locate adds the line to a JSON error.
+// locate adds the line to a JSON error that has an offset. Other errors are
+// returned unchanged.
 func locate(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var mismatch *json.UnmarshalTypeError

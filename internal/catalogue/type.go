@@ -27,11 +27,13 @@ type Type struct {
 	Name string `json:"name"`
 	// Arch is amd64 or arm64. The default is amd64.
 	Arch string `json:"arch"`
-	// Labels are the labels of nodes of the type, without the name of the type, architecture, zone and capacity type,
-	// and without the operating system if it is linux.
+	// Labels are the labels of nodes of the type, without the name of the type, architecture, zone
+	// and capacity type, and without the operating system if it is linux. Describe also leaves out
+	// labels that offerings have.
 	Labels map[string]string `json:"labels"`
-	// Allocatable are the resources that pods may use. The default of pods is 110. Capacity counts against the limits
-	// of a pool. The default is Allocatable.
+	// Allocatable are the resources that pods may use. The default of pods is 110. Capacity counts
+	// against the limits of a pool. An amount that is missing, or smaller than that in Allocatable,
+	// is that in Allocatable.
 	Allocatable map[string]string `json:"allocatable"`
 	Capacity    map[string]string `json:"capacity,omitempty"`
 	// Attach is the attach limit of each CSI driver. The limit of a missing driver is unknown.

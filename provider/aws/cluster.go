@@ -141,7 +141,8 @@ func (c *cluster) ca() string {
 	return base64.StdEncoding.EncodeToString(c.caData)
 }
 
-// kubeDNS returns the address of the cluster's DNS service. It is empty if the service does not exist or cannot be read.
+// kubeDNS returns the address of the cluster's DNS service. It is empty if the service does not
+// exist or cannot be read. The address, or that the service does not exist, is cached.
 func (c *cluster) kubeDNS(ctx context.Context) string {
 	c.mu.Lock()
 	dns, known := c.dns, c.dnsKnown

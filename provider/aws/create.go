@@ -42,8 +42,9 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 	return p.catalog.Types(class)
 }
 
-// group returns the placement group of the class, nil if the class selects none. If the call of EC2 fails, it returns
-// the group that was found last. If there is no such group either, it returns a NodeClassNotReadyError.
+// group returns the placement group of the class, nil if the class selects none. If the call of EC2
+// fails, it returns the group that was found last. If no group is found, it returns a
+// NodeClassNotReadyError.
 func (p *Provider) group(ctx context.Context, class *awsv1.EC2NodeClass) (*placement.Group, error) {
 	if class.Spec.PlacementGroupSelector == nil {
 		return nil, nil
@@ -141,7 +142,7 @@ func (p *Provider) doubt(class *awsv1.EC2NodeClass, err error) {
 	p.profiles.Doubt(class.Status.InstanceProfile)
 	select {
 	case p.doubted <- event.GenericEvent{Object: class}:
-	default: // the queue is full, so a reconcile of node classes is pending anyway
+	default: // the queue is full; each class is reconciled at least once a minute anyway
 	}
 }
 
@@ -184,8 +185,8 @@ func ready(class *awsv1.EC2NodeClass) error {
 	return nil
 }
 
-// annotations returns the annotations of a claim that is launched from class. Drift is detected by comparing them with
-// the class.
+// annotations returns the annotations of a claim that is launched from class. Drift is detected by
+// comparing the hash with that of the class.
 func annotations(class *awsv1.EC2NodeClass) map[string]string {
 	out := map[string]string{awsv1.AnnotationInstanceProfile: class.Status.InstanceProfile}
 	for _, k := range []string{awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion} {

@@ -26,8 +26,8 @@ const (
 	DriftPlacement     cloud.DriftReason = "PlacementGroupDrift"
 )
 
-// Drift implements cloud.Provider. A claim without a pool, or whose class is missing or is being deleted, has not
-// drifted.
+// Drift implements cloud.Provider. A claim without a pool or a node class reference, or whose class
+// is missing or is being deleted, has not drifted.
 func (p *Provider) Drift(ctx context.Context, claim *apiv1.NodeClaim) (cloud.DriftReason, error) {
 	if claim.Labels[apiv1.NodePoolLabelKey] == "" || claim.Spec.NodeClassRef == nil {
 		return "", nil

@@ -172,7 +172,8 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	return nil
 }
 
-// Reboot implements cloud.Provider. EC2 takes no idempotency token for a reboot.
+// Reboot implements cloud.Provider. The operation ID is not used, because EC2
+// takes no idempotency token for a reboot.
 func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, _ string) error {
 	i, err := p.of(ctx, claim)
 	switch {

@@ -18,10 +18,11 @@ import (
 	"github.com/karpenter-go/karpenter/internal/telemetry"
 )
 
-// await returns the Machine once the Machine has a provider ID. If the infrastructure has no capacity, await records
-// a shortage of the offering and deletes the Machine. At the deadline of the launch it records a shortage too, so
-// that the next launch uses another offering. Until then it publishes every half minute what the infrastructure
-// reports.
+// await returns the Machine once the Machine has a provider ID. If the infrastructure has no
+// capacity, await records a shortage of the offering and deletes the Machine. At the deadline of
+// the launch it records a shortage too, so that the next launch uses another offering. Until then
+// it publishes at every liveEvery-th read what the infrastructure reports. If the Machine is being
+// deleted or its infrastructure has failed for good, await returns a LaunchError.
 func (p *Provider) await(
 	ctx context.Context, claim *apiv1.NodeClaim, class *clusterapiv1alpha1.ClusterAPINodeClass, r record, m *machine,
 ) (*machine, error) {

@@ -25,12 +25,14 @@ type domain struct {
 	zone string
 }
 
-// domains returns the failure domains of a template, with their zones. If the template has a failure domain, it is
-// the only one, or there is none if the class lists others only. Otherwise they are those that the class lists, in
-// its order, as far as the Cluster has them. If the class lists none, they are those of the Cluster's status. The
-// zone has the name of the failure domain, unless the class, or a label of a template with only one failure domain,
-// names a zone. A Cluster without failure domains counts as one zone. It has the name of the Cluster, unless a label
-// of the template names a zone.
+// domains returns the failure domains of a template, with their zones. They are those that the
+// class lists, in its order, as far as the Cluster has them. If the Cluster reports no failure
+// domains, they are all that the class lists. If the class lists none, they are those of the
+// Cluster's status. If the template has a failure domain, it is the only one; if the class lists
+// some, but the template's is not among the above, there is none. The zone has the name of the
+// failure domain, unless the class, or a label of a template with only one failure domain, names a
+// zone. A Cluster without failure domains counts as one zone if neither the class nor the template
+// has any. It has the name of the Cluster, unless a label of the template names a zone.
 func domains(class *clusterapiv1alpha1.ClusterAPINodeClass, cluster *clusterObject, t *template) []domain {
 	var names []string
 	for _, d := range cluster.Status.FailureDomains {
@@ -137,8 +139,9 @@ func (p *Provider) kinds(ctx context.Context, class *clusterapiv1alpha1.ClusterA
 	return out, nil
 }
 
-// domainIn returns the cheapest failure domain of the zone that has no shortage, the first of equally cheap ones. Several failure
-// domains may have the same zone. The kind must have an available offering in the zone.
+// domainIn returns the cheapest failure domain of the zone that has no shortage, the first of
+// equally cheap ones. An offering without a price counts as one of price 0. Several failure domains
+// may have the same zone. The kind must have an available offering in the zone.
 func (k *kind) domainIn(zone string) domain {
 	var out domain
 	var least *cloud.Offering

@@ -114,8 +114,10 @@ func (p *Provider) settle(
 	return r, k, nil
 }
 
-// choose returns the record of a new choice, with its kind. It is the cheapest offering that the claim allows and whose
-// instance type has the requested resources. Of equally cheap offerings, it is that of the first template in name order.
+// choose returns the record of a new choice, with its kind. It is the cheapest offering that the
+// claim allows and whose instance type has the requested resources. Templates with taints that the
+// claim lacks are not used. Of equally cheap offerings, it is that of the first template in name
+// order.
 func (p *Provider) choose(
 	ctx context.Context, claim *apiv1.NodeClaim, class *clusterapiv1alpha1.ClusterAPINodeClass, kinds []kind,
 ) (record, *kind, error) {

@@ -15,8 +15,10 @@ import (
 	"github.com/karpenter-go/karpenter/cloud"
 )
 
-// Delete implements cloud.Provider. It deletes the claim's Machine, and Cluster API then deletes the clones of the Machine. If
-// there is no Machine, Delete deletes the clones that an interrupted launch has left.
+// Delete implements cloud.Provider. It deletes the claim's Machine, and Cluster API then deletes
+// the clones of the Machine. If there is no Machine, Delete deletes the clones that an interrupted
+// launch has left. If there are no clones either, it returns cloud.ErrNotFound. The Machine of a
+// claim without a record is found by the provider ID.
 func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	gone := fmt.Errorf("find Machine of claim %s: %w", claim.Name, cloud.ErrNotFound)
 	r, known, err := p.launched(ctx, claim)

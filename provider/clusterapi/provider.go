@@ -149,7 +149,8 @@ func Facts() cloud.Facts {
 	}
 }
 
-// repairPolicies returns the policies of node repair: a node that is not ready for half an hour is replaced.
+// repairPolicies returns the policies of node repair: a node that is not ready for half an hour is
+// replaced without a drain.
 func repairPolicies() []cloud.RepairPolicy {
 	const after = 30 * time.Minute
 	var drain time.Duration

@@ -55,7 +55,8 @@ type template struct {
 // template.
 type made struct {
 	Template string `json:"template"`
-	// Spec is a hash of the contents of the templates of bootstrap and infrastructure.
+	// Spec is a hash of the contents of the templates of bootstrap and infrastructure,
+	// and of the name of the Secret with bootstrap data.
 	Spec    string `json:"spec"`
 	Version string `json:"version,omitempty"`
 	// Labels is a hash of the labels and taints of the nodes.
@@ -251,8 +252,8 @@ func (s templateSource) complete(ctx context.Context, namespace string, d draft)
 	return nil
 }
 
-// referred returns the template to which ref refers. If its kind is not served or it does not exist, the error is a
-// templateError.
+// referred returns the template to which ref refers. If the version of its kind cannot be
+// determined, or the template does not exist, the error is a templateError.
 func (s templateSource) referred(ctx context.Context, namespace string, ref reference) (*unstructured.Unstructured, error) {
 	kind, err := s.kinds(ref.groupKind())
 	if err != nil {

@@ -61,8 +61,8 @@ func (p *Provider) Facts() cloud.Facts {
 	return cloud.Facts{Labels: apiv1.CoreLabels(), NodeClasses: []schema.GroupVersionKind{NodeClassKind}}
 }
 
-// types returns three instance types with offerings in two zones. They have a requirement for each well-known label:
-// DoesNotExist if no machine has the label.
+// types returns three instance types with offerings in two zones. They have a requirement for each
+// well-known label except that of the NodePool. It is DoesNotExist if no machine has the label.
 func types() []*cloud.InstanceType {
 	var out []*cloud.InstanceType
 	for i, name := range []string{"large", "medium", "small"} {
@@ -174,7 +174,8 @@ func (p *Provider) launch(id string, m machine) error {
 	return nil
 }
 
-// read returns the machine of the directory, or cloud.ErrNotFound.
+// read returns the machine in the directory with the name id. If there is none,
+// the error wraps cloud.ErrNotFound.
 func (p *Provider) read(id string) (*cloud.Instance, error) {
 	data, err := os.ReadFile(filepath.Join(p.Root, id, "machine.json"))
 	if errors.Is(err, fs.ErrNotExist) {

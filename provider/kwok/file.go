@@ -21,8 +21,8 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A description is an instance type in a JSON file. The fields have the names of the files that upstream Karpenter
-// reads.
+// A description is an instance type in a JSON file. The JSON names of the fields are those of the
+// files that upstream Karpenter reads.
 type description struct {
 	Name             string                `json:"name"`
 	Architecture     string                `json:"architecture"`
@@ -56,8 +56,8 @@ func Load(path string) ([]*cloud.InstanceType, error) {
 	return list, nil
 }
 
-// parse reads the JSON array of a file, and returns its types in name order. The error joins the mistakes of all
-// types.
+// parse reads the JSON array of a file, and returns its types in name order. The error joins the
+// first mistake of each type.
 func parse(data []byte) ([]*cloud.InstanceType, error) {
 	var list []description
 	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&list); err != nil {

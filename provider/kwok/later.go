@@ -46,8 +46,9 @@ func (l *Later) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// awaits reports whether the claim's instance is launched and its node may not exist yet. After the registration, the
-// node alone is the instance.
+// awaits reports whether the claim's instance is launched and its node may not exist yet. It is
+// false for a claim that is being deleted, and after the registration, because then the node alone
+// is the instance.
 func awaits(claim *apiv1.NodeClaim) bool {
 	return claim.Annotations[dueAnnotation] != "" && claim.DeletionTimestamp.IsZero() && Facts().Manages(claim.Spec.NodeClassRef) &&
 		condition.IsTrue(claim, apiv1.ConditionTypeLaunched) && !condition.IsTrue(claim, apiv1.ConditionTypeRegistered)
@@ -61,8 +62,9 @@ func instanceOfClaim(claim *apiv1.NodeClaim) *cloud.Instance {
 	}
 }
 
-// Reconcile creates the claim's node if it is due. Otherwise it requeues the claim for the time at which the node is
-// due.
+// Reconcile creates the claim's node if it is due. If it is due later, the claim is requeued for
+// that time. If the time cannot be read, or the instance type is not available any more, Reconcile
+// only logs this.
 func (l *Later) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var claim apiv1.NodeClaim
 	if err := l.provider.config.Client.Get(ctx, req.NamespacedName, &claim); err != nil {

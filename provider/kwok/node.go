@@ -145,8 +145,9 @@ func laid(has model.Resources, requests corev1.ResourceList) corev1.ResourceList
 	return out
 }
 
-// labels returns the labels of the node: those of the claim, of its requirements, of the type and of the offering.
-// Later ones take precedence.
+// labels returns the labels of the node. Later ones take precedence: those of the claim, of its
+// requirements and the type together, of the offering, and those that the Node object alone has
+// (see own).
 func (c choice) labels(claim *apiv1.NodeClaim) map[string]string {
 	labels := maps.Clone(claim.Labels)
 	if labels == nil {

@@ -89,8 +89,8 @@ func (p *Provider) InstanceTypes(ctx context.Context, pool *apiv1.NodePool) ([]*
 	return p.left(ctx, p.config.Client, "")
 }
 
-// class returns the node class to which ref refers. It returns a NodeClassNotReadyError if the class is missing or is
-// being deleted.
+// class returns the node class to which ref refers. It returns a NodeClassNotReadyError if ref is
+// of another kind, or the class is missing or is being deleted.
 func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*kwokv1alpha1.KWOKNodeClass, error) {
 	if !Facts().Manages(ref) {
 		return nil, &cloud.NodeClassNotReadyError{Err: fmt.Errorf("%v is no KWOKNodeClass", ref)}
@@ -108,11 +108,12 @@ func (p *Provider) class(ctx context.Context, ref *apiv1.NodeClassReference) (*k
 	return &class, nil
 }
 
-// Create implements cloud.Provider. It creates the claim's node, or returns the dueAnnotation with the time at which
-// Later creates it. If the write of the node fails, the launch does not fail: the controller Later tries again. If
-// the name of the node is taken, Create returns a LaunchError.
+// Create implements cloud.Provider. It creates the claim's node, or returns the dueAnnotation with
+// the time at which Later creates it. If the write of the node fails, the launch does not fail: the
+// controller Later tries again. If the name of the node is taken, Create returns a LaunchError.
 //
-// A missing node class is an insufficient capacity error, as in upstream's provider.
+// If the node class is missing or is being deleted, the error is an InsufficientCapacityError, as
+// in upstream's provider.
 func (p *Provider) Create(ctx context.Context, claim *apiv1.NodeClaim) (*cloud.Instance, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("create node: %w", err)
@@ -190,7 +191,7 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 	var cached corev1.Node
 	err := p.config.Client.Get(ctx, client.ObjectKey{Name: name}, &cached)
 	if err == nil && cached.Spec.ProviderID == prefix+name && !cached.DeletionTimestamp.IsZero() {
-		return fmt.Errorf("node of claim %s: %w", claim.Name, cloud.ErrNotFound) // from the cache, because a deletion is never undone
+		return fmt.Errorf("node of claim %s: %w", claim.Name, cloud.ErrNotFound) // the cache suffices, because a deletion is never undone
 	}
 	node, err := p.get(ctx, name)
 	if err != nil {
@@ -209,7 +210,8 @@ func (p *Provider) Delete(ctx context.Context, claim *apiv1.NodeClaim) error {
 // bootPrefix is the prefix of the boot IDs that Reboot sets.
 const bootPrefix = "kwok-"
 
-// Reboot implements cloud.Provider. It sets another boot ID in the status of the node.
+// Reboot implements cloud.Provider. It sets a boot ID with operationID in the status
+// of the node.
 func (p *Provider) Reboot(ctx context.Context, claim *apiv1.NodeClaim, operationID string) error {
 	node, err := p.get(ctx, strings.TrimPrefix(claim.Status.ProviderID, prefix))
 	if err != nil {

@@ -72,7 +72,8 @@ func (p *Provider) left(ctx context.Context, reader client.Reader, claim string)
 	return out, nil
 }
 
-// used returns the reservation of each node and claim that has one, by name. A claim and its node have the same name.
+// used returns the reservation of each node, claim and recent launch that has one, by name. Recent
+// launches count while their claim exists. A claim and its node have the same name.
 func (p *Provider) used(ctx context.Context, reader client.Reader) (map[string]string, error) {
 	used := map[string]string{}
 	var nodes corev1.NodeList
@@ -110,6 +111,7 @@ func (p *Provider) used(ctx context.Context, reader client.Reader) (map[string]s
 }
 
 // recent returns the reservations of the last launches, by name of their claim.
+// It removes those that are older than bridged.
 func (p *Provider) recent() map[string]string {
 	p.ledger.mu.Lock()
 	defer p.ledger.mu.Unlock()

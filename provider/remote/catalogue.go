@@ -21,7 +21,9 @@ import (
 )
 
 const (
-	// firstWait and lastWait bound the wait before a stream that has ended is opened again. The wait doubles after each end.
+	// firstWait and lastWait bound the wait before a stream that has ended is opened again. The
+	// wait doubles after each end of a stream, and begins anew after a stream with a commit. After
+	// a rejected message it is lastWait.
 	firstWait = time.Second
 	lastWait  = 30 * time.Second
 	// unused is the time after which a stream is closed whose catalogue is not read.

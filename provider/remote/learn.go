@@ -70,7 +70,8 @@ func (p *Provider) ask(ctx context.Context) (*cloudv1.GetInfoResponse, error) {
 // configMap is the name of the ConfigMap with the facts about providers, by address.
 const configMap = "karpenter-providers"
 
-// field returns the key of the provider in the ConfigMap: its address, with characters replaced that a key must not have.
+// field returns the key of the provider in the ConfigMap: its address, with characters replaced
+// that a key must not have. A long address is cut to its last 200 bytes.
 func (p *Provider) field() string {
 	out := []byte(p.config.Address)
 	for n, b := range out {

@@ -91,8 +91,9 @@ func classText(class *unstructured.Unstructured) (string, error) {
 // statusEvery is the interval at which a node class is validated again.
 const statusEvery = 30 * time.Second
 
-// A Status is a controller that validates the node classes of one kind by calls of the provider, and writes their
-// condition Ready. Providers with access to the cluster have their own controllers for that.
+// A Status is a controller that validates the node classes of one kind by calls of the provider,
+// and writes their conditions Valid and Ready. Providers with access to the cluster have their own
+// controllers for that.
 type Status struct {
 	provider *Provider
 	kind     schema.GroupVersionKind

@@ -102,8 +102,10 @@ var (
 	_ cloud.Pricer   = (*Provider)(nil)
 )
 
-// Connect connects to a provider and reads the facts about it. If the provider cannot be reached, the facts that were
-// stored at its last connection are used. If there are none, Connect returns an error. The provider ends with ctx.
+// Connect connects to a provider and reads the facts about it. If the provider cannot be reached,
+// the facts that were stored at its last connection are used. If there are none, Connect returns an
+// error. It also returns an error if the facts are rejected, or if the API server does not serve a
+// kind of node class. The provider ends with ctx.
 func Connect(ctx context.Context, c Config) (*Provider, error) {
 	conn, err := dial(c)
 	if err != nil {

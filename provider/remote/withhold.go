@@ -28,8 +28,10 @@ var doubtful = []cloud.NoticeKind{
 	model.NoticeInstanceFailed, model.NoticeHostFailed, model.NoticeEventPending, model.NoticeScheduledChange,
 }
 
-// bounded removes notices about the health of instances from the batch if they are about too many instances at the same time
-// (package withhold). Notices that are removed count as failed, so that the provider sends them again.
+// bounded removes notices about the health of instances from the batch if they are about too many
+// instances at the same time (package withhold). Notices that are removed count as failed, so that
+// the provider sends them again. Notices about instances without a NodeClaim are kept. Without
+// Config.Client, all notices are kept.
 func (n *notices) bounded(ctx context.Context, batch cloud.NoticeBatch) (cloud.NoticeBatch, error) {
 	p := n.provider
 	if p.config.Client == nil || !slices.ContainsFunc(batch.Notices, isDoubtful) {

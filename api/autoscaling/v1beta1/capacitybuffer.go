@@ -113,6 +113,7 @@ type CapacityBufferStatus struct {
 
 	// Conditions of the CapacityBuffer. ReadyForProvisioning: the pods and their
 	// number are known. Provisioning: the capacity is available.
+	// LimitedByQuotas: a quota reduced the number of pods.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

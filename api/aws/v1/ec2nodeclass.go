@@ -73,8 +73,9 @@ type EC2NodeClassSpec struct {
 	// +optional
 	AssociatePublicIPAddress *bool `json:"associatePublicIPAddress,omitempty"`
 
-	// Number of IPv4 prefixes (/28) assigned to the first network interface at
-	// launch. Default: none.
+	// Number of prefixes assigned at launch to each network interface that has
+	// IP addresses: IPv4 prefixes (/28), or IPv6 prefixes (/80) in an IPv6
+	// cluster. Default: none.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	IPPrefixCount *int32 `json:"ipPrefixCount,omitempty"`
@@ -112,8 +113,9 @@ type EC2NodeClassSpec struct {
 	// +optional
 	InstanceProfile *string `json:"instanceProfile,omitempty"`
 
-	// Tags applied to the resources of a node: instance, volumes, network interfaces,
-	// launch template. Tags that Karpenter sets itself are rejected.
+	// Tags applied to the resources that Karpenter creates: instances, volumes,
+	// network interfaces, fleets, spot requests, launch templates, instance profiles.
+	// Tags that Karpenter sets itself are rejected.
 	// +kubebuilder:validation:XValidation:rule="!('' in self)",message="spec.tags has an empty key"
 	// +kubebuilder:validation:XValidation:rule="!('eks:eks-cluster-name' in self)",message="tag eks:eks-cluster-name is set by Karpenter: remove it"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster'))",message="tags that begin with kubernetes.io/cluster are set by Karpenter: remove them"
@@ -133,7 +135,7 @@ type EC2NodeClassSpec struct {
 	Kubelet map[string]apiextensionsv1.JSON `json:"kubelet,omitempty"`
 
 	// Disks of the nodes. At most 50. Default: the encrypted gp3 disks of the AMI
-	// family.
+	// family; those of the AMI for the family Custom.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self.filter(m, has(m.rootVolume) && m.rootVolume).size() <= 1",message="at most one of blockDeviceMappings may have rootVolume: true"
 	// +optional
@@ -145,7 +147,8 @@ type EC2NodeClassSpec struct {
 	InstanceStorePolicy *InstanceStorePolicy `json:"instanceStorePolicy,omitempty"`
 
 	// Network interfaces of the nodes, for instance types with several network cards.
-	// At most 150. Default: one, and EFA interfaces if pods request them.
+	// At most 150. Default: one, or if pods request EFA, all EFA interfaces of the
+	// instance type.
 	// +kubebuilder:validation:MaxItems=150
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.exists(i, i.networkCardIndex == 0 && i.deviceIndex == 0 && i.interfaceType == 'interface')",message="one of networkInterfaces must be the primary one: networkCardIndex 0, deviceIndex 0, interfaceType interface"
 	// +kubebuilder:validation:XValidation:rule="self.all(i, self.exists_one(j, i.networkCardIndex == j.networkCardIndex && i.deviceIndex == j.deviceIndex))",message="networkInterfaces must differ in networkCardIndex or deviceIndex"

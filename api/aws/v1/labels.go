@@ -27,11 +27,13 @@ const (
 	LabelInstanceCPUSustainedClockSpeedMhz = Group + "/instance-cpu-sustained-clock-speed-mhz"
 	// LabelInstanceMemory is the memory in MiB, without deductions.
 	LabelInstanceMemory = Group + "/instance-memory"
-	// LabelInstanceEBSBandwidth is the largest EBS bandwidth in Mbps.
+	// LabelInstanceEBSBandwidth is the largest EBS bandwidth in Mbps. Only
+	// types that are EBS-optimized by default have it.
 	LabelInstanceEBSBandwidth = Group + "/instance-ebs-bandwidth"
 	// LabelInstanceNetworkBandwidth is the baseline network bandwidth in Mbps.
 	LabelInstanceNetworkBandwidth = Group + "/instance-network-bandwidth"
-	// LabelInstanceGPUName is the name of the GPU, such as t4.
+	// LabelInstanceGPUName is the name of the GPU, such as t4. Types with
+	// several kinds of GPUs have none of the GPU labels.
 	LabelInstanceGPUName = Group + "/instance-gpu-name"
 	// LabelInstanceGPUManufacturer is the manufacturer of the GPU, such as nvidia.
 	LabelInstanceGPUManufacturer = Group + "/instance-gpu-manufacturer"

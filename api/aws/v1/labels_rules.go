@@ -7,7 +7,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// Labels are the label rules of the AWS provider, to be joined with
+// Labels returns the label rules of the AWS provider. Callers join them with
 // apiv1.CoreLabels.
 func Labels() apiv1.LabelRules {
 	return apiv1.LabelRules{

@@ -9,7 +9,7 @@ import (
 // Group is the API group of EC2NodeClass.
 const Group = "karpenter.k8s.aws"
 
-// GroupVersion is what the types of this package are registered under.
+// GroupVersion is the group and version of the types of this package.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1"}
 
 // AddToScheme registers the types of this package.

@@ -48,7 +48,8 @@ const (
 // TerminationFinalizer prevents the deletion of a class while a NodeClaim uses it.
 const TerminationFinalizer = Group + "/termination"
 
-// Labels are the label rules of the provider, to be joined with apiv1.CoreLabels.
+// Labels returns the label rules of the provider. Callers join them with
+// apiv1.CoreLabels.
 func Labels() apiv1.LabelRules {
 	return apiv1.LabelRules{
 		WellKnown:         sets.New(InstanceCPULabelKey, InstanceMemoryLabelKey, InstanceGPUCountLabelKey),

@@ -12,7 +12,7 @@ const Group = "clusterapi.ext.karpenter.sh"
 // Kind is the kind of the node class.
 const Kind = "ClusterAPINodeClass"
 
-// GroupVersion is what the types of this package are registered under.
+// GroupVersion is the group and version of the types of this package.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
 // AddToScheme registers the types of this package.

@@ -46,8 +46,8 @@ type KWOKNodeClassSpec struct {
 	NodeRegistrationDelay *metav1.Duration `json:"nodeRegistrationDelay,omitempty"`
 }
 
-// KWOKNodeClassStatus always has the condition Ready with the status True. It
-// is a default in the schema, so that no controller is needed.
+// KWOKNodeClassStatus always has the condition Ready with the status True. The
+// condition is a default in the schema, so that no controller is needed.
 type KWOKNodeClassStatus struct {
 	// Conditions of the KWOKNodeClass: Ready, always True.
 	// +listType=map

@@ -69,7 +69,8 @@ func (c Client) Hang(ctx context.Context, h Hang) error {
 	return c.do(ctx, http.MethodPost, "hang", h, nil)
 }
 
-// ClearFaults ends all throttling, errors and hangs of the matching operations. Hanging calls continue.
+// ClearFaults ends all throttling, errors and hangs of the matching operations. All hanging calls,
+// also of other operations, continue at once.
 func (c Client) ClearFaults(ctx context.Context, op string) error {
 	return c.do(ctx, http.MethodDelete, "faults?op="+url.QueryEscape(op), nil, nil)
 }

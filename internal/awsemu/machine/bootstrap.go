@@ -21,8 +21,8 @@ type Bootstrap struct {
 	needsCIDR bool // the user data of this operating system must contain the CIDR
 }
 
-// Kubelet is the part of a kubelet's configuration that affects its Node. The keys of maps are resources or eviction signals.
-// Zero numbers are not set.
+// Kubelet is the part of a kubelet's configuration that affects its Node. The keys of maps are
+// resources or eviction signals. A number that is 0 is not set.
 type Kubelet struct {
 	MaxPods, PodsPerCore         int
 	KubeReserved, SystemReserved map[string]string

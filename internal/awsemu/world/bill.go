@@ -61,7 +61,8 @@ func (m *meter) charge(until time.Time, usd float64) {
 	m.To = until
 }
 
-// readAll updates the meters of all instances. It is called before a price changes.
+// readAll updates the meters of all instances. It is called before a price changes
+// and before a bill is computed.
 func (w *World) readAll() {
 	now := w.cfg.Clock.Now()
 	for _, i := range w.order {

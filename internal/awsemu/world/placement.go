@@ -90,8 +90,9 @@ func (w *World) placeRoom(l launch) *Failure {
 		"You have reached the limit of instances in this spread placement group in the Availability Zone %s.", l.pool.Zone)
 }
 
-// settlePlacement sets the placement group and the partition of a new instance. Unless the launch names a partition, it is the
-// one with the fewest instances, as in EC2.
+// settlePlacement sets the placement group and the partition of a new instance. Unless the launch
+// names a partition, it is the first of those with the fewest instances. Terminated instances that
+// are still visible count.
 func (w *World) settlePlacement(i *Instance, l launch) {
 	if l.group == nil {
 		return

@@ -67,7 +67,8 @@ func (w *World) OnDemandPrices(regionName string) map[string]float64 {
 	return out
 }
 
-// onDemandPrice returns the on-demand price of a type in the account's region, 0 if it is not offered.
+// onDemandPrice returns the on-demand price of a type in the account's region, 0 if it is not
+// offered and SetPrice has set no price for it.
 func (w *World) onDemandPrice(name string) float64 {
 	usd := w.region.Offers[name].OnDemand
 	for _, c := range w.prices {
@@ -78,14 +79,16 @@ func (w *World) onDemandPrice(name string) float64 {
 	return usd
 }
 
-// Price returns the current price of a pool in USD per hour, 0 if it is not offered.
+// Price returns the current price of a pool in USD per hour, as price does.
 func (w *World) Price(pool Pool) float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.price(pool)
 }
 
-// price returns the current price of a pool, 0 if it is not offered.
+// price returns the current price of a pool, 0 if it is not offered. An
+// on-demand pool that is not offered has the price of SetPrice, if there is
+// one.
 func (w *World) price(pool Pool) float64 {
 	if pool.Capacity != Spot {
 		return w.onDemandPrice(pool.Type)

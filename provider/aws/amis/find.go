@@ -202,7 +202,8 @@ func (r *Resolver) describe(ctx context.Context, owners []string, filters ...ec2
 	return out, nil
 }
 
-// For returns the image for a node with these labels: the first in the class's status whose requirements match.
+// For returns the image for a node with these labels: the first in the class's status whose
+// requirements match. It returns false if there is none.
 func For(class *awsv1.EC2NodeClass, labels Labels) (awsv1.AMI, bool) {
 	for _, a := range class.Status.AMIs {
 		if labels.Suit(a.Requirements) {

@@ -80,8 +80,9 @@ func New(c Config) *Resolver {
 	}
 }
 
-// Resolve returns the images of the class for a cluster of that Kubernetes version ("1.36"), newest first, then by id.
-// If no image matches, it returns nil and no error.
+// Resolve returns the images of the class for a cluster of that Kubernetes version ("1.36"), newest
+// first, then by id. If no image matches, it returns an empty list and no error. A result is cached
+// for Config.Refresh, until the generation of the class or the version changes.
 func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass, version string) ([]awsv1.AMI, error) {
 	key := string(class.UID) + "/" + strconv.FormatInt(class.Generation, 10) + "/" + version
 	if known, ok := r.resolved.Get(key); ok {

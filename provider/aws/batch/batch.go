@@ -13,8 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// A Window defines when a bucket closes. A bucket is the list of items of one batched call. It closes after Idle
-// without a new item, after Longest at the latest, or when it has Items items.
+// A Window defines when a bucket closes. A bucket is the list of items of one batched call. It
+// closes after Idle without a new item, after Longest at the latest, or when it has Items items. It
+// also closes when the context given to New is done.
 type Window struct {
 	Idle, Longest time.Duration
 	// Items is the number of items at which a bucket closes immediately.
@@ -67,7 +68,8 @@ type Config[I, O any] struct {
 	Meter  *Meter
 }
 
-// New returns a Batcher. Its buckets end when ctx is done.
+// New returns a Batcher. Its buckets end when ctx is done. Then the result of
+// their items is the error of ctx.
 func New[I, O any](ctx context.Context, c Config[I, O]) *Batcher[I, O] {
 	return &Batcher[I, O]{
 		ctx: ctx, clock: c.Clock, window: c.Window, call: c.Call, meter: c.Meter, name: c.Name,

@@ -10,8 +10,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// bottlerocket returns the class's own TOML with Karpenter's values in settings.kubernetes. All other settings are
-// unchanged.
+// bottlerocket returns the class's own TOML with Karpenter's values in settings.kubernetes. If
+// local disks are used, it also sets a command in settings.bootstrap-commands. All other settings
+// are unchanged.
 func bottlerocket(in Input) (string, error) {
 	doc := map[string]any{}
 	if err := toml.Unmarshal([]byte(in.Custom), &doc); err != nil {
@@ -105,8 +106,9 @@ func bottlerocketTaints(in Input) map[string][]string {
 	return out
 }
 
-// mountInstanceStorage returns the bootstrap command that mounts local disks for the ephemeral storage of pods. Images
-// before 1.46 need a list of the directories.
+// mountInstanceStorage returns the bootstrap command that mounts local disks for the ephemeral
+// storage of pods. Images before 1.46, and images whose version is not known, get a list of the
+// directories.
 func mountInstanceStorage(version string) map[string]any {
 	bind := []string{"apiclient", "ephemeral-storage", "bind"}
 	if !fromVersion(version, 1, 46) {

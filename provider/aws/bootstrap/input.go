@@ -63,10 +63,11 @@ func UserData(in Input) (string, error) {
 	return "", fmt.Errorf("write user data: unknown image family %q", in.Family)
 }
 
-// ClaimLabels returns the labels with which the claim's node registers: the labels of the claim, without those that depend
-// on the instance, and the capacity type. Labels in reserved domains of Kubernetes are omitted, because the API server
-// rejects nodes that set them on themselves. The label do-not-sync-taints is added unless the image is custom: such a node
-// may register without the claim's taints.
+// ClaimLabels returns the labels with which the claim's node registers: the labels of the claim,
+// without those that depend on the instance, and the capacity type. Labels in reserved domains of
+// Kubernetes are omitted, because the API server rejects nodes that set them on themselves. The
+// label do-not-sync-taints is added unless the image is custom. A node with a custom image may join
+// without the claim's taints, and then registration must add them.
 func ClaimLabels(claim *apiv1.NodeClaim, capacityType, family string) map[string]string {
 	labels := maps.Clone(claim.Labels)
 	if labels == nil {
@@ -107,7 +108,8 @@ func ClaimTaints(claim *apiv1.NodeClaim) []corev1.Taint {
 	return taints
 }
 
-// clusterDNS returns the DNS servers for kubelet's configuration.
+// clusterDNS returns the DNS servers for kubelet's configuration: those of the
+// node class, else that of the cluster. It returns nil if neither is known.
 func (in Input) clusterDNS() []string {
 	if len(in.Kubelet.ClusterDNS) > 0 {
 		return in.Kubelet.ClusterDNS

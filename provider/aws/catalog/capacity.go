@@ -54,8 +54,9 @@ func Capacity(m Machine, s Shape) model.Resources {
 	return r
 }
 
-// memory returns the memory of a node on m in bytes. overhead is the share that the hypervisor uses. That share is
-// rounded up to a whole MiB, as measured on real nodes.
+// memory returns the memory of a node on m in bytes. On arm64, the memory of the firmware is
+// subtracted first. overhead is the share of the rest that the hypervisor uses. It is rounded up to
+// a whole MiB, as measured on real nodes.
 func memory(m Machine, overhead float64) int64 {
 	have := m.MemoryMiB
 	if m.arm() {
@@ -65,9 +66,10 @@ func memory(m Machine, overhead float64) int64 {
 	return max(have-kept, 0) * mib
 }
 
-// eniPods returns how many pods can run if each uses an address of a network interface on the default network card.
-// reservedENIs is the number of interfaces without addresses for pods. Each other interface uses one address for
-// itself. Two is added for pods with hostNetwork. If no interface is usable, the result is 0.
+// eniPods returns how many pods can run if each uses an address of a network interface on the
+// default network card. reservedENIs interfaces and the EFA-only interfaces have no addresses for
+// pods. Each other interface uses one address for itself. Two is added for pods with hostNetwork.
+// If no interface is usable, or the default network card is not known, the result is 0.
 func eniPods(m Machine, s Shape, reservedENIs int64) int64 {
 	if m.DefaultCard >= len(m.Cards) {
 		return 0
@@ -184,8 +186,8 @@ func override(r model.Resources, given map[string]string) model.Resources {
 	return out
 }
 
-// Overhead returns the part of the capacity that pods cannot use: kubeReserved, systemReserved and the eviction
-// threshold.
+// Overhead returns the part of the capacity that pods cannot use: kubeReserved, systemReserved and
+// the eviction threshold. It has only resources that capacity has.
 func Overhead(m Machine, s Shape, capacity model.Resources) model.Resources {
 	system := override(model.Resources{}, s.Kubelet.SystemReserved)
 	sum := Reserved(m, s).Plus(system).Plus(eviction(s, capacity))

@@ -131,7 +131,8 @@ func (c *Catalog) Machine(name string) (Machine, bool) {
 	return m, ok
 }
 
-// Machines returns all machines, in name order.
+// Machines returns all machines, in name order. It returns nil before the first
+// successful Refresh.
 func (c *Catalog) Machines() []Machine {
 	s := c.inventory.Load()
 	if s == nil {

@@ -20,7 +20,9 @@ type Family struct {
 	PodsPerCore bool
 	// ENIPods is true if network interfaces bound the number of pods.
 	ENIPods bool
-	// RawKubelet is true if all kubelet settings are passed to kubelet unchanged.
+	// RawKubelet is true if the whole kubelet section is passed to kubelet. Only
+	// maxPods, clusterDNS, registerWithTaints and the reserved resources are set
+	// by the provider.
 	RawKubelet bool
 	// EphemeralDevice is the device name of the disk with the ephemeral storage of pods, empty if it depends on the image.
 	EphemeralDevice string

@@ -60,7 +60,8 @@ func (l *labels) one(key, value string) {
 	*l = append(*l, require.New(key, require.In, value))
 }
 
-// number adds a label with the value n. If n is 0, the value is unknown, and it adds DoesNotExist.
+// number adds a label with the value n. If n is 0, there is no such device or the value is
+// unknown, and it adds DoesNotExist.
 func (l *labels) number(key string, n int64) {
 	if n == 0 {
 		l.one(key, "")
@@ -143,7 +144,8 @@ func (l *labels) devices(m Machine) {
 // kebab converts a name to lower case and replaces spaces by hyphens, for the value of a label.
 func kebab(s string) string { return strings.ReplaceAll(strings.ToLower(s), " ", "-") }
 
-// arch returns the value of the label kubernetes.io/arch, empty if the architecture is not known.
+// arch returns the value of the label kubernetes.io/arch for the first architecture, empty if
+// there is none. An architecture other than arm64, x86_64 and i386 is returned unchanged.
 func arch(m Machine) string {
 	switch {
 	case len(m.Arch) == 0:

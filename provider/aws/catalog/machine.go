@@ -8,7 +8,8 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/shipped"
 )
 
-// A Machine has the facts that EC2 publishes about an instance type. Facts that EC2 omits are zero.
+// A Machine has the facts that EC2 publishes about an instance type. Facts that EC2 omits are zero,
+// except Usage.
 type Machine struct {
 	Name      string
 	VCPU      int64
@@ -20,6 +21,7 @@ type Machine struct {
 	// Hypervisor is nitro or xen, empty on bare metal.
 	Hypervisor string
 	// Usage lists the capacity types with EC2's names: on-demand, spot, capacity-block.
+	// If EC2 returns none, it is on-demand and spot.
 	Usage []string
 	// Features lists extras of the processor, such as nested-virtualization.
 	Features []string

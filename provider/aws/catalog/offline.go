@@ -33,6 +33,7 @@ func ShippedFor(region string, class *awsv1.EC2NodeClass) ([]*model.InstanceType
 }
 
 // Regions returns the names of the regions for which Shipped has types, in order.
+// It returns nil if the catalogue cannot be decoded.
 func Regions() []string {
 	table, err := shipped.Load()
 	if err != nil {

@@ -22,7 +22,8 @@ type API interface {
 
 var _ API = (*ec2.Client)(nil)
 
-// Refresh reads all types and their zones from EC2. After an error, the earlier types stay in use.
+// Refresh reads the HVM types for x86_64 and arm64, and the zones of all types, from EC2. It fails
+// if EC2 returns none of either. After an error, the earlier types stay in use.
 func (c *Catalog) Refresh(ctx context.Context) error {
 	var inv Inventory
 	errs := parallel.All(ctx,

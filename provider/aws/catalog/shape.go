@@ -74,8 +74,9 @@ func (s Shape) seen(m Machine, labels require.Set) (int64, bool) {
 	return min(bytes, m.MemoryMiB*mib), ok
 }
 
-// on returns the shape for one machine, with the expressions in the kubelet section evaluated. The error names the
-// expressions that have no value.
+// on returns the shape for one machine, with the expressions in the kubelet section evaluated. The
+// error names the expressions that have no value. If Options.Expressions is false, the shape is not
+// changed.
 func (s Shape) on(m Machine) (Shape, error) {
 	if !s.Expressions || len(s.Kubelet.Expressions) == 0 {
 		return s, nil

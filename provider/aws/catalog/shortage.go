@@ -16,7 +16,7 @@ const (
 	// shortageLife is how long an offering is unavailable after a first refusal. Each further refusal in a row doubles
 	// that.
 	shortageLife = 3 * time.Minute
-	// shortageLongest limits the doubling: no further refusal makes an offering unavailable for longer.
+	// shortageLongest is the maximum duration that the doubling gives.
 	shortageLongest = 30 * time.Minute
 	// unsupportedLife is how long an offering is unavailable after EC2 reported that the zone does not offer the type.
 	unsupportedLife = 6 * time.Hour
@@ -150,7 +150,8 @@ func (s *Shortages) due(at time.Time) {
 	}
 }
 
-// Revision returns a number that changes whenever a shortage begins or ends.
+// Revision returns a number that changes whenever a shortage begins or ends,
+// and whenever the record of a quota is written or ends.
 func (s *Shortages) Revision() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,9 +57,11 @@ var trouble = regexp.MustCompile(`(?i)\b(error|failed|fatal|cannot|timed out|una
 // programs matches the names of programs that run during boot. A finding may name them.
 var programs = regexp.MustCompile(`(?i)\b(nodeadm|bootstrap\.sh|cloud-init|kubelet|containerd|amazon-ssm-agent|systemd|dracut|early-boot-config)\b`)
 
-// Read derives from the console output the reason why an instance does not join. Later lines take precedence, since a
-// retry may have solved an earlier problem. The finding is written to a condition and an event, which more people may
-// read than the console. So it contains no text of the console, except for words that the patterns here match.
+// Read derives from the console output the reason why an instance does not join. The last line that
+// one of signs matches decides, since a retry may have solved an earlier problem. If there is no
+// such line, the last line that reports an error decides. The result is never the zero Finding. The
+// finding is written to a condition and an event, which more people may read than the console. So
+// it contains no text of the console, except for words that the patterns here match.
 func Read(console string, i instances.Instance) Finding {
 	lines := strings.Split(strings.ReplaceAll(console, "\r", ""), "\n")
 	failed, program := false, ""

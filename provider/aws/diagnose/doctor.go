@@ -149,9 +149,10 @@ func (d *Doctor) look(ctx context.Context, id string) (Finding, error) {
 	return Read(string(text), i), nil
 }
 
-// admitted checks whether the role of the node may access the cluster. If it may not, admitted returns that as the
-// finding, else found. It does not check the role if found is a problem that comes before authorization, such as an API
-// server that cannot be reached.
+// admitted checks whether the role of the node may access the cluster. If it may not, admitted
+// returns that as the finding. If it may, or the check fails, admitted returns found. It does not
+// check the role if found is a problem that comes before authorization, such as an API server that
+// cannot be reached.
 func (d *Doctor) admitted(ctx context.Context, claim *apiv1.NodeClaim, found Finding) Finding {
 	profile := claim.Annotations[awsv1.AnnotationInstanceProfile]
 	switch found.Reason {

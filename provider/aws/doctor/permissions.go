@@ -107,7 +107,8 @@ func (d *doctor) reads() []try {
 	}
 }
 
-// writes returns permissions that change resources. Their calls are dry runs with the tags that the policies require.
+// writes returns the permissions for calls that change resources. Their calls are dry runs with the
+// tags that the policies require.
 func (d *doctor) writes() []try {
 	dry := awssdk.Bool(true)
 	tags := func(kind ec2types.ResourceType) ec2types.TagSpecification {

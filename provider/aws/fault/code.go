@@ -101,8 +101,9 @@ func NotFound(err error) bool { return slices.Contains(notFound, Code(err)) }
 // Exists reports whether the resource to create exists already.
 func Exists(err error) bool { return Code(err) == "EntityAlreadyExists" }
 
-// Unfulfillable reports whether a fleet's error code means that one offering cannot be launched at present. Causes
-// are missing capacity, a full subnet, a quota, the maximum spot price, and a reservation that is full or has ended.
+// Unfulfillable reports whether a fleet's error code means that one offering cannot be launched at
+// present. Causes are missing capacity, a type that the zone does not offer, a full subnet, a
+// quota, the maximum spot price, and a reservation that is full or has ended.
 func Unfulfillable(code string) bool { return slices.Contains(unfulfillable, code) }
 
 // Throttled reports whether AWS throttled the call.

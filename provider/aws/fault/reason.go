@@ -43,7 +43,8 @@ var rules = []struct {
 	{[]string{NoFreeAddresses}, NoFreeAddresses, "subnet has no free IP addresses"},
 }
 
-// Explain returns the Explanation of the text of a launch error.
+// Explain returns the Explanation of the text of a launch error. If no rule
+// applies, the reason is LaunchFailed.
 func Explain(text string) Explanation {
 	for _, r := range rules {
 		matches := true

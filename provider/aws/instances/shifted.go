@@ -50,7 +50,8 @@ func (s *shifted) refuse(ctx context.Context, what, id string) error {
 	return nil
 }
 
-// note stores the result of describing one instance.
+// note stores the instance that was described, or removes it if err is
+// cloud.ErrNotFound. Other errors change nothing.
 func (s *shifted) note(id string, i Instance, err error) {
 	if s == nil {
 		return

@@ -30,7 +30,8 @@ const (
 	patience = 20
 	// hide is the visibility timeout in seconds. A message that is not deleted within this time is delivered again.
 	hide = 20
-	// receivers is the number of concurrent calls after a first call that returned the maximum number of messages.
+	// receivers is the number of concurrent calls after a first call that returned the maximum
+	// number of messages, and the maximum number of concurrent calls that delete messages.
 	receivers = 8
 	// round is the approximate number of messages that are handled together. Handling them takes much less time than
 	// hide.

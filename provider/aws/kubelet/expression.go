@@ -187,8 +187,9 @@ func (c *Config) reserve(field string, n int64) {
 	}
 }
 
-// addExpressions compiles the expressions in texts and adds them to c, maxPods first. The keys of texts are fields.
-// It returns an error for each expression that does not compile; c has only the field of such an expression.
+// addExpressions compiles the expressions in texts and adds them to c, maxPods first. The keys of
+// texts are fields. It returns an error for each expression that does not compile. The field of
+// such an expression is in c.Expressions, but is never evaluated.
 func (c *Config) addExpressions(texts map[string]string) []error {
 	var errs []error
 	fields := slices.Sorted(maps.Keys(texts))

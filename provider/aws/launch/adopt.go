@@ -81,8 +81,9 @@ func (l *Launcher) adoptAll(ctx context.Context, uids []types.UID) []batch.Resul
 	return out
 }
 
-// outcome returns the outcome of the last call for the claim: its instances in order of ID, and the claims with its
-// token.
+// outcome returns the outcome of the last call for the claim: its instances in order of ID, and the
+// claims with its token. Without a recorded call, both are nil. It returns an error if the claim
+// does not exist any more.
 func (l *Launcher) outcome(ctx context.Context, uid types.UID) ([]instances.Instance, []Carrier, error) {
 	var claims apiv1.NodeClaimList
 	if err := l.Claims.List(ctx, &claims); err != nil {

@@ -84,7 +84,8 @@ func (l *Launcher) learn(orders []*order, c complaint) {
 	}
 }
 
-// vcpus returns the number of vCPUs of a type of the choice.
+// vcpus returns the number of vCPUs of a type of the choice, 0 if the type is
+// not part of it.
 func (o *order) vcpus(instanceType string) int64 {
 	for _, t := range o.choice.Types {
 		if t.Name == instanceType {

@@ -35,8 +35,8 @@ var _ RunAPI = (*ec2.Client)(nil)
 const (
 	// userDataLimit is EC2's limit of user data, in bytes before encoding.
 	userDataLimit = 16384
-	// approvedLife is how long a class that passed Check is not checked again. A class that failed is checked each
-	// time, so that a fix takes effect immediately.
+	// approvedLife is how long a class that passed Check and was not changed is not checked again.
+	// A class that failed is checked each time, so that a fix takes effect immediately.
 	approvedLife = 30 * time.Minute
 	// approvedSpread is the maximum deviation from approvedLife. The deviation differs between processes, so that the
 	// controllers of many clusters do not check at the same time.
@@ -116,7 +116,8 @@ func (l *Launcher) Check(ctx context.Context, r Request, how Rehearsal) (Finding
 // errUnrehearsed means that the endpoint is not EC2 and does not support dry runs.
 var errUnrehearsed = errors.New("no rehearsal")
 
-// approval returns a hash of everything on which a check depends. The order of subnets does not matter.
+// approval returns a hash of the UID, the spec, and the status without conditions. The order of
+// subnets does not matter.
 func approval(class *awsv1.EC2NodeClass) string {
 	status := class.Status.DeepCopy()
 	status.Conditions = nil
@@ -129,9 +130,10 @@ func approval(class *awsv1.EC2NodeClass) string {
 	return string(sum[:])
 }
 
-// sample returns the types for the dry runs: m5.large and m6g.large, as far as they are in types. If neither is, it
-// returns the cheapest type that is neither bare metal nor has accelerators, or else the cheapest type. The capacity
-// type is on-demand.
+// sample returns the types for the dry runs: m5.large and m6g.large, as far as they are in types.
+// If neither is, it returns the cheapest type that is neither bare metal nor has accelerators, or
+// else the cheapest type. Types that have only reserved offerings are not used. The capacity type
+// is on-demand.
 func sample(types []*model.InstanceType, tenancy string) Choice {
 	var all []candidate
 	for _, t := range types {

@@ -237,8 +237,9 @@ func settle(left []candidate, reqs require.Set) Choice {
 	return choice
 }
 
-// firstPartition returns the lowest partition that the claim allows and that has an offering of the capacity type. If the
-// claim has no requirement on the partition, it returns "", and EC2 chooses.
+// firstPartition returns the lowest partition that the claim allows and that has an offering of the
+// capacity type. If the claim has no requirement on the partition, it returns "", and EC2 chooses.
+// It also returns "" if there is no such partition.
 func firstPartition(left []candidate, reqs require.Set, capacityType string) string {
 	if !reqs.Has(awsv1.LabelPlacementGroupPartition) {
 		return ""

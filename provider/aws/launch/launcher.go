@@ -202,8 +202,8 @@ func (l *Launcher) send(ctx context.Context, r Request, repeat *Record) (instanc
 // Forget removes the cached launch of a claim whose instance was terminated.
 func (l *Launcher) Forget(claim types.UID) { l.memory.forget(claim) }
 
-// Keep removes the cached launches of all claims that are not in the map. Garbage collection calls it with the existing
-// claims.
+// Keep removes the cached launches of all claims that are not in the map and have no pending
+// launch. Garbage collection calls it with the existing claims.
 func (l *Launcher) Keep(claims map[types.UID]bool) { l.memory.keep(claims) }
 
 // event publishes a warning about a claim.

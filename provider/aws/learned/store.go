@@ -107,8 +107,8 @@ func (s *Store) Revision() uint64 {
 	return s.revision
 }
 
-// Learn records the memory of a node. Nodes of one type differ slightly, so the least memory is kept. Amounts that are
-// not plausible are ignored.
+// Learn records the memory of a node. Nodes of one type differ slightly, so the least memory is
+// kept. Amounts that are not plausible, and nodes without a type or an image, are ignored.
 func (s *Store) Learn(instanceType, image string, bytes int64) {
 	if instanceType == "" || image == "" {
 		return

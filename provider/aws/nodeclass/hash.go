@@ -17,9 +17,11 @@ import (
 // hash, because hashes of different versions are not compared. The versions of upstream Karpenter are v1, v2 and so on.
 const HashVersion = "go1"
 
-// Hash returns a hash of the settings of the class on which its nodes depend. Selectors are excluded, because the
-// resources that they select are compared separately. spec.ipPrefixCount is excluded, too. The cluster's CA is not a
-// part of the hash, so that a new CA does not replace all nodes. Lists whose order has no meaning are sorted.
+// Hash returns a hash of the settings of the class on which its nodes depend. The selectors of
+// subnets, security groups, images and capacity reservations are excluded, because the resources
+// that they select are compared separately. spec.ipPrefixCount is excluded, too. The cluster's CA
+// is not a part of the hash, so that a new CA does not replace all nodes. Lists whose order has no
+// meaning are sorted.
 func Hash(class *awsv1.EC2NodeClass) string {
 	spec := class.Spec.DeepCopy()
 	spec.SubnetSelectorTerms, spec.SecurityGroupSelectorTerms, spec.AMISelectorTerms = nil, nil, nil

@@ -19,8 +19,9 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/reserve"
 )
 
-// The interval of each step after a success. nothingAgain is the interval if a step found nothing or could not read
-// it.
+// The interval of each step after a success; validationAgain also applies after a failed check of
+// permissions. nothingAgain is the interval if a step found nothing, or could not read the
+// reservations, the placement group or the service CIDR. Zero means that the step is not repeated.
 const (
 	imagesAgain     = 5 * time.Minute
 	groupsAgain     = 5 * time.Minute

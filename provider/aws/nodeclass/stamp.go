@@ -15,8 +15,9 @@ import (
 	"github.com/karpenter-go/karpenter/provider/classwrite"
 )
 
-// A Stamp is the controller that writes the hash of a class to its annotations. If HashVersion has changed, it also
-// writes the new hash to the class's claims that have not drifted. So a new version of the controller causes no drift.
+// A Stamp is the controller that writes the hash of a class to its annotations. If HashVersion has
+// changed, it also writes the new version to the class's claims, and the new hash to those of them
+// that have not drifted. So a new version of the controller causes no drift.
 type Stamp struct {
 	// Client writes node classes.
 	Client client.Client

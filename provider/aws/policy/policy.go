@@ -31,7 +31,8 @@ type Statement struct {
 // Conditions are the values of an IAM condition, by condition operator and condition key.
 type Conditions map[string]map[string]any
 
-// A Policy is one managed policy. The controller needs all of them.
+// A Policy is one managed policy. The controller needs all of them, apart from
+// those of features that are off (see Why).
 type Policy struct {
 	Name string
 	// Why is what the policy allows and when it is needed: a text that begins with a verb, without a full stop.

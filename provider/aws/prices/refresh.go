@@ -55,7 +55,8 @@ const patience = 10 * time.Minute
 // List prices need not be refreshed, because they rarely change.
 func (b *Book) Current() bool { return b.current.Load() }
 
-// Listed reports whether list prices can be read for this region. GovCloud has no Pricing API.
+// Listed reports whether list prices can be read for this region. They cannot in an isolated
+// VPC, and in GovCloud, which has no Pricing API.
 func (b *Book) Listed() bool { return !b.isolated && !strings.HasPrefix(b.region, "us-gov") }
 
 func (b *Book) refreshOnDemand(ctx context.Context) error {
@@ -177,8 +178,9 @@ const (
 	mostOfList  = 10
 )
 
-// believable returns a copy of spot in which each implausible price is replaced by the price that was in use before. If no
-// price was in use, the entry is left out. If the list price of a type is not known, all its spot prices are plausible.
+// believable returns a copy of spot in which each implausible price is replaced by the result of
+// before. If there is none, the entry is left out. If the list price of a type is not known, all
+// its spot prices are plausible.
 func (b *Book) believable(ctx context.Context, spot map[place]float64) map[place]float64 {
 	out, bad, example := map[place]float64{}, 0, ""
 	for at, price := range spot {
@@ -200,8 +202,8 @@ func (b *Book) believable(ctx context.Context, spot map[place]float64) map[place
 	return out
 }
 
-// before returns the price that is in use for a type and zone: the last plausible one, the shipped average, or the list
-// price.
+// before returns the price that replaces an implausible one of a type and zone: the last plausible
+// one, the shipped average, or the list price.
 func (b *Book) before(at place) (float64, bool) {
 	t := b.table.Load()
 	if p, ok := t.spot[at]; ok {

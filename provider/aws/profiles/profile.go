@@ -120,8 +120,9 @@ func (p *Profiles) Doubt(name string) {
 	p.doubted.Set(name, true)
 }
 
-// named returns the name of the profile in spec.instanceProfile. IAM is called only if EC2 refused the profile. If it
-// does not exist there either, named returns ErrNoProfile.
+// named returns the name of the profile in spec.instanceProfile. IAM is called only if EC2 refused
+// the profile. If it does not exist there either, the error wraps ErrNoProfile. If IAM cannot be
+// read, the profile counts as existing.
 func (p *Profiles) named(ctx context.Context, name string) (string, error) {
 	if _, doubted := p.doubted.Get(name); !doubted {
 		return name, nil

@@ -38,11 +38,12 @@ func (r *Reservations) Left(id string) int {
 	return 0
 }
 
-// Launched records that an instance was launched in the reservation.
+// Launched records that an instance was launched in the reservation. A
+// reservation without a count is ignored, also by Ended and Full.
 func (r *Reservations) Launched(id string) { r.change(id, func(free int) int { return free - 1 }) }
 
-// Ended records that an instance of the reservation is terminated. Repeated calls for one instance within
-// returnedLife count once.
+// Ended records that an instance of the reservation is terminated. Repeated calls for one instance
+// within returnedLife count once. An empty instance is ignored.
 func (r *Reservations) Ended(id, instance string) {
 	if instance == "" || !r.returnOnce(id+" "+instance) {
 		return

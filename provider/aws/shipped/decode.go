@@ -141,7 +141,7 @@ func decode(raw []byte) (*Catalog, error) {
 	return &c, nil
 }
 
-// Region returns the region with the name.
+// Region returns the region with the name. It returns false if there is none.
 func (c *Catalog) Region(name string) (Region, bool) {
 	for _, r := range c.Regions {
 		if r.Name == name {

@@ -54,7 +54,7 @@ func (t *Tagger) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		awsv1.TagName: claim.Status.NodeName, awsv1.TagNodeClaim: claim.Name, awsv1.TagEKSClusterName: t.Cluster,
 	})
 	if errors.Is(err, cloud.ErrNotFound) {
-		return ctrl.Result{}, nil // the instance does not exist, and the claim will be deleted
+		return ctrl.Result{}, nil // the instance does not exist, or is of another cluster; the annotations are not set
 	}
 	if err != nil {
 		return ctrl.Result{}, err

@@ -61,7 +61,8 @@ func writeRequirements(s require.Set) []*cloudv1.Requirement {
 	return out
 }
 
-// ReadType reads an instance type. Its nodes do not have those of the known labels that the message does not mention.
+// ReadType reads an instance type. A known label that the message does not mention gets the
+// requirement DoesNotExist, except for that of the NodePool.
 func ReadType(m *cloudv1.InstanceType, known sets.Set[string]) (*cloud.InstanceType, error) {
 	name := m.GetName()
 	if name == "" || len(validation.IsValidLabelValue(name)) > 0 {
@@ -95,8 +96,10 @@ func ReadType(m *cloudv1.InstanceType, known sets.Set[string]) (*cloud.InstanceT
 	return t, nil
 }
 
-// complete adds the name, the zones and the capacity types to the requirements of a type. Known labels that reqs does
-// not mention get DoesNotExist.
+// complete adds the name of the type to the requirements, and the zones and capacity types of its
+// offerings unless reqs has them. Known labels that reqs does not mention get DoesNotExist, except
+// for that of the NodePool. It returns a Rejection if reqs has another name, no architecture or no
+// operating system.
 func complete(t *cloud.InstanceType, reqs require.Set, known sets.Set[string]) (require.Set, error) {
 	zones, capacityTypes := sets.New[string](), sets.New[string]()
 	for _, o := range t.Offerings {

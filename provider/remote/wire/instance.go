@@ -79,7 +79,8 @@ func (i *Info) checkProviderID(id string) error {
 	return nil
 }
 
-// readLabels reads labels of an instance.
+// readLabels reads labels of an instance. Labels of Karpenter itself are
+// omitted, except for well-known ones.
 func readLabels(labels map[string]string) (map[string]string, error) {
 	if err := atMost("labels", len(labels), maxLabels); err != nil {
 		return nil, err
