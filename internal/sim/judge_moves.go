@@ -19,7 +19,7 @@ import (
 // moveRules are about nodes that the operator disrupts, and about limits of pools.
 type moveRules struct {
 	*judge
-	// marked are the nodes that are disrupted voluntarily, with the reason.
+	// marked are the nodes that a replica has marked for disruption before their claims were deleted, with the reason.
 	marked map[string]string
 	// disruptions counts nodes that were marked.
 	disruptions int
