@@ -17,7 +17,8 @@ const (
 `
 )
 
-// Rows returns the result as a row of each table. Without a controller, the row for the scale-in is empty.
+// Rows returns the result as a row of each table. If no claim was created, as without a controller, the row for the
+// scale-in is empty.
 func (r Result) Rows() (up, down string) {
 	who, made := r.Name, seconds(r.Made)
 	if r.MaxCPU > 0 {

@@ -127,7 +127,8 @@ type world struct {
 	Options
 	cluster *observe.Cluster
 	types   []catalogue.Type
-	// nodes are the stored nodes with their JSON, and pending the pods of the current round.
+	// nodes are the stored nodes, beats the JSON of the first of them (see beating), and pending the pods of the current
+	// round.
 	nodes   []*corev1.Node
 	beats   [][]byte
 	pending []*corev1.Pod

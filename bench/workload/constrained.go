@@ -58,8 +58,7 @@ func (m *maker) prefs() {
 	}
 }
 
-// service adds a deployment with a random constraint for its own pods, such that about half of all pods have topology
-// spread.
+// service adds a deployment with a random constraint for its own pods, or none, see Services.
 func (m *maker) service() {
 	labels := map[string]string{"app": fmt.Sprintf("s%d", m.apps)}
 	m.apps++

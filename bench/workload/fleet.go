@@ -105,7 +105,8 @@ func NewNode(name, pool, zone, capacityType string, t catalogue.Type) *corev1.No
 	return n
 }
 
-// fill draws pods for the node until one no longer fits. It adds each drawn pod to c with the probability f.Keep.
+// fill draws pods for the node until one no longer fits, the node is almost full, or 100 are drawn. It adds each drawn pod
+// to c with the probability f.Keep.
 func (f Fleet) fill(d dice, c *Cluster, node string, room model.Resources) {
 	cpu, mebibytes, pods := room[corev1.ResourceCPU], room[corev1.ResourceMemory]>>20, min(room[corev1.ResourcePods], 100)
 	for ; cpu > 200 && mebibytes > 300 && pods > 0; pods-- {

@@ -28,8 +28,9 @@ const (
 	// Prefs is one deployment whose pods prefer an existing zone, and anti-affinity to each other by zone and by host.
 	// These preferences cannot all be met together.
 	Prefs Profile = "prefs"
-	// Services is deployments with common constraints: most have topology spread over zones or hosts, some have
-	// affinity or anti-affinity among their pods, some select a zone or an architecture.
+	// Services is deployments with common constraints. On average, five of twelve have topology spread over zones or hosts,
+	// two have affinity or anti-affinity among their pods, two select a zone or an architecture, and three have no
+	// constraint.
 	Services Profile = "services"
 )
 

@@ -144,8 +144,9 @@ func (r *auditReader) begin(p *corev1.Pod, namespace string, at int64) {
 	r.trace.Pods = append(r.trace.Pods, Pod{Shape: r.shape(p), Created: at, Deleted: never})
 }
 
-// end records the end of a pod. p is the pod if the event has it as an object, otherwise nil. If the log has no creation
-// of the pod, end adds p to the trace as a pod that exists since the first event so far, or ignores the event if p is nil.
+// end records the end of a pod. p is the pod if the event has it as an object, otherwise nil. If the log has no creation of
+// the pod, end adds p to the trace as a pod that exists since the first event so far, or ignores the event if p is nil, has
+// no containers, or has ended already.
 func (r *auditReader) end(namespace, name string, at int64, p *corev1.Pod) {
 	key := namespace + "/" + name
 	i, ok := r.live[key]
@@ -165,7 +166,7 @@ func (r *auditReader) end(namespace, name string, at int64, p *corev1.Pod) {
 }
 
 // counts reports whether the pod is replayed. Pods of DaemonSets and static pods are not, because they run on their node
-// only.
+// only. Pods without containers are not either.
 func (r *auditReader) counts(p *corev1.Pod) bool {
 	m := model.NewPod(p)
 	if m.Daemon() || m.Mirror() {

@@ -16,8 +16,8 @@ type Comparison struct {
 	Policies []Result `json:"policies"`
 }
 
-// Compare replays the trace under each policy, several policies at a time. It calls progress from time to time with
-// the replayed share of all policies, from 0 to 1. An error is that of a policy's Planner.
+// Compare replays the trace under each policy, several policies at a time. It calls progress, which must not be nil, from
+// time to time with the replayed share of all policies, from 0 to 1. The error joins those of the Planners.
 func Compare(t *Trace, policies []Policy, s Settings, progress func(done float64)) (Comparison, error) {
 	out := Comparison{Begin: t.Begin, End: t.End, Policies: make([]Result, len(policies))}
 	var mu sync.Mutex // guards done

@@ -231,7 +231,8 @@ func (r *csvReader) cell(cells []string, c column) string {
 func (r *csvReader) title(c column) string { return columnNames[c][0] }
 
 // amount returns an amount in its smallest unit. It is read from the column number, in multiples of unit, or else from the
-// column quantity. It may be at most most.
+// column quantity. It may be at most most. If it is invalid, amount adds a mistake and returns 0; without a value in either
+// column it returns 0.
 func (r *csvReader) amount(cells []string, quantity, number column, unit, most int64, of func(*resource.Quantity) int64) int64 {
 	if v := r.cell(cells, number); v != "" {
 		f, err := strconv.ParseFloat(v, 64)

@@ -15,8 +15,9 @@ type Planner interface {
 	// Disrupt returns the nodes that are to be removed. If more is true, the commands are begun and Disrupt is called
 	// again at the same time. A call without commands is the last one in any case.
 	Disrupt(s *model.Snapshot) (commands []model.Command, more bool, err error)
-	// Revalidate returns, by the names of the nodes, whether their disruption is still valid. The replay calls it when
-	// the replacements have joined, and cancels the disruption of the other nodes.
+	// Revalidate returns, by the names of the nodes, whether their disruption is still valid. A node without an entry
+	// counts as valid. The replay calls it when the replacements have joined, and cancels the disruption of the nodes for
+	// which it is not.
 	Revalidate(s *model.Snapshot, nodes []*model.Node) map[string]model.Verdict
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/offline"
 )
 
-// NewPolicy returns the policy of the case: its NodePools and the objects on which decisions depend, without nodes and
-// pods. The warnings are sentences for users about objects that the replay ignores.
+// NewPolicy returns the policy of the case: its NodePools and the objects on which decisions depend, without nodes, pods
+// and static NodePools. The warnings are sentences for users about objects that the replay ignores.
 func NewPolicy(name string, c *offline.Case, p pack.Options, d disrupt.Options) (policy Policy, warnings []string) {
 	p.Labels = c.Labels
 	if len(c.Spread.Constraints) > 0 {

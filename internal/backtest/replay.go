@@ -129,7 +129,7 @@ func (r *replay) delete(number int) {
 	r.tally.alive[number] = nil
 }
 
-// samples is the minimum number of computations of the lower bound in a period.
+// samples is the minimum number of computations of the lower bound in a period of at least that many steps.
 const samples = 24
 
 // floor computes the lower bound of the price per hour now, and counts it for the time until the next computation.
@@ -200,7 +200,8 @@ func (t *tally) bound(p *pod, now int64) {
 	}
 }
 
-// unbound records the wait of a pod that was deleted without a node.
+// unbound records the wait of a pod without a node that was deleted at the time at, or that existed at the end of the
+// period.
 func (t *tally) unbound(p *pod, at int64) {
 	t.waits = append(t.waits, max(0, at-p.since))
 	t.neverBound++
@@ -223,8 +224,8 @@ type Result struct {
 	Evictions int     `json:"evictions"`
 	Disrupted int     `json:"nodesDisrupted"`
 	Pending   Pending `json:"pendingSeconds"`
-	// Pods is the number of pods that existed. Unbound is how many of them were never bound to a node until they were
-	// deleted or the period ended.
+	// Pods is the number of pods that existed. Unbound is how many of them had no node when they were deleted or when the
+	// period ended.
 	Pods    int `json:"pods"`
 	Unbound int `json:"podsWithoutNode"`
 	// Launched is the number of launched nodes, Peak the largest number of nodes at one time.

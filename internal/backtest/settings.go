@@ -34,8 +34,8 @@ type Settings struct {
 	Boot time.Duration
 	// Disrupt is the interval between decisions of disruption.
 	Disrupt time.Duration
-	// Sample is the maximum interval between computations of the lower bound. The lower bound is computed at least 24
-	// times.
+	// Sample is the maximum interval between computations of the lower bound. The lower bound is computed at least 24 times
+	// in a period of at least 24 steps.
 	Sample time.Duration
 	// Slices is the number of slices of an accelerator, at least 1. If it is more than 1, several pods may share an
 	// accelerator, and a pod requests a number of slices.

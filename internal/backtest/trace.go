@@ -55,8 +55,10 @@ const lastTime = 253_402_300_799_999
 // MaxPeriod is the longest period that is replayed.
 const MaxPeriod = 366 * 24 * time.Hour
 
-// Cut keeps only the pods that exist between begin and begin + length, and sorts them by creation. If begin is
-// zero, the period begins with the first pod. If length is 0, it ends with the last creation or deletion.
+// Cut keeps only the pods that exist for some time between begin and begin + length, and sorts them by creation. If begin
+// is zero, the period begins with the first pod. If length is 0, it ends with the last creation or deletion, or with the
+// last event of an audit log. Cut returns an error if no pod remains, or if the period is longer than MaxPeriod or begins
+// after the trace.
 func (t *Trace) Cut(begin time.Time, length time.Duration) error {
 	if len(t.Pods) == 0 {
 		return errors.New("the trace has no pods")

@@ -25,7 +25,8 @@ type world struct {
 	// nodes are in the order of their launch.
 	nodes  []*node
 	byName map[string]*node
-	// live are the existing pods, by key. waiting are those of them without a node, in the order of creation.
+	// live are the existing pods, by key. waiting are those of them without a node, in the order of creation. promises are
+	// the names of planned nodes, by key of a pod.
 	live     map[string]*pod
 	waiting  []*pod
 	promises map[string]string
@@ -53,7 +54,7 @@ type pod struct {
 	// since is the time since which the pod has waited. fresh is true until the scheduler has tried it for the first time.
 	since int64
 	fresh bool
-	// refused is the time at which a plan last refused the pod, 0 if none did.
+	// refused is the time at which a plan last refused the pod, 0 if none did since the pod last got a planned node.
 	refused int64
 	made    int // number of times the pod was created
 	number  int // number of the pod in the trace
@@ -245,7 +246,7 @@ func (w *world) bind(p *pod, n *node) {
 	w.tally.bound(p, w.now)
 }
 
-// touch sets lastPodEventTime of the node's claim.
+// touch sets lastPodEventTime of the node's claim to now, and removes its condition Consolidatable.
 func (w *world) touch(n *node) {
 	n.claim.Status.LastPodEventTime = metav1.NewTime(w.time())
 	condition.Clear(n.claim, apiv1.ConditionTypeConsolidatable)

@@ -44,8 +44,8 @@ func (t *template) findBlocks(n *yaml.Node) []block {
 	return out
 }
 
-// block returns the block of a key and its value. It returns false if the value has no statements or cannot be
-// copied: it begins on the line of the key, is in flow style, or contains only a part of a statement's block.
+// block returns the block of a key and its value. It returns false if the value has no statements or cannot be copied: it
+// is a scalar, begins on the line of the key, is in flow style, or contains only a part of a statement's block.
 func (t *template) block(key, value *yaml.Node) (block, bool) {
 	if value.Kind != yaml.MappingNode && value.Kind != yaml.SequenceNode || value.Style&yaml.FlowStyle != 0 || value.Line <= key.Line ||
 		key.Line > len(t.origin) {
@@ -120,8 +120,8 @@ func same(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.Tag == b.Tag && a.Value == b.Value && a.Style == b.Style && slices.EqualFunc(a.Content, b.Content, same)
 }
 
-// keepable returns the blocks of all documents that the conversion did not change, without blocks inside another
-// returned one.
+// keepable returns those blocks of the converted documents that the conversion did not change, without blocks inside
+// another returned one.
 func (c *converter) keepable() kept {
 	out := kept{}
 	for i, d := range c.docs {

@@ -10,9 +10,10 @@
 //     was guessed.
 //   - Documents that need no conversion are copied unchanged, so a second conversion changes nothing.
 //   - Comments and the order of fields are kept as far as the YAML library allows. Template expressions ({{ }}, ${ },
-//     {% %}) are copied unchanged.
+//     {% %}) are copied unchanged, with two exceptions: in a converted document, toYaml with an indentation becomes
+//     toJson, and the old name of a consolidation policy is replaced.
 //   - The output is validated against the schemas of the CRDs; there is a Warning with Invalid set for every field
-//     that an API server would reject.
+//     that an API server would reject, except fields with template expressions.
 //
 // The output depends only on the input and the Options.
 package convert

@@ -197,8 +197,9 @@ var plainValues = map[string]map[string]string{
 	"kubernetes.io/os":         {"linux": "linux", "windows": "windows"},
 }
 
-// addDefaults adds the requirements that Provisioners had by default, except those for labels that the Provisioner
-// sets or requires itself. labels are the labels of its nodes.
+// addDefaults adds the requirements that Provisioners had by default, except those for labels that the Provisioner sets or
+// requires itself. The defaults for instance category and generation are added together, and only if it has neither of
+// these labels, nor instance type or family. labels are the labels of its nodes.
 func (p *pool) addDefaults(c *converter, list, labels *yaml.Node) {
 	given := map[string]bool{}
 	for _, r := range list.Content {

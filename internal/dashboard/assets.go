@@ -36,7 +36,7 @@ var kinds = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// loadAssets returns the files by their paths, compressed once.
+// loadAssets returns the files by their paths, each as it is and compressed. The path / is that of index.html.
 func loadAssets() (map[string]asset, error) {
 	out := map[string]asset{}
 	err := fs.WalkDir(files, "assets", func(name string, entry fs.DirEntry, err error) error {

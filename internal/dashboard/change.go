@@ -106,8 +106,8 @@ func (t *try) pools(ctx context.Context, s *model.Snapshot, set *manifest.Set) (
 	return d, nil
 }
 
-// replace removes the pods of those workloads from the cluster that the manifests replace. A pod whose requests do not change
-// stays, if the new number of replicas allows it.
+// replace removes the pods of those Deployments and StatefulSets from the cluster that the manifests replace. A pod whose
+// requests do not change stays, if the new number of replicas allows it; then d has one new pod fewer. replace writes to d.
 func replace(s *model.Snapshot, set *manifest.Set, d *model.Delta) {
 	wanted := map[string][]*corev1.Pod{}
 	for _, o := range manifest.Of[*appsv1.Deployment](set) {

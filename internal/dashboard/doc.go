@@ -4,7 +4,8 @@
 // decisions of the controllers, the decision log and the ledger of costs. A what-if uses the solver of the controllers on a
 // copy of the snapshot.
 //
-// The fleet is computed again when something has changed, at most once per tick. While no page is open, it is computed only
-// for the history and the trends. Nodes that have not changed are not computed again, and a message is encoded once for all
-// pages. All state is in memory and may be lost.
+// The fleet is computed again when something has changed: at each tick, when a page opens the stream, and for a request if
+// the last computation is older than a tick. While no stream is open, the tick is longer, for the history and the trends.
+// Nodes that have not changed are not computed again, and a message is encoded once for all pages. All state is in memory
+// and may be lost.
 package dashboard

@@ -59,9 +59,9 @@ type Options struct {
 
 // Intervals and bounds.
 const (
-	// tick is the shortest time between two computations of the fleet.
+	// tick is the interval at which the fleet is updated while a stream is open. A request updates a fleet that is older.
 	tick = 500 * time.Millisecond
-	// idleTick is the shortest time between two computations of the fleet while no page is open. It is also the time between
+	// idleTick is the interval at which the fleet is updated while no stream is open. It is also the minimum time between
 	// two moments of the history.
 	idleTick = 15 * time.Second
 	// pendingTick is the minimum time between two computations of the pending pods.

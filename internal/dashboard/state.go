@@ -215,7 +215,7 @@ func (s *state) refresh() {
 	s.tellEpisodes()
 }
 
-// tellFleet computes the fleet and the strip.
+// tellFleet computes the fleet and the strip, and publishes what has changed in them.
 func (s *state) tellFleet() {
 	changes := s.fleet.Update(s.snapshot, s.prices, s.outcome)
 	before := s.strip

@@ -194,7 +194,8 @@ func (t *try) side(run *offline.Run, d *offline.Disruption) view.WhatIfSide {
 	return out
 }
 
-// launches returns the nodes that would be launched after the change. Equal nodes are one entry.
+// launches returns the nodes that would be launched after the change, in at most mostRows entries. Equal nodes are one
+// entry.
 func (t *try) launches(run *offline.Run, d *offline.Disruption) []view.WhatIfLaunch {
 	out := []view.WhatIfLaunch{}
 	index := map[[4]string]int{}
@@ -222,7 +223,8 @@ func (t *try) launches(run *offline.Run, d *offline.Disruption) []view.WhatIfLau
 	return out[:min(len(out), mostRows)]
 }
 
-// removals returns the nodes that the change removes, and those that disruption would remove after it.
+// removals returns the nodes that the change removes, those that drift because of it, and those that disruption would
+// remove after it, at most mostRows.
 func (t *try) removals(s *model.Snapshot, change offline.Changed, gone []string, d *offline.Disruption) []view.WhatIfRemoval {
 	out := []view.WhatIfRemoval{}
 	seen := map[string]bool{}
@@ -266,7 +268,7 @@ func (t *try) refusals(run *offline.Run) []view.WhatIfRefusal {
 	return out
 }
 
-// invalid returns the problem of a manifest.
+// invalid returns err if it is a problem, or else a problem with the text of err.
 func invalid(err error) error {
 	var p problem
 	if errors.As(err, &p) {

@@ -30,7 +30,7 @@ type Discovery interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// A Cluster is a cluster to check.
+// A Cluster has the clients and settings for the checks of one cluster. It collects the findings, so Check is called once.
 type Cluster struct {
 	Discovery Discovery
 	// Client reads the cluster. Its scheme has the kinds of Karpenter and of Kubernetes.
@@ -50,7 +50,7 @@ type Cluster struct {
 	deployment *appsv1.Deployment
 }
 
-// Check makes all checks. It returns an error if the API server cannot be reached.
+// Check makes all checks. It returns an error if the version of the API server cannot be read.
 func (c *Cluster) Check(ctx context.Context) ([]finding.Finding, error) {
 	if err := c.server(); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (c *Cluster) unread(check string, err error) {
 	c.found(check, finding.Warning, "run it again; if the error persists, check the API server", "check skipped: %v", err)
 }
 
-// oldest and newest are the minor versions of Kubernetes 1 that are supported.
+// oldest and newest are the first and the last supported minor version of Kubernetes 1.
 const oldest, newest = 29, 37
 
 // server checks the version of the API server.
@@ -128,7 +128,7 @@ var needed = []struct {
 	{"autoscaling.x-k8s.io/v1beta1", "capacitybuffers", finding.Note},
 }
 
-// crds checks that the API server serves all kinds, and no versions that Karpenter no longer supports.
+// crds checks that the API server serves the kinds in needed, and no versions that Karpenter no longer supports.
 func (c *Cluster) crds(context.Context) {
 	missing := 0
 	for _, n := range needed {
@@ -195,8 +195,7 @@ var wanted = []authorizationv1.ResourceAttributes{
 	{Resource: "events", Verb: "create"},
 }
 
-// classes are the node classes of the providers of this project, by the name of the provider. The controller writes their
-// status.
+// classes has, by the name of each provider of this project, the permission to patch the status of its node class.
 var classes = map[string]authorizationv1.ResourceAttributes{
 	"aws":        {Group: "karpenter.k8s.aws", Resource: "ec2nodeclasses", Subresource: "status", Verb: "patch"},
 	"clusterapi": {Group: "clusterapi.ext.karpenter.sh", Resource: "clusterapinodeclasses", Subresource: "status", Verb: "patch"},
@@ -272,7 +271,7 @@ func (c *Cluster) may(ctx context.Context, right authorizationv1.ResourceAttribu
 // stale is the time after the last renewal of a Lease at which the Lease counts as having no leader.
 const stale = time.Minute
 
-// controller checks that the controller runs.
+// controller checks that a replica of the controller is ready. It sets deployment if the Deployment exists.
 func (c *Cluster) controller(ctx context.Context) {
 	d := &appsv1.Deployment{}
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Deployment}, d)
@@ -293,8 +292,9 @@ func (c *Cluster) controller(ctx context.Context) {
 	c.deployment = d
 }
 
-// setting returns a setting of the controller from a flag or an environment variable in its Deployment. If the
-// Deployment does not have the setting, or has it only as a reference (valueFrom), the argument otherwise is returned.
+// setting returns a setting of the controller from its Deployment: from a flag of the form --flag=value, or else from an
+// environment variable. If the Deployment does not have the setting, or has it only as a reference (valueFrom), the
+// argument otherwise is returned.
 func (c *Cluster) setting(flag, env, otherwise string) string {
 	if c.deployment == nil {
 		return otherwise
@@ -314,7 +314,7 @@ func (c *Cluster) setting(flag, env, otherwise string) string {
 	return value
 }
 
-// leader checks that a replica of the controller holds the Lease.
+// leader checks that a replica of the controller holds the Lease. It reports nothing if there is no Lease.
 func (c *Cluster) leader(ctx context.Context) {
 	key := client.ObjectKey{
 		Namespace: c.setting("leader-election-namespace", "LEADER_ELECTION_NAMESPACE", c.Namespace),

@@ -21,7 +21,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/finding"
 )
 
-// pools checks that NodePools and node classes are ready.
+// pools checks that a NodePool exists, that NodePools, EC2NodeClasses and ClusterAPINodeClasses are ready, and that no
+// limit of a NodePool is reached. NodePools of EKS Auto Mode are ignored.
 func (c *Cluster) pools(ctx context.Context) {
 	pools := &apiv1.NodePoolList{}
 	if err := c.Client.List(ctx, pools); err != nil {
@@ -59,7 +60,7 @@ func ofMachines(p apiv1.NodePool) bool {
 	return p.Spec.Template.Spec.NodeClassRef != nil && p.Spec.Template.Spec.NodeClassRef.Kind == clusterapiv1alpha1.Kind
 }
 
-// machineClasses checks that the node classes of Cluster API are ready, and that all of their templates can be used.
+// machineClasses checks that the node classes of Cluster API are ready, and that their templates are valid and have prices.
 func (c *Cluster) machineClasses(ctx context.Context) {
 	classes := &clusterapiv1alpha1.ClusterAPINodeClassList{}
 	if err := c.Client.List(ctx, classes); err != nil {
@@ -79,7 +80,8 @@ func (c *Cluster) machineClasses(ctx context.Context) {
 	}
 }
 
-// ready reports a finding: the object is ready, or the conditions because of which it is not.
+// ready reports a finding: the object is ready, or the failed conditions because of which it is not, or the condition Ready
+// is not determined yet.
 func (c *Cluster) ready(kind, name string, conditions []metav1.Condition) {
 	root := meta.FindStatusCondition(conditions, "Ready")
 	if root != nil && root.Status == metav1.ConditionTrue {
@@ -114,7 +116,8 @@ func (c *Cluster) limits(p *apiv1.NodePool) {
 // drainTime is the time after which a drain is reported.
 const drainTime = time.Hour
 
-// usualJoinTime is the age at which the controller deletes a claim whose node has not joined, unless its provider takes longer.
+// usualJoinTime is the age at which the controller deletes a claim whose node has not joined, unless JoinTimes has another
+// age for the kind of its node class.
 const usualJoinTime = 15 * time.Minute
 
 // joinTime returns the age at which the controller deletes the claim if its node has not joined. times are the ages by kind of
@@ -204,13 +207,13 @@ func (c *Cluster) autoscalers(ctx context.Context) {
 	}
 }
 
-// minutes returns a duration in whole minutes, such as 20m.
+// minutes returns a duration rounded to minutes, such as 20m or 1h0m.
 func minutes(d time.Duration) string { return strings.TrimSuffix(d.Round(time.Minute).String(), "0s") }
 
-// waiting is the age from which a pending pod is reported.
+// waiting is the age above which a pending pod is reported.
 const waiting = 5 * time.Minute
 
-// pending counts pods that have been without a node for a long time.
+// pending reports the number of pending pods without a node that are older than waiting.
 func (c *Cluster) pending(ctx context.Context) {
 	pods := &corev1.PodList{}
 	if err := c.Client.List(ctx, pods); err != nil {

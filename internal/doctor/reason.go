@@ -10,7 +10,7 @@ import (
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 )
 
-// remedies are the fixes for a NodePool or node class that is not ready, by the reason of its condition.
+// remedies are the fixes for conditions of NodePools and node classes, by the reason of the condition.
 var remedies = map[string]string{
 	awsv1.ReasonSubnetsNotFound: "correct spec.subnetSelectorTerms, or tag the subnets: aws ec2 create-tags --resources SUBNET" +
 		" --tags Key=karpenter.sh/discovery,Value=CLUSTER",
@@ -36,13 +36,14 @@ var remedies = map[string]string{
 	apiv1.ReasonNodeClassTerminating:                "the node class is being deleted: name another one in spec.template.spec.nodeClassRef",
 }
 
-// fails reports whether the condition is False, or Unknown because a cluster does not answer. Other conditions are Unknown
-// until they are first determined.
+// fails reports whether the condition is False, or Unknown because a management cluster does not answer. Conditions that
+// are Unknown for other reasons are not determined yet.
 func fails(c metav1.Condition) bool {
 	return c.Status == metav1.ConditionFalse || c.Status == metav1.ConditionUnknown && c.Reason == clusterapiv1alpha1.ReasonNotReachable
 }
 
-// remedy returns the fix for the first condition whose reason is known.
+// remedy returns the fix for the first failed condition, other than Ready, whose reason is in remedies. If there is none,
+// it returns a general text.
 func remedy(conditions []metav1.Condition) string {
 	for _, c := range conditions {
 		if c.Type != awsv1.ConditionTypeReady && fails(c) && remedies[c.Reason] != "" {

@@ -71,7 +71,7 @@ var Rules = []Rule{
 	{"zone-id", finding.Warning, "a zone ID where a zone name is required"},
 }
 
-// severity returns the severity of a rule.
+// severity returns the severity of a rule, and panics if the rule is not in Rules.
 func severity(rule string) finding.Level {
 	i := slices.IndexFunc(Rules, func(r Rule) bool { return r.Name == rule })
 	return Rules[i].Severity

@@ -33,8 +33,8 @@ func cutLast(path string) (before, after string, found bool) {
 	return path[:max(i, 0)], path[i+1:], i >= 0
 }
 
-// checkRest applies the rules for NodePools that do not depend on its invalid fields. content is the NodePool without
-// these fields.
+// checkRest applies those rules for NodePools that do not depend on the invalid fields of o. content is o without these
+// fields. It does nothing if o is not a NodePool.
 func (l *linter) checkRest(o *object, content *unstructured.Unstructured, errs field.ErrorList) {
 	if o.content.GetKind() != "NodePool" {
 		return

@@ -55,7 +55,8 @@ type linter struct {
 // schemas are compiled once, when first needed.
 var schemas = sync.OnceValues(admission.New)
 
-// Check applies all rules to the files together, since NodePools refer to node classes and other NodePools.
+// Check applies all rules to the files together, since objects refer to other objects. The findings are sorted by file and
+// line.
 func Check(ctx context.Context, files []File, o Options) ([]Finding, error) {
 	checker, err := schemas()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // mostNamed is how many pools a finding names.
 const mostNamed = 5
 
-// overlaps finds pools that accept the same pods and have the same weight. It reports each once, with all such pools that were
-// read before it.
+// overlaps finds pools that accept the same pods and have the same weight. It reports each such pool once, and names at
+// most mostNamed of the others that were read before it.
 func (l *linter) overlaps() {
 	for i, a := range l.pools {
 		var others []string

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/engine/require"
 )
 
-// A pool is a NodePool that passed validation, with the instance types that meet its requirements.
+// A pool is a NodePool that the API server accepts, with the instance types that meet its requirements.
 type pool struct {
 	*object
 	pool   *apiv1.NodePool
@@ -96,9 +96,10 @@ func (l *linter) key(o *object, field, key string) {
 	}
 }
 
-// nearest returns the known word with the least distance to word, or of several the first by name. The distance must be
-// at most most, and at most a quarter of the length of word. If there is none, nearest returns a known label with the
-// same name under another domain, or else "".
+// nearest returns the known word with the least distance to word, or of several the first by name. The distance must be at
+// most most, and at most a quarter of the length of word. If there is none, nearest returns the first known label with the
+// same name under another domain, if word contains "karpenter" or is that name without a domain; or else "". It sorts
+// known.
 func nearest(word string, known []string, most int) string {
 	best, at := "", min(most, len(word)/4)+1
 	slices.Sort(known)
@@ -271,7 +272,7 @@ const (
 	spotConsolidate = 15 // the number of types required for the replacement of one spot node by another
 )
 
-// spot reports spot NodePools with few instance types.
+// spot reports NodePools that allow spot, are not static, and have few instance types.
 func (l *linter) spot(p *pool) {
 	capacity, ok := p.set.Get(apiv1.CapacityTypeLabelKey)
 	if ok && !capacity.Has(apiv1.CapacityTypeSpot) || p.pool.Spec.Replicas != nil {

@@ -235,8 +235,9 @@ func (o *object) line(field string) int {
 	return max(1, at)
 }
 
-// descend follows the first step of a path. It returns the node there, the rest of the path, and the line. If the path
-// begins with several keys of the object, because keys may contain dots, it takes the longest.
+// descend follows the first step of a path. It returns the node there, the rest of the path, and the line; next is nil if n
+// does not have the step. If the path begins with several keys of the object, because keys may contain dots, it takes the
+// longest.
 func descend(n *yaml.Node, path string) (next *yaml.Node, rest string, line int) {
 	if n.Kind == yaml.SequenceNode {
 		inside, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")

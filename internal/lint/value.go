@@ -42,7 +42,8 @@ func valuesOf(all []*model.InstanceType) map[string]map[string]bool {
 	return have
 }
 
-// values reports required label values that no instance type has.
+// values applies the rule of the method value to the values of requirements with the operator In or NotIn and a well-known
+// key.
 func (l *linter) values(p *pool, all []*model.InstanceType) {
 	have := valuesOf(all)
 	for i, r := range p.pool.Spec.Template.Spec.Requirements {
@@ -69,7 +70,9 @@ var closed = map[string]map[string]bool{
 	corev1.LabelOSStable:       {"linux": true, "windows": true},
 }
 
-// value reports a label value that no instance type of the region has.
+// value reports a label value that no instance type of the region has. Values that newer types may have, and zone IDs in
+// place of zone names, have rules of their own. have are the values of the key that the types have; without them, or for a
+// key in special, value reports nothing.
 func (l *linter) value(o *object, region, field, key, v string, have map[string]bool) {
 	if all, ok := closed[key]; ok {
 		have = all
@@ -105,8 +108,8 @@ var otherNames = map[string]string{"x86_64": "amd64", "x86": "amd64", "aarch64":
 var familyName = regexp.MustCompile(`^([a-z]+)([0-9]+)[a-z0-9-]*$`)
 
 // newer reports whether zones or types that are newer than the data may have the value v. It is true for zones of the
-// region, for types and families that Options.Names contains, and for those of a generation that is not in the data.
-// have are the values in the data.
+// region, for zone IDs of any region, for types and families that Options.Names contains, and for generations that are at
+// most 3 above the highest in the data. have are the values in the data.
 func (l *linter) newer(region, key, v string, have map[string]bool) bool {
 	switch key {
 	case corev1.LabelTopologyZone:
@@ -127,7 +130,8 @@ func (l *linter) newer(region, key, v string, have map[string]bool) bool {
 	return false
 }
 
-// newGeneration reports whether have contains families of the category of the given family, but none of its generation.
+// newGeneration reports whether the generation of the family is 1 to 3 above the highest that have contains for its
+// category.
 func newGeneration(family string, have map[string]bool) bool {
 	m := familyName.FindStringSubmatch(family)
 	if m == nil {

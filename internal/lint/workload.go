@@ -77,7 +77,7 @@ func (l *linter) affinity(o *object, at string, a *corev1.Affinity) error {
 	return nil
 }
 
-// wanted reports label values that pods require and no node can have.
+// wanted reports label values that pods require and no node can have, and NodePools that are not among the files.
 func (l *linter) wanted(o *object, field, key, v string) error {
 	key = l.rules.Canonical(key)
 	if key == apiv1.NodePoolLabelKey {
@@ -87,7 +87,8 @@ func (l *linter) wanted(o *object, field, key, v string) error {
 		}
 		return nil
 	}
-	// The region is not known here, since workloads do not name one, so zones are not checked.
+	// The region is not known here, since workloads do not name one, so zones are not checked. Only zone IDs in place of
+	// zone names are reported.
 	elsewhere := strings.HasPrefix(key, "topology.") && (key != corev1.LabelTopologyZone || !zoneID.MatchString(v))
 	if !l.rules.WellKnown.Has(key) || elsewhere || l.options.Types == nil {
 		return nil

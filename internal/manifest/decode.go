@@ -21,7 +21,8 @@ import (
 	"github.com/karpenter-go/karpenter/api/admission"
 )
 
-// A decoded is the result of decoding a document: an object, or errors, or neither if the document is skipped.
+// A decoded is the result of decoding a document: an object, errors, both if the object has no name, or neither if the
+// document is skipped.
 type decoded struct {
 	object   Object
 	errs     []*Error
@@ -46,8 +47,8 @@ func each(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// decode decodes the document. ok is false if the document is skipped: its kind is not in kinds, or it has no kind and its
-// file was found in a directory.
+// decode decodes the document. ok is false if the document is skipped: its kind is not in kinds and its group is not one of
+// Karpenter, or it has no kind and its file was found in a directory.
 func (d *document) decode(ctx context.Context, like *sharer) (out decoded, ok bool) {
 	switch {
 	case d.kind == "" && d.source.found:

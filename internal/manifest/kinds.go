@@ -45,7 +45,8 @@ var configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 // and rate limits.
 var controllerMaps = [...]string{"karpenter-decisions", "karpenter-throttle"}
 
-// kinds are the kinds that Read decodes. Objects of other kinds are skipped, and ConfigMaps except controllerMaps.
+// kinds are the kinds that Read decodes. Objects of other kinds are skipped, unless their group is in groups. ConfigMaps
+// are skipped, except controllerMaps.
 var kinds = map[schema.GroupVersionKind]kind{
 	corev1.SchemeGroupVersion.WithKind("Pod"):                   of[corev1.Pod](true),
 	corev1.SchemeGroupVersion.WithKind("Node"):                  of[corev1.Node](false),

@@ -68,7 +68,7 @@ const maxErrors = 20
 // Errors are all mistakes of an input, in its order.
 type Errors []*Error
 
-// Error returns one line per mistake.
+// Error returns one line for each of the first maxErrors mistakes, and a line with the number of the others.
 func (e Errors) Error() string {
 	lines := make([]string, 0, min(len(e), maxErrors)+1)
 	for _, one := range e[:min(len(e), maxErrors)] {
@@ -98,7 +98,7 @@ func (s *source) line(offset int) int {
 	return 1 + bytes.Count(s.data[:min(offset, len(s.data))], []byte("\n"))
 }
 
-// A document is one object before it is decoded: its position in the input, and its JSON.
+// A document is one object before it is decoded: its position in the input, and its JSON. Before expand it may be a list.
 type document struct {
 	source *source
 	// number and item are those of Place.

@@ -112,8 +112,8 @@ func open(paths []string, stdin io.Reader) ([]*source, error) {
 // extensions are the extensions of manifests in a directory.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// filesOf returns p itself, or, if p is a directory, the manifests in it and its subdirectories, sorted by name,
-// without hidden ones.
+// filesOf returns p itself, or, if p is a directory, the manifests in it and its subdirectories, sorted by name, without
+// hidden ones. It returns an error if the directory has none.
 func filesOf(p string) ([]string, error) {
 	info, err := os.Stat(p)
 	if err != nil {

@@ -13,7 +13,7 @@ type cursor struct {
 	at   int
 }
 
-// A cutError is returned if the text ends, or has another character, where a value is expected.
+// A cutError is a syntax error in JSON. offset is where it was found, or the beginning of a value that is not closed.
 type cutError struct {
 	offset int
 	what   string

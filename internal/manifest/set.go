@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Set has all objects that were read, in the order of the input. Objects of earlier API versions come last.
+// A Set has all objects that were read, in the order of the input. Objects of earlier API versions come last. An object
+// that replaces an earlier one of the same name has the place of that one.
 type Set struct {
 	// Warnings are sentences about input that was ignored or changed.
 	Warnings []string
@@ -116,9 +117,9 @@ func isControllerMap(o Object) bool {
 	return o != nil && slices.Contains(controllerMaps[:], o.GetName())
 }
 
-// add adds one object. It replaces an earlier one with the same name, as if both were applied. But two pods with the
-// same name are both kept if they are on different nodes or one of them is pending, because a dump of a cluster and new
-// pods are often simulated together.
+// add adds one object. It replaces an earlier one with the same name, as if both were applied. But two pods with the same
+// name are both kept if they are on different nodes or one of them is pending, because a dump of a cluster and new pods are
+// often simulated together. The name of the node is then appended to the name of one of them that is on a node.
 func (s *Set) add(o Object, d *document, at map[string]int) {
 	if o.GetName() == "" {
 		for taken := true; taken; _, taken = at[key(o, d)] {

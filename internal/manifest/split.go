@@ -47,7 +47,8 @@ func splitJSON(s *source) ([]*document, *Error) {
 	return docs, nil
 }
 
-// splitYAML splits text at lines that begin with three dashes. Documents without content are left out and not counted.
+// splitYAML splits text at lines of three dashes, which may have a comment after them. Documents without content are left
+// out and not counted.
 func splitYAML(s *source) []*document {
 	var docs []*document
 	start := 0
@@ -130,8 +131,8 @@ func yamlMessage(err error) string {
 	return noYAML + first
 }
 
-// items returns d itself, its items if d is a list, or nothing if d is empty. An item without a kind gets the apiVersion and
-// kind of the items of such a list. In a JSON array, that is a Pod of v1.
+// items returns d itself, its items if d is a list, or nothing if d is empty. An item without a kind gets the apiVersion of
+// the list, and its kind without the suffix List. In a JSON array, such an item becomes a Pod of v1.
 func (d *document) items() ([]*document, *Error) {
 	c := &cursor{data: d.json}
 	c.space()
@@ -209,7 +210,7 @@ func named(item []byte, apiVersion, kind string) []byte {
 	return append(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q%s`, apiVersion, kind, comma), rest...)
 }
 
-// text returns a JSON string without its quotes, or "" if it is none.
+// text returns a JSON string without its quotes, with its escapes, or "" if value is not a string.
 func text(value []byte) string {
 	if len(value) < 2 || value[0] != '"' {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// class returns the spec of the node class for a group, as YAML. It adds a note for each setting that is guessed or
-// not carried over.
+// class returns the spec of the node class for a group, as YAML. It adds notes about an unknown image family or role, about
+// AL2, and about a launch template, which is not carried over.
 func (m *migration) class(g group) string {
 	var b strings.Builder
 	b.WriteString("spec:\n")

@@ -75,8 +75,8 @@ func (m *migration) move(g group) Step {
 	return s
 }
 
-// cost returns the cost of a group in dollars per hour, as if all nodes had its first instance type; 0 if it is not
-// known.
+// cost returns the cost of a group in dollars per hour, as if all nodes had its first instance type, and were on-demand
+// unless the group has only spot instances. It returns 0 if the cost is not known.
 func (m *migration) cost(g group) float64 {
 	if m.options.Price == nil || len(g.types) == 0 {
 		return 0

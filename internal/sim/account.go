@@ -122,7 +122,8 @@ func (a *account) placeStrangers() error {
 	return nil
 }
 
-// instances returns the instances that belong to the operator and still exist, by id.
+// instances returns the instances that belong to the operator and that EC2 still lists, by id. Some may be shutting down or
+// terminated (see alive).
 func (a *account) instances() map[string]control.Instance {
 	out := map[string]control.Instance{}
 	for _, i := range a.emulator.Instances() {

@@ -102,7 +102,7 @@ func (d *Driver) Dice(name string) Dice {
 // Dice is a source of random numbers.
 type Dice struct{ *rand.Rand }
 
-// Between returns a delay from low to high.
+// Between returns a delay that is at least low and less than high, or low if high is not greater than low.
 func (d Dice) Between(low, high time.Duration) time.Duration {
 	if high <= low {
 		return low

@@ -307,7 +307,8 @@ func (g *generator) faults(s *Scenario) {
 	}
 }
 
-// near returns a time within seconds of the beginning or of the end of an event.
+// near returns a time from 10 seconds before to 50 seconds after the beginning or the end of an event, within the bounds
+// for faults.
 func (g *generator) near(e Event) time.Duration {
 	at := e.At + one(g, 0, e.For)
 	return min(max(at+g.between(-10*time.Second, 50*time.Second), time.Second), g.last-time.Minute)

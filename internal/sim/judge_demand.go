@@ -37,7 +37,8 @@ func newDemandRules(j *judge) demandRules { return demandRules{judge: j, waits: 
 // expectPending is the annotation of pods that no node can run.
 const expectPending = "sim/expect-pending"
 
-// look checks that all pods run when recovery has passed since the last event, and that nodes without pods are deleted.
+// look checks that all pods run when recovery has passed since the last event, and that nodes without pods and replacements
+// that nothing needs are deleted.
 func (d *demandRules) look() {
 	d.noteWaits()
 	if d.calm() < recovery {
@@ -114,8 +115,8 @@ func (d *demandRules) empty(node string) bool {
 	})
 }
 
-// leftOver reports whether a claim is a replacement without pods, and nodes that it was to replace exist and none of them is
-// disrupted for it any more.
+// leftOver reports whether a claim is a replacement without pods that nothing needs: a claim that it was to replace exists,
+// and none of these claims is being deleted or has it as its replacement any more.
 func (d *demandRules) leftOver(c *apiv1.NodeClaim) bool {
 	if c.DeletionTimestamp != nil || c.Annotations[apiv1.ReplacesAnnotationKey] == "" || c.Status.NodeName != "" && !d.empty(c.Status.NodeName) {
 		return false

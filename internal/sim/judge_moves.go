@@ -19,7 +19,7 @@ import (
 // moveRules are about nodes that the operator disrupts, and about limits of pools.
 type moveRules struct {
 	*judge
-	// marked are the nodes that are disrupted voluntarily, with the reason.
+	// marked are the nodes that a replica has marked for disruption before their claims were deleted, with the reason.
 	marked map[string]string
 	// disruptions counts nodes that were marked.
 	disruptions int
@@ -112,7 +112,8 @@ func hasTaint(n *corev1.Node, key string) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
 
-// checkBudget checks that no more nodes of a pool are marked than its budgets allow.
+// checkBudget checks that no more nodes of a pool are marked than each of its budgets for the reason allows. It ignores
+// budgets with a schedule.
 func (m *moveRules) checkBudget(n *corev1.Node, c *apiv1.NodeClaim, reason string) {
 	name := c.Labels[apiv1.NodePoolLabelKey]
 	pool, ok := kubeapi.Find[*apiv1.NodePool](m.world.platform.server, "", name)

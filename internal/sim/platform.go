@@ -50,7 +50,7 @@ type actorState struct {
 // schemas compiles the schemas of our CRDs once for all simulations of the process.
 var schemas = sync.OnceValues(admission.New)
 
-// newPlatform makes the API server.
+// newPlatform makes the API server, with the Service of the cluster's DNS.
 func newPlatform(w *World, scheme *runtime.Scheme) (*platform, error) {
 	checker, err := schemas()
 	if err != nil {
@@ -242,7 +242,8 @@ func (p *platform) killKubelets(e Event) error {
 	return p.some(e, p.nodes(), p.killKubelet)
 }
 
-// killDrainedKubelets stops the kubelets of some nodes that are being deleted.
+// killDrainedKubelets stops the kubelets of some nodes that are being deleted. It returns an error if there is no such
+// node.
 func (p *platform) killDrainedKubelets(e Event) error {
 	var drained []client.Object
 	for _, n := range kubeapi.List[*corev1.Node](p.server) {

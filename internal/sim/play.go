@@ -42,7 +42,7 @@ type Result struct {
 	Launches, Terminations, Disruptions int
 	// Replaced counts claims that the operator deleted when a claim in their place was recorded.
 	Replaced int
-	// Fleet has the running instances at the end, each as POOL TYPE/ZONE/CAPACITY, sorted.
+	// Fleet has the instances that are pending or running at the end, each as POOL TYPE/ZONE/CAPACITY, sorted.
 	Fleet []string
 	// Told has the Kubernetes events of the operator, each as KIND REASON MESSAGE.
 	Told []string

@@ -151,7 +151,7 @@ func (p *processes) provider(
 // all goroutines, so they would depend on the order of goroutines.
 type steady struct{ *limit.Limiter }
 
-// RetryDelay implements aws.Retryer. The pause doubles from 100 ms to 20 s.
+// RetryDelay implements aws.Retryer. The pause is 100 ms times 2 to the power of attempt, at most 20 s.
 func (steady) RetryDelay(attempt int, _ error) (time.Duration, error) {
 	return min(100*time.Millisecond<<min(attempt, 8), 20*time.Second), nil
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/sim/kubeapi"
 )
 
-// A Trace is the sequence of all writes to the API server and all calls to the cloud, with their times.
+// A Trace is the sequence of the writes to the API server, except those of Events and Leases, of the calls to the cloud, of
+// the events of the scenario, and of the ends of replicas, with their times.
 type Trace struct {
 	sum   hash.Hash64
 	lines int
@@ -25,7 +26,7 @@ func newTrace(out io.Writer) *Trace { return &Trace{sum: fnv.New64a(), start: ti
 // Hash returns a hash of the trace, as 16 hexadecimal digits. It is equal for equal traces.
 func (t *Trace) Hash() string { return fmt.Sprintf("%016x", t.sum.Sum64()) }
 
-// Lines returns the number of writes and calls.
+// Lines returns the number of entries.
 func (t *Trace) Lines() int { return t.lines }
 
 func (t *Trace) add(format string, args ...any) {

@@ -73,7 +73,8 @@ func (k kubeLink) RoundTrip(r *http.Request) (*http.Response, error) {
 		return kubeapi.HTTP(r, w.platform.server.Serve(q), nil, time.Now()), nil
 	}
 	if strings.HasSuffix(q.Path, "/events") || strings.Contains(q.Path, "/events/") {
-		// Events are written at once. Goroutines publish them at the same time, in an order that may differ between two runs.
+		// Events are written without delay and faults. Goroutines publish them at the same time, in an order that may
+		// differ between two runs.
 		return k.send(r.Context(), q.Method+" "+q.Path+" "+string(q.Body), func(reply func(answer)) {
 			if k.cut {
 				reply(answer{err: errDown})
@@ -234,7 +235,7 @@ func (l *link) countdown(what string) bool {
 	return l.crashAfter < 0
 }
 
-// operation names a call of the AWS API: service and operation.
+// operation returns the name of the operation of a call of the AWS API, or its method and path if the call names none.
 func operation(r *http.Request, body []byte) string {
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
 		return target[strings.LastIndex(target, ".")+1:]

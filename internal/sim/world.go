@@ -52,7 +52,7 @@ type World struct {
 // in another simulation, whose virtual time differs by months.
 var quietErrors sync.Once
 
-// newWorld makes the world of a scenario and applies its first file.
+// newWorld makes the world of a scenario and applies its file cluster.yaml, if it has one.
 func newWorld(sc *Scenario, o Options) (*World, error) {
 	quietErrors.Do(func() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] })
 	time.Sleep(time.Until(Start))

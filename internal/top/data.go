@@ -52,7 +52,8 @@ type Node struct {
 	Memory         float64 `json:"memory"`
 	DollarsPerHour float64 `json:"dollarsPerHour"`
 	// Rule is the rule that keeps the node, as in the label rule of the metric
-	// karpenter_voluntary_disruption_unrealized_savings_dollars_per_hour. It is empty if the node would be disrupted.
+	// karpenter_voluntary_disruption_unrealized_savings_dollars_per_hour. It is empty if the node would be disrupted, or if
+	// no NodePool manages it.
 	Rule string `json:"rule,omitempty"`
 	// Reason is why the node is kept, or what disruption would do with it. Fix is the change that would allow its
 	// disruption.
@@ -117,10 +118,10 @@ func Of(run *offline.Run, d *offline.Disruption, episodes []decisions.Episode) D
 	return out
 }
 
-// A fate is what disruption decides about a node.
+// A fate is what disruption decides about a node. The zero value means that it decides nothing.
 type fate struct {
 	command *model.Command
-	held    string // the enforcement mode that withholds command
+	held    string // a text if the enforcement mode withholds command, otherwise empty
 	blocked *model.Blocked
 }
 
@@ -215,7 +216,8 @@ func poolOf(run *offline.Run, e *explain.Explainer, p *model.Pool, price float64
 	return row
 }
 
-// pendingOf returns the groups of pending pods, refused ones first, then those that get new nodes.
+// pendingOf returns the groups of pending pods, refused ones first, then those that get new nodes, then those that fit on
+// existing nodes.
 func pendingOf(run *offline.Run, e *explain.Explainer) []Pending {
 	out := []Pending{}
 	for _, r := range run.Plan.Refusals {

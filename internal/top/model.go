@@ -167,7 +167,7 @@ func (m *Model) show(page int) {
 	m.arrange()
 }
 
-// nextColumn returns the visible column after the given one.
+// nextColumn returns the next visible column after the given one, continuing with the first after the last.
 func (m *Model) nextColumn(column int) int {
 	columns := m.pages[m.page].columns
 	for range columns {

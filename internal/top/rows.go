@@ -28,7 +28,7 @@ type row struct {
 	detail []string
 }
 
-// A column is a column of a page. It is omitted if the terminal has fewer than from columns.
+// A column is a column of a page. It is omitted if a line of the terminal has fewer than from characters.
 type column struct {
 	title string
 	width int // 0 means the remaining width
@@ -43,7 +43,7 @@ type page struct {
 	rows    func(Data) []row
 }
 
-// The pages, in the order of their keys 1 to 4.
+// pages returns the pages, in the order of their keys 1 to 4.
 func pages() []page {
 	return []page{
 		{"nodes", []column{
@@ -224,7 +224,7 @@ func (r row) matches(lower string) bool {
 
 func orNone(s string) string { return cmp.Or(s, "-") }
 
-// age prints a duration with one unit, as kubectl does.
+// age prints a duration in one unit: seconds below 2m, minutes below 2h, hours below 48h, otherwise days.
 func age(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:

@@ -174,7 +174,7 @@ func (m *Model) row(p page, r row, chosen bool) string {
 	return assemble(p.columns, r.cells, m.width, as)
 }
 
-// narrowCells is the width below which a cell shows its short text.
+// narrowCells is the width of a column below which a cell whose text does not fit shows its short text.
 const narrowCells = 30
 
 // assemble returns a line of cells in their columns, at most width cells wide. If as is selected, the whole line is
@@ -219,7 +219,7 @@ func assemble(columns []column, cells []cell, width int, as highlight) string {
 	return line
 }
 
-// detail returns the lines about the selected row, always detailLines of them.
+// detail returns detailLines lines: the help if it is switched on, otherwise the detail of the selected row.
 func (m *Model) detail(v *view) []string {
 	lines := make([]string, 0, detailLines)
 	if m.help {
@@ -290,7 +290,7 @@ func wrap(text string, n, most int) []string {
 	return append(out, fit(text, n))
 }
 
-// Text returns all pages of the Data without colours, in lines of at most width cells, for scripts.
+// Text returns the head and the pages that have rows, without colours, in lines of at most width cells, for scripts.
 func Text(d Data, width int) string {
 	var b strings.Builder
 	for _, line := range headOf(d, width) {

@@ -70,9 +70,9 @@ func (c *Cluster) start(p spec) (*process.Child, error) {
 	return child, c.remember(p.name, child.ID)
 }
 
-// collector returns the setting GOGC for a part of the control plane. With it, the heap may grow twice as much between
-// garbage collections as by default. With the default, collections take an eighth of the API server's CPU time. GOGC
-// in the environment has precedence.
+// collector returns the setting GOGC for a part that is a subcommand of karpenter-local, and none for other parts. With it,
+// the heap may grow twice as much between garbage collections as by default. With the default, collections take an eighth
+// of the API server's CPU time. GOGC in the environment has precedence.
 func (c *Cluster) collector(p spec) []string {
 	if _, set := os.LookupEnv("GOGC"); set || p.binary != c.binary {
 		return nil

@@ -102,7 +102,8 @@ func (s *Story) prices(ctx context.Context) (map[string]float64, error) {
 	return prices, nil
 }
 
-// price returns the price of the node's instance. Nodes without a cloud (kwok) have it in a label.
+// price returns the price of the node's instance in USD per hour, -1 if it is not known. Nodes without a cloud (kwok) have
+// it in a label.
 func price(node *corev1.Node, prices map[string]float64) float64 {
 	id := node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:]
 	if usd, ok := prices[id]; ok {

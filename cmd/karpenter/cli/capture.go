@@ -90,8 +90,8 @@ func captureCommand() *cobra.Command {
 	return c
 }
 
-// captureOf reads the cluster. warnings name the objects that could not be read. The list lacks them and is usable
-// nevertheless.
+// captureOf reads the cluster. It returns an error if an object that a snapshot needs cannot be read. Other objects that
+// cannot be read are missing in the list, and warnings name them.
 func captureOf(ctx context.Context, there client.Client) (list *captured, warnings []string, err error) {
 	list = &captured{APIVersion: "v1", Kind: "List", Items: []client.Object{}}
 	add := func(o client.Object) error {
@@ -122,7 +122,8 @@ func captureOf(ctx context.Context, there client.Client) (list *captured, warnin
 	return list, append(warnings, more...), nil
 }
 
-// configMap returns the ConfigMap with the settings of the controller. Its pauses and rate limits are the current ones.
+// configMap returns the ConfigMap with the settings of the controller and its unavailable offerings. It first sets the
+// pauses and rate limits in c.settings to the current ones, in c.limits.
 func (c *controllerState) configMap() *corev1.ConfigMap {
 	s, l := c.settings, c.limits
 	s.PauseLaunches, s.PauseDisruption, s.MaxLaunchesPerMinute = l.PauseLaunches, l.PauseDisruption, l.MaxLaunches

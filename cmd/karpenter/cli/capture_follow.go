@@ -115,7 +115,8 @@ func (f *follower) sync(pods []corev1.Pod) error {
 	return nil
 }
 
-// see writes a pod that is new, or that has finished.
+// see writes the creation of a new pod, and the end of a pod that has finished. A pod that was finished when it was first
+// seen is ignored.
 func (f *follower) see(pod *corev1.Pod) error {
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	switch {
@@ -128,7 +129,7 @@ func (f *follower) see(pod *corev1.Pod) error {
 	return f.write("create", pod)
 }
 
-// end writes that a pod has ended.
+// end writes the end of a pod whose creation was written. It ignores other pods.
 func (f *follower) end(pod *corev1.Pod) error {
 	if f.alive[pod.UID] == nil {
 		return nil

@@ -75,7 +75,8 @@ func convertCommand() *cobra.Command {
 // manifestEndings are the extensions of the files that are read in a directory.
 var manifestEndings = []string{".yaml", ".yml", ".json"}
 
-// readManifests reads files, and the manifests of directories and those below them, in order.
+// readManifests reads files, and the manifests of directories and those below them, in order. It returns an error for a
+// directory without manifests.
 func readManifests(names []string, stdin io.Reader) ([]convert.File, error) {
 	var files []convert.File
 	for _, name := range names {
@@ -106,8 +107,8 @@ func readManifests(names []string, stdin io.Reader) ([]convert.File, error) {
 	return files, nil
 }
 
-// writeFiles writes each file under its own name below dir. If two files have the same name, it returns an error and
-// writes nothing.
+// writeFiles writes each file under its base name in dir, and standard input as stdin.yaml. If two files have the same
+// name, it returns an error and writes nothing.
 func writeFiles(dir string, files []convert.File) error {
 	taken := map[string]string{}
 	for _, f := range files {

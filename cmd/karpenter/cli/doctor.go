@@ -113,8 +113,8 @@ func checkCluster(ctx context.Context, kube *rest.Config, namespace, deployment 
 	return c.Check(ctx)
 }
 
-// launchTimeouts returns the launch timeouts of Cluster API and of the remote providers that a controller in the
-// namespace uses, by kind of node class. setting returns a setting of the controller, or otherwise if it is not set.
+// launchTimeouts returns the launch timeouts of Cluster API and of the remote providers that a controller in the namespace
+// uses, by kind of node class. setting returns a setting of the controller, or its last argument if it is not set.
 func launchTimeouts(
 	ctx context.Context, c client.Reader, namespace string, setting func(flag, env, otherwise string) string,
 ) (map[schema.GroupKind]time.Duration, error) {

@@ -74,8 +74,8 @@ func (c *controllerState) gates() settings.FeatureGates {
 	return c.settings.FeatureGates
 }
 
-// restored returns the state for the values of flags, by name of the flag. For an invalid value it returns a warning,
-// and uses defaults. source is where the values were found.
+// restored returns the state for the values of flags, by name of the flag. For an invalid value it returns a warning, and
+// the defaults are used. source is where the values were found.
 func restored(values map[string]string, source string) (c *controllerState, warnings []string) {
 	s, warnings, err := settings.Restore(values)
 	if err != nil {

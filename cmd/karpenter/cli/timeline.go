@@ -21,7 +21,7 @@ import (
 
 const asWide output = "wide"
 
-// timeline has the flags of the command.
+// timeline has the flags of the command timeline, and what it has printed.
 type timeline struct {
 	pool, kind, node, namespace string
 	follow                      bool

@@ -25,7 +25,7 @@ import (
 	"github.com/karpenter-go/karpenter/internal/top"
 )
 
-// topView has the flags of the command.
+// topView has the flags of the command top.
 type topView struct {
 	input
 	solver
@@ -151,8 +151,8 @@ type topSource struct {
 	episodes []decisions.Episode
 }
 
-// follow keeps episodes up to date. While the controller has published no decisions, follow searches for them every
-// ten seconds.
+// follow keeps episodes up to date. While the controller has published no decisions, or they cannot be read, follow
+// searches for them every ten seconds.
 func (t *topSource) follow() {
 	for t.ctx.Err() == nil {
 		episodes, namespace, err := live.Decisions(t.ctx, t.there, t.namespace)

@@ -9,7 +9,7 @@ import (
 )
 
 // Day returns a trace of 24 hours as CSV: services whose number of replicas follows the time of day, and jobs that run for
-// up to an hour. pods is about the number of pods of the services at noon, and the number of jobs in the day. The same
+// 1 to 61 minutes. pods is about the number of pods of the services at noon, and the number of jobs in the day. The same
 // seed gives the same trace.
 func Day(pods int, seed uint64) []byte {
 	d := rand.New(rand.NewPCG(seed, 1))

@@ -30,8 +30,8 @@ type Moment struct {
 }
 
 // Moments are the stored moments of the fleet. They share the tiles of nodes that do not change between them. If there are
-// too many moments, some are removed, so that the time between two moments is roughly proportional to their age. The zero
-// value is empty. It must not be used concurrently.
+// too many moments or bytes, some are removed, so that the time between two moments is roughly proportional to their age.
+// The zero value is empty. It must not be used concurrently.
 type Moments struct {
 	list  []Moment
 	bytes int

@@ -56,7 +56,8 @@ func share(used, have float64) *float64 {
 	return &v
 }
 
-// View returns the samples. Steps without a sample are null, for example those in which the process did not run.
+// View returns the samples. Steps without a sample are null, for example those in which no update ran. They are left out
+// once the list has twice maxSamples values.
 func (t *Trends) View() view.Trends {
 	out := view.Trends{
 		Time: []int64{}, DollarsPerHour: []*float64{}, FloorPerHour: []*float64{}, Nodes: []*float64{}, Pending: []*float64{},

@@ -32,7 +32,7 @@ func (f *Fleet) Step(n int) {
 	}
 }
 
-// endPod removes a random pod that does not belong to a DaemonSet.
+// endPod removes a random pod of a random node. It does nothing if that node has only pods of DaemonSets.
 func (f *Fleet) endPod() {
 	m := f.machines[f.random.IntN(len(f.machines))]
 	if len(m.pods) <= 2 {
@@ -73,7 +73,7 @@ func (f *Fleet) scaleUp() {
 	}
 }
 
-// scaleIn removes a node.
+// scaleIn removes a random node and its pods.
 func (f *Fleet) scaleIn() {
 	i := f.random.IntN(len(f.machines))
 	m := f.machines[i]
@@ -130,7 +130,8 @@ func (f *Fleet) Decide() {
 // tries bounds the alternatives that consolidation packs, as in what-if.
 const tries = 1000
 
-// drawn returns a reason for each node, without a decision.
+// drawn returns a reason for each node of a NodePool that is neither deleted nor disrupted, without a decision of the
+// engine.
 func drawn(s *model.Snapshot) []model.Blocked {
 	verdicts := []model.Verdict{
 		{Rule: model.RulePrice, Subject: "no cheaper instance type holds the pods of the node"},

@@ -43,7 +43,8 @@ type Fleet struct {
 	number   int
 }
 
-// New generates a cluster with this number of nodes and pods. One pod in a thousand is pending.
+// New generates a cluster with this number of nodes. It binds this number of pods to them, besides those of DaemonSets, as
+// far as it finds room. It adds a pending pod for each thousand of them, at least three.
 func New(c stream.Clock, nodes, pods int, seed uint64) *Fleet {
 	f := &Fleet{
 		cluster: observe.New(c), log: decisions.New(c, nil), latest: &decisions.Latest{}, costs: ledger.New(nil, ""), clock: c,

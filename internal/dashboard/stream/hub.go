@@ -85,7 +85,7 @@ func (h *Hub) Subscribe(first ...*Message) (*Reader, error) {
 	return r, nil
 }
 
-// Publish adds a message to the unread messages of all readers.
+// Publish adds a message to the unread messages of all readers. It drops the readers whose buffer has no room for it.
 func (h *Hub) Publish(m *Message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

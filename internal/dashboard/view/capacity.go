@@ -16,7 +16,8 @@ import (
 // mostInterruptions is the maximum number of interruptions.
 const mostInterruptions = 200
 
-// CapacityOf returns the interruptions, the offerings without capacity, and the reservations. episodes are oldest first.
+// CapacityOf returns the interruptions, newest first, the offerings that cannot be launched, the reservations, and the spot
+// nodes by zone. It does not set Devices. episodes are oldest first.
 func CapacityOf(s *model.Snapshot, prices Prices, episodes []decisions.Episode) Capacity {
 	return Capacity{
 		Interruptions: interruptionsOf(episodes), Refused: refusedOf(s), Reservations: reservationsOf(s), Spot: spotOf(s, prices),
@@ -81,8 +82,8 @@ func addRefused(types map[offer]map[string]bool, t *model.InstanceType, allowed 
 	}
 }
 
-// FamilyOf returns the family of an instance type: its name up to the first dot. If there is no dot, it is the name without
-// its last part.
+// FamilyOf returns the family of an instance type: its name up to the first dot. If there is no dot, it is the name up to
+// the last hyphen, or the whole name.
 func FamilyOf(name string) string {
 	if family, _, ok := strings.Cut(name, "."); ok {
 		return family

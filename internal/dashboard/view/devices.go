@@ -16,7 +16,8 @@ type DeviceRequest struct {
 	// Class is the DeviceClass, or the alternatives joined by " or ". It is empty if the ResourceClaim or its template is
 	// not known.
 	Class string `json:"class"`
-	// Count is the number of devices, null if it is not known: all devices of a node, or an unknown claim.
+	// Count is the number of devices. It is null if it is not known: all devices of a node, alternatives with different
+	// numbers, or an unknown claim.
 	Count *int64 `json:"count"`
 }
 
@@ -103,7 +104,8 @@ func countOf(mode resourcev1.DeviceAllocationMode, count int64) *int64 {
 // ClaimsDevices reports whether the pod has ResourceClaims.
 func ClaimsDevices(p *model.Pod) bool { return len(p.Object.Spec.ResourceClaims) > 0 }
 
-// A use is one ResourceClaim of a pod. Name identifies the claim; it is empty if it is not created yet.
+// A use is one ResourceClaim of a pod. Name identifies the claim. It is empty if the claim does not exist yet or is not in
+// Claims.
 type use struct {
 	name      string
 	requests  []DeviceRequest

@@ -156,7 +156,8 @@ func (f *Fleeter) Tiles() []*Tile {
 	return f.tiles
 }
 
-// Strip returns the summary of the tiles. Fields that no tile has are not set.
+// Strip returns the summary of the tiles. It does not set the fields that tiles do not determine: PodsPending,
+// FloorPerHour, LastDecision, Leader and LeaderName.
 func (f *Fleeter) Strip() Strip {
 	out := Strip{}
 	var price, list, spot float64

@@ -22,12 +22,14 @@ func (a *Amounts) add(b Amounts) {
 
 // A Strip is the summary of the fleet.
 type Strip struct {
-	// Nodes is the number of all nodes. NodesComing is the number of those that are not initialized.
+	// Nodes is the number of all nodes. NodesComing is the number of those of NodePools that are neither initialized nor
+	// being deleted.
 	Nodes       int `json:"nodes"`
 	NodesComing int `json:"nodesComing"`
 	PodsPending int `json:"podsPending"`
 	PodsBound   int `json:"podsBound"`
-	// Requested and Allocatable are the sums over the initialized nodes. Coming is the allocatable sum of the other nodes.
+	// Coming is the allocatable sum of the nodes in NodesComing. Requested and Allocatable are the sums over the other
+	// nodes.
 	Requested   Amounts `json:"requested"`
 	Allocatable Amounts `json:"allocatable"`
 	Coming      Amounts `json:"coming"`
@@ -261,7 +263,7 @@ type (
 		Version uint64 `json:"version"`
 		Strip   Strip  `json:"strip"`
 	}
-	// FleetMessage replaces some nodes and removes others. Owners is the list of owners for its nodes.
+	// FleetMessage adds or replaces some nodes and removes others. Owners is the list of owners for its nodes.
 	FleetMessage struct {
 		Type    string      `json:"type"` // fleet
 		Version uint64      `json:"version"`
@@ -297,7 +299,8 @@ type Error struct {
 	Fix   string `json:"fix"`
 }
 
-// Info has data that do not change while the process runs. A text that is not known is empty.
+// Info has data that do not change while the process runs, except Region: if it is not configured, it is that of the nodes.
+// A text that is not known is empty.
 type Info struct {
 	Cluster string `json:"cluster"`
 	Version string `json:"version"`

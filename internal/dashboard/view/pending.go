@@ -137,7 +137,7 @@ func newNodes(s *model.Snapshot, names []string) string {
 	return text
 }
 
-// explain computes the explanations of the refusals in the last plan.
+// explain computes the explanations of the first maxGroups refusals in the last plan.
 func (p *Pender) explain(s *model.Snapshot, o decisions.Outcome, labels apiv1.LabelRules) {
 	p.outcome, p.refused, p.of = o.Version, nil, map[string]int{}
 	e := explain.New(s, labels)

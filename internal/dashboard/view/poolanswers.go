@@ -22,7 +22,8 @@ type Pool struct {
 	Unhealthy      int       `json:"unhealthy"`
 }
 
-// A Limit is a limit of a NodePool. Text has the used and the maximum amount as quantities.
+// A Limit is a limit of a NodePool. Used and Limit are in cores for cpu and in units of the resource otherwise. Text has
+// both as quantities.
 type Limit struct {
 	Resource string  `json:"resource"`
 	Used     float64 `json:"used"`
@@ -57,7 +58,8 @@ type TypeRow struct {
 	Nodes          int      `json:"nodes"`
 }
 
-// Capacity has the interruptions, the offerings without capacity, and the reservations.
+// Capacity has the interruptions, the offerings that cannot be launched, the reservations, the spot nodes by zone, and the
+// demand for devices.
 type Capacity struct {
 	Interruptions []Interruption `json:"interruptions"`
 	Refused       []RefusedOffer `json:"refused"`
@@ -88,7 +90,8 @@ type RefusedOffer struct {
 	Reason string     `json:"reason"`
 }
 
-// A Reservation is reserved capacity of the cloud. Used is the number of nodes of this cluster in it.
+// A Reservation is reserved capacity of the cloud. Used is the number of nodes of this cluster in it. Total is Used and the
+// free capacity.
 type Reservation struct {
 	ID    string `json:"id"`
 	Type  string `json:"type"`
@@ -113,8 +116,8 @@ type WhatIfRequest struct {
 	Prices map[string]float64 `json:"prices"`
 }
 
-// A WhatIfSide is a summary of the fleet with or without the change. The next plan and the next decision of disruption are
-// carried out first.
+// A WhatIfSide is a summary of the fleet with or without the change, as it would be after the next plan and the next
+// decision of disruption. Pending is the number of pods that the plan refuses.
 type WhatIfSide struct {
 	Nodes          int      `json:"nodes"`
 	DollarsPerHour float64  `json:"dollarsPerHour"`

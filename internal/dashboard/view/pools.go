@@ -110,7 +110,7 @@ func budgetsOf(p *model.Pool, nodes []*model.Node, now time.Time) []Budget {
 	return out
 }
 
-// typesOf returns the types that the NodePool may launch, cheapest first, and their number.
+// typesOf returns the mostTypes cheapest types that the NodePool may launch, cheapest first, and the number of all of them.
 func typesOf(p *model.Pool, types []*model.InstanceType, nodes []*model.Node) ([]TypeRow, int) {
 	count := map[string]int{}
 	for _, n := range nodes {

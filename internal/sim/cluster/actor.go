@@ -133,7 +133,7 @@ func draw(seed uint64, words ...string) float64 {
 		h.Write([]byte{0})
 		h.Write([]byte(w))
 	}
-	// FNV mixes the low bits poorly. Shifts and another multiplication mix them better.
+	// In FNV, the last bytes do not affect all bits. Shifts and another multiplication spread them.
 	x := h.Sum64()
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd

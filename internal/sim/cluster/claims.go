@@ -16,7 +16,8 @@ import (
 // Driver is the CSI driver of the cluster.
 const Driver = "ebs.csi.aws.com"
 
-// claim provisions the volume of a claim in the zone of the node that the scheduler selected, and binds it.
+// claim provisions the volume of a claim and binds it. The zone is that of the node that the scheduler selected, if the
+// StorageClass waits for the first consumer, or else one that anyZone draws.
 func (v *Volumes) claim(now time.Time, r ref) (time.Time, error) {
 	claim, ok := kubeapi.Find[*corev1.PersistentVolumeClaim](v.c.server, r.namespace, r.name)
 	if !ok || claim.Status.Phase == corev1.ClaimBound || claim.DeletionTimestamp != nil {
@@ -87,7 +88,7 @@ func zonesOf(class *storagev1.StorageClass) (zones []string, limited bool) {
 }
 
 // anyZone returns the zone of a volume that is provisioned before its pod is scheduled: one of those that the class allows,
-// or of the nodes.
+// or of the nodes if it allows all; empty if there is none.
 func (v *Volumes) anyZone(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) string {
 	zones, limited := zonesOf(class)
 	if !limited {

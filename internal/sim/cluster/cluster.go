@@ -197,7 +197,8 @@ func terminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// podReady reports whether a pod has the condition Ready, and since when.
+// podReady reports whether the condition Ready of a pod is True, and when it last changed, the zero time if the pod does
+// not have it.
 func podReady(pod *corev1.Pod) (bool, time.Time) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {

@@ -25,7 +25,7 @@ type daemons struct {
 	pods map[string][]*corev1.Pod
 }
 
-// daemonSet keeps one pod of a DaemonSet on each node that it fits.
+// daemonSet keeps one pod of a DaemonSet on each node whose labels and taints allow it.
 func (w *Workloads) daemonSet(now time.Time, r ref) (time.Time, error) {
 	set, ok := kubeapi.Find[*appsv1.DaemonSet](w.c.server, r.namespace, r.name)
 	if !ok || set.DeletionTimestamp != nil {

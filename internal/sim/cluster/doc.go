@@ -11,10 +11,10 @@
 //   - Volumes provisions volumes where the scheduler selected a node, and attaches them.
 //   - Load changes the replicas of Deployments over time.
 //
-// An actor holds the keys of objects that changed, and the times at which other objects are due. It reads no further
-// objects, so a Step without changes is cheap. Besides the objects in the API server, it has only the state that a kubelet
-// or a controller would have in memory. Times that vary are drawn from the seed and the uid of the object. So an additional
-// object does not change the times of other objects.
+// An actor holds the keys of objects that changed, and the times at which other objects are due. A Step without such objects
+// reads nothing, so it is cheap. Besides the objects in the API server, an actor has only the state that a kubelet or a
+// controller would have in memory. Times that vary are drawn from the seed and the name or UID of the object. So an
+// additional object does not change the times of other objects.
 //
 // Simplifications: ReplicaSets adopt no pods, a Deployment that is scaled during a rollout does not scale old ReplicaSets in
 // proportion, Jobs have no indexes, and owners are always deleted in the background. Claims in use can be deleted, and an

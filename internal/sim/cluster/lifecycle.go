@@ -104,8 +104,7 @@ var taintsOf = []struct {
 	{corev1.NodeNetworkUnavailable, corev1.ConditionTrue, corev1.TaintNodeNetworkUnavailable, false},
 }
 
-// wantedTaints returns the taints that a node should have. Taints that do not follow from its conditions come first, in
-// their order.
+// wantedTaints returns the taints that a node should have. Taints that it has already come first, in their order.
 func wantedTaints(now time.Time, node *corev1.Node) []corev1.Taint {
 	var want []corev1.Taint
 	at := seconds(now)
@@ -138,7 +137,7 @@ func wantedTaints(now time.Time, node *corev1.Node) []corev1.Taint {
 	return append(out, want...)
 }
 
-// derived reports whether taints with a key follow from conditions of the node.
+// derived reports whether taints with a key follow from conditions or spec.unschedulable of the node.
 func derived(key string) bool {
 	if key == corev1.TaintNodeUnschedulable {
 		return true

@@ -91,8 +91,9 @@ func guarded(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil
 }
 
-// charge takes one disruption from the budget that selects a pod. It returns the error 429 if there is none left, and 500
-// if more than one budget selects the pod.
+// charge takes one disruption from the budget that selects a pod. It takes none for a pod that is not ready and that the
+// policy for unhealthy pods exempts. It returns the error 429 if there is none left, and 500 if more than one budget
+// selects the pod.
 func (s *Server) charge(pod *corev1.Pod) error {
 	var budgets []*policyv1.PodDisruptionBudget
 	for _, b := range List[*policyv1.PodDisruptionBudget](s) {

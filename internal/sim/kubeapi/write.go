@@ -224,8 +224,8 @@ func ended(o client.Object) bool {
 	return grace == nil || *grace == 0
 }
 
-// remove deletes an object. If it has finalizers or is a pod on a node, it gets a deletion timestamp. Otherwise it is removed
-// immediately.
+// remove deletes an object. If it has finalizers, or is a pod with a grace period (see graceOf), it gets a deletion
+// timestamp. Otherwise it is removed immediately.
 func (s *Server) remove(t target, r *Request) ([]byte, error) {
 	old, err := t.table.get(t.key)
 	if err != nil {

@@ -91,7 +91,8 @@ func (s *Scene) awaitDomains() {
 	})
 }
 
-// AwaitRunning waits until n pods run and no others exist, and returns the names of their nodes.
+// AwaitRunning waits until n pods of the scene run and no others exist, and returns the names of their nodes, sorted and
+// each once.
 func (s *Scene) AwaitRunning(n int) (nodes []string) {
 	s.T.Helper()
 	s.Poll(func(ctx context.Context) string {

@@ -176,7 +176,7 @@ func (s *Scene) Deploy(replicas int32, cpu string) {
 	s.Put(s.Workload, d)
 }
 
-// Scale sets the number of pods.
+// Scale sets the replicas of the scene's Deployment. It does nothing if there is no Deployment.
 func (s *Scene) Scale(replicas int32) {
 	s.T.Helper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.Name}}
