@@ -6,8 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/karpenter-go/karpenter/engine/table"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenter-go/karpenter/engine/table"
 )
 
 // Without returns s with the nodes, which are nodes of s, and their claims removed. Their reschedulable pods become pending, and
