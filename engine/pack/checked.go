@@ -23,8 +23,7 @@ type Checked struct {
 	// Violations are all violations that verify found in the plans before Plan, in order of discovery.
 	Violations []verify.Violation
 	// Panics are the panics of Solve and verify because of which pods were refused, with these pods. If planning still
-	// panics without them, the plan refuses all pods, and that panic is not listed. A panic of verify during salvage is
-	// listed without pods. Then the plan refuses all pods, too.
+	// panics without them, or verify during salvage, the plan refuses all pods, and that panic is listed without pods.
 	Panics []Panic
 }
 
@@ -99,6 +98,7 @@ func (c *checkedSolve) plan() (*model.Plan, []verify.Violation) {
 	if plan, violations, failed = c.try(c.out.Leave); failed == nil {
 		return plan, violations
 	}
+	c.out.Panics = append(c.out.Panics, *failed)
 	return c.refuseAll(panicReason(*failed)), nil
 }
 

@@ -1,6 +1,7 @@
 package pack_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/karpenter-go/karpenter/engine/model"
 	"github.com/karpenter-go/karpenter/engine/pack"
+	"github.com/karpenter-go/karpenter/engine/pack/catalog"
 	"github.com/karpenter-go/karpenter/engine/scenario"
 	"github.com/karpenter-go/karpenter/engine/verify"
 )
@@ -217,6 +219,53 @@ func TestPanicCostsItsPods(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// If pods are removed from a planned node, its requests are those of the other pods.
+func TestRemovedPodsRequestNothing(t *testing.T) {
+	s := parsed(t, `
+pools: [{name: default}]
+types: [{name: m.4xlarge, cpu: 16, memory: 64Gi, price: 0.80}]
+pods: [{name: web, count: 12, cpu: 1, memory: 1Gi}]
+`)
+	got := pack.Steps{Check: func(_ *model.Snapshot, p *model.Plan) []verify.Violation {
+		if pods := p.Nodes[0].Pods; len(pods) > 6 {
+			return []verify.Violation{{Pod: pods[0].Key, Detail: "for a test"}}
+		}
+		return nil
+	}}.SolveChecked(s, pack.Options{Labels: labels})
+	n := got.Plan.Nodes[0]
+	sum := model.Resources{}
+	for _, p := range n.Pods {
+		sum = sum.Plus(p.Requests)
+	}
+	if len(n.Pods) != 6 || !maps.Equal(n.Requests, sum) {
+		t.Errorf("%d pods request %v, the node %v", len(n.Pods), sum, n.Requests)
+	}
+}
+
+// Pods of two constraints tolerate a taint only if both do, and a third.
+func TestBothTolerate(t *testing.T) {
+	in := catalog.NewInterner()
+	all := in.Tolerations([]corev1.Toleration{{Operator: corev1.TolerationOpExists}}, true)
+	none := in.Tolerations(nil, true)
+	some := in.Tolerations([]corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists}}, true)
+	taints := []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}
+	for _, tt := range []struct {
+		list    []*catalog.Tolerations
+		refused bool
+	}{
+		{[]*catalog.Tolerations{all, some}, false}, {[]*catalog.Tolerations{all, none}, true}, {[]*catalog.Tolerations{all, none, some}, true},
+		{[]*catalog.Tolerations{all, some, none}, true}, {[]*catalog.Tolerations{some, all, some}, false},
+	} {
+		both := tt.list[0]
+		for _, other := range tt.list[1:] {
+			both = in.BothTolerate(both, other)
+		}
+		if _, refused := both.Refuse(taints); refused != tt.refused {
+			t.Errorf("refused %t, want %t: %v", refused, tt.refused, tt.list)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package pack
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -89,7 +90,7 @@ func (o Options) Validate() error {
 	if o.MaxNodeCPU < 0 {
 		errs = append(errs, fmt.Errorf("maxNodeCPU is %d, want 0 or more", o.MaxNodeCPU))
 	}
-	if o.NodeOverheadCost < 0 {
+	if !(o.NodeOverheadCost >= 0 && o.NodeOverheadCost <= math.MaxFloat64) { // also rejects NaN
 		errs = append(errs, fmt.Errorf("nodeOverheadCost is %g, want 0 or more", o.NodeOverheadCost))
 	}
 	if !(o.Slack >= 0 && o.Slack <= maxSlack) { // also rejects NaN

@@ -88,7 +88,13 @@ func (c *checkedSolve) without(plan *model.Plan, b removal) *model.Plan {
 		}
 	}
 	for i, n := range plan.Nodes {
-		if n.Pods = keep(n.Pods, b.nodes[i]); len(n.Pods) > 0 {
+		all := n.Pods
+		if n.Pods = keep(all, b.nodes[i]); len(n.Pods) > 0 {
+			for _, p := range all {
+				if reasons[p.Key] != "" {
+					n.Requests = n.Requests.Minus(p.Requests)
+				}
+			}
 			rest.Nodes = append(rest.Nodes, n)
 			rest.Price += n.Price()
 		}

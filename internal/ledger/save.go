@@ -175,19 +175,22 @@ func Decode(data []byte) (Saved, error) {
 	return s, nil
 }
 
-// Restore continues a stored ledger. It must be called before the first Observe. It drops actions that were not complete. If
-// their nodes are still marked for disruption, Observe begins these actions again.
+// Restore continues a stored ledger in place of what was charged so far. It is called before the first Observe, or later if the
+// stored ledger could not be read before. It drops stored actions that were not complete. If their nodes are still marked for
+// disruption, Observe begins these actions again.
 func (l *Ledger) Restore(s Saved) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begin, l.last, l.nodes = s.Begin, s.Until, nil
 	l.book = s.book()
+	var actions []*Action
 	for _, a := range s.Actions {
 		if a.State != Running {
 			a.told = true
-			l.savings.actions = append(l.savings.actions, &a)
+			actions = append(actions, &a)
 		}
 	}
+	l.savings.actions = append(actions, l.savings.actions...)
 	l.predictions = s.Predictions
 	if l.predictions.Errors != nil {
 		l.predictions.boots = map[string]time.Duration{}

@@ -108,6 +108,9 @@ func (in *Interner) BothTolerate(a, b *Tolerations) *Tolerations {
 	key := fmt.Sprint("both ", a.ID, " ", b.ID)
 	t := in.tolerations[key]
 	if t == nil {
+		if a.also != nil {
+			b = in.BothTolerate(a.also, b)
+		}
 		t = &Tolerations{ID: len(in.tolerations), List: a.List, ToleratesSoft: a.ToleratesSoft, also: b}
 		in.tolerations[key] = t
 	}

@@ -113,7 +113,6 @@ func (c *Controller) refused(ctx context.Context, err error) (ctrl.Result, error
 		return ctrl.Result{}, err
 	}
 	c.Ledger.Begin()
-	c.restored = true
 	if !c.told {
 		c.told = true
 		ctrl.LoggerFrom(ctx).Info("not authorized for ConfigMap: costs are lost on restart, karpenter cost has no history (chart value extraPermissions.configMaps)",

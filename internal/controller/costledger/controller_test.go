@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -108,5 +109,47 @@ func TestForbidden(t *testing.T) {
 	}
 	if got := l.Save().Report(ledger.Query{}).Dollars; math.Abs(got-0.5) > 1e-9 {
 		t.Errorf("$%v, want 0.5", got)
+	}
+}
+
+// If the permission is granted later, the ledger of earlier processes is continued, not overwritten.
+func TestPermissionIsGrantedLater(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, ledger.MapName, nil)
+	granted := false
+	api := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if !granted {
+				return forbidden
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	}).Build()
+	s := cluster(t)
+	earlier := ledger.New(nil, "")
+	earlier.Begin()
+	for i := range 3 {
+		earlier.Observe(s.At(s.Now.Add(time.Duration(i)*time.Hour)), ledger.Decision{})
+	}
+	saved := earlier.Save()
+	text, err := saved.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: ledger.MapName}, BinaryData: map[string][]byte{ledger.MapKey: text}}
+	if err := api.Create(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	l := ledger.New(nil, "")
+	c := &costledger.Controller{Ledger: l, Client: api, Reader: api, Namespace: "kube-system"}
+	reconcile(t, c)
+	l.Observe(s.At(s.Now.Add(3*time.Hour)), ledger.Decision{})
+	granted = true
+	for i := range 3 {
+		reconcile(t, c)
+		l.Observe(s.At(s.Now.Add(time.Duration(4+i)*time.Hour)), ledger.Decision{})
+	}
+	want := saved.Report(ledger.Query{}).Dollars + 2*0.25 // the two hours between the last three observations
+	if got := l.Save().Report(ledger.Query{}).Dollars; math.Abs(got-want) > 1e-9 {
+		t.Errorf("$%v, want $%v", got, want)
 	}
 }
