@@ -72,7 +72,7 @@ func readInstances(path string) ([]sourceType, error) {
 	return types, nil
 }
 
-// price parses a price, 0 if there is none.
+// price parses a price. It returns 0 if text is not a number or negative.
 func price(text string) float64 {
 	p, err := strconv.ParseFloat(text, 64)
 	if err != nil || p < 0 {
@@ -81,7 +81,7 @@ func price(text string) float64 {
 	return p
 }
 
-// clock parses "Up to 3.7 GHz", 0 if there is none.
+// clock parses "3.7 GHz" and "Up to 3.7 GHz". It returns 0 for other texts.
 func clock(text string) float64 {
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "Up to "), " GHz")
 	f, err := strconv.ParseFloat(text, 64)

@@ -60,9 +60,9 @@ func zoneIDs(source []sourceType) map[string][]string {
 	return ids
 }
 
-// zones returns the zones of the region with a letter for each zone ID. The number in the ID is the position of the letter
-// in the alphabet. us-east-1 has other letters: zone ID use1-az3 does not have most new instance types, and in most accounts
-// it is zone e.
+// zones returns the zones of the region with a letter for each zone ID. The number after "-az" in the ID is the position of
+// the letter in the alphabet; IDs without one are omitted. us-east-1 has other letters: zone ID use1-az3 does not have most
+// new instance types, and in most accounts it is zone e.
 func zones(region string, ids []string) []zone {
 	letters := map[string]byte{}
 	if region == "us-east-1" {

@@ -213,8 +213,8 @@ var (
 	written  = regexp.MustCompile(`"([a-z0-9.-]+/[a-z0-9-]+)"`)
 )
 
-// namesInCode returns the names of the form domain/name in string literals of the controller's code, and the exported
-// identifiers that it uses.
+// namesInCode returns the names of the form domain/name in string literals of the code in cmd, internal, provider and
+// engine, and the exported identifiers that it uses.
 func namesInCode(root string) (names map[string][]string, selected map[string]bool, err error) {
 	names, selected = map[string][]string{}, map[string]bool{}
 	for _, dir := range []string{"cmd", "internal", "provider", "engine"} {

@@ -87,7 +87,8 @@ func readPage(file string) (Page, error) {
 	return p, err
 }
 
-// Parse returns the blocks of a page's text. Indented code blocks and unknown words after a fence are errors.
+// Parse returns the blocks of a page's text. Indented code blocks, unknown words after a fence and a fence that is not
+// closed are errors.
 func Parse(page, text string) ([]Block, error) {
 	var blocks []Block
 	var open *Block
