@@ -7,8 +7,9 @@ const (
 	// "true". On pods, the value may also be a positive Go duration, measured
 	// from the start of the pod.
 	DoNotDisruptAnnotationKey = Group + "/do-not-disrupt"
-	// DoNotRepairAnnotationKey with the value "true" excludes a node from repair, both by replacement and by reboot. It
-	// is read from the Node if the node is registered, else from the NodeClaim.
+	// DoNotRepairAnnotationKey with the value "true" excludes a node from repair, both by
+	// replacement and by reboot. It is read from the Node, to which registration copies the
+	// annotations of the NodeClaim.
 	DoNotRepairAnnotationKey = Group + "/do-not-repair"
 	// DisruptionCostAnnotationKey on a pod is the cost of its eviction, an int32. It takes precedence over
 	// controller.kubernetes.io/pod-deletion-cost.
