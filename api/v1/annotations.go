@@ -29,9 +29,9 @@ const (
 	// which the drain of a claim ends by force, because terminationGracePeriod
 	// has elapsed.
 	NodeClaimTerminationTimestampAnnotationKey = Group + "/nodeclaim-termination-timestamp"
-	// NodeClaimMinValuesRelaxedAnnotationKey is set on claims that were planned
-	// with the minValues policy BestEffort: "true" if the claim does not meet
-	// minValues, else "false".
+	// NodeClaimMinValuesRelaxedAnnotationKey is set on each claim that
+	// Karpenter plans: "true" if the planned instance types do not meet
+	// minValues, which the minValues policy BestEffort allows, else "false".
 	NodeClaimMinValuesRelaxedAnnotationKey = Group + "/nodeclaim-min-values-relaxed"
 	// RequestedDRADriversAnnotationKey lists, separated by commas, the drivers of
 	// dynamic resources that must publish slices before the node is initialized.
