@@ -1,6 +1,6 @@
 // Package apitest holds objects that an API server with the CRDs of Karpenter
-// must accept or refuse, one case for every default, pattern, enum, bound and
-// rule.
+// must accept or refuse. There are cases for defaults, patterns, enums, bounds
+// and rules.
 //
 // The same cases run against the schema alone (package admission) and against a
 // real API server. They are written as changes to one valid object of each

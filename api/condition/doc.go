@@ -3,8 +3,8 @@
 // Conditions that together make an object ready are its dependents; they are
 // summarized in one root condition, Ready. The package promises that
 //
-//   - dependents and root always exist, Unknown from the creation of the
-//     object until a controller sets them;
+//   - Initialize and Set add missing dependents and a missing root, Unknown
+//     from the creation of the object until a controller sets them;
 //   - lastTransitionTime moves only when the status of a condition changes;
 //   - every Set stores the generation of the object in the condition;
 //   - a dependent set for an older generation does not count as healthy, so

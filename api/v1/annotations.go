@@ -7,8 +7,9 @@ const (
 	// "true". On pods, the value may also be a positive Go duration, measured
 	// from the start of the pod.
 	DoNotDisruptAnnotationKey = Group + "/do-not-disrupt"
-	// DoNotRepairAnnotationKey with the value "true" excludes a node from repair, both by replacement and by reboot. It
-	// is read from the Node if the node is registered, else from the NodeClaim.
+	// DoNotRepairAnnotationKey with the value "true" excludes a node from repair, both by
+	// replacement and by reboot. It is read from the Node, to which registration copies the
+	// annotations of the NodeClaim.
 	DoNotRepairAnnotationKey = Group + "/do-not-repair"
 	// DisruptionCostAnnotationKey on a pod is the cost of its eviction, an int32. It takes precedence over
 	// controller.kubernetes.io/pod-deletion-cost.
@@ -28,9 +29,9 @@ const (
 	// which the drain of a claim ends by force, because terminationGracePeriod
 	// has elapsed.
 	NodeClaimTerminationTimestampAnnotationKey = Group + "/nodeclaim-termination-timestamp"
-	// NodeClaimMinValuesRelaxedAnnotationKey is set on claims that were planned
-	// with the minValues policy BestEffort: "true" if the claim does not meet
-	// minValues, else "false".
+	// NodeClaimMinValuesRelaxedAnnotationKey is set on each claim that
+	// Karpenter plans: "true" if the planned instance types do not meet
+	// minValues, which the minValues policy BestEffort allows, else "false".
 	NodeClaimMinValuesRelaxedAnnotationKey = Group + "/nodeclaim-min-values-relaxed"
 	// RequestedDRADriversAnnotationKey lists, separated by commas, the drivers of
 	// dynamic resources that must publish slices before the node is initialized.

@@ -23,7 +23,9 @@ const (
 	// ConditionTypeInitialized: the node is ready, its extended resources are
 	// registered, and its startup taints are removed.
 	ConditionTypeInitialized = "Initialized"
-	// ConditionTypeConsolidatable: consolidateAfter has passed. The condition is either True or absent.
+	// ConditionTypeConsolidatable: consolidateAfter has passed, or counts as passed because of
+	// ConsolidationRequestedAnnotationKey. Claims of static NodePools do not have it. The condition
+	// is either True or absent.
 	ConditionTypeConsolidatable = "Consolidatable"
 	// ConditionTypeDrifted: the claim no longer matches its pool or class.
 	ConditionTypeDrifted = "Drifted"

@@ -76,8 +76,9 @@ const (
 	// value is one more than that of the replaced claim if repair launched the replaced claim less than 24 hours
 	// before, else 1.
 	RepairAttemptAnnotationKey = ExtGroup + "/repair-attempt"
-	// UnhealthySinceAnnotationKey (NodeClaim) lists, separated by commas, the conditions of the node that a repair
-	// policy matches, as type=status@time (RFC 3339). The time is kept if the condition is healthy for less than five
+	// UnhealthySinceAnnotationKey (NodeClaim) lists, separated by commas, the conditions of the
+	// node that a repair policy matches, or matched until less than five minutes ago, as
+	// type=status@time (RFC 3339). The time is kept if the condition is healthy for less than five
 	// minutes in between.
 	UnhealthySinceAnnotationKey = ExtGroup + "/unhealthy-since"
 	// RebootCalledAnnotationKey (NodeClaim) is when the cloud was first asked to reboot the instance (RFC 3339).

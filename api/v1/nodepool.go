@@ -95,8 +95,8 @@ type NodePoolStatus struct {
 	// +optional
 	Nodes int64 `json:"nodes"`
 
-	// Generation of the node class that the nodes of the NodePool were last compared
-	// with.
+	// Generation of the node class for which the condition NodeRegistrationHealthy
+	// holds. A change of the node class resets the condition.
 	// +optional
 	NodeClassObservedGeneration int64 `json:"nodeClassObservedGeneration,omitempty"`
 

@@ -55,8 +55,8 @@ func Capacity(m Machine, s Shape) model.Resources {
 }
 
 // memory returns the memory of a node on m in bytes. On arm64, the memory of the firmware is
-// subtracted first. overhead is the share of the rest that the hypervisor uses. It is rounded up to
-// a whole MiB, as measured on real nodes.
+// subtracted first. overhead is the share of the rest that the hypervisor uses. The amount is
+// rounded up to a whole MiB, as measured on real nodes.
 func memory(m Machine, overhead float64) int64 {
 	have := m.MemoryMiB
 	if m.arm() {

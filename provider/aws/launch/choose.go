@@ -52,9 +52,9 @@ func (c candidate) has(capacityType string) bool {
 	return slices.ContainsFunc(c.offers, func(o model.Offering) bool { return o.CapacityType == capacityType })
 }
 
-// Choose returns the types and offerings for the fleet call of a claim. aliases map deprecated label keys to stable
-// ones. Choose returns a cloud.InsufficientCapacityError if no type is left, or if the types that are left do not
-// meet the minValues of the claim.
+// Choose returns the types and offerings for the fleet call of a claim. aliases map deprecated
+// label keys to stable ones. Choose returns a cloud.InsufficientCapacityError if no type is left,
+// or if the types that are left do not meet the minValues of the claim and bestEffort is false.
 func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[string]string) (Choice, error) {
 	reqs := require.FromSpec(claim.Spec.Requirements).Normalize(aliases)
 	left := fitting(types, reqs, model.RequestsOf(claim.Spec.Resources.Requests))
@@ -117,8 +117,9 @@ func minValues(reqs require.Set) bool {
 	return false
 }
 
-// bestEffort reports whether the claim was planned with the minValues policy BestEffort. Such a claim has an
-// annotation.
+// bestEffort reports whether the claim has the annotation NodeClaimMinValuesRelaxedAnnotationKey,
+// with any value. The claims that the controller plans have it. Only claims without it must meet
+// minValues at the launch.
 func bestEffort(claim *apiv1.NodeClaim) bool {
 	_, ok := claim.Annotations[apiv1.NodeClaimMinValuesRelaxedAnnotationKey]
 	return ok
