@@ -101,6 +101,7 @@ func (c Config) withDefaults() Config {
 type Runner struct {
 	cfg      Config
 	machines map[string]*progress
+	silent   map[string]time.Time // system UUIDs of Nodes without a machine, with the time at which Resync saw them first
 }
 
 // progress is the state of a machine in its boot.

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,14 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// resyncEvery is the interval at which Run compares the Nodes with the machines.
-const resyncEvery = 20 * time.Second
+const (
+	// resyncEvery is the interval at which Run compares the Nodes with the machines.
+	resyncEvery = 20 * time.Second
+	// silence is how long a Node without heartbeats is ready: the grace period of the controller manager.
+	silence = 50 * time.Second
+)
 
 // Resync compares the Nodes with the machines. They differ if the API server was restored to an earlier state.
 //
 // A Node may be older than the work that Step did on it: then Step repeats that work. The Node of a machine that does not exist
-// any more has no kubelet, so its heartbeats end. When it is not ready any more, Resync deletes it, as the cloud controller
-// would. A machine whose Node is missing does not register again before a reboot, because a kubelet registers only when it starts.
+// any more has no kubelet. After silence it is not ready, and the cloud controller deletes it. A machine whose Node is missing does not register again before a reboot, because a kubelet registers only when it starts.
 func (r *Runner) Resync(ctx context.Context) error {
 	known := map[string]Machine{}
 	for _, m := range r.cfg.Cloud.Machines() {
@@ -25,6 +29,8 @@ func (r *Runner) Resync(ctx context.Context) error {
 			known[systemUUID(m.ID)] = m
 		}
 	}
+	s := step{Runner: r, now: r.cfg.Clock.Now()}
+	since := map[string]time.Time{}
 	nodes := r.cfg.Client.CoreV1().Nodes()
 	list, err := nodes.List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -40,20 +46,17 @@ func (r *Runner) Resync(ctx context.Context) error {
 		switch {
 		case exists:
 			r.machines[m.ID].compare(node, devices(m))
-		case node.Annotations[kwokNode] != "":
-			delete(node.Annotations, kwokNode)
-			_, err := nodes.Update(ctx, node, metav1.UpdateOptions{})
-			if err := ignoreGone(wrap("update node", node.Name, err)); err != nil {
-				return err
-			}
-		case !ready(node) && node.DeletionTimestamp.IsZero():
-			uid := node.UID
-			err := nodes.Delete(ctx, node.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-			if err := ignoreGone(wrap("delete node", node.Name, err)); err != nil {
+		case r.silent[uuid].IsZero():
+			since[uuid] = s.now
+		case s.now.Before(r.silent[uuid].Add(silence)):
+			since[uuid] = r.silent[uuid]
+		default:
+			if err := errors.Join(s.stop(ctx, node.Name), s.removeNode(ctx, uuid, node.Name)); err != nil {
 				return err
 			}
 		}
 	}
+	r.silent = since
 	return nil
 }
 
@@ -68,14 +71,4 @@ func (p *progress) compare(node *corev1.Node, devices map[corev1.ResourceName]in
 		p.equipped = p.equipped && has
 	}
 	p.stopped = p.stopped && node.Annotations[kwokNode] == ""
-}
-
-// ready reports whether the Node is ready.
-func ready(node *corev1.Node) bool {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

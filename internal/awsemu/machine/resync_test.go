@@ -47,7 +47,7 @@ func TestResyncRepeatsWork(t *testing.T) {
 	}
 }
 
-// The Node of a terminated machine is restored. It has no kubelet any more. It is deleted when it is not ready.
+// The Node of a terminated machine is restored. It has no kubelet any more, and is deleted after a while.
 func TestResyncEndsNodesWithoutMachine(t *testing.T) {
 	m := goodMachine(t)
 	m.Power = On
@@ -60,23 +60,16 @@ func TestResyncEndsNodesWithoutMachine(t *testing.T) {
 	if b.node(m.Node) != nil {
 		t.Fatal("the node of a terminated machine is there")
 	}
-	for i := range node.Status.Conditions {
-		node.Status.Conditions[i].Status = corev1.ConditionTrue
-	}
 	b.replace(node)
-	b.resync()
-	b.resync()
-	if n := b.node(m.Node); n == nil || n.Annotations[kwokNode] != "" {
-		t.Fatalf("node is %+v, want it without heartbeats", n)
-	}
-	for i := range node.Status.Conditions {
-		node.Status.Conditions[i].Status = corev1.ConditionUnknown
-	}
-	delete(node.Annotations, kwokNode)
-	b.replace(node)
-	b.resync()
-	if b.node(m.Node) != nil {
-		t.Error("the node of a terminated machine is there although it is not ready")
+	for _, tt := range []struct {
+		after time.Duration
+		want  bool
+	}{{10 * time.Second, true}, {30 * time.Second, true}, {59 * time.Second, true}, {60 * time.Second, false}} {
+		b.clock.SetTime(start.Add(tt.after))
+		b.resync()
+		if there := b.node(m.Node) != nil; there != tt.want {
+			t.Errorf("after %v the node is there: %t, want %t", tt.after, there, tt.want)
+		}
 	}
 }
 
