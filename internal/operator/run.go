@@ -240,7 +240,7 @@ func newManager(ctx context.Context, p Program, end func(error)) (ctrl.Manager, 
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
 	if lock != nil {
-		//nolint:staticcheck // the recorder of events.k8s.io does not implement the interface of the lock
+		//lint:ignore SA1019 the recorder of events.k8s.io does not implement the interface of the lock
 		lock.LockConfig.EventRecorder = mgr.GetEventRecorderFor(lock.Identity())
 	}
 	ready := func(req *http.Request) error { return serves(req.Context(), mgr) }
