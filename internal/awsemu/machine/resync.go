@@ -21,7 +21,8 @@ const (
 // Resync compares the Nodes with the machines. They differ if the API server was restored to an earlier state.
 //
 // A Node may be older than the work that Step did on it: then Step repeats that work. The Node of a machine that does not exist
-// any more has no kubelet. After silence it is not ready, and the cloud controller deletes it. A machine whose Node is missing does not register again before a reboot, because a kubelet registers only when it starts.
+// any more has no kubelet. After silence it is not ready, and the cloud controller deletes it. A machine whose Node is missing
+// does not register again before a reboot, because a kubelet registers only when it starts.
 func (r *Runner) Resync(ctx context.Context) error {
 	known := map[string]Machine{}
 	for _, m := range r.cfg.Cloud.Machines() {
