@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,13 +73,13 @@ func TestClaimFor(t *testing.T) {
 
 // Launch returns the claims that it created, even if the creation of another claim failed.
 func TestLaunchPartly(t *testing.T) {
-	calls := 0
+	var calls atomic.Int32 // claims are created in parallel
 	c := fake.NewClientBuilder().WithScheme(api.Scheme()).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if o.GetLabels()["fail"] != "" {
 				return errors.New("refused")
 			}
-			calls++
+			calls.Add(1)
 			return c.Create(ctx, o, opts...)
 		},
 	}).Build()
@@ -87,7 +88,7 @@ func TestLaunchPartly(t *testing.T) {
 	launches, err := (&Actor{Client: c, Labels: apiv1.CoreLabels()}).Launch(t.Context(), &model.Plan{
 		Nodes: []model.PlannedNode{plannedNode(), bad, plannedNode()},
 	})
-	if err == nil || len(launches) != 2 || calls != 2 {
+	if err == nil || len(launches) != 2 || calls.Load() != 2 {
 		t.Errorf("%d launched, error %v; want 2 and an error", len(launches), err)
 	}
 }

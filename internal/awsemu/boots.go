@@ -76,7 +76,7 @@ func (h hardware) Machines() []machine.Machine {
 			Type: t, Zone: i.Zone, ZoneID: i.ZoneID, Region: h.e.world.Region(), Arch: i.Arch,
 			Family: string(i.Image.Family), Variant: i.Image.Variant, Kubernetes: i.Image.Kubernetes,
 			UserData: i.Data.UserData, RootGiB: rootGiB(i), EFAs: fabricAdapters(i),
-			RunningAt: i.RunningAt, BootDelay: time.Duration(boot.Delay), NeverJoins: boot.Never, LastWords: boot.Console,
+			RunningAt: i.RunningAt, Reboots: i.Reboots, BootDelay: time.Duration(boot.Delay), NeverJoins: boot.Never, LastWords: boot.Console,
 		}
 		if !m.NeverJoins && h.e.turnedAway(i) {
 			m.NeverJoins, m.LastWords = true, "kubelet: Unable to register node with API server: Unauthorized"

@@ -106,9 +106,20 @@ type Version struct {
 	Number, Commit string
 }
 
-// Run runs the program until ctx is done. It returns an error if the program cannot start, or if the manager ends early,
-// such as when it loses its lease.
+// Run runs the program until ctx is done. It returns an error if the program cannot start, if the manager ends early, such as
+// when it loses its Lease, or if the API server was restored to an earlier state.
 func Run(ctx context.Context, p Program) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	err := run(ctx, p, end)
+	if restored := (*restoredError)(nil); errors.As(context.Cause(ctx), &restored) {
+		return fmt.Errorf("run: %w", restored)
+	}
+	return err
+}
+
+// run is Run. It calls end if the API server was restored to an earlier state.
+func run(ctx context.Context, p Program, end func(error)) error {
 	ctrl.SetLogger(p.Log)
 	klog.SetLogger(p.Log)
 	if limit, ok := p.Settings.SoftMemoryLimit(); ok {
@@ -126,7 +137,7 @@ func Run(ctx context.Context, p Program) error {
 	now := apiclock.New(p.Clock, p.Log.WithName("clock"))
 	p.Rest = rest.CopyConfig(p.Rest)
 	p.Rest.Wrap(now.Wrap)
-	mgr, err := newManager(ctx, p)
+	mgr, err := newManager(ctx, p, end)
 	if err != nil {
 		return err
 	}
@@ -181,8 +192,9 @@ func start(ctx context.Context, mgr ctrl.Manager, p Program, provider Provider, 
 	return nil
 }
 
-// newManager returns the manager with its clients, ports, lease and probes.
-func newManager(ctx context.Context, p Program) (ctrl.Manager, error) {
+// newManager returns the manager with its clients, ports, lease and probes. It calls end if the API server was restored to an
+// earlier state.
+func newManager(ctx context.Context, p Program, end func(error)) (ctrl.Manager, error) {
 	s := p.Settings
 	scheme := api.Scheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -191,9 +203,12 @@ func newManager(ctx context.Context, p Program) (ctrl.Manager, error) {
 	config := rest.CopyConfig(p.Rest)
 	config.QPS, config.Burst = float32(s.KubeClientQPS), s.KubeClientBurst
 	config.UserAgent = "karpenter/" + p.Version.Number
-	// The lease has a separate client, so that the rate limit of other requests does not delay its renewal.
-	lease := rest.CopyConfig(p.Rest)
-	lease.UserAgent = "karpenter-lease/" + p.Version.Number
+	leaseConfig := rest.CopyConfig(p.Rest)
+	leaseConfig.UserAgent = "karpenter-lease/" + p.Version.Number
+	lock, err := newLock(leaseConfig, s, end)
+	if err != nil {
+		return nil, err
+	}
 	options := ctrl.Options{
 		Scheme:   scheme,
 		Logger:   p.Log,
@@ -211,8 +226,11 @@ func newManager(ctx context.Context, p Program) (ctrl.Manager, error) {
 		LeaderElection:                !s.DisableLeaderElection,
 		LeaderElectionID:              s.LeaderElectionName,
 		LeaderElectionNamespace:       s.LeaderElectionNamespace,
-		LeaderElectionConfig:          lease,
+		RenewDeadline:                 new(renewDeadline),
 		LeaderElectionReleaseOnCancel: true,
+	}
+	if lock != nil {
+		options.LeaderElectionResourceLockInterface = lock
 	}
 	if p.Manager != nil {
 		p.Manager(&options)
@@ -220,6 +238,10 @@ func newManager(ctx context.Context, p Program) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	if lock != nil {
+		//lint:ignore SA1019 the recorder of events.k8s.io does not implement the interface of the lock
+		lock.LockConfig.EventRecorder = mgr.GetEventRecorderFor(lock.Identity())
 	}
 	ready := func(req *http.Request) error { return serves(req.Context(), mgr) }
 	if err := errors.Join(

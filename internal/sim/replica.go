@@ -67,8 +67,6 @@ func (p *processes) operate(ctx context.Context, r *replica) error {
 		Manager: func(o *ctrl.Options) {
 			o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
 			o.Controller = config.Controller{SkipNameValidation: new(true)}
-			// With a LeaderElectionConfig, the manager makes a second event recorder, and never ends its goroutines.
-			o.LeaderElectionConfig = nil
 			o.NewClient = orderLists(o.NewClient)
 		},
 		Provider: func(ctx context.Context, env operator.Env) (operator.Provider, error) {

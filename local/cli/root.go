@@ -134,7 +134,7 @@ func newRoot(programs Programs) *cobra.Command {
 		&cobra.Group{ID: "use", Title: "Use the cluster:"},
 		&cobra.Group{ID: "parts", Title: "Parts of the cluster (started by up):"},
 	)
-	add(root, "cluster", a.up(), a.down(), a.status())
+	add(root, "cluster", a.up(), a.down(), a.status(), a.snapshot(), a.restore())
 	add(root, "use", a.demo(), a.kubectl(), a.aws(), a.kubeconfig(), a.logs())
 	for _, part := range programs.Parts {
 		add(root, "parts", partCommand(part))

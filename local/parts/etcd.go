@@ -15,6 +15,10 @@ type etcdOptions struct {
 	dataDir   string
 	clientURL string
 	peerURL   string
+	// snapshot is the file from which the data directory is made if it does not exist; empty to start without data.
+	// bumpRevision is added to the revision of the snapshot.
+	snapshot     string
+	bumpRevision uint64
 }
 
 func newEtcd() *cobra.Command {
@@ -27,6 +31,8 @@ func newEtcd() *cobra.Command {
 	cmd.Flags().StringVar(&o.dataDir, "data-dir", "", "Directory of the data")
 	cmd.Flags().StringVar(&o.clientURL, "client-url", "", "URL for clients")
 	cmd.Flags().StringVar(&o.peerURL, "peer-url", "", "URL for other members")
+	cmd.Flags().StringVar(&o.snapshot, "restore", "", "Snapshot to make the directory of the data from, if there is none")
+	cmd.Flags().Uint64Var(&o.bumpRevision, "bump-revision", 0, "How far to increase the revision of the snapshot")
 	return cmd
 }
 
@@ -62,6 +68,9 @@ func (o etcdOptions) config() (*embed.Config, error) {
 func (o etcdOptions) run(ctx context.Context) error {
 	cfg, err := o.config()
 	if err != nil {
+		return err
+	}
+	if err := o.restore(); err != nil {
 		return err
 	}
 	server, err := embed.StartEtcd(cfg)

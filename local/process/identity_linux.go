@@ -53,8 +53,9 @@ func (id ID) Wait(ctx context.Context) error {
 	}
 	defer unix.Close(fd)
 	// If another process has the ID by now, the process has ended. From here on only the descriptor is used, because
-	// an ending process has no command line, but may still listen on its ports.
-	if born, err := birth(id.PID); err != nil || born != id.Born {
+	// an ending process has no command line, but may still listen on its ports. It has ended with its last thread. Its first
+	// thread may be a zombie before that.
+	if born, err := birth(id.PID); !errors.Is(err, errDead) && (err != nil || born != id.Born) {
 		return nil
 	}
 	for {

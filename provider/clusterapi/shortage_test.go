@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,37 +91,38 @@ func TestShortages(t *testing.T) {
 // A launch whose Machine never gets a provider ID ends at its deadline. The error has the reason. The next launch uses
 // another offering.
 func TestHungCreate(t *testing.T) {
-	w := newWorld(t)
-	w.hung = true
-	p := w.provider()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	overdue := errors.New("the launch took too long")
-	created := make(chan error)
-	go func() {
-		_, err := p.Create(ctx, w.claim(t, "a"))
-		created <- err
-	}()
-	for w.alive(t) == 0 && t.Context().Err() == nil {
-	}
-	cancel(overdue)
-	err := <-created
-	var failed *cloud.LaunchError
-	if !errors.As(err, &failed) || failed.Reason != reasonProvisioning {
-		t.Fatalf("error is %v, want the reason %s", err, reasonProvisioning)
-	}
-	w.mu.Lock()
-	w.hung = false
-	w.mu.Unlock()
-	i, err := p.Create(t.Context(), w.claim(t, "b"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if i.Labels[corev1.LabelTopologyZone] == "a" && i.Labels[corev1.LabelInstanceTypeStable] == "small" {
-		t.Error("the next launch takes the offering that hung")
-	}
-	w.deleteAll(t, "a")
-	w.deleteAll(t, "b")
-	w.wantObjects(t, 0)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.hung = true
+		p := w.provider()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		overdue := errors.New("the launch took too long")
+		created := make(chan error)
+		go func() {
+			_, err := p.Create(ctx, w.claim(t, "a"))
+			created <- err
+		}()
+		synctest.Wait() // the launch polls
+		cancel(overdue)
+		err := <-created
+		var failed *cloud.LaunchError
+		if !errors.As(err, &failed) || failed.Reason != reasonProvisioning {
+			t.Fatalf("error is %v, want the reason %s", err, reasonProvisioning)
+		}
+		w.mu.Lock()
+		w.hung = false
+		w.mu.Unlock()
+		i, err := p.Create(t.Context(), w.claim(t, "b"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i.Labels[corev1.LabelTopologyZone] == "a" && i.Labels[corev1.LabelInstanceTypeStable] == "small" {
+			t.Error("the next launch takes the offering that hung")
+		}
+		w.deleteAll(t, "a")
+		w.deleteAll(t, "b")
+		w.wantObjects(t, 0)
+	})
 }
 
 // delays passes the messages of the events LaunchDelayed to a channel, which must have room for one.
@@ -167,22 +169,23 @@ func TestDelayIsPublished(t *testing.T) {
 
 // The end of a process during a launch records no shortage of the offering.
 func TestStopIsNoShortage(t *testing.T) {
-	w := newWorld(t)
-	w.hung = true
-	p := w.provider()
-	ctx, stop := context.WithCancel(t.Context())
-	created := make(chan error)
-	go func() {
-		_, err := p.Create(ctx, w.claim(t, "a"))
-		created <- err
-	}()
-	for w.alive(t) == 0 && t.Context().Err() == nil {
-	}
-	stop()
-	<-created
-	if p.shortages.short(offeringKey{namespace, clusterName, "small", "a"}) {
-		t.Error("the offering is not used any more")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.hung = true
+		p := w.provider()
+		ctx, stop := context.WithCancel(t.Context())
+		created := make(chan error)
+		go func() {
+			_, err := p.Create(ctx, w.claim(t, "a"))
+			created <- err
+		}()
+		synctest.Wait() // the launch polls
+		stop()
+		<-created
+		if p.shortages.short(offeringKey{namespace, clusterName, "small", "a"}) {
+			t.Error("the offering is not used any more")
+		}
+	})
 }
 
 // A final failure of the infrastructure is reported in the condition of the claim. The Machine is kept for inspection.

@@ -43,12 +43,17 @@ func (s *step) adopt(ctx context.Context, m Machine) error {
 
 // remove deletes the Node of a terminated instance, unless another machine has the name now.
 func (s *step) remove(ctx context.Context, id, name string) error {
+	return s.removeNode(ctx, systemUUID(id), name)
+}
+
+// removeNode deletes the Node of the machine with the system UUID, unless another machine has the name now.
+func (s *step) removeNode(ctx context.Context, uuid, name string) error {
 	nodes := s.cfg.Client.CoreV1().Nodes()
 	node, err := nodes.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return ignoreGone(wrap("get node", name, err))
 	}
-	if node.Status.NodeInfo.SystemUUID != systemUUID(id) || !node.DeletionTimestamp.IsZero() {
+	if node.Status.NodeInfo.SystemUUID != uuid || !node.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	return ignoreGone(wrap("delete node", name, nodes.Delete(ctx, name, metav1.DeleteOptions{})))

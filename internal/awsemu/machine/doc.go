@@ -7,6 +7,6 @@
 //
 // The annotation kwok.x-k8s.io/node=fake hands the Node over to kwok, which emulates heartbeats and pods.
 //
-// Step executes all work that is due and returns the time of the next work. Run calls Step at these times. The state is in
-// memory. After a restart there are no instances, so Run first deletes the Nodes without an instance.
+// Step executes all work that is due and returns the time of the next work. Run calls Step at these times, and Resync
+// periodically. The state is in memory. After a restart there are no instances, so Run first deletes the Nodes without an instance.
 package machine

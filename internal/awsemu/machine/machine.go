@@ -37,6 +37,7 @@ type Machine struct {
 
 	Power      Power
 	RunningAt  time.Time
+	Reboots    int           // number of reboots
 	BootDelay  time.Duration // replaces Config.BootDelay if positive
 	NeverJoins bool
 	// LastWords is the console output of a machine that does not join.
@@ -100,11 +101,13 @@ func (c Config) withDefaults() Config {
 type Runner struct {
 	cfg      Config
 	machines map[string]*progress
+	silent   map[string]time.Time // system UUIDs of Nodes without a machine, with the time at which Resync saw them first
 }
 
 // progress is the state of a machine in its boot.
 type progress struct {
 	node     string
+	reboots  int  // reboots of the machine that the other fields take into account
 	done     bool // the boot succeeded or failed for good; it is not repeated
 	joined   bool
 	joinedAt time.Time
@@ -126,8 +129,18 @@ func (r *Runner) Run(ctx context.Context) error {
 	if err := r.Sweep(ctx); err != nil {
 		return err
 	}
+	resync := r.cfg.Clock.Now().Add(resyncEvery)
 	for {
+		if now := r.cfg.Clock.Now(); !now.Before(resync) {
+			resync = now.Add(resyncEvery)
+			if err := r.Resync(ctx); err != nil {
+				r.cfg.Log.Warn("compare nodes with machines", "error", err)
+			}
+		}
 		next := r.Step(ctx)
+		if next.IsZero() || resync.Before(next) {
+			next = resync
+		}
 		if due := r.cfg.Cloud.Settle(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
 			next = due
 		}
@@ -166,7 +179,7 @@ func (r *Runner) Step(ctx context.Context) time.Time {
 		seen[m.ID] = true
 		p := r.machines[m.ID]
 		if p == nil {
-			p = &progress{node: m.Node}
+			p = &progress{node: m.Node, reboots: m.Reboots}
 			r.machines[m.ID] = p
 		}
 		s.move(ctx, m, p)
@@ -218,6 +231,9 @@ func (s *step) move(ctx context.Context, m Machine, p *progress) {
 	case Starting:
 		s.at(m.RunningAt)
 	case On:
+		if p.reboots != m.Reboots { // the kubelet starts and registers again
+			*p = progress{node: m.Node, reboots: m.Reboots}
+		}
 		s.boot(ctx, m, p)
 		s.serve(ctx, m, p)
 	case Stopping:

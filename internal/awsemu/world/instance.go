@@ -242,6 +242,7 @@ func (w *World) Reboot(ids []string) *wire.Error {
 	for _, id := range ids {
 		w.instances[id].Reboots++
 	}
+	w.notify()
 	return nil
 }
 

@@ -129,7 +129,7 @@ func (w *World) reset() {
 	}
 }
 
-// Changed returns a channel that is signalled when instances are launched or terminated, for loops that wait for the
+// Changed returns a channel that is signalled when instances are launched, rebooted or terminated, for loops that wait for the
 // clock. Several signals may be merged into one.
 func (w *World) Changed() <-chan struct{} { return w.changed }
 

@@ -23,6 +23,7 @@ var (
 	binaries = flag.String("binaries", "../../../bin", "where karpenter-local and karpenter are")
 	logs     = flag.String("logs", "", "directory to keep the logs of the cluster in")
 	churn    = flag.Duration("churn", 30*time.Minute, "how long TestChurn keeps the controllers busy")
+	age      = flag.Duration("age", 2*time.Minute, "age of the snapshot that TestStateRestored restores, at least")
 )
 
 func TestMain(m *testing.M) {

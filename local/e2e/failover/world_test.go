@@ -155,18 +155,13 @@ func alive(i control.Instance) bool { return i.State == "pending" || i.State == 
 
 // lacks returns what is missing or too much, empty if nothing is.
 func (w world) lacks(pods int) string {
-	claims, nodes, instances, busy := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	claims, nodes, instances, busy := map[string]bool{}, map[string]bool{}, w.running(), map[string]bool{}
 	for i := range w.claims {
 		claims[w.claims[i].Status.ProviderID] = true
 	}
 	for i := range w.nodes {
 		if n := &w.nodes[i]; n.Labels[apiv1.NodeInitializedLabelKey] == "true" {
 			nodes[n.Spec.ProviderID] = true
-		}
-	}
-	for _, i := range w.instances {
-		if alive(i) {
-			instances["aws:///"+i.Zone+"/"+i.ID] = true
 		}
 	}
 	for i := range w.pods {

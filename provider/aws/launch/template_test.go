@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -239,20 +240,23 @@ func TestShelf(t *testing.T) {
 }
 
 func TestShelfDoesNotWaitForOthers(t *testing.T) {
-	d := &drawer{names: map[string]bool{}, hang: make(chan struct{})}
-	s := NewShelf(d, "c", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	done := make(chan error, 1)
-	go func() { done <- s.Ensure(t.Context(), []Template{{Name: "slow"}}) }()
-	if err := s.Ensure(t.Context(), []Template{{Name: "quick"}}); err != nil {
-		t.Error(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.Ensure(ctx, []Template{{Name: "slow"}}); err == nil {
-		t.Error("Ensure of a template that is not created yet succeeds with a cancelled context")
-	}
-	close(d.hang)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := &drawer{names: map[string]bool{}, hang: make(chan struct{})}
+		s := NewShelf(d, "c", clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+		done := make(chan error, 1)
+		go func() { done <- s.Ensure(t.Context(), []Template{{Name: "slow"}}) }()
+		synctest.Wait() // the creation of the template hangs
+		if err := s.Ensure(t.Context(), []Template{{Name: "quick"}}); err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Ensure(ctx, []Template{{Name: "slow"}}); err == nil {
+			t.Error("Ensure of a template that is not created yet succeeds with a cancelled context")
+		}
+		close(d.hang)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
