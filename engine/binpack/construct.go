@@ -97,13 +97,17 @@ const (
 	// If the ratio of the best pattern is below poorRatio, dual prices are updated before a bin is opened, unless no
 	// copies were packed since the last update.
 	poorRatio = 0.985
+	// takeShare is the largest share of the value of the remaining copies in the bins that one pattern opens, see take.
+	takeShare = 0.1
 )
 
 // open opens the pattern that best returns, until there is none, and returns the patterns of all opened bins. If reprice is
-// true, it updates the dual prices as repriceShare and poorRatio say.
+// true, it updates the dual prices as repriceShare and poorRatio say. With one price group and no scarce cardinality, it then
+// opens few bins before it chooses the next pattern, see take.
 func (s *search) open(reprice bool) []*pattern {
 	var bins []*pattern
 	d := s.demand
+	few := reprice && d.groups == 1 && len(d.scarce) == 0
 	for {
 		best := s.best()
 		if best == nil {
@@ -117,7 +121,7 @@ func (s *search) open(reprice bool) []*pattern {
 				return bins
 			}
 		}
-		bins = append(bins, s.take(best, reprice)...)
+		bins = append(bins, s.take(best, few)...)
 		if d.sum(); d.total <= 0 {
 			return bins
 		}
@@ -213,16 +217,16 @@ func (s *search) bestIn(c *candidate, anchor *itemType) *pattern {
 }
 
 // take changes p to a cheaper bin type if possible (see resize), and opens it as often as copies, budgets and supplies
-// allow. If reprice is true, it opens at most as many bins as hold the value after which dual prices are updated (see
-// repriceShare), but at least one. It returns p once for each opened bin.
-func (s *search) take(p *pattern, reprice bool) []*pattern {
+// allow. If few is true, the bins hold at most takeShare of the value of the remaining copies, unless one bin holds more. It
+// returns p once for each opened bin.
+func (s *search) take(p *pattern, few bool) []*pattern {
 	p.resize()
 	p.setCharge(s.in.options.RelaxDistinct)
 	times := int(min(p.catalog.affordCharged(p.charged(), p.typ), math.MaxInt32))
 	for _, x := range p.parts {
 		times = min(times, x.item.left/x.n)
 	}
-	if most := (1 - repriceShare) * s.demand.total / p.value; reprice && most < float64(times) {
+	if most := takeShare * s.demand.total / p.value; few && most < float64(times) {
 		times = max(1, int(most))
 	}
 	p.move(times)

@@ -97,8 +97,8 @@ func (p *pricing) solve() bool {
 	prices, _ := p.covering.Solve(needs)
 	if len(p.bins) == 1 {
 		divide(prices[0], needs[0], &p.bins[0])
-	} else {
-		p.smooth(prices, needs)
+	} else if d.groups == 1 {
+		p.smooth(prices[0], needs)
 	}
 	for _, t := range d.byValue {
 		// a copy that uses only dimensions with price 0 still has a small value
@@ -110,32 +110,27 @@ func (p *pricing) solve() bool {
 }
 
 // smooth replaces the dual prices by a mean: of these prices and, for each dimension with a need, of those for needs that are
-// higher by needShift in that dimension. Dual prices are equal for all needs of similar proportions, and jump where the
+// higher by needShift in that dimension. It leaves out scarce cardinalities. Dual prices are equal for all needs of similar proportions, and jump where the
 // optimum uses other bin types. Until a jump, all bin types of the optimum have the same ratio, and construction may use too
 // many of one. Then the remaining copies suit none of the types. Close to a jump the mean prefers the bin types that both
-// optima use. The mean is a feasible solution of the dual program, because its terms are.
-func (p *pricing) smooth(prices, needs [][]float64) {
+// optima use. The mean is a feasible solution of the dual program, because its terms are. There must be one price group. With
+// several, the further solves would take too long.
+func (p *pricing) smooth(prices []float64, needs [][]float64) {
 	n := 1.0
-	for r := range needs[0] {
-		if !slices.ContainsFunc(needs, func(need []float64) bool { return need[r] > 0 }) {
+	for r, need := range needs[0][:p.candidates.width-len(p.demand.scarce)] {
+		if need == 0 {
 			continue
 		}
-		for _, need := range needs {
-			need[r] *= 1 + needShift
-		}
-		more, _ := p.covering.Solve(needs)
-		for g, need := range needs {
-			need[r] /= 1 + needShift
-			for d, v := range more[g] {
-				prices[g][d] += v
-			}
+		needs[0][r] = need * (1 + needShift)
+		more, _ := p.covering.SolveAgain(needs)
+		needs[0][r] = need
+		for d, v := range more[0] {
+			prices[d] += v
 		}
 		n++
 	}
-	for _, price := range prices {
-		for r := range price {
-			price[r] /= n
-		}
+	for r := range prices {
+		prices[r] /= n
 	}
 }
 

@@ -199,6 +199,16 @@ func (c *Covering) cheapest(cuts []cut) []float64 {
 // Solve returns the dual prices and a lower bound on the cost of bins that cover the needs. needs[g][r] is the need of
 // group g in dimension r; prices are indexed in the same way. A group with a need must have a bin that admits it.
 func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
+	if c.groups == 1 {
+		c.program.Pivots = 0
+		c.program.Reset()
+	}
+	return c.SolveAgain(needs)
+}
+
+// SolveAgain is Solve for needs that differ little from those of the last solve. It starts from the last basis, even with a
+// single group.
+func (c *Covering) SolveAgain(needs [][]float64) (prices [][]float64, cost float64) {
 	c.prepare(needs)
 	c.flat = make([]float64, c.groups*c.dimensions+len(c.Supplies))
 	prices = make([][]float64, c.groups)
@@ -227,7 +237,7 @@ func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
 }
 
 // prepare sets the objective to the needs and supplies. If there are too many cuts (maxCuts), it removes all except those of boundPrice.
-// It restarts the program from y = 0 after exactPivots pivots, or if there is a single group.
+// It restarts the program from y = 0 after exactPivots pivots.
 func (c *Covering) prepare(needs [][]float64) {
 	objective := make([]float64, 0, c.groups*c.dimensions+len(c.Supplies))
 	for _, need := range needs {
@@ -239,7 +249,7 @@ func (c *Covering) prepare(needs [][]float64) {
 	if c.program.Rows() > maxCuts*len(objective) {
 		c.reset()
 	}
-	if c.program.Pivots > exactPivots || c.groups == 1 {
+	if c.program.Pivots > exactPivots {
 		c.program.Pivots = 0
 		c.program.Reset()
 	}
