@@ -110,11 +110,11 @@ func (p *pricing) solve() bool {
 }
 
 // smooth replaces the dual prices by a mean: of these prices and, for each dimension with a need, of those for needs that are
-// higher by needShift in that dimension. It leaves out scarce cardinalities. Dual prices are equal for all needs of similar proportions, and jump where the
-// optimum uses other bin types. Until a jump, all bin types of the optimum have the same ratio, and construction may use too
-// many of one. Then the remaining copies suit none of the types. Close to a jump the mean prefers the bin types that both
-// optima use. The mean is a feasible solution of the dual program, because its terms are. There must be one price group. With
-// several, the further solves would take too long.
+// higher by needShift in that dimension. It leaves out scarce cardinalities. Dual prices are equal for all needs of similar
+// proportions, and jump where the optimum uses other bin types. Until a jump, all bin types of the optimum have the same
+// ratio, and construction may use too many of one. Then the remaining copies suit none of the types. Close to a jump the mean
+// prefers the bin types that both optima use. The mean is a feasible solution of the dual program, because its terms are.
+// There must be one price group. With several, the further solves would take too long.
 func (p *pricing) smooth(prices []float64, needs [][]float64) {
 	n := 1.0
 	for r, need := range needs[0][:p.candidates.width-len(p.demand.scarce)] {

@@ -236,8 +236,8 @@ func (c *Covering) SolveAgain(needs [][]float64) (prices [][]float64, cost float
 	return prices, cost
 }
 
-// prepare sets the objective to the needs and supplies. If there are too many cuts (maxCuts), it removes all except those of boundPrice.
-// It restarts the program from y = 0 after exactPivots pivots.
+// prepare sets the objective to the needs and supplies. If there are too many cuts (maxCuts), it removes all except those of
+// boundPrice. It restarts the program from y = 0 after exactPivots pivots.
 func (c *Covering) prepare(needs [][]float64) {
 	objective := make([]float64, 0, c.groups*c.dimensions+len(c.Supplies))
 	for _, need := range needs {
