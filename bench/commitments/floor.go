@@ -15,6 +15,13 @@ var resources = []struct {
 	unit float64
 }{{corev1.ResourceCPU, 1000}, {corev1.ResourceMemory, 1 << 30}, {corev1.ResourcePods, 10}}
 
+// Covered prices of 0 would make the simplex method degenerate, with wrong results because of rounding. So each is raised by
+// another amount of up to tieBreak, in dollars per hour. step and prime distribute these amounts evenly.
+const (
+	tieBreak    = 1e-6
+	step, prime = 6181, 10007
+)
+
 // Floor returns a lower bound of the price beyond commitments, in dollars per hour, of on-demand nodes that hold need. daemons is
 // what DaemonSets use of each node. The bound is the optimum of
 //
@@ -23,7 +30,8 @@ var resources = []struct {
 //	            sum of use[t][c]*y[t][c] <= units[c]                            for each commitment c
 //
 // where x[t] is how many nodes of offering t no commitment covers, y[t][c] how many commitment c covers, and covered[t][c]
-// the price of such a node beyond the commitment. Floor solves the dual.
+// the price of such a node beyond the commitment. Floor solves the dual. The bound is too high by at most tieBreak for each
+// covered node.
 func Floor(types []*model.InstanceType, need, daemons model.Resources) float64 {
 	var units []float64
 	index := map[*commitment.Commitment]int{}
@@ -60,7 +68,7 @@ func Floor(types []*model.InstanceType, need, daemons model.Resources) float64 {
 				k := index[c.Commitment]
 				if units[k] > 0 {
 					row[len(resources)+k] = -float64(c.Use) / units[k]
-					p.AddRow(row, o.CoveredPrice)
+					p.AddRow(row, o.CoveredPrice+tieBreak*float64(p.Rows()*step%prime)/prime)
 				}
 			}
 			break // prices do not differ between zones, and commitments count in all of them

@@ -19,6 +19,9 @@ type candidate struct {
 	capacity []float64 // by dimension, divided by Problem.Units; then by scarce cardinality
 	price    float64   // the price of the cheapest offer that any item type may use, without the fee
 	holdsAll bool      // a bin can hold a copy of each item type that may use the catalog
+	// draw is what a bin of a Paid type uses of its supply, as a share of what was left when the search began. It is 0 for
+	// other types, and if a catalog has a budget.
+	draw float64
 	// groupPrice[g] is the price of a bin for items of price group g (items that pay the same prices), with the fee. It is
 	// +Inf if a bin holds no remaining copy of the group. updateGroupPrices sets it.
 	groupPrice []float64
@@ -55,6 +58,7 @@ type groupUse struct {
 
 func newCandidates(in *instance, d *demand) *candidates {
 	c := &candidates{catalogs: in.catalogs, demand: d, width: in.problem.Dimensions + len(d.scarce)}
+	budgeted := hasBudget(in.problem)
 	for _, cat := range in.catalogs {
 		var held typeset.Tally
 		all := 0
@@ -79,6 +83,9 @@ func newCandidates(in *instance, d *demand) *candidates {
 				if u := &uses[i]; u.types.Has(j) {
 					x.price = min(x.price, u.offers.price[j])
 				}
+			}
+			if t := &cat.types[j]; t.Paid && !budgeted {
+				x.draw = float64(t.draw()) / float64(cat.supplies[t.Supply])
 			}
 			c.list = append(c.list, x)
 		}
@@ -123,7 +130,7 @@ func (c *candidates) usesOf(cat *catalog) []groupUse {
 
 // relevant returns the candidates that are bins of the linear relaxation, in order of index. These are the candidates for
 // which open is true and that hold a remaining copy. It omits dominated candidates, because the dual constraints of the
-// candidates that dominate them imply theirs.
+// candidates that dominate them imply theirs. Candidates that draw from a supply dominate none.
 func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
 	var list []*candidate
 	for _, x := range c.list {
@@ -132,7 +139,7 @@ func (c *candidates) relevant(open func(*candidate) bool) []*candidate {
 		}
 	}
 	slices.SortFunc(list, func(a, b *candidate) int { return a.index - b.index })
-	return c.undominated(list, func(*candidate) bool { return true })
+	return c.undominated(list, func(x *candidate) bool { return x.draw == 0 })
 }
 
 // undominated returns the list without candidates that another one with a lower price dominates (see dominates). The price
@@ -219,7 +226,7 @@ func (c *candidate) appendBins(out []lp.CoverBin) []lp.CoverBin {
 		if math.IsInf(price, 1) || slices.ContainsFunc(out[from:], func(b lp.CoverBin) bool { return b.Price == price }) {
 			continue
 		}
-		b := lp.CoverBin{Key: c.index, Capacity: c.capacity, Price: price}
+		b := lp.CoverBin{Key: c.index, Capacity: c.capacity, Price: price, Draw: c.draw, Supply: max(0, c.catalog.types[c.typ].Supply)}
 		for g, v := range c.groupPrice {
 			if v <= price {
 				b.Groups |= 1 << g

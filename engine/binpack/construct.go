@@ -40,6 +40,8 @@ const (
 	usualSample = 600
 	// bestAround stops when the best ratio is at least nearBound times the upper bound on the ratio in the next candidate.
 	nearBound = 0.999
+	// bestIn tries a further rule if a pattern in a Paid bin type holds less than fullShare of its upper bound.
+	fullShare = 0.95
 )
 
 func (s *search) chooseEffort() effort {
@@ -95,13 +97,17 @@ const (
 	// If the ratio of the best pattern is below poorRatio, dual prices are updated before a bin is opened, unless no
 	// copies were packed since the last update.
 	poorRatio = 0.985
+	// takeShare is the largest share of the value of the remaining copies in the bins that one pattern opens, see take.
+	takeShare = 0.1
 )
 
 // open opens the pattern that best returns, until there is none, and returns the patterns of all opened bins. If reprice is
-// true, it updates the dual prices as repriceShare and poorRatio say.
+// true, it updates the dual prices as repriceShare and poorRatio say. With one price group and no scarce cardinality, it then
+// opens few bins before it chooses the next pattern, see take.
 func (s *search) open(reprice bool) []*pattern {
 	var bins []*pattern
 	d := s.demand
+	few := reprice && d.groups == 1 && len(d.scarce) == 0
 	for {
 		best := s.best()
 		if best == nil {
@@ -115,7 +121,7 @@ func (s *search) open(reprice bool) []*pattern {
 				return bins
 			}
 		}
-		bins = append(bins, s.take(best)...)
+		bins = append(bins, s.take(best, few)...)
 		if d.sum(); d.total <= 0 {
 			return bins
 		}
@@ -175,30 +181,53 @@ func (s *search) bestAround(anchor *itemType) *pattern {
 			continue
 		}
 		n++
-		for _, fill := range b.effort.orders {
-			p := b.build(c, anchor, fill)
-			if p == nil {
-				continue
-			}
-			if !b.effort.sparse {
-				b.polish(p)
-			}
-			if p.better(best) {
-				best = p
-			}
+		if p := s.bestIn(c, anchor); p != nil && p.better(best) {
+			best = p
 		}
 	}
 	return best
 }
 
+// bestIn returns the best of the patterns that the rules of effort.orders give in a bin of the candidate, with at least one
+// copy of the item type anchor. If it holds less than fullShare of what it could, and the type is Paid, bestIn also tries
+// byDirection, because the capacity of Paid types often has other proportions than the demand. bestIn returns nil if there is
+// no pattern.
+func (s *search) bestIn(c *candidate, anchor *itemType) *pattern {
+	b := s.builder
+	var best *pattern
+	try := func(fill order) {
+		p := b.build(c, anchor, fill)
+		if p == nil {
+			return
+		}
+		if !b.effort.sparse {
+			b.polish(p)
+		}
+		if p.better(best) {
+			best = p
+		}
+	}
+	for _, fill := range b.effort.orders {
+		try(fill)
+	}
+	if best != nil && c.catalog.types[c.typ].Paid && best.value < fullShare*min(c.value, s.demand.total) {
+		try(byDirection)
+	}
+	return best
+}
+
 // take changes p to a cheaper bin type if possible (see resize), and opens it as often as copies, budgets and supplies
-// allow. It returns p once for each opened bin.
-func (s *search) take(p *pattern) []*pattern {
+// allow. If few is true, the bins hold at most takeShare of the value of the remaining copies, unless one bin holds more. It
+// returns p once for each opened bin.
+func (s *search) take(p *pattern, few bool) []*pattern {
 	p.resize()
 	p.setCharge(s.in.options.RelaxDistinct)
 	times := int(min(p.catalog.affordCharged(p.charged(), p.typ), math.MaxInt32))
 	for _, x := range p.parts {
 		times = min(times, x.item.left/x.n)
+	}
+	if most := takeShare * s.demand.total / p.value; few && most < float64(times) {
+		times = max(1, int(most))
 	}
 	p.move(times)
 	return slices.Repeat([]*pattern{p}, times)

@@ -17,8 +17,9 @@
 //  1. Item types. Items with equal demand, offers and bin types form one item type, unless they use different
 //     scarce cardinalities (demand.go). An item class is the items of a type with equal counts and bounds (itemtype.go).
 //  2. Dual prices. A price group is the item types that pay the same price in every bin type. The linear relaxation has
-//     a dual price per price group and dimension (pricing.go). The value of a copy is its demand times these prices, in
-//     dollars per hour. Cutting planes solve the relaxation (Kelley 1960), see package lp.
+//     a dual price per price group and dimension (pricing.go). With one price group, the mean over slightly different
+//     demands replaces it. So prices change before the remaining copies suit no mix of bin types. The value of a copy is
+//     its demand times these prices, in dollars per hour. Cutting planes solve the relaxation (Kelley 1960), see package lp.
 //  3. Construction. A pattern is a set of copies that share a bin. Its ratio is its value per dollar of price. The
 //     pattern with the highest ratio that is found is opened as often as copies, budgets and supplies allow, then the next.
 //     Dual prices are updated when a twentieth of the value is packed, or if the best ratio is poor (construct.go). This

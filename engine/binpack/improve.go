@@ -10,8 +10,7 @@ const (
 	maxLooked   = 22_000
 	patience    = 16
 	// With several price groups these three limits are multiplied by groupEffort. If some bin type is Paid, they are
-	// multiplied by paidEffort instead: dual prices ignore Paid types, so only improve finds out which copies should use
-	// the supply.
+	// multiplied by paidEffort instead: dual prices do not say which copies should use the supply.
 	groupEffort = 2
 	paidEffort  = 10
 	// rivals is the number of bins that pick draws at random for each bin to close. It takes the one with the highest waste.

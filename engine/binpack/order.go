@@ -5,7 +5,7 @@ import "math"
 // An order is a rule for filling a bin: it chooses item types and adds copies of them to the pattern.
 type order func(f *filling)
 
-// orders are all rules. effort.orders has those that a search uses.
+// orders are the rules for all bins. effort.orders has those that a search uses.
 var orders = [...]order{byShare, byValue}
 
 // byValue adds copies of the item types by falling value, as many of each as fit and as f.add accepts.
@@ -16,6 +16,10 @@ func byValue(f *filling) {
 		}
 	}
 }
+
+// byDirection adds copies of any item types as match chooses them, without shares by value. It uses all dimensions of a bin
+// evenly. The copies that it leaves fill other bins less well, so it is not in orders.
+func byDirection(f *filling) { f.match(f.open, math.Inf(1)) }
 
 // byShare splits the item types, ordered by falling value, into ranges. In a range the lowest value is more than half
 // the highest. Each range fills a share of the bin: its share of the total value of remaining copies. So the first bins

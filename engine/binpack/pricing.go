@@ -1,6 +1,8 @@
 package binpack
 
 import (
+	"slices"
+
 	"github.com/karpenter-go/karpenter/engine/binpack/lp"
 	"github.com/karpenter-go/karpenter/engine/binpack/vector"
 )
@@ -14,8 +16,10 @@ type pricing struct {
 	totalAtGroupPrices float64 // demand.total when updateGroupPrices was last called; 0: call it at the next update
 	covering           *lp.Covering
 	bins               []lp.CoverBin // the bins of covering
-	open               []bool        // open[i] says that candidate i is in the relaxation: not sold out, type not Paid
+	open               []bool        // open[i] says that candidate i is in the relaxation, see solve
 	stale              bool          // bins must be recomputed
+	supplies           []int         // what is left of the supplies
+	initial            []int         // what was left of them when the search began
 }
 
 // For cheap solutions a fee is added to the price of each bin, so that there are few bins. The cost of the solution is
@@ -29,7 +33,10 @@ const (
 func newPricing(in *instance, d *demand, c *candidates) *pricing {
 	p := &pricing{
 		demand: d, candidates: c, fee: in.problem.Fee, covering: lp.NewCovering(c.width, d.groups),
-		open: make([]bool, len(c.list)), stale: true,
+		open: make([]bool, len(c.list)), stale: true, supplies: in.catalogs[0].supplies,
+	}
+	if slices.ContainsFunc(c.list, func(x *candidate) bool { return x.draw > 0 }) {
+		p.initial, p.covering.Supplies = slices.Clone(p.supplies), make([]float64, len(p.supplies))
 	}
 	d.rank()
 	if !p.update() {
@@ -61,7 +68,11 @@ func (p *pricing) update() bool {
 	return true
 }
 
-// solve solves the relaxation and sets the values of item types and candidates. It returns false as update does.
+// needShift is the relative increase of the needs in one dimension in smooth.
+const needShift = 0.15
+
+// solve solves the relaxation and sets the values of item types and candidates. It returns false as update does. The
+// relaxation has the candidates that are not sold out. Those of Paid types are only in it if they have a draw.
 func (p *pricing) solve() bool {
 	d, c := p.demand, p.candidates
 	if d.total <= p.totalAtGroupPrices/2 || p.totalAtGroupPrices == 0 {
@@ -69,20 +80,25 @@ func (p *pricing) solve() bool {
 		p.totalAtGroupPrices, p.stale = d.total, true
 	}
 	for _, x := range c.list {
-		if open := !x.soldOut() && !x.catalog.types[x.typ].Paid; open != p.open[x.index] {
+		if open := !x.soldOut() && (x.draw > 0 || !x.catalog.types[x.typ].Paid); open != p.open[x.index] {
 			p.open[x.index], p.stale = open, true
 		}
 	}
 	if p.stale {
 		p.setBins()
 	}
-	if len(p.bins) == 0 {
+	if !slices.ContainsFunc(p.bins, func(b lp.CoverBin) bool { return b.Draw == 0 }) {
 		return false
+	}
+	for i, n := range p.initial {
+		p.covering.Supplies[i] = float64(p.supplies[i]) / float64(max(1, n))
 	}
 	needs := d.needs(c.width)
 	prices, _ := p.covering.Solve(needs)
 	if len(p.bins) == 1 {
 		divide(prices[0], needs[0], &p.bins[0])
+	} else if d.groups == 1 {
+		p.smooth(prices[0], needs)
 	}
 	for _, t := range d.byValue {
 		// a copy that uses only dimensions with price 0 still has a small value
@@ -91,6 +107,31 @@ func (p *pricing) solve() bool {
 	}
 	c.value(prices)
 	return true
+}
+
+// smooth replaces the dual prices by a mean: of these prices and, for each dimension with a need, of those for needs that are
+// higher by needShift in that dimension. It leaves out scarce cardinalities. Dual prices are equal for all needs of similar
+// proportions, and jump where the optimum uses other bin types. Until a jump, all bin types of the optimum have the same
+// ratio, and construction may use too many of one. Then the remaining copies suit none of the types. Close to a jump the mean
+// prefers the bin types that both optima use. The mean is a feasible solution of the dual program, because its terms are.
+// There must be one price group. With several, the further solves would take too long.
+func (p *pricing) smooth(prices []float64, needs [][]float64) {
+	n := 1.0
+	for r, need := range needs[0][:p.candidates.width-len(p.demand.scarce)] {
+		if need == 0 {
+			continue
+		}
+		needs[0][r] = need * (1 + needShift)
+		more, _ := p.covering.SolveAgain(needs)
+		needs[0][r] = need
+		for d, v := range more[0] {
+			prices[d] += v
+		}
+		n++
+	}
+	for r := range prices {
+		prices[r] /= n
+	}
 }
 
 // divide sets the dual prices of a relaxation with a single bin type b. The optimum would price only the dimension that

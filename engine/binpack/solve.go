@@ -6,7 +6,7 @@ import "slices"
 // package comment describes the method.
 func Solve(p *Problem, o Options) *Solution {
 	s := solve(p, o)
-	if o.Fast || !hasPaid(p) || slices.ContainsFunc(p.Catalogs, func(c Catalog) bool { return len(c.Budget) > 0 }) {
+	if o.Fast || !hasPaid(p) || hasBudget(p) {
 		return s
 	}
 	return solveUnpaid(p, s, o)
@@ -17,6 +17,11 @@ func hasPaid(p *Problem) bool {
 	return slices.ContainsFunc(p.Catalogs, func(c Catalog) bool {
 		return slices.ContainsFunc(c.Types, func(t BinType) bool { return t.Paid })
 	})
+}
+
+// hasBudget reports whether some catalog has a budget.
+func hasBudget(p *Problem) bool {
+	return slices.ContainsFunc(p.Catalogs, func(c Catalog) bool { return len(c.Budget) > 0 })
 }
 
 // solveUnpaid returns the bins of s with a supply, and new bins for its other copies, packed as if all supplies were used

@@ -140,6 +140,10 @@ func (r *parser) binType(args []string) binpack.BinType {
 			t.Supply = int(r.amounts([]string{value})[0])
 		case "charge":
 			t.Charge = r.amounts(strings.Split(value, ","))
+		case "draw":
+			t.Draw = int(r.amounts([]string{value})[0])
+		case "paid":
+			t.Paid = true
 		}
 	}
 	return t

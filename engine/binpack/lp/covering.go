@@ -15,13 +15,15 @@ import (
 //	minimise    sum over b of price[b]*x[b]
 //	subject to  the capacity of all x[b] bins covers the needs of all groups, in each dimension,
 //	            a bin's capacity is divided among the groups that it admits, and x >= 0
+//	            sum over b of draw[b][s]*x[b] <= supply[s]   for each supply s
 //
-// In the dual program, y[g][r] is the dual price of a unit of dimension r for group g. The value of all needs is
-// maximised. However a bin's capacity is divided among its groups, it must not hold more value than its price:
+// In the dual program, y[g][r] is the dual price of a unit of dimension r for group g, and z[s] that of supply s. The value
+// of all needs, less that of the supplies, is maximised. However a bin's capacity is divided among its groups, it must not
+// hold more value than its price and what it draws:
 //
-//	maximise    sum over g, r of need[g][r]*y[g][r]
-//	subject to  sum over r of capacity[b][r] * max over groups g of b of y[g][r] <= price[b]   for each bin b
-//	            y >= 0
+//	maximise    sum over g, r of need[g][r]*y[g][r] - sum over s of supply[s]*z[s]
+//	subject to  sum over r of capacity[b][r] * max over groups g of b of y[g][r] <= price[b] + sum over s of draw[b][s]*z[s]
+//	            for each bin b, and y, z >= 0
 //
 // Without maxima, the constraint of a bin is one linear row for each choice of a group per dimension: too many rows.
 // Such a row is called a cut. Solve adds violated cuts until no cut is violated, at most maxRounds times (Kelley 1960). It
@@ -34,7 +36,10 @@ type Covering struct {
 	cuts               []cut      // cuts[i] is row i of program
 	program            *Program
 	ceilings           [][]float64 // ceilings[s][r] is the highest price in dimension r of any group in set s
-	flat               []float64   // the prices of all groups, one group after another
+	flat               []float64   // the prices of all groups, one group after another; then those of the supplies
+	// Supplies[s] is how much is left of supply s. Its length must not change after the first call of SetBins. If there are
+	// supplies, the cost that Solve returns is not a bound.
+	Supplies []float64
 }
 
 // A CoverBin is a bin type at one price, with the groups of items that may use it at that price.
@@ -44,6 +49,8 @@ type CoverBin struct {
 	Capacity []float64
 	Price    float64
 	Groups   GroupSet
+	Draw     float64 // what a bin draws from Supplies[Supply]; 0 if no supply limits the bins
+	Supply   int
 }
 
 // A GroupSet is a set of groups of items. Bit g is set if group g is in the set.
@@ -59,6 +66,8 @@ type cut struct {
 	capacity []float64
 	group    []int
 	groups   GroupSet // the groups in group, as a set
+	draw     float64  // CoverBin.Draw
+	supply   int      // CoverBin.Supply
 }
 
 const (
@@ -112,7 +121,7 @@ func (c *Covering) SetBins(bins []CoverBin) {
 
 // reset makes a new program. Its only cuts are those that boundPrice adds for the current bins.
 func (c *Covering) reset() {
-	c.cuts, c.program = nil, NewProgram(make([]float64, c.groups*c.dimensions))
+	c.cuts, c.program = nil, NewProgram(make([]float64, c.groups*c.dimensions+len(c.Supplies)))
 	for g := range c.groups {
 		for r := range c.dimensions {
 			c.boundPrice(g, r)
@@ -123,12 +132,12 @@ func (c *Covering) reset() {
 // boundPrice adds a cut that limits y[g][r], the dual price of dimension r for group g. Without it the dual program could be
 // unbounded. The cut is that of the bin with the most capacity in dimension r per dollar, with group g in each dimension:
 // the value of the bin's capacity, at the prices of g, is at most the bin's price. If no bin with capacity in r admits g,
-// boundPrice adds nothing.
+// boundPrice adds nothing. It considers only bins that draw from no supply.
 func (c *Covering) boundPrice(g, r int) {
 	best, most := -1, 0.0
 	for i := range c.bins {
 		b := &c.bins[i]
-		if !b.Groups.Has(g) {
+		if !b.Groups.Has(g) || b.Draw > 0 {
 			continue
 		}
 		if v := b.Capacity[r] / b.Price; v > most {
@@ -152,9 +161,12 @@ func (c *Covering) add(x cut, price float64) {
 	if slices.ContainsFunc(c.cuts, func(o cut) bool { return o.key == x.key && slices.Equal(o.group, x.group) }) {
 		return
 	}
-	row := make([]float64, c.groups*c.dimensions)
+	row := make([]float64, c.groups*c.dimensions+len(c.Supplies))
 	for r, v := range x.capacity {
 		row[x.group[r]*c.dimensions+r] = v
+	}
+	if x.draw > 0 {
+		row[c.groups*c.dimensions+x.supply] = -x.draw
 	}
 	c.cuts = append(c.cuts, x)
 	if c.groups > 1 {
@@ -187,8 +199,18 @@ func (c *Covering) cheapest(cuts []cut) []float64 {
 // Solve returns the dual prices and a lower bound on the cost of bins that cover the needs. needs[g][r] is the need of
 // group g in dimension r; prices are indexed in the same way. A group with a need must have a bin that admits it.
 func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
+	if c.groups == 1 {
+		c.program.Pivots = 0
+		c.program.Reset()
+	}
+	return c.SolveAgain(needs)
+}
+
+// SolveAgain is Solve for needs that differ little from those of the last solve. It starts from the last basis, even with a
+// single group.
+func (c *Covering) SolveAgain(needs [][]float64) (prices [][]float64, cost float64) {
 	c.prepare(needs)
-	c.flat = make([]float64, c.groups*c.dimensions)
+	c.flat = make([]float64, c.groups*c.dimensions+len(c.Supplies))
 	prices = make([][]float64, c.groups)
 	for g := range prices {
 		prices[g] = c.flat[g*c.dimensions : (g+1)*c.dimensions]
@@ -214,17 +236,20 @@ func (c *Covering) Solve(needs [][]float64) (prices [][]float64, cost float64) {
 	return prices, cost
 }
 
-// prepare sets the objective to the needs. If there are too many cuts (maxCuts), it removes all except those of boundPrice.
-// It restarts the program from y = 0 after exactPivots pivots, or if there is a single group.
+// prepare sets the objective to the needs and supplies. If there are too many cuts (maxCuts), it removes all except those of
+// boundPrice. It restarts the program from y = 0 after exactPivots pivots.
 func (c *Covering) prepare(needs [][]float64) {
-	objective := make([]float64, 0, c.groups*c.dimensions)
+	objective := make([]float64, 0, c.groups*c.dimensions+len(c.Supplies))
 	for _, need := range needs {
 		objective = append(objective, need...)
+	}
+	for _, v := range c.Supplies {
+		objective = append(objective, -v)
 	}
 	if c.program.Rows() > maxCuts*len(objective) {
 		c.reset()
 	}
-	if c.program.Pivots > exactPivots || c.groups == 1 {
+	if c.program.Pivots > exactPivots {
 		c.program.Pivots = 0
 		c.program.Reset()
 	}
@@ -243,7 +268,7 @@ func (c *Covering) ignoreUnneeded(needs [][]float64) {
 }
 
 // separate adds the most violated cuts at these prices, at most cutsPerRound. It returns the largest ratio of value to
-// price over all bins, at least 1, and whether a cut is violated by more than tolerance.
+// price over all bins that draw from no supply, at least 1, and whether a cut is violated by more than tolerance.
 func (c *Covering) separate(prices [][]float64) (maxRatio float64, found bool) {
 	type violation struct {
 		bin int
@@ -256,16 +281,22 @@ func (c *Covering) separate(prices [][]float64) (maxRatio float64, found bool) {
 	maxRatio = 1
 	for i := range c.bins {
 		b := &c.bins[i]
-		v := vector.Dot(c.ceilings[c.setOf[i]], b.Capacity) / b.Price
+		price := b.Price
+		if b.Draw > 0 {
+			price += b.Draw * c.flat[c.groups*c.dimensions+b.Supply]
+		}
+		v := vector.Dot(c.ceilings[c.setOf[i]], b.Capacity) / price
 		if v > 1+tolerance {
 			violated = append(violated, violation{i, v})
 		}
-		maxRatio = max(maxRatio, v)
+		if b.Draw == 0 {
+			maxRatio = max(maxRatio, v)
+		}
 	}
 	slices.SortStableFunc(violated, func(a, b violation) int { return cmp.Compare(b.by, a.by) })
 	for _, v := range violated[:min(len(violated), cutsPerRound)] {
 		b := &c.bins[v.bin]
-		x := cut{key: b.Key, capacity: b.Capacity, group: make([]int, c.dimensions)}
+		x := cut{key: b.Key, capacity: b.Capacity, group: make([]int, c.dimensions), draw: b.Draw, supply: b.Supply}
 		for r := range x.group {
 			x.group[r] = highestPriced(b.Groups, prices, r)
 			x.groups |= 1 << x.group[r]

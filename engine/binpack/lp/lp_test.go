@@ -245,6 +245,21 @@ func TestCoveringOfOneDimension(t *testing.T) {
 	}
 }
 
+// A unit of demand costs nothing more while a supply covers it, else as much as bins without a supply.
+func TestCoveringSupplies(t *testing.T) {
+	for _, tt := range []struct{ need, left, want float64 }{{20, 3, 0}, {50, 3, 0.1}, {20, 0, 0.1}, {20, 1, 0.1}} {
+		c := lp.NewCovering(1, 1)
+		c.Supplies = []float64{tt.left}
+		c.SetBins([]lp.CoverBin{
+			{Key: 0, Capacity: []float64{10}, Price: 1, Groups: 1},
+			{Key: 1, Capacity: []float64{10}, Price: 1e-7, Groups: 1, Draw: 1},
+		})
+		if prices, _ := c.Solve([][]float64{{tt.need}}); math.Abs(prices[0][0]-tt.want) > 1e-6 {
+			t.Errorf("need %v, supply %v: price %v, want %v", tt.need, tt.left, prices[0][0], tt.want)
+		}
+	}
+}
+
 // BenchmarkCovering measures what Solve of package binpack requires: one solve, then one for each twentieth of the
 // needs.
 func BenchmarkCovering(b *testing.B) {
