@@ -162,7 +162,7 @@ SOAK_HOURS ?= 24
 SOAK_LIST  ?= $(CURDIR)/bin/sim-seeds.jsonl
 
 soak: ## the simulation of SOAK_HOURS virtual hours, then SOAK_SEEDS seeds that are not in SOAK_LIST; delete that file after a change
-	cd local && go test -count=1 -timeout 24h -v -run TestSeeds ./sim -seeds 1 -hours $(SOAK_HOURS) -shrink 0
+	cd local && go test -count=1 -timeout 24h -v -run TestSeeds ./sim -seeds 1 -length $(SOAK_HOURS)h -shrink 0
 	@mkdir -p $(dir $(SOAK_LIST))
 	cd local && go test -count=1 -timeout 240h -run TestSeeds ./sim -seeds $(SOAK_SEEDS) -list $(SOAK_LIST) -shrink 0
 

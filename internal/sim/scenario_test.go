@@ -10,7 +10,7 @@ import (
 // Parse of the formatted text of a generated scenario returns an equal scenario.
 func TestFormat(t *testing.T) {
 	for seed := range uint64(200) {
-		want := Generate(seed, shortest)
+		want := Generate(seed, period)
 		got, err := Parse(want.Format())
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, want.Format())
@@ -42,7 +42,7 @@ func TestMistakes(t *testing.T) {
 func TestAllFaultsAreGenerated(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(500) {
-		for _, e := range Generate(seed, shortest).Events {
+		for _, e := range Generate(seed, period).Events {
 			seen[e.Verb] = true
 		}
 	}
@@ -55,7 +55,7 @@ func TestAllFaultsAreGenerated(t *testing.T) {
 
 // Shrink keeps what is needed for the violation and removes the rest.
 func TestShrink(t *testing.T) {
-	s := Generate(3, shortest)
+	s := Generate(3, period)
 	needed := s.Events[len(s.Events)/2].String()
 	small := Shrink(s, 200, func(c *Scenario) bool {
 		for _, e := range c.Events {

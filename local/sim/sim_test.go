@@ -157,18 +157,37 @@ var (
 	workers = flag.Uint64("workers", uint64(max(1, runtime.NumCPU())), "how many processes play the seeds of TestSeeds and the stories")
 	tries   = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
 	twice   = flag.Bool("twice", false, "play each seed twice, and fail if the traces differ")
-	hours   = flag.Int("hours", 2, "how many virtual hours TestSeeds simulates for each seed")
+	length  = flag.Duration("length", 2*time.Hour, "the virtual time that TestSeeds simulates for each seed, at least 20m")
+	brief   = flag.Uint64("brief", 200, "how many seeds TestBriefSeeds plays; 20 with -short")
 	stop    = flag.Bool("stop", false, "end TestSeeds and TestStories after the first scenario that fails")
 	tell    = flag.Bool("report", false, "print a line with JSON for each scenario")
 	list    = flag.String("list", "", "append the lines of -report to this file, and leave out the seeds that are in it")
 	save    = flag.String("save", "", "write the shrunk scenarios of seeds that fail to this directory")
 )
 
+// briefly is the virtual time for which TestBriefSeeds plays each seed.
+const briefly = 20 * time.Minute
+
+// TestBriefSeeds plays the scenarios of many seeds for a short time each. With -short it plays fewer.
+func TestBriefSeeds(t *testing.T) {
+	n := *brief
+	if testing.Short() {
+		n = min(n, 20)
+	}
+	divide(t, batch{first: 1, count: n, stride: 1, length: briefly})
+}
+
+// A batch is a number of seeds that are played for the same virtual time. Stride is the difference between two seeds.
+type batch struct {
+	first, count, stride uint64
+	length               time.Duration
+}
+
 // TestSeeds plays the scenarios of seeds, and no invariant is violated. The scenario of a seed that fails is printed in the
 // smallest form that still fails. A simulation runs on one processor, so several processes play the seeds.
 func TestSeeds(t *testing.T) {
-	if n := min(*workers, *count); n > 1 && !*stop {
-		divide(t, n)
+	if *workers > 1 && *count > 1 && !*stop {
+		divide(t, batch{*first, *count, *stride, *length})
 		return
 	}
 	sum := total{struck: map[string]int{}}
@@ -188,7 +207,7 @@ func TestSeeds(t *testing.T) {
 
 // playSeed plays the scenario of one seed and returns its result.
 func playSeed(t *testing.T, seed uint64) line {
-	sc := sim.Generate(seed, time.Duration(*hours)*time.Hour)
+	sc := sim.Generate(seed, max(*length, sim.Shortest))
 	r, err := sim.Play(t, sc, options(t, fmt.Sprint("seed-", seed)))
 	if err != nil {
 		t.Fatal(err)
@@ -214,15 +233,18 @@ func playSeed(t *testing.T, seed uint64) line {
 	return lineOf(seed, "", r)
 }
 
-// divide plays the seeds in n processes. Each has this process's flags and every n-th seed.
-func divide(t *testing.T, n uint64) {
+// divide plays the seeds of a batch in as many processes as there are workers. Each runs TestSeeds with this process's flags, and
+// has every n-th seed if there are n processes.
+func divide(t *testing.T, b batch) {
+	n := max(1, min(*workers, b.count))
 	var mu sync.Mutex // guards sum
 	sum := total{struck: map[string]int{}}
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
 			args := append(slices.Clone(os.Args[1:]), "-test.run=^TestSeeds$", "-test.v", "-test.count=1", "-report", "-workers=1",
-				fmt.Sprint("-seed=", *first+i**stride), fmt.Sprint("-stride=", n**stride), fmt.Sprint("-seeds=", (*count-i+n-1)/n))
+				fmt.Sprint("-seed=", b.first+i*b.stride), fmt.Sprint("-stride=", n*b.stride), fmt.Sprint("-seeds=", (b.count-i+n-1)/n),
+				fmt.Sprint("-length=", b.length))
 			cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 			out, err := cmd.CombinedOutput()
 			for text := range bytes.Lines(out) {
