@@ -193,7 +193,7 @@ test-all: build ## the long ones too: more seeds, race detector, the manual's bu
 	go test ./engine/pack -run TestRandom -seeds $(RANDOM_SEEDS) -timeout 30m
 	cd local && go test ./differential -run 'Placements|Verify' -seeds $(RANDOM_SEEDS) -timeout 60m
 	cd local && go test ./differential -run Refusals -seeds $$(( $(RANDOM_SEEDS) * 2 / 5 )) -timeout 60m
-	cd local && go test ./sim -run TestSeeds -seeds 40 -timeout 60m
+	cd local && go test ./sim -run 'TestSeeds|TestBriefSeeds' -seeds 40 -brief 200 -timeout 90m
 	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) $(E2E_PACKAGES)
 	cd hack && KARPENTER_LONG=1 go test -count=1 -timeout 3h $(TEST_FLAGS) ./manual/long
 

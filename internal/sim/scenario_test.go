@@ -38,6 +38,24 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// A short scenario has the length that it was generated for, and all its events end before the calm at its end.
+func TestShortScenarios(t *testing.T) {
+	for seed := range uint64(500) {
+		s := Generate(seed, Shortest)
+		if got := s.End() + s.Length; got != Shortest {
+			t.Fatalf("seed %d lasts %s, want %s", seed, got, Shortest)
+		}
+		if s.End() > Shortest-shortCalmEnd || len(s.Events) < 8 {
+			t.Fatalf("seed %d has %d events until %s", seed, len(s.Events), s.End())
+		}
+		for _, e := range s.Events {
+			if _, err := parseEvent(strings.Fields(e.String())[1:]); err != nil {
+				t.Fatalf("seed %d: %s: %v", seed, e, err)
+			}
+		}
+	}
+}
+
 // Generate uses every fault for some seed.
 func TestAllFaultsAreGenerated(t *testing.T) {
 	seen := map[string]bool{}

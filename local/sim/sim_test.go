@@ -152,13 +152,13 @@ const replayed = "two_leaders_for_a_moment.txtar"
 
 var (
 	first   = flag.Uint64("seed", 1, "the first seed of TestSeeds")
-	count   = flag.Uint64("seeds", 6, "how many seeds TestSeeds plays")
+	count   = flag.Uint64("seeds", 3, "how many seeds TestSeeds plays")
 	stride  = flag.Uint64("stride", 1, "the difference between two seeds of TestSeeds")
 	workers = flag.Uint64("workers", uint64(max(1, runtime.NumCPU())), "how many processes play the seeds of TestSeeds and the stories")
 	tries   = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
 	twice   = flag.Bool("twice", false, "play each seed twice, and fail if the traces differ")
 	length  = flag.Duration("length", 2*time.Hour, "the virtual time that TestSeeds simulates for each seed, at least 20m")
-	brief   = flag.Uint64("brief", 200, "how many seeds TestBriefSeeds plays; 20 with -short")
+	brief   = flag.Uint64("brief", 30, "how many seeds TestBriefSeeds plays; with -short at most 10")
 	stop    = flag.Bool("stop", false, "end TestSeeds and TestStories after the first scenario that fails")
 	tell    = flag.Bool("report", false, "print a line with JSON for each scenario")
 	list    = flag.String("list", "", "append the lines of -report to this file, and leave out the seeds that are in it")
@@ -168,11 +168,11 @@ var (
 // briefly is the virtual time for which TestBriefSeeds plays each seed.
 const briefly = 20 * time.Minute
 
-// TestBriefSeeds plays the scenarios of many seeds for a short time each. With -short it plays fewer.
+// TestBriefSeeds plays the scenarios of many seeds for a short time each. With -short it plays at most 10.
 func TestBriefSeeds(t *testing.T) {
 	n := *brief
 	if testing.Short() {
-		n = min(n, 20)
+		n = min(n, 10)
 	}
 	divide(t, batch{first: 1, count: n, stride: 1, length: briefly})
 }
