@@ -162,7 +162,7 @@ SOAK_HOURS ?= 24
 SOAK_LIST  ?= $(CURDIR)/bin/sim-seeds.jsonl
 
 soak: ## the simulation of SOAK_HOURS virtual hours, then SOAK_SEEDS seeds that are not in SOAK_LIST; delete that file after a change
-	cd local && go test -count=1 -timeout 24h -v -run TestSeeds ./sim -seeds 1 -hours $(SOAK_HOURS) -shrink 0
+	cd local && go test -count=1 -timeout 24h -v -run TestSeeds ./sim -seeds 1 -length $(SOAK_HOURS)h -shrink 0
 	@mkdir -p $(dir $(SOAK_LIST))
 	cd local && go test -count=1 -timeout 240h -run TestSeeds ./sim -seeds $(SOAK_SEEDS) -list $(SOAK_LIST) -shrink 0
 
@@ -193,7 +193,7 @@ test-all: build ## the long ones too: more seeds, race detector, the manual's bu
 	go test ./engine/pack -run TestRandom -seeds $(RANDOM_SEEDS) -timeout 30m
 	cd local && go test ./differential -run 'Placements|Verify' -seeds $(RANDOM_SEEDS) -timeout 60m
 	cd local && go test ./differential -run Refusals -seeds $$(( $(RANDOM_SEEDS) * 2 / 5 )) -timeout 60m
-	cd local && go test ./sim -run TestSeeds -seeds 40 -timeout 60m
+	cd local && go test ./sim -run 'TestSeeds|TestBriefSeeds' -seeds 40 -brief 200 -timeout 90m
 	cd local && KARPENTER_LONG=1 go test -count=1 -timeout 60m $(TEST_FLAGS) $(E2E_PACKAGES)
 	cd hack && KARPENTER_LONG=1 go test -count=1 -timeout 3h $(TEST_FLAGS) ./manual/long
 

@@ -99,9 +99,19 @@ func (c *Checker) Create(ctx context.Context, object *unstructured.Unstructured)
 // Update checks an object that replaces old, as Create does. Unlike the server,
 // it also checks the fields that did not change.
 func (c *Checker) Update(ctx context.Context, object, old *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
+	if k := c.kinds[object.GroupVersionKind()]; k != nil && old != nil {
+		old, _ = k.decode(old)
+	}
 	return c.check(ctx, object, old)
 }
 
+// UpdateStored checks an object that replaces stored, as Update does. Stored must be the spec and status that Create, Update or
+// UpdateStored returned, and any metadata.
+func (c *Checker) UpdateStored(ctx context.Context, object, stored *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
+	return c.check(ctx, object, stored)
+}
+
+// check checks an object that replaces old, which is decoded already. Old is nil for a new object.
 func (c *Checker) check(ctx context.Context, object, old *unstructured.Unstructured) (*unstructured.Unstructured, field.ErrorList) {
 	k := c.kinds[object.GroupVersionKind()]
 	if k == nil {
@@ -111,8 +121,7 @@ func (c *Checker) check(ctx context.Context, object, old *unstructured.Unstructu
 	var oldContent map[string]any
 	var before any // stays an untyped nil on creation, which switches transition rules off
 	if old != nil {
-		decoded, _ := k.decode(old)
-		oldContent = decoded.Object
+		oldContent = old.Object
 		before = oldContent
 		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, stored.Object, oldContent, k.schema)...)
 	} else {

@@ -31,7 +31,7 @@ type Driver struct {
 	steps steps
 	made  uint64 // number of steps ever scheduled; breaks ties
 
-	// seeded is the virtual time for which the sources of libraries are seeded.
+	// seeded is the begin of the period for which the sources of libraries are seeded.
 	seeded time.Time
 }
 
@@ -137,10 +137,14 @@ func (d *Driver) Run(until time.Time, check func() bool) {
 	}
 }
 
-// reseed seeds the random sources that libraries share, once for each virtual time. Otherwise a goroutine's numbers would depend
-// on how many all others drew before it, which differs between runs where processes end or start.
+// seedEvery is the virtual time after which the random sources of libraries are seeded again. Seeding them takes some microseconds,
+// which is more than most steps, so it is not done for each step.
+const seedEvery = 100 * time.Millisecond
+
+// reseed seeds the random sources that libraries share, once for each period of seedEvery that has a step. Otherwise a goroutine's
+// numbers would depend on how many all others drew before it, which differs between runs where processes end or start.
 func (d *Driver) reseed() {
-	now := time.Now()
+	now := time.Now().Truncate(seedEvery)
 	if now.Equal(d.seeded) {
 		return
 	}

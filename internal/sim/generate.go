@@ -9,12 +9,17 @@ import (
 )
 
 // Generate makes the scenario of a seed: some pools and workloads, changes by users, and faults of all kinds. The parameter
-// length is its virtual time, at least shortest. All faults end at least 40 minutes before the end, so that the operator has
-// time to recover and to settle.
+// length is its virtual time, at least Shortest. All faults end at least 40 minutes before the end, so that the operator has
+// time to recover and to settle. In scenarios of less than two hours they end at least 13 minutes before the end, which is enough
+// for all invariants but settled-is-quiet.
 func Generate(seed uint64, length time.Duration) *Scenario {
 	g := &generator{
 		Rand: rand.New(rand.NewPCG(seed, 0x67656e)), kwok: rand.New(rand.NewPCG(seed, 0x6b776f6b)).IntN(8) == 0,
-		last: length - calmEnd, periods: max(1, int(length/shortest)),
+		last: length - calmEnd, lead: 12 * time.Minute, periods: max(1, int(length/period)),
+	}
+	if length < period {
+		g.last = length - shortCalmEnd
+		g.lead = g.last / 2
 	}
 	s := &Scenario{
 		Prose: fmt.Sprintf("Generated from seed %d.", seed), Seed: seed, Replicas: 1 + g.IntN(2),
@@ -28,11 +33,17 @@ func Generate(seed uint64, length time.Duration) *Scenario {
 	return s
 }
 
+// Shortest is the least length of a generated scenario.
+const Shortest = 20 * time.Minute
+
 const (
-	// shortest is the least length of a generated scenario. The number of events is proportional to the length.
-	shortest = 2 * time.Hour
-	// calmEnd is how long before the end of a generated scenario the last fault is over.
-	calmEnd = 40 * time.Minute
+	// period is the length for which a scenario has 4 to 11 changes and as many faults. A longer scenario has these for each period.
+	// A shorter one has them in less time.
+	period = 2 * time.Hour
+	// calmEnd is how long before the end of a generated scenario the last fault is over. If the scenario is shorter than period, it
+	// is shortCalmEnd.
+	calmEnd      = 40 * time.Minute
+	shortCalmEnd = 13 * time.Minute
 )
 
 // generator makes scenarios.
@@ -40,8 +51,9 @@ type generator struct {
 	*rand.Rand
 	// kwok is true if the provider is kwok, which has no cloud.
 	kwok bool
-	// last is when the last fault is over. periods is how many times shortest the scenario lasts.
-	last        time.Duration
+	// last is when the last fault is over, and faults begin at least lead before that, unless they follow another event.
+	last, lead time.Duration
+	// periods is how many times period the scenario lasts, at least 1.
 	periods     int
 	pools       []string
 	deployments []string
@@ -295,7 +307,7 @@ func (g *generator) faults(s *Scenario) {
 		all = slices.DeleteFunc(all, func(name string) bool { _, ok := cloud[name]; return ok || name == "break-class" })
 	}
 	for range g.periods * (4 + g.IntN(8)) {
-		e := Event{At: g.between(10*time.Second, g.last-12*time.Minute), Verb: all[g.IntN(len(all))]}
+		e := Event{At: g.between(10*time.Second, g.last-g.lead), Verb: all[g.IntN(len(all))]}
 		if g.chance(50) {
 			e.At = g.near(s.Events[g.IntN(len(s.Events))])
 		}

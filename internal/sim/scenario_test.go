@@ -10,7 +10,7 @@ import (
 // Parse of the formatted text of a generated scenario returns an equal scenario.
 func TestFormat(t *testing.T) {
 	for seed := range uint64(200) {
-		want := Generate(seed, shortest)
+		want := Generate(seed, period)
 		got, err := Parse(want.Format())
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, want.Format())
@@ -38,11 +38,29 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// A short scenario has the length that it was generated for, and all its events end before the calm at its end.
+func TestShortScenarios(t *testing.T) {
+	for seed := range uint64(500) {
+		s := Generate(seed, Shortest)
+		if got := s.End() + s.Length; got != Shortest {
+			t.Fatalf("seed %d lasts %s, want %s", seed, got, Shortest)
+		}
+		if s.End() > Shortest-shortCalmEnd || len(s.Events) < 8 {
+			t.Fatalf("seed %d has %d events until %s", seed, len(s.Events), s.End())
+		}
+		for _, e := range s.Events {
+			if _, err := parseEvent(strings.Fields(e.String())[1:]); err != nil {
+				t.Fatalf("seed %d: %s: %v", seed, e, err)
+			}
+		}
+	}
+}
+
 // Generate uses every fault for some seed.
 func TestAllFaultsAreGenerated(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(500) {
-		for _, e := range Generate(seed, shortest).Events {
+		for _, e := range Generate(seed, period).Events {
 			seen[e.Verb] = true
 		}
 	}
@@ -55,7 +73,7 @@ func TestAllFaultsAreGenerated(t *testing.T) {
 
 // Shrink keeps what is needed for the violation and removes the rest.
 func TestShrink(t *testing.T) {
-	s := Generate(3, shortest)
+	s := Generate(3, period)
 	needed := s.Events[len(s.Events)/2].String()
 	small := Shrink(s, 200, func(c *Scenario) bool {
 		for _, e := range c.Events {

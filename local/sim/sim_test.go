@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 	// One goroutine runs at a time, so that the order in which goroutines run between two steps is the same in each run.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400) // the heap is small, and collecting it takes a fifth of the time
+	debug.SetMemoryLimit(memory)
 	code := m.Run()
 	runtime.KeepAlive(ballast)
 	os.Exit(code)
@@ -42,6 +43,10 @@ func TestMain(m *testing.M) {
 // ballast is memory that is never written, so it takes no space. It counts as a part of the heap, which is so small that it would
 // be collected several times a second.
 var ballast = make([]byte, 200<<20)
+
+// memory is the size in bytes from which on memory is collected more often, so that several processes fit into a small machine. It
+// includes ballast.
+const memory = 1200 << 20
 
 // options returns the options with which the tests play scenarios.
 func options(t *testing.T, name string) sim.Options {
@@ -152,23 +157,42 @@ const replayed = "two_leaders_for_a_moment.txtar"
 
 var (
 	first   = flag.Uint64("seed", 1, "the first seed of TestSeeds")
-	count   = flag.Uint64("seeds", 6, "how many seeds TestSeeds plays")
+	count   = flag.Uint64("seeds", 3, "how many seeds TestSeeds plays")
 	stride  = flag.Uint64("stride", 1, "the difference between two seeds of TestSeeds")
 	workers = flag.Uint64("workers", uint64(max(1, runtime.NumCPU())), "how many processes play the seeds of TestSeeds and the stories")
 	tries   = flag.Int("shrink", 40, "how many simulations may be used to shrink the scenario of a seed that fails")
 	twice   = flag.Bool("twice", false, "play each seed twice, and fail if the traces differ")
-	hours   = flag.Int("hours", 2, "how many virtual hours TestSeeds simulates for each seed")
+	length  = flag.Duration("length", 2*time.Hour, "the virtual time that TestSeeds simulates for each seed, at least 20m")
+	brief   = flag.Uint64("brief", 30, "how many seeds TestBriefSeeds plays; with -short at most 10")
 	stop    = flag.Bool("stop", false, "end TestSeeds and TestStories after the first scenario that fails")
 	tell    = flag.Bool("report", false, "print a line with JSON for each scenario")
 	list    = flag.String("list", "", "append the lines of -report to this file, and leave out the seeds that are in it")
 	save    = flag.String("save", "", "write the shrunk scenarios of seeds that fail to this directory")
 )
 
+// briefly is the virtual time for which TestBriefSeeds plays each seed.
+const briefly = 20 * time.Minute
+
+// TestBriefSeeds plays the scenarios of many seeds for a short time each. With -short it plays at most 10.
+func TestBriefSeeds(t *testing.T) {
+	n := *brief
+	if testing.Short() {
+		n = min(n, 10)
+	}
+	divide(t, batch{first: 1, count: n, stride: 1, length: briefly})
+}
+
+// A batch is a number of seeds that are played for the same virtual time. Stride is the difference between two seeds.
+type batch struct {
+	first, count, stride uint64
+	length               time.Duration
+}
+
 // TestSeeds plays the scenarios of seeds, and no invariant is violated. The scenario of a seed that fails is printed in the
 // smallest form that still fails. A simulation runs on one processor, so several processes play the seeds.
 func TestSeeds(t *testing.T) {
-	if n := min(*workers, *count); n > 1 && !*stop {
-		divide(t, n)
+	if *workers > 1 && *count > 1 && !*stop {
+		divide(t, batch{*first, *count, *stride, *length})
 		return
 	}
 	sum := total{struck: map[string]int{}}
@@ -188,7 +212,7 @@ func TestSeeds(t *testing.T) {
 
 // playSeed plays the scenario of one seed and returns its result.
 func playSeed(t *testing.T, seed uint64) line {
-	sc := sim.Generate(seed, time.Duration(*hours)*time.Hour)
+	sc := sim.Generate(seed, max(*length, sim.Shortest))
 	r, err := sim.Play(t, sc, options(t, fmt.Sprint("seed-", seed)))
 	if err != nil {
 		t.Fatal(err)
@@ -214,15 +238,18 @@ func playSeed(t *testing.T, seed uint64) line {
 	return lineOf(seed, "", r)
 }
 
-// divide plays the seeds in n processes. Each has this process's flags and every n-th seed.
-func divide(t *testing.T, n uint64) {
+// divide plays the seeds of a batch in as many processes as there are workers. Each runs TestSeeds with this process's flags, and
+// has every n-th seed if there are n processes.
+func divide(t *testing.T, b batch) {
+	n := max(1, min(*workers, b.count))
 	var mu sync.Mutex // guards sum
 	sum := total{struck: map[string]int{}}
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
 			args := append(slices.Clone(os.Args[1:]), "-test.run=^TestSeeds$", "-test.v", "-test.count=1", "-report", "-workers=1",
-				fmt.Sprint("-seed=", *first+i**stride), fmt.Sprint("-stride=", n**stride), fmt.Sprint("-seeds=", (*count-i+n-1)/n))
+				fmt.Sprint("-seed=", b.first+i*b.stride), fmt.Sprint("-stride=", n*b.stride), fmt.Sprint("-seeds=", (b.count-i+n-1)/n),
+				fmt.Sprint("-length=", b.length))
 			cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 			out, err := cmd.CombinedOutput()
 			for text := range bytes.Lines(out) {

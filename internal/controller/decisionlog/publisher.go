@@ -2,12 +2,14 @@ package decisionlog
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -178,9 +180,12 @@ func (c *Publisher) write(ctx context.Context, text, unavailable string) error {
 	if unavailable != "" {
 		data[decisions.UnavailableKey] = unavailable
 	}
-	after := m.DeepCopy()
-	after.Data = data
-	err := c.Client.Patch(ctx, after, client.MergeFrom(m))
+	// The patch is written out, because client.MergeFrom would encode and decode the text several times to compute it.
+	patch, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return err
+	}
+	err = c.Client.Patch(ctx, m.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 	if apierrors.IsNotFound(err) {
 		m.Data = data
 		return c.Client.Create(ctx, m)

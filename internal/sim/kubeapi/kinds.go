@@ -23,6 +23,8 @@ type Kind struct {
 	Generation bool
 	// Custom is true for the kinds of CRDs. The server drops their status when they are created.
 	Custom bool
+	// History limits Config.History for this kind, if it is not 0.
+	History int
 }
 
 // Resource returns the kind's group, version and plural.
@@ -39,7 +41,7 @@ func BuiltIn() []Kind {
 		{GroupVersionKind: core.WithKind("Pod"), Plural: "pods", Namespaced: true, Status: true, Generation: true},
 		{GroupVersionKind: core.WithKind("PersistentVolume"), Plural: "persistentvolumes", Status: true},
 		{GroupVersionKind: core.WithKind("PersistentVolumeClaim"), Plural: "persistentvolumeclaims", Namespaced: true, Status: true},
-		{GroupVersionKind: core.WithKind("ConfigMap"), Plural: "configmaps", Namespaced: true},
+		{GroupVersionKind: core.WithKind("ConfigMap"), Plural: "configmaps", Namespaced: true, History: 10}, // the decision log has up to 256 KiB
 		{GroupVersionKind: core.WithKind("Service"), Plural: "services", Namespaced: true, Status: true},
 		{GroupVersionKind: core.WithKind("Event"), Plural: "events", Namespaced: true},
 		{GroupVersionKind: core.WithKind("LimitRange"), Plural: "limitranges", Namespaced: true},

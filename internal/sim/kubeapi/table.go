@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,12 +19,16 @@ import (
 // key names an object of a table.
 type key struct{ namespace, name string }
 
-// entry is one version of an object. It does not change. Its encodings are made when they are first needed.
+// entry is one version of an object. It does not change. Its other forms are made when they are first needed.
 type entry struct {
 	object  client.Object
 	version uint64
-	text    []byte // JSON
-	raw     []byte // protobuf
+	text    []byte         // JSON
+	raw     []byte         // protobuf
+	loose   map[string]any // maps, slices and scalars
+	// admitted is the object as admission returned it, which differs from object at most in its metadata. It is nil if the object was
+	// not checked.
+	admitted *unstructured.Unstructured
 }
 
 // table holds the objects of one kind.
@@ -104,16 +109,26 @@ func (t *table) store(k key, object client.Object) *entry {
 			t.order[i] = c.after
 		}
 	}
-	t.changes = append(t.changes, c)
-	if over := len(t.changes) - t.server.cfg.History; over > 0 {
-		t.dropped = t.changes[over-1].version
-		t.changes = slices.Clone(t.changes[over:])
-	}
+	t.remember(c)
 	for _, w := range t.watches {
 		w.add(c)
 	}
 	t.server.tell(before, c.after)
 	return c.after
+}
+
+// remember adds a change to the history, and drops the oldest one if there are more than Config.History, or Kind.History.
+func (t *table) remember(c change) {
+	most := t.server.cfg.History
+	if t.kind.History > 0 {
+		most = min(most, t.kind.History)
+	}
+	t.changes = append(t.changes, c)
+	if over := len(t.changes) - most; over > 0 {
+		t.dropped = t.changes[over-1].version
+		t.changes[over-1] = change{} // so that its objects can be freed
+		t.changes = t.changes[over:]
+	}
 }
 
 // tell calls the functions that were added with OnWrite.

@@ -68,14 +68,16 @@ func (s *Server) insert(t *table, r *Request, o client.Object) (*entry, error) {
 		o.SetGeneration(1)
 	}
 	s.defaults(o)
-	o, err := s.admit(r.Context, t, o, nil)
+	o, admitted, err := s.admit(r.Context, t, o, nil)
 	if err != nil {
 		return nil, err
 	}
 	if dryRun(r) {
 		return t.entry(o, s.version), nil
 	}
-	return t.store(k, o), nil
+	e := t.store(k, o)
+	e.admitted = admitted
+	return e, nil
 }
 
 // put replaces an object or its status.
@@ -106,10 +108,24 @@ func (s *Server) patch(t target, r *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	o, err := t.table.patched(old, r)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.update(t, r, old, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.encode(e), nil
+}
+
+// patched returns the object of an entry with the patch of a request applied.
+func (t *table) patched(old *entry, r *Request) (client.Object, error) {
 	var data []byte
+	var err error
 	switch kind := types.PatchType(strings.Split(r.ContentType, ";")[0]); kind {
 	case types.MergePatchType:
-		data, err = jsonpatch.MergePatch(old.json(), r.Body)
+		return t.mergePatched(old, r.Body)
 	case types.JSONPatchType:
 		var p jsonpatch.Patch
 		if p, err = jsonpatch.DecodePatch(r.Body); err != nil {
@@ -119,25 +135,16 @@ func (s *Server) patch(t target, r *Request) ([]byte, error) {
 			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 		}
 	case types.StrategicMergePatchType:
-		if t.table.kind.Custom {
+		if t.kind.Custom {
 			return nil, unsupported(kind)
 		}
-		data, err = strategicpatch.StrategicMergePatch(old.json(), r.Body, old.object)
+		if data, err = strategicpatch.StrategicMergePatch(old.json(), r.Body, old.object); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
 	default:
 		return nil, unsupported(kind)
 	}
-	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	o, err := t.table.decode(data)
-	if err != nil {
-		return nil, err
-	}
-	e, err := s.update(t, r, old, o)
-	if err != nil {
-		return nil, err
-	}
-	return r.encode(e), nil
+	return t.decode(data)
 }
 
 // unsupported is the answer to a patch of a type that the kind does not have.
@@ -169,14 +176,21 @@ func (s *Server) update(t target, r *Request, old *entry, o client.Object) (*ent
 		return nil, apierrors.NewInvalid(t.table.kind.GroupKind(), t.key.name, field.ErrorList{field.Forbidden(
 			field.NewPath("metadata", "finalizers"), "no new finalizers can be added if the object is being deleted, found new finalizers "+k)})
 	}
-	var err error
-	if o, err = s.admit(r.Context, t.table, o, before); err != nil {
-		return nil, err
-	}
-	if equality.Semantic.DeepEqual(o, before) {
+	changed := contentChanged(o, before)
+	if !changed && equality.Semantic.DeepEqual(metadataOf(o), metadataOf(before)) {
 		return old, nil
 	}
-	if k.Generation && t.subresource != "status" && specChanged(o, before) {
+	admitted := old.admitted // no rule of a CRD reads metadata that can change
+	if changed || admitted == nil {
+		var err error
+		if o, admitted, err = s.admit(r.Context, t.table, o, old); err != nil {
+			return nil, err
+		}
+		if equality.Semantic.DeepEqual(o, before) {
+			return old, nil
+		}
+	}
+	if k.Generation && changed && t.subresource != "status" && specChanged(o, before) {
 		o.SetGeneration(before.GetGeneration() + 1)
 	}
 	if dryRun(r) {
@@ -187,7 +201,9 @@ func (s *Server) update(t target, r *Request, old *entry, o client.Object) (*ent
 		t.table.store(t.key, nil)
 		return e, nil
 	}
-	return t.table.store(t.key, o), nil
+	e := t.table.store(t.key, o)
+	e.admitted = admitted
+	return e, nil
 }
 
 // keepIdentity sets the metadata of o that clients cannot change to the values in before, the object before the write.
@@ -277,7 +293,9 @@ func (s *Server) delete(t *table, k key, old *entry, options metav1.DeleteOption
 	if t.kind.Generation {
 		o.SetGeneration(o.GetGeneration() + 1)
 	}
-	return t.store(k, o), nil
+	e := t.store(k, o)
+	e.admitted = old.admitted // only the metadata changed
+	return e, nil
 }
 
 // graceOf returns the grace period of a deletion in seconds. Only pods that a kubelet runs have one.
@@ -327,31 +345,37 @@ func (s *Server) removeAll(t target, r *Request) ([]byte, error) {
 	return json.Marshal(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
 }
 
-// admit checks an object of a custom kind, and returns it with the defaults of its schema. Before is nil for a new object.
-func (s *Server) admit(ctx context.Context, t *table, o, before client.Object) (client.Object, error) {
+// admit checks an object of a custom kind, and returns it with the defaults of its schema, typed and unstructured. The typed result
+// may be o. Before is nil for a new object. An object that is not checked has no unstructured result.
+func (s *Server) admit(ctx context.Context, t *table, o client.Object, before *entry) (client.Object, *unstructured.Unstructured, error) {
 	if s.cfg.Admission == nil || !t.kind.Custom || !s.cfg.Admission.Knows(t.kind.GroupVersionKind) {
-		return o, nil
+		return o, nil, nil
 	}
 	object, err := loose(t, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if before == nil {
-		admitted, errs := s.cfg.Admission.Create(ctx, object)
-		if len(errs) > 0 {
-			return nil, apierrors.NewInvalid(t.kind.GroupKind(), o.GetName(), errs)
+	var admitted *unstructured.Unstructured
+	var errs field.ErrorList
+	switch {
+	case before == nil:
+		admitted, errs = s.cfg.Admission.Create(ctx, object)
+	case before.admitted != nil:
+		admitted, errs = s.cfg.Admission.UpdateStored(ctx, object, before.admitted)
+	default:
+		var old *unstructured.Unstructured
+		if old, err = loose(t, before.object); err != nil {
+			return nil, nil, err
 		}
-		return s.strict(t, admitted)
+		admitted, errs = s.cfg.Admission.Update(ctx, object, old)
 	}
-	old, err := loose(t, before)
-	if err != nil {
-		return nil, err
-	}
-	admitted, errs := s.cfg.Admission.Update(ctx, object, old)
 	if len(errs) > 0 {
-		return nil, apierrors.NewInvalid(t.kind.GroupKind(), o.GetName(), errs)
+		return nil, nil, apierrors.NewInvalid(t.kind.GroupKind(), o.GetName(), errs)
 	}
-	return s.strict(t, admitted)
+	if !reflect.DeepEqual(admitted.Object, object.Object) { // something was defaulted or pruned
+		o, err = s.strict(t, admitted)
+	}
+	return o, admitted, err
 }
 
 // loose returns a typed object as an unstructured one.
@@ -395,6 +419,19 @@ func clearStatus(o client.Object) {
 // statusOf returns the field Status of an object.
 func statusOf(o client.Object) reflect.Value {
 	return reflect.ValueOf(o).Elem().FieldByName("Status")
+}
+
+// contentChanged reports whether anything but metadata differs.
+func contentChanged(a, b client.Object) bool {
+	if f := statusOf(a); f.IsValid() && !equality.Semantic.DeepEqual(f.Interface(), statusOf(b).Interface()) {
+		return true
+	}
+	return specChanged(a, b)
+}
+
+// metadataOf returns the field ObjectMeta of an object.
+func metadataOf(o client.Object) any {
+	return reflect.ValueOf(o).Elem().FieldByName("ObjectMeta").Interface()
 }
 
 // specChanged reports whether anything but metadata and status differs.
