@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +71,7 @@ func Choose(claim *apiv1.NodeClaim, types []*model.InstanceType, aliases map[str
 	slices.SortStableFunc(left, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.cheapest(), b.cheapest()), cmp.Compare(a.t.Name, b.t.Name))
 	})
-	left = left[:min(len(left), maxTypes)]
+	left = firstTypes(left, reqs)
 	if key := unmet(left, reqs); key != "" && !bestEffort(claim) {
 		return Choice{}, shortage("available offerings have fewer values of %s than its minValues", key)
 	}
@@ -117,12 +118,43 @@ func minValues(reqs require.Set) bool {
 	return false
 }
 
-// bestEffort reports whether the claim has the annotation NodeClaimMinValuesRelaxedAnnotationKey,
-// with any value. The claims that the controller plans have it. Only claims without it must meet
-// minValues at the launch.
+// firstTypes returns the first maxTypes candidates in the given order. If these do not meet minValues, it returns as few later ones
+// in place of the last of them as are needed for one further value each.
+func firstTypes(left []candidate, reqs require.Set) []candidate {
+	if len(left) <= maxTypes || unmet(left[:maxTypes], reqs) == "" {
+		return left[:min(len(left), maxTypes)]
+	}
+	needed := make([]bool, len(left)) // left[i] has the first of some required values
+	n := 0
+	for r := range reqs.All() {
+		values := map[string]bool{}
+		for i, c := range left {
+			for v := range valuesOf(c, r) {
+				if !values[v] && len(values) < r.MinValues() {
+					values[v] = true
+					if !needed[i] {
+						needed[i] = true
+						n++
+					}
+				}
+			}
+		}
+	}
+	var kept []candidate
+	for i, c := range left {
+		if needed[i] {
+			n--
+			kept = append(kept, c)
+		} else if len(kept)+n < maxTypes {
+			kept = append(kept, c)
+		}
+	}
+	return kept[:min(len(kept), maxTypes)]
+}
+
+// bestEffort reports whether the claim was planned with fewer values than its minValues, as the policy BestEffort allows.
 func bestEffort(claim *apiv1.NodeClaim) bool {
-	_, ok := claim.Annotations[apiv1.NodeClaimMinValuesRelaxedAnnotationKey]
-	return ok
+	return claim.Annotations[apiv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true"
 }
 
 // unlessAll removes the candidates for which bad returns true, unless none would be left.
@@ -195,10 +227,8 @@ func unmet(left []candidate, reqs require.Set) string {
 		}
 		values := map[string]bool{}
 		for _, c := range left {
-			if have, ok := c.t.Requirements.Get(r.Key()); ok {
-				for v := range have.Intersect(r).Each() {
-					values[v] = true
-				}
+			for v := range valuesOf(c, r) {
+				values[v] = true
 			}
 		}
 		if len(values) < r.MinValues() {
@@ -206,6 +236,15 @@ func unmet(left []candidate, reqs require.Set) string {
 		}
 	}
 	return ""
+}
+
+// valuesOf returns the values of the candidate's type that meet the requirement.
+func valuesOf(c candidate, r require.Requirement) iter.Seq[string] {
+	have, ok := c.t.Requirements.Get(r.Key())
+	if !ok {
+		return func(func(string) bool) {}
+	}
+	return have.Intersect(r).Each()
 }
 
 // settle chooses the capacity type, the tenancy and the partition, and removes all other offerings. It omits a type

@@ -161,13 +161,41 @@ func TestTenancy(t *testing.T) {
 	}
 }
 
-// A best-effort claim is launched although its minValues are not met.
+// A best-effort claim is launched although its minValues are not met, other claims are not.
 func TestMinValuesBestEffort(t *testing.T) {
+	for relaxed, launched := range map[string]bool{"true": true, "false": false} {
+		claim := &apiv1.NodeClaim{}
+		claim.Annotations = map[string]string{apiv1.NodeClaimMinValuesRelaxedAnnotationKey: relaxed}
+		claim.Spec.Requirements = []req{{Key: awsv1.LabelInstanceFamily, Operator: corev1.NodeSelectorOpExists, MinValues: ptr.To(5)}}
+		if _, err := Choose(claim, []*model.InstanceType{kind("m5.large", 1, 0)}, nil); (err == nil) != launched {
+			t.Errorf("relaxed %s: %v", relaxed, err)
+		}
+	}
+}
+
+// If the cheapest types do not meet minValues, dearer ones take the place of the last of them.
+func TestFirstTypesMeetMinValues(t *testing.T) {
+	var types []*model.InstanceType
+	for i := range maxTypes + 20 {
+		types = append(types, kind(fmt.Sprintf("m5.%dxlarge", i+1), float64(i+1), 0))
+	}
+	types = append(types, kind("c5.large", 200, 0), kind("r5.large", 300, 0), kind("i5.large", 400, 0))
 	claim := &apiv1.NodeClaim{}
-	claim.Annotations = map[string]string{apiv1.NodeClaimMinValuesRelaxedAnnotationKey: "true"}
-	claim.Spec.Requirements = []req{{Key: awsv1.LabelInstanceFamily, Operator: corev1.NodeSelectorOpExists, MinValues: ptr.To(5)}}
-	if _, err := Choose(claim, []*model.InstanceType{kind("m5.large", 1, 0)}, nil); err != nil {
-		t.Error(err)
+	claim.Spec.Requirements = []req{{Key: awsv1.LabelInstanceFamily, Operator: corev1.NodeSelectorOpExists, MinValues: ptr.To(3)}}
+	choice, err := Choose(claim, types, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, x := range choice.Types {
+		names[x.Name] = true
+	}
+	if len(names) != maxTypes || !names["c5.large"] || !names["r5.large"] || names["i5.large"] || !names["m5.1xlarge"] || !names["m5.58xlarge"] {
+		t.Errorf("%d types: %v", len(names), names)
+	}
+	claim.Spec.Requirements[0].MinValues = ptr.To(5)
+	if _, err := Choose(claim, types, nil); err == nil {
+		t.Error("four families meet minValues 5")
 	}
 }
 

@@ -237,7 +237,7 @@ func imageVersion(class *awsv1.EC2NodeClass, image awsv1.AMI) string {
 // write sets the input of the fleet call and its hash.
 func (o *order) write(groups []group) error {
 	input := o.fleet(groups[0].reservation)
-	if o.Claim.Annotations[apiv1.NodeClaimMinValuesRelaxedAnnotationKey] != "true" {
+	if !bestEffort(o.Claim) {
 		input.Context = o.Class.Spec.Context
 	}
 	for _, g := range groups {
