@@ -139,15 +139,18 @@ func (p *Provider) kinds(ctx context.Context, class *clusterapiv1alpha1.ClusterA
 	return out, nil
 }
 
-// domainIn returns the cheapest failure domain of the zone that has no shortage, the first of
-// equally cheap ones. An offering without a price counts as one of price 0. Several failure domains
-// may have the same zone. The kind must have an available offering in the zone.
+// domainIn returns the cheapest failure domain of the zone that has no shortage, the first of equally cheap ones. Several failure
+// domains may have the same zone. One without a price is returned only if no other is available: then a NodeOverlay has set the
+// price. The kind must have an available or unpriced offering in the zone.
 func (k *kind) domainIn(zone string) domain {
 	var out domain
 	var least *cloud.Offering
 	for i, d := range k.domains {
 		o := &k.instanceType.Offerings[i]
-		if d.zone == zone && (o.Available || o.Unpriced) && (least == nil || o.Price < least.Price) {
+		if d.zone != zone || !o.Available && !o.Unpriced {
+			continue
+		}
+		if least == nil || o.Available && !least.Available || o.Available == least.Available && o.Price < least.Price {
 			out, least = d, o
 		}
 	}

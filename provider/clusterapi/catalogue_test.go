@@ -187,6 +187,16 @@ func TestDomainsOfOneZone(t *testing.T) {
 	if d := k.domainIn("north"); d.name != "c" {
 		t.Errorf("the failure domain is %q, want c: a has a shortage, b is dearer", d.name)
 	}
+	k.instanceType.Offerings[0].Unpriced, k.instanceType.Offerings[0].Price = true, 0
+	if d := k.domainIn("north"); d.name != "c" {
+		t.Errorf("the failure domain is %q, want c: a has no price", d.name)
+	}
+	for i := range k.instanceType.Offerings {
+		k.instanceType.Offerings[i].Available = false
+	}
+	if d := k.domainIn("north"); d.name != "a" {
+		t.Errorf("the failure domain is %q, want a: no other one is left, and a NodeOverlay sets its price", d.name)
+	}
 }
 
 // edit changes the class and lets its controller run.

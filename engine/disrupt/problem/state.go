@@ -78,12 +78,13 @@ type nodeState struct {
 	final   bool
 }
 
-// Clone returns a copy that can be changed independently, except for the map Stats.Headroom, which both share.
+// Clone returns a copy that can be changed independently.
 func (st *State) Clone() *State {
 	c := *st
 	c.Budgets = st.Budgets.Clone()
 	c.Commands = slices.Clip(st.Commands)
 	c.Stats.Eligible, c.Stats.Moves = maps.Clone(st.Stats.Eligible), slices.Clip(st.Stats.Moves)
+	c.Stats.Headroom, c.Stats.Panics = maps.Clone(st.Stats.Headroom), slices.Clip(st.Stats.Panics)
 	c.nodes, c.Launching = slices.Clone(st.nodes), maps.Clone(st.Launching)
 	return &c
 }
