@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
@@ -16,7 +17,8 @@ import (
 // disruption taint excludes new pods by then. It returns a verdict for each node by name, OK if the node may be
 // deleted.
 //
-// Forced disruption is always valid. In all other cases the node and its pods must not have an active do-not-disrupt, except
+// Forced disruption is always valid. A consolidation without replacements is valid only if consolidateAfter has passed: the last pods
+// may have ended just before the decision. In all other cases the node and its pods must not have an active do-not-disrupt, except
 // if the node has drifted and has a terminationGracePeriod. A node that is removed as empty must still be empty, and no pod
 // must be assigned to it. All pods of the other nodes must fit on existing nodes, which include the replacements. The pods
 // of a node that is terminated first, or whose NodePool is static or does not exist, need not fit.
@@ -30,8 +32,11 @@ func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[str
 		if !status.Forced(reason) && !eventual {
 			v = status.Unprotected(n, s.Now)
 		}
-		verdicts[n.Name] = v
 		pool, exists := s.Pool(n.Pool)
+		if v.OK() && exists && consolidates(reason) && n.Claim.Annotations[apiv1.ReplacedByAnnotationKey] == "" && !status.Consolidatable(s, n) {
+			v = model.Verdict{Rule: model.RuleRecent, By: int64(ptr.Deref(pool.Object.Spec.Disruption.ConsolidateAfter.Duration, 0))}
+		}
+		verdicts[n.Name] = v
 		switch {
 		case !v.OK() || status.TerminatesFirst(n):
 		case reason == apiv1.DisruptionReasonEmpty:
@@ -43,6 +48,11 @@ func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[str
 	revalidateEmpty(s, empty, o, verdicts)
 	revalidateMoving(s, moving, o, verdicts)
 	return verdicts
+}
+
+// consolidates reports whether the reason is one of consolidation.
+func consolidates(reason apiv1.DisruptionReason) bool {
+	return reason == apiv1.DisruptionReasonEmpty || reason == apiv1.DisruptionReasonUnderutilized
 }
 
 // revalidateEmpty refuses nodes that are no longer empty, or to which pods are assigned.

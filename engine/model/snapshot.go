@@ -145,6 +145,13 @@ func (s *Snapshot) NodeByName(name string) (*Node, bool) {
 	return nil, false
 }
 
+// BoundTo returns all pods that are bound to the node, also those that use no resources any more, in key order. The result must not
+// be changed.
+func (s *Snapshot) BoundTo(n *Node) []*Pod {
+	pods, _ := s.derived.bound.Get(n.BindingName())
+	return pods
+}
+
 // Pools returns all pools, highest weight first, then by name.
 func (s *Snapshot) Pools() []*Pool {
 	pools := s.pools.Values()

@@ -66,7 +66,7 @@ var rooms = []room{
 	{"engine/interruption", []string{"api", "engine/model"},
 		"what a notice calls for depends on the notice and its claim, and on no cloud"},
 	{"engine/repair", []string{"api", "engine/model"}, "whether one node is unhealthy does not depend on which node is repaired first"},
-	{"engine/disrupt/status", []string{"api", "engine/model", "engine/drain"}, "what the objects say does not depend on what is decided"},
+	{"engine/disrupt/status", []string{"api", "engine/model", "engine/drain", "engine/lifecycle"}, "what the objects say does not depend on what is decided"},
 	{"engine/deletioncost", []string{"api", "engine/model", "engine/disrupt/status"}, "in which order pods should go does not depend on which nodes are chosen"},
 	{"engine/cost", []string{"api", "engine/model"}, "what a node is paid for depends on the reasons of decisions, and no decision on that"},
 	{"engine/disrupt/budget", []string{"api", "engine/model", "engine/units", "engine/drain", "engine/disrupt/status"},

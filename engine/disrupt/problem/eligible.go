@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/karpenter-go/karpenter/api/condition"
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/budget"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
@@ -193,5 +192,5 @@ func (p *Problem) Initialized(n *model.Node) bool {
 // Consolidatable reports whether consolidateAfter has passed since the last pod event of the node. With Options.Simulate it
 // is always true.
 func (p *Problem) Consolidatable(c *Candidate) bool {
-	return p.Options.Simulate || c.Node.Claim != nil && condition.IsTrue(c.Node.Claim, apiv1.ConditionTypeConsolidatable)
+	return p.Options.Simulate || status.Consolidatable(p.Snapshot, c.Node)
 }
