@@ -84,12 +84,7 @@ with which it runs. Afterwards a missing permission shows here:
 | images by alias or ` + "`ssmParameter`" + ` | statement ReadImageParameters |
 | list prices; not with ` + "`--isolated-vpc`" + ` or in GovCloud | statement ReadPrices |
 `)
-	for _, p := range policy.All(placeholders) {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| Statement | Actions | On | If |\n|---|---|---|---|\n", p.Name, capital(p.Why))
-		for _, s := range p.Statements {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Sid, codes(s.Action), codes(resources(s.Resource)), conditions(s.Condition))
-		}
-	}
+	b.WriteString(statements())
 	b.WriteString(rbac)
 	return []byte(b.String())
 }
@@ -106,9 +101,21 @@ func files() string {
 	var b strings.Builder
 	b.WriteString("| File in `deploy/aws` | The controller | Not needed |\n|---|---|---|\n")
 	for _, p := range policy.All(placeholders) {
-		allows, _, _ := strings.Cut(p.Why, ".")
+		allows, _, _ := strings.Cut(p.Why, ".") // the first sentence, without what follows a semicolon
 		allows, _, _ = strings.Cut(allows, ";")
 		fmt.Fprintf(&b, "| [%s.json](../deploy/aws/%s.json) | %s | %s |\n", p.Name, p.Name, allows, cmp.Or(unless[p.Name], "–"))
+	}
+	return b.String()
+}
+
+// statements renders a section for each policy, with a table of its statements.
+func statements() string {
+	var b strings.Builder
+	for _, p := range policy.All(placeholders) {
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| Statement | Actions | On | If |\n|---|---|---|---|\n", p.Name, capital(p.Why))
+		for _, s := range p.Statements {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Sid, codes(s.Action), codes(resources(s.Resource)), conditions(s.Condition))
+		}
 	}
 	return b.String()
 }
