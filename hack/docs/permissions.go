@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -38,6 +39,9 @@ For operators and reviewers: what the controller's role is allowed to do on AWS,
 [deploy/aws](../deploy/aws), with placeholders for ` + "`envsubst`" + `. A test runs the controller against an emulated AWS that enforces them: no call
 of the controller is denied, and no permission is unused.
 
+` + files() + `
+These commands attach all files. Leave out those that are not needed:
+
 ` + "```" + `sh account
 export AWS_PARTITION=aws AWS_DNS_SUFFIX=amazonaws.com # in China aws-cn and amazonaws.com.cn, in GovCloud aws-us-gov and amazonaws.com
 export AWS_REGION=us-east-1 AWS_ACCOUNT_ID=123456789012 CLUSTER_NAME=production
@@ -70,7 +74,7 @@ with which it runs. Afterwards a missing permission shows here:
 
 | Only for | Permission |
 |---|---|
-| ` + "`--interruption-queue`" + ` | policy Interruption |
+| ` + "`--interruption-queue`" + ` | policy Interruption: all permissions of SQS |
 | ` + "`--enable-zonal-shift`" + ` | policy ZonalShift |
 | gates ` + "`NodeRepair` and `RebootForRepair`" + ` | statement RebootOwn |
 | condition ` + "`NodeJoinDelayed`" + ` | statements ReadOwnConsoles and ReadAccessEntries |
@@ -80,14 +84,40 @@ with which it runs. Afterwards a missing permission shows here:
 | images by alias or ` + "`ssmParameter`" + ` | statement ReadImageParameters |
 | list prices; not with ` + "`--isolated-vpc`" + ` or in GovCloud | statement ReadPrices |
 `)
+	b.WriteString(statements())
+	b.WriteString(rbac)
+	return []byte(b.String())
+}
+
+// unless says when a policy, by its name, is not needed. Policies without an entry are always needed.
+var unless = map[string]string{
+	"InstanceProfiles": "if every EC2NodeClass has `spec.instanceProfile`: all statements but two, [below](#instanceprofiles)",
+	"Interruption":     "without `--interruption-queue`",
+	"ZonalShift":       "without `--enable-zonal-shift`",
+}
+
+// files renders the table of the policy files.
+func files() string {
+	var b strings.Builder
+	b.WriteString("| File in `deploy/aws` | The controller | Not needed |\n|---|---|---|\n")
+	for _, p := range policy.All(placeholders) {
+		allows, _, _ := strings.Cut(p.Why, ".") // the first sentence, without what follows a semicolon
+		allows, _, _ = strings.Cut(allows, ";")
+		fmt.Fprintf(&b, "| [%s.json](../deploy/aws/%s.json) | %s | %s |\n", p.Name, p.Name, allows, cmp.Or(unless[p.Name], "–"))
+	}
+	return b.String()
+}
+
+// statements renders a section for each policy, with a table of its statements.
+func statements() string {
+	var b strings.Builder
 	for _, p := range policy.All(placeholders) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| Statement | Actions | On | If |\n|---|---|---|---|\n", p.Name, capital(p.Why))
 		for _, s := range p.Statements {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.Sid, codes(s.Action), codes(resources(s.Resource)), conditions(s.Condition))
 		}
 	}
-	b.WriteString(rbac)
-	return []byte(b.String())
+	return b.String()
 }
 
 // rbac is the section on permissions in the cluster. The roles themselves are templates of the chart.
