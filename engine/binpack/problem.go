@@ -82,9 +82,9 @@ type BinType struct {
 	Charge   []int64 // Charge[b] is what one bin uses of Catalog.Budget[b]
 	Supply   int     // index in Problem.Supplies; -1: no supply limits the number of bins
 	Draw     int     // how many units of the supply one bin uses; 0 means 1
-	// Paid says that the supply is paid for, and that another type without a supply has the same capacity. The linear
-	// relaxation has a dual price for a unit of the supply: the bins that it replaces. If some catalog has a budget, the
-	// relaxation has no Paid types.
+	// Paid says that the supply is paid for. Some type without a supply should hold whatever this type holds, because dual
+	// prices need an unpaid bin. The linear relaxation has a dual price for a unit of the supply: the price of the other
+	// bins that the unit saves. If some catalog has a budget, the relaxation has no Paid types.
 	Paid bool
 }
 

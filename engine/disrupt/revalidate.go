@@ -17,11 +17,13 @@ import (
 // disruption taint excludes new pods by then. It returns a verdict for each node by name, OK if the node may be
 // deleted.
 //
-// Forced disruption is always valid. A consolidation without replacements is valid only if consolidateAfter has passed: the last pods
-// may have ended just before the decision. In all other cases the node and its pods must not have an active do-not-disrupt, except
+// Forced disruption is always valid. In all other cases the node and its pods must not have an active do-not-disrupt, except
 // if the node has drifted and has a terminationGracePeriod. A node that is removed as empty must still be empty, and no pod
 // must be assigned to it. All pods of the other nodes must fit on existing nodes, which include the replacements. The pods
 // of a node that is terminated first, or whose NodePool is static or does not exist, need not fit.
+//
+// A node that is consolidated without replacements must still be consolidatable: its last pods may have ended just before the
+// decision. With replacements that is not checked, because they are launched already.
 func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[string]model.Verdict {
 	verdicts := map[string]model.Verdict{}
 	var empty, moving []*model.Node

@@ -70,8 +70,8 @@ func offered(labels map[string]string, types []*model.InstanceType) bool {
 
 // comesFrom reports whether a node with these labels may have been launched by offering o.
 //
-// For a node from a capacity reservation, only the zone and a capacity type of reserved or on-demand must match. The
-// reservation may have run out, so that the node is on-demand now, or it may have another ID.
+// If the labels say that the node is from a capacity reservation, only the zone must be equal, and o may be any reserved or
+// on-demand offering. The reservation may have run out, so that the node is on-demand now, or it may have another ID.
 func comesFrom(labels map[string]string, o model.Offering) bool {
 	if labels[apiv1.CapacityTypeLabelKey] == apiv1.CapacityTypeReserved {
 		return o.Zone == labels[corev1.LabelTopologyZone] &&

@@ -95,7 +95,7 @@ type isolation struct {
 }
 
 // admit adds the groups to the plannable pods if a plan with all of these pods does not panic. Otherwise narrow tries
-// parts of the groups.
+// parts of the groups, or refuses their pods.
 func (i *isolation) admit(groups [][]*model.Pod) {
 	added := map[string]bool{}
 	for _, group := range groups {

@@ -124,8 +124,8 @@ func (st *State) EmptyMayGo(c *Candidate) model.Verdict {
 }
 
 // Allow returns a refusal if the set must not be removed in addition to the accepted commands. It checks Options.MaxNodes,
-// the budgets of the NodePools, and the PodDisruptionBudgets of the pods. It does not check the PodDisruptionBudgets of
-// drifted nodes with a termination deadline.
+// the budgets of the NodePools, and the PodDisruptionBudgets of the pods. If the reason is
+// Drifted, it does not check the PodDisruptionBudgets of the pods on nodes with a termination deadline.
 func (st *State) Allow(set []*Candidate, reason apiv1.DisruptionReason) model.Verdict {
 	if most := st.Problem.Options.MaxNodes; most != 0 && st.voluntary+len(set) > most {
 		return policyVerdict(model.CauseRateLimit, "")

@@ -20,8 +20,8 @@ import (
 // reservations. Nodes that are being removed stay with the pods that do not move, because topology constraints count these,
 // and because the nodes count against limits until they are gone.
 //
-// Nodes that are not initialized, or that expire or have drifted, receive no pods, so that no pod moves twice. Surplus
-// replacements of commands that were rolled back count as initialized.
+// After that, nodes that are not initialized, that expire or that have drifted receive no further pods in what-ifs, so that
+// no pod moves twice. Surplus replacements of commands that were rolled back do receive them (status.Surplus).
 func (p *Problem) start() *State {
 	st := &State{
 		Problem: p, Budgets: budget.Of(p.Snapshot, p.Options.Simulate), nodes: make([]nodeState, len(p.Candidates)),

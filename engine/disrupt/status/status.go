@@ -123,7 +123,8 @@ func ProtectedPod(n *model.Node, now time.Time) *model.Pod {
 	return nil
 }
 
-// Unprotected returns a refusal if the node or one of its pods has an active do-not-disrupt annotation.
+// Unprotected returns a refusal if the node has an active do-not-disrupt annotation, or if one protects a pod of it
+// (ProtectedPod).
 func Unprotected(n *model.Node, now time.Time) model.Verdict {
 	if n.Object != nil && n.Object.Annotations[apiv1.DoNotDisruptAnnotationKey] == "true" {
 		return model.Verdict{Rule: model.RuleAnnotation, Subject: "node " + n.Name}

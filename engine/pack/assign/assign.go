@@ -143,8 +143,9 @@ func (a *Assignment) oneByOne(c *compile.Class, s *compile.Stage) bool {
 }
 
 // Allows returns how many more pods of the class may get the choice. crowd is the number of pods that the spread
-// constraints of the stage count in its domains. If the stage has no rules over domains, the spread constraints of other
-// pods that count the class are used. Allows returns 0 for spread over a key whose values on new nodes are not all known
+// constraints of the stage count in its domains. If the stage has no rules over labels that nodes share, all spread
+// constraints over such labels that count the class are used: those of other pods, and preferences of the class that
+// earlier stages had. Allows returns 0 for spread over a key whose values on new nodes are not all known
 // (Key.Open): another new node might be in an empty domain.
 func (a *Assignment) Allows(c *compile.Class, s *compile.Stage, ch *Choice) (n, crowd int) {
 	counts := a.Placed.Counts

@@ -30,8 +30,8 @@ type NodeTerms struct {
 	rotations []*NodeTerms // result of Interner.Rotations, nil before its first call
 }
 
-// Tolerations are the tolerations of a pod. If ToleratesSoft is set, all taints with effect PreferNoSchedule are
-// tolerated too. Equal lists share a pointer.
+// Tolerations are the tolerations of a pod, or of several pods that share a node. If ToleratesSoft is set, all taints
+// with effect PreferNoSchedule are tolerated too. Tolerations with equal fields share a pointer.
 type Tolerations struct {
 	ID            int
 	List          []corev1.Toleration

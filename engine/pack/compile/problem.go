@@ -61,10 +61,10 @@ type compiler struct {
 // Compile returns the problem of placing the pods, which are in key order without duplicates.
 //
 // Each step uses results of earlier ones. The first key is the hostname, because HostKey is 0. findRepulsions and
-// readDaemons precede classify, which distinguishes pods by the labels that terms select. joinGroups uses the groups
+// readDaemons precede classify, which distinguishes pods by the labels that terms read. joinGroups uses the groups
 // that classify makes. compileNodes uses the demands of all classes, and numbers the domains of nodes. findReach uses
 // the catalog, and numbers the domains of new nodes. count uses all domains and the results of watchDaemons.
-// finishStages uses all of this.
+// finishStages uses the groups, the domains of new nodes and the results of watchDaemons.
 func Compile(s *model.Snapshot, o Settings, pods []*model.Pod) *Problem {
 	d := catalog.NewDimensions(pods)
 	c := &compiler{

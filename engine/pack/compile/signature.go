@@ -64,8 +64,8 @@ func nodeRequirements(pod *model.Pod) string {
 	return string(appendNodeRequirements(nil, &pod.Object.Spec))
 }
 
-// signVolumes appends the CSI drivers and topologies of the pod's volumes, what they use of attach limits, and the reason
-// why the volumes cannot be determined.
+// signVolumes appends the CSI drivers and topologies of the pod's volumes, and what they use of attach limits. If no node
+// can satisfy a claim at present, it appends the reason, without drivers and topologies.
 func (s *signer) signVolumes(b []byte, pod *model.Pod) []byte {
 	volumes, no := volume.Of(s.c.Snapshot, pod)
 	b = encode.String(b, no.Subject)
