@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/status"
@@ -36,7 +35,10 @@ func Revalidate(s *model.Snapshot, marked []*model.Node, o pack.Options) map[str
 		}
 		pool, exists := s.Pool(n.Pool)
 		if v.OK() && exists && consolidates(reason) && n.Claim.Annotations[apiv1.ReplacedByAnnotationKey] == "" && !status.Consolidatable(s, n) {
-			v = model.Verdict{Rule: model.RuleRecent, By: int64(ptr.Deref(pool.Object.Spec.Disruption.ConsolidateAfter.Duration, 0))}
+			v = model.Verdict{Rule: model.RuleRecent}
+			if after := pool.Object.Spec.Disruption.ConsolidateAfter.Duration; after != nil {
+				v.By = int64(*after)
+			}
 		}
 		verdicts[n.Name] = v
 		switch {
