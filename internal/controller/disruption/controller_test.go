@@ -140,6 +140,31 @@ func (w *world) want(marked, deleting, tainted int) {
 	}
 }
 
+// A node whose last pods ended just before the decision is not consolidatable any more when its deletion is due. It is kept, and
+// the next attempt follows without a backoff once it is consolidatable again.
+func TestNodeThatHasJustBecomeEmptyWaits(t *testing.T) {
+	w := newWorld(t, "100%", 3)
+	setConsolidatable := func(on bool) {
+		t.Helper()
+		claim := w.claims()[0]
+		if on {
+			condition.SetTrue(&claim, apiv1.ConditionTypeConsolidatable, w.clock.Now())
+		} else {
+			condition.Clear(&claim, apiv1.ConditionTypeConsolidatable)
+		}
+		w.updateStatus(&claim)
+		w.watch()
+	}
+	w.pass(pause)
+	w.want(3, 0, 3)
+	setConsolidatable(false)
+	w.pass(settle)
+	w.want(2, 2, 2)
+	setConsolidatable(true)
+	w.pass(pause)
+	w.want(3, 2, 3)
+}
+
 func TestEmptyNodesGoInTwoSteps(t *testing.T) {
 	w := newWorld(t, "100%", 3)
 	w.pass(pause)

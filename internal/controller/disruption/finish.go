@@ -46,7 +46,9 @@ func (c *Controller) finish(ctx context.Context, s *model.Snapshot) (again time.
 			if kind := c.typeOf(n); kind != "" { // as in upstream, only consolidations have an event about failed validation
 				c.tellInvalid(n, kind, v)
 			}
-			c.backOff(n)
+			if v.Rule != model.RuleRecent { // consolidateAfter delays the next attempt
+				c.backOff(n)
+			}
 			err = errors.Join(err, c.rollBack(ctx, n, v))
 			continue
 		}
