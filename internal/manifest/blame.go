@@ -12,8 +12,8 @@ import (
 )
 
 // blame returns the path of the field because of which data cannot be decoded into t, and the reason. The error of the
-// decoder does not name the field, so blame decodes each field alone, and recurses into the one that fails. why is ""
-// if data can be decoded.
+// decoder lacks indices of lists and keys of maps, and names no field of types with their own decoder, such as quantities.
+// So blame decodes each field alone, and recurses into the one that fails. why is "" if data can be decoded.
 func blame(data []byte, t reflect.Type) (at path, why string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

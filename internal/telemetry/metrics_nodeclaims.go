@@ -18,8 +18,8 @@ type NodeClaimMetrics struct {
 	// InstanceTerminationDurationSeconds (label nodepool) is the time from the request to terminate an instance until it no
 	// longer existed.
 	InstanceTerminationDurationSeconds *prometheus.HistogramVec
-	// TerminationDurationSeconds (label nodepool) is the time from the deletion timestamp of the NodeClaim until it no longer
-	// existed.
+	// TerminationDurationSeconds (label nodepool) is the time from the deletion timestamp of the NodeClaim until Karpenter
+	// removed its finalizer.
 	TerminationDurationSeconds *prometheus.HistogramVec
 }
 

@@ -40,7 +40,7 @@ type Part struct {
 // linking Kubernetes.
 type Programs struct {
 	Parts []Part
-	// Kubectl runs kubectl and returns its exit code.
+	// Kubectl runs kubectl and returns its exit code, unless kubectl ends the process.
 	Kubectl func(args []string) int
 }
 

@@ -60,8 +60,9 @@ type Options struct {
 	// Chart is the directory of the Helm chart with the rights of the controller.
 	Chart string
 	// Values are values of the chart, for this start alone: the controller gets the rights and the environment that the
-	// chart renders with them. Names, ports and endpoints of the cluster override them. nil stands for the defaults of
-	// the chart.
+	// chart renders with them. The settings of the cluster (provider, feature gates, dashboard, names, ports and
+	// endpoints) override them. With nil, the rights are those of the chart's defaults, and the chart's environment is
+	// not used.
 	Values map[string]any
 	// DieWithParent stops the cluster when the calling process ends, even by a crash.
 	DieWithParent bool

@@ -8,7 +8,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd"
 )
 
-// Kubectl runs kubectl with args and returns its exit code.
+// Kubectl runs kubectl with args and returns its exit code. Most commands of kubectl end the process if they fail. Then
+// Kubectl does not return.
 func Kubectl(args []string) int {
 	command := cmd.NewDefaultKubectlCommandWithArgs(cmd.KubectlOptions{
 		PluginHandler: cmd.NewDefaultPluginHandler([]string{"kubectl"}),

@@ -172,7 +172,7 @@ type EC2NodeClassSpec struct {
 	// +optional
 	ConnectionTracking *ConnectionTracking `json:"connectionTracking,omitempty"`
 
-	// Value of the field Context of CreateFleet, passed unchanged. Reserved by AWS.
+	// Value of the field Context of CreateFleet, passed unchanged. Not passed for nodes whose minValues were relaxed. Reserved by AWS.
 	// +optional
 	Context *string `json:"context,omitempty"`
 

@@ -162,7 +162,8 @@ func (t *timeline) chosen(all []decisions.Episode) []decisions.Episode {
 	return list[from:]
 }
 
-// print writes the episodes and effects that were not written yet.
+// print writes new episodes, new effects of known ones, and again each episode whose state has changed. As JSON or YAML, an
+// episode with a new effect is written again as a whole.
 func (t *timeline) print(out io.Writer, list []decisions.Episode) error {
 	style, columns := styleOf(out), columnsOf(out)
 	for _, e := range list {

@@ -77,6 +77,6 @@ func look(ctx context.Context, r client.Reader, log *decisions.Log, now time.Tim
 	return nil
 }
 
-// forgotten is the time after the start of a removal from which on missing marks mean that it was cancelled. It is longer than
-// the maximum time that a disruption waits for its replacements.
+// forgotten is how long after the start of a disruption it counts as cancelled if the claim does not have the condition
+// DisruptionReason. It is longer than the maximum time that a disruption waits for its replacements.
 const forgotten = 15 * time.Minute

@@ -50,8 +50,8 @@ func NewShelf(api TemplateAPI, cluster string, c clock.PassiveClock) *Shelf {
 	return &Shelf{api: api, cluster: cluster, clock: c, slots: map[string]*slot{}}
 }
 
-// Ensure creates those of the templates that do not exist. Calls for the same template wait for each other, others do
-// not.
+// Ensure creates those of the templates that do not exist. A template that was seen less than shelfLife ago counts as
+// existing, see Doubt. Checks of the same template wait for each other, others do not.
 func (s *Shelf) Ensure(ctx context.Context, templates []Template) error {
 	return cmp.Or(parallel.Do(ctx, len(templates), atOnce, func(i int) error { return s.ensure(ctx, templates[i]) })...)
 }

@@ -206,7 +206,7 @@ func TestMissingRoleOfTakenProfile(t *testing.T) {
 	}
 }
 
-// The profile that a Karpenter before v1 created is deleted with its class if it has the tag of the cluster.
+// The profile that an earlier version of upstream created is deleted with its class if it has the tag of the cluster.
 func TestLegacyRemoval(t *testing.T) {
 	sum := fnv.New64()
 	sum.Write([]byte("rdefault")) // region and name of the class

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenter-go/karpenter/provider/aws/fault"
 )
 
-// RemoveOf deletes all profiles that were created for the class, including one that an upstream Karpenter before v1
+// RemoveOf deletes all profiles that were created for the class, including one that an earlier version of upstream
 // created.
 func (p *Profiles) RemoveOf(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	if err := p.removeAll(ctx, p.path(string(class.UID)), func(string) bool { return false }); err != nil {
@@ -28,7 +28,7 @@ func (p *Profiles) RemoveOf(ctx context.Context, class *awsv1.EC2NodeClass) erro
 // legalName matches valid names of instance profiles.
 var legalName = regexp.MustCompile(`^[\w+=,.@-]{1,128}$`)
 
-// removeLegacy deletes the profile that an upstream Karpenter before v1 created for a class with this name. Such a
+// removeLegacy deletes the profile that an earlier version of upstream created for a class with this name. Such a
 // profile has no path of the class, so it is found by its name. A profile with the name but without the tag of the
 // cluster is not deleted.
 func (p *Profiles) removeLegacy(ctx context.Context, class *awsv1.EC2NodeClass) error {
@@ -51,7 +51,7 @@ func (p *Profiles) removeLegacy(ctx context.Context, class *awsv1.EC2NodeClass) 
 	return p.remove(ctx, name, rolesOf(out.InstanceProfile))
 }
 
-// legacyName returns the name that an upstream Karpenter before v1 gave to the profile of a class.
+// legacyName returns the name that an earlier version of upstream gave to the profile of a class.
 func (p *Profiles) legacyName(class *awsv1.EC2NodeClass) (string, error) {
 	sum, err := hashstructure.Hash(p.region+class.Name, hashstructure.FormatV2, nil)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/karpenter-go/karpenter/internal/act"
 )
 
-// register writes labels, annotations and taints of the claim to the node, and the labels in the action to the claim.
+// register applies the action to the node: labels, annotations, taints, finalizer and owner. It writes ClaimLabels of the
+// action to the claim. If the action is complete, the node is registered.
 func (p *pass) register(ctx context.Context, a lifecycle.Register) error {
 	node, err := p.patchNode(ctx, a.Apply)
 	if err != nil {
