@@ -163,3 +163,41 @@ func TestMarkAgainAfterConflict(t *testing.T) {
 		t.Errorf("Unmark of a claim that is being deleted returns %v, want a conflict", err)
 	}
 }
+
+// If another client changes the claim between the two writes of RequestReboot, the reboot is in the history once.
+func TestRequestedRebootIsCountedOnce(t *testing.T) {
+	claim := &apiv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}}
+	conflicts := 1
+	c := fake.NewClientBuilder().WithScheme(api.Scheme()).WithObjects(claim).WithStatusSubresource(claim).WithInterceptorFuncs(interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			if conflicts > 0 {
+				conflicts--
+				other := &apiv1.NodeClaim{}
+				if err := c.Get(ctx, client.ObjectKeyFromObject(o), other); err != nil {
+					return err
+				}
+				other.Labels = map[string]string{"other": "wrote"}
+				if err := c.Update(ctx, other); err != nil {
+					return err
+				}
+			}
+			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		},
+	}).Build()
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	a := &Actor{Client: c, Live: c}
+	repair := &model.Repair{Condition: corev1.NodeReady, Reason: "KubeletDown", Reboot: true}
+	if _, err := a.RequestReboot(t.Context(), &model.Node{Name: "node", Claim: claim.DeepCopy()}, repair, now); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+		t.Fatal(err)
+	}
+	history := claim.Annotations[apiv1.RepairHistoryAnnotationKey]
+	if strings.Count(history, "@") != 1 || !condition.IsTrue(claim, apiv1.ConditionTypeRebooting) || claim.Labels["other"] != "wrote" {
+		t.Errorf("history %q, claim %+v", history, claim)
+	}
+}
