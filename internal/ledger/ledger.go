@@ -96,9 +96,9 @@ const bridged = time.Hour
 const minInterval = 5 * time.Second
 
 // Observe compares the snapshot with the predictions, charges the time since the last observation, and stores the rates of
-// this snapshot. It charges nothing if the time is longer than bridged. Only the predictions use a snapshot that is less
-// than minInterval later than the last one, unless the decision has commands: a pod is often bound, and a node initialized,
-// within seconds of the plan. Only the predictions use a snapshot that is not later than the last one. A nil Ledger, and a
+// this snapshot. It charges nothing if the time is longer than bridged. Only the predictions and savings use a snapshot that
+// is less than minInterval later than the last one, unless the decision has commands: a pod is often bound, and a node
+// initialized or removed, within seconds of the decision. Only the predictions use a snapshot that is not later than the last one. A nil Ledger, and a
 // Ledger before Begin, does nothing.
 func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	if l == nil {
@@ -111,6 +111,7 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	}
 	l.predictions.observe(s, l.Metrics)
 	if gap := s.Now.Sub(l.last); gap > 0 && gap < minInterval && len(d.Commands) == 0 {
+		l.savings.observe(s, &cost.Input{Snapshot: s, Label: l.Label}, nil)
 		return
 	}
 	in := cost.Input{Snapshot: s, Causes: cost.CausesOf(d.Blocked, d.Commands), Headroom: d.Headroom, Label: l.Label}

@@ -96,6 +96,26 @@ karpenter_savings_actions_total{decision="replace",reason="underutilized",result
 	}
 }
 
+// A disruption that begins and ends between two computations of the rates is an action, too.
+func TestSavingsWithinSeconds(t *testing.T) {
+	l := ledger.New(nil, "")
+	l.Begin()
+	node := scenario.Node{Name: "old", Pool: "default", Type: "big", Conditions: []string{"Consolidatable"}}
+	c := scenario.Cluster{Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(), Nodes: []scenario.Node{node, {Name: "other", Pool: "default", Type: "small"}}}
+	s := snapshot(t, c, at(0))
+	n, _ := s.NodeByName("old")
+	l.Observe(s, ledger.Decision{Commands: []model.Command{{Reason: apiv1.DisruptionReasonEmpty, Method: "empty", Nodes: []*model.Node{n}, Saves: 0.5}}})
+	c.Nodes[0].Conditions = append(c.Nodes[0].Conditions, "DisruptionReason/Empty")
+	c.Nodes[0].Taints = []corev1.Taint{{Key: apiv1.DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}}
+	l.Observe(snapshot(t, c, at(0).Add(time.Second)), ledger.Decision{})
+	c.Nodes = c.Nodes[1:]
+	l.Observe(snapshot(t, c, at(0).Add(3*time.Second)), ledger.Decision{})
+	got := l.Save().Report(ledger.Query{}).Savings
+	if len(got) != 1 || got[0].Actions != 1 || math.Abs(got[0].Realized-0.5) > 1e-9 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A disruption that is rolled back saves nothing.
 func TestCancelledSavings(t *testing.T) {
 	l := ledger.New(nil, "")
@@ -112,7 +132,7 @@ func TestCancelledSavings(t *testing.T) {
 	}
 }
 
-// A snapshot less than five seconds after the last one is not observed, and its time is charged with the next one. A snapshot with
+// A snapshot less than five seconds after the last one has no effect on the costs, and its time is charged with the next one. A snapshot with
 // commands is always observed.
 func TestSnapshotsInQuickSuccession(t *testing.T) {
 	c := scenario.Cluster{
