@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // An ID identifies one process, even after the system has reused its process ID.
@@ -64,7 +65,23 @@ func Start(p Program) (*Child, error) {
 		c.err = cmd.Wait()
 		close(c.exited)
 	}()
+	c.awaitCommandLine()
 	return c, nil
+}
+
+// awaitCommandLine returns when the child has its command line, which Alive compares, or has ended, at the latest after a second. The
+// kernel sets the command line a moment after it reports that the program has been started.
+func (c *Child) awaitCommandLine() {
+	for range 1000 {
+		if runs(c.ID.PID, c.ID.Binary) {
+			return
+		}
+		select {
+		case <-c.exited:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 // Exited returns a channel that is closed when the child has ended.
