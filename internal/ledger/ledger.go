@@ -95,11 +95,10 @@ const bridged = time.Hour
 // second. To divide all prices each time would cost more CPU time than it adds precision.
 const minInterval = 5 * time.Second
 
-// Observe compares the snapshot with the predictions, charges the time since the last observation, and stores the rates of
-// this snapshot. It charges nothing if the time is longer than bridged. Only the predictions and savings use a snapshot that
-// is less than minInterval later than the last one, unless the decision has commands: a pod is often bound, and a node
-// initialized or removed, within seconds of the decision. Only the predictions use a snapshot that is not later than the last one. A nil Ledger, and a
-// Ledger before Begin, does nothing.
+// Observe follows predictions and disruptions with each snapshot: a pod is often bound, and a node initialized or removed,
+// within seconds of the decision. It charges the time since the last charge and stores the rates of this snapshot, but only
+// if the snapshot is at least minInterval later, or is later and the decision has commands. It charges nothing for a time
+// longer than bridged. A nil Ledger, and a Ledger before Begin, does nothing.
 func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	if l == nil {
 		return
@@ -110,8 +109,8 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 		return
 	}
 	l.predictions.observe(s, l.Metrics)
+	l.savings.observe(s, &cost.Input{Snapshot: s, Label: l.Label}, d.Commands)
 	if gap := s.Now.Sub(l.last); gap > 0 && gap < minInterval && len(d.Commands) == 0 {
-		l.savings.observe(s, &cost.Input{Snapshot: s, Label: l.Label}, nil)
 		return
 	}
 	in := cost.Input{Snapshot: s, Causes: cost.CausesOf(d.Blocked, d.Commands), Headroom: d.Headroom, Label: l.Label}
@@ -132,7 +131,6 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 		l.charge(l.now.Parts, gap, s.Now)
 	}
 	l.correct(&in, first || l.nodes == nil || gap > bridged)
-	l.savings.observe(s, &in, d.Commands)
 	l.now, l.last, l.floor, l.commitments = next, s.Now, floorOf(s, in.Price, d), CommitmentsOf(s)
 	l.book.bucket(s.Now).End = s.Now
 	if s.Now.Sub(l.openedAt) >= time.Minute {

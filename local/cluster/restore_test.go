@@ -3,6 +3,7 @@ package cluster
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -23,4 +24,26 @@ func TestRestoreChecksFirst(t *testing.T) {
 		t.Fatal("a script passes for etcd")
 	}
 	wantLine(t, c.Restore(t.Context(), file, 0), "find snapshot", "etcd.db")
+}
+
+// If etcd does not start with the snapshot, its former data are in place again.
+func TestFailedRestoreKeepsData(t *testing.T) {
+	c, err := up(t, Options{Binary: script(t, "exit 1")})
+	if err == nil {
+		t.Fatal("a script passes for etcd")
+	}
+	entry := filepath.Join(c.dir.Data("etcd"), "member")
+	if err := os.MkdirAll(entry, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "etcd.db")
+	if err := os.WriteFile(file, []byte("no snapshot"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Restore(t.Context(), file, RevisionBump); err == nil || !strings.Contains(err.Error(), "return to the former data") {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := os.Stat(entry); err != nil {
+		t.Errorf("the former data are lost: %v", err)
+	}
 }
