@@ -124,32 +124,34 @@ func firstTypes(left []candidate, reqs require.Set) []candidate {
 	if len(left) <= maxTypes || unmet(left[:maxTypes], reqs) == "" {
 		return left[:min(len(left), maxTypes)]
 	}
-	needed := make([]bool, len(left)) // left[i] has the first of some required values
-	n := 0
+	needed := map[int]bool{}
 	for r := range reqs.All() {
-		values := map[string]bool{}
-		for i, c := range left {
-			for v := range valuesOf(c, r) {
-				if !values[v] && len(values) < r.MinValues() {
-					values[v] = true
-					if !needed[i] {
-						needed[i] = true
-						n++
-					}
-				}
-			}
-		}
+		markValues(needed, left, r)
 	}
+	others := maxTypes - len(needed) // how many candidates that are not needed are kept
 	var kept []candidate
 	for i, c := range left {
-		if needed[i] {
-			n--
+		switch {
+		case needed[i]:
 			kept = append(kept, c)
-		} else if len(kept)+n < maxTypes {
+		case others > 0:
 			kept = append(kept, c)
+			others--
 		}
 	}
 	return kept[:min(len(kept), maxTypes)]
+}
+
+// markValues adds to needed the indices of the first candidates that together have minValues values of the requirement.
+func markValues(needed map[int]bool, left []candidate, r require.Requirement) {
+	values := map[string]bool{}
+	for i, c := range left {
+		for v := range valuesOf(c, r) {
+			if !values[v] && len(values) < r.MinValues() {
+				values[v], needed[i] = true, true
+			}
+		}
+	}
 }
 
 // bestEffort reports whether the claim was planned with fewer values than its minValues, as the policy BestEffort allows.
