@@ -29,7 +29,7 @@ func (a *app) restore() *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Restore etcd from a snapshot",
 		Long: "Stop the API server and etcd, replace all objects by those of a snapshot, and start both again. The other parts and\n" +
-			"the instances of the emulated AWS are not changed. If etcd does not start with the snapshot, the former objects stay.",
+			"the instances of the emulated AWS are not changed. If etcd does not start with the snapshot, the former objects are kept.",
 		Example: "  karpenter-local restore before.db",
 		Args:    usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
