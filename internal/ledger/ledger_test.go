@@ -116,6 +116,34 @@ func TestSavingsWithinSeconds(t *testing.T) {
 	}
 }
 
+// A removed node counts once, although it exists until its instance is gone.
+func TestRemovedNodeCountsOnce(t *testing.T) {
+	l := ledger.New(nil, "")
+	l.Begin()
+	node := scenario.Node{Name: "old", Pool: "default", Type: "big", Conditions: []string{"Consolidatable"}}
+	c := scenario.Cluster{Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(), Nodes: []scenario.Node{node}}
+	s := snapshot(t, c, at(0))
+	n, _ := s.NodeByName("old")
+	l.Observe(s, ledger.Decision{Commands: []model.Command{{Reason: apiv1.DisruptionReasonEmpty, Method: "empty", Nodes: []*model.Node{n}, Saves: 0.5}}})
+	c.Nodes[0].Conditions = append(c.Nodes[0].Conditions, "DisruptionReason/Empty")
+	c.Nodes[0].Taints = []corev1.Taint{{Key: apiv1.DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}}
+	l.Observe(snapshot(t, c, at(1)), ledger.Decision{})
+	c.Nodes[0].Conditions = append(c.Nodes[0].Conditions, apiv1.ConditionTypeInstanceTerminating)
+	for i := range 3 {
+		l.Observe(snapshot(t, c, at(2+float64(i))), ledger.Decision{})
+		if i == 1 { // a restart changes nothing
+			saved := l.Save()
+			l = ledger.New(nil, "")
+			l.Begin()
+			l.Restore(saved)
+		}
+	}
+	got := l.Save().Report(ledger.Query{}).Savings
+	if len(got) != 1 || got[0].Actions != 1 || math.Abs(got[0].Realized-0.5) > 1e-9 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A disruption that is rolled back saves nothing.
 func TestCancelledSavings(t *testing.T) {
 	l := ledger.New(nil, "")

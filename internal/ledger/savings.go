@@ -67,11 +67,11 @@ type decided struct {
 // undecided is the time after which a command is dropped whose nodes were not marked.
 const undecided = 5 * time.Minute
 
-// observe begins the actions of nodes that are marked for disruption and have none yet: one for all nodes of a command. It
+// observe begins the actions of nodes that are marked for disruption and had none yet: one for all nodes of a command. It
 // ends the actions whose nodes do not exist or are not marked any more.
 func (v *savings) observe(s *model.Snapshot, in *cost.Input, commands []model.Command) {
 	for _, n := range s.Nodes() {
-		if n.Claim != nil && (status.Disrupting(n) || n.Deleting) && v.running(n.Claim.Name) == nil {
+		if n.Claim != nil && (status.Disrupting(n) || n.Deleting) && v.running(n.Claim.Name) == nil && !v.removed(n) {
 			v.open(s, in, n)
 		}
 	}
@@ -113,6 +113,15 @@ func (v *savings) running(claim string) *Action {
 		}
 	}
 	return nil
+}
+
+// removed reports whether an action that is done has removed the node. Such a node exists until its instance is gone, which may be
+// long after the action ended. The name of a node may be used again, so actions that began before its claim was created do not
+// count.
+func (v *savings) removed(n *model.Node) bool {
+	return !cost.Billed(n) && slices.ContainsFunc(v.actions, func(a *Action) bool {
+		return a.State == Done && slices.Contains(a.Nodes, n.Name) && !a.Begun.Before(n.Claim.CreationTimestamp.Time)
+	})
 }
 
 // open begins the action of a marked node. After a restart the command of a node is not known. Such a node has an action of
