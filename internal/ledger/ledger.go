@@ -110,6 +110,8 @@ func (l *Ledger) Observe(s *model.Snapshot, d Decision) {
 	}
 	l.predictions.observe(s, l.Metrics)
 	l.savings.observe(s, &cost.Input{Snapshot: s, Label: l.Label}, d.Commands)
+	l.publishActions()
+	l.savings.condense(s.Now)
 	if gap := s.Now.Sub(l.last); gap > 0 && gap < minInterval && len(d.Commands) == 0 {
 		return
 	}

@@ -144,6 +144,64 @@ func TestRemovedNodeCountsOnce(t *testing.T) {
 	}
 }
 
+// Each of many disruptions counts once. Those that are not listed any more count in the sums by day.
+func TestManySavings(t *testing.T) {
+	const nodes = 450
+	reg := prometheus.NewRegistry()
+	l := ledger.New(telemetry.NewMetrics(reg, nil).Cost, "")
+	l.Begin()
+	c := scenario.Cluster{Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes()}
+	for i := range nodes {
+		c.Nodes = append(c.Nodes, scenario.Node{Name: fmt.Sprintf("n%d", i), Pool: "default", Type: "big", Conditions: []string{"Consolidatable"}})
+	}
+	s := snapshot(t, c, at(0))
+	d := ledger.Decision{}
+	for _, n := range s.Nodes() {
+		d.Commands = append(d.Commands, model.Command{Reason: apiv1.DisruptionReasonEmpty, Method: "empty", Nodes: []*model.Node{n}, Saves: 0.5})
+	}
+	l.Observe(s, d)
+	for i := range c.Nodes {
+		c.Nodes[i].Conditions = append(c.Nodes[i].Conditions, "DisruptionReason/Empty")
+		c.Nodes[i].Taints = []corev1.Taint{{Key: apiv1.DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}}
+	}
+	l.Observe(snapshot(t, c, at(1)), ledger.Decision{})
+	l.Observe(snapshot(t, c, at(2)), ledger.Decision{})
+	c.Nodes = nil
+	l.Observe(snapshot(t, c, at(3)), ledger.Decision{})
+	check := func(when string, since time.Time, want int) {
+		t.Helper()
+		got := l.Save().Report(ledger.Query{Since: since})
+		actions, realized := 0, 0.0
+		for _, x := range got.Savings {
+			actions, realized = actions+x.Actions, realized+x.Realized
+		}
+		if len(got.Savings) > 1 || actions != want || math.Abs(realized-0.5*float64(want)) > 1e-6 {
+			t.Errorf("%s: %+v, want %d actions", when, got.Savings, want)
+		}
+	}
+	check("at once", time.Time{}, nodes)
+	want := `
+# HELP karpenter_savings_actions_total Disruptions that ended, by whether they were done or cancelled.
+# TYPE karpenter_savings_actions_total counter
+karpenter_savings_actions_total{decision="delete",reason="empty",result="done"} 450
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "karpenter_savings_actions_total"); err != nil {
+		t.Error(err)
+	}
+	saved := l.Save()
+	if n := len(saved.Actions); n != 200 {
+		t.Errorf("%d actions are stored, want 200", n)
+	}
+	l = ledger.New(nil, "")
+	l.Begin()
+	l.Restore(saved)
+	check("after a restart", time.Time{}, nodes)
+	l.Observe(snapshot(t, c, at(31*24*60)), ledger.Decision{})
+	check("a month later", time.Time{}, nodes)
+	l.Observe(snapshot(t, c, at(33*24*60)), ledger.Decision{})
+	check("after the month, the listed ones", time.Time{}, 200)
+}
+
 // A disruption that is rolled back saves nothing.
 func TestCancelledSavings(t *testing.T) {
 	l := ledger.New(nil, "")

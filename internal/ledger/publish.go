@@ -63,8 +63,16 @@ func (l *Ledger) publish() {
 		}
 		delete(l.shown.due, k)
 	}
+}
+
+// publishActions adds the actions that have ended to the metrics, once each.
+func (l *Ledger) publishActions() {
 	for _, a := range l.savings.actions {
-		if a.State != Running && !a.told {
+		if a.State == Running || a.told {
+			continue
+		}
+		a.told = true
+		if l.Metrics != nil {
 			l.publishAction(a)
 		}
 	}
@@ -101,7 +109,6 @@ func (l *Ledger) publishRates() {
 
 func (l *Ledger) publishAction(a *Action) {
 	m := l.Metrics
-	a.told = true
 	m.ActionsTotal.WithLabelValues(a.reason(), a.Decision, a.State).Inc()
 	if a.State == Done {
 		m.SavingsPlanned.WithLabelValues(a.reason(), a.Decision).Add(a.Planned)

@@ -228,34 +228,57 @@ func of(sums map[cost.Cause]*Money, c cost.Cause) *Money {
 	return sums[c]
 }
 
-// savings returns the actions that began since a time, in the stored order, and the sums of the ended ones by day, reason
-// and decision.
-func (s Saved) savings(since time.Time) (sums []Saving, actions []Action) {
-	index := map[[3]string]int{}
+// sums are the savings of ended actions, one for each day, reason and decision.
+type sums []Saving
+
+// add adds an ended action.
+func (s *sums) add(a *Action) {
+	x := Saving{Day: a.Ended.UTC().Format(time.DateOnly), Reason: a.reason(), Decision: a.Decision}
+	if a.State == Cancelled {
+		x.Cancelled = 1
+	} else {
+		x.Actions, x.Planned, x.Realized, x.Evictions = 1, a.Planned, a.Realized(), a.Evictions
+	}
+	s.merge(x)
+}
+
+// merge adds the amounts of x to the element with its day, reason and decision.
+func (s *sums) merge(x Saving) {
+	i := slices.IndexFunc(*s, func(y Saving) bool { return compareSavings(x, y) == 0 })
+	if i < 0 {
+		*s = append(*s, x)
+		return
+	}
+	y := &(*s)[i]
+	y.Actions += x.Actions
+	y.Planned += x.Planned
+	y.Realized += x.Realized
+	y.Evictions += x.Evictions
+	y.Cancelled += x.Cancelled
+}
+
+func compareSavings(a, b Saving) int {
+	return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Decision, b.Decision))
+}
+
+// savings returns the stored actions that began since a time, in the stored order, and the sums of the ended ones, in the order of
+// days. Actions that are not stored count by day: all days from that of the time on.
+func (s Saved) savings(since time.Time) (total []Saving, actions []Action) {
+	var all sums
+	for _, x := range s.Sums {
+		if x.Day >= since.UTC().Format(time.DateOnly) {
+			all.merge(x)
+		}
+	}
 	for _, a := range s.Actions {
 		if a.Begun.Before(since) {
 			continue
 		}
 		actions = append(actions, a)
-		if a.State == Running {
-			continue
+		if a.State != Running {
+			all.add(&a)
 		}
-		key := [3]string{a.Ended.UTC().Format(time.DateOnly), a.reason(), a.Decision}
-		i, known := index[key]
-		if !known {
-			i = len(sums)
-			index[key] = i
-			sums = append(sums, Saving{Day: key[0], Reason: key[1], Decision: key[2]})
-		}
-		x := &sums[i]
-		if a.State == Cancelled {
-			x.Cancelled++
-			continue
-		}
-		x.Actions++
-		x.Planned += a.Planned
-		x.Realized += a.Realized()
-		x.Evictions += a.Evictions
 	}
-	return sums, actions
+	slices.SortFunc(all, compareSavings)
+	return all, actions
 }

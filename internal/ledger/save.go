@@ -40,9 +40,12 @@ type Saved struct {
 	// Label is the key of the label by which amounts are added up.
 	Label string `json:"label,omitempty"`
 	// Tiers are the buckets of a Book, without those that do not fit in a ConfigMap.
-	Tiers       [][]savedBucket `json:"tiers"`
-	Actions     []Action        `json:"actions,omitempty"`
-	Predictions Predictions     `json:"predictions"`
+	Tiers [][]savedBucket `json:"tiers"`
+	// Actions are the ended actions that are kept, and the last maxActions of those that are running. Sums are those of ended
+	// actions that are not kept.
+	Actions     []Action    `json:"actions,omitempty"`
+	Sums        []Saving    `json:"savings,omitempty"`
+	Predictions Predictions `json:"predictions"`
 }
 
 type savedBucket struct {
@@ -89,9 +92,22 @@ func (l *Ledger) Save() Saved {
 		}
 		out.Tiers = append(out.Tiers, list)
 	}
-	for _, a := range l.savings.actions {
-		out.Actions = append(out.Actions, *a)
+	out.Actions, out.Sums = l.savings.saved(), slices.Clone(l.savings.sums)
+	return out
+}
+
+// saved returns copies of the actions to be stored.
+func (v *savings) saved() (out []Action) {
+	running := 0
+	for _, a := range slices.Backward(v.actions) {
+		if a.State == Running {
+			running++
+		}
+		if a.State != Running || running <= maxActions {
+			out = append(out, *a)
+		}
 	}
+	slices.Reverse(out)
 	return out
 }
 
@@ -191,6 +207,9 @@ func (l *Ledger) Restore(s Saved) {
 		}
 	}
 	l.savings.actions = append(actions, l.savings.actions...)
+	for _, x := range s.Sums {
+		l.savings.sums.merge(x)
+	}
 	l.predictions = s.Predictions
 	if l.predictions.Errors != nil {
 		l.predictions.boots = map[string]time.Duration{}

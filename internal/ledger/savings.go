@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -48,12 +49,19 @@ func (a *Action) Realized() float64 {
 	return a.Before - a.After
 }
 
-// maxActions is the maximum number of stored actions. If there are more, the oldest are removed.
-const maxActions = 200
+const (
+	// maxActions is the maximum number of ended actions that are kept. The oldest of more are added up by day.
+	maxActions = 200
+	// maxDays is the number of days for which these sums are kept.
+	maxDays = 31
+)
 
 // savings follows the commands of disruption.
 type savings struct {
+	// actions are in the order in which they began. Those that are running are all there.
 	actions []*Action
+	// sums are those of ended actions that are no longer in actions.
+	sums sums
 	// decided has the commands of the last decisions, by node name. A command becomes an action when its nodes are marked.
 	decided map[string]decided
 }
@@ -67,21 +75,22 @@ type decided struct {
 // undecided is the time after which a command is dropped whose nodes were not marked.
 const undecided = 5 * time.Minute
 
-// observe begins the actions of nodes that are marked for disruption and had none yet: one for all nodes of a command. It
+// observe begins the actions of nodes that are marked for disruption and have none yet: one for all nodes of a command. It
 // ends the actions whose nodes do not exist or are not marked any more.
 func (v *savings) observe(s *model.Snapshot, in *cost.Input, commands []model.Command) {
+	running := map[string]bool{}
+	for _, a := range v.actions {
+		maps.Copy(running, a.claims)
+	}
 	for _, n := range s.Nodes() {
-		if n.Claim != nil && (status.Disrupting(n) || n.Deleting) && v.running(n.Claim.Name) == nil && !v.removed(n) {
-			v.open(s, in, n)
+		if n.Claim != nil && (status.Disrupting(n) || n.Deleting) && !running[n.Claim.Name] {
+			maps.Copy(running, v.open(s, in, n))
 		}
 	}
 	for _, a := range v.actions {
 		if a.State == Running {
 			v.follow(s, in, a)
 		}
-	}
-	if over := len(v.actions) - maxActions; over > 0 {
-		v.actions = slices.Delete(v.actions, 0, over)
 	}
 	v.note(s, in, commands)
 }
@@ -105,29 +114,11 @@ func (v *savings) note(s *model.Snapshot, in *cost.Input, commands []model.Comma
 	}
 }
 
-// running returns the running action that removes the node of the claim, nil if there is none.
-func (v *savings) running(claim string) *Action {
-	for _, a := range v.actions {
-		if _, its := a.claims[claim]; its {
-			return a
-		}
-	}
-	return nil
-}
-
-// removed reports whether an action that is done has removed the node. Such a node exists until its instance is gone, which may be
-// long after the action ended. The name of a node may be used again, so actions that began before its claim was created do not
-// count.
-func (v *savings) removed(n *model.Node) bool {
-	return !cost.Billed(n) && slices.ContainsFunc(v.actions, func(a *Action) bool {
-		return a.State == Done && slices.Contains(a.Nodes, n.Name) && !a.Begun.Before(n.Claim.CreationTimestamp.Time)
-	})
-}
-
 // open begins the action of a marked node. After a restart the command of a node is not known. Such a node has an action of
-// its own if it has a disruption reason. A node without a disruption reason was deleted for another cause, such as by a
-// user, and no action begins.
-func (v *savings) open(s *model.Snapshot, in *cost.Input, n *model.Node) {
+// its own if it has a disruption reason and its termination has not begun. A node without a disruption reason was deleted
+// for another cause, such as by a user. A node whose termination has begun may exist for long after its action has ended. No
+// action begins for such nodes. open returns the claims of the action.
+func (v *savings) open(s *model.Snapshot, in *cost.Input, n *model.Node) map[string]bool {
 	price, _ := in.Price(n)
 	a := &Action{
 		Begun: s.Now, State: Running, Reason: string(status.Reason(n)), Decision: "delete", Nodes: []string{n.Name},
@@ -135,8 +126,8 @@ func (v *savings) open(s *model.Snapshot, in *cost.Input, n *model.Node) {
 		Replacements: v.fresh(status.ReplacedBy(n.Claim)),
 	}
 	x, known := v.decided[n.Name]
-	if !known && a.Reason == "" {
-		return
+	if !known && (a.Reason == "" || !cost.Billed(n)) {
+		return nil
 	}
 	if known {
 		c := x.command
@@ -154,6 +145,7 @@ func (v *savings) open(s *model.Snapshot, in *cost.Input, n *model.Node) {
 		a.Decision = "replace"
 	}
 	v.actions = append(v.actions, a)
+	return a.claims
 }
 
 // fresh returns those claims that are no replacements in another action. Pods of several commands may move to one new node, and
@@ -194,6 +186,26 @@ func (v *savings) follow(s *model.Snapshot, in *cost.Input, a *Action) {
 		}
 	}
 	a.claims = nil
+}
+
+// condense adds the oldest ended actions in excess of maxActions to the sums, and removes sums older than maxDays.
+func (v *savings) condense(now time.Time) {
+	over := -maxActions
+	for _, a := range v.actions {
+		if a.State != Running {
+			over++
+		}
+	}
+	v.actions = slices.DeleteFunc(v.actions, func(a *Action) bool {
+		if a.State == Running || over <= 0 {
+			return false
+		}
+		over--
+		v.sums.add(a)
+		return true
+	})
+	oldest := now.UTC().AddDate(0, 0, -maxDays).Format(time.DateOnly)
+	v.sums = slices.DeleteFunc(v.sums, func(x Saving) bool { return x.Day < oldest })
 }
 
 // byClaim returns the node of the claim with the name.
