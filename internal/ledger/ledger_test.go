@@ -202,6 +202,35 @@ karpenter_savings_actions_total{decision="delete",reason="empty",result="done"} 
 	check("after the month, the listed ones", time.Time{}, 200)
 }
 
+// Of a disruption of two nodes, one is rolled back. Only the other one counts.
+func TestPartlyCancelledSavings(t *testing.T) {
+	l := ledger.New(nil, "")
+	l.Begin()
+	marked := []string{"Consolidatable", "DisruptionReason/Underutilized"}
+	taints := []corev1.Taint{{Key: apiv1.DisruptedTaintKey, Effect: corev1.TaintEffectNoSchedule}}
+	c := scenario.Cluster{Pools: []scenario.Pool{{Name: "default"}}, Types: twoTypes(), Nodes: []scenario.Node{
+		{Name: "goes", Pool: "default", Type: "big", Conditions: []string{"Consolidatable"}},
+		{Name: "stays", Pool: "default", Type: "small", Conditions: []string{"Consolidatable"}},
+	}}
+	s := snapshot(t, c, at(0))
+	l.Observe(s, ledger.Decision{Commands: []model.Command{
+		{Reason: apiv1.DisruptionReasonUnderutilized, Method: "multi", Nodes: s.Nodes(), Saves: 0.75},
+	}})
+	for i := range c.Nodes {
+		c.Nodes[i].Conditions, c.Nodes[i].Taints = marked, taints
+	}
+	l.Observe(snapshot(t, c, at(1)), ledger.Decision{})
+	c.Nodes = []scenario.Node{{Name: "stays", Pool: "default", Type: "small", Conditions: []string{"Consolidatable"}}}
+	l.Observe(snapshot(t, c, at(2)), ledger.Decision{})
+	got := l.Save().Report(ledger.Query{})
+	if len(got.Savings) != 1 || math.Abs(got.Savings[0].Realized-0.5) > 1e-9 || math.Abs(got.Savings[0].Planned-0.75) > 1e-9 {
+		t.Errorf("%+v", got.Savings)
+	}
+	if len(got.Actions) != 1 || !slices.Equal(got.Actions[0].Nodes, []string{"goes"}) {
+		t.Errorf("%+v", got.Actions)
+	}
+}
+
 // A disruption that is rolled back saves nothing.
 func TestCancelledSavings(t *testing.T) {
 	l := ledger.New(nil, "")

@@ -157,9 +157,10 @@ func (v *savings) fresh(claims []string) []string {
 }
 
 // follow ends the action if its nodes no longer exist, or if none of them is marked any more. The action is cancelled if all
-// its nodes still exist, otherwise done.
+// its nodes still exist, otherwise done. Nodes that were rolled back are no longer part of an action that is done.
 func (v *savings) follow(s *model.Snapshot, in *cost.Input, a *Action) {
 	left, marked := 0, 0
+	var stay []*model.Node
 	for name := range a.claims {
 		n, ok := byClaim(s, name)
 		if !ok || !cost.Billed(n) {
@@ -168,6 +169,8 @@ func (v *savings) follow(s *model.Snapshot, in *cost.Input, a *Action) {
 		left++
 		if n.Deleting || status.Disrupting(n) {
 			marked++
+		} else {
+			stay = append(stay, n)
 		}
 	}
 	switch {
@@ -177,6 +180,10 @@ func (v *savings) follow(s *model.Snapshot, in *cost.Input, a *Action) {
 		a.State = Cancelled
 	default:
 		a.State = Done
+		a.Before -= in.PriceOfSet(stay).Dollars()
+		a.Nodes = slices.DeleteFunc(slices.Clone(a.Nodes), func(name string) bool {
+			return slices.ContainsFunc(stay, func(n *model.Node) bool { return n.Name == name })
+		})
 	}
 	a.Ended = s.Now
 	for _, name := range a.Replacements {
