@@ -43,7 +43,7 @@ type Budget struct {
 	// +optional
 	Reasons []DisruptionReason `json:"reasons,omitempty"`
 
-	// Maximum number of nodes, or a percentage of the nodes of the NodePool such as
+	// Maximum number of nodes, or a percentage of the initialized nodes of the NodePool, such as
 	// 20%, rounded up. 0 or 0% blocks disruption while the budget is active. Default:
 	// 10%.
 	// +kubebuilder:default:="10%"
