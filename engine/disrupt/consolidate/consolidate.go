@@ -24,6 +24,8 @@ type Cursor struct {
 	// WaitingSince is when consolidation began to wait for nodes to become consolidatable, zero if it does not wait.
 	// NextWait is the earliest start of another wait.
 	WaitingSince, NextWait time.Time
+	// Findings are the verdicts of the last searches, if these found nothing to do.
+	Findings *Findings
 }
 
 // A strategy is a way to choose sets of candidates.
@@ -74,6 +76,32 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		}
 		return st, cursor, waits
 	}
+	known := cursor.Findings.of(st, candidates)
+	candidates = slices.DeleteFunc(candidates, func(c *problem.Candidate) bool {
+		v, ok := known.verdict(c)
+		st.Block(c, v)
+		return ok
+	})
+	if len(candidates) == 0 {
+		return st, cursor, false
+	}
+	var best *search
+	if known != nil {
+		best = newSearch(st, candidates, firstStrategy(st.Cluster), cursor)
+		best.singles() // the earlier search has evaluated the sets
+	} else {
+		best = searched(st, candidates, cursor)
+	}
+	next = best.cursor
+	next.Findings = nil
+	if len(best.st.Commands) == len(st.Commands) {
+		next.Findings = cursor.Findings.with(st, candidates, best.verdicts)
+	}
+	return best.st, next, false
+}
+
+// searched returns the finished search. If proposals leave nodes underfilled, it is the one with the higher gain, see plain.
+func searched(st *problem.State, candidates []*problem.Candidate, cursor Cursor) *search {
 	best := newSearch(st, candidates, firstStrategy(st.Cluster), cursor).run()
 	if best.underfilled {
 		other := newSearch(st, candidates, extending, cursor).run()
@@ -83,7 +111,7 @@ func Run(from *problem.State, due []*problem.Candidate, cursor Cursor) (st *prob
 		best.st.Stats.WhatIfs += other.st.Stats.WhatIfs - st.Stats.WhatIfs
 		best.st.Stats.Screened += other.st.Stats.Screened - st.Stats.Screened
 	}
-	return best.st, best.cursor, false
+	return best
 }
 
 // firstStrategy returns wide if a commitment is unused, otherwise plain.

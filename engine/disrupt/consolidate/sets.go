@@ -7,6 +7,7 @@ import (
 
 	apiv1 "github.com/karpenter-go/karpenter/api/v1"
 	"github.com/karpenter-go/karpenter/engine/disrupt/problem"
+	"github.com/karpenter-go/karpenter/engine/model"
 )
 
 const (
@@ -29,6 +30,8 @@ type search struct {
 	// underfilled says that some proposal would have left candidates underfilled.
 	underfilled bool
 	last        view // the most recent view
+	// verdicts are those of the candidates that singles evaluated and kept, by node name.
+	verdicts map[string]model.Verdict
 }
 
 func newSearch(from *problem.State, candidates []*problem.Candidate, way strategy, cursor Cursor) *search {
@@ -39,7 +42,7 @@ func newSearch(from *problem.State, candidates []*problem.Candidate, way strateg
 			strings.Compare(a.Node.Name, b.Node.Name),
 		)
 	})
-	s := &search{st: from.Clone(), strategy: way, candidates: candidates, movable: map[*problem.Candidate]bool{}, cursor: cursor}
+	s := &search{st: from.Clone(), strategy: way, candidates: candidates, movable: map[*problem.Candidate]bool{}, cursor: cursor, verdicts: map[string]model.Verdict{}}
 	for _, c := range candidates {
 		s.movable[c] = true
 	}
