@@ -113,6 +113,10 @@ func (s *Snapshot) NodeChanges(old *Snapshot) (now, before []*Node) {
 	return now, before
 }
 
+// EachBound iterates in random order over the names in Node.BindingName to which pods are bound, with these pods in key order. It
+// includes names of nodes that the snapshot does not have, and pods that have ended.
+func (s *Snapshot) EachBound() iter.Seq2[string, []*Pod] { return s.derived.bound.Each() }
+
 // NodeByName returns the node whose Node object, or else whose claim, has the name. If there is none, it returns a node that
 // has only a claim, is not being deleted, and has the name in the annotation NodeNameAnnotationKey of its claim.
 func (s *Snapshot) NodeByName(name string) (*Node, bool) {

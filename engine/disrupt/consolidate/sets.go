@@ -49,17 +49,41 @@ func newSearch(from *problem.State, candidates []*problem.Candidate, way strateg
 	return s
 }
 
+// removes returns the number of candidates that commands of the search remove.
+func (s *search) removes() (n int) {
+	for _, c := range s.candidates {
+		if s.st.Taken(c) {
+			n++
+		}
+	}
+	return n
+}
+
 // run removes candidates in sets, then individually.
 func (s *search) run() *search {
 	if len(s.candidates) <= few {
 		s.combinations()
 	} else {
 		replaced, filled := s.split()
+		if s.strategy.joint {
+			s.jointly(slices.Concat(replaced, filled))
+		}
 		s.sets(replaced, replaced...)
 		s.sets(filled)
 	}
 	s.singles()
 	return s
+}
+
+// jointly removes all candidates of list, or as many as the strategy allows, in one set, if that pays. The plan for their pods then
+// chooses all nodes anew, and those that it would launch again are kept (see propose).
+func (s *search) jointly(list []*problem.Candidate) {
+	if set, _ := s.nextSet(list); len(set) > 0 {
+		v := s.view(nil)
+		if p := s.propose(v, set); p.Verdict.OK() {
+			s.accept(v, p) // if it is refused, sets tries parts of the list
+		}
+	}
 }
 
 // split divides the candidates into those to replace (see replaceBelow) and those that may be filled. Candidates whose
