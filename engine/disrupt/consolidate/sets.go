@@ -75,14 +75,17 @@ func (s *search) run() *search {
 	return s
 }
 
-// jointly removes all candidates of list, or as many as the strategy allows, in one set, if that pays. The plan for their pods then
-// chooses all nodes anew, and those that it would launch again are kept (see propose).
+// jointly removes all candidates of list, or as many as the strategy allows, in one set, if that pays. The plan for their pods chooses
+// all nodes anew. If keeping the nodes that it would launch again pays more (see propose), these are kept.
 func (s *search) jointly(list []*problem.Candidate) {
-	if set, _ := s.nextSet(list); len(set) > 0 {
-		v := s.view(nil)
-		if p := s.propose(v, set); p.Verdict.OK() {
-			s.accept(v, p) // if it is refused, sets tries parts of the list
-		}
+	set, _ := s.nextSet(list)
+	if len(set) == 0 {
+		return
+	}
+	v := s.view(nil)
+	p := better(s.propose(v, set), s.price(s.st.WhatIf(v.cluster, set)))
+	if p.Verdict.OK() {
+		s.accept(v, p) // if it is refused, sets tries parts of the list
 	}
 }
 
